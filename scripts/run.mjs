@@ -1,0 +1,61 @@
+// Runs a program of this workspace on Node 24, after installing what is missing. It is plain JavaScript so that any
+// Node.js from 20 on can start it: everything else here is TypeScript, which only Node 24 runs by itself.
+// Usage: node scripts/run.mjs [node options] FILE [arguments]
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const stamp = join(root, 'node_modules', '.capstan-installed');
+
+if (!isInstalled()) install();
+
+const node = node24();
+if (node === undefined) {
+  console.error(
+    `Capstan needs Node.js 24 and found ${process.version}: npm has no Node.js 24 package for ${process.platform}-${process.arch}. Install Node.js 24 or newer, then run this again.`,
+  );
+  process.exit(1);
+}
+const child = spawn(node, ['--disable-warning=ExperimentalWarning', ...process.argv.slice(2)], {
+  stdio: 'inherit',
+  env: { ...process.env, PATH: `${join(root, 'node_modules', '.bin')}:${process.env.PATH ?? ''}` },
+});
+// An interactive Ctrl-C reaches the whole process group; the child decides how to stop, and we end with it.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
+
+/** Installed means: from the lock file that is here now. */
+function isInstalled() {
+  if (!existsSync(stamp)) return false;
+  return readFileSync(stamp, 'utf8') === lockStamp();
+}
+
+function lockStamp() {
+  const lock = statSync(join(root, 'package-lock.json'));
+  return `${lock.size} ${Math.round(lock.mtimeMs)}`;
+}
+
+function install() {
+  console.error('Installing dependencies (npm ci) ...');
+  const result = spawnSync('npm', ['ci', '--no-fund', '--no-audit', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    shell: process.platform === 'win32',
+  });
+  if (result.status !== 0) {
+    console.error('npm ci did not succeed; its message is above. Check the network and the npm registry, then run this again.');
+    process.exit(1);
+  }
+  writeFileSync(stamp, lockStamp());
+}
+
+/** The Node.js that npm installed, else this one if it is new enough. */
+function node24() {
+  for (const name of [`node-${process.platform}-${process.arch}`]) {
+    const candidate = join(root, 'node_modules', name, 'bin', 'node');
+    if (existsSync(candidate)) return candidate;
+  }
+  return Number(process.versions.node.split('.')[0]) >= 24 ? process.execPath : undefined;
+}
