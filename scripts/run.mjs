@@ -2,7 +2,8 @@
 // Node.js from 20 on can start it: everything else here is TypeScript, which only Node 24 runs by itself.
 // Usage: node scripts/run.mjs [node options] FILE [arguments]
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -33,19 +34,23 @@ function isInstalled() {
 }
 
 function lockStamp() {
-  const lock = statSync(join(root, 'package-lock.json'));
-  return `${lock.size} ${Math.round(lock.mtimeMs)}`;
+  return createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex');
 }
 
 function install() {
-  console.error('Installing dependencies (npm ci) ...');
-  const result = spawnSync('npm', ['ci', '--no-fund', '--no-audit', '--loglevel=error'], {
+  console.error('Installing dependencies (npm install) ...');
+  // Not `npm ci`: it insists on every platform's optional packages being in the lock file, this platform or not.
+  const result = spawnSync('npm', ['install', '--no-save', '--no-fund', '--no-audit', '--loglevel=error'], {
     cwd: root,
     stdio: ['ignore', 2, 2],
     shell: process.platform === 'win32',
   });
   if (result.status !== 0) {
-    console.error('npm ci did not succeed; its message is above. Check the network and the npm registry, then run this again.');
+    console.error(
+      'npm install did not succeed; its message is above. Check the network and the npm registry, then run this again.',
+    );
     process.exit(1);
   }
   writeFileSync(stamp, lockStamp());
@@ -53,7 +58,7 @@ function install() {
 
 /** The Node.js that npm installed, else this one if it is new enough. */
 function node24() {
-  for (const name of [`node-${process.platform}-${process.arch}`]) {
+  for (const name of ['node', 'node-bin'].map((prefix) => `${prefix}-${process.platform}-${process.arch}`)) {
     const candidate = join(root, 'node_modules', name, 'bin', 'node');
     if (existsSync(candidate)) return candidate;
   }

@@ -6,7 +6,9 @@ import { dirname } from 'node:path';
 const root = dirname(import.meta.dirname);
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'));
 const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
-const everywhere = ['packages', 'operators', 'apps', 'bench', 'scripts', 'docs'].map((folder) => `${folder}/**/*.test.ts`);
+const everywhere = ['packages', 'operators', 'apps', 'bench', 'scripts', 'docs'].map(
+  (folder) => `${folder}/**/*.test.ts`,
+);
 const files = globSync(wanted.length > 0 ? wanted : everywhere, {
   cwd: root,
   exclude: (name) => name.includes('node_modules'),
