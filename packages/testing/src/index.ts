@@ -1,1 +1,2 @@
-
+export * from './random.ts';
+export * from './virtual-clock.ts';
