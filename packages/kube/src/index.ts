@@ -1,6 +1,7 @@
 export * from './builtin/index.ts';
 export * from './client/index.ts';
 export * from './clock.ts';
+export * from './errors.ts';
 export * from './informer/index.ts';
 export * from './json/index.ts';
 export * from './kind.ts';

@@ -1,0 +1,54 @@
+/** An error with a stable code (`package/Name`) and a remedy; the message holds both the problem and the remedy. */
+export class CodedError extends Error {
+  readonly code: string;
+  readonly remedy: string;
+
+  constructor(code: string, text: ErrorText, options?: ErrorOptions) {
+    super(sentence(text.message, text.remedy), options);
+    this.name = 'CodedError';
+    this.code = code;
+    this.remedy = text.remedy;
+  }
+}
+
+export interface ErrorText {
+  /** What went wrong, on what. No full stop. */
+  message: string;
+  /** What to do about it, as an instruction. No full stop. */
+  remedy: string;
+  cause?: unknown;
+}
+
+/** A package's errors in one table: each entry becomes a function that makes (not throws) the error. */
+export function catalogue<T extends Record<string, (...args: never[]) => ErrorText>>(
+  name: string,
+  entries: T,
+): { [K in keyof T]: (...args: Parameters<T[K]>) => CodedError } {
+  return errorMakers(entries, (key, text, options) => new CodedError(`${name}/${key}`, text, options));
+}
+
+/** The general form of a catalogue, for errors of another class. */
+export function errorMakers<X extends ErrorText, T extends Record<string, (...args: never[]) => X>, E>(
+  entries: T,
+  make: (key: string, text: X, options: ErrorOptions | undefined) => E,
+): { [K in keyof T]: (...args: Parameters<T[K]>) => E } {
+  const wrapped = Object.entries(entries).map(([key, entry]) => [
+    key,
+    (...args: never[]) => {
+      const text = entry(...args);
+      return make(key, text, text.cause === undefined ? undefined : { cause: text.cause });
+    },
+  ]);
+  return Object.fromEntries(wrapped) as { [K in keyof T]: (...args: Parameters<T[K]>) => E };
+}
+
+/** What may be printed of a failure that is not one of ours: its message, in one line. */
+export function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  return text.replace(/\s+/g, ' ').trim();
+}
+
+/** Problem and remedy as one sentence. */
+export function sentence(problem: string, remedy: string): string {
+  return `${problem.replace(/[.;\s]+$/, '')}; ${remedy}`;
+}

@@ -1,0 +1,91 @@
+import { type ErrorText, sentence } from './coded-error.ts';
+
+/** Why no (usable) answer came. */
+export type TransportErrorKind =
+  /** Nobody listens there. */
+  | 'refused'
+  /** The name does not resolve. */
+  | 'dns'
+  /** No route, or the connection could not be made in time. */
+  | 'unreachable'
+  | 'tls'
+  /** The proxy between us and the server said no. */
+  | 'proxy'
+  /** No answer within the call's time. */
+  | 'timeout'
+  /** The connection broke after the request was (or may have been) sent. */
+  | 'reset'
+  /** The caller's signal. */
+  | 'aborted'
+  /** The transport was closed. */
+  | 'closed'
+  /** What came back is not what the protocol promises. */
+  | 'malformed'
+  /** An answer or a watch line beyond the limit. */
+  | 'too-large';
+
+const FAILURES: Record<TransportErrorKind, ErrorText> = {
+  refused: {
+    message: 'the connection was refused',
+    remedy: 'check that the API server is running and that the address is right',
+  },
+  dns: { message: 'its name does not resolve', remedy: 'check the address and the name servers of this machine' },
+  unreachable: {
+    message: 'the connection could not be made',
+    remedy: 'check the network, firewalls and the address',
+  },
+  tls: {
+    message: 'no secure connection could be made',
+    remedy: 'check the certificate authority and the client certificate',
+  },
+  proxy: { message: 'the proxy refused the connection', remedy: 'check proxy-url and its credentials' },
+  timeout: {
+    message: 'no answer came in time',
+    remedy: 'try again, or check the load of the API server and the network',
+  },
+  reset: {
+    message: 'the connection broke before the answer was complete',
+    remedy: 'try again, or check the API server and what lies between',
+  },
+  aborted: { message: 'the call was cancelled', remedy: 'repeat it if it is still wanted' },
+  closed: { message: 'the connection has been closed on this side', remedy: 'open a new one' },
+  malformed: {
+    message: 'the answer is not what a Kubernetes API server sends',
+    remedy: 'check that the address is that of a Kubernetes API server',
+  },
+  'too-large': { message: 'the answer is larger than allowed', remedy: 'ask for smaller pages, or raise the limit' },
+};
+
+export interface TransportErrorOptions extends ErrorOptions {
+  /** Replaces the usual text of the failure. */
+  message?: string;
+  remedy?: string;
+  /** Default true, except for failures that happen before anything is sent. */
+  maybeSent?: boolean;
+  /** The request line (method and path, no query); said in the message when given. */
+  request?: string;
+}
+
+/** No answer came, or none that could be understood. */
+export class TransportError extends Error {
+  readonly kind: TransportErrorKind;
+  /** Where the request went, without credentials. */
+  readonly address: string;
+  readonly remedy: string;
+  /** False only when the request surely never reached the server, so that repeating it cannot do anything twice. */
+  readonly maybeSent: boolean;
+
+  constructor(kind: TransportErrorKind, address: string, options: TransportErrorOptions = {}) {
+    const usual = FAILURES[kind];
+    const remedy = options.remedy ?? usual.remedy;
+    const what = options.request === undefined ? `cannot talk to ${address}` : `${options.request} at ${address}`;
+    super(sentence(`${what}: ${options.message ?? usual.message}`, remedy), { cause: options.cause });
+    this.name = 'TransportError';
+    this.kind = kind;
+    this.address = address;
+    this.remedy = remedy;
+    this.maybeSent = options.maybeSent ?? !NEVER_SENT.has(kind);
+  }
+}
+
+const NEVER_SENT: ReadonlySet<TransportErrorKind> = new Set(['refused', 'dns', 'unreachable', 'tls', 'proxy']);
