@@ -1,0 +1,48 @@
+import { equal, isPlain } from './equal.ts';
+
+/**
+ * The paths at which two values differ, like `spec.routes[2].services[0].weight` or `data["ca.crt"]`, at most `limit` of
+ * them. An added or removed part is named once, at its root; the values themselves, when they differ as a whole, as `.`.
+ * Paths only, never values, so that a difference of Secrets may be printed.
+ */
+export function diff(a: unknown, b: unknown, limit = 100): string[] {
+  const paths: string[] = [];
+  collect(a, b, '', limit, paths);
+  return paths;
+}
+
+/** Appends a field's name to a path in the notation of `diff`. */
+export function joinPath(path: string, key: string): string {
+  if (!SIMPLE_KEY.test(key)) return `${path}[${JSON.stringify(key)}]`;
+  return path === '' ? key : `${path}.${key}`;
+}
+
+const SIMPLE_KEY = /^[A-Za-z_$][\w$-]*$/;
+
+function collect(a: unknown, b: unknown, path: string, limit: number, paths: string[]): void {
+  if (a === b || paths.length >= limit) return;
+  if (Array.isArray(a) && Array.isArray(b)) {
+    for (let i = 0; i < Math.max(a.length, b.length) && paths.length < limit; i++) {
+      if (i < a.length && i < b.length) collect(a[i], b[i], `${path}[${i}]`, limit, paths);
+      else paths.push(`${path}[${i}]`);
+    }
+    return;
+  }
+  if (isRecord(a) && isRecord(b)) {
+    for (const key of Object.keys(a)) {
+      if (paths.length >= limit) return;
+      if (Object.hasOwn(b, key)) collect(a[key], b[key], joinPath(path, key), limit, paths);
+      else paths.push(joinPath(path, key));
+    }
+    for (const key of Object.keys(b)) {
+      if (paths.length >= limit) return;
+      if (!Object.hasOwn(a, key)) paths.push(joinPath(path, key));
+    }
+    return;
+  }
+  if (!equal(a, b)) paths.push(path === '' ? '.' : path);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && isPlain(value);
+}
