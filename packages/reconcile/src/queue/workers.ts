@@ -1,0 +1,158 @@
+// Workers take keys from a queue and hand them to one function. They end when the queue is shut down and empty (a graceful
+// stop: `queue.shutDownWithDrain()`), or when the signal is aborted (a stop at once: nothing new starts, what runs is told
+// by its signal). Either way the promise settles only after the last handler has.
+
+import { type Clock, type Logger, silentLogger, type Timer } from '@capstan/kube';
+import { done, type Outcome, retry } from './outcome.ts';
+import type { Queue, Taken } from './queue.ts';
+
+export interface WorkerOptions<K> {
+  queue: Queue<K>;
+  clock: Clock;
+  /** Keys at a time; default 1, as controller-runtime. */
+  concurrency?: number;
+  /** Works on one key. Its signal is aborted by the workers' signal and by `timeoutMs`. What it throws is counted as a panic and retried. */
+  handle(key: K, signal: AbortSignal): Promise<Outcome> | Outcome;
+  signal: AbortSignal;
+  /** Aborts a handler's signal after so long; default: never. */
+  timeoutMs?: number;
+  logger?: Logger;
+  /** How the key is shown in log lines; default String(key). */
+  describe?(key: K): string;
+  observe?: WorkerObserver;
+}
+
+export interface WorkerObserver {
+  started(): void;
+  finished(end: WorkerEnd): void;
+}
+
+export interface WorkerEnd {
+  result: 'success' | 'error' | 'requeue_after';
+  ms: number;
+  terminal: boolean;
+  panicked: boolean;
+  timedOut: boolean;
+}
+
+/** Runs until the queue is drained or the signal is aborted. */
+export async function runWorkers<K>(options: WorkerOptions<K>): Promise<void> {
+  const { queue, clock, signal } = options;
+  const concurrency = Math.max(1, options.concurrency ?? 1);
+  const shutDown = () => queue.shutDown();
+  if (signal.aborted) shutDown();
+  signal.addEventListener('abort', shutDown, { once: true });
+  const fairness = { yieldedAt: clock.now() };
+  try {
+    await Promise.all(Array.from({ length: concurrency }, () => work(options, fairness)));
+  } finally {
+    signal.removeEventListener('abort', shutDown);
+  }
+}
+
+/** Handlers that never wait would keep timers and sockets waiting: the event loop gets its turn at least this often. */
+const YIELD_MS = 10;
+
+async function work<K>(options: WorkerOptions<K>, fairness: { yieldedAt: number }): Promise<void> {
+  const { queue, clock, signal } = options;
+  for (;;) {
+    if (signal.aborted) return;
+    const taken = queue.take() ?? (await queue.get());
+    if (taken === undefined) return;
+    if (signal.aborted) {
+      queue.done(taken.key);
+      return;
+    }
+    await workOn(options, taken);
+    if (clock.now() - fairness.yieldedAt >= YIELD_MS) {
+      await clock.yield();
+      fairness.yieldedAt = clock.now();
+    }
+  }
+}
+
+async function workOn<K>(options: WorkerOptions<K>, taken: Taken<K>): Promise<void> {
+  const { queue, clock, signal, observe } = options;
+  const { key } = taken;
+  const startedAt = clock.now();
+  const limit = createLimit(options);
+  let panicked = false;
+  let outcome: Outcome;
+  observe?.started();
+  try {
+    outcome = await options.handle(key, limit.signal);
+  } catch (error) {
+    // A handler that ends by an exception because it was told to stop has not failed.
+    if (signal.aborted) outcome = done;
+    else {
+      panicked = true;
+      outcome = retry(error);
+    }
+  } finally {
+    limit.end();
+  }
+  settle(options, taken, outcome, panicked);
+  queue.done(key);
+  observe?.finished({
+    result: RESULTS[outcome.type],
+    ms: clock.now() - startedAt,
+    terminal: outcome.type === 'terminal',
+    panicked,
+    timedOut: limit.isOver(),
+  });
+}
+
+const RESULTS = { done: 'success', retry: 'error', retryAfter: 'requeue_after', terminal: 'error' } as const;
+
+/** Queues the key again as its outcome says, before it is given back, so that it never looks settled in between. */
+function settle<K>(options: WorkerOptions<K>, taken: Taken<K>, outcome: Outcome, panicked: boolean): void {
+  const { queue, logger = silentLogger, describe = String } = options;
+  const { key, priority } = taken;
+  switch (outcome.type) {
+    case 'done':
+      queue.forget(key);
+      return;
+    case 'retryAfter':
+      queue.forget(key);
+      queue.addAfter(key, outcome.ms, priority);
+      return;
+    case 'terminal':
+      queue.forget(key);
+      logger.error('reconcile ended in an error that no retry changes', {
+        object: describe(key),
+        error: outcome.error,
+      });
+      return;
+    case 'retry': {
+      queue.addRateLimited(key, priority);
+      const failures = queue.failures(key);
+      const message = panicked
+        ? 'reconcile threw: this is a bug; it is retried'
+        : 'reconcile did not succeed; it is retried';
+      logger.error(message, { object: describe(key), failures, error: outcome.error });
+      return;
+    }
+  }
+}
+
+/** A handler's signal: the workers' own unless there is a time limit, because one per key costs more than the rest of the loop. */
+function createLimit<K>(options: WorkerOptions<K>): { signal: AbortSignal; end(): void; isOver(): boolean } {
+  const { clock, signal, timeoutMs } = options;
+  if (timeoutMs === undefined) return { signal, end() {}, isOver: () => false };
+  const controller = new AbortController();
+  let isOver = false;
+  const stop = () => controller.abort(signal.reason);
+  const timer: Timer = clock.after(timeoutMs, () => {
+    isOver = true;
+    controller.abort(new Error(`reconcile took longer than its limit of ${timeoutMs} ms`));
+  });
+  signal.addEventListener('abort', stop, { once: true });
+  return {
+    signal: controller.signal,
+    end() {
+      timer.cancel();
+      signal.removeEventListener('abort', stop);
+    },
+    isOver: () => isOver,
+  };
+}
