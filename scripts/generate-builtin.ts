@@ -61,7 +61,11 @@ const NAMES: Record<string, string> = {
   'io.k8s.api.admissionregistration.v1.WebhookClientConfig': 'AdmissionWebhookClientConfig',
   [`${EXTENSIONS}.ServiceReference`]: 'ConversionServiceReference',
   [`${EXTENSIONS}.WebhookClientConfig`]: 'ConversionWebhookClientConfig',
+  // The client has its own DeleteOptions, Status and StatusCause.
   [`${META}.DeleteOptions`]: 'MetaDeleteOptions',
+  [`${META}.Status`]: 'MetaStatus',
+  [`${META}.StatusCause`]: 'MetaStatusCause',
+  [`${META}.StatusDetails`]: 'MetaStatusDetails',
   'io.k8s.apimachinery.pkg.version.Info': 'VersionInfo',
 };
 

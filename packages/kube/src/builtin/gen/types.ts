@@ -2388,10 +2388,10 @@ export interface ShardInfo {
   selector: string;
 }
 
-export interface Status {
+export interface MetaStatus {
   apiVersion?: string;
   code?: number;
-  details?: StatusDetails;
+  details?: MetaStatusDetails;
   kind?: string;
   message?: string;
   metadata?: ListMeta;
@@ -2399,14 +2399,14 @@ export interface Status {
   status?: string;
 }
 
-export interface StatusCause {
+export interface MetaStatusCause {
   field?: string;
   message?: string;
   reason?: string;
 }
 
-export interface StatusDetails {
-  causes?: StatusCause[];
+export interface MetaStatusDetails {
+  causes?: MetaStatusCause[];
   group?: string;
   kind?: string;
   name?: string;
