@@ -28,7 +28,7 @@ export function createHeap<T extends HeapItem>(before: (a: T, b: T) => boolean):
     let slot = from;
     while (slot > 0) {
       const parentSlot = (slot - 1) >> 1;
-      const parent = items[parentSlot] as T;
+      const parent = items[parentSlot]!;
       if (!before(item, parent)) break;
       place(parent, slot);
       slot = parentSlot;
@@ -42,7 +42,7 @@ export function createHeap<T extends HeapItem>(before: (a: T, b: T) => boolean):
     for (;;) {
       let childSlot = 2 * slot + 1;
       if (childSlot >= size) break;
-      let child = items[childSlot] as T;
+      let child = items[childSlot]!;
       const right = items[childSlot + 1];
       if (right !== undefined && before(right, child)) {
         child = right;
@@ -58,7 +58,7 @@ export function createHeap<T extends HeapItem>(before: (a: T, b: T) => boolean):
   function remove(item: T): void {
     const slot = item.slot;
     if (slot < 0) return;
-    const last = items.pop() as T;
+    const last = items.pop()!;
     item.slot = -1;
     if (last === item) return;
     // The last item fills the hole; it may belong above or below it.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createRandom, createVirtualClock } from '@capstan/testing';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { createQueue, FRESH, type Queue, type QueueObserver, RESYNC } from './queue.ts';
 
 function setUp(observe?: QueueObserver) {

@@ -80,7 +80,7 @@ export interface Queue<K> {
   shutDownWithDrain(): Promise<void>;
 }
 
-interface Entry<K> extends Link, HeapItem, Taken<K> {
+interface Entry<K> extends Link<Entry<K>>, HeapItem, Taken<K> {
   priority: number;
   place: 'ready' | 'waiting' | 'held';
   /** When the key may be taken, while it is waiting; when it became ready, afterwards. */

@@ -1,14 +1,14 @@
 import { createHeap, type HeapItem } from './heap.ts';
 
 /** An entry of a level: a link of a doubly linked list, so that leaving from the middle is O(1) and leaves nothing behind. */
-export interface Link {
+export interface Link<T> {
   priority: number;
-  previous: Link | undefined;
-  next: Link | undefined;
+  previous: T | undefined;
+  next: T | undefined;
 }
 
 /** First in, first out within a priority, higher priorities first. */
-export interface ReadyLevels<T extends Link> {
+export interface ReadyLevels<T extends Link<T>> {
   readonly size: number;
   /** Adds at the end of the level that `link.priority` names. */
   append(link: T): void;
@@ -20,20 +20,20 @@ export interface ReadyLevels<T extends Link> {
   depths(): Map<number, number>;
 }
 
-interface Level extends HeapItem {
+interface Level<T> extends HeapItem {
   readonly priority: number;
-  first: Link | undefined;
-  last: Link | undefined;
+  first: T | undefined;
+  last: T | undefined;
   size: number;
 }
 
-export function createReadyLevels<T extends Link>(): ReadyLevels<T> {
-  const levels = new Map<number, Level>();
+export function createReadyLevels<T extends Link<T>>(): ReadyLevels<T> {
+  const levels = new Map<number, Level<T>>();
   // Empty levels stay until they come to the top, so that a level in use is not made again for every key.
-  const order = createHeap<Level>((a, b) => a.priority > b.priority);
+  const order = createHeap<Level<T>>((a, b) => a.priority > b.priority);
   let size = 0;
 
-  function levelOf(priority: number): Level {
+  function levelOf(priority: number): Level<T> {
     let level = levels.get(priority);
     if (level === undefined) {
       level = { priority, first: undefined, last: undefined, size: 0, slot: -1 };
@@ -43,7 +43,7 @@ export function createReadyLevels<T extends Link>(): ReadyLevels<T> {
     return level;
   }
 
-  function remove(link: Link): void {
+  function remove(link: T): void {
     const level = levelOf(link.priority);
     if (link.previous === undefined) level.first = link.next;
     else link.previous.next = link.next;
@@ -72,11 +72,11 @@ export function createReadyLevels<T extends Link>(): ReadyLevels<T> {
     shift() {
       if (size === 0) return undefined;
       for (;;) {
-        const level = order.peek() as Level;
+        const level = order.peek()!;
         const first = level.first;
         if (first !== undefined) {
           remove(first);
-          return first as T;
+          return first;
         }
         order.pop();
         levels.delete(level.priority);
