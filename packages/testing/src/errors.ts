@@ -1,21 +1,45 @@
-// Every error that the test tools raise themselves.
+// Every error that the test tools raise themselves, and the broken connections that they inject.
+import { catalogue, TransportError } from '@capstan/kube';
 
-export function reentrantClock(): Error {
-  return new Error(
-    'The virtual clock was asked to run while it is running: call advance and runUntilIdle from the test only, one after the other.',
-  );
+export const TestingErrors = catalogue('testing', {
+  ReentrantClock: () => ({
+    message: 'the virtual clock was asked to run while it is running',
+    remedy: 'call advance and runUntilIdle from the test only, one after the other',
+  }),
+  EndlessYields: (turns: number, now: number) => ({
+    message: `the virtual clock waited ${turns} turns at ${instant(now)} for the code under test to rest, and it still yields`,
+    remedy: 'look for a loop around clock.yield() that nothing ends',
+  }),
+  EndlessTimers: (fired: number, now: number) => ({
+    message: `the virtual clock fired ${fired} timers at ${instant(now)} without time passing`,
+    remedy: 'look for a timer of 0 ms that sets itself again',
+  }),
+  NothingToPick: () => ({
+    message: 'pick was given an empty list',
+    remedy: 'give it at least one entry',
+  }),
+});
+
+/** Nobody listened: the request surely did not happen. */
+export function connectionRefused(address: string, target: string): TransportError {
+  return new TransportError('refused', address, { request: target });
 }
 
-export function endlessYields(turns: number, now: number): Error {
-  return new Error(
-    `The virtual clock waited ${turns} turns at ${instant(now)} for the code under test to rest, and it still yields: look for a loop around clock.yield() that nothing ends.`,
-  );
+/** The connection broke: the request may have happened. */
+export function connectionReset(address: string, target: string): TransportError {
+  return new TransportError('reset', address, { request: target });
 }
 
-export function endlessTimers(fired: number, now: number): Error {
-  return new Error(
-    `The virtual clock fired ${fired} timers at ${instant(now)} without time passing: look for a timer of 0 ms that sets itself again.`,
-  );
+export function requestTimedOut(address: string, target: string): TransportError {
+  return new TransportError('timeout', address, { request: target });
+}
+
+export function requestAborted(address: string, signal: AbortSignal): TransportError {
+  return new TransportError('aborted', address, { cause: signal.reason });
+}
+
+export function connectionClosed(address: string): TransportError {
+  return new TransportError('closed', address);
 }
 
 function instant(now: number): string {

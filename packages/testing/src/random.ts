@@ -1,6 +1,7 @@
 // Randomness that replays: one seed, one sequence. A fork is a sequence of its own that depends on the seed and its label
 // only, so that drawing more numbers in one place does not change what happens in another.
 import type { Random } from '@capstan/kube';
+import { TestingErrors } from './errors.ts';
 
 /** Callable as the plain Random that the runtime takes. */
 export interface SeededRandom extends Random {
@@ -24,17 +25,13 @@ export function createRandom(seed: number): SeededRandom {
     seed,
     integer,
     pick<T>(list: readonly T[]): T {
-      if (list.length === 0) throw new RangeError('pick needs a list with at least one entry');
-      return list[integer(0, list.length - 1)] as T;
+      for (const one of list.slice(integer(0, list.length - 1))) return one;
+      throw TestingErrors.NothingToPick();
     },
     chance: (probability: number) => next() < probability,
     shuffle<T>(list: readonly T[]): T[] {
-      const result = [...list];
-      for (let last = result.length - 1; last > 0; last--) {
-        const other = integer(0, last);
-        [result[last], result[other]] = [result[other] as T, result[last] as T];
-      }
-      return result;
+      const rest = [...list];
+      return list.flatMap(() => rest.splice(integer(0, rest.length - 1), 1));
     },
     fork: (label: string) => createRandom(mix(seed, label)),
   });

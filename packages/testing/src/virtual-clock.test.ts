@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sleep } from '@capstan/kube';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { createVirtualClock } from './virtual-clock.ts';
 
 test('time stands still until it is advanced', async () => {

@@ -6,7 +6,7 @@
 // setImmediate (about a microsecond) drains them however long the chains are. What waits for real I/O, a worker or a
 // system timer is outside this clock: such things do not belong in a simulation.
 import type { Clock } from '@capstan/kube';
-import { endlessTimers, endlessYields, reentrantClock } from './errors.ts';
+import { TestingErrors } from './errors.ts';
 
 export interface VirtualClock extends Clock {
   /** Runs everything that falls due in the next `ms`, then stands at exactly that time. */
@@ -38,7 +38,7 @@ export function createVirtualClock({ start = Date.UTC(2026, 0, 1) }: VirtualCloc
 
   /** Fires timers up to `limit`; `until` is asked at rest, before each one. */
   async function run(limit: number, until: () => boolean): Promise<'idle' | 'held' | 'late'> {
-    if (running) throw reentrantClock();
+    if (running) throw TestingErrors.ReentrantClock();
     running = true;
     try {
       let firedNow = 0;
@@ -49,7 +49,7 @@ export function createVirtualClock({ start = Date.UTC(2026, 0, 1) }: VirtualCloc
         if (next === undefined) return 'idle';
         if (next.at > limit) return 'late';
         firedNow = next.at > now ? 0 : firedNow + 1;
-        if (firedNow > MAX_STEPS) throw endlessTimers(MAX_STEPS, now);
+        if (firedNow > MAX_STEPS) throw TestingErrors.EndlessTimers(MAX_STEPS, now);
         now = Math.max(now, next.at);
         timers.shift();
         next.call();
@@ -64,7 +64,7 @@ export function createVirtualClock({ start = Date.UTC(2026, 0, 1) }: VirtualCloc
       await eventLoopTurn();
       if (yields === 0) return;
     }
-    throw endlessYields(MAX_STEPS, now);
+    throw TestingErrors.EndlessYields(MAX_STEPS, now);
   }
 
   return {
