@@ -1,11 +1,13 @@
 import type { Kind } from '../kind.ts';
 import type { KubeObject, ObjectRef } from '../object.ts';
-import type { Transport, WatchStream } from './transport.ts';
+import type { ApiRequest, ApiResponse, Transport, WatchStream } from './transport.ts';
 
 export interface CallOptions {
   signal?: AbortSignal;
-  /** Default 30,000. */
+  /** For the whole call, retries and the waits between them included. Default 30,000. */
   timeoutMs?: number;
+  /** How often this call may be sent; 1 for callers that retry by themselves. Default: the client's `attempts`. */
+  attempts?: number;
 }
 
 export interface ListOptions extends CallOptions {
@@ -78,7 +80,7 @@ export interface Client {
   list<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): Promise<ListPage<T>>;
   /** All pages, 500 objects each unless `limit` says otherwise. */
   pages<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): AsyncIterable<ListPage<T>>;
-  /** Opens a watch; throws ApiError when the server refuses it. */
+  /** Opens a watch; throws ApiError when the server refuses it. Never retried: whoever watches reopens anyway. */
   watch<T extends KubeObject>(kind: Kind<T>, options?: WatchOptions): Promise<WatchStream>;
   create<T extends KubeObject>(kind: Kind<T>, object: T, options?: WriteOptions): Promise<T>;
   /** Replaces; with metadata.resourceVersion set it is refused with Conflict when the object moved on. */
@@ -94,5 +96,7 @@ export interface Client {
   apply<T extends KubeObject>(kind: Kind<T>, object: KubeObject, options: ApplyOptions): Promise<T>;
   /** Resolves to the object when it lingers (finalizers), else undefined. */
   delete<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef, options?: DeleteOptions): Promise<T | undefined>;
+  /** Any other request (`/version`, `/openapi/v3`, logs), with the client's retries; throws ApiError for 4xx and 5xx. */
+  request(request: ApiRequest): Promise<ApiResponse>;
   close(): Promise<void>;
 }

@@ -29,6 +29,9 @@ export interface ApiResponse {
   headers: Record<string, string>;
   /** The parsed JSON body; a string when the content type is not JSON; undefined when there is none. */
   body: unknown;
+  /** Sizes of the bodies on the wire, for metrics; a transport without a wire leaves them out. */
+  requestBytes?: number;
+  responseBytes?: number;
 }
 
 export interface WatchEvent {

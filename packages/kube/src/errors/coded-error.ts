@@ -27,18 +27,21 @@ export function catalogue<T extends Record<string, (...args: never[]) => ErrorTe
   return errorMakers(entries, (key, text, options) => new CodedError(`${name}/${key}`, text, options));
 }
 
-/** The general form of a catalogue, for errors of another class. */
-export function errorMakers<X extends ErrorText, T extends Record<string, (...args: never[]) => X>, E>(
+/** The general form of a catalogue, for errors of another class: `make` gets what the entries return. */
+export function errorMakers<T extends Record<string, (...args: never[]) => ErrorText>, E>(
   entries: T,
-  make: (key: string, text: X, options: ErrorOptions | undefined) => E,
+  make: (key: string, text: ReturnType<T[keyof T]>, options: ErrorOptions | undefined) => E,
 ): { [K in keyof T]: (...args: Parameters<T[K]>) => E } {
   const wrapped = Object.entries(entries).map(([key, entry]) => [
     key,
     (...args: never[]) => {
-      const text = entry(...args);
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+      const text = entry(...args) as ReturnType<T[keyof T]>;
       return make(key, text, text.cause === undefined ? undefined : { cause: text.cause });
     },
   ]);
+  // The keys are those of `entries`, which fromEntries cannot know.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return Object.fromEntries(wrapped) as { [K in keyof T]: (...args: Parameters<T[K]>) => E };
 }
 

@@ -9,6 +9,8 @@ export type TransportErrorKind =
   /** No route, or the connection could not be made in time. */
   | 'unreachable'
   | 'tls'
+  /** We could not find out what to log in with; the cause is the ConfigError. */
+  | 'credentials'
   /** The proxy between us and the server said no. */
   | 'proxy'
   /** No answer within the call's time. */
@@ -38,6 +40,7 @@ const FAILURES: Record<TransportErrorKind, ErrorText> = {
     message: 'no secure connection could be made',
     remedy: 'check the certificate authority and the client certificate',
   },
+  credentials: { message: 'there are no credentials to log in with', remedy: 'log in again' },
   proxy: { message: 'the proxy refused the connection', remedy: 'check proxy-url and its credentials' },
   timeout: {
     message: 'no answer came in time',
@@ -88,4 +91,11 @@ export class TransportError extends Error {
   }
 }
 
-const NEVER_SENT: ReadonlySet<TransportErrorKind> = new Set(['refused', 'dns', 'unreachable', 'tls', 'proxy']);
+const NEVER_SENT: ReadonlySet<TransportErrorKind> = new Set([
+  'refused',
+  'dns',
+  'unreachable',
+  'tls',
+  'credentials',
+  'proxy',
+]);

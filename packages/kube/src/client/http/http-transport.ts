@@ -1,0 +1,207 @@
+// The transport over HTTP. Bodies are read to their end or destroyed, always: a body that is neither blocks its
+// connection for ever. Time-outs run on the injected clock and cover everything from the credentials to the last byte.
+import type { Dispatcher } from 'undici';
+import { type Clock, systemClock } from '../../clock.ts';
+import { ConfigError, TransportError, type TransportErrorOptions } from '../../errors.ts';
+import { failureOf } from '../failure.ts';
+import { JSON_TYPE } from '../media-types.ts';
+import type { ApiRequest, ApiResponse, Transport, WatchStream } from '../transport.ts';
+import { createConnections } from './connections.ts';
+import type { Credentials, Identity } from './credentials.ts';
+import { fixedCredentials } from './credentials.ts';
+import { createDeadline, type Deadline } from './deadline.ts';
+import { createWatchStream } from './watch-stream.ts';
+
+export interface HttpTransportOptions {
+  /** The server's address, with a path where the API is not at the root. User and password in it are dropped. */
+  server: string;
+  /** Default: none, and the authorities that this machine trusts. */
+  credentials?: Credentials;
+  /** http, https or socks5; may carry user and password. */
+  proxyUrl?: string;
+  /** Default: the system's. */
+  clock?: Clock;
+  /** Concurrent requests besides watches, default 64: enough to keep a server busy, few enough not to be turned away. */
+  connections?: number;
+  /** Until a connection is there, default 10,000. */
+  connectTimeoutMs?: number;
+  /** Of one line of a watch, which is one object; default 64 MiB, far above what etcd stores. */
+  maxLineBytes?: number;
+  /** Of one answer, default 512 MiB, about the longest string that V8 can hold. */
+  maxResponseBytes?: number;
+}
+
+const MIB = 1024 * 1024;
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+/** A transport to the server at this address; connections are made when they are needed. */
+export function createHttpTransport(options: HttpTransportOptions): Transport {
+  const { credentials = fixedCredentials(), clock = systemClock, maxLineBytes = 64 * MIB } = options;
+  const url = new URL(options.server);
+  const basePath = url.pathname.replace(/\/+$/, '');
+  const address = `${url.origin}${basePath}`;
+  const connections = createConnections({
+    origin: url.origin,
+    connections: options.connections ?? 64,
+    connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+    maxResponseBytes: options.maxResponseBytes ?? 512 * MIB,
+    ...(options.proxyUrl !== undefined && { proxyUrl: options.proxyUrl }),
+  });
+  const running = new Set<Deadline>();
+  let isClosed = false;
+
+  /** Runs one exchange, and once more after a 401 when there are other credentials: the server has done nothing yet. */
+  async function exchange<T>(
+    request: ApiRequest,
+    purpose: 'request' | 'watch',
+    read: (answer: Dispatcher.ResponseData, deadline: Deadline, sentBytes: number) => Promise<Read<T>>,
+  ): Promise<T> {
+    const deadline = createDeadline(clock, request.timeoutMs ?? DEFAULT_TIMEOUT_MS, request.signal);
+    running.add(deadline);
+    if (isClosed) deadline.end('closed');
+    const release = () => {
+      deadline.release();
+      running.delete(deadline);
+    };
+    try {
+      for (let isSecondTry = false; ; isSecondTry = true) {
+        const identity = await deadline.race(credentials.current());
+        const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
+        const answer = await connections.for(identity.tls, purpose).request({
+          origin: url.origin,
+          method: request.method,
+          path: `${basePath}${request.path}${queryOf(request)}`,
+          headers: headersOf(request, identity),
+          signal: deadline.signal,
+          ...(body !== undefined && { body }),
+        });
+        const { value, isOpen } = await read(answer, deadline, body?.length ?? 0);
+        if (answer.statusCode === 401 && !isSecondTry && (await deadline.race(credentials.refused(identity)))) continue;
+        if (isOpen) answer.body.once('close', release);
+        else release();
+        return value;
+      }
+    } catch (thrown) {
+      release();
+      throw failure(thrown, request, deadline);
+    }
+  }
+
+  function failure(thrown: unknown, request: ApiRequest, deadline: Deadline): TransportError {
+    const line = `${request.method} ${request.path}`;
+    const fail = (kind: TransportError['kind'], more: TransportErrorOptions = {}) =>
+      new TransportError(kind, address, { request: line, cause: thrown, ...more });
+    if (deadline.endedBy === 'timeout') {
+      const seconds = (request.timeoutMs ?? DEFAULT_TIMEOUT_MS) / 1000;
+      return fail('timeout', { message: `no answer came within ${seconds} s` });
+    }
+    if (deadline.endedBy !== undefined) return fail(deadline.endedBy);
+    if (thrown instanceof ConfigError) {
+      return fail('credentials', {
+        message: thrown.message.slice(0, -`; ${thrown.remedy}`.length),
+        remedy: thrown.remedy,
+      });
+    }
+    const viaProxy = options.proxyUrl === undefined ? address : `${address} (through ${hostOf(options.proxyUrl)})`;
+    // Nobody aborted it here, so it was the tunnel that the proxy refused.
+    if (isProxyRefusal(thrown)) return new TransportError('proxy', viaProxy, { request: line, cause: thrown });
+    return failureOf(thrown, viaProxy, request, { whileConnecting: connections.isConnectError(thrown) });
+  }
+
+  return {
+    address,
+
+    request: (request) =>
+      exchange(request, 'request', async (answer, _deadline, requestBytes) => ({
+        value: { ...(await readAnswer(answer, address, request)), requestBytes },
+      })),
+
+    watch: (request) =>
+      exchange<WatchStream | ApiResponse>(request, 'watch', async (answer, deadline) => {
+        if (answer.statusCode !== 200) return { value: await readAnswer(answer, address, request) };
+        deadline.stopTimer();
+        const failureBy = (kind: TransportError['kind'], message?: string) =>
+          new TransportError(kind, address, { request: `WATCH ${request.path}`, ...(message && { message }) });
+        const value = createWatchStream({
+          body: answer.body,
+          maxLineBytes,
+          failures: {
+            tooLong: () => failureBy('too-large', `an event is larger than ${maxLineBytes} bytes`),
+            malformed: () => failureBy('malformed', 'a line of the watch is not an event'),
+            cut: () => failureBy('reset', 'the watch ended in the middle of an event'),
+            broken: (cause) => failure(cause, request, deadline),
+          },
+        });
+        return { value, isOpen: true };
+      }),
+
+    async close() {
+      isClosed = true;
+      for (const deadline of running) deadline.end('closed');
+      await Promise.all([connections.close(), credentials.close()]);
+    },
+  };
+}
+
+/** What a reader made of an answer, and whether its body stays open. */
+interface Read<T> {
+  value: T;
+  isOpen?: boolean;
+}
+
+async function readAnswer(
+  { statusCode: status, headers, body }: Dispatcher.ResponseData,
+  address: string,
+  request: ApiRequest,
+): Promise<ApiResponse> {
+  const bytes = Buffer.from(await body.arrayBuffer());
+  const flat = flatten(headers);
+  const text = bytes.toString('utf8');
+  const isJson = /^application\/(?:[^;\s]*\+)?json\b/i.test(flat['content-type'] ?? '');
+  const answer = { status, headers: flat, responseBytes: bytes.length };
+  if (bytes.length === 0) return { ...answer, body: undefined };
+  if (!isJson) return { ...answer, body: text };
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return { ...answer, body: parsed };
+  } catch (cause) {
+    // An error stays what it is, however badly it is dressed.
+    if (status >= 400) return { ...answer, body: text };
+    throw new TransportError('malformed', address, {
+      request: `${request.method} ${request.path}`,
+      message: 'the answer is called JSON and does not parse',
+      cause,
+    });
+  }
+}
+
+function queryOf({ query }: ApiRequest): string {
+  const text = new URLSearchParams(query).toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+function headersOf(request: ApiRequest, identity: Identity): Record<string, string | string[]> {
+  return {
+    accept: request.accept ?? JSON_TYPE,
+    ...(request.body !== undefined && { 'content-type': request.contentType ?? JSON_TYPE }),
+    ...request.headers,
+    ...identity.headers,
+  };
+}
+
+function flatten(headers: Dispatcher.ResponseData['headers']): Record<string, string> {
+  const flat: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return flat;
+}
+
+function hostOf(proxyUrl: string): string {
+  const { protocol, host } = new URL(proxyUrl);
+  return `the proxy ${protocol}//${host}`;
+}
+
+function isProxyRefusal(thrown: unknown): boolean {
+  return thrown instanceof Error && /^Proxy (response|Authentication)/.test(thrown.message);
+}

@@ -1,0 +1,19 @@
+// Looking into JSON that came from outside, without trusting it.
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function recordsIn(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+export function stringsIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
+/** The string at `key`, or '' when there is none. */
+export function stringAt(value: Record<string, unknown>, key: string): string {
+  const found = value[key];
+  return typeof found === 'string' ? found : '';
+}
