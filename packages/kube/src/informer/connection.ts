@@ -1,0 +1,106 @@
+import type { Client } from '../client/client.ts';
+import type { WatchEvent } from '../client/transport.ts';
+import type { Clock, Random } from '../clock.ts';
+import type { Kind } from '../kind.ts';
+import type { KubeObject } from '../object.ts';
+import type { Selection } from './selection.ts';
+import { createWatchdog } from './watchdog.ts';
+
+// One watch connection from opening to end, with proof of life. A connection may be silent for its whole server-side time
+// (nothing changed), so silence is judged by what the server has promised: an answer to the request soon; the list of a
+// streamed list without long pauses; an end after timeoutSeconds; and, once it has shown that it sends bookmarks (about
+// one a minute), a bookmark or an event at least every 70 s.
+
+export interface ConnectionOptions<T extends KubeObject> {
+  client: Client;
+  kind: Kind<T>;
+  selection: Selection;
+  /** Where to resume; undefined asks for a streamed list. */
+  resourceVersion: string | undefined;
+  clock: Clock;
+  random: Random;
+  signal: AbortSignal;
+  opened(): void;
+  /** What a batch tells about the connection; what it throws ends the connection. */
+  take(events: readonly WatchEvent[]): Signs;
+}
+
+export interface Signs {
+  /** A periodic bookmark was among the events. */
+  hasBookmark: boolean;
+  /** The streamed list is not complete yet. */
+  isListing: boolean;
+}
+
+export interface ConnectionEnd {
+  /** Since it was opened; 0 when it never was. */
+  livedMs: number;
+  hasReceived: boolean;
+  /** What was thrown; undefined when the server ended the watch in order. */
+  error?: unknown;
+  /** The watchdog ended it. */
+  isSilent: boolean;
+}
+
+/** Never rejects: how it ended is the result. */
+export async function connect<T extends KubeObject>(options: ConnectionOptions<T>): Promise<ConnectionEnd> {
+  const { client, kind, selection, resourceVersion, clock, random, signal } = options;
+  const timeoutSeconds = SHORTEST_WATCH_S + Math.floor(random() * (LONGEST_WATCH_S - SHORTEST_WATCH_S + 1));
+  const quietMs = timeoutSeconds * 1000 + GRACE_MS;
+  const abort = new AbortController();
+  const onAbort = () => abort.abort(signal.reason);
+  let isSilent = false;
+  let openedAt: number | undefined;
+  let hasReceived = false;
+  let hasBookmarks = false;
+  const watchdog = createWatchdog(clock, OPENING_MS, () => {
+    isSilent = true;
+    abort.abort();
+  });
+  const end = (error?: unknown): ConnectionEnd => ({
+    livedMs: openedAt === undefined ? 0 : clock.now() - openedAt,
+    hasReceived,
+    isSilent,
+    ...(error === undefined ? {} : { error }),
+  });
+
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    const { namespace, labelSelector, fieldSelector, metadataOnly } = selection;
+    const stream = await client.watch(kind, {
+      ...(namespace ? { namespace } : {}),
+      ...(labelSelector ? { labelSelector } : {}),
+      ...(fieldSelector ? { fieldSelector } : {}),
+      ...(metadataOnly ? { metadataOnly } : {}),
+      ...(resourceVersion === undefined ? { sendInitialEvents: true } : { resourceVersion }),
+      allowBookmarks: true,
+      timeoutSeconds,
+      signal: abort.signal,
+    });
+    openedAt = clock.now();
+    options.opened();
+    watchdog.feed(resourceVersion === undefined ? LIST_PAUSE_MS : quietMs);
+    for await (const events of stream) {
+      hasReceived = true;
+      const signs = options.take(events);
+      hasBookmarks ||= signs.hasBookmark;
+      watchdog.feed(signs.isListing ? LIST_PAUSE_MS : hasBookmarks ? BOOKMARK_MS : quietMs);
+    }
+    return end();
+  } catch (error) {
+    return end(error ?? new Error('the watch broke without a reason'));
+  } finally {
+    watchdog.stop();
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+// Spread, so that the watches of many informers do not end in one moment; short enough for load balancers.
+const SHORTEST_WATCH_S = 290;
+const LONGEST_WATCH_S = 590;
+const GRACE_MS = 5_000;
+// The client's own limit is 30 s; this one catches what it does not.
+const OPENING_MS = 35_000;
+const LIST_PAUSE_MS = 30_000;
+const BOOKMARK_MS = 70_000;

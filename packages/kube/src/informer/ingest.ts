@@ -1,0 +1,107 @@
+import { share } from '../json/index.ts';
+import type { Kind } from '../kind.ts';
+import type { Logger } from '../logger.ts';
+import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '../object.ts';
+import { malformed } from './failure.ts';
+
+// From what the server sent to what the cache keeps. What arrives belongs to the transport and is never changed: where
+// something is dropped, the object and its metadata are copied, the rest is shared. Unchanged parts of the previous
+// version keep their reference, so that an edit of one field costs one field, and `===` says "unchanged".
+
+export interface Ingest<T extends KubeObject> {
+  /** Throws a Malformed failure when this is no object of the API. */
+  check(raw: unknown): RawObject;
+  keep(raw: RawObject, previous: T | undefined): T;
+}
+
+/** An object that has what a cache needs: it is one (checked), nothing else is known. */
+export interface RawObject extends KubeObject {
+  metadata: ObjectMeta & { name: string; resourceVersion: string };
+}
+
+export interface IngestOptions<T extends KubeObject> {
+  kind: Kind<T>;
+  metadataOnly?: boolean;
+  ownManagers?: readonly string[];
+  trim?: (object: T) => T;
+  logger: Logger;
+}
+
+export function createIngest<T extends KubeObject>(options: IngestOptions<T>): Ingest<T> {
+  const { kind, metadataOnly = false, ownManagers = [], trim, logger } = options;
+  let hasReportedTrim = false;
+
+  // A trim that throws or loses the identity would corrupt the cache: the object is kept whole instead.
+  function trimmed(object: T): T {
+    if (!trim) return object;
+    try {
+      const result = trim(object);
+      const { name, namespace, uid, resourceVersion } = result.metadata;
+      const was = object.metadata;
+      if (
+        name === was.name &&
+        namespace === was.namespace &&
+        uid === was.uid &&
+        resourceVersion === was.resourceVersion
+      ) {
+        return result;
+      }
+      reportTrim('its result lacks name, namespace, uid or resourceVersion of the object', undefined);
+    } catch (error) {
+      reportTrim('it throws', error);
+    }
+    return object;
+  }
+
+  function reportTrim(problem: string, error: unknown): void {
+    if (hasReportedTrim) return;
+    hasReportedTrim = true;
+    const message = `the trim of ${kind.kind} is not used where it does harm: ${problem}; correct the function`;
+    logger.error(message, error === undefined ? {} : { error });
+  }
+
+  return {
+    check(raw) {
+      if (isRawObject(raw)) return raw;
+      throw malformed(`the server sent a ${kind.kind} without name or resourceVersion`);
+    },
+    keep(raw, previous) {
+      const metadata = withoutOthersManagedFields(raw.metadata, ownManagers);
+      // Items of typed lists come without apiVersion and kind, metadata-only ones under a kind of their own.
+      const isOfKind = raw.kind === kind.kind && raw.apiVersion !== undefined;
+      let object: KubeObject;
+      if (metadataOnly) object = { apiVersion: kind.apiVersion, kind: kind.kind, metadata };
+      else if (isOfKind && metadata === raw.metadata) object = raw;
+      else object = { ...raw, apiVersion: raw.apiVersion ?? kind.apiVersion, kind: kind.kind, metadata };
+      // The kind's type is the server's promise; nothing here could check it.
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+      return share(previous, trimmed(object as T));
+    },
+  };
+}
+
+function isRawObject(raw: unknown): raw is RawObject {
+  if (typeof raw !== 'object' || raw === null) return false;
+  const { metadata } = raw as { metadata?: Partial<ObjectMeta> | null };
+  return (
+    typeof metadata === 'object' &&
+    metadata !== null &&
+    typeof metadata.name === 'string' &&
+    metadata.name !== '' &&
+    typeof metadata.resourceVersion === 'string' &&
+    metadata.resourceVersion !== ''
+  );
+}
+
+function withoutOthersManagedFields(metadata: ObjectMeta, ownManagers: readonly string[]): ObjectMeta {
+  const entries = metadata.managedFields;
+  if (!Array.isArray(entries)) return metadata;
+  const own = ownManagers.length === 0 ? [] : entries.filter((entry) => isOwn(entry, ownManagers));
+  if (own.length > 0 && own.length === entries.length) return metadata;
+  const { managedFields: _, ...rest } = metadata;
+  return own.length > 0 ? { ...rest, managedFields: own } : rest;
+}
+
+function isOwn(entry: ManagedFieldsEntry, ownManagers: readonly string[]): boolean {
+  return ownManagers.some((own) => entry.manager?.startsWith(own));
+}
