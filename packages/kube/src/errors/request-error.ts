@@ -18,4 +18,8 @@ export const RequestErrors = catalogue('kube', {
     message: `cannot send an object of ${got} as ${kind}`,
     remedy: 'use the kind that the object names in apiVersion and kind',
   }),
+  NotAnAddress: (address: string) => ({
+    message: `cannot put "${address}" into a certificate: it is not an IP address`,
+    remedy: 'give an IPv4 or IPv6 address without a zone',
+  }),
 });

@@ -1,0 +1,10 @@
+export {
+  type CaOptions,
+  type CertificateAndKey,
+  createCa,
+  type IssueOptions,
+  issueCertificate,
+  type Validity,
+} from './certificate.ts';
+export { generateKeys, type KeyPair, type KeyType, privateKeyPem } from './keys.ts';
+export * from './validity.ts';
