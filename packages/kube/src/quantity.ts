@@ -1,0 +1,106 @@
+// resource.Quantity: `500m`, `1.5Gi`, `12e6`. A quantity is a fixed-point number with nine decimal places, and remembers in
+// which of three notations it was written; finer values are rounded away from zero, so that asking for a little never means
+// asking for nothing. The canonical text has no fraction and the largest suffix that loses nothing.
+import { ValueErrors } from './errors.ts';
+
+export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
+
+export interface ParsedQuantity {
+  /** Billionths. */
+  readonly nanos: bigint;
+  readonly format: QuantityFormat;
+}
+
+const NANO = 1_000_000_000n;
+const MAX_BINARY = (2n ** 63n - 1n) * NANO;
+/** Far beyond any resource; without a limit `1e999999999` would take all memory. */
+const MAX_EXPONENT = 1000;
+const DECIMAL_SUFFIXES = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];
+const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
+
+/** Reads a quantity; objects may also hold a plain number. */
+export function parseQuantity(quantity: string | number): ParsedQuantity {
+  const text = String(quantity);
+  const match = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/.exec(text);
+  const [, sign, whole = '', fraction = '', suffix = ''] = match ?? [];
+  if (!match || whole + fraction === '') throw ValueErrors.Quantity(text, FORM);
+  if (text.length > MAX_EXPONENT) throw ValueErrors.Quantity(text, 'it has too many digits');
+  const { base, exponent, format } = readSuffix(text, suffix);
+  const digits = BigInt(whole + fraction);
+  const size =
+    base === 2
+      ? divideUp(digits * 2n ** BigInt(exponent) * NANO, 10n ** BigInt(fraction.length))
+      : shiftUp(digits, exponent - fraction.length + 9);
+  const capped = base === 2 && size > MAX_BINARY ? MAX_BINARY : size;
+  return { nanos: sign === '-' ? -capped : capped, format };
+}
+
+/** Negative, zero or positive as `a` is less than, equal to or more than `b`, however they are written. */
+export function compareQuantities(a: string | number, b: string | number): number {
+  const left = parseQuantity(a).nanos;
+  const right = parseQuantity(b).nanos;
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** The text that kube-apiserver would store for it. */
+export function canonicalQuantity(quantity: string | number): string {
+  return formatQuantity(parseQuantity(quantity));
+}
+
+/** The nearest double: for metrics and comparisons that may be off in the sixteenth digit. */
+export function quantityToNumber(quantity: string | number): number {
+  const { nanos } = parseQuantity(quantity);
+  return Number(nanos / NANO) + Number(nanos % NANO) / 1e9;
+}
+
+export function formatQuantity({ nanos, format }: ParsedQuantity): string {
+  if (nanos === 0n) return '0';
+  const size = nanos < 0n ? -nanos : nanos;
+  // What is below 1 Ki, or not whole, would lose something in a binary notation.
+  if (format === 'BinarySI' && size >= 1024n * NANO && nanos % NANO === 0n) return binary(nanos / NANO);
+  return decimal(nanos, format === 'DecimalExponent');
+}
+
+const FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
+function readSuffix(text: string, suffix: string): { base: 2 | 10; exponent: number; format: QuantityFormat } {
+  const decimal = DECIMAL_SUFFIXES.indexOf(suffix);
+  if (decimal >= 0) return { base: 10, exponent: (decimal - 3) * 3, format: 'DecimalSI' };
+  const binary = BINARY_SUFFIXES.indexOf(suffix);
+  if (binary > 0) return { base: 2, exponent: binary * 10, format: 'BinarySI' };
+  if (!/^[eE][-+]?[0-9]+$/.test(suffix)) throw ValueErrors.Quantity(text, "unable to parse quantity's suffix");
+  const exponent = Number(suffix.slice(1));
+  if (exponent > MAX_EXPONENT) throw ValueErrors.Quantity(text, `its exponent is larger than ${MAX_EXPONENT}`);
+  return { base: 10, exponent: Math.max(exponent, -2 * MAX_EXPONENT), format: 'DecimalExponent' };
+}
+
+function binary(value: bigint): string {
+  let rest = value;
+  let power = 0;
+  while (rest % 1024n === 0n && power < BINARY_SUFFIXES.length - 1) {
+    rest /= 1024n;
+    power++;
+  }
+  return `${rest}${BINARY_SUFFIXES[power]}`;
+}
+
+/** Exponents are multiples of three, from n (-9) on; beyond E (18) there is no suffix, so E has to do. */
+function decimal(nanos: bigint, asExponent: boolean): string {
+  let rest = nanos;
+  let power = 0;
+  while (rest % 1000n === 0n && (asExponent || power < DECIMAL_SUFFIXES.length - 1)) {
+    rest /= 1000n;
+    power++;
+  }
+  if (!asExponent) return `${rest}${DECIMAL_SUFFIXES[power]}`;
+  const exponent = power * 3 - 9;
+  return exponent === 0 ? String(rest) : `${rest}e${exponent}`;
+}
+
+function shiftUp(digits: bigint, places: number): bigint {
+  return places >= 0 ? digits * 10n ** BigInt(places) : divideUp(digits, 10n ** BigInt(-places));
+}
+
+function divideUp(value: bigint, by: bigint): bigint {
+  return (value + by - 1n) / by;
+}

@@ -1,0 +1,22 @@
+/**
+ * Negative, zero or positive as `a` is older than, the same as or newer than `b`; undefined where they do not compare.
+ * Kubernetes promises an order for decimal numbers of any length only, and only between versions of one resource; `0` is
+ * no version but the word for "any", and an aggregated server may count in another way.
+ */
+export function compareResourceVersions(a: string | undefined, b: string | undefined): number | undefined {
+  if (a === undefined || b === undefined) return undefined;
+  if (a === b) return 0;
+  if (!isComparable(a) || !isComparable(b)) return undefined;
+  // Without leading zeros the longer number is the larger one; 64 bits do not fit a double.
+  if (a.length !== b.length) return a.length < b.length ? -1 : 1;
+  return a < b ? -1 : 1;
+}
+
+/** True when `a` is known to be newer than `b`; false too when nobody can tell. */
+export function isNewerResourceVersion(a: string | undefined, b: string | undefined): boolean {
+  return (compareResourceVersions(a, b) ?? 0) > 0;
+}
+
+function isComparable(version: string): boolean {
+  return /^[1-9][0-9]*$/.test(version);
+}
