@@ -1,0 +1,26 @@
+# Sourced by the scripts beside it: runs steps, goes on after a failure, and says at the end what ran, what did not, and how
+# long each took. `report` ends the script; its exit code is 1 if any step failed.
+summary=()
+failures=0
+
+# step TITLE COMMAND...
+step() {
+  local title=$1 started=$SECONDS result='ok'
+  shift
+  printf '\n== %s\n' "$title"
+  "$@" || { result="NOT OK (exit code $?)"; failures=$((failures + 1)); }
+  summary+=("$(printf '%-28s %5d s  %s' "$title" $((SECONDS - started)) "$result")")
+}
+
+# left_out TITLE REASON
+left_out() {
+  summary+=("$(printf '%-28s %7s  left out: %s' "$1" '-' "$2")")
+}
+
+report() {
+  printf '\n== summary: node %s, npm %s, %s processors\n' "$(node --version)" "$(npm --version)" "$(getconf _NPROCESSORS_ONLN)"
+  printf '%s\n' "${summary[@]}"
+  printf '%-28s %5d s  %s\n' 'all of it' "$SECONDS" "$([ "$failures" -eq 0 ] && echo ok || echo "$failures NOT OK")"
+  [ "$failures" -eq 0 ]
+  exit
+}
