@@ -23,11 +23,16 @@ const child = spawn(node, ['--disable-warning=ExperimentalWarning', ...process.a
   stdio: 'inherit',
   env: { ...process.env, PATH: `${join(root, 'node_modules', '.bin')}:${process.env.PATH ?? ''}` },
 });
-// An interactive Ctrl-C reaches the whole process group; the child decides how to stop, and we end with it.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+// The child decides how to stop, and we end with it. Ctrl-C at a terminal reaches the child by itself: passing it on would
+// be a second one, which programs take for impatience.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+  });
+}
 child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
 
-/** Installed means: from the lock file that is here now. */
+/** Installed means: from the lock file that is here now, on this platform (a checkout may be mounted into a container). */
 function isInstalled() {
   if (!existsSync(stamp)) return false;
   return readFileSync(stamp, 'utf8') === lockStamp();
@@ -35,6 +40,7 @@ function isInstalled() {
 
 function lockStamp() {
   return createHash('sha256')
+    .update(`${process.platform}-${process.arch}`)
     .update(readFileSync(join(root, 'package-lock.json')))
     .digest('hex');
 }
