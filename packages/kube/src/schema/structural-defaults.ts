@@ -1,0 +1,28 @@
+import { validateEmbeddedResources } from './embedded-resource.ts';
+import { type FieldError, invalidField } from './field-error.ts';
+import type { JsonSchema } from './json-schema.ts';
+import { prune } from './prune.ts';
+import { validateSchema } from './validate-schema.ts';
+
+/** Each default must be what would be left of it after pruning, and valid. Below additionalProperties there are none to check. */
+export function checkDefaults(schema: JsonSchema, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (schema.default !== undefined && schema.default !== null) errors.push(...checkDefault(schema, path));
+  if (schema.items) errors.push(...checkDefaults(schema.items, `${path}.items`));
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    errors.push(...checkDefaults(property, `${path}.properties[${name}]`));
+  }
+  return errors;
+}
+
+function checkDefault(schema: JsonSchema, path: string): FieldError[] {
+  const at = `${path}.default`;
+  const errors: FieldError[] = [];
+  const isResource = schema['x-kubernetes-embedded-resource'] === true;
+  if (prune(schema, schema.default, { isResource }).dropped.length > 0) {
+    errors.push(invalidField(at, schema.default, 'must not have unknown fields'));
+  }
+  const embedded = validateEmbeddedResources(schema, schema.default, at);
+  errors.push(...(embedded.length > 0 ? embedded : validateSchema(schema, schema.default, { path: at })));
+  return errors;
+}

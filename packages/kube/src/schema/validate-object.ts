@@ -1,0 +1,63 @@
+import type { Kind } from '../kind.ts';
+import { hasEmbeddedResources, validateEmbeddedResources } from './embedded-resource.ts';
+import { type FieldError, type FieldErrorType, invalidField, NO_FIELD } from './field-error.ts';
+import { isJsonObject, type JsonSchema } from './json-schema.ts';
+import { hasListTypes, validateListTypes } from './list-map.ts';
+import { type EvaluateRule, hasRules, validateRules } from './rules.ts';
+import { compileValidator } from './validate-schema.ts';
+
+export interface ObjectValidateOptions {
+  /** Evaluates CEL rules. Without it they are left to the API server. */
+  evaluateRule?: EvaluateRule;
+}
+
+export type ObjectValidator = (object: unknown, old?: unknown, options?: ObjectValidateOptions) => FieldError[];
+
+/**
+ * Everything that an API server checks of a custom object except its metadata, in the server's order: type, schema, embedded
+ * resources, list types, rules. On updates, what was wrong before and did not change is let through.
+ */
+export function objectValidator(schema: JsonSchema, kind?: Pick<Kind, 'apiVersion' | 'kind'>): ObjectValidator {
+  const validate = compileValidator(schema);
+  const embedded = hasEmbeddedResources(schema);
+  const lists = hasListTypes(schema);
+  const rules = hasRules(schema);
+
+  return (object, old, options) => {
+    const errors = [...(kind ? checkType(kind, object) : []), ...validate(object, old === undefined ? {} : { old })];
+    if (embedded) errors.push(...validateEmbeddedResources(schema, object));
+    if (lists && (old === undefined || validateListTypes(schema, old).length === 0)) {
+      errors.push(...validateListTypes(schema, object));
+    }
+    if (rules && options?.evaluateRule) {
+      if (errors.some(({ type }) => BLOCKS_RULES.includes(type))) errors.push(RULES_NOT_CHECKED);
+      else errors.push(...validateRules(schema, object, options.evaluateRule, old));
+    }
+    return errors;
+  };
+}
+
+// A rule may rely on its values having the right types and sizes.
+const BLOCKS_RULES: readonly FieldErrorType[] = [
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+];
+
+const RULES_NOT_CHECKED = invalidField(
+  NO_FIELD,
+  null,
+  'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+);
+
+function checkType(kind: Pick<Kind, 'apiVersion' | 'kind'>, object: unknown): FieldError[] {
+  if (!isJsonObject(object)) return [];
+  const errors: FieldError[] = [];
+  if (object['kind'] !== kind.kind) errors.push(invalidField('kind', object['kind'] ?? '', `must be ${kind.kind}`));
+  if (object['apiVersion'] !== kind.apiVersion) {
+    errors.push(invalidField('apiVersion', object['apiVersion'] ?? '', `must be ${kind.apiVersion}`));
+  }
+  return errors;
+}
