@@ -139,7 +139,7 @@ function configMapServer(): ConfigMapServer {
       else objects.set(name, { value, resourceVersion });
       for (const wake of wakes) wake();
     },
-    content: () => [...objects].map(([name, { value }]): [string, string] => [`default/${name}`, value]).toSorted(),
+    content: () => [...objects.keys()].toSorted().map((name) => [`default/${name}`, objects.get(name)?.value ?? '']),
     openWatches: () => wakes.size,
   };
 }
