@@ -107,10 +107,10 @@ function connectOptions(
 }
 
 /** Parsed once, not for every connection; throws what OpenSSL has against the material. */
-export function contextOf({ ca, cert, key }: TlsMaterial): SecureContext {
+export function contextOf({ ca, cert, key, insecure }: TlsMaterial): SecureContext {
   return createSecureContext({
     // Like kubectl, trust what the machine trusts when the cluster brings no authority of its own.
-    ca: ca ?? [...getCACertificates('default'), ...getCACertificates('system')],
+    ca: ca ?? (insecure ? [] : [...getCACertificates('default'), ...getCACertificates('system')]),
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key }),
   });

@@ -1,0 +1,146 @@
+// Exec plugins: a program that prints credentials (client.authentication.k8s.io). It is run when there are no
+// credentials, when they have expired and when the server refused them, never twice at a time, and what it printed is
+// never logged or put into an error.
+// https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+import { ConfigErrors, reasonOf } from '../../errors.ts';
+import { certificateValidity } from '../../x509/validity.ts';
+import { isRecord } from '../json-value.ts';
+import { type Edge, isMissing } from './edge.ts';
+import type { ClusterConfig, ExecEntry } from './kubeconfig.ts';
+
+export interface ExecCredentials {
+  token?: string;
+  /** PEM. */
+  cert?: string;
+  key?: string;
+  /** Milliseconds since the epoch; for ever when undefined. */
+  expiresAt?: number;
+}
+
+export interface ExecPlugin {
+  /** What it printed last, while that is valid; else it is run. */
+  credentials(): Promise<ExecCredentials>;
+  /** The server refused what we have: the next call runs it again. */
+  forget(): void;
+  /** Ends it if it runs. */
+  close(): Promise<void>;
+}
+
+export function createExecPlugin(config: ClusterConfig, exec: ExecEntry, edge: Edge): ExecPlugin {
+  const { file } = config.user;
+  if (!VERSIONS.has(exec.apiVersion)) throw ConfigErrors.ExecVersion(file, config.userName, exec.apiVersion);
+  const closing = new AbortController();
+  let cached: ExecCredentials | undefined;
+  let running: Promise<ExecCredentials> | undefined;
+
+  async function run(): Promise<ExecCredentials> {
+    const isInteractive = edge.isTerminal && exec.interactiveMode !== 'Never';
+    if (exec.interactiveMode === 'Always' && !isInteractive) {
+      throw ConfigErrors.ExecNeedsTerminal(file, config.userName, exec.command);
+    }
+    const failed = (problem: string) => ConfigErrors.ExecFailed(file, config.userName, exec.command, problem);
+    const env = {
+      ...edge.env,
+      ...exec.env,
+      KUBERNETES_EXEC_INFO: JSON.stringify(await execInfo(config, exec, isInteractive, edge)),
+    };
+    const { command, args } = exec;
+    const result = await edge.run({ command, args, env, isInteractive, signal: closing.signal }).catch((cause) => {
+      if (isMissing(cause)) throw ConfigErrors.ExecMissing(file, config.userName, command, exec.installHint);
+      throw failed(reasonOf(cause));
+    });
+    if (result.code !== 0) throw failed(`it ended with exit code ${result.code ?? 'none (killed)'}`);
+    return readCredentials(result.stdout, exec.apiVersion, failed);
+  }
+
+  return {
+    async credentials() {
+      const isFresh = cached !== undefined && (cached.expiresAt === undefined || edge.clock.now() < cached.expiresAt);
+      if (cached !== undefined && isFresh) return cached;
+      running ??= run().finally(() => {
+        running = undefined;
+      });
+      cached = await running;
+      return cached;
+    },
+    forget() {
+      cached = undefined;
+    },
+    async close() {
+      closing.abort();
+      await running?.catch(() => {});
+    },
+  };
+}
+
+const VERSIONS: ReadonlySet<string> = new Set([
+  'client.authentication.k8s.io/v1',
+  'client.authentication.k8s.io/v1beta1',
+]);
+
+async function execInfo(
+  { cluster }: ClusterConfig,
+  exec: ExecEntry,
+  interactive: boolean,
+  { readFile }: Edge,
+): Promise<unknown> {
+  const spec = { apiVersion: exec.apiVersion, kind: 'ExecCredential', spec: { interactive } };
+  if (!exec.provideClusterInfo) return spec;
+  // The plugin gets the data even where the kubeconfig names a file.
+  const caFile = cluster.caFile === undefined ? undefined : Buffer.from(await readFile(cluster.caFile));
+  const info = {
+    server: cluster.server,
+    'tls-server-name': cluster.tlsServerName,
+    'insecure-skip-tls-verify': cluster.insecure,
+    'certificate-authority-data': cluster.caData ?? caFile?.toString('base64'),
+    'proxy-url': cluster.proxyUrl,
+    config: cluster.execConfig,
+  };
+  return { ...spec, spec: { interactive, cluster: info } };
+}
+
+function readCredentials(stdout: string, version: string, failed: (problem: string) => Error): ExecCredentials {
+  const printed = parse(stdout);
+  if (!isRecord(printed)) throw failed('it did not print JSON');
+  if (printed['kind'] !== 'ExecCredential') throw failed('it did not print an ExecCredential');
+  if (printed['apiVersion'] !== version) throw failed(`it printed another apiVersion than ${version}`);
+  const status = printed['status'];
+  if (!isRecord(status)) throw failed('what it printed has no status');
+  const token = textIn(status, 'token');
+  const cert = textIn(status, 'clientCertificateData');
+  const key = textIn(status, 'clientKeyData');
+  if ((cert === undefined) !== (key === undefined)) throw failed('it printed only one of certificate and key');
+  if (token === undefined && cert === undefined) throw failed('it printed neither a token nor a certificate');
+  const times = [expiryOf(textIn(status, 'expirationTimestamp'), failed), expiryOfCertificate(cert, failed)];
+  const expiresAt = Math.min(...times);
+  return { token, cert, key, expiresAt: Number.isFinite(expiresAt) ? expiresAt : undefined };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function textIn(status: Record<string, unknown>, key: string): string | undefined {
+  const value = status[key];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function expiryOf(timestamp: string | undefined, failed: (problem: string) => Error): number {
+  if (timestamp === undefined) return Number.POSITIVE_INFINITY;
+  const time = Date.parse(timestamp);
+  if (Number.isNaN(time)) throw failed('its expirationTimestamp is not a time');
+  return time;
+}
+
+function expiryOfCertificate(cert: string | undefined, failed: (problem: string) => Error): number {
+  if (cert === undefined) return Number.POSITIVE_INFINITY;
+  try {
+    return certificateValidity(cert).notAfter.getTime();
+  } catch {
+    throw failed('its certificate cannot be read');
+  }
+}

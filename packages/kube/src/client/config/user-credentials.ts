@@ -1,0 +1,170 @@
+// A kubeconfig user (or a service account) as Credentials: static values, files that are read again, a plugin that is
+// run again. Everything that is static is loaded and checked at the start, so that a mistake is reported before the
+// first request; what changes later is checked again, and while a rotation is half done the old material stays.
+import { ConfigError, ConfigErrors, reasonOf } from '../../errors.ts';
+import { type CertificateValidity, certificateValidity } from '../../x509/validity.ts';
+import { contextOf } from '../http/connections.ts';
+import type { Credentials, Identity, TlsMaterial } from '../http/credentials.ts';
+import type { Edge } from './edge.ts';
+import { createExecPlugin } from './exec-plugin.ts';
+import { createFileSource, type FileSource } from './file-source.ts';
+import type { ClusterConfig, Impersonation, UserEntry } from './kubeconfig.ts';
+
+/** The credentials of this context. Throws ConfigError when something in it cannot be used. */
+export async function openCredentials(config: ClusterConfig, edge: Edge): Promise<Credentials> {
+  const { cluster, user } = config;
+  checkLogins(config);
+  const insecure = cluster.insecure ?? false;
+  const ca = insecure
+    ? undefined
+    : materialOf('certificate authority', cluster.file, cluster.caData, cluster.caFile, edge);
+  const cert = materialOf('client certificate', user.file, user.certData, user.certFile, edge);
+  const key = materialOf('client key', user.file, user.keyData, user.keyFile, edge);
+  const tokenFile = user.tokenFile === undefined ? undefined : createFileSource(user.tokenFile, edge);
+  // An explicit login wins over the plugin, as with kubectl.
+  const hasLogin = user.token !== undefined || tokenFile !== undefined || user.username !== undefined;
+  const plugin = user.exec === undefined || hasLogin ? undefined : createExecPlugin(config, user.exec, edge);
+
+  let checked: Checked | undefined;
+  let identity: Identity | undefined;
+
+  async function load(isForced: boolean, withPlugin: boolean): Promise<Identity> {
+    const printed = withPlugin ? await plugin?.credentials() : undefined;
+    const [caPem, certPem, keyPem, fileToken] = await Promise.all([
+      ca?.source.read(isForced),
+      printed?.cert ?? cert?.source.read(isForced),
+      printed?.key ?? key?.source.read(isForced),
+      tokenFile?.read(isForced),
+    ]);
+    checked = check({ ca: caPem, cert: certPem, key: keyPem });
+    const token = fileToken?.trim() || user.token || printed?.token;
+    const headers = { ...loginHeaders(user, token), ...impersonationHeaders(user.impersonate) };
+    // Identities are compared by reference, so an equal one stays the same.
+    const isSame = identity?.tls === checked.tls && JSON.stringify(identity.headers) === JSON.stringify(headers);
+    if (identity === undefined || !isSame) identity = { headers, tls: checked.tls };
+    return identity;
+  }
+
+  /** The material, checked once for each content; the validity of the certificate is checked every time. */
+  function check(parts: Pick<TlsMaterial, 'ca' | 'cert' | 'key'>): Checked {
+    const before = checked?.tls;
+    const isSame = before?.ca === parts.ca && before?.cert === parts.cert && before?.key === parts.key;
+    const next = checked !== undefined && isSame ? checked : checkAnew(parts);
+    if (next.validity !== undefined) checkValidity(next.validity, cert?.place ?? user.file, edge.clock.now());
+    return next;
+  }
+
+  function checkAnew(parts: Pick<TlsMaterial, 'ca' | 'cert' | 'key'>): Checked {
+    try {
+      const validity = parts.cert === undefined ? undefined : validityOf(parts.cert, cert?.place ?? user.file);
+      const tls = { ...parts, insecure, serverName: cluster.tlsServerName };
+      usable(tls, ca?.place ?? cluster.file, cert?.place ?? user.file);
+      return { tls, validity };
+    } catch (error) {
+      if (checked === undefined || !(error instanceof ConfigError)) throw error;
+      edge.logger.warn('new certificates cannot be used; the last ones stay in use', { reason: error.message });
+      return checked;
+    }
+  }
+
+  await load(false, false);
+  return {
+    current: () => load(false, true),
+    async refused(refused) {
+      // Somebody else has renewed them in the meantime.
+      if (identity !== refused) return true;
+      plugin?.forget();
+      return (await load(true, true)) !== refused;
+    },
+    async close() {
+      await plugin?.close();
+    },
+  };
+}
+
+interface Checked {
+  tls: TlsMaterial;
+  validity: CertificateValidity | undefined;
+}
+
+function checkLogins({ user, userName }: ClusterConfig): void {
+  if (user.authProvider !== undefined) throw ConfigErrors.AuthProvider(user.file, userName, user.authProvider);
+  const hasToken = user.token !== undefined || user.tokenFile !== undefined;
+  if (hasToken && user.username !== undefined)
+    throw ConfigErrors.TwoLogins(user.file, userName, 'a token', 'a username');
+  const hasCert = user.certData !== undefined || user.certFile !== undefined;
+  const hasKey = user.keyData !== undefined || user.keyFile !== undefined;
+  if (hasCert !== hasKey) {
+    throw ConfigErrors.HalfCertificate(user.file, userName, hasCert ? 'client-key' : 'client-certificate');
+  }
+}
+
+interface Material {
+  source: FileSource;
+  /** The file to name when it is wrong. */
+  place: string;
+}
+
+function materialOf(
+  what: string,
+  kubeconfig: string,
+  data: string | undefined,
+  file: string | undefined,
+  edge: Edge,
+): Material | undefined {
+  if (data === undefined) return file === undefined ? undefined : { source: createFileSource(file, edge), place: file };
+  const pem = Buffer.from(data, 'base64').toString('utf8');
+  if (!pem.includes('-----BEGIN ')) {
+    throw ConfigErrors.BadCertificate(what, kubeconfig, 'its data is not PEM in base64');
+  }
+  return { source: { read: async () => pem }, place: kubeconfig };
+}
+
+function validityOf(cert: string, place: string): CertificateValidity {
+  try {
+    return certificateValidity(cert);
+  } catch (cause) {
+    throw ConfigErrors.BadCertificate('client certificate', place, reasonOf(cause));
+  }
+}
+
+function checkValidity({ notBefore, notAfter }: CertificateValidity, place: string, now: number): void {
+  if (now > notAfter.getTime()) throw ConfigErrors.CertificateExpired('client certificate', place, notAfter);
+  if (now < notBefore.getTime()) throw ConfigErrors.CertificateNotYetValid('client certificate', place, notBefore);
+}
+
+function usable(tls: TlsMaterial, caPlace: string, certPlace: string): void {
+  // A text without a certificate in it would be taken for "trust nobody", and give a riddle at the first handshake.
+  if (tls.ca !== undefined && !tls.ca.includes('-----BEGIN CERTIFICATE-----')) {
+    throw ConfigErrors.BadCertificate('certificate authority', caPlace, 'it holds no certificate');
+  }
+  try {
+    contextOf({ ca: tls.ca, insecure: true });
+  } catch (cause) {
+    throw ConfigErrors.BadCertificate('certificate authority', caPlace, reasonOf(cause));
+  }
+  if (tls.cert === undefined) return;
+  try {
+    contextOf({ ...tls, insecure: true });
+  } catch (cause) {
+    throw ConfigErrors.KeyMismatch('client certificate', certPlace, cause);
+  }
+}
+
+function loginHeaders({ username, password }: UserEntry, token: string | undefined): Record<string, string> {
+  if (token !== undefined) return { authorization: `Bearer ${token}` };
+  if (username === undefined) return {};
+  return { authorization: `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}` };
+}
+
+function impersonationHeaders(as: Impersonation | undefined): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {};
+  if (as?.user !== undefined) headers['impersonate-user'] = as.user;
+  if (as?.uid !== undefined) headers['impersonate-uid'] = as.uid;
+  if (as?.groups !== undefined && as.groups.length > 0) headers['impersonate-group'] = as.groups;
+  for (const [key, values] of Object.entries(as?.extra ?? {})) {
+    // Keys may hold characters that header names may not (RFC 7230), and are escaped then.
+    headers[`impersonate-extra-${encodeURIComponent(key).toLowerCase()}`] = values;
+  }
+  return headers;
+}
