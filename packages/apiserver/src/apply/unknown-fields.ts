@@ -1,0 +1,52 @@
+import { isObject, type JsonObject } from '../json/copy.ts';
+import type { MapType, TypeSchema } from './type-schema.ts';
+
+/** The value without the fields that its type does not know; their paths are added to `unknown`. */
+export function dropUnknown(type: TypeSchema, value: unknown, path: string, unknown: string[]): unknown {
+  switch (type.shape) {
+    case 'map':
+      return dropFromMap(type, value, path, unknown);
+    case 'atomic':
+      if (type.inside) return dropFromMap(type.inside, value, path, unknown);
+      return type.item ? dropFromList(type.item, value, path, unknown) : value;
+    case 'list-map':
+    case 'set':
+      return dropFromList(type.item, value, path, unknown);
+    case 'scalar':
+    case 'deduced':
+      return value;
+  }
+}
+
+function dropFromMap(type: MapType, value: unknown, path: string, unknown: string[]): unknown {
+  if (!isObject(value)) return value;
+  let result: JsonObject | undefined;
+  for (const key of Object.keys(value)) {
+    const below = type.field(key)?.type ?? type.element;
+    const at = path === '' ? key : `${path}.${key}`;
+    if (below) {
+      const part = dropUnknown(below, value[key], at, unknown);
+      if (part === value[key]) continue;
+      result ??= { ...value };
+      result[key] = part;
+    } else {
+      unknown.push(at);
+      result ??= { ...value };
+      delete result[key];
+    }
+  }
+  return result ?? value;
+}
+
+function dropFromList(item: () => TypeSchema, value: unknown, path: string, unknown: string[]): unknown {
+  if (!Array.isArray(value)) return value;
+  const type = item();
+  if (type.shape === 'scalar') return value;
+  let changed = false;
+  const items = value.map((one: unknown, index) => {
+    const kept = dropUnknown(type, one, `${path}[${index}]`, unknown);
+    changed ||= kept !== one;
+    return kept;
+  });
+  return changed ? items : value;
+}

@@ -1,0 +1,64 @@
+import { type Clock, formatTime, type Logger, type Random, type UnknownObject } from '@capstan/kube';
+import type { FieldTracker } from './apply/field-tracker.ts';
+import type { Registry } from './resources/registry.ts';
+import type { Resource } from './resources/resource.ts';
+import type { Storage } from './store/storage.ts';
+import type { Store } from './store/store.ts';
+
+/** Who asks. */
+export interface UserInfo {
+  name: string;
+  groups: readonly string[];
+}
+
+/** What the server knows about a request besides the request. */
+export interface RequestContext {
+  user: UserInfo;
+  /** Stands in where a request has no user-agent: it names the field manager then. */
+  userAgent?: string;
+}
+
+/** A write on its way to the store; an admission may answer with another object, or throw a StatusError. */
+export interface AdmissionRequest {
+  operation: 'CREATE' | 'UPDATE' | 'DELETE';
+  resource: Resource;
+  subresource: string | undefined;
+  object: UnknownObject | undefined;
+  old: UnknownObject | undefined;
+  dryRun: boolean;
+  context: RequestContext;
+}
+
+/** Looks at every write, after defaulting and before validation. Undefined in the answer: the object goes on as it is. */
+export type Admission = (request: AdmissionRequest) => Promise<UnknownObject | undefined>;
+
+/** What the parts of the server share. */
+export interface Core {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly store: Store;
+  readonly storage: Storage;
+  readonly registry: Registry;
+  readonly fields: FieldTracker;
+  readonly admission: Admission | undefined;
+  readonly checkNamespaces: boolean;
+  readonly watchBufferLimit: number;
+}
+
+/** The time as objects carry it: RFC 3339, whole seconds. */
+export function timestamp(clock: Clock, plusMs = 0): string {
+  return formatTime(clock.now() + plusMs);
+}
+
+/** A random UUID (version 4) from the server's randomness. */
+export function newUid(random: Random): string {
+  let hex = '';
+  for (let count = 0; count < 8; count += 1) {
+    hex += Math.floor(random() * 0x10000)
+      .toString(16)
+      .padStart(4, '0');
+  }
+  const variant = '89ab'[Math.floor(random() * 4)];
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
+}

@@ -1,0 +1,261 @@
+// Every refusal of the API server is a Status, in kube-apiserver's words: clients and people search for them.
+
+export interface StatusCause {
+  reason?: string;
+  message?: string;
+  field?: string;
+}
+
+export interface StatusDetails {
+  name?: string;
+  group?: string;
+  kind?: string;
+  uid?: string;
+  causes?: StatusCause[];
+  retryAfterSeconds?: number;
+}
+
+export interface Status {
+  kind: 'Status';
+  apiVersion: 'v1';
+  metadata: { continue?: string; resourceVersion?: string };
+  status: 'Success' | 'Failure';
+  message?: string;
+  reason?: string;
+  details?: StatusDetails;
+  code?: number;
+}
+
+/** A refusal: it carries the Status that the client gets. */
+export class StatusError extends Error {
+  readonly status: Status;
+
+  constructor(status: Status) {
+    super(status.message);
+    this.name = 'StatusError';
+    this.status = status;
+  }
+
+  get code(): number {
+    return this.status.code ?? 500;
+  }
+}
+
+/** A resource as error messages name it. */
+export interface ResourceName {
+  group: string;
+  /** Plural, as in `deployments`. */
+  resource: string;
+}
+
+interface Failure {
+  code: number;
+  reason: string;
+  message: string;
+  details?: StatusDetails;
+  metadata?: Status['metadata'];
+}
+
+function failure({ code, reason, message, details, metadata = {} }: Failure): StatusError {
+  return new StatusError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata,
+    status: 'Failure',
+    message,
+    reason,
+    ...(details && { details }),
+    code,
+  });
+}
+
+const qualified = ({ group, resource }: ResourceName) => (group === '' ? resource : `${resource}.${group}`);
+
+function detailsOf({ group, resource }: ResourceName, name: string): StatusDetails {
+  return { ...(name !== '' && { name }), ...(group !== '' && { group }), kind: resource };
+}
+
+export const notFound = (resource: ResourceName, name: string) =>
+  failure({
+    code: 404,
+    reason: 'NotFound',
+    message: `${qualified(resource)} "${name}" not found`,
+    details: detailsOf(resource, name),
+  });
+
+/** For a path that names nothing that is served. */
+export const notServed = () =>
+  failure({
+    code: 404,
+    reason: 'NotFound',
+    message: 'the server could not find the requested resource',
+    details: {},
+  });
+
+export const alreadyExists = (resource: ResourceName, name: string) =>
+  failure({
+    code: 409,
+    reason: 'AlreadyExists',
+    message: `${qualified(resource)} "${name}" already exists`,
+    details: detailsOf(resource, name),
+  });
+
+export const conflict = (resource: ResourceName, name: string, why: string) =>
+  failure({
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on ${qualified(resource)} "${name}": ${why}`,
+    details: detailsOf(resource, name),
+  });
+
+export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
+
+export const applyConflict = (message: string, causes: StatusCause[]) =>
+  failure({ code: 409, reason: 'Conflict', message, details: { causes } });
+
+export const badRequest = (message: string) => failure({ code: 400, reason: 'BadRequest', message });
+
+export const forbidden = (resource: ResourceName, name: string, why: string, causes?: StatusCause[]) =>
+  failure({
+    code: 403,
+    reason: 'Forbidden',
+    message:
+      name === ''
+        ? `${qualified(resource)} is forbidden: ${why}`
+        : `${qualified(resource)} "${name}" is forbidden: ${why}`,
+    details: { ...detailsOf(resource, name), ...(causes && { causes }) },
+  });
+
+export const methodNotAllowed = () =>
+  failure({
+    code: 405,
+    reason: 'MethodNotAllowed',
+    message: 'the server does not allow this method on the requested resource',
+    details: {},
+  });
+
+export const unsupportedMediaType = (accepted: readonly string[]) =>
+  failure({
+    code: 415,
+    reason: 'UnsupportedMediaType',
+    message: `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+  });
+
+/** The revision is older than what the server still remembers. */
+export const expired = (message: string, continueToken?: string) =>
+  failure({
+    code: 410,
+    reason: 'Expired',
+    message,
+    ...(continueToken !== undefined && { metadata: { continue: continueToken } }),
+  });
+
+export const tooOldResourceVersion = (asked: number, oldest: number) =>
+  expired(`too old resource version: ${asked} (${oldest})`);
+
+export const LIST_TOO_OLD = 'The resourceVersion for the provided list is too old.';
+
+/** The revision is not there yet; the client should try again after a second. */
+export const tooLargeResourceVersion = (asked: number, current: number) =>
+  failure({
+    code: 504,
+    reason: 'Timeout',
+    message: `Timeout: Too large resource version: ${asked}, current: ${current}`,
+    details: {
+      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+      retryAfterSeconds: 1,
+    },
+  });
+
+export const internalError = (message: string) =>
+  failure({
+    code: 500,
+    reason: 'InternalError',
+    message: `Internal error occurred: ${message}`,
+    details: { causes: [{ message }] },
+  });
+
+/** A patch that was understood and does not fit the object. */
+export const unprocessablePatch = (problem: string) =>
+  failure({
+    code: 422,
+    reason: 'Invalid',
+    message: 'the server rejected our request due to an error in our request',
+    details: { causes: [{ message: problem }] },
+  });
+
+/** An apply that the schema cannot make sense of; Kubernetes calls it an error of its own, without a reason. */
+export const untypedPatch = (message: string) => failure({ code: 500, reason: '', message });
+
+/** One thing that is wrong with one field. */
+export interface FieldError {
+  /** As in `spec.ports[0].name`. */
+  field: string;
+  reason:
+    | 'FieldValueInvalid'
+    | 'FieldValueRequired'
+    | 'FieldValueNotSupported'
+    | 'FieldValueForbidden'
+    | 'FieldValueDuplicate'
+    | 'FieldValueTypeInvalid'
+    | (string & {});
+  /** Without the field: `Required value: must be given`. */
+  message: string;
+}
+
+export const fieldInvalid = (field: string, value: unknown, detail: string): FieldError => ({
+  field,
+  reason: 'FieldValueInvalid',
+  message: `Invalid value: ${printed(value)}: ${detail}`,
+});
+
+export const fieldRequired = (field: string, detail = ''): FieldError => ({
+  field,
+  reason: 'FieldValueRequired',
+  message: detail === '' ? 'Required value' : `Required value: ${detail}`,
+});
+
+export const fieldForbidden = (field: string, detail: string): FieldError => ({
+  field,
+  reason: 'FieldValueForbidden',
+  message: `Forbidden: ${detail}`,
+});
+
+export const fieldNotSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
+  field,
+  reason: 'FieldValueNotSupported',
+  message: `Unsupported value: ${printed(value)}: supported values: ${supported.map((one) => JSON.stringify(one)).join(', ')}`,
+});
+
+function printed(value: unknown): string {
+  return value === undefined ? 'null' : JSON.stringify(value);
+}
+
+/** The object (or the options) was understood, and breaks these rules. */
+export function invalid(
+  kind: { group: string; kind: string },
+  name: string,
+  errors: readonly FieldError[],
+): StatusError {
+  const lines = errors.map((error) => `${error.field}: ${error.message}`);
+  const summary = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`;
+  const subject = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`;
+  return failure({
+    code: 422,
+    reason: 'Invalid',
+    message: `${subject} "${name}" is invalid: ${summary}`,
+    details: {
+      ...(name !== '' && { name }),
+      ...(kind.group !== '' && { group: kind.group }),
+      kind: kind.kind,
+      causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
+    },
+  });
+}
+
+/** Bugs of the embedding program, not of a client. */
+export const ApiServerErrors = {
+  closed: () => new Error('the API server was closed: create another one to go on'),
+  future: (asked: number, current: number) =>
+    new Error(`cannot compact to revision ${asked}: the store is at ${current}; pass a revision that exists`),
+};

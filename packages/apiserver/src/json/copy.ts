@@ -1,0 +1,56 @@
+/** A copy of what JSON would carry: nothing is shared with the caller, and properties that are undefined are left out. */
+export function copyJson(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => (item === undefined ? null : copyJson(item)));
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) {
+    const part = (value as Record<string, unknown>)[key];
+    if (part !== undefined) copy[key] = typeof part === 'object' ? copyJson(part) : part;
+  }
+  return copy;
+}
+
+export type JsonObject = Record<string, unknown>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Equality of JSON values; the order of properties does not count, a property that is undefined is absent. */
+export function equalJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+    return a.every((item, index) => equalJson(item, b[index]));
+  }
+  const left = a as JsonObject;
+  const right = b as JsonObject;
+  for (const key of Object.keys(left)) {
+    if (!equalJson(left[key], right[key])) return false;
+  }
+  for (const key of Object.keys(right)) {
+    if (right[key] !== undefined && left[key] === undefined) return false;
+  }
+  return true;
+}
+
+/** The value at a path of property names, or undefined. */
+export function valueAt(value: unknown, path: readonly string[]): unknown {
+  let at = value;
+  for (const name of path) {
+    if (!isObject(at)) return undefined;
+    at = at[name];
+  }
+  return at;
+}
+
+/** A copy of the object with another value at the path; only what lies on the path is copied. Undefined removes. */
+export function withValueAt(object: JsonObject, path: readonly string[], value: unknown): JsonObject {
+  const [first, ...rest] = path;
+  if (first === undefined) return object;
+  const child = object[first];
+  const next = rest.length === 0 ? value : withValueAt(isObject(child) ? child : {}, rest, value);
+  const { [first]: _, ...others } = object;
+  return next === undefined ? others : { ...object, [first]: next };
+}

@@ -1,0 +1,76 @@
+// The built-in resources, made from the generated tables; what a table cannot say is in strategies.ts.
+import {
+  type BuiltinResource,
+  builtinResources,
+  definitionOf,
+  loadBuiltinSchemas,
+  type UnknownObject,
+} from '@capstan/kube';
+import { createTypeCompiler, type SchemaSource, type TypeCompiler, type TypeSchema } from '../apply/type-schema.ts';
+import { dropUnknown } from '../apply/unknown-fields.ts';
+import type { Resource, ResourceVersion } from './resource.ts';
+import { builtinDefaults, builtinScale, builtinSelectableFields, builtinStrategy } from './strategies.ts';
+
+export interface BuiltinTypes {
+  compiler: TypeCompiler;
+  /** Of metadata, in every object. */
+  objectMeta: TypeSchema;
+  resources: readonly Resource[];
+}
+
+/** Loads tables and schemas; the schemas are shared by everything that is made from them, so once a process is enough. */
+export function loadBuiltins(): BuiltinTypes {
+  const schemas = loadBuiltinSchemas();
+  const compiler = createTypeCompiler(schemas as ReadonlyMap<string, SchemaSource>);
+  const served = builtinResources.filter((one) => one.verbs.includes('list'));
+  return {
+    compiler,
+    objectMeta: compiler.definition('io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'),
+    resources: served.map((one) => {
+      const definition = definitionOf(schemas, one);
+      return resourceOf(one, definition === undefined ? undefined : compiler.definition(definition));
+    }),
+  };
+}
+
+function resourceOf(builtin: BuiltinResource, type: TypeSchema | undefined): Resource {
+  const id = builtin.group === '' ? builtin.plural : `${builtin.plural}.${builtin.group}`;
+  const scale = builtin.subresources.some(({ name }) => name === 'scale') ? builtinScale : undefined;
+  const version: ResourceVersion = {
+    name: builtin.version,
+    served: true,
+    hasStatus: builtin.subresources.some(({ name }) => name === 'status'),
+    ...(scale && { scale }),
+    subresources: builtin.subresources.filter(({ name }) => SERVED_SUBRESOURCES.has(name)),
+    type,
+    selectableFields: builtinSelectableFields[id] ?? [],
+    normalise: normaliser(type, builtinDefaults[id]),
+    validate: () => [],
+  };
+  return {
+    group: builtin.group,
+    plural: builtin.plural,
+    singular: builtin.singular,
+    kind: builtin.kind,
+    listKind: `${builtin.kind}List`,
+    shortNames: builtin.shortNames,
+    categories: builtin.categories,
+    namespaced: builtin.namespaced,
+    verbs: builtin.verbs,
+    versions: [version],
+    storageVersion: builtin.version,
+    storageKey: `${builtin.group}/${builtin.plural}`,
+    custom: false,
+    strategy: builtinStrategy(id),
+  };
+}
+
+const SERVED_SUBRESOURCES = new Set(['status', 'scale', 'finalize']);
+
+function normaliser(type: TypeSchema | undefined, defaults: ((object: UnknownObject) => UnknownObject) | undefined) {
+  return (object: UnknownObject) => {
+    const unknown: string[] = [];
+    const known = type ? (dropUnknown(type, object, '', unknown) as UnknownObject) : object;
+    return { object: defaults?.(known) ?? known, unknown };
+  };
+}

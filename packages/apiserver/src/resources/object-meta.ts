@@ -1,0 +1,150 @@
+import {
+  type ObjectMeta,
+  type OwnerReference,
+  type UnknownObject,
+  validateAnnotationKey,
+  validateLabelValue,
+  validateQualifiedName,
+} from '@capstan/kube';
+import { type FieldError, fieldForbidden, fieldInvalid, fieldRequired } from '../errors.ts';
+import { equalJson, isObject } from '../json/copy.ts';
+import type { Resource } from './resource.ts';
+
+const ANNOTATIONS_LIMIT = 256 * 1024;
+const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
+
+/** What is wrong with the metadata of an object that is to be stored. */
+export function validateMeta(resource: Resource, object: UnknownObject): FieldError[] {
+  const meta = object.metadata;
+  const errors: FieldError[] = [];
+  if (meta.generateName !== undefined && meta.generateName !== '') {
+    for (const problem of resource.strategy.validateName(meta.generateName, true)) {
+      errors.push(fieldInvalid('metadata.generateName', meta.generateName, problem));
+    }
+  }
+  const name = meta.name ?? '';
+  if (name === '') errors.push(fieldRequired('metadata.name', 'name or generateName is required'));
+  else {
+    for (const problem of resource.strategy.validateName(name, false)) {
+      errors.push(fieldInvalid('metadata.name', name, problem));
+    }
+  }
+  validateLabels(meta, errors);
+  validateAnnotations(meta, errors);
+  for (const owner of meta.ownerReferences ?? []) validateOwner(owner, errors);
+  if ((meta.ownerReferences ?? []).filter((owner) => owner.controller === true).length > 1) {
+    errors.push(
+      fieldInvalid(
+        'metadata.ownerReferences',
+        meta.ownerReferences,
+        'Only one reference can have Controller set to true',
+      ),
+    );
+  }
+  for (const finalizer of meta.finalizers ?? []) {
+    const problems = validateQualifiedName(finalizer);
+    for (const problem of problems) errors.push(fieldInvalid('metadata.finalizers', finalizer, problem));
+    if (problems.length === 0 && !finalizer.includes('/') && !STANDARD_FINALIZERS.has(finalizer)) {
+      errors.push(
+        fieldInvalid(
+          'metadata.finalizers',
+          finalizer,
+          'name is neither a standard finalizer name nor is it fully qualified',
+        ),
+      );
+    }
+  }
+  return errors;
+}
+
+/** What an update may not do to metadata. */
+export function validateMetaUpdate(object: UnknownObject, old: UnknownObject): FieldError[] {
+  const errors: FieldError[] = [];
+  const next = object.metadata;
+  const before = old.metadata;
+  for (const field of ['name', 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp'] as const) {
+    if (next[field] !== before[field]) {
+      errors.push(fieldInvalid(`metadata.${field}`, next[field], 'field is immutable'));
+    }
+  }
+  if (before.deletionTimestamp !== undefined) {
+    const known = new Set(before.finalizers ?? []);
+    const added = (next.finalizers ?? []).filter((one) => !known.has(one));
+    if (added.length > 0) {
+      errors.push(
+        fieldForbidden(
+          'metadata.finalizers',
+          `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map((one) => JSON.stringify(one)).join(', ')}}`,
+        ),
+      );
+    }
+  }
+  return errors;
+}
+
+/** Whether anything of the desired state changed: everything besides metadata and status. */
+export function desiredStateChanged(object: UnknownObject, old: UnknownObject): boolean {
+  for (const key of new Set([...Object.keys(object), ...Object.keys(old)])) {
+    if (key === 'metadata' || key === 'status' || key === 'apiVersion' || key === 'kind') continue;
+    if (!equalJson(object[key], old[key])) return true;
+  }
+  return false;
+}
+
+/** A body's metadata as an ObjectMeta; what has the wrong type is reported by the caller's decoder. */
+export function metaTypeProblem(meta: unknown): string | undefined {
+  if (meta === undefined || meta === null) return undefined;
+  if (!isObject(meta)) return 'metadata: Invalid value: must be an object';
+  for (const field of ['name', 'generateName', 'namespace', 'uid', 'resourceVersion'] as const) {
+    const value = meta[field];
+    if (value !== undefined && value !== null && typeof value !== 'string') {
+      return `json: cannot unmarshal ${typeof value} into Go struct field ObjectMeta.metadata.${field} of type string`;
+    }
+  }
+  for (const field of ['labels', 'annotations'] as const) {
+    const value = meta[field];
+    if (value === undefined || value === null) continue;
+    if (!isObject(value) || Object.values(value).some((one) => typeof one !== 'string')) {
+      return `json: cannot unmarshal into Go struct field ObjectMeta.metadata.${field} of type string`;
+    }
+  }
+  for (const field of ['finalizers', 'ownerReferences', 'managedFields'] as const) {
+    const value = meta[field];
+    if (value !== undefined && value !== null && !Array.isArray(value)) {
+      return `json: cannot unmarshal into Go struct field ObjectMeta.metadata.${field} of type array`;
+    }
+  }
+  return undefined;
+}
+
+function validateLabels(meta: ObjectMeta, errors: FieldError[]): void {
+  if (!meta.labels) return;
+  for (const [key, value] of Object.entries(meta.labels)) {
+    for (const problem of validateQualifiedName(key)) errors.push(fieldInvalid('metadata.labels', key, problem));
+    for (const problem of validateLabelValue(value)) errors.push(fieldInvalid('metadata.labels', value, problem));
+  }
+}
+
+function validateAnnotations(meta: ObjectMeta, errors: FieldError[]): void {
+  if (!meta.annotations) return;
+  let size = 0;
+  for (const [key, value] of Object.entries(meta.annotations)) {
+    for (const problem of validateAnnotationKey(key)) errors.push(fieldInvalid('metadata.annotations', key, problem));
+    size += key.length + value.length;
+  }
+  if (size > ANNOTATIONS_LIMIT) {
+    errors.push({
+      field: 'metadata.annotations',
+      reason: 'FieldValueTooLong',
+      message: `Too long: may not be more than ${ANNOTATIONS_LIMIT} bytes`,
+    });
+  }
+}
+
+function validateOwner(owner: OwnerReference, errors: FieldError[]): void {
+  for (const field of ['apiVersion', 'kind', 'name', 'uid'] as const) {
+    if (owner[field]) continue;
+    const subject = field === 'apiVersion' ? 'version' : field;
+    errors.push(fieldInvalid(`metadata.ownerReferences.${field}`, owner[field] ?? '', `${subject} must not be empty`));
+  }
+}

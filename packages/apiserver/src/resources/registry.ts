@@ -1,0 +1,62 @@
+import type { Resource, ResourceVersion } from './resource.ts';
+
+/** What is served: built-in resources, and custom ones while their definitions are there. */
+export interface Registry {
+  find(group: string, version: string, plural: string): ServedResource | undefined;
+  /** By kind, in the given version; as owner references and bodies name resources. */
+  findKind(apiVersion: string, kind: string): ServedResource | undefined;
+  add(resource: Resource): void;
+  remove(resource: Resource): void;
+  all(): readonly Resource[];
+  /** Changes whenever what is served changes. */
+  readonly generation: number;
+}
+
+export interface ServedResource {
+  resource: Resource;
+  version: ResourceVersion;
+}
+
+export function createRegistry(): Registry {
+  const resources = new Map<string, Resource>();
+  const paths = new Map<string, ServedResource>();
+  const kinds = new Map<string, ServedResource>();
+  let generation = 0;
+
+  const pathOf = (group: string, version: string, plural: string) => `${group}/${version}/${plural}`;
+  const kindOf = (group: string, version: string, kind: string) =>
+    group === '' ? `${version} ${kind}` : `${group}/${version} ${kind}`;
+
+  const forget = (resource: Resource) => {
+    for (const { name } of resource.versions) {
+      paths.delete(pathOf(resource.group, name, resource.plural));
+      kinds.delete(kindOf(resource.group, name, resource.kind));
+    }
+  };
+
+  return {
+    get generation() {
+      return generation;
+    },
+    find: (group, version, plural) => paths.get(pathOf(group, version, plural)),
+    findKind: (apiVersion, kind) => kinds.get(`${apiVersion} ${kind}`),
+    add(resource) {
+      const before = resources.get(resource.storageKey);
+      if (before) forget(before);
+      resources.set(resource.storageKey, resource);
+      generation += 1;
+      for (const version of resource.versions) {
+        if (!version.served) continue;
+        const served = { resource, version };
+        paths.set(pathOf(resource.group, version.name, resource.plural), served);
+        kinds.set(kindOf(resource.group, version.name, resource.kind), served);
+      }
+    },
+    remove(resource) {
+      forget(resource);
+      resources.delete(resource.storageKey);
+      generation += 1;
+    },
+    all: () => [...resources.values()],
+  };
+}

@@ -1,0 +1,97 @@
+import type { UnknownObject } from '@capstan/kube';
+import type { TypeSchema } from '../apply/type-schema.ts';
+import type { FieldError, ResourceName } from '../errors.ts';
+import type { NameRule } from './names.ts';
+
+/** A resource as the server keeps it: one set of objects, served under one or more versions. */
+export interface Resource {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  /** In the order of discovery, the preferred one first. */
+  readonly versions: readonly ResourceVersion[];
+  /** The version under which objects are stored. */
+  readonly storageVersion: string;
+  /** Where the store keeps it. */
+  readonly storageKey: string;
+  readonly custom: boolean;
+  readonly strategy: Strategy;
+  /** Set while a CRD is being deleted: creates are refused. */
+  readonly terminating?: boolean;
+}
+
+export interface ResourceVersion {
+  readonly name: string;
+  readonly served: boolean;
+  readonly deprecationWarning?: string;
+  readonly hasStatus: boolean;
+  readonly scale?: ScalePaths;
+  readonly subresources: readonly Subresource[];
+  /** How fields merge and who may own them; undefined: deduced from the values, lists as a whole. */
+  readonly type: TypeSchema | undefined;
+  /** `.spec.x` paths by which a field selector may choose, besides name and namespace. */
+  readonly selectableFields: readonly string[];
+  /** Brings a body into the form in which it is stored: unknown fields dropped (and reported), defaults filled in. */
+  readonly normalise: (object: UnknownObject) => Normalised;
+  /** What is wrong with the object by its schema. */
+  readonly validate: (object: UnknownObject, old: UnknownObject | undefined) => FieldError[];
+}
+
+export interface Normalised {
+  object: UnknownObject;
+  /** Paths of fields that the schema does not know, as in `spec.foo`. */
+  unknown: readonly string[];
+}
+
+export interface Subresource {
+  readonly name: string;
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly verbs: readonly string[];
+}
+
+export interface ScalePaths {
+  readonly spec: readonly string[];
+  readonly status: readonly string[];
+  /** Where the label selector is, as a string or as a LabelSelector. */
+  readonly selector?: readonly string[];
+}
+
+/** The rules of a kind beyond its schema. Every function returns a new object or the same one; nothing is changed in place. */
+export interface Strategy {
+  readonly validateName: NameRule;
+  /** PUT without resourceVersion is accepted. */
+  readonly allowsUnconditionalUpdate: boolean;
+  /** PUT of an absent object creates it. */
+  readonly allowsCreateOnUpdate: boolean;
+  /** Whether metadata.generation counts changes of the desired state. */
+  readonly countsGeneration: boolean;
+  readonly prepareCreate?: (object: UnknownObject) => UnknownObject;
+  readonly prepareUpdate?: (object: UnknownObject, old: UnknownObject) => UnknownObject;
+  readonly validate?: (object: UnknownObject, old: UnknownObject | undefined) => FieldError[];
+  /** Seconds that a deletion leaves the object to whoever runs it; undefined: it goes at once. */
+  readonly gracePeriod?: (object: UnknownObject, asked: number | undefined) => number | undefined;
+  /** Something besides finalizers keeps the object from going (a namespace's contents). */
+  readonly isHeld?: (object: UnknownObject) => boolean;
+  /** What a deletion that has to wait changes. */
+  readonly prepareDelete?: (object: UnknownObject) => UnknownObject;
+}
+
+export const nameOf = (resource: Resource): ResourceName => ({ group: resource.group, resource: resource.plural });
+
+export const apiVersionOf = (resource: Resource, version: string) =>
+  resource.group === '' ? version : `${resource.group}/${version}`;
+
+/** The object as a version of its resource shows it. Versions of a resource differ in nothing but their name. */
+export function inVersion(resource: Resource, version: string, object: UnknownObject): UnknownObject {
+  const apiVersion = apiVersionOf(resource, version);
+  return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
+}

@@ -1,0 +1,147 @@
+// What tells the built-in kinds apart beyond their schemas: names, generation, defaults, grace, selectable fields.
+import type { UnknownObject } from '@capstan/kube';
+import { isObject, valueAt } from '../json/copy.ts';
+import { label, type NameRule, pathSegment, serviceName, subdomain } from './names.ts';
+import type { ScalePaths, Strategy } from './resource.ts';
+
+type Defaults = (object: UnknownObject) => UnknownObject;
+
+/** By `plural.group`, the core group without a suffix. */
+export function builtinStrategy(id: string): Strategy {
+  return {
+    validateName: NAME_RULES[id] ?? subdomain,
+    allowsUnconditionalUpdate: !CONDITIONAL.has(id),
+    allowsCreateOnUpdate: CREATE_ON_UPDATE.has(id),
+    countsGeneration: COUNTS_GENERATION.has(id),
+    ...SPECIAL[id],
+  };
+}
+
+export const builtinScale: ScalePaths = {
+  spec: ['spec', 'replicas'],
+  status: ['status', 'replicas'],
+  selector: ['spec', 'selector'],
+};
+
+export const builtinSelectableFields: Readonly<Record<string, readonly string[]>> = {
+  pods: [
+    'spec.nodeName',
+    'spec.restartPolicy',
+    'spec.schedulerName',
+    'spec.serviceAccountName',
+    'spec.hostNetwork',
+    'status.phase',
+    'status.podIP',
+    'status.nominatedNodeName',
+  ],
+  nodes: ['spec.unschedulable'],
+  namespaces: ['status.phase'],
+  secrets: ['type'],
+  services: ['spec.clusterIP', 'spec.type'],
+  'replicasets.apps': ['status.replicas'],
+  events: [
+    ...['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map(
+      (one) => `involvedObject.${one}`,
+    ),
+    'reason',
+    'reportingComponent',
+    'source',
+    'type',
+  ],
+  'events.k8s.io': [],
+  'events.events.k8s.io': [
+    ...['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map(
+      (one) => `regarding.${one}`,
+    ),
+    'reason',
+    'reportingController',
+    'type',
+  ],
+};
+
+export const builtinDefaults: Readonly<Record<string, Defaults>> = {
+  secrets: (secret) => {
+    const { stringData, ...rest } = secret;
+    const type = secret['type'] ?? 'Opaque';
+    if (!isObject(stringData)) return { ...rest, type } as UnknownObject;
+    const encoded = Object.entries(stringData).map(([key, value]) => [
+      key,
+      Buffer.from(String(value)).toString('base64'),
+    ]);
+    const data = { ...(isObject(secret['data']) ? secret['data'] : {}), ...Object.fromEntries(encoded) };
+    return { ...rest, data, type } as UnknownObject;
+  },
+  namespaces: (namespace) => {
+    const { name } = namespace.metadata;
+    if (name === undefined || namespace.metadata.labels?.[NAMESPACE_LABEL] === name) return namespace;
+    const labels = { ...namespace.metadata.labels, [NAMESPACE_LABEL]: name };
+    return { ...namespace, metadata: { ...namespace.metadata, labels } };
+  },
+};
+
+const NAMESPACE_LABEL = 'kubernetes.io/metadata.name';
+
+const NAME_RULES: Readonly<Record<string, NameRule>> = {
+  namespaces: label,
+  services: serviceName,
+  'roles.rbac.authorization.k8s.io': pathSegment,
+  'rolebindings.rbac.authorization.k8s.io': pathSegment,
+  'clusterroles.rbac.authorization.k8s.io': pathSegment,
+  'clusterrolebindings.rbac.authorization.k8s.io': pathSegment,
+};
+
+const CONDITIONAL = new Set(['customresourcedefinitions.apiextensions.k8s.io', 'leases.coordination.k8s.io']);
+
+const CREATE_ON_UPDATE = new Set([
+  'endpoints',
+  'events',
+  'events.events.k8s.io',
+  'leases.coordination.k8s.io',
+  'roles.rbac.authorization.k8s.io',
+  'rolebindings.rbac.authorization.k8s.io',
+  'clusterroles.rbac.authorization.k8s.io',
+  'clusterrolebindings.rbac.authorization.k8s.io',
+]);
+
+const COUNTS_GENERATION = new Set([
+  'pods',
+  'deployments.apps',
+  'daemonsets.apps',
+  'replicasets.apps',
+  'statefulsets.apps',
+  'ingresses.networking.k8s.io',
+  'ingressclasses.networking.k8s.io',
+  'networkpolicies.networking.k8s.io',
+  'poddisruptionbudgets.policy',
+  'endpointslices.discovery.k8s.io',
+  'priorityclasses.scheduling.k8s.io',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io',
+  'customresourcedefinitions.apiextensions.k8s.io',
+]);
+
+const POD_GRACE_SECONDS = 30;
+
+const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
+  pods: {
+    prepareCreate: (pod) => ({ ...pod, status: { phase: 'Pending', qosClass: 'BestEffort' } }),
+    // Only a kubelet can need time: without a node, or once everything has ended, the pod goes at once.
+    gracePeriod: (pod, asked) => {
+      const phase = valueAt(pod, ['status', 'phase']);
+      if (!valueAt(pod, ['spec', 'nodeName']) || phase === 'Succeeded' || phase === 'Failed') return 0;
+      const wanted = valueAt(pod, ['spec', 'terminationGracePeriodSeconds']);
+      return asked ?? (typeof wanted === 'number' ? wanted : POD_GRACE_SECONDS);
+    },
+  },
+  nodes: { prepareCreate: (node) => node },
+  namespaces: {
+    prepareCreate: (namespace) => ({
+      ...namespace,
+      spec: { finalizers: ['kubernetes'] },
+      status: { phase: 'Active' },
+    }),
+    prepareUpdate: (namespace, old) => ({ ...namespace, spec: old['spec'] ?? {} }),
+    isHeld: (namespace) => ((valueAt(namespace, ['spec', 'finalizers']) as unknown[] | undefined) ?? []).length > 0,
+    prepareDelete: (namespace) => ({ ...namespace, status: { phase: 'Terminating' } }),
+  },
+};

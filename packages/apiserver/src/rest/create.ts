@@ -1,0 +1,132 @@
+import type { UnknownObject } from '@capstan/kube';
+import { type Core, newUid, type RequestContext, timestamp } from '../core.ts';
+import { alreadyExists, badRequest, fieldRequired, forbidden, invalid, methodNotAllowed, notFound } from '../errors.ts';
+import { generateName } from '../resources/names.ts';
+import { validateMeta } from '../resources/object-meta.ts';
+import { nameOf } from '../resources/resource.ts';
+import { decodeObject, type Warnings } from './decode.ts';
+import type { WriteOptions } from './options.ts';
+import { keyFor, type Target } from './target.ts';
+
+const GENERATE_ATTEMPTS = 8;
+
+/** POST: decodes, fills in what the server decides, and stores. */
+export async function createObject(
+  core: Core,
+  target: Target,
+  body: unknown,
+  options: WriteOptions,
+  context: RequestContext,
+  warnings: Warnings,
+): Promise<UnknownObject> {
+  if (target.resource.namespaced && target.namespace === '') {
+    throw badRequest('an empty namespace may not be set during creation');
+  }
+  const decoded = decodeObject(target, body, options, warnings);
+  if (target.name !== '' && decoded.metadata.name !== target.name) throw methodNotAllowed();
+  if ((decoded.metadata.resourceVersion ?? '') !== '') {
+    throw badRequest('resourceVersion should not be set on objects to be created');
+  }
+  return storeNew(core, target, decoded, options, context, (object) =>
+    core.fields.update({ target, live: undefined, object, manager: options.fieldManager }),
+  );
+}
+
+/** The common end of POST, of apply to an absent object and of PUT where it may create. `track` sets managedFields. */
+export async function storeNew(
+  core: Core,
+  target: Target,
+  decoded: UnknownObject,
+  options: WriteOptions,
+  context: RequestContext,
+  track: (object: UnknownObject) => UnknownObject,
+): Promise<UnknownObject> {
+  const { resource, version } = target;
+  checkNamespace(core, target, decoded.metadata.name ?? '');
+  if (resource.terminating) {
+    throw forbidden(
+      nameOf(resource),
+      decoded.metadata.name ?? '',
+      'create not allowed while custom resource definition is terminating',
+    );
+  }
+  const { strategy } = resource;
+  let object = withSystemFields(core, target, decoded);
+  if (version.hasStatus && 'status' in object) {
+    const { status: _, ...rest } = object;
+    object = rest as UnknownObject;
+  }
+  if (strategy.prepareCreate) object = strategy.prepareCreate(object);
+  object = track(object);
+  if (core.admission) {
+    const request = { operation: 'CREATE', resource, subresource: undefined, object, old: undefined } as const;
+    object = (await core.admission({ ...request, dryRun: options.dryRun, context })) ?? object;
+  }
+  const { object: named, key } = nameObject(core, target, object);
+  const errors = [
+    ...validateMeta(resource, named),
+    ...version.validate(named, undefined),
+    ...(strategy.validate?.(named, undefined) ?? []),
+  ];
+  if (errors.length > 0) throw invalid(resource, named.metadata.name ?? '', errors);
+  if (core.store.get(resource.storageKey, key)) throw alreadyExists(nameOf(resource), named.metadata.name ?? '');
+  if (options.dryRun) return named;
+  return core.store.put(resource.storageKey, key, stored(target, named));
+}
+
+/** The object in the version in which it is stored. */
+export function stored({ resource }: Target, object: UnknownObject): UnknownObject {
+  const apiVersion = resource.group === '' ? resource.storageVersion : `${resource.group}/${resource.storageVersion}`;
+  return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
+}
+
+function withSystemFields(core: Core, { resource }: Target, object: UnknownObject): UnknownObject {
+  const {
+    resourceVersion: _version,
+    generation: _generation,
+    deletionTimestamp: _deletion,
+    deletionGracePeriodSeconds: _grace,
+    ...given
+  } = object.metadata;
+  const metadata = {
+    ...given,
+    uid: newUid(core.random),
+    creationTimestamp: timestamp(core.clock),
+    ...(resource.strategy.countsGeneration && { generation: 1 }),
+  };
+  return { ...object, metadata };
+}
+
+// A generated name that is taken is drawn again; after eight times the client hears AlreadyExists and may retry.
+function nameObject(core: Core, target: Target, object: UnknownObject): { object: UnknownObject; key: string } {
+  const { name = '', generateName: prefix = '' } = object.metadata;
+  if (name !== '') return { object, key: keyFor(target, name) };
+  if (prefix === '') {
+    throw invalid(target.resource, '', [fieldRequired('metadata.name', 'name or generateName is required')]);
+  }
+  let drawn = '';
+  for (let attempt = 0; attempt < GENERATE_ATTEMPTS; attempt += 1) {
+    drawn = generateName(prefix, core.random);
+    if (!core.store.get(target.resource.storageKey, keyFor(target, drawn))) break;
+  }
+  return { object: { ...object, metadata: { ...object.metadata, name: drawn } }, key: keyFor(target, drawn) };
+}
+
+function checkNamespace(core: Core, { resource, namespace }: Target, name: string): void {
+  if (!core.checkNamespaces || !resource.namespaced) return;
+  const owner = core.store.get('/namespaces', namespace);
+  if (!owner) throw notFound({ group: '', resource: 'namespaces' }, namespace);
+  if (owner.metadata.deletionTimestamp === undefined) return;
+  throw forbidden(
+    nameOf(resource),
+    name,
+    `unable to create new content in namespace ${namespace} because it is being terminated`,
+    [
+      {
+        reason: 'NamespaceTerminating',
+        message: `namespace ${namespace} is being terminated`,
+        field: 'metadata.namespace',
+      },
+    ],
+  );
+}

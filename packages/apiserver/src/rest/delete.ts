@@ -1,0 +1,198 @@
+import type { UnknownObject } from '@capstan/kube';
+import { type Core, type RequestContext, timestamp } from '../core.ts';
+import {
+  badRequest,
+  conflict,
+  type FieldError,
+  fieldInvalid,
+  fieldNotSupported,
+  invalid,
+  notFound,
+  type Status,
+} from '../errors.ts';
+import { isObject } from '../json/copy.ts';
+import { nameOf, type Resource } from '../resources/resource.ts';
+import { stored } from './create.ts';
+import { dryRunOf, type ListOptions } from './options.ts';
+import { currentObjects } from './read.ts';
+import type { Rendering } from './render.ts';
+import { parseSelection } from './selectors.ts';
+import { keyFor, type Target } from './target.ts';
+
+export interface DeleteOptions {
+  dryRun: boolean;
+  gracePeriodSeconds: number | undefined;
+  propagationPolicy: 'Background' | 'Foreground' | 'Orphan' | undefined;
+  uid: string | undefined;
+  resourceVersion: string | undefined;
+}
+
+/** DeleteOptions come in the body, in the query, or both; the body wins. */
+export function deleteOptions(body: unknown, query: Readonly<Record<string, string>>): DeleteOptions {
+  if (body !== undefined && body !== null && !isObject(body))
+    throw badRequest('the body is not a DeleteOptions object');
+  const given: Record<string, unknown> = isObject(body) ? body : {};
+  const preconditions = isObject(given['preconditions']) ? given['preconditions'] : {};
+  const errors: FieldError[] = [];
+  const policy = given['propagationPolicy'] ?? query['propagationPolicy'];
+  if (policy !== undefined && !isPolicy(policy)) {
+    errors.push(fieldNotSupported('propagationPolicy', policy, ['Background', 'Foreground', 'Orphan']));
+  }
+  const orphan = given['orphanDependents'] ?? query['orphanDependents'];
+  if (orphan !== undefined && policy !== undefined) {
+    errors.push(
+      fieldInvalid('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'),
+    );
+  }
+  const dryRunGiven = Array.isArray(given['dryRun']) ? (given['dryRun'][0] as string | undefined) : undefined;
+  const dryRun = dryRunOf(dryRunGiven ?? query['dryRun'], errors);
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
+  const grace = given['gracePeriodSeconds'] ?? query['gracePeriodSeconds'];
+  const orphaned = orphan === true || orphan === 'true' ? 'Orphan' : undefined;
+  return {
+    dryRun,
+    gracePeriodSeconds: grace === undefined || grace === '' ? undefined : Number(grace),
+    propagationPolicy: isPolicy(policy) ? policy : orphaned,
+    uid: textOf(preconditions['uid']),
+    resourceVersion: textOf(preconditions['resourceVersion']),
+  };
+}
+
+/** DELETE: the object, when it lingers; a Success status when it is gone. */
+export async function deleteObject(
+  core: Core,
+  target: Target,
+  options: DeleteOptions,
+  context: RequestContext,
+): Promise<UnknownObject | Status> {
+  const { resource } = target;
+  const key = keyFor(target);
+  for (;;) {
+    const object = core.store.get(resource.storageKey, key);
+    if (!object) throw notFound(nameOf(resource), target.name);
+    checkPreconditions(target, object, options);
+    if (core.admission) {
+      const request = {
+        operation: 'DELETE',
+        resource,
+        subresource: undefined,
+        object: undefined,
+        old: object,
+      } as const;
+      await core.admission({ ...request, dryRun: options.dryRun, context });
+      if (core.store.get(resource.storageKey, key) !== object) continue;
+    }
+    return removeOrMark(core, target, key, object, options);
+  }
+}
+
+function removeOrMark(core: Core, target: Target, key: string, object: UnknownObject, options: DeleteOptions) {
+  const { resource } = target;
+  const finalizers = finalizersFor(object, options.propagationPolicy);
+  const grace = resource.strategy.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0;
+  if (finalizers.length === 0 && grace === 0 && resource.strategy.isHeld?.(object) !== true) {
+    if (!options.dryRun) core.store.remove(resource.storageKey, key);
+    return success(target, object);
+  }
+  const marked = markDeleted(core, resource, object, finalizers, grace);
+  if (marked === object) return object;
+  if (options.dryRun) return marked;
+  return core.store.put(resource.storageKey, key, stored(target, marked));
+}
+
+/** DELETE of a collection: every object that is selected, each like a delete of its own. */
+export async function deleteCollection(
+  core: Core,
+  target: Target,
+  list: ListOptions,
+  options: DeleteOptions,
+  context: RequestContext,
+  rendering: Rendering,
+) {
+  const selection = parseSelection(list, target);
+  const resourceVersion = String(core.store.revision);
+  const items: UnknownObject[] = [];
+  for (const { object } of currentObjects(core, target, selection)) {
+    if (!selection.matches(object)) continue;
+    const { name = '', namespace = '' } = object.metadata;
+    const one = { ...target, name, namespace };
+    // Somebody else may have removed it while an admission was asked about another one.
+    if (!core.store.get(one.resource.storageKey, keyFor(one))) continue;
+    await deleteObject(core, one, options, context);
+    items.push(rendering.one(object));
+  }
+  return { kind: rendering.listKind, apiVersion: rendering.listApiVersion, metadata: { resourceVersion }, items };
+}
+
+function checkPreconditions(
+  { resource, name }: Target,
+  { metadata }: UnknownObject,
+  { uid, resourceVersion }: DeleteOptions,
+) {
+  const refuse = (what: string, asked: string, found: string | undefined) =>
+    conflict(
+      nameOf(resource),
+      name,
+      `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`,
+    );
+  if (uid !== undefined && uid !== metadata.uid) throw refuse('UID', uid, metadata.uid);
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
+    throw refuse('ResourceVersion', resourceVersion, metadata.resourceVersion);
+  }
+}
+
+/** The policy is written down as a finalizer, which the garbage collector takes away when it has done its part. */
+function finalizersFor({ metadata }: UnknownObject, policy: DeleteOptions['propagationPolicy']): string[] {
+  const present = metadata.finalizers ?? [];
+  if (policy === undefined) return present;
+  const others = present.filter((one) => one !== 'orphan' && one !== 'foregroundDeletion');
+  if (policy === 'Orphan') return [...others, 'orphan'];
+  return policy === 'Foreground' ? [...others, 'foregroundDeletion'] : others;
+}
+
+function markDeleted(
+  core: Core,
+  resource: Resource,
+  object: UnknownObject,
+  finalizers: readonly string[],
+  grace: number,
+): UnknownObject {
+  const now = object.metadata;
+  const unchanged =
+    finalizers.length === (now.finalizers ?? []).length && finalizers.every((one) => now.finalizers?.includes(one));
+  const shorter = now.deletionGracePeriodSeconds !== undefined && grace < now.deletionGracePeriodSeconds;
+  if (now.deletionTimestamp !== undefined && unchanged && !shorter) return object;
+  const first = now.deletionTimestamp === undefined;
+  return {
+    ...(resource.strategy.prepareDelete?.(object) ?? object),
+    metadata: {
+      ...now,
+      ...(finalizers.length > 0 && { finalizers: [...finalizers] }),
+      ...((first || shorter) && {
+        deletionTimestamp: timestamp(core.clock, grace * 1000),
+        deletionGracePeriodSeconds: grace,
+      }),
+      ...(first && now.generation !== undefined && { generation: now.generation + 1 }),
+    },
+  };
+}
+
+function success({ resource, name }: Target, { metadata }: UnknownObject): Status {
+  const { group, plural } = resource;
+  const uid = metadata.uid === undefined ? {} : { uid: metadata.uid };
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: { name, ...(group !== '' && { group }), kind: plural, ...uid },
+  };
+}
+
+function isPolicy(value: unknown): value is 'Background' | 'Foreground' | 'Orphan' {
+  return value === 'Background' || value === 'Foreground' || value === 'Orphan';
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

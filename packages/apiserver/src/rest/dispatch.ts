@@ -1,0 +1,123 @@
+import {
+  type ApiRequest,
+  type ApiResponse,
+  applyMergePatch,
+  type UnknownObject,
+  type WatchStream,
+} from '@capstan/kube';
+import type { Core, RequestContext } from '../core.ts';
+import { methodNotAllowed, notServed, unsupportedMediaType } from '../errors.ts';
+import { isObject } from '../json/copy.ts';
+import { applyJsonPatch } from '../json/patches.ts';
+import { openWatch } from '../watch/watch.ts';
+import type { WatchHub } from '../watch/watch-hub.ts';
+import { createObject } from './create.ts';
+import { deleteCollection, deleteObject, deleteOptions } from './delete.ts';
+import { isTrue, listOptions, watchOptions, writeOptions } from './options.ts';
+import { isApply, PATCH_TYPES, patchObject } from './patch.ts';
+import { getObject, listObjects } from './read.ts';
+import type { Renderer } from './render.ts';
+import type { ResourcePath } from './route.ts';
+import { getScale, writeScale } from './scale.ts';
+import type { Target } from './target.ts';
+import { replaceObject } from './update.ts';
+
+export interface Dispatcher {
+  (request: ApiRequest, path: ResourcePath, context: RequestContext): Promise<ApiResponse | WatchStream>;
+}
+
+/** Brings a request to the verb that it means. */
+export function createDispatcher(core: Core, hub: WatchHub, render: Renderer): Dispatcher {
+  return async (request, path, context) => {
+    const target = targetOf(core, path);
+    const { method, query = {}, body } = request;
+    const warnings = new Set<string>();
+    if (target.version.deprecationWarning !== undefined) warnings.add(target.version.deprecationWarning);
+    const answer = (status: number, value: unknown): ApiResponse => ({
+      status,
+      headers: {
+        'content-type': rendering.contentType,
+        ...(warnings.size > 0 && { warning: [...warnings].map((one) => `299 - ${JSON.stringify(one)}`).join(', ') }),
+      },
+      body: value,
+    });
+    const rendering = render(target.resource, target.version.name, request.accept ?? request.headers?.['accept']);
+    const write = (apply = false) => writeOptions(method, query, managerOf(request, context), apply);
+
+    if (target.subresource === 'scale') return scale();
+    if (target.subresource !== '' && !target.version.subresources.some(({ name }) => name === target.subresource)) {
+      throw notServed();
+    }
+
+    switch (method) {
+      case 'GET': {
+        if (isTrue(query, 'watch')) return openWatch(core, hub, target, watchOptions(query), rendering, request.signal);
+        if (target.name === '') return answer(200, listObjects(core, target, listOptions(query), rendering));
+        return answer(200, rendering.one(getObject(core, target, query['resourceVersion'] ?? '')));
+      }
+      case 'POST': {
+        if (target.name !== '') throw methodNotAllowed();
+        return answer(201, shown(await createObject(core, target, body, write(), context, warnings)));
+      }
+      case 'PUT': {
+        if (target.name === '') throw methodNotAllowed();
+        const { object, created } = await replaceObject(core, target, body, write(), context, warnings);
+        return answer(created ? 201 : 200, shown(object));
+      }
+      case 'PATCH': {
+        if (target.name === '') throw methodNotAllowed();
+        const type = request.contentType ?? request.headers?.['content-type'] ?? '';
+        const options = write(isApply(type));
+        const { object, created } = await patchObject(core, target, body, type, options, context, warnings);
+        return answer(created ? 201 : 200, shown(object));
+      }
+      case 'DELETE': {
+        if (target.subresource !== '') throw methodNotAllowed();
+        const options = deleteOptions(body, query);
+        if (target.name === '') {
+          if (!target.resource.verbs.includes('deletecollection')) throw methodNotAllowed();
+          return answer(200, await deleteCollection(core, target, listOptions(query), options, context, rendering));
+        }
+        const result = await deleteObject(core, target, options, context);
+        return answer(200, result.kind === 'Status' && !('spec' in result) ? result : shown(result as UnknownObject));
+      }
+    }
+
+    function shown(object: UnknownObject): UnknownObject {
+      return rendering.one(object);
+    }
+
+    async function scale(): Promise<ApiResponse> {
+      const json = (value: unknown) => ({ ...answer(200, value), headers: { 'content-type': 'application/json' } });
+      if (method === 'GET') return json(getScale(core, target));
+      if (method === 'PUT') return json(await writeScale(core, target, write(), context, () => body));
+      if (method !== 'PATCH') throw methodNotAllowed();
+      const type = (request.contentType ?? '').split(';')[0]?.trim() ?? '';
+      if (type === PATCH_TYPES.json) {
+        return json(await writeScale(core, target, write(), context, (now) => applyJsonPatch(now, body)));
+      }
+      if (type !== PATCH_TYPES.merge && type !== PATCH_TYPES.strategic && !isApply(type)) {
+        throw unsupportedMediaType(Object.values(PATCH_TYPES));
+      }
+      const patch = isObject(body) ? body : {};
+      return json(await writeScale(core, target, write(isApply(type)), context, (now) => applyMergePatch(now, patch)));
+    }
+  };
+}
+
+function targetOf(core: Core, path: ResourcePath): Target {
+  const served = core.registry.find(path.group, path.version, path.plural);
+  if (!served) throw notServed();
+  const { resource, version } = served;
+  if (path.namespace !== undefined && !resource.namespaced) throw notServed();
+  const name = path.name ?? '';
+  // A single object of a namespaced resource has no path without its namespace.
+  if (resource.namespaced && path.namespace === undefined && name !== '') throw notServed();
+  return { resource, version, namespace: path.namespace ?? '', name, subresource: path.subresource ?? '' };
+}
+
+/** The field manager of who does not name one: the program, as its user agent begins. */
+function managerOf(request: ApiRequest, context: RequestContext): string {
+  const agent = request.headers?.['user-agent'] ?? context.userAgent ?? 'unknown';
+  return (agent.split('/')[0] ?? '').slice(0, 128);
+}

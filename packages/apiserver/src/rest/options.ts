@@ -1,0 +1,174 @@
+import type { Method } from '@capstan/kube';
+import {
+  badRequest,
+  type FieldError,
+  fieldForbidden,
+  fieldInvalid,
+  fieldNotSupported,
+  fieldRequired,
+  invalid,
+} from '../errors.ts';
+
+type Query = Readonly<Record<string, string>>;
+
+export interface ListOptions {
+  labelSelector: string;
+  fieldSelector: string;
+  limit: number;
+  continue: string;
+  /** Undefined: the most recent; 0: whatever is there. */
+  resourceVersion: number | undefined;
+  match: 'Exact' | 'NotOlderThan' | undefined;
+}
+
+export interface WatchOptions extends ListOptions {
+  allowBookmarks: boolean;
+  sendInitialEvents: boolean;
+  timeoutSeconds: number | undefined;
+}
+
+export interface WriteOptions {
+  dryRun: boolean;
+  fieldManager: string;
+  fieldValidation: 'Ignore' | 'Warn' | 'Strict';
+  force: boolean;
+}
+
+export function listOptions(query: Query): ListOptions {
+  const match = query['resourceVersionMatch'] ?? '';
+  const version = query['resourceVersion'] ?? '';
+  const token = query['continue'] ?? '';
+  const errors: FieldError[] = [];
+  if (match !== '') {
+    const field = 'resourceVersionMatch';
+    if (version === '')
+      errors.push(fieldForbidden(field, 'resourceVersionMatch is forbidden unless resourceVersion is provided'));
+    if (token !== '') errors.push(fieldForbidden(field, 'resourceVersionMatch is forbidden when continue is provided'));
+    if (match !== 'Exact' && match !== 'NotOlderThan') {
+      errors.push(fieldNotSupported(field, match, ['Exact', 'NotOlderThan', '']));
+    } else if (match === 'Exact' && version === '0') {
+      errors.push(fieldForbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
+    }
+  }
+  if (errors.length > 0) throw invalid(LIST_OPTIONS, '', errors);
+  return { ...selection(query), limit: wholeNumber(query, 'limit') ?? 0, continue: token, ...revision(version, match) };
+}
+
+export function watchOptions(query: Query): WatchOptions {
+  const match = query['resourceVersionMatch'] ?? '';
+  const sendInitialEvents = query['sendInitialEvents'] !== undefined ? isTrue(query, 'sendInitialEvents') : undefined;
+  const allowBookmarks = isTrue(query, 'allowWatchBookmarks');
+  const errors: FieldError[] = [];
+  if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
+    errors.push(
+      fieldForbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
+    );
+  }
+  if (sendInitialEvents === undefined && match !== '') {
+    errors.push(
+      fieldForbidden(
+        'resourceVersionMatch',
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      ),
+    );
+  }
+  if (sendInitialEvents === true && !allowBookmarks) {
+    errors.push(
+      fieldForbidden('allowWatchBookmarks', 'sendInitialEvents requires setting allowWatchBookmarks to true'),
+    );
+  }
+  if ((query['continue'] ?? '') !== '') errors.push(fieldForbidden('continue', 'continue is forbidden for watch'));
+  if (errors.length > 0) throw invalid(LIST_OPTIONS, '', errors);
+  return {
+    ...selection(query),
+    limit: 0,
+    continue: '',
+    ...revision(query['resourceVersion'] ?? '', match),
+    allowBookmarks,
+    sendInitialEvents: sendInitialEvents ?? false,
+    timeoutSeconds: wholeNumber(query, 'timeoutSeconds'),
+  };
+}
+
+/** `kind` is how Kubernetes calls the options of this verb in its errors: CreateOptions, UpdateOptions, PatchOptions. */
+export function writeOptions(method: Method, query: Query, defaultManager: string, apply: boolean): WriteOptions {
+  const kind = { group: 'meta.k8s.io', kind: OPTION_KINDS[method] ?? 'UpdateOptions' };
+  const errors: FieldError[] = [];
+  const manager = query['fieldManager'] ?? '';
+  if (apply && manager === '') errors.push(fieldRequired('fieldManager', 'is required for apply patch'));
+  if (!apply && query['force'] !== undefined && method === 'PATCH') {
+    errors.push(fieldForbidden('force', 'may not be specified for non-apply patch'));
+  }
+  if (manager.length > 128) {
+    errors.push({
+      field: 'fieldManager',
+      reason: 'FieldValueTooLong',
+      message: 'Too long: may not be more than 128 bytes',
+    });
+  }
+  const validation = query['fieldValidation'] ?? '';
+  if (!['', 'Ignore', 'Warn', 'Strict'].includes(validation)) {
+    errors.push(fieldNotSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn']));
+  }
+  const dryRun = dryRunOf(query['dryRun'], errors);
+  if (errors.length > 0) throw invalid(kind, '', errors);
+  return {
+    dryRun,
+    fieldManager: manager === '' ? defaultManager : manager,
+    fieldValidation: (validation === '' ? 'Warn' : validation) as WriteOptions['fieldValidation'],
+    force: isTrue(query, 'force'),
+  };
+}
+
+export function dryRunOf(value: string | undefined, errors: FieldError[]): boolean {
+  if (value === undefined || value === '') return false;
+  if (value !== 'All') errors.push(fieldNotSupported('dryRun', value, ['All']));
+  return true;
+}
+
+const LIST_OPTIONS = { group: 'meta.k8s.io', kind: 'ListOptions' };
+const OPTION_KINDS: Partial<Record<Method, string>> = {
+  POST: 'CreateOptions',
+  PUT: 'UpdateOptions',
+  PATCH: 'PatchOptions',
+  DELETE: 'DeleteOptions',
+};
+
+function selection(query: Query) {
+  return { labelSelector: query['labelSelector'] ?? '', fieldSelector: query['fieldSelector'] ?? '' };
+}
+
+function revision(version: string, match: string): Pick<ListOptions, 'resourceVersion' | 'match'> {
+  return {
+    resourceVersion: parseRevision(version),
+    match: match === 'Exact' || match === 'NotOlderThan' ? match : undefined,
+  };
+}
+
+/** A resourceVersion as clients send it: empty is none. */
+export function parseRevision(version: string): number | undefined {
+  if (version === '') return undefined;
+  if (!/^\d+$/.test(version)) {
+    throw invalid(LIST_OPTIONS, '', [
+      fieldInvalid('resourceVersion', version, `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`),
+    ]);
+  }
+  return Number(version);
+}
+
+export function isTrue(query: Query, name: string): boolean {
+  const value = query[name] ?? '';
+  if (['', '0', 'false', 'False', 'FALSE', 'f', 'F'].includes(value)) return false;
+  if (['1', 'true', 'True', 'TRUE', 't', 'T'].includes(value)) return true;
+  // Kubernetes reads any other text as true.
+  return true;
+}
+
+function wholeNumber(query: Query, name: string): number | undefined {
+  const value = query[name] ?? '';
+  if (value === '') return undefined;
+  if (!/^-?\d+$/.test(value)) {
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
+  }
+  return Number(value);
+}

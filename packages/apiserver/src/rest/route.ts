@@ -1,0 +1,47 @@
+import { badRequest } from '../errors.ts';
+
+/** What a path under /api or /apis names. */
+export interface ResourcePath {
+  group: string;
+  version: string;
+  namespace: string | undefined;
+  plural: string;
+  name: string | undefined;
+  subresource: string | undefined;
+}
+
+/**
+ * Reads a resource path, or answers undefined for any other. `namespaces/x` is the namespace itself, and so are its
+ * subresources `status` and `finalize`; any other third segment is a resource inside.
+ */
+export function parseResourcePath(path: string): ResourcePath | undefined {
+  const parts = path.split('/').filter((part) => part !== '');
+  let rest: string[];
+  let group: string;
+  let version: string;
+  if (parts[0] === 'api' && parts.length >= 3) {
+    [group, version, rest] = ['', parts[1] ?? '', parts.slice(2)];
+  } else if (parts[0] === 'apis' && parts.length >= 4) {
+    [group, version, rest] = [parts[1] ?? '', parts[2] ?? '', parts.slice(3)];
+  } else return undefined;
+
+  let namespace: string | undefined;
+  if (rest[0] === 'namespaces' && rest.length >= 3 && !NAMESPACE_SUBRESOURCES.has(rest[2] ?? '')) {
+    namespace = decode(rest[1]);
+    rest = rest.slice(2);
+  }
+  if (rest.length > 3) return undefined;
+  const [plural, name, subresource] = rest;
+  return { group, version, namespace, plural: plural ?? '', name: decode(name), subresource };
+}
+
+const NAMESPACE_SUBRESOURCES = new Set(['status', 'finalize']);
+
+function decode(part: string | undefined): string | undefined {
+  if (part === undefined) return undefined;
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw badRequest(`the path segment "${part}" is not escaped correctly`);
+  }
+}

@@ -1,0 +1,78 @@
+// The scale subresource: a Scale object that stands for two or three fields of the real one.
+import { compileLabelSelector, type LabelSelector, type UnknownObject } from '@capstan/kube';
+import type { Core, RequestContext } from '../core.ts';
+import { badRequest, fieldInvalid, invalid, notServed } from '../errors.ts';
+import { copyJson, isObject, valueAt, withValueAt } from '../json/copy.ts';
+import type { ScalePaths } from '../resources/resource.ts';
+import type { WriteOptions } from './options.ts';
+import { existing, type Target } from './target.ts';
+import { changeObject } from './update.ts';
+
+const SCALE = { group: 'autoscaling', kind: 'Scale' };
+
+export function getScale(core: Core, target: Target): UnknownObject {
+  return scaleOf(pathsOf(target), existing(core, target));
+}
+
+/** PUT and PATCH of the Scale; `transform` makes the new Scale from the present one. */
+export async function writeScale(
+  core: Core,
+  target: Target,
+  options: WriteOptions,
+  context: RequestContext,
+  transform: (scale: UnknownObject) => unknown,
+): Promise<UnknownObject> {
+  const paths = pathsOf(target);
+  const object = await changeObject(core, target, { ...options, context, conditional: false }, (live) => {
+    const scale = copyJson(transform(scaleOf(paths, live)));
+    if (!isObject(scale)) throw badRequest('the object provided is unrecognized (must be of type Scale)');
+    const replicas = valueAt(scale, ['spec', 'replicas']) ?? 0;
+    if (typeof replicas !== 'number' || !Number.isInteger(replicas) || replicas < 0) {
+      throw invalid(SCALE, target.name, [
+        fieldInvalid('spec.replicas', replicas, 'must be greater than or equal to 0'),
+      ]);
+    }
+    const resourceVersion = valueAt(scale, ['metadata', 'resourceVersion']);
+    const uid = valueAt(scale, ['metadata', 'uid']);
+    const metadata = {
+      ...live.metadata,
+      ...(typeof resourceVersion === 'string' && { resourceVersion }),
+      ...(typeof uid === 'string' && { uid }),
+    };
+    const scaled = withValueAt({ ...live, metadata }, paths.spec, replicas) as UnknownObject;
+    return {
+      object: scaled,
+      track: (next) => core.fields.update({ target, live, object: next, manager: options.fieldManager }),
+    };
+  });
+  return scaleOf(paths, object);
+}
+
+function pathsOf(target: Target): ScalePaths {
+  if (!target.version.scale) throw notServed();
+  return target.version.scale;
+}
+
+function scaleOf(paths: ScalePaths, object: UnknownObject): UnknownObject {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  const number = (path: readonly string[]) => Number(valueAt(object, path) ?? 0);
+  const selector = paths.selector ? selectorText(valueAt(object, paths.selector)) : undefined;
+  return {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata: {
+      ...(name !== undefined && { name }),
+      ...(namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+      ...(creationTimestamp !== undefined && { creationTimestamp }),
+    },
+    spec: { replicas: number(paths.spec) },
+    status: { replicas: number(paths.status), ...(selector !== undefined && { selector }) },
+  };
+}
+
+function selectorText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  return isObject(value) ? compileLabelSelector(value as LabelSelector).canonical : undefined;
+}

@@ -1,0 +1,56 @@
+import { InvalidValueError, parseFieldSelector, parseLabelSelector, type UnknownObject } from '@capstan/kube';
+import { badRequest } from '../errors.ts';
+import { valueAt } from '../json/copy.ts';
+import type { Target } from './target.ts';
+
+/** Which objects of a resource a request is about. */
+export interface Selection {
+  matches(object: UnknownObject): boolean;
+  /** Nothing is left out. */
+  readonly everything: boolean;
+  /** The one name that can match, if there is only one. */
+  readonly name: string | undefined;
+}
+
+/** Reads both selectors; a field that the kind does not offer is refused. */
+export function parseSelection(options: { labelSelector: string; fieldSelector: string }, target: Target): Selection {
+  const { labelSelector, fieldSelector } = options;
+  const named = target.name === '' ? undefined : target.name;
+  if (labelSelector === '' && fieldSelector === '' && named === undefined) return EVERYTHING;
+  const labels = reading(() => parseLabelSelector(labelSelector));
+  const fields = reading(() => parseFieldSelector(fieldSelector));
+  for (const { field } of fields.terms) {
+    if (field === 'metadata.name' || field === 'metadata.namespace') continue;
+    if (!target.version.selectableFields.includes(field)) throw badRequest(`field label not supported: ${field}`);
+  }
+  const hasFields = fields.terms.length > 0;
+  return {
+    everything: false,
+    name: named ?? fields.required('metadata.name'),
+    matches(object) {
+      if (named !== undefined && object.metadata.name !== named) return false;
+      if (!labels.matches(object.metadata.labels)) return false;
+      return !hasFields || fields.matches((field) => fieldText(object, field));
+    },
+  };
+}
+
+const EVERYTHING: Selection = { everything: true, name: undefined, matches: () => true };
+
+function reading<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof InvalidValueError) throw badRequest(error.problem);
+    throw error;
+  }
+}
+
+// An unset boolean reads as false, as it does in a Go struct: `spec.unschedulable=false` selects every other node.
+function fieldText(object: UnknownObject, field: string): string {
+  const value = valueAt(object, field.split('.'));
+  if (value === undefined || value === null) return ZERO[field] ?? '';
+  return typeof value === 'object' ? '' : String(value as string | number | boolean);
+}
+
+const ZERO: Readonly<Record<string, string>> = { 'spec.unschedulable': 'false', 'spec.hostNetwork': 'false' };

@@ -1,0 +1,192 @@
+// Every change of an existing object goes through changeObject: PUT, the three kinds of patch, server-side apply, and the
+// server's own controllers. It keeps what clients may not change, tells a change from a no-op, and ends a deletion when the
+// last finalizer is gone.
+import type { UnknownObject } from '@capstan/kube';
+import type { Core, RequestContext } from '../core.ts';
+import { badRequest, conflict, type FieldError, fieldInvalid, invalid, MODIFIED, notFound } from '../errors.ts';
+import { equalJson } from '../json/copy.ts';
+import { desiredStateChanged, validateMeta, validateMetaUpdate } from '../resources/object-meta.ts';
+import { inVersion, nameOf } from '../resources/resource.ts';
+import { stored, storeNew } from './create.ts';
+import { decodeObject, type Warnings } from './decode.ts';
+import type { WriteOptions } from './options.ts';
+import { keyFor, type Target } from './target.ts';
+
+/** PUT. */
+export async function replaceObject(
+  core: Core,
+  target: Target,
+  body: unknown,
+  options: WriteOptions,
+  context: RequestContext,
+  warnings: Warnings,
+): Promise<{ object: UnknownObject; created: boolean }> {
+  const decoded = decodeObject(target, body, options, warnings);
+  checkName(target, decoded);
+  const { resource } = target;
+  const track = (live: UnknownObject | undefined) => (object: UnknownObject) =>
+    core.fields.update({ target, live, object, manager: options.fieldManager });
+  if (!core.store.get(resource.storageKey, keyFor(target))) {
+    const conditional = (decoded.metadata.resourceVersion ?? '') !== '' || (decoded.metadata.uid ?? '') !== '';
+    if (!resource.strategy.allowsCreateOnUpdate || target.subresource !== '' || conditional) {
+      throw notFound(nameOf(resource), target.name);
+    }
+    return { object: await storeNew(core, target, decoded, options, context, track(undefined)), created: true };
+  }
+  const conditional = !resource.strategy.allowsUnconditionalUpdate;
+  const object = await changeObject(core, target, { ...options, context, conditional }, (live) => ({
+    object: decoded,
+    track: track(live),
+  }));
+  return { object, created: false };
+}
+
+export interface ChangeOptions {
+  dryRun: boolean;
+  context: RequestContext;
+  /** The new object must name the resourceVersion that it was made from. */
+  conditional: boolean;
+}
+
+export interface Proposal {
+  object: UnknownObject;
+  /** Sets managedFields, once the server's own fields are in place. */
+  track: (object: UnknownObject) => UnknownObject;
+}
+
+/**
+ * Changes an object to what `propose` makes of its present state (in the target's version). When an admission took its time
+ * and the object moved on meanwhile, it starts again; a proposal that names a resourceVersion is refused then.
+ */
+export async function changeObject(
+  core: Core,
+  target: Target,
+  options: ChangeOptions,
+  propose: (live: UnknownObject) => Proposal,
+): Promise<UnknownObject> {
+  const { resource } = target;
+  const key = keyFor(target);
+  for (;;) {
+    const old = core.store.get(resource.storageKey, key);
+    if (!old) throw notFound(nameOf(resource), target.name);
+    const live = inVersion(resource, target.version.name, old);
+    const { object: proposed, track } = propose(live);
+    checkPreconditions(target, proposed, live, options.conditional);
+    let next = track(prepare(target, proposed, live));
+    if (core.admission) {
+      const subresource = target.subresource === '' ? undefined : target.subresource;
+      const request = { operation: 'UPDATE', resource, subresource, object: next, old: live } as const;
+      const { dryRun, context } = options;
+      next = (await core.admission({ ...request, dryRun, context })) ?? next;
+      if (core.store.get(resource.storageKey, key) !== old) continue;
+    }
+    return commit(core, target, key, next, live, options.dryRun);
+  }
+}
+
+function commit(core: Core, target: Target, key: string, next: UnknownObject, live: UnknownObject, dryRun: boolean) {
+  const { resource } = target;
+  const errors: FieldError[] = [
+    ...validateMeta(resource, next),
+    ...validateMetaUpdate(next, live),
+    ...target.version.validate(next, live),
+    ...(resource.strategy.validate?.(next, live) ?? []),
+  ];
+  if (errors.length > 0) throw invalid(resource, target.name, errors);
+  if (equalJson(next, live)) return live;
+  const counted = withGeneration(target, next, live);
+  if (isGone(target, counted)) {
+    if (!dryRun) core.store.remove(resource.storageKey, key);
+    return counted;
+  }
+  if (dryRun) return counted;
+  const result = core.store.put(resource.storageKey, key, stored(target, counted));
+  return inVersion(resource, target.version.name, result);
+}
+
+/** A deletion is over when nobody holds the object and nobody needs time to stop it. */
+export function isGone({ resource }: Target, object: UnknownObject): boolean {
+  const { metadata } = object;
+  if (metadata.deletionTimestamp === undefined || (metadata.finalizers ?? []).length > 0) return false;
+  return (metadata.deletionGracePeriodSeconds ?? 0) === 0 && resource.strategy.isHeld?.(object) !== true;
+}
+
+function checkPreconditions(
+  { resource, name }: Target,
+  proposed: UnknownObject,
+  live: UnknownObject,
+  conditional: boolean,
+) {
+  const { uid = '', resourceVersion = '' } = proposed.metadata;
+  if (uid !== '' && uid !== live.metadata.uid) {
+    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid}`;
+    throw conflict(nameOf(resource), name, why);
+  }
+  if (resourceVersion === '' || resourceVersion === '0') {
+    if (!conditional) return;
+    throw invalid(resource, name, [
+      // The zero is how Kubernetes prints the version that is not there.
+      {
+        ...fieldInvalid('metadata.resourceVersion', 0, ''),
+        message: 'Invalid value: 0: must be specified for an update',
+      },
+    ]);
+  }
+  if (resourceVersion !== live.metadata.resourceVersion) throw conflict(nameOf(resource), name, MODIFIED);
+}
+
+/** Takes from the live object whatever this endpoint may not change. */
+function prepare(target: Target, proposed: UnknownObject, live: UnknownObject): UnknownObject {
+  const { resource, version, subresource } = target;
+  const now = live.metadata;
+  const kept = {
+    name: now.name,
+    ...(now.namespace !== undefined && { namespace: now.namespace }),
+    uid: now.uid,
+    resourceVersion: now.resourceVersion,
+    ...(now.generation !== undefined && { generation: now.generation }),
+    ...(now.deletionTimestamp !== undefined && { deletionTimestamp: now.deletionTimestamp }),
+    ...(now.deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds: now.deletionGracePeriodSeconds }),
+  };
+  const { generation: _, deletionGracePeriodSeconds: _grace, ...given } = proposed.metadata;
+  const metadata = { creationTimestamp: now.creationTimestamp, ...given, ...kept };
+  if (proposed.metadata.managedFields === undefined && now.managedFields !== undefined) {
+    metadata.managedFields = now.managedFields;
+  }
+  if (subresource === 'status') return statusOnly(target, { ...proposed, metadata }, live);
+  let object: UnknownObject = { ...proposed, metadata };
+  if (version.hasStatus) {
+    const { status: _status, ...rest } = object;
+    object = (live['status'] === undefined ? rest : { ...rest, status: live['status'] }) as UnknownObject;
+  }
+  return resource.strategy.prepareUpdate?.(object, live) ?? object;
+}
+
+// Kubernetes' own kinds let a status write change metadata too (kubelets annotate nodes so), except labels; custom
+// resources take nothing but the status.
+function statusOnly({ resource }: Target, proposed: UnknownObject, live: UnknownObject): UnknownObject {
+  const { status: _, ...rest } = live;
+  const status = proposed['status'] === undefined ? {} : { status: proposed['status'] };
+  const { labels: _labels, managedFields: _fields, ...others } = resource.custom ? live.metadata : proposed.metadata;
+  const metadata = {
+    ...others,
+    ...(live.metadata.labels && { labels: live.metadata.labels }),
+    ...(proposed.metadata.managedFields && { managedFields: proposed.metadata.managedFields }),
+  };
+  return { ...rest, metadata, ...status } as UnknownObject;
+}
+
+function withGeneration({ resource, version }: Target, next: UnknownObject, live: UnknownObject): UnknownObject {
+  if (!resource.strategy.countsGeneration) return next;
+  const statusCounts = resource.custom && !version.hasStatus && !equalJson(next['status'], live['status']);
+  if (!statusCounts && !desiredStateChanged(next, live)) return next;
+  return { ...next, metadata: { ...next.metadata, generation: (live.metadata.generation ?? 0) + 1 } };
+}
+
+export function checkName({ name }: Target, object: UnknownObject): void {
+  const given = object.metadata.name ?? '';
+  if (given === name) return;
+  if (given === '')
+    throw badRequest(`the name of the object (${given} based on URL) was undeterminable: name must be provided`);
+  throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
+}

@@ -1,0 +1,166 @@
+import {
+  type ApiRequest,
+  type ApiResponse,
+  type Clock,
+  type Logger,
+  type Random,
+  silentLogger,
+  type Transport,
+  type UnknownObject,
+  type WatchStream,
+} from '@capstan/kube';
+import { untracked } from './apply/field-tracker.ts';
+import { type Admission, type Core, newUid, type RequestContext, timestamp, type UserInfo } from './core.ts';
+import { internalError, notServed, StatusError } from './errors.ts';
+import { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
+import { createRegistry } from './resources/registry.ts';
+import { createDispatcher } from './rest/dispatch.ts';
+import { createRenderer } from './rest/render.ts';
+import { parseResourcePath } from './rest/route.ts';
+import { memoryStorage, type Storage } from './store/storage.ts';
+import { createStore } from './store/store.ts';
+import { inProcessTransport } from './transport.ts';
+import { createWatchHub } from './watch/watch-hub.ts';
+
+export interface ApiServerOptions {
+  clock: Clock;
+  random: Random;
+  /** Default: silent. */
+  logger?: Logger;
+  /** Events kept for watches and for lists of the past; default 10,000, as much as clients need to reconnect. */
+  historyLimit?: number;
+  /** How far a watcher may fall behind before its stream is ended; default 10,000 events. */
+  watchBufferLimit?: number;
+  /** Whether namespaced objects need their namespace; default true. */
+  checkNamespaces?: boolean;
+  /** Freezes stored objects, for tests; default false. */
+  freeze?: boolean;
+  /** Default: memory only. */
+  storage?: Storage;
+  /** Looks at every write; default none. */
+  admission?: Admission;
+  /** Tables and schemas of the built-in kinds; they never change, so several servers may share what loadBuiltins() gave. */
+  builtins?: BuiltinTypes;
+}
+
+export interface TransportOptions {
+  /** Default: the administrator. */
+  user?: UserInfo;
+  /** Names the field manager of writes that do not; default `unknown`. */
+  userAgent?: string;
+  /** For messages; default `in-process`. */
+  address?: string;
+}
+
+export interface ApiServer {
+  /** The newest revision. */
+  readonly revision: number;
+  /** A way in for a client in this process. */
+  transport(options?: TransportOptions): Transport;
+  /** Answers a request; a watch is answered with a stream, everything else (refusals too) with a response. */
+  handle(request: ApiRequest, context: RequestContext): Promise<ApiResponse | WatchStream>;
+  /** Forgets the past up to a revision: watches and lists from before it are answered with 410. */
+  compact(revision: number): void;
+  /** Ends every watch; later requests are refused. Resolves when the storage is closed. */
+  close(): Promise<void>;
+}
+
+export const ADMIN: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
+
+/** A Kubernetes API server in this process. */
+export function createApiServer(options: ApiServerOptions): ApiServer {
+  const { clock, random, logger = silentLogger } = options;
+  const storage = options.storage ?? memoryStorage();
+  const historyLimit = options.historyLimit ?? 10_000;
+  const store = createStore({ storage, historyLimit, freeze: options.freeze ?? false });
+  const builtins = options.builtins ?? loadBuiltins();
+  const registry = createRegistry();
+  for (const resource of builtins.resources) registry.add(resource);
+  const core: Core = {
+    clock,
+    random,
+    logger,
+    store,
+    storage,
+    registry,
+    fields: untracked(),
+    admission: options.admission,
+    checkNamespaces: options.checkNamespaces ?? true,
+    watchBufferLimit: options.watchBufferLimit ?? 10_000,
+  };
+  createDefaultNamespaces(core);
+  const hub = createWatchHub();
+  const dispatch = createDispatcher(core, hub, createRenderer());
+  let closed = false;
+
+  const answer = async (request: ApiRequest, context: RequestContext): Promise<ApiResponse | WatchStream> => {
+    try {
+      const path = parseResourcePath(request.path);
+      if (!path) throw notServed();
+      return await dispatch(request, path, context);
+    } catch (error) {
+      return refusal(error, request, logger);
+    }
+  };
+
+  const server: ApiServer = {
+    get revision() {
+      return store.revision;
+    },
+    transport: ({ user = ADMIN, userAgent, address = 'in-process' } = {}) =>
+      inProcessTransport(
+        address,
+        (request) => server.handle(request, { user, ...(userAgent !== undefined && { userAgent }) }),
+        () => closed,
+      ),
+    async handle(request, context) {
+      const result = await answer(request, context);
+      const flushed = storage.flush();
+      if (flushed) await flushed;
+      return result;
+    },
+    compact: (revision) => store.compact(revision),
+    async close() {
+      closed = true;
+      hub.endAll();
+      await storage.close();
+    },
+  };
+  return server;
+}
+
+function refusal(error: unknown, request: ApiRequest, logger: Logger): ApiResponse {
+  const known = error instanceof StatusError;
+  if (!known) logger.error('a request could not be answered', { method: request.method, path: request.path, error });
+  const { status } = known ? error : internalError(error instanceof Error ? error.message : 'unknown');
+  const retryAfter = status.details?.retryAfterSeconds;
+  return {
+    status: status.code ?? 500,
+    headers: {
+      'content-type': 'application/json',
+      ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+    },
+    body: status,
+  };
+}
+
+const DEFAULT_NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
+
+function createDefaultNamespaces(core: Core): void {
+  for (const name of DEFAULT_NAMESPACES) {
+    if (core.store.get('/namespaces', name)) continue;
+    const namespace: UnknownObject = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: {
+        name,
+        uid: newUid(core.random),
+        creationTimestamp: timestamp(core.clock),
+        labels: { 'kubernetes.io/metadata.name': name },
+      },
+      spec: { finalizers: ['kubernetes'] },
+      status: { phase: 'Active' },
+    };
+    core.store.put('/namespaces', name, namespace);
+  }
+}

@@ -1,0 +1,149 @@
+// The heart: every object of the cluster in memory, one revision for all of them, and the recent past. Everything here is
+// synchronous, so a read followed by a write without an await between them is a transaction.
+import type { UnknownObject } from '@capstan/kube';
+import { ApiServerErrors, expired, LIST_TOO_OLD, tooLargeResourceVersion } from '../errors.ts';
+import { createHistory, type History, type StoreEvent } from './history.ts';
+import type { Storage } from './storage.ts';
+import { compareKeys, createTable, type Table } from './table.ts';
+
+export interface Store {
+  /** The revision of the newest write; it only grows. */
+  readonly revision: number;
+  readonly history: History;
+  get(resource: string, key: string): UnknownObject | undefined;
+  /** Stores the object under the next revision, which it gets as resourceVersion. Returns what was stored. */
+  put(resource: string, key: string, object: UnknownObject): UnknownObject;
+  /** Removes the object; returns its last state under the revision of the removal. */
+  remove(resource: string, key: string): UnknownObject | undefined;
+  /** Objects in key order, now. */
+  list(resource: string, prefix: string): KeyedObject[];
+  /** Objects in key order as they were at a revision; throws Expired when the past is not known any more. */
+  listAt(resource: string, prefix: string, revision: number): KeyedObject[];
+  count(resource: string): number;
+  /** Calls back at every write of the resource (of every resource for `undefined`), in order, until it is unsubscribed. */
+  subscribe(resource: string | undefined, listener: (event: StoreEvent) => void): () => void;
+  /** Forgets the past up to and including a revision. */
+  compact(revision: number): void;
+}
+
+export interface KeyedObject {
+  key: string;
+  object: UnknownObject;
+}
+
+export interface StoreOptions {
+  storage: Storage;
+  historyLimit: number;
+  /** Freezes everything that is stored, so that tests find whoever changes shared objects. */
+  freeze: boolean;
+}
+
+export function createStore({ storage, historyLimit, freeze }: StoreOptions): Store {
+  const tables = new Map<string, Table>();
+  const listeners = new Map<string | undefined, Set<(event: StoreEvent) => void>>();
+  const loaded = storage.load();
+  let revision = loaded.revision;
+  const history = createHistory(historyLimit, revision);
+
+  const tableOf = (resource: string) => {
+    let table = tables.get(resource);
+    if (!table) {
+      table = createTable();
+      tables.set(resource, table);
+    }
+    return table;
+  };
+  for (const { resource, key, object } of loaded.objects) tableOf(resource).set(key, object);
+
+  const publish = (event: StoreEvent) => {
+    history.add(event);
+    for (const listener of listeners.get(event.resource) ?? []) listener(event);
+    for (const listener of listeners.get(undefined) ?? []) listener(event);
+  };
+
+  const stamp = (object: UnknownObject): UnknownObject => {
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+    return freeze ? deepFreeze(stored) : stored;
+  };
+
+  return {
+    get revision() {
+      return revision;
+    },
+    history,
+    get: (resource, key) => tables.get(resource)?.get(key),
+    put(resource, key, object) {
+      const table = tableOf(resource);
+      const previous = table.get(key);
+      revision += 1;
+      const stored = stamp(object);
+      table.set(key, stored);
+      storage.append({ revision, resource, key, object: stored });
+      publish({ revision, resource, key, object: stored, previous, deleted: false });
+      return stored;
+    },
+    remove(resource, key) {
+      const table = tableOf(resource);
+      const previous = table.get(key);
+      if (!previous) return undefined;
+      revision += 1;
+      const last = stamp(previous);
+      table.delete(key);
+      storage.append({ revision, resource, key, object: undefined });
+      publish({ revision, resource, key, object: last, previous, deleted: true });
+      return last;
+    },
+    list(resource, prefix) {
+      const table = tables.get(resource);
+      if (!table) return [];
+      return table.keys(prefix).map((key) => ({ key, object: table.get(key) as UnknownObject }));
+    },
+    listAt(resource, prefix, at) {
+      if (at > revision) throw tooLargeResourceVersion(at, revision);
+      if (at < history.compacted) throw expired(LIST_TOO_OLD);
+      const table = tableOf(resource);
+      const earlier = changesSince(history, resource, prefix, at);
+      const result: KeyedObject[] = [];
+      for (const key of keysThen(table.keys(prefix), earlier)) {
+        const object = earlier.has(key) ? earlier.get(key) : table.get(key);
+        if (object) result.push({ key, object });
+      }
+      return result;
+    },
+    count: (resource) => tables.get(resource)?.size ?? 0,
+    subscribe(resource, listener) {
+      const set = listeners.get(resource) ?? new Set();
+      listeners.set(resource, set);
+      set.add(listener);
+      return () => set.delete(listener);
+    },
+    compact(to) {
+      if (to > revision) throw ApiServerErrors.future(to, revision);
+      history.compact(to);
+    },
+  };
+}
+
+/** For each key that changed after a revision, what it held at that revision. */
+function changesSince(history: History, resource: string, prefix: string, revision: number) {
+  const before = new Map<string, UnknownObject | undefined>();
+  for (let index = history.length - 1, first = history.indexAfter(revision); index >= first; index -= 1) {
+    const event = history.at(index);
+    if (event?.resource === resource && event.key.startsWith(prefix)) before.set(event.key, event.previous);
+  }
+  return before;
+}
+
+function keysThen(now: readonly string[], earlier: ReadonlyMap<string, UnknownObject | undefined>): readonly string[] {
+  if (earlier.size === 0) return now;
+  const present = new Set(now);
+  const gone = [...earlier.keys()].filter((key) => !present.has(key));
+  return gone.length === 0 ? now : [...now, ...gone].sort(compareKeys);
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const part of Object.values(value)) deepFreeze(part);
+  return value;
+}

@@ -1,0 +1,48 @@
+import type { UnknownObject, WatchEvent } from '@capstan/kube';
+import type { Resource } from '../resources/resource.ts';
+import type { Rendering } from '../rest/render.ts';
+import type { StoreEvent } from '../store/history.ts';
+
+/** What all watches of a server share: their events, and the way to end them. */
+export interface WatchHub {
+  /** The event as watchers of a rendering get it; everybody gets the same one. */
+  shared(event: StoreEvent, type: 'ADDED' | 'MODIFIED' | 'DELETED', rendering: Rendering): WatchEvent;
+  opened(end: () => void, resource: Resource): void;
+  closed(end: () => void): void;
+  /** Ends the watches of a resource, or all of them. */
+  endAll(storageKey?: string): void;
+  readonly size: number;
+}
+
+export function createWatchHub(): WatchHub {
+  const open = new Map<() => void, string>();
+  const made = new WeakMap<StoreEvent, Map<string, WatchEvent>>();
+
+  return {
+    shared(event, type, rendering) {
+      const known = made.get(event) ?? new Map<string, WatchEvent>();
+      made.set(event, known);
+      const id = `${type} ${rendering.apiVersion} ${rendering.kind}`;
+      let result = known.get(id);
+      if (!result) {
+        result = { type, object: rendering.one(type === 'DELETED' ? lastSeen(event) : event.object) };
+        known.set(id, result);
+      }
+      return result;
+    },
+    opened: (end, resource) => open.set(end, resource.storageKey),
+    closed: (end) => open.delete(end),
+    endAll(storageKey) {
+      for (const [end, key] of open) if (storageKey === undefined || key === storageKey) end();
+    },
+    get size() {
+      return open.size;
+    },
+  };
+}
+
+/** An object that merely stopped matching is deleted for this watcher: in its last matching state, at the new revision. */
+function lastSeen(event: StoreEvent): UnknownObject {
+  if (event.deleted || !event.previous) return event.object;
+  return { ...event.previous, metadata: { ...event.previous.metadata, resourceVersion: String(event.revision) } };
+}

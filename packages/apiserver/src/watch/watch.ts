@@ -1,0 +1,120 @@
+import type { UnknownObject, WatchEvent, WatchStream } from '@capstan/kube';
+import type { Core } from '../core.ts';
+import { type Status, tooLargeResourceVersion, tooOldResourceVersion } from '../errors.ts';
+import type { WatchOptions } from '../rest/options.ts';
+import { currentObjects, prefixOf } from '../rest/read.ts';
+import type { Rendering } from '../rest/render.ts';
+import { parseSelection } from '../rest/selectors.ts';
+import type { Target } from '../rest/target.ts';
+import type { StoreEvent } from '../store/history.ts';
+import { createEventStream } from './event-stream.ts';
+import type { WatchHub } from './watch-hub.ts';
+
+const BOOKMARK_INTERVAL_MS = 60_000;
+const BOOKMARK_BEFORE_END_MS = 2_000;
+const DEFAULT_TIMEOUT_MS = 1_800_000;
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+/** Opens a watch: what is there (if asked), then every change after it, until somebody ends it or its time is over. */
+export function openWatch(
+  core: Core,
+  hub: WatchHub,
+  target: Target,
+  options: WatchOptions,
+  rendering: Rendering,
+  signal: AbortSignal | undefined,
+): WatchStream {
+  const selection = parseSelection(options, target);
+  const asked = options.resourceVersion;
+  if (options.sendInitialEvents && asked !== undefined && asked > core.store.revision) {
+    throw tooLargeResourceVersion(asked, core.store.revision);
+  }
+  const { storageKey } = target.resource;
+  const prefix = prefixOf(target);
+
+  const translate = (event: StoreEvent): WatchEvent | undefined => {
+    if (prefix !== '' && !event.key.startsWith(prefix)) return undefined;
+    const before = event.previous !== undefined && selection.matches(event.previous);
+    const now = !event.deleted && selection.matches(event.object);
+    if (now) return hub.shared(event, before ? 'MODIFIED' : 'ADDED', rendering);
+    return before ? hub.shared(event, 'DELETED', rendering) : undefined;
+  };
+
+  const bookmark = (annotations?: Record<string, string>): WatchEvent => ({
+    type: 'BOOKMARK',
+    object: {
+      kind: rendering.kind,
+      apiVersion: rendering.apiVersion,
+      metadata: { resourceVersion: String(core.store.revision), ...(annotations && { annotations }) },
+    },
+  });
+
+  const present = (): WatchEvent[] => {
+    const found = currentObjects(core, target, selection).filter(({ object }) => selection.matches(object));
+    return found.map(({ object }) => added(object, rendering));
+  };
+
+  const initial: WatchEvent[] = [];
+  let skipTo = 0;
+  if (options.sendInitialEvents) initial.push(...present(), bookmark({ [INITIAL_EVENTS_END]: 'true' }));
+  else if (asked === undefined || asked === 0) {
+    // Without a match this is the old way: synthetic events first. `sendInitialEvents=false` wants none.
+    if (options.match === undefined) initial.push(...present());
+  } else if (asked < core.store.history.compacted) {
+    return refused(tooOldResourceVersion(asked, core.store.history.compacted).status);
+  } else {
+    const { history } = core.store;
+    for (let index = history.indexAfter(asked); index < history.length; index += 1) {
+      const event = history.at(index);
+      if (event?.resource !== storageKey) continue;
+      const translated = translate(event);
+      if (translated) initial.push(translated);
+    }
+    skipTo = asked;
+  }
+
+  const timeoutMs =
+    options.timeoutSeconds === undefined || options.timeoutSeconds <= 0
+      ? DEFAULT_TIMEOUT_MS * (1 + core.random())
+      : options.timeoutSeconds * 1000;
+  const { stream, push, end } = createEventStream({
+    initial,
+    limit: core.watchBufferLimit,
+    durable: () => core.storage.flush(),
+    onEnd: () => {
+      unsubscribe();
+      timeout.cancel();
+      reminder?.cancel();
+      signal?.removeEventListener('abort', end);
+      hub.closed(end);
+    },
+  });
+  const timeout = core.clock.after(timeoutMs, () => end());
+  const deadline = core.clock.now() + timeoutMs - Math.min(BOOKMARK_BEFORE_END_MS, timeoutMs / 2);
+  const remind = () => {
+    const wait = Math.min(BOOKMARK_INTERVAL_MS, deadline - core.clock.now());
+    if (wait <= 0) return undefined;
+    return core.clock.after(wait, () => {
+      if (push(bookmark())) reminder = remind();
+    });
+  };
+  let reminder = options.allowBookmarks ? remind() : undefined;
+  const unsubscribe = core.store.subscribe(storageKey, (event) => {
+    if (event.revision <= skipTo) return;
+    const translated = translate(event);
+    if (translated) push(translated);
+  });
+  hub.opened(end, target.resource);
+  if (signal?.aborted) end();
+  else signal?.addEventListener('abort', end, { once: true });
+  return stream;
+}
+
+function added(object: UnknownObject, rendering: Rendering): WatchEvent {
+  return { type: 'ADDED', object: rendering.one(object) };
+}
+
+// A watch from too far back is opened, and says so in its first and only event: so does kube-apiserver.
+async function* refused(status: Status): AsyncGenerator<readonly WatchEvent[]> {
+  yield [await Promise.resolve<WatchEvent>({ type: 'ERROR', object: status })];
+}
