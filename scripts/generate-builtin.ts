@@ -2,6 +2,7 @@
 // kinds that Capstan uses or serves. It is run by hand (`npm run generate:builtin`, needs Go to fetch the module) and its output
 // is committed. Three files of the release are read: the OpenAPI v3 documents (fields), the discovery documents (resources)
 // and the generated Go definitions (enums, which the published OpenAPI leaves out). No description is taken over.
+// oxlint-disable typescript/no-unsafe-type-assertion -- what is read is a release that this file pins by its version.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -161,11 +162,15 @@ function fetchModule(): string {
       `cannot fetch ${MODULE}@${RELEASE} with "go mod download": ${result.error?.message ?? result.stderr + result.stdout}; Go must be installed and its module proxy reachable`,
     );
   }
-  return (JSON.parse(result.stdout) as { Dir: string }).Dir;
+  return (parse(result.stdout) as { Dir: string }).Dir;
 }
 
-function readJson<T>(...path: string[]): T {
-  return JSON.parse(readFileSync(join(release, ...path), 'utf8')) as T;
+function readJson(...path: string[]): unknown {
+  return parse(readFileSync(join(release, ...path), 'utf8'));
+}
+
+function parse(text: string): unknown {
+  return JSON.parse(text);
 }
 
 /** `v1` is at `api__v1`, `apps/v1` at `apis__apps__v1`. */
@@ -174,7 +179,9 @@ function documentName(groupVersion: string): string {
 }
 
 function resourcesOf(groupVersion: string, kinds: string[]): Resource[] {
-  const list = readJson<{ resources: DiscoveredResource[] }>('api/discovery', `${documentName(groupVersion)}.json`);
+  const list = readJson('api/discovery', `${documentName(groupVersion)}.json`) as {
+    resources: DiscoveredResource[];
+  };
   const [version = '', group = ''] = groupVersion.split('/').reverse();
   return kinds.map((kind) => {
     const found = list.resources.find((one) => one.kind === kind && !one.name.includes('/'));
@@ -206,10 +213,9 @@ function allDefinitions(): Map<string, Schema> {
   const documents = ['api', 'apis', 'version', ...groupVersions().map(documentName)];
   const all = new Map<string, Schema>();
   for (const document of documents) {
-    const { components } = readJson<{ components: { schemas: Record<string, Schema> } }>(
-      'api/openapi-spec/v3',
-      `${document}_openapi.json`,
-    );
+    const { components } = readJson('api/openapi-spec/v3', `${document}_openapi.json`) as {
+      components: { schemas: Record<string, Schema> };
+    };
     for (const [name, schema] of Object.entries(components.schemas)) all.set(name, simplify(schema));
   }
   addEnums(all);
@@ -266,7 +272,7 @@ function addEnums(all: Map<string, Schema>): void {
     if (!values || !schema) continue;
     const target = values[1]?.length === 7 ? property : (property?.items ?? property?.additionalProperties);
     if (!target) throw new Error(`the enum ${line.trim()} belongs to no property that the OpenAPI documents have`);
-    target.enum = JSON.parse(`[${values[2]}]`) as string[];
+    target.enum = parse(`[${values[2]}]`) as string[];
   }
 }
 
@@ -283,22 +289,26 @@ function reachable(all: Map<string, Schema>): Map<string, Schema> {
   pending.push(...EXTRA_DEFINITIONS);
   const reached = new Set<string>();
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
-    const schema = all.get(name);
-    if (!schema) throw new Error(`definition ${name} is not in the OpenAPI documents of ${RELEASE}`);
     if (reached.has(name)) continue;
     reached.add(name);
-    pending.push(...references(schema));
+    pending.push(...references(definitionIn(all, name)));
   }
   const served = new Set(groupVersions());
   return new Map(
     [...reached].sort().map((name) => {
-      const schema = all.get(name) as Schema;
+      const schema = definitionIn(all, name);
       // Options like DeleteOptions list every group of a whole cluster: keep those that are served.
       const gvks = servedAs(schema).filter((gvk) => served.has(groupVersionOf(gvk)));
       if (gvks.length > 0) schema['x-kubernetes-group-version-kind'] = gvks;
       return [name, schema];
     }),
   );
+}
+
+function definitionIn(all: Map<string, Schema>, name: string): Schema {
+  const schema = all.get(name);
+  if (!schema) throw new Error(`definition ${name} is not in the OpenAPI documents of ${RELEASE}`);
+  return schema;
 }
 
 function isOwnKind(schema: Schema, wanted: Set<string>): boolean {
@@ -341,7 +351,7 @@ function renderTypes(): string {
   const blocks = [...names].map(([definition, name]) => {
     const alias = ALIASES[definition];
     if (alias !== undefined) return `export type ${name} = ${alias};\n`;
-    return renderInterface(name, definitions.get(definition) as Schema);
+    return renderInterface(name, definitionIn(definitions, definition));
   });
   const imports = `import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../../object.ts';\n`;
   return `${header()}${usedImports(imports, blocks.join('\n'))}\n${blocks.join('\n')}`;

@@ -48,8 +48,7 @@ export function parseDurationNanos(text: string): bigint {
     }
     // Digits that cannot count any more would only make the arithmetic slow.
     if (whole.replace(/^0+/, '').length > 19) throw tooLong(text);
-    const digits = fraction.slice(0, 20);
-    total += BigInt(whole || '0') * scale + (BigInt(digits || '0') * scale) / 10n ** BigInt(digits.length);
+    total += BigInt(whole || '0') * scale + fractionOf(fraction, scale);
     if (total > MAX) throw tooLong(text);
     position += matched.length;
   }
@@ -69,6 +68,12 @@ export function formatDurationNanos(nanos: bigint): string {
   if (minutes === 0n) return `${sign}${seconds}`;
   if (minutes < 60n) return `${sign}${minutes}m${seconds}`;
   return `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`;
+}
+
+/** In floating point, as in Go: its last nanosecond may be off, and ours is to be the same. */
+function fractionOf(digits: string, unit: bigint): bigint {
+  const significant = digits.slice(0, 18);
+  return BigInt(Math.trunc(Number(significant) * (Number(unit) / 10 ** significant.length)));
 }
 
 function decimal(value: bigint, unit: bigint): string {

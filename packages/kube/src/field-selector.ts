@@ -21,7 +21,8 @@ export interface CompiledFieldSelector {
 /** Reads the text form, as in `kubectl --field-selector`; throws InvalidValueError with kube-apiserver's words. */
 export function parseFieldSelector(text: string): CompiledFieldSelector {
   const terms: FieldTerm[] = [];
-  for (const part of splitUnescaped(text)) {
+  // Sorted first, so that of several mistakes the server's first is named.
+  for (const part of splitUnescaped(text).toSorted()) {
     if (part === '') continue;
     const split = /^(.*?)(!=|==|=)(.*)$/s.exec(part);
     if (!split) throw ValueErrors.FieldSelector(text, `invalid selector: '${text}'; can't understand '${part}'`);

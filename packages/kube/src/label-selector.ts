@@ -82,8 +82,7 @@ function testOf({ key, operator, values }: LabelTerm): (labels: Readonly<Record<
       const unwanted = new Set(values);
       return (labels) => !has(labels) || !unwanted.has(labels[key] ?? '');
     }
-    case 'Gt':
-    case 'Lt': {
+    default: {
       const bound = int64(values[0] ?? '');
       return (labels) => {
         const value = has(labels) ? int64(labels[key] ?? '') : undefined;

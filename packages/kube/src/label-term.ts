@@ -50,7 +50,7 @@ export function formatTerm({ key, operator, values }: LabelTerm): string {
       return `${key}<${values[0]}`;
     case 'In':
       return values.length === 1 ? `${key}=${values[0]}` : `${key} in (${values.join(',')})`;
-    case 'NotIn':
+    default:
       return values.length === 1 ? `${key}!=${values[0]}` : `${key} notin (${values.join(',')})`;
   }
 }

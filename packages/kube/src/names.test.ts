@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import {
   validateAnnotationKey,
   validateDns1035Label,
@@ -69,6 +69,8 @@ describe('names', () => {
       "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ]);
     assert.deepEqual(validateLabelValue(long(64)), ['must be no more than 63 bytes']);
+    assert.deepEqual(validateDns1123Label(long(64)), ['must be no more than 63 characters']);
+    assert.deepEqual(validateQualifiedName(`${long(254)}/a`), ['prefix part must be no more than 253 bytes']);
   });
 
   it('count bytes, as the server does', () => {
@@ -85,7 +87,7 @@ describe('names', () => {
     for (const [validate, alphabet] of cases) {
       const shown = /regex used for validation is '(.*)'/.exec(validate('/').join())?.[1] ?? assert.fail();
       fc.assert(
-        fc.property(fc.string({ unit: fc.constantFrom(...alphabet), maxLength: 12 }), (value) => {
+        fc.property(fc.string({ unit: fc.constantFrom(...alphabet.split('')), maxLength: 12 }), (value) => {
           assert.equal(validate(value).length === 0, new RegExp(`^(?:${shown})$`).test(value), value);
         }),
       );

@@ -1,5 +1,5 @@
 // The rules for names, in kube-apiserver's words: each validator gives the list of what is wrong, empty when nothing is.
-// Lengths count bytes, as on the server.
+// Lengths count bytes, as on the server, which calls them characters in some of the messages.
 
 // The patterns as messages show them.
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
@@ -29,7 +29,11 @@ export function validateDns1123Label(value: string): string[] {
 
 /** Names of most kinds. */
 export function validateDns1123Subdomain(value: string): string[] {
-  const errors = tooLong(value, MAX_SUBDOMAIN);
+  return subdomainErrors(value, 'characters');
+}
+
+function subdomainErrors(value: string, unit: 'characters' | 'bytes'): string[] {
+  const errors = tooLong(value, MAX_SUBDOMAIN, unit);
   if (isSubdomain.test(value)) return errors;
   const rule = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', ${ENDS}`;
   return [...errors, mismatch(rule, SUBDOMAIN, 'example.com')];
@@ -64,11 +68,11 @@ export function validateQualifiedName(value: string): string[] {
   const errors: string[] = [];
   const name = second ?? first;
   if (second !== undefined) {
-    const problems = first === '' ? ['must be non-empty'] : validateDns1123Subdomain(first);
+    const problems = first === '' ? ['must be non-empty'] : subdomainErrors(first, 'bytes');
     errors.push(...problems.map((problem) => `prefix part ${problem}`));
   }
   if (name === '') errors.push('name part must be non-empty');
-  else errors.push(...tooLong(name, MAX_LABEL).map((problem) => `name part ${problem}`));
+  else errors.push(...tooLong(name, MAX_LABEL, 'bytes').map((problem) => `name part ${problem}`));
   if (!isKeyName.test(name)) errors.push(`name part ${pattern}`);
   return errors;
 }
@@ -79,7 +83,7 @@ export function validateAnnotationKey(value: string): string[] {
 }
 
 export function validateLabelValue(value: string): string[] {
-  const errors = tooLong(value, MAX_LABEL);
+  const errors = tooLong(value, MAX_LABEL, 'bytes');
   if (value === '' || isKeyName.test(value)) return errors;
   const rule = `a valid label must be an empty string or consist of ${KEY_CHARACTERS}, ${ENDS}`;
   return [...errors, mismatch(rule, LABEL_VALUE, 'MyValue', 'my_value', '12345')];
@@ -106,8 +110,8 @@ export function validatePortName(value: string): string[] {
 const KEY_CHARACTERS = "alphanumeric characters, '-', '_' or '.'";
 const ENDS = 'and must start and end with an alphanumeric character';
 
-function tooLong(value: string, max: number): string[] {
-  return Buffer.byteLength(value) > max ? [`must be no more than ${max} bytes`] : [];
+function tooLong(value: string, max: number, unit: 'characters' | 'bytes' = 'characters'): string[] {
+  return Buffer.byteLength(value) > max ? [`must be no more than ${max} ${unit}`] : [];
 }
 
 function mismatch(rule: string, pattern: string, ...examples: string[]): string {

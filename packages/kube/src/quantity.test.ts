@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
-import { canonicalQuantity, compareQuantities, formatQuantity, parseQuantity, quantityToNumber } from './quantity.ts';
+import * as fc from 'fast-check';
+import {
+  canonicalQuantity,
+  compareQuantities,
+  formatQuantity,
+  parseQuantity,
+  quantityToNumber,
+  storedQuantity,
+} from './quantity.ts';
 
 describe('a quantity', () => {
   it('has a canonical form: no fraction, the largest suffix that loses nothing', () => {
@@ -55,6 +62,24 @@ describe('a quantity', () => {
     ] as const) {
       assert.equal(compareQuantities(a, b), order, `${a} and ${b}`);
       assert.equal(compareQuantities(b, a), 0 - order);
+    }
+  });
+
+  it('is given back by a server in the canonical form, or as it was sent where that looks canonical', () => {
+    for (const [text, stored] of [
+      ['1.5', '1500m'],
+      ['1.500', '1.500'],
+      ['+5', '+5'],
+      ['005', '005'],
+      ['1E3', '1E3'],
+      ['0.5', '500m'],
+      ['1000m', '1'],
+      ['1024Mi', '1Gi'],
+      ['+1Gi', '+1Gi'],
+      ['1.5Gi', '1536Mi'],
+      ['0Gi', '0'],
+    ] as const) {
+      assert.equal(storedQuantity(text), stored, text);
     }
   });
 

@@ -42,9 +42,28 @@ export function compareQuantities(a: string | number, b: string | number): numbe
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** The text that kube-apiserver would store for it. */
+/** The canonical text. A server may keep another that it takes for canonical: see storedQuantity. */
 export function canonicalQuantity(quantity: string | number): string {
   return formatQuantity(parseQuantity(quantity));
+}
+
+/**
+ * What a server gives back for a quantity that it was sent: mostly the canonical text. Texts that look canonical to its fast
+ * path stay as they are, though (`1.500`, `+5`, `1E3`), and comparing with the canonical one would show a difference for ever.
+ */
+export function storedQuantity(quantity: string | number): string {
+  const text = String(quantity);
+  const canonical = canonicalQuantity(text);
+  const [, whole = '', fraction = '', suffix = ''] = /^[+-]?0*([0-9]*)(?:\.([0-9]*))?(.*)$/.exec(text) ?? [];
+  const { base, exponent } = readSuffix(text, suffix);
+  const digits = (whole || '0') + fraction;
+  if (base === 2) {
+    const isFast = fraction === '' && digits.length + Math.floor((exponent * 3) / 10) <= 14;
+    return isFast && Number(digits) % 8 !== 0 ? text : canonical;
+  }
+  const scale = exponent - fraction.length;
+  const isFast = digits.length <= 18 && scale >= -9;
+  return isFast && scale % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0') ? text : canonical;
 }
 
 /** The nearest double: for metrics and comparisons that may be off in the sixteenth digit. */
@@ -86,9 +105,10 @@ function binary(value: bigint): string {
 
 /** Exponents are multiples of three, from n (-9) on; beyond E (18) there is no suffix, so E has to do. */
 function decimal(nanos: bigint, asExponent: boolean): string {
+  const last = asExponent ? Number.POSITIVE_INFINITY : DECIMAL_SUFFIXES.length - 1;
   let rest = nanos;
   let power = 0;
-  while (rest % 1000n === 0n && (asExponent || power < DECIMAL_SUFFIXES.length - 1)) {
+  while (rest % 1000n === 0n && power < last) {
     rest /= 1000n;
     power++;
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { compareResourceVersions, isNewerResourceVersion } from './resource-version.ts';
 
 test('decimal versions compare as numbers of any size', () => {

@@ -1,5 +1,6 @@
 // Times on the wire are RFC 3339 in UTC: metav1.Time to the second, metav1.MicroTime to the microsecond. In here a time is
-// milliseconds since the epoch, as a Clock gives it; the fraction holds microseconds.
+// milliseconds since the epoch, as a Clock gives it; the fraction holds
+// microseconds (exactly until the year 2109).
 import { ValueErrors } from './errors.ts';
 
 /** metav1.Time: whole seconds, cut and not rounded, so that it never lies in the future. */
@@ -18,14 +19,7 @@ export function formatMicroTime(ms: number): string {
 export function parseTime(text: string): number {
   const match = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/.exec(text);
   if (!match) throw ValueErrors.Time(text, 'it does not have the form of RFC 3339');
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
   date.setUTCHours(hour, minute, second);

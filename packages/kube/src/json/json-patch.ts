@@ -52,7 +52,7 @@ function parseOperation(given: unknown, index: number): JsonPatchOperation {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw ValueErrors.JsonPatch(`operation ${index} is ${typeName(given)} and not an object`);
   }
-  const { op, path, from, value = null } = given as { op?: unknown; path?: unknown; from?: unknown; value?: unknown };
+  const { op, path, from, value = null }: { op?: unknown; path?: unknown; from?: unknown; value?: unknown } = given;
   const text = (field: string, content: unknown) => {
     if (typeof content === 'string') return content;
     const problem = content === undefined ? `has no ${field}` : `has ${typeName(content)} as its ${field}`;
@@ -113,7 +113,7 @@ function apply(document: unknown, operation: JsonPatchOperation): unknown {
         inserted(container, key, copied ?? null, 'error while adding value during copy'),
       );
     }
-    case 'test': {
+    default: {
       const noPath = `test operation does not apply: is missing path: ${path}: missing value`;
       const actual = path === '' ? document : valueAt(document, path, noPath, `error in test for path: '${path}'`);
       if (!equal(actual ?? null, operation.value)) {

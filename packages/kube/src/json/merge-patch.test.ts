@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { equal } from './equal.ts';
 import { applyMergePatch, createMergePatch } from './merge-patch.ts';
+
+function partOf(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null
+    ? Object.entries(value).find(([name]) => name === key)?.[1]
+    : undefined;
+}
 
 describe('a merge patch', () => {
   it('applies as in the examples of RFC 7396', () => {
@@ -34,16 +40,16 @@ describe('a merge patch', () => {
   it('gives the same references where nothing changes', () => {
     const target = { a: { b: 1 }, list: [{ x: 1 }], c: { d: 2 } };
     assert.equal(applyMergePatch(target, { a: { b: 1 }, list: [{ x: 1 }], gone: null }), target);
-    const changed = applyMergePatch(target, { c: { d: 3 } }) as typeof target;
-    assert.equal(changed.a, target.a);
-    assert.equal(changed.list, target.list);
+    const changed = applyMergePatch(target, { c: { d: 3 } });
+    assert.equal(partOf(changed, 'a'), target.a);
+    assert.equal(partOf(changed, 'list'), target.list);
     assert.deepEqual(target.c, { d: 2 });
   });
 
   it('does not mistake a member called __proto__ for anything else', () => {
     const patch: unknown = JSON.parse('{"__proto__":{"polluted":true}}');
-    const result = applyMergePatch({}, patch) as object;
-    assert.equal(Object.hasOwn(result, '__proto__'), true);
+    const result = applyMergePatch({}, patch);
+    assert.equal(JSON.stringify(result), '{"__proto__":{"polluted":true}}');
     assert.equal(({} as { polluted?: boolean }).polluted, undefined);
     assert.equal(JSON.stringify(createMergePatch({}, patch)), '{"__proto__":{"polluted":true}}');
   });
