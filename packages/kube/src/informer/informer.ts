@@ -14,7 +14,7 @@ import { createIngest } from './ingest.ts';
 import { type InformerObserver, safeObserver } from './observer.ts';
 import { createPublisher } from './publisher.ts';
 import { createReflector } from './reflector.ts';
-import { type Selection, surelySelects } from './selection.ts';
+import { type Selection, selectionOf } from './selection.ts';
 import { type Change, createStore } from './store.ts';
 
 export interface InformerOptions<T extends KubeObject> extends Selection {
@@ -96,7 +96,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions<T>
   const publisher = createPublisher<InformerEvent<T>>((error) => {
     logger.error('a listener threw; the others were served', { error });
   });
-  const isSelected = surelySelects(options);
+  const isSelected = selectionOf(options);
   const waiting = new Set<{ resolve: () => void; reject: (error: Error) => void }>();
   let isSynced = false;
   let provenAt: number | undefined;
@@ -176,7 +176,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions<T>
     },
     observeWrite(object) {
       const changes: Change<T>[] = [];
-      store.observeWrite(ingest.check(object), isSelected, changes);
+      store.observeWrite(ingest.check(object), isSelected(object), changes);
       publisher.publish(changes);
     },
     observeDelete(ref, uid, resourceVersion) {

@@ -1,5 +1,5 @@
-import { parseFieldSelector } from '../field-selector.ts';
-import { parseLabelSelector } from '../label-selector.ts';
+import { type CompiledFieldSelector, parseFieldSelector } from '../field-selector.ts';
+import { type CompiledLabelSelector, parseLabelSelector } from '../label-selector.ts';
 import type { KubeObject } from '../object.ts';
 
 /** Which objects of a kind an informer copies. */
@@ -12,22 +12,25 @@ export interface Selection {
   metadataOnly?: boolean;
 }
 
-/**
- * Tells whether an object surely belongs to a selection. False also where that cannot be told here (field selectors
- * beyond name and namespace, selectors that the server will refuse): then only the watch knows.
- */
-export function surelySelects({ namespace, labelSelector, fieldSelector }: Selection): (object: KubeObject) => boolean {
+/** Tells whether an object belongs to a selection; undefined where only the server can tell (fields beyond name and namespace). */
+export function selectionOf(selection: Selection): (object: KubeObject) => boolean | undefined {
+  const { namespace, labelSelector, fieldSelector } = selection;
+  let labels: CompiledLabelSelector;
+  let fields: CompiledFieldSelector;
   try {
-    const labels = parseLabelSelector(labelSelector ?? '');
-    const fields = parseFieldSelector(fieldSelector ?? '');
-    if (!fields.terms.every(({ field }) => KNOWN_FIELDS.has(field))) return () => false;
-    return ({ metadata }) =>
-      (!namespace || metadata.namespace === namespace) &&
-      labels.matches(metadata.labels) &&
-      fields.matches((field) => (field === 'metadata.name' ? metadata.name : metadata.namespace));
+    labels = parseLabelSelector(labelSelector ?? '');
+    fields = parseFieldSelector(fieldSelector ?? '');
   } catch {
-    return () => false;
+    // The server will refuse it, or knows more than we do.
+    return () => undefined;
   }
+  const isKnown = fields.terms.every(({ field }) => KNOWN_FIELDS.has(field));
+  return ({ metadata }) => {
+    if (namespace && metadata.namespace !== namespace) return false;
+    if (!labels.matches(metadata.labels)) return false;
+    if (!isKnown) return undefined;
+    return fields.matches((field) => (field === 'metadata.name' ? metadata.name : metadata.namespace));
+  };
 }
 
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(['metadata.name', 'metadata.namespace']);

@@ -37,7 +37,8 @@ export interface Store<T extends KubeObject> {
   /** Everything up to here is known (a bookmark). */
   advance(resourceVersion: string): void;
   beginListing(): Listing<T>;
-  observeWrite(raw: RawObject, isSelected: (raw: RawObject) => boolean, changes: Change<T>[]): void;
+  /** `isSelected` is undefined where only the server can tell. */
+  observeWrite(raw: RawObject, isSelected: boolean | undefined, changes: Change<T>[]): void;
   observeDelete(ref: ObjectRef, uid: string, resourceVersion: string | undefined, changes: Change<T>[]): void;
 }
 
@@ -99,10 +100,40 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
     return resourceVersion === undefined || isNewerResourceVersion(version, resourceVersion);
   }
 
-  /** True for an object that we deleted, and for those that had the name before it. */
+  /** True for an object that we deleted, and for any that had the name before. */
   function isBuried(key: ObjectKey, { uid, resourceVersion: version }: ObjectMeta): boolean {
     const tombstone = tombstones.get(key);
-    return tombstone !== undefined && (tombstone.uid === uid || isNewerResourceVersion(tombstone.lastVersion, version));
+    if (tombstone === undefined) return false;
+    if (uid !== undefined && tombstone.uids.includes(uid)) return true;
+    return (compareResourceVersions(version, tombstone.lastVersion) ?? 1) <= 0;
+  }
+
+  function bury(
+    key: ObjectKey,
+    uids: readonly string[],
+    lastVersion: string | undefined,
+    deletedAt: string | undefined,
+  ) {
+    const before = tombstones.get(key);
+    const isLatest = !before?.lastVersion || isNewerResourceVersion(lastVersion, before.lastVersion);
+    // Taken out first, so that the map stays in the order of age.
+    tombstones.delete(key);
+    tombstones.set(key, {
+      uids: [...(before?.uids ?? []), ...uids],
+      since: clock.now(),
+      lastVersion: isLatest ? lastVersion : before.lastVersion,
+      deletedAt,
+    });
+    forget();
+  }
+
+  /** Drops tombstones that the watch has passed: surely where the version of the deletion is known, else after some time. */
+  function forget(): void {
+    for (const [key, { since, lastVersion, deletedAt }] of tombstones) {
+      const isPast = !isNewerResourceVersion(deletedAt ?? lastVersion, resourceVersion);
+      if (!isPast || (deletedAt === undefined && clock.now() - since < TOMBSTONE_MS)) return;
+      tombstones.delete(key);
+    }
   }
 
   return {
@@ -127,7 +158,6 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
       const cached = objects.get(key);
       // What we deleted was still on its way to us. Another object under its name is gone too: it had to make room.
       if (isBuried(key, raw.metadata)) return cached && isNewer(version, cached) ? drop(key, changes) : 'replayed';
-      tombstones.delete(key);
       if (cached && !isNewer(version, cached)) return 'replayed';
       put(key, raw, changes);
       return 'changed';
@@ -140,7 +170,12 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
       // Some servers stamp a deletion with the object's last version instead of a new one: no replay can equal the cache.
       const isLastVersion = cached?.metadata.resourceVersion === version && cached.metadata.uid === uid;
       if (isReplay(key, version) && !isLastVersion) return 'replayed';
-      if (tombstones.get(key)?.uid === uid) tombstones.delete(key);
+      // An object that leaves the selector is told as deleted too: only one after all that we know of it is the end.
+      const tombstone = tombstones.get(key);
+      if (tombstone && isNewerResourceVersion(version, tombstone.lastVersion)) {
+        tombstone.uids = tombstone.uids.filter((each) => each !== uid);
+        if (tombstone.uids.length === 0) tombstones.delete(key);
+      }
       if (!cached) return 'replayed';
       const order = compareResourceVersions(version, cached.metadata.resourceVersion);
       // Older than an own write to it, or to its successor: the watch has yet to catch up.
@@ -153,10 +188,7 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
       if (order !== undefined && order < 0) return;
       if (order !== 0) lastKey = undefined;
       resourceVersion = version;
-      for (const [key, { since, deletedAt }] of tombstones) {
-        const hasPassed = deletedAt !== undefined && !isNewerResourceVersion(deletedAt, version);
-        if (hasPassed || clock.now() - since > TOMBSTONE_MS) tombstones.delete(key);
-      }
+      forget();
     },
 
     beginListing() {
@@ -213,16 +245,19 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
       const key = keyOfObject(raw);
       const { uid, resourceVersion: version } = raw.metadata;
       const cached = objects.get(key);
-      if (isBuried(key, raw.metadata)) return;
-      if (cached) {
-        const order = compareResourceVersions(version, cached.metadata.resourceVersion);
-        if (order === undefined || order <= 0) return;
-        // Of another uid than the cached one: the cached one is gone, unless the watch already knows better.
-        if (cached.metadata.uid !== uid && !isUntold(version)) return;
-        put(key, raw, changes);
-      } else if (isUntold(version) && isSelected(raw)) {
-        put(key, raw, changes);
+      // Without knowing whether it is selected, nobody could say whether the watch will ever speak of this version.
+      if (isSelected === undefined || isBuried(key, raw.metadata)) return;
+      if (!cached) {
+        if (isSelected && isUntold(version)) put(key, raw, changes);
+        return;
       }
+      if (!isNewerResourceVersion(version, cached.metadata.resourceVersion)) return;
+      // Of another uid than the cached one: the cached one is gone, unless the watch already knows better.
+      if (cached.metadata.uid !== uid && !isUntold(version)) return;
+      if (isSelected) return put(key, raw, changes);
+      // It left the selection by this write, if not before: events up to here would only bring it back.
+      drop(key, changes);
+      bury(key, [], version, version);
     },
 
     observeDelete(ref, uid, version, changes) {
@@ -233,13 +268,14 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
       const order = compareResourceVersions(version, resourceVersion);
       if (order !== undefined && order <= 0) return;
       const lastVersion = version ?? (isCached ? cached?.metadata.resourceVersion : undefined);
-      tombstones.set(key, { uid, since: clock.now(), lastVersion, deletedAt: version });
+      bury(key, [uid], lastVersion, version);
     },
   };
 }
 
 interface Tombstone {
-  uid: string;
+  /** None for an object that only left the selection, and may come back with a later version. */
+  uids: readonly string[];
   since: number;
   /** The highest version that the object is known to have had. */
   lastVersion: string | undefined;
@@ -247,7 +283,7 @@ interface Tombstone {
   deletedAt: string | undefined;
 }
 
-// Long enough for the slowest watch to bring the deletion; after that a tombstone is of an object never selected.
+// Long enough for the watch to bring a deletion of unknown version; after that its object was never selected.
 const TOMBSTONE_MS = 600_000;
 
 /** Where versions do not compare, what comes later is newer, as long as it is different. */

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createRandom, createVirtualClock, type VirtualClock } from '@capstan/testing';
+import type { InformerOptions } from './informer.ts';
+import { apiError, type ScriptedServer, type Thing } from './scripted-server.test-support.ts';
+import { type Stage, stage } from './stage.test-support.ts';
+
+const start = (
+  prepare?: (server: ScriptedServer) => void,
+  options?: Partial<InformerOptions<Thing>>,
+): Promise<Stage<VirtualClock>> => stage(createVirtualClock(), createRandom(3), prepare, options);
+
+const one = (server: ScriptedServer) => void server.put('a');
+
+describe('an own write', () => {
+  it('is seen at once, and its own event later is not told again', async () => {
+    const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
+    mirror.take();
+    server.held = true;
+    informer.observeWrite(server.put('a', { value: 1 }));
+    informer.observeWrite(server.put('b'));
+    assert.equal(informer.get('default/a')?.spec.value, 1);
+    assert.ok(informer.get('default/b'));
+    assert.deepEqual(mirror.take(), ['+default/a@12', '+default/b@13']);
+    server.release();
+    await clock.settle();
+    assert.deepEqual(mirror.take(), []);
+    assertCurrent();
+    await stop();
+  });
+
+  it('is not undone by older events that arrive after it', async () => {
+    const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
+    mirror.take();
+    server.held = true;
+    server.put('a', { value: 1 });
+    server.remove('a');
+    const own = server.put('a', { value: 2 });
+    informer.observeWrite(own);
+    server.put('a', { value: 3 });
+    assert.deepEqual(mirror.take(), ['-default/a', `+default/a@${own.metadata.resourceVersion}`]);
+    server.release();
+    await clock.settle();
+    assert.deepEqual(mirror.take(), [`+default/a@${server.version}`]);
+    assertCurrent();
+    await stop();
+  });
+
+  it('does not bring back what was deleted since', async () => {
+    const { clock, server, informer, assertCurrent, stop } = await start();
+    const answer = server.put('a');
+    server.remove('a');
+    await clock.settle();
+    informer.observeWrite(answer);
+    assert.equal(informer.size, 0);
+    assertCurrent();
+    await stop();
+  });
+
+  it('that is older than the copy changes nothing', async () => {
+    const { clock, server, informer, mirror, stop } = await start();
+    const answer = server.put('a', { value: 1 });
+    server.put('a', { value: 2 });
+    await clock.settle();
+    mirror.take();
+    informer.observeWrite(answer);
+    assert.equal(informer.get('default/a')?.spec.value, 2);
+    assert.deepEqual(mirror.take(), []);
+    await stop();
+  });
+
+  it('survives a list that is older than it, and ends with a list that is newer', async () => {
+    const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
+    mirror.take();
+    server.held = true;
+    server.fail('list', { delayMs: 0 });
+    // The list is read now, the write comes before its second page.
+    server.fail('watch', { error: apiError(410, 'Expired') });
+    server.watches[0]?.end();
+    server.latencyMs = 1_000;
+    await clock.advance(900);
+    server.held = false;
+    informer.observeWrite(server.put('own'));
+    await clock.advance(5_000);
+    assert.equal(mirror.take().filter((line) => line === '-default/own').length, 0);
+    assertCurrent();
+
+    server.held = true;
+    informer.observeWrite(server.put('brief'));
+    server.remove('brief');
+    server.compact();
+    server.watches.at(-1)?.cut();
+    await clock.advance(60_000);
+    assert.ok(mirror.take().includes('-default/brief'));
+    assertCurrent();
+    await stop();
+  });
+
+  it('between the pages of a list is newer than the list', async () => {
+    const { clock, server, informer, mirror, assertCurrent, stop } = await start(
+      (server) => {
+        for (const name of ['a', 'b', 'c']) server.put(name);
+        server.latencyMs = 100;
+      },
+      { pageSize: 1, streaming: false },
+    );
+    await clock.advance(150);
+    informer.observeWrite(server.put('c', { value: 9 }));
+    const removed = server.remove('b');
+    informer.observeDelete({ namespace: 'default', name: 'b' }, removed?.metadata.uid ?? '');
+    await clock.advance(150);
+    assert.equal(informer.isSynced, true);
+    assert.equal(informer.get('default/c')?.spec.value, 9);
+    assert.equal(informer.get('default/b'), undefined);
+    await clock.advance(100);
+    assertCurrent();
+    assert.ok(!mirror.take().includes('+default/b@12'));
+    await stop();
+  });
+
+  it('outside the namespace or selector does not enter, because nothing would ever remove it', async () => {
+    const selections: [Partial<InformerOptions<Thing>>, boolean][] = [
+      [{ namespace: 'other' }, false],
+      [{ namespace: 'default' }, true],
+      [{ labelSelector: 'app=y' }, false],
+      [{ labelSelector: 'app in (x, y),!z' }, true],
+      [{ fieldSelector: 'metadata.name=b' }, false],
+      [{ fieldSelector: 'metadata.name=a' }, true],
+      [{ fieldSelector: 'spec.value=0' }, false],
+    ];
+    for (const [selection, enters] of selections) {
+      const { server, informer, stop } = await start(() => {}, selection);
+      server.held = true;
+      informer.observeWrite(server.put('a', { labels: { app: 'x' } }));
+      assert.equal(informer.size, enters ? 1 : 0, JSON.stringify(selection));
+      await stop();
+    }
+  });
+
+  it('whose version cannot be compared waits for the watch', async () => {
+    const { server, informer, stop } = await start(one);
+    const object = server.content().get('default/a');
+    assert.ok(object);
+    informer.observeWrite({ ...object, metadata: { ...object.metadata, resourceVersion: 'abc' } });
+    assert.equal(informer.get('default/a')?.metadata.resourceVersion, '11');
+    await stop();
+  });
+});
+
+describe('an own deletion', () => {
+  it('is seen at once, and what was on its way is not taken for a return', async () => {
+    for (const knowsVersion of [true, false]) {
+      const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
+      mirror.take();
+      server.held = true;
+      server.put('a', { value: 1 });
+      const gone = server.remove('a');
+      const version = knowsVersion ? [String(server.version)] : [];
+      informer.observeDelete({ namespace: 'default', name: 'a' }, gone?.metadata.uid ?? '', ...version);
+      assert.equal(informer.size, 0);
+      server.release();
+      await clock.settle();
+      assert.deepEqual(mirror.take(), ['-default/a']);
+      assertCurrent();
+      server.put('a', { value: 2 });
+      await clock.settle();
+      assert.deepEqual(mirror.take(), [`+default/a@${server.version}`]);
+      await stop();
+    }
+  });
+
+  it('of an object that the watch has not brought yet hides it and its predecessors', async () => {
+    const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
+    mirror.take();
+    server.held = true;
+    server.put('a', { value: 1 });
+    server.remove('a');
+    informer.observeWrite(server.put('a', { value: 2 }));
+    const gone = server.remove('a');
+    informer.observeDelete({ namespace: 'default', name: 'a' }, gone?.metadata.uid ?? '');
+    server.release();
+    await clock.settle();
+    assert.deepEqual(mirror.take(), ['-default/a', '+default/a@14', '-default/a']);
+    assertCurrent();
+    await stop();
+  });
+
+  it('of an older object leaves its successor alone', async () => {
+    const { clock, server, informer, assertCurrent, stop } = await start(one);
+    const gone = server.remove('a');
+    server.put('a');
+    await clock.settle();
+    informer.observeDelete({ namespace: 'default', name: 'a' }, gone?.metadata.uid ?? '');
+    assert.equal(informer.size, 1);
+    server.put('a', { value: 5 });
+    await clock.settle();
+    assertCurrent();
+    await stop();
+  });
+});
