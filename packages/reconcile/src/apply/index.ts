@@ -1,0 +1,3 @@
+export * from './carry-out.ts';
+export { WriteConflict } from './outcome.ts';
+export type { Target } from './perform.ts';

@@ -1,0 +1,129 @@
+// What is sent for an applied child: the planned object, the marks that let us find and compare it, and the owner reference
+// where Kubernetes' garbage collector can follow it.
+import type { KubeObject, OwnerReference } from '@capstan/kube';
+import { plainDigest } from '../digest.ts';
+import { describeOwner, type InventoryId, type InventoryOwner } from '../inventory.ts';
+import {
+  APPLIED_ANNOTATION,
+  HELD_ANNOTATION,
+  INVENTORY_LABEL,
+  MEMORY_ANNOTATION,
+  OWNER_ANNOTATION,
+  TEMPLATE_ANNOTATION,
+  TEMPLATE_HISTORY_ANNOTATION,
+} from '../marks.ts';
+import type { AppliedChild } from '../plan/index.ts';
+
+export interface Ownership {
+  readonly inventory: InventoryId;
+  readonly owner: InventoryOwner;
+  /** The owner itself. */
+  readonly object: KubeObject;
+}
+
+export interface ChildBody {
+  /** Without what changes nothing by itself: the applied digest, the template history, the cause. */
+  readonly body: KubeObject;
+  readonly digest: string;
+  /** The digest of the pod template, for kinds that have one. */
+  readonly template: string | undefined;
+}
+
+/** How many templates are remembered: as many revisions as a Deployment keeps by default. */
+const TEMPLATE_HISTORY = 10;
+
+/** The planned child with marks and owner reference, and its digest. Yielded fields do not count in the digest. */
+export function childBody(child: AppliedChild, ownership: Ownership): ChildBody {
+  const template = withTemplateMark(child.object);
+  const marked = withMarks(template.object, ownership, child.memory);
+  const digest = plainDigest(withoutPaths(marked, child.yields));
+  return { body: marked, digest, template: template.digest };
+}
+
+/** The object that goes over the wire: the body, its digest, and the history of templates. */
+export function bodyToSend(made: ChildBody, observed: KubeObject | undefined): KubeObject {
+  const annotations: Record<string, string> = { ...made.body.metadata.annotations, [APPLIED_ANNOTATION]: made.digest };
+  if (made.template !== undefined) {
+    const earlier = templateHistory(observed).filter((digest) => digest !== made.template);
+    annotations[TEMPLATE_HISTORY_ANNOTATION] = [made.template, ...earlier].slice(0, TEMPLATE_HISTORY).join(' ');
+    // Taken over and emptied, so that the next apply, which does not mention it, removes it.
+    if (heldFrom(observed) !== undefined) annotations[HELD_ANNOTATION] = '';
+  }
+  return { ...made.body, metadata: { ...made.body.metadata, annotations } };
+}
+
+export function templateHistory(observed: KubeObject | undefined): string[] {
+  return (observed?.metadata.annotations?.[TEMPLATE_HISTORY_ANNOTATION] ?? '').split(' ').filter(Boolean);
+}
+
+export function heldFrom(observed: KubeObject | undefined): string | undefined {
+  return observed?.metadata.annotations?.[HELD_ANNOTATION] || undefined;
+}
+
+/** The template digest that the live object carries. */
+export function templateMark(object: unknown): string | undefined {
+  return (object as WithTemplate).spec?.template?.metadata?.annotations?.[TEMPLATE_ANNOTATION];
+}
+
+/** Labels, annotations and owner reference that every child of ours carries. */
+export function marksFor(ownership: Ownership, child: { namespace?: string | undefined }): KubeObject['metadata'] {
+  const reference = ownerReference(ownership.object, child.namespace);
+  return {
+    labels: { [INVENTORY_LABEL]: ownership.inventory },
+    annotations: { [OWNER_ANNOTATION]: describeOwner(ownership.owner) },
+    ...(reference === undefined ? {} : { ownerReferences: [reference] }),
+  };
+}
+
+/** Undefined where Kubernetes does not follow owner references: across namespaces, and from cluster-scoped to namespaced owners. */
+export function ownerReference(owner: KubeObject, childNamespace: string | undefined): OwnerReference | undefined {
+  const { namespace, name, uid } = owner.metadata;
+  if (namespace !== undefined && namespace !== childNamespace) return undefined;
+  if (!name || !uid) return undefined;
+  return { apiVersion: owner.apiVersion, kind: owner.kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+interface WithTemplate {
+  spec?: { template?: { metadata?: KubeObject['metadata'] } };
+}
+
+function withTemplateMark(object: KubeObject): { object: KubeObject; digest: string | undefined } {
+  const { spec } = object as WithTemplate;
+  const template = spec?.template;
+  if (!object.apiVersion.startsWith('apps/') || template === undefined) return { object, digest: undefined };
+  const digest = plainDigest(template).slice(0, 19);
+  const metadata = { ...template.metadata, annotations: { ...template.metadata?.annotations, [TEMPLATE_ANNOTATION]: digest } };
+  const marked = { ...object, spec: { ...spec, template: { ...template, metadata } } };
+  return { object: marked as KubeObject, digest };
+}
+
+function withMarks(object: KubeObject, ownership: Ownership, memory: unknown): KubeObject {
+  const marks = marksFor(ownership, object.metadata);
+  const annotations = { ...object.metadata.annotations, ...marks.annotations };
+  if (memory !== undefined) annotations[MEMORY_ANNOTATION] = JSON.stringify(memory);
+  const ownerReferences = [...(object.metadata.ownerReferences ?? []), ...(marks.ownerReferences ?? [])];
+  return {
+    ...object,
+    metadata: {
+      ...object.metadata,
+      labels: { ...object.metadata.labels, ...marks.labels },
+      annotations,
+      ...(ownerReferences.length > 0 ? { ownerReferences } : {}),
+    },
+  };
+}
+
+/** The object without the fields at these paths (`spec.replicas`); shares what it does not change. */
+export function withoutPaths(object: KubeObject, paths: readonly string[]): KubeObject {
+  let result = object as unknown as Record<string, unknown>;
+  for (const path of paths) result = withoutPath(result, path.split('.'));
+  return result as unknown as KubeObject;
+}
+
+function withoutPath(value: Record<string, unknown>, [name, ...below]: string[]): Record<string, unknown> {
+  if (name === undefined || !(name in value)) return value;
+  const { [name]: field, ...others } = value;
+  if (below.length === 0) return others;
+  if (typeof field !== 'object' || field === null || Array.isArray(field)) return value;
+  return { ...value, [name]: withoutPath(field as Record<string, unknown>, below) };
+}

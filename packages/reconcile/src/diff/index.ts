@@ -1,0 +1,3 @@
+export * from './diff.ts';
+export * from './input.ts';
+export * from './writes.ts';

@@ -1,0 +1,62 @@
+// What a diff is computed from.
+import type { Kind, KubeObject, ObjectRef } from '@capstan/kube';
+import { ORIGINAL_ANNOTATION_PREFIX, SHARED_ANNOTATION_PREFIX } from '../marks.ts';
+import type { Plan, StatusInput } from '../plan/index.ts';
+import type { Ownership } from './child-body.ts';
+
+/** What the diff may look at. Every method is a tracked read; what is not known yet suspends. */
+export interface Observed {
+  /** A child of ours: woken by changes of what marks and owns it, not by its status. */
+  child(kind: Kind, ref: ObjectRef): KubeObject | undefined;
+  /** Any object that we patch, share, remove or judge by its content, as a whole. */
+  object(kind: Kind, ref: ObjectRef): KubeObject | undefined;
+  /** Everything in the cluster that carries our inventory label, of the kinds that the reconciler may write. */
+  inventory(): readonly { kind: Kind; object: KubeObject }[];
+  /** Others' objects that carry annotations of ours: originals of patched fields, or what we share in them. */
+  marked(): readonly { kind: Kind; object: KubeObject }[];
+  /** The owner's status and finalizers. */
+  status(): StatusInput | undefined;
+  finalizers(): readonly string[];
+  reached(instant: number | string): boolean;
+  /** What the sink reported about its last attempt for this key. */
+  trouble(): Trouble | undefined;
+}
+
+export interface Trouble {
+  readonly reason: 'Threw' | 'WriteRefused' | 'Conflict' | 'PreflightRefused';
+  readonly message: string;
+}
+
+export interface DiffInput {
+  readonly plan: Plan;
+  readonly ownership: Ownership;
+  readonly manager: string;
+  readonly finalizer: string;
+  /** Whether the reconciler holds its objects until release() has run. */
+  readonly hasRelease: boolean;
+  /** Whether status.observedGeneration is ours to write. */
+  readonly isPrimary: boolean;
+  /** False for kinds without a status of ours: conditions become events. */
+  readonly hasStatus: boolean;
+  readonly observed: Observed;
+}
+
+/** Where the values before our first patch are kept on somebody else's object. */
+export function originalAnnotation(ownership: Ownership): string {
+  return `${ORIGINAL_ANNOTATION_PREFIX}${ownership.inventory}`;
+}
+
+/** On a shared object: the digest of what this owner shares in it. */
+export function sharedAnnotation(ownership: Ownership): string {
+  return `${SHARED_ANNOTATION_PREFIX}${ownership.inventory}`;
+}
+
+/** One object among all kinds, as a map key. */
+export function identity(kind: Kind, ref: { namespace?: string | undefined; name?: string | undefined }): string {
+  return `${kind.group}/${kind.kind}/${ref.namespace ?? ''}/${ref.name}`;
+}
+
+/** One object, as people read it. */
+export function describe(kind: Kind, ref: ObjectRef): string {
+  return `${kind.kind} ${ref.namespace ? `${ref.namespace}/` : ''}${ref.name}`;
+}

@@ -1,0 +1,119 @@
+// The writes that would make a plan true: plain data, compared by value, carried out by apply/ and shown by `capstan plan`.
+import type { Kind, KubeObject, ObjectRef } from '@capstan/kube';
+import type { ConditionInput, EventInput, Minter, StatusInput } from '../plan/index.ts';
+
+/** Everything that is still to be done for one key, in the order in which it goes out. Empty once the plan is so. */
+export interface WriteSet {
+  /** Our finalizer: put on before the first child, taken off after the last. */
+  readonly finalizer: 'add' | 'remove' | undefined;
+  readonly groups: readonly PendingGroup[];
+  /** Children that are no longer planned; only once all groups are done. */
+  readonly prune: readonly DeleteWrite[];
+  readonly status: StatusWrite | undefined;
+  /** Told along with the next write that is really made, so that a restart repeats none of them. */
+  readonly events: readonly EventInput[];
+  /** Whether the reconciler threw: nothing but the status is written then, and it is tried again. */
+  readonly threw: boolean;
+  /** What stands in the way, or happened: shown in the status and by `capstan status`. */
+  readonly notes: readonly Note[];
+}
+
+export interface PendingGroup {
+  readonly name: string;
+  readonly writes: readonly ChildWrite[];
+  readonly quietMs: number;
+  readonly preflight: boolean;
+  readonly open: boolean;
+  readonly waitingFor: string | undefined;
+}
+
+export type ChildWrite = ApplyWrite | CreateWrite | MintWrite | HoldWrite | ShareWrite | WithdrawWrite | PatchWrite | DeleteWrite;
+
+interface WriteBase {
+  readonly kind: Kind;
+  readonly ref: ObjectRef;
+}
+
+export interface ApplyWrite extends WriteBase {
+  readonly verb: 'apply';
+  /** What is sent, marks included. */
+  readonly body: KubeObject;
+  /** Whether the cache has it: if not, the server is asked before a stranger's object is overwritten. */
+  readonly exists: boolean;
+  /** Fields that somebody took since, and that are taken back. */
+  readonly taken: readonly string[];
+}
+
+export interface CreateWrite extends WriteBase {
+  readonly verb: 'create';
+  readonly body: KubeObject;
+}
+
+export interface MintWrite extends WriteBase {
+  readonly verb: 'mint';
+  readonly minter: Minter;
+  readonly inputs: unknown;
+  /** Labels and annotations that mark it as ours. */
+  readonly marks: KubeObject['metadata'];
+  /** The one to replace; created with a precondition when absent. */
+  readonly existing: { readonly uid: string; readonly resourceVersion: string } | undefined;
+}
+
+/** Writes down that somebody rolled this child back, and from what, so that it is held after a restart too. */
+export interface HoldWrite extends WriteBase {
+  readonly verb: 'hold';
+  readonly from: string;
+}
+
+export interface ShareWrite extends WriteBase {
+  readonly verb: 'share';
+  readonly body: KubeObject;
+}
+
+/** Gives our fields of a shared object back. */
+export interface WithdrawWrite extends WriteBase {
+  readonly verb: 'withdraw';
+}
+
+export interface PatchWrite extends WriteBase {
+  readonly verb: 'patch';
+  /** JSON patch, guarded by the resourceVersion that it was computed from. */
+  readonly operations: readonly { op: string; path: string; value?: unknown }[];
+}
+
+export interface DeleteWrite extends WriteBase {
+  readonly verb: 'delete';
+  readonly uid: string;
+  readonly because: 'pruned' | 'removed';
+}
+
+export interface StatusWrite {
+  readonly input: StatusInput;
+  readonly conditions: readonly ConditionInput[];
+  readonly generation: number | undefined;
+  /** False when only progress fields differ: those may wait a second. */
+  readonly isUrgent: boolean;
+}
+
+export type Note =
+  | { readonly about: 'paused' | 'conflict' | 'rolledBack' | 'taken' | 'waiting' | 'missing'; readonly message: string };
+
+export const NOTHING: WriteSet = {
+  finalizer: undefined,
+  groups: [],
+  prune: [],
+  status: undefined,
+  events: [],
+  threw: false,
+  notes: [],
+};
+
+/** Whether anything of the set can or could go out. Events alone do not count: they only accompany writes. */
+export function isSettled(writes: WriteSet): boolean {
+  return (
+    writes.finalizer === undefined &&
+    writes.status === undefined &&
+    writes.prune.length === 0 &&
+    writes.groups.every((group) => group.writes.length === 0)
+  );
+}

@@ -1,0 +1,40 @@
+// Whose child an object is. The inventory id names world, reconciler and owner; it is a label, so that children in other
+// namespaces and cluster-scoped ones, which owner references cannot reach, are found and pruned like the rest.
+import { hash } from 'node:crypto';
+import { type Kind, type KubeObject, kindId, type ObjectKey } from '@capstan/kube';
+import { INVENTORY_LABEL } from './marks.ts';
+
+export type InventoryId = string;
+
+export interface InventoryOwner {
+  /** The world that the owner lives in. */
+  world: string;
+  /** `operator.reconciler` */
+  reconciler: string;
+  kind: Pick<Kind, 'group' | 'kind'>;
+  key: ObjectKey;
+}
+
+/** A label value: at most 63 characters, the same for the same owner in every process. */
+export function inventoryId(owner: InventoryOwner): InventoryId {
+  const identity = JSON.stringify([owner.world, owner.reconciler, kindId(owner.kind), owner.key]);
+  const readable = owner.reconciler.replaceAll(/[^a-z0-9-]/g, '-').slice(0, 30);
+  return `${readable}-${hash('sha256', identity, 'hex').slice(0, 20)}`;
+}
+
+/** The owner, as people read it in the annotation. */
+export function describeOwner(owner: InventoryOwner): string {
+  return `${owner.reconciler} ${kindId(owner.kind)} ${owner.key}`;
+}
+
+export function inventoryOf(object: KubeObject): InventoryId | undefined {
+  return object.metadata.labels?.[INVENTORY_LABEL];
+}
+
+/** The field manager of a reconciler: what server-side apply knows its fields by. */
+export function fieldManager(operator: string, reconciler: string): string {
+  return `${FIELD_MANAGER_PREFIX}${operator}.${reconciler}`;
+}
+
+/** Caches keep managedFields entries of managers with this prefix, and no others. */
+export const FIELD_MANAGER_PREFIX = 'capstan.';

@@ -1,0 +1,24 @@
+// The labels and annotations that the runtime writes, in one place.
+
+/** On every child: whose inventory it belongs to (see inventory.ts). Children are found by it. */
+export const INVENTORY_LABEL = 'capstan.dev/inventory';
+/** On every child, for people: `reconciler Kind.group namespace/name` of the owner. */
+export const OWNER_ANNOTATION = 'capstan.dev/owner';
+/** On every applied child: the digest of what was sent last. */
+export const APPLIED_ANNOTATION = 'capstan.dev/applied';
+/** On what a plan changed: which inputs changed, and the path from them. Never a value of a Secret. */
+export const CAUSE_ANNOTATION = 'capstan.dev/cause';
+/** On children and patched objects: what the plan asked to remember with them. */
+export const MEMORY_ANNOTATION = 'capstan.dev/memory';
+/** Set by people on any object that we reconcile or apply: "true" stops writes to it. */
+export const PAUSED_ANNOTATION = 'capstan.dev/paused';
+/** On pod templates of ours: the digest of the template, by which a rolled-back one is recognised. */
+export const TEMPLATE_ANNOTATION = 'capstan.dev/template';
+/** On children with a pod template: digests of the templates that we applied, newest first. */
+export const TEMPLATE_HISTORY_ANNOTATION = 'capstan.dev/template-history';
+/** On a rolled-back child: the digest of the template that somebody rolled back from; held while it is still desired. */
+export const HELD_ANNOTATION = 'capstan.dev/held';
+/** On others' objects that we patch, followed by the inventory id: the values before our first patch. */
+export const ORIGINAL_ANNOTATION_PREFIX = 'original.capstan.dev/';
+/** On others' objects that we share, followed by the inventory id: the digest of what we share in them. */
+export const SHARED_ANNOTATION_PREFIX = 'shared.capstan.dev/';

@@ -1,0 +1,121 @@
+// Children: objects that a plan wants to exist. Five ways to want one.
+import { type Kind, type KubeObject, keyOfObject, type ObjectRef, refOf } from '@capstan/kube';
+
+export type Child = AppliedChild | CreatedChild | MintedChild | SharedChild | KeptChild;
+
+interface ChildBase {
+  readonly kind: Kind;
+  readonly ref: ObjectRef;
+}
+
+/** Ours wholly: applied by server-side apply, forced where somebody took a field, pruned when no longer planned. */
+export interface AppliedChild extends ChildBase {
+  readonly how: 'apply';
+  readonly object: KubeObject;
+  /** Paths that others may take for good (`spec.replicas` under an autoscaler): sent only while nobody else owns them. */
+  readonly yields: readonly string[];
+  /** Remembered as an annotation on the child, written in the same request. */
+  readonly memory: unknown;
+}
+
+/** Created when absent and never changed after that; pruned when no longer planned. */
+export interface CreatedChild extends ChildBase {
+  readonly how: 'createOnly';
+  readonly object: KubeObject;
+  /** False: not ours once it is there; neither owned nor pruned. True by default. */
+  readonly owned: boolean;
+}
+
+/** What cannot be computed (keys, certificates): made once, off the event loop, and again when no longer valid. */
+export interface MintedChild extends ChildBase {
+  readonly how: 'mint';
+  readonly minter: Minter;
+  /** Plain data that `valid` and `make` are given: no secrets. */
+  readonly inputs: unknown;
+}
+
+/** An object that others use too: our fields are applied and withdrawn, never forced, and the object is never deleted by us. */
+export interface SharedChild extends ChildBase {
+  readonly how: 'share';
+  readonly object: KubeObject;
+}
+
+/** Stays as it is: neither changed nor pruned. */
+export interface KeptChild extends ChildBase {
+  readonly how: 'keep';
+}
+
+/** How a minted child comes to be. A module-level constant, so that plans compare equal. */
+export interface Minter<I = never, T extends KubeObject = KubeObject> {
+  readonly name: string;
+  /** Whether what exists still serves. Time comes in by `reached`, which wakes when the instant comes: renewal needs nothing else. */
+  valid(existing: T, inputs: I, time: { reached(instant: number | string): boolean }): boolean;
+  /** Makes it anew. Never compared, printed or logged. */
+  make(inputs: I, existing: T | undefined): Promise<T>;
+}
+
+export interface ApplyChildOptions {
+  yields?: readonly string[];
+  memory?: unknown;
+}
+
+export function apply<T extends KubeObject>(kind: Kind<T>, object: ChildObject<T>, options: ApplyChildOptions = {}): AppliedChild {
+  return {
+    how: 'apply',
+    kind,
+    ref: checkedRef(kind, object),
+    object: identified(kind, object),
+    yields: options.yields ?? [],
+    memory: options.memory,
+  };
+}
+
+export function createOnly<T extends KubeObject>(
+  kind: Kind<T>,
+  object: ChildObject<T>,
+  options: { owned?: boolean } = {},
+): CreatedChild {
+  return {
+    how: 'createOnly',
+    kind,
+    ref: checkedRef(kind, object),
+    object: identified(kind, object),
+    owned: options.owned ?? true,
+  };
+}
+
+export function mint<I, T extends KubeObject>(
+  kind: Kind<T>,
+  ref: ObjectRef,
+  minter: Minter<I, T>,
+  inputs: I,
+): MintedChild {
+  return { how: 'mint', kind, ref, minter: minter as unknown as Minter, inputs };
+}
+
+export function share<T extends KubeObject>(kind: Kind<T>, object: ChildObject<T>): SharedChild {
+  return { how: 'share', kind, ref: checkedRef(kind, object), object: identified(kind, object) };
+}
+
+export function keep(kind: Kind, ref: ObjectRef): KeptChild {
+  return { how: 'keep', kind, ref };
+}
+
+/** A child as a reconciler writes it: apiVersion and kind follow from the Kind. */
+export type ChildObject<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind' | 'status'> & { apiVersion?: string; kind?: string };
+
+function identified(kind: Kind, object: object): KubeObject {
+  return { apiVersion: kind.apiVersion, kind: kind.kind, ...object } as KubeObject;
+}
+
+function checkedRef(kind: Kind, object: { metadata: KubeObject['metadata'] }): ObjectRef {
+  const { name, namespace } = object.metadata;
+  if (!name) throw new TypeError(`a child of kind ${kind.kind} has no metadata.name: give it a deterministic one (childName)`);
+  if (kind.scope === 'Namespaced' && !namespace) {
+    throw new TypeError(`child ${kind.kind} ${name} has no metadata.namespace, which its kind needs`);
+  }
+  if (kind.scope === 'Cluster' && namespace) {
+    throw new TypeError(`child ${kind.kind} ${keyOfObject(object as KubeObject)} has a metadata.namespace, and its kind has none`);
+  }
+  return refOf(object as KubeObject);
+}

@@ -1,0 +1,46 @@
+// What a plan may do to objects that are not its children: set fields, guarded by the version that was seen, and remove
+// by uid. Both need the object to be in the cache; neither ever creates.
+import type { Kind, KubeObject, ObjectRef } from '@capstan/kube';
+
+/** Fields of somebody else's object that should have these values while the plan says so. */
+export interface Patch {
+  readonly kind: Kind;
+  readonly ref: ObjectRef;
+  readonly set: readonly FieldValue[];
+  /** Remembered as an annotation on the patched object, written in the same request. */
+  readonly memory: unknown;
+  /**
+   * True (the default): the values before our first patch are kept in an annotation on the object and put back, where the
+   * field still has our value, once the plan no longer mentions the patch. False: the reconciler takes care of that.
+   */
+  readonly restore: boolean;
+}
+
+export interface FieldValue {
+  /** JSON pointer: `/spec/routes/0/services/1/weight`. */
+  readonly path: string;
+  /** undefined removes the field. */
+  readonly value: unknown;
+}
+
+/** Removes exactly this object: another one that has taken its name since stays. */
+export interface Removal {
+  readonly kind: Kind;
+  readonly ref: ObjectRef;
+  readonly uid: string;
+}
+
+export function patch(
+  kind: Kind,
+  ref: ObjectRef,
+  set: readonly FieldValue[],
+  options: { memory?: unknown; restore?: boolean } = {},
+): Patch {
+  return { kind, ref, set, memory: options.memory, restore: options.restore ?? true };
+}
+
+export function remove(kind: Kind, object: KubeObject): Removal {
+  const { namespace, name, uid } = object.metadata;
+  if (!name || !uid) throw new TypeError(`cannot plan the removal of a ${kind.kind} without name and uid`);
+  return { kind, ref: namespace ? { namespace, name } : { name }, uid };
+}

@@ -1,0 +1,107 @@
+// What a reconciler may say. A plan is plain data: two plans are compared by value, shown by `capstan plan`, and carried
+// out by apply/. Nothing in it performs anything.
+import type { KubeObject } from '@capstan/kube';
+import type { Child } from './child.ts';
+import type { ConditionInput } from './conditions.ts';
+import type { Patch, Removal } from './others.ts';
+import type { StatusInput } from './status.ts';
+
+/** What should be so. Made by plan() and released(). */
+export interface Plan {
+  readonly outcome: 'desired' | 'released';
+  /** Whether our finalizer belongs on the object; undefined lets the runtime decide (see Held below). */
+  readonly held: boolean | undefined;
+  readonly groups: readonly Group[];
+  readonly status: StatusInput | undefined;
+  /** Status fields that move often (counts, percentages): written at most once a second, first and last value always. */
+  readonly progress: StatusInput | undefined;
+  readonly conditions: readonly ConditionInput[];
+  /** Remembered in `status.memory`, given back at the next run; needs a kind that declares its memory. */
+  readonly memory: unknown;
+  readonly events: readonly EventInput[];
+}
+
+/**
+ * Children, patches and removals that go out together. Groups go out in order: the next one only when every write of the
+ * one before is done and its gate is open.
+ */
+export interface Group {
+  readonly name: string;
+  readonly children: readonly Child[];
+  readonly patches: readonly Patch[];
+  readonly removals: readonly Removal[];
+  /** Wait until what this group wants has not changed for so long; 0 by default. */
+  readonly quietMs: number;
+  /** Ask the server by dry run whether it would take every write of the group, before the first is sent; off by default. */
+  readonly preflight: boolean;
+  /** A closed gate holds back this group and all after it; open by default. */
+  readonly open: boolean;
+  /** For a closed gate: what it waits for, in words that fit a status. */
+  readonly waitingFor: string | undefined;
+}
+
+export interface GroupInput {
+  name?: string;
+  children?: readonly Child[];
+  patches?: readonly Patch[];
+  removals?: readonly Removal[];
+  quietMs?: number;
+  preflight?: boolean;
+  open?: boolean;
+  waitingFor?: string;
+}
+
+export interface EventInput {
+  type?: 'Normal' | 'Warning';
+  /** One word in CamelCase. */
+  reason: string;
+  note: string;
+  /** What was being done, CamelCase; the reason by default. */
+  action?: string;
+  related?: KubeObject;
+}
+
+export interface PlanInput extends GroupInput {
+  /** Whether our finalizer belongs on the object. By default it does when the reconciler has `release`, or when the plan has children that owner references cannot reach. */
+  held?: boolean;
+  /** Instead of children, patches and removals directly: several groups in order. */
+  groups?: readonly GroupInput[];
+  status?: StatusInput;
+  progress?: StatusInput;
+  conditions?: readonly ConditionInput[];
+  memory?: unknown;
+  events?: readonly EventInput[];
+}
+
+export function plan(input: PlanInput = {}): Plan {
+  const { children, patches, removals } = input;
+  const direct = (children ?? patches ?? removals) === undefined ? [] : [group(input)];
+  return {
+    outcome: 'desired',
+    held: input.held,
+    groups: [...direct, ...(input.groups ?? []).map(group)],
+    status: input.status,
+    progress: input.progress,
+    conditions: input.conditions ?? [],
+    memory: input.memory,
+    events: input.events ?? [],
+  };
+}
+
+/** Says that nothing of ours is left to do for an object that is being deleted: children go, the finalizer after them. */
+export function released(input: Pick<PlanInput, 'status' | 'conditions' | 'events'> = {}): Plan {
+  return { ...plan(input), outcome: 'released', held: false };
+}
+
+function group(input: GroupInput, index = 0): Group {
+  return {
+    name: input.name ?? `group ${index + 1}`,
+    children: input.children ?? [],
+    patches: input.patches ?? [],
+    removals: input.removals ?? [],
+    quietMs: input.quietMs ?? 0,
+    preflight: input.preflight ?? false,
+    open: input.open ?? true,
+    waitingFor: input.waitingFor,
+  };
+}

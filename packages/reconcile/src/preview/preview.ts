@@ -1,0 +1,232 @@
+// What would this change do? The same reconcilers run over the caches plus an overlay: their writes are carried out in the
+// overlay alone, level by level, until nothing more follows. Nothing is written, and what only the server or the outside
+// can tell is listed as unknown.
+import { applyJsonPatch, diff as diffPaths, keyOf, keyOfObject, type Kind, type KubeObject, kindId, type ObjectRef } from '@capstan/kube';
+import { type ChildWrite, describe, isSettled, type WriteSet } from '../diff/index.ts';
+import type { Change, Fork } from '../engine/index.ts';
+import type { Binding } from '../runtime/binding.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { disturbanceOf } from './disturbance.ts';
+import { virtuallyApplied, virtuallyFinalized, virtuallyWithStatus } from './virtual.ts';
+
+/** One object as it would be, or gone. */
+export type PreviewChange =
+  | { readonly world?: string; readonly kind: Kind; readonly object: KubeObject }
+  | { readonly world?: string; readonly kind: Kind; readonly ref: ObjectRef; readonly gone: true };
+
+export interface PreviewResult {
+  readonly writes: readonly PreviewWrite[];
+  /** What the preview cannot know: facts not fetched, content not made yet, gates that wait. */
+  readonly unknowns: readonly string[];
+  /** How many levels followed one from the other. */
+  readonly levels: number;
+}
+
+export interface PreviewWrite {
+  readonly level: number;
+  /** `operator.reconciler` */
+  readonly by: string;
+  /** What the reconciler works on, as `Kind namespace/name`. */
+  readonly for: string;
+  readonly verb: ChildWrite['verb'] | 'status' | 'finalizer';
+  /** What is written, as `Kind namespace/name`. */
+  readonly object: string;
+  /** Changed paths, at most 20; none for secrets. */
+  readonly paths: readonly string[];
+  /** What it does to running things: `rolls pods`. */
+  readonly disturbs?: string;
+}
+
+/** More levels than any chain of resources has: past this the reconcilers chase each other. */
+const MAX_LEVELS = 50;
+const MAX_PATHS = 20;
+
+export async function preview(runtime: Runtime, changes: readonly PreviewChange[]): Promise<PreviewResult> {
+  // The fork is tied to one wave: take in what is pending first, and let nothing in before it is evaluated.
+  await runtime.settle();
+  return previewNow(runtime, changes);
+}
+
+/** The same on the graph as it is; synchronous, so that no wave can come between. */
+export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]): PreviewResult {
+  const overlay = createOverlay(runtime);
+  for (const change of changes) {
+    const world = change.world ?? [...runtime.worlds.keys()][0] ?? '';
+    if ('gone' in change) overlay.remove(world, change.kind, change.ref);
+    else overlay.put(world, change.kind, change.object);
+  }
+  const writes: PreviewWrite[] = [];
+  const seen = new Set<string>();
+  const unknowns = new Set<string>();
+  const bindingOf = new Map<unknown, Binding>(runtime.bindings.map((binding) => [binding.writes, binding]));
+  let level = 0;
+  for (; level < MAX_LEVELS; level++) {
+    let hasMoved = false;
+    for (const change of overlay.fork.evaluate()) {
+      const binding = bindingOf.get(change.derivation);
+      const pending = pendingWrites(change);
+      if (binding === undefined || pending === undefined) continue;
+      for (const step of stepsOf(pending, unknowns, binding, change.key)) {
+        const made = carryOutVirtually(step, binding, change.key, overlay);
+        if (made === undefined) continue;
+        const id = JSON.stringify([binding.id, change.key, made.verb, made.object, made.paths]);
+        if (seen.has(id)) continue;
+        seen.add(id);
+        hasMoved = true;
+        writes.push({ level: level + 1, by: `${binding.operator.name}.${binding.reconciler.name}`, for: `${binding.reconciler.resource.kind} ${change.key}`, ...made });
+      }
+    }
+    if (!hasMoved) break;
+  }
+  for (const collected of overlay.collected) writes.push(collected);
+  return { writes, unknowns: [...unknowns, ...overlay.fork.unknowns].toSorted(), levels: level };
+}
+
+type Step = { write: ChildWrite } | { status: NonNullable<WriteSet['status']> } | { finalizer: 'add' | 'remove' };
+
+function pendingWrites(change: Change): WriteSet | undefined {
+  if (change.after?.state !== 'value') return undefined;
+  const writes = change.after.value as WriteSet;
+  return isSettled(writes) && writes.groups.length === 0 ? undefined : writes;
+}
+
+/** What goes out next: the same order as the real sink's, quiet periods taken as over. */
+function* stepsOf(writes: WriteSet, unknowns: Set<string>, binding: Binding, key: string): Generator<Step> {
+  if (writes.finalizer === 'add') yield { finalizer: 'add' };
+  const [group] = writes.groups;
+  if (group !== undefined && !group.open) {
+    unknowns.add(`${binding.reconciler.resource.kind} ${key}: ${group.name} waits for ${group.waitingFor ?? 'its gate'}`);
+  } else if (group !== undefined) {
+    for (const write of group.writes) {
+      if (write.verb === 'mint') unknowns.add(`${describe(write.kind, write.ref)}: its content is made when it is written`);
+      yield { write };
+    }
+  } else if (writes.prune.length > 0) {
+    for (const write of writes.prune) yield { write };
+  } else if (writes.finalizer === 'remove') yield { finalizer: 'remove' };
+  if (writes.status !== undefined) yield { status: writes.status };
+}
+
+type Made = Pick<PreviewWrite, 'verb' | 'object' | 'paths' | 'disturbs'>;
+
+function carryOutVirtually(step: Step, binding: Binding, key: string, overlay: Overlay): Made | undefined {
+  const world = binding.world.name;
+  const { resource } = binding.reconciler;
+  if ('write' in step) return writeVirtually(step.write, binding, overlay);
+  const owner = overlay.get(world, resource, key);
+  if (owner === undefined) return undefined;
+  const next = 'status' in step ? virtuallyWithStatus(owner, step.status) : virtuallyFinalized(owner, step.finalizer, binding.finalizer);
+  const paths = diffPaths(owner, next, MAX_PATHS);
+  const isGone = 'finalizer' in step && step.finalizer === 'remove' && owner.metadata.deletionTimestamp !== undefined && next.metadata.finalizers?.length === 0;
+  if (isGone) overlay.delete(world, resource, owner);
+  else overlay.put(world, resource, next);
+  return { verb: 'status' in step ? 'status' : 'finalizer', object: `${resource.kind} ${key}`, paths };
+}
+
+function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay): Made | undefined {
+  const { kind, ref } = write;
+  const world = binding.world.name;
+  const existing = overlay.get(world, kind, keyOf(ref));
+  const disturbs = disturbanceOf(write, existing);
+  const next = virtualResult(write, existing, binding.manager);
+  if (next === undefined && existing === undefined) return undefined;
+  if (next === undefined) overlay.delete(world, kind, existing as KubeObject);
+  else overlay.put(world, kind, next);
+  const paths = kind.sensitive || next === undefined ? [] : diffPaths(contentOf(existing), contentOf(next), MAX_PATHS);
+  return { verb: write.verb, object: describe(kind, ref), paths, ...(disturbs === undefined ? {} : { disturbs }) };
+}
+
+/** The object after the write; undefined when it is gone. */
+function virtualResult(write: ChildWrite, existing: KubeObject | undefined, manager: string): KubeObject | undefined {
+  switch (write.verb) {
+    case 'apply':
+    case 'share':
+      return virtuallyApplied(existing, write.body, manager);
+    case 'create':
+      return existing ?? virtuallyApplied(undefined, write.body, manager);
+    case 'patch':
+      return existing === undefined ? undefined : (applyJsonPatch(existing, write.operations as never) as KubeObject);
+    case 'mint':
+      return existing ?? virtuallyApplied(undefined, { apiVersion: write.kind.apiVersion, kind: write.kind.kind, metadata: { ...write.marks, ...write.ref } }, manager);
+    case 'hold':
+    case 'withdraw':
+      return existing;
+    case 'delete':
+      return undefined;
+  }
+}
+
+/** Without what the server keeps: people are not interested in that. */
+function contentOf(object: KubeObject | undefined): unknown {
+  if (object === undefined) return undefined;
+  const { managedFields: _fields, resourceVersion: _version, generation: _generation, uid: _uid, annotations = {}, ...metadata } = object.metadata;
+  const visible = Object.fromEntries(Object.entries(annotations).filter(([name]) => !name.startsWith('capstan.dev/')));
+  return { ...object, metadata: { ...metadata, annotations: visible } };
+}
+
+interface Overlay {
+  readonly fork: Fork;
+  /** What Kubernetes' garbage collector would remove. */
+  readonly collected: readonly PreviewWrite[];
+  get(world: string, kind: Kind, key: string): KubeObject | undefined;
+  put(world: string, kind: Kind, object: KubeObject): void;
+  delete(world: string, kind: Kind, object: KubeObject): void;
+  /** As a person's delete: held objects stay until they are released. */
+  remove(world: string, kind: Kind, ref: ObjectRef): void;
+}
+
+function createOverlay(runtime: Runtime): Overlay {
+  const fork = runtime.engine.fork();
+  const changed = new Map<string, KubeObject | undefined>();
+  const collected: PreviewWrite[] = [];
+  const idOf = (world: string, kind: Kind, key: string) => `${world}\n${kindId(kind)}\n${key}`;
+  const tables = (world: string, kind: Kind) => {
+    const found = runtime.worlds.get(world);
+    return [...new Set([found?.readTable(kind), found?.childTable(kind)])].filter((table) => table !== undefined);
+  };
+  const overlay: Overlay = {
+    fork,
+    collected,
+    get(world, kind, key) {
+      const id = idOf(world, kind, key);
+      if (changed.has(id)) return changed.get(id);
+      return tables(world, kind).map((table) => table.peek(key)).find((object) => object !== undefined);
+    },
+    put(world, kind, object) {
+      const key = keyOfObject(object);
+      changed.set(idOf(world, kind, key), object);
+      for (const table of tables(world, kind)) fork.put(table, key, object);
+    },
+    delete(world, kind, object) {
+      const key = keyOfObject(object);
+      changed.set(idOf(world, kind, key), undefined);
+      for (const table of tables(world, kind)) fork.delete(table, key);
+      collect(world, object);
+    },
+    remove(world, kind, ref) {
+      const object = overlay.get(world, kind, keyOf(ref));
+      if (object === undefined) return;
+      if ((object.metadata.finalizers?.length ?? 0) === 0) overlay.delete(world, kind, object);
+      else overlay.put(world, kind, { ...object, metadata: { ...object.metadata, deletionTimestamp: '1970-01-01T00:00:00Z' } });
+    },
+  };
+
+  function collect(world: string, owner: KubeObject): void {
+    for (const { kind, object } of runtime.worlds.get(world)?.ownedBy(owner) ?? []) {
+      if (overlay.get(world, kind, keyOfObject(object)) === undefined) continue;
+      const write = { verb: 'delete', kind, ref: object.metadata as ObjectRef, uid: object.metadata.uid ?? '', because: 'removed' } as const;
+      const disturbs = disturbanceOf(write, object);
+      collected.push({
+        level: 1,
+        by: 'garbage collection',
+        for: `${owner.kind} ${keyOfObject(owner)}`,
+        verb: 'delete',
+        object: `${kind.kind} ${keyOfObject(object)}`,
+        paths: [],
+        ...(disturbs === undefined ? {} : { disturbs }),
+      });
+      overlay.delete(world, kind, object);
+    }
+  }
+  return overlay;
+}

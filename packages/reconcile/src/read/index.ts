@@ -1,0 +1,4 @@
+export * from './derivation.ts';
+export * from './fact.ts';
+export * from './kind-index.ts';
+export * from './reader.ts';

@@ -1,0 +1,188 @@
+// The Reader over worlds: finds the table behind each read and lets the engine record it.
+import { compileLabelSelector, type Kind, type KubeObject, kindId, keyOf, type ObjectRef, parseLabelSelector, parseTime } from '@capstan/kube';
+import { type DigestKey, type Digest, keyedDigest } from '../digest.ts';
+import type { Derivation, Engine, Projection as EngineProjection, Table, Tracker, Where as EngineWhere } from '../engine/index.ts';
+import type { Facts, Instants } from '../facts/index.ts';
+import type { World } from '../worlds/world.ts';
+import type { DerivationDefinition } from './derivation.ts';
+import type { FactDefinition, FactState } from './fact.ts';
+import type { KindIndex } from './kind-index.ts';
+import type { Access, Projection, Reader, Where } from './reader.ts';
+import { collectSensitive, isMarked, type Marked } from './sensitive.ts';
+
+/** Everything that reads may reach, shared by all runs. */
+export interface ReadSources {
+  readonly engine: Engine;
+  readonly worlds: ReadonlyMap<string, World>;
+  /** Names of worlds, so that coming and going ones wake their readers. */
+  readonly worldNames: Table<true>;
+  readonly facts: Facts;
+  readonly instants: Instants;
+  /** The key for digests of sensitive values, under the one key `key`. */
+  readonly digestKey: Table<DigestKey>;
+  /** Derivations bound to the engine, per world. */
+  readonly bound: Map<string, Map<DerivationDefinition<never>, Derivation<unknown>>>;
+  /** Projections of derivations' values, wrapped once each. */
+  readonly projections: WeakMap<object, EngineProjection<unknown, unknown>>;
+}
+
+/** One run of a reconciler or derivation. */
+export interface Run {
+  readonly tracker: Tracker;
+  readonly sources: ReadSources;
+  /** Strings that came from sensitive objects; made on first use. */
+  sensitive: Set<string> | undefined;
+  /** Kind ids that may be read; undefined: whatever the world caches. */
+  readonly declared: ReadonlySet<string> | undefined;
+  /** Who reads, for messages. */
+  readonly name: string;
+}
+
+export class WorldReader implements Reader {
+  readonly #run: Run;
+  readonly #world: World;
+
+  constructor(run: Run, world: World) {
+    this.#run = run;
+    this.#world = world;
+  }
+
+  get<T extends KubeObject, P = T>(kind: Kind<T>, ref: ObjectRef, project?: Projection<T, P>): P | undefined {
+    const table = this.#table(kind);
+    const { tracker } = this.#run;
+    const key = keyOf(kind.scope === 'Cluster' ? { name: ref.name } : ref);
+    const found = project === undefined ? tracker.get(table, key) : tracker.get(table, key, project as unknown as EngineProjection<KubeObject, P>);
+    if (kind.sensitive) this.#mark(found);
+    return found as P | undefined;
+  }
+
+  list<T extends KubeObject, P = T>(kind: Kind<T>, where: Where = {}, project?: Projection<T, P>): readonly P[] {
+    const table = this.#table(kind);
+    const { tracker } = this.#run;
+    const found = project === undefined ? tracker.list(table, toEngine(where)) : tracker.list(table, toEngine(where), project as unknown as EngineProjection<KubeObject, P>);
+    if (kind.sensitive) this.#mark(found);
+    return found as readonly P[];
+  }
+
+  by<T extends KubeObject, P = T>(index: KindIndex<T>, key: string, project?: Projection<T, P>): readonly P[] {
+    this.#table(index.kind);
+    const bound = this.#world.indexOf(index as unknown as KindIndex);
+    if (bound === undefined) throw this.#undeclared(index.kind);
+    const { tracker } = this.#run;
+    const found = project === undefined ? tracker.by(bound, key) : tracker.by(bound, key, project as unknown as EngineProjection<KubeObject, P>);
+    if (index.kind.sensitive) this.#mark(found);
+    return found as readonly P[];
+  }
+
+  fact<V>(fact: FactDefinition<V>, key: string): FactState<V> {
+    const { tracker, sources } = this.#run;
+    // A fact is never absent: it is there or not known yet, and then the read has already suspended.
+    return tracker.get(sources.facts.table(fact), key) as FactState<V>;
+  }
+
+  derived<R, P = R>(derivation: DerivationDefinition<R>, key: string, project?: Projection<R, P>): P {
+    const { tracker, sources } = this.#run;
+    const bound = bindDerivation(sources, this.#world, derivation);
+    const found: unknown = project === undefined ? tracker.derived(bound, key) : tracker.derived(bound, key, throughMarks(sources, project));
+    if (!isMarked(found)) return found as P;
+    this.#run.sensitive ??= new Set();
+    for (const text of found.$sensitive) this.#run.sensitive.add(text);
+    return found.$value as P;
+  }
+
+  in(world: string): Reader | undefined {
+    const { tracker, sources } = this.#run;
+    if (tracker.get(sources.worldNames, world) === undefined) return undefined;
+    const found = sources.worlds.get(world);
+    return found === undefined ? undefined : new WorldReader(this.#run, found);
+  }
+
+  worlds(): readonly string[] {
+    return this.#run.tracker.keys(this.#run.sources.worldNames);
+  }
+
+  reached(instant: number | string): boolean {
+    const at = typeof instant === 'number' ? instant : parseTime(instant);
+    return this.#run.tracker.get(this.#run.sources.instants.table, String(at)) ?? false;
+  }
+
+  access(kind: Kind): Access {
+    this.#table(kind);
+    return this.#run.tracker.get(this.#world.access, kindId(kind)) as Access;
+  }
+
+  #table(kind: Kind): Table<KubeObject> {
+    const table = this.#world.readTable(kind) ?? this.#world.childTable(kind);
+    if (table === undefined || this.#run.declared?.has(kindId(kind)) === false) throw this.#undeclared(kind);
+    return table;
+  }
+
+  #undeclared(kind: Kind): Error {
+    return new TypeError(`${this.#run.name} reads ${kindId(kind)}, which it does not declare: add it to the reconciler's reads`);
+  }
+
+  #mark(found: unknown): void {
+    if (found === undefined) return;
+    this.#run.sensitive ??= new Set();
+    collectSensitive(found, this.#run.sensitive);
+  }
+}
+
+/** The digest function of one run: strings that the run got from sensitive objects are keyed. */
+export function digestOf(run: Run): Digest {
+  const isSensitive = (text: string) => run.sensitive?.has(text) ?? false;
+  const key = () => run.tracker.get(run.sources.digestKey, 'key') as DigestKey;
+  return (...values) => keyedDigest(values, isSensitive, key);
+}
+
+/** The engine's derivation for a definition in one world; made on first use. */
+function bindDerivation<R>(sources: ReadSources, world: World, definition: DerivationDefinition<R>): Derivation<unknown> {
+  const id = definition as unknown as DerivationDefinition<never>;
+  let bound = sources.bound.get(world.name);
+  if (bound === undefined) {
+    bound = new Map();
+    sources.bound.set(world.name, bound);
+  }
+  const existing = bound.get(id);
+  if (existing !== undefined) return existing;
+  const { equals, onCycle } = definition;
+  const name = world.name === '' ? definition.name : `${definition.name}@${world.name}`;
+  const made = sources.engine.derive<unknown>({
+    name,
+    compute(key, tracker) {
+      const run: Run = { tracker, sources, sensitive: undefined, declared: undefined, name: definition.name };
+      const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run) });
+      return run.sensitive === undefined || run.sensitive.size === 0 ? value : ({ $value: value, $sensitive: [...run.sensitive] } satisfies Marked);
+    },
+    ...(equals ? { equals: (before, after) => equals(unmarked(before) as R, unmarked(after) as R) } : {}),
+    ...(onCycle ? { onCycle } : {}),
+  });
+  bound.set(id, made);
+  return made;
+}
+
+function unmarked(value: unknown): unknown {
+  return isMarked(value) ? value.$value : value;
+}
+
+/** A projection that sees the derivation's value and keeps the marks around its result; one per projection, so that edges stay cheap. */
+function throughMarks<R, P>({ projections }: ReadSources, project: Projection<R, P>): EngineProjection<unknown, unknown> {
+  let wrapper = projections.get(project);
+  if (wrapper === undefined) {
+    wrapper = (value) => (isMarked(value) ? { $value: project(value.$value as R), $sensitive: value.$sensitive } : project(value as R));
+    projections.set(project, wrapper);
+  }
+  return wrapper;
+}
+
+function toEngine(where: Where): EngineWhere<KubeObject> {
+  return {
+    ...(where.namespace === undefined ? {} : { namespace: where.namespace }),
+    ...(where.labels === undefined ? {} : { selector: selectorOf(where.labels) }),
+    ...(where.where === undefined ? {} : { where: where.where }),
+  };
+}
+
+function selectorOf(labels: NonNullable<Where['labels']>) {
+  return typeof labels === 'string' ? parseLabelSelector(labels) : compileLabelSelector(labels);
+}

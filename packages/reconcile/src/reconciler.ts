@@ -1,0 +1,99 @@
+// Definitions: what an operator author writes. Nothing here runs anything.
+import { type Kind, type KubeObject, kindId, type ObjectRef } from '@capstan/kube';
+import type { Digest } from './digest.ts';
+import type { Plan } from './plan/index.ts';
+import type { Reader } from './read/reader.ts';
+
+/** The one argument of a reconciler. */
+export interface Context<T extends KubeObject = KubeObject, M = unknown> {
+  /** A tracked view: spec, generation and deletionTimestamp always count; labels, annotations and status once read. */
+  readonly object: T;
+  readonly read: Reader;
+  readonly digest: Digest;
+  readonly memory: Memory<M>;
+}
+
+/** What earlier plans asked to remember. Reading it never wakes anybody. */
+export interface Memory<M = unknown> {
+  /** The memory of the last plan, from `status.memory`. */
+  readonly own: M | undefined;
+  /** The memory that was stored on a child or a patched object. */
+  of(kind: Kind, ref: ObjectRef): unknown;
+}
+
+export interface ReconcilerDefinition<T extends KubeObject, M = unknown> {
+  /** kebab-case, named after its one duty; unique within the operator. Part of the field manager: renaming it orphans fields. */
+  name: string;
+  resource: Kind<T>;
+  /** Every kind that it reads besides its own; reading any other throws. */
+  reads?: readonly (Kind | ReadDeclaration)[];
+  /** Every kind that it makes, patches or removes; writing any other throws. */
+  writes?: readonly (Kind | WriteDeclaration)[];
+  reconcile(context: Context<T, M>): Plan;
+  /** Runs instead of reconcile once the object is being deleted and held by our finalizer; ends in released(). */
+  release?(context: Context<T, M>): Plan;
+  /** Name of the finalizer; `capstan.dev/<name>` by default. */
+  finalizer?: string;
+  /** Whether status.observedGeneration is its to write; by default the first reconciler of a kind in its operator is primary. */
+  primary?: boolean;
+  /** How many keys are written at the same time; 10 by default. */
+  concurrency?: number;
+}
+
+export interface Reconciler extends ReconcilerDefinition<KubeObject> {
+  readonly reads: readonly ReadDeclaration[];
+  readonly writes: readonly WriteDeclaration[];
+}
+
+/**
+ * How far a read reaches: RBAC rules and caches follow from it.
+ * `referenced`: single objects by name; metadata is watched, content fetched for what something reads.
+ * `owned`: only objects that carry our inventory label are cached; a get of any other is absent.
+ * `inNamespace`: all objects of the operator's own namespace. `everywhere`: all objects (of the watched namespaces).
+ */
+export type Reach = 'referenced' | 'owned' | 'inNamespace' | 'everywhere';
+
+export interface ReadDeclaration {
+  readonly kind: Kind;
+  readonly reach: Reach;
+  /** The kind may not be installed: no failure, `read.access(kind)` tells. */
+  readonly optional?: boolean;
+  /** Drops what nobody reads before an object is cached. */
+  readonly trim?: (object: KubeObject) => KubeObject;
+}
+
+export interface WriteDeclaration {
+  readonly kind: Kind;
+  /** What it does to them: makes children (`children`, default), patches or shares objects of others (`others`), or both. */
+  readonly what: 'children' | 'others' | 'both';
+  /** Roles and bindings need these to grant what the operator itself does not have. */
+  readonly extraVerbs?: readonly ('escalate' | 'bind')[];
+}
+
+/** Declares a read with a reach other than the kind's usual one (Secrets and ConfigMaps `referenced`, the rest `everywhere`). */
+export function reading(kind: Kind, reach: Reach, options: Pick<ReadDeclaration, 'optional' | 'trim'> = {}): ReadDeclaration {
+  return { kind, reach, ...options };
+}
+
+export function writing(
+  kind: Kind,
+  what: WriteDeclaration['what'],
+  options: Pick<WriteDeclaration, 'extraVerbs'> = {},
+): WriteDeclaration {
+  return { kind, what, ...options };
+}
+
+export function reconciler<T extends KubeObject, M = unknown>(definition: ReconcilerDefinition<T, M>): Reconciler {
+  return {
+    ...(definition as unknown as ReconcilerDefinition<KubeObject>),
+    reads: (definition.reads ?? []).map((read) => ('reach' in read ? read : { kind: read, reach: usualReach(read) })),
+    writes: (definition.writes ?? []).map((write) => ('what' in write ? write : { kind: write, what: 'children' })),
+  };
+}
+
+function usualReach(kind: Kind): Reach {
+  return REFERENCED.has(kindId(kind)) ? 'referenced' : 'everywhere';
+}
+
+/** Content that is large or secret is fetched when something reads it, not hoarded. */
+const REFERENCED = new Set(['Secret', 'ConfigMap']);

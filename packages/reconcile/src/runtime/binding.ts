@@ -1,0 +1,161 @@
+// A reconciler in a world, as two derivations per object: its plan, and the writes that are left until the plan is so.
+// The second is a sink: what it publishes goes to the queue. Both are tracked, so drift of a child wakes the second alone.
+import { keyOf, keyOfObject, type KubeObject, kindId, type ObjectKey, parseTime } from '@capstan/kube';
+import type { Ownership } from '../diff/child-body.ts';
+import { diff, type DiffInput, NOTHING, type Observed, statusOnly, type Trouble, type WriteSet } from '../diff/index.ts';
+import type { Derivation, Engine, Table, Tracker } from '../engine/index.ts';
+import { fieldManager, inventoryId } from '../inventory.ts';
+import { INVENTORY_LABEL, MEMORY_ANNOTATION } from '../marks.ts';
+import { isPrimary, type Operator } from '../operator.ts';
+import { type Plan, plan, released } from '../plan/index.ts';
+import { finalizersOf, statusOf, trackedObject, wholeOf } from '../read/tracked-object.ts';
+import { digestOf, type ReadSources, type Run, WorldReader } from '../read/world-reader.ts';
+import type { Memory, Reconciler } from '../reconciler.ts';
+import type { World } from '../worlds/index.ts';
+import { childView, memoryView, ownerView } from './views.ts';
+
+export interface Binding {
+  readonly operator: Operator;
+  readonly reconciler: Reconciler;
+  readonly world: World;
+  /** `operator.reconciler`, with `@world` where worlds have names. */
+  readonly id: string;
+  readonly manager: string;
+  readonly finalizer: string;
+  readonly table: Table<KubeObject>;
+  readonly plans: Derivation<Plan>;
+  readonly writes: Derivation<WriteSet>;
+  /** What the sink reported about its last attempt, by object key: a sink is a world too. */
+  readonly troubles: Table<Trouble>;
+  ownership(object: KubeObject): Ownership;
+}
+
+export function bindReconciler(engine: Engine, sources: ReadSources, operator: Operator, reconciler: Reconciler, world: World): Binding {
+  const name = `${operator.name}.${reconciler.name}`;
+  const id = world.name === '' ? name : `${name}@${world.name}`;
+  const manager = fieldManager(operator.name, reconciler.name);
+  const finalizer = reconciler.finalizer ?? `capstan.dev/${reconciler.name}`;
+  const { resource } = reconciler;
+  const table = world.readTable(resource);
+  if (table === undefined) throw new TypeError(`world ${world.name} does not cache ${kindId(resource)}`);
+  const declared = new Set([resource, ...reconciler.reads.map(({ kind }) => kind), ...reconciler.writes.map(({ kind }) => kind)].map(kindId));
+  const troubles = engine.table<Trouble>({ name: `reports of ${id}` });
+  troubles.synced();
+
+  const plans = engine.derive<Plan>({
+    name: `plan ${id}`,
+    compute(key, tracker) {
+      const object = trackedObject(tracker, table, key);
+      if (object === undefined) return plan();
+      const run: Run = { tracker, sources, sensitive: undefined, declared, name: id };
+      const context = { object, read: new WorldReader(run, world), digest: digestOf(run), memory: memoryOf(tracker, table, world, key) };
+      if (object.metadata.deletionTimestamp === undefined) return reconciler.reconcile(context);
+      const isHeld = tracker.get(table, key, finalizersOf)?.includes(finalizer) ?? false;
+      if (!isHeld) return plan();
+      return reconciler.release === undefined ? released() : reconciler.release(context);
+    },
+  });
+
+  const ownership = (object: KubeObject): Ownership => {
+    const owner = { world: world.name, reconciler: name, kind: resource, key: keyOfObject(object) };
+    return { inventory: inventoryId(owner), owner, object };
+  };
+  const traits = {
+    manager,
+    finalizer,
+    hasRelease: reconciler.release !== undefined,
+    isPrimary: isPrimary(operator, reconciler) && hasObservedGeneration(resource),
+    hasStatus: resource.hasStatus ?? false,
+  };
+
+  const writes = engine.derive<WriteSet>({
+    name: `writes ${id}`,
+    sink: true,
+    compute(key, tracker) {
+      const view = tracker.get(table, key, ownerView);
+      if (view === undefined) return NOTHING;
+      const owned = ownership(wholeOf(view));
+      const observed = observe(tracker, { table, world, reconciler, troubles, key, inventory: owned.inventory, sources });
+      const outcome = tracker.settled(plans, key);
+      const input = (desired: Plan): DiffInput => ({ ...traits, plan: desired, ownership: owned, observed });
+      if (outcome.state === 'value') return diff(input(outcome.value));
+      // Suspended: no plan, nothing pruned; this read suspends too.
+      if (outcome.state === 'suspended') return diff(input(tracker.derived(plans, key)));
+      const trouble: Trouble = { reason: 'Threw', message: `the reconciler ${reconciler.name} threw: ${outcome.error.message}` };
+      return statusOnly({ ...input(plan()), observed: { ...observed, trouble: () => trouble } });
+    },
+  });
+
+  return { operator, reconciler, world, id, manager, finalizer, table, plans, writes, troubles, ownership };
+}
+
+/** Whether the kind's status has the field at all: only kinds of ours say so. */
+function hasObservedGeneration(kind: unknown): boolean {
+  const { statusFields } = kind as { statusFields?: readonly string[] };
+  return statusFields?.includes('observedGeneration') ?? false;
+}
+
+/** Read without being tracked: what was remembered wakes nobody. */
+function memoryOf(tracker: Tracker, table: Table<KubeObject>, world: World, key: ObjectKey): Memory {
+  return {
+    get own() {
+      const view = tracker.get(table, key, memoryView);
+      return view === undefined ? undefined : (wholeOf(view) as { status?: { memory?: unknown } }).status?.memory;
+    },
+    of(kind, ref) {
+      const from = world.childTable(kind) ?? world.readTable(kind);
+      const view = from === undefined ? undefined : tracker.get(from, keyOf(ref), memoryView);
+      const text = view === undefined ? undefined : wholeOf(view).metadata.annotations?.[MEMORY_ANNOTATION];
+      return text === undefined ? undefined : (JSON.parse(text) as unknown);
+    },
+  };
+}
+
+interface Observation {
+  table: Table<KubeObject>;
+  world: World;
+  reconciler: Reconciler;
+  troubles: Table<Trouble>;
+  key: ObjectKey;
+  inventory: string;
+  sources: ReadSources;
+}
+
+function observe(tracker: Tracker, { table, world, reconciler, troubles, key, inventory, sources }: Observation): Observed {
+  const selector = {
+    canonical: `${INVENTORY_LABEL}=${inventory}`,
+    terms: [{ key: INVENTORY_LABEL, operator: 'In' as const, values: [inventory] }],
+    matches: (labels: Readonly<Record<string, string>> | undefined) => labels?.[INVENTORY_LABEL] === inventory,
+  };
+  return {
+    child(kind, ref) {
+      const view = tracker.get(tableFor(world, reconciler, kind), keyOf(ref), childView);
+      return view === undefined ? undefined : wholeOf(view);
+    },
+    object: (kind, ref) => tracker.get(tableFor(world, reconciler, kind), keyOf(ref)),
+    inventory: () =>
+      reconciler.writes.flatMap(({ kind, what }) => {
+        const from = what === 'others' ? undefined : world.childTable(kind);
+        if (from === undefined) return [];
+        return tracker.list(from, { selector }, childView).map((view) => ({ kind, object: wholeOf(view) }));
+      }),
+    marked: () =>
+      reconciler.writes.flatMap(({ kind, what }) => {
+        const marks = what === 'children' ? undefined : world.markIndex(kind);
+        return marks === undefined ? [] : tracker.by(marks, inventory).map((object) => ({ kind, object }));
+      }),
+    status: () => tracker.get(table, key, statusOf) as ReturnType<Observed['status']>,
+    finalizers: () => tracker.get(table, key, finalizersOf) ?? [],
+    reached: (instant) => tracker.get(sources.instants.table, String(typeof instant === 'number' ? instant : parseTime(instant))) ?? false,
+    trouble: () => tracker.get(troubles, key),
+  };
+}
+
+function tableFor(world: World, reconciler: Reconciler, kind: Reconciler['resource']): Table<KubeObject> {
+  const declaration = reconciler.writes.find((write) => kindId(write.kind) === kindId(kind));
+  const table = declaration?.what === 'others' ? world.readTable(kind) : (world.childTable(kind) ?? world.readTable(kind));
+  if (declaration === undefined || table === undefined) {
+    throw new TypeError(`${reconciler.name} plans a ${kindId(kind)}, which it does not declare: add it to the reconciler's writes`);
+  }
+  return table;
+}

@@ -1,0 +1,3 @@
+export { type Binding } from './binding.ts';
+export * from './runtime.ts';
+export type { SinkObserver } from './sink.ts';

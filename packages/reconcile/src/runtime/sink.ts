@@ -1,0 +1,177 @@
+// The sink of a binding: takes the writes that waves publish, and carries them out key by key while we lead. Losing the
+// lease stops it at once; gaining it sends out what is pending as it is.
+import { type Clock, formatTime, keyOf, type Kind, type KubeObject, kindId, type Logger, type Random } from '@capstan/kube';
+import { carryOut, createKeyState, type KeyState } from '../apply/index.ts';
+import { isSettled, type WriteSet } from '../diff/index.ts';
+import type { Cause, Change, Engine, Settled } from '../engine/index.ts';
+import type { EventInput } from '../plan/index.ts';
+import { createQueue, FRESH, type Outcome, type Queue, type QueueObserver, RESYNC, retry, runWorkers, type WorkerObserver } from '../queue/index.ts';
+import { causeRecord, formatCause, type History, mergeCauses } from '../why/index.ts';
+import type { Binding } from './binding.ts';
+
+export interface SinkOptions {
+  binding: Binding;
+  engine: Engine;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  history: History;
+  /** Lets the caches take in what was written and evaluates again. */
+  settle(): Promise<void>;
+  tell(owner: KubeObject, event: EventInput): void;
+  observe?: SinkObserver;
+}
+
+export interface SinkObserver {
+  readonly queue?: QueueObserver;
+  readonly workers?: WorkerObserver;
+  wrote?(verb: string, kind: Kind): void;
+}
+
+export interface Sink {
+  /** Takes a change that a wave published. */
+  take(change: Change): void;
+  /** Starts to write; called when we lead. */
+  open(): void;
+  /** Stops: with `drain` what is ready is finished first, otherwise nothing new begins. */
+  close(options: { drain: boolean }): Promise<void>;
+  /** No write is waiting or under way. */
+  readonly isIdle: boolean;
+  /** Keys that could not be finished yet. */
+  readonly unsettled: number;
+}
+
+/** Destructive work needs caches that the server has confirmed within this time. */
+const FRESH_MS = 120_000;
+const CONCURRENCY = 10;
+
+export function createSink(options: SinkOptions): Sink {
+  const { binding, engine, clock, random, logger, history } = options;
+  const { reconciler, world, operator } = binding;
+  const log = logger.with({ operator: operator.name, reconciler: reconciler.name });
+  const states = new Map<string, KeyState>();
+  /** Why a key has writes: collected until they are done. */
+  const causes = new Map<string, readonly Cause[]>();
+  const unsettled = new Set<string>();
+  let open: { queue: Queue<string>; abort: AbortController; done: Promise<void> } | undefined;
+
+  function take(change: Change): void {
+    const { key, after, before } = change;
+    if (after === undefined) {
+      forget(key);
+      return;
+    }
+    if (!needsWork(after)) {
+      unsettled.delete(key);
+      causes.delete(key);
+      return;
+    }
+    causes.set(key, mergeCauses(causes.get(key) ?? [], change.causes));
+    unsettled.add(key);
+    // The first evaluation of everything must not delay fresh changes.
+    open?.queue.add(key, before === undefined ? RESYNC : FRESH);
+  }
+
+  function forget(key: string): void {
+    unsettled.delete(key);
+    causes.delete(key);
+    states.delete(key);
+    binding.troubles.delete(key);
+  }
+
+  async function handle(key: string, signal: AbortSignal): Promise<Outcome> {
+    const state = states.get(key) ?? createKeyState();
+    states.set(key, state);
+    if (engine.valueOf(binding.plans, key)?.state === 'error' && (open?.queue.failures(key) ?? 0) > 0) {
+      // A pure function that threw will throw again, unless it is not pure or was mended: look once more before giving up again.
+      engine.invalidate(binding.plans, key);
+      await options.settle();
+    }
+    const performed = await carryOut({
+      writes: () => valueOf(engine.valueOf(binding.writes, key)),
+      owner() {
+        const object = binding.table.peek(key);
+        return object === undefined ? undefined : binding.ownership(object);
+      },
+      wave: options.settle,
+      isFresh: () => world.isFresh([reconciler.resource, ...reconciler.writes.map(({ kind }) => kind)], FRESH_MS),
+      report(trouble) {
+        if (trouble !== undefined) binding.troubles.put(key, trouble);
+        else if (binding.troubles.peek(key) !== undefined) binding.troubles.delete(key);
+      },
+      tell(event) {
+        const object = binding.table.peek(key);
+        if (object !== undefined) options.tell(object, event);
+      },
+      written(write) {
+        const kind = 'kind' in write ? write.kind : reconciler.resource;
+        options.observe?.wrote?.(write.verb, kind);
+        const object = 'kind' in write ? `${kindId(kind)} ${keyOf(write.ref)}` : `${kindId(kind)} ${key}`;
+        history.record(object, { verb: write.verb, cause: record(key) });
+        log.debug('wrote', { verb: write.verb, object });
+      },
+      state,
+      target: world,
+      manager: binding.manager,
+      finalizer: binding.finalizer,
+      clock,
+      cause: () => formatCause(record(key)),
+      signal,
+    });
+    const threw = engine.valueOf(binding.plans, key);
+    return performed.type === 'done' && threw?.state === 'error' ? retry(threw.error) : performed;
+  }
+
+  function record(key: string) {
+    return causeRecord(formatTime(clock.now()), `${operator.name}.${reconciler.name}`, `${kindId(reconciler.resource)} ${key}`, causes.get(key) ?? []);
+  }
+
+  return {
+    take,
+    open() {
+      if (open !== undefined) return;
+      const abort = new AbortController();
+      const queue = createQueue<string>({ clock, random, name: binding.id, ...(options.observe?.queue ? { observe: options.observe.queue } : {}) });
+      const done = runWorkers({
+        queue,
+        clock,
+        concurrency: reconciler.concurrency ?? CONCURRENCY,
+        handle,
+        signal: abort.signal,
+        logger: log,
+        describe: (key) => `${reconciler.resource.kind} ${key}`,
+        ...(options.observe?.workers ? { observe: options.observe.workers } : {}),
+      });
+      open = { queue, abort, done };
+      for (const key of unsettled) queue.add(key, RESYNC);
+    },
+    async close({ drain }) {
+      const closing = open;
+      if (closing === undefined) return;
+      open = undefined;
+      if (drain) await closing.queue.shutDownWithDrain();
+      else closing.abort.abort();
+      closing.queue.shutDown();
+      await closing.done;
+    },
+    get isIdle() {
+      if (open === undefined) return true;
+      const { ready, processing, held } = open.queue.state();
+      return processing === 0 && held === 0 && [...ready.values()].every((count) => count === 0);
+    },
+    get unsettled() {
+      return unsettled.size;
+    },
+  };
+}
+
+function needsWork(after: Settled<unknown>): boolean {
+  if (after.state === 'suspended') return false;
+  if (after.state === 'error') return true;
+  const writes = after.value as WriteSet;
+  return writes.threw || !isSettled(writes);
+}
+
+function valueOf(settled: Settled<WriteSet> | undefined): WriteSet | undefined {
+  return settled?.state === 'value' ? settled.value : undefined;
+}

@@ -1,0 +1,24 @@
+// Projections of the runtime itself: what the diff looks at. Each compares by its visible fields and carries the whole
+// object along (see read/tracked-object.ts).
+import type { KubeObject } from '@capstan/kube';
+import { templateMark } from '../diff/child-body.ts';
+import { INVENTORY_LABEL, PAUSED_ANNOTATION } from '../marks.ts';
+import { viewOf } from '../read/tracked-object.ts';
+
+/** Of the owner: which object it is, its generation, whether it goes away, and whether it is paused. */
+export function ownerView(object: KubeObject) {
+  const { uid, generation, deletionTimestamp, annotations } = object.metadata;
+  return viewOf(object, { uid, generation, deletionTimestamp, paused: annotations?.[PAUSED_ANNOTATION] });
+}
+
+/** Of a child: what marks it as ours, and which of its fields are. Its status does not count. */
+export function childView(object: KubeObject) {
+  const { uid, deletionTimestamp, labels, annotations, ownerReferences, managedFields } = object.metadata;
+  const inventory = labels?.[INVENTORY_LABEL];
+  return viewOf(object, { uid, deletionTimestamp, inventory, annotations, ownerReferences, managedFields, template: templateMark(object) });
+}
+
+/** Always equal: what is remembered is looked at, and wakes nobody. */
+export function memoryView(object: KubeObject) {
+  return viewOf(object, {});
+}

@@ -1,0 +1,2 @@
+export * from './cause.ts';
+export * from './history.ts';

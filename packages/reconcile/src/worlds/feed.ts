@@ -1,0 +1,55 @@
+// A feed brings the objects of one kind into one table of the engine, and shows our own writes there at once.
+import {
+  type InformerEvent,
+  type InformerView,
+  type KubeObject,
+  keyOfObject,
+  refOf,
+} from '@capstan/kube';
+import type { Table } from '../engine/index.ts';
+
+export interface Feed {
+  readonly table: Table<KubeObject>;
+  /** Where an own write belongs, it enters at once. */
+  observeWrite(object: KubeObject): void;
+  observeDelete(object: KubeObject): void;
+  readonly isSynced: boolean;
+  isFresh(maxAgeMs: number): boolean;
+  staleness(): number;
+  stop(): void;
+}
+
+/** Copies what informers hold into a table. Several informers (one a namespace) fill one table: it is synced when all are. */
+export function createFeed(
+  table: Table<KubeObject>,
+  informers: readonly InformerView<KubeObject>[],
+  view: (object: KubeObject) => KubeObject = (object) => object,
+): Feed {
+  const onEvents = (events: readonly InformerEvent<KubeObject>[]) => {
+    for (const event of events) {
+      if (event.type === 'upsert') table.put(keyOfObject(event.object), view(event.object));
+      else if (event.type === 'delete') table.delete(keyOfObject(event.object));
+      else if (event.type === 'synced' && informers.every((informer) => informer.isSynced)) table.synced();
+    }
+  };
+  const stops = informers.map((informer) => informer.subscribe(onEvents));
+  if (informers.every((informer) => informer.isSynced)) table.synced();
+  return {
+    table,
+    observeWrite(object) {
+      for (const informer of informers) informer.observeWrite(object);
+    },
+    observeDelete(object) {
+      const { uid = '', resourceVersion } = object.metadata;
+      for (const informer of informers) informer.observeDelete(refOf(object), uid, resourceVersion);
+    },
+    get isSynced() {
+      return informers.every((informer) => informer.isSynced);
+    },
+    isFresh: (maxAgeMs) => informers.every((informer) => informer.isFresh(maxAgeMs)),
+    staleness: () => Math.max(0, ...informers.map((informer) => informer.staleness())),
+    stop() {
+      for (const stop of stops) stop();
+    },
+  };
+}

@@ -1,0 +1,151 @@
+// Referenced data is fetched, not hoarded: the metadata of a kind is watched, and the content of exactly those objects is
+// fetched that something reads. What nobody reads any more is dropped.
+import {
+  type Client,
+  type InformerView,
+  isNotFound,
+  type Kind,
+  type KubeObject,
+  keyOfObject,
+  type Logger,
+  type ObjectKey,
+  refOfKey,
+  type Clock,
+  compareResourceVersions,
+  type Timer,
+} from '@capstan/kube';
+import type { Engine, Table } from '../engine/index.ts';
+import type { Feed } from './feed.ts';
+
+export interface ReferencedFeedOptions {
+  engine: Engine;
+  name: string;
+  kind: Kind;
+  client: Client;
+  clock: Clock;
+  logger: Logger;
+  /** Watch metadata only; one a namespace when namespaces are restricted. */
+  metadata: readonly InformerView<KubeObject>[];
+  signal: AbortSignal;
+}
+
+const FIRST_RETRY_MS = 200;
+const LAST_RETRY_MS = 30_000;
+
+export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
+  const { engine, kind, client, clock, logger, metadata, signal } = options;
+  /** Keys that something reads, each with the attempt under way or waiting. */
+  const wanted = new Map<ObjectKey, { fetching: boolean; again: boolean; failures: number; timer: Timer | undefined }>();
+  const isSynced = () => metadata.every((informer) => informer.isSynced);
+  const seen = (key: ObjectKey) => metadata.map((informer) => informer.get(key)).find((found) => found !== undefined);
+
+  const table: Table<KubeObject> = engine.table<KubeObject>({
+    name: options.name,
+    labels: (object) => object.metadata.labels,
+    ...(kind.sensitive ? { sensitive: true } : {}),
+    // The metadata watch already knows what is not there: no request is needed for that answer.
+    resolve: (key) => (isSynced() && seen(key) === undefined ? 'absent' : 'unknown'),
+    demand: {
+      key(key) {
+        if (!wanted.has(key)) wanted.set(key, { fetching: false, again: false, failures: 0, timer: undefined });
+        refresh(key);
+      },
+      idle(key) {
+        wanted.get(key)?.timer?.cancel();
+        wanted.delete(key);
+        table.forget(key);
+      },
+    },
+  });
+
+  /** Brings the table up to what the metadata says of a key that something reads. */
+  function refresh(key: ObjectKey): void {
+    const want = wanted.get(key);
+    if (want === undefined || !isSynced() || signal.aborted) return;
+    const latest = seen(key);
+    if (latest === undefined) {
+      table.delete(key);
+      return;
+    }
+    const have = table.peek(key);
+    if (have !== undefined && isSameVersion(have, latest)) return;
+    if (want.fetching) {
+      want.again = true;
+      return;
+    }
+    want.fetching = true;
+    void fetch(key, want);
+  }
+
+  async function fetch(key: ObjectKey, want: NonNullable<ReturnType<typeof wanted.get>>): Promise<void> {
+    try {
+      const object = await client.get(kind, refOfKey(key), { signal });
+      want.failures = 0;
+      if (wanted.get(key) === want) take(key, object);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (isNotFound(error)) {
+        // Deleted between the two looks: the watch will say so, and until then the server's word counts.
+        if (wanted.get(key) === want) table.delete(key);
+      } else {
+        want.failures++;
+        const wait = Math.min(FIRST_RETRY_MS * 2 ** (want.failures - 1), LAST_RETRY_MS);
+        logger.warn('could not fetch a referenced object; it is tried again', { object: `${kind.kind} ${key}`, waitMs: wait, error });
+        want.timer = clock.after(wait, () => refresh(key));
+      }
+    } finally {
+      want.fetching = false;
+      if (want.again && wanted.get(key) === want) {
+        want.again = false;
+        refresh(key);
+      }
+    }
+  }
+
+  function take(key: ObjectKey, object: KubeObject): void {
+    const have = table.peek(key);
+    if (have !== undefined && isNewer(have, object)) return;
+    const { managedFields: _dropped, ...kept } = object.metadata;
+    table.put(key, { ...object, metadata: kept });
+  }
+
+  const stops = metadata.map((informer) =>
+    informer.subscribe((events) => {
+      for (const event of events) {
+        if (event.type === 'upsert' || event.type === 'delete') refresh(keyOfObject(event.object));
+        else if (event.type === 'synced') for (const key of wanted.keys()) refresh(key);
+      }
+    }),
+  );
+
+  return {
+    table,
+    observeWrite(object) {
+      for (const informer of metadata) informer.observeWrite(object);
+      const key = keyOfObject(object);
+      if (wanted.has(key)) take(key, object);
+    },
+    observeDelete(object) {
+      const { uid = '', resourceVersion } = object.metadata;
+      for (const informer of metadata) informer.observeDelete(refOfKey(keyOfObject(object)), uid, resourceVersion);
+    },
+    get isSynced() {
+      return isSynced();
+    },
+    isFresh: (maxAgeMs) => metadata.every((informer) => informer.isFresh(maxAgeMs)),
+    staleness: () => Math.max(0, ...metadata.map((informer) => informer.staleness())),
+    stop() {
+      for (const stop of stops) stop();
+      for (const want of wanted.values()) want.timer?.cancel();
+      wanted.clear();
+    },
+  };
+}
+
+function isSameVersion(left: KubeObject, right: KubeObject): boolean {
+  return left.metadata.uid === right.metadata.uid && left.metadata.resourceVersion === right.metadata.resourceVersion;
+}
+
+function isNewer(left: KubeObject, right: KubeObject): boolean {
+  return (compareResourceVersions(left.metadata.resourceVersion ?? '', right.metadata.resourceVersion ?? '') ?? -1) > 0;
+}

@@ -1,0 +1,51 @@
+// What a world must cache, from what all its reconcilers declare.
+import { type Kind, type KubeObject, kindId } from '@capstan/kube';
+import type { Reconciler } from '../reconciler.ts';
+
+/** How the objects of a kind get into the world. */
+export interface KindRequirement {
+  readonly kind: Kind;
+  /** Objects to read: all of them, those of the operator's namespace, or single ones by name. */
+  readonly reads: 'all' | 'ownNamespace' | 'referenced' | undefined;
+  /** Objects that carry our inventory label, for the diff; none of their own when `reads` is `all`. */
+  readonly children: boolean;
+  readonly optional: boolean;
+  readonly trim: ((object: KubeObject) => KubeObject) | undefined;
+}
+
+/** The union of all declarations: the widest reach wins; a trim counts only if every reader of the kind has the same. */
+export function requirementsOf(reconcilers: readonly Reconciler[]): Map<string, KindRequirement> {
+  const requirements = new Map<string, KindRequirement>();
+  const need = (kind: Kind, wanted: Partial<Omit<KindRequirement, 'kind'>>) => {
+    const id = kindId(kind);
+    const known = requirements.get(id);
+    requirements.set(id, {
+      kind,
+      reads: widest(known?.reads, wanted.reads),
+      children: (known?.children ?? false) || (wanted.children ?? false),
+      optional: (known?.optional ?? true) && (wanted.optional ?? false),
+      trim: known === undefined || known.trim === wanted.trim ? wanted.trim : undefined,
+    });
+  };
+  for (const reconciler of reconcilers) {
+    need(reconciler.resource, { reads: 'all' });
+    for (const { kind, reach, optional, trim } of reconciler.reads) {
+      const common = { ...(optional ? { optional } : {}), ...(trim ? { trim } : {}) };
+      if (reach === 'owned') need(kind, { children: true, ...common });
+      else need(kind, { reads: READS[reach], ...common });
+    }
+    for (const { kind, what } of reconciler.writes) {
+      if (what !== 'others') need(kind, { children: true });
+      if (what !== 'children') need(kind, { reads: 'all' });
+    }
+  }
+  return requirements;
+}
+
+const READS = { everywhere: 'all', inNamespace: 'ownNamespace', referenced: 'referenced' } as const;
+const WIDTH = ['referenced', 'ownNamespace', 'all'] as const;
+
+function widest(left: KindRequirement['reads'], right: KindRequirement['reads']): KindRequirement['reads'] {
+  if (left === undefined || right === undefined) return left ?? right;
+  return WIDTH.indexOf(left) > WIDTH.indexOf(right) ? left : right;
+}

@@ -1,0 +1,238 @@
+// A world is one cluster as the caches see it: a table per kind, fed by informers, and the client that writes to it.
+import {
+  type Client,
+  type Clock,
+  createInformers,
+  type InformerObserver,
+  type InformerView,
+  type Kind,
+  type KubeObject,
+  kindId,
+  type Logger,
+  type Random,
+  type Selection,
+} from '@capstan/kube';
+import type { Target } from '../apply/index.ts';
+import type { Engine, Index, Table } from '../engine/index.ts';
+import { FIELD_MANAGER_PREFIX } from '../inventory.ts';
+import { INVENTORY_LABEL, ORIGINAL_ANNOTATION_PREFIX, SHARED_ANNOTATION_PREFIX } from '../marks.ts';
+import type { Access, KindIndex } from '../read/index.ts';
+import { createFeed, type Feed } from './feed.ts';
+import { createReferencedFeed } from './referenced-feed.ts';
+import type { KindRequirement } from './requirements.ts';
+
+export interface WorldOptions {
+  /** Unique; part of every key, and the same from one start to the next. */
+  name: string;
+  engine: Engine;
+  client: Client;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  requirements: ReadonlyMap<string, KindRequirement>;
+  /** Restrict namespaced kinds to these; all namespaces by default. */
+  watchNamespaces?: readonly string[];
+  /** The operator's own namespace, for reads that reach no further. */
+  namespace?: string;
+  observe?: (kind: Kind) => InformerObserver;
+}
+
+export interface World extends Target {
+  readonly name: string;
+  /** The table that reads of a kind go to; undefined when nobody declared reading it. */
+  readTable(kind: Kind): Table<KubeObject> | undefined;
+  /** The table in which our own children of a kind are. */
+  childTable(kind: Kind): Table<KubeObject> | undefined;
+  /** Objects that carry annotations of an inventory: originals of patched fields, or what is shared in them. */
+  markIndex(kind: Kind): Index<KubeObject> | undefined;
+  indexOf(index: KindIndex): Index<KubeObject> | undefined;
+  /** What Kubernetes' garbage collector would remove with an object, among the children that are cached. */
+  ownedBy(owner: KubeObject): readonly { kind: Kind; object: KubeObject }[];
+  /** By kind id: whether the kind can be read. */
+  readonly access: Table<Access>;
+  /** True once every kind that is not optional has been listed. */
+  readonly isSynced: boolean;
+  /** What is not listed yet, and why. */
+  waitingFor(): string[];
+  /** Whether the caches of these kinds are recent enough to delete on. */
+  isFresh(kinds: readonly Kind[], maxAgeMs: number): boolean;
+  staleness(): ReadonlyMap<string, number>;
+  /** Tries kinds that are not served or forbidden again at once. */
+  poke(): void;
+  /** Stops informers; everything in the tables becomes unknown. */
+  stop(): Promise<void>;
+}
+
+interface KindState {
+  readonly requirement: KindRequirement;
+  readonly read: Feed | undefined;
+  readonly children: Feed | undefined;
+  readonly informers: readonly InformerView<KubeObject>[];
+  readonly indexes: Map<string, Index<KubeObject>>;
+}
+
+export function createWorld(options: WorldOptions): World {
+  const { engine, client, name, logger } = options;
+  const stopping = new AbortController();
+  const informers = createInformers({
+    client,
+    clock: options.clock,
+    random: options.random,
+    logger,
+    ownManagers: [FIELD_MANAGER_PREFIX],
+    trim: (kind, object) => options.requirements.get(kindId(kind))?.trim?.(object) ?? object,
+    ...(options.observe ? { observe: options.observe } : {}),
+  });
+  const access = engine.table<Access>({ name: `access to kinds of ${name}` });
+  const kinds = new Map<string, KindState>();
+  const stops: (() => void)[] = [];
+  for (const [id, requirement] of options.requirements) kinds.set(id, openKind(requirement));
+
+  function openKind(requirement: KindRequirement): KindState {
+    const { kind, reads } = requirement;
+    const namespaces = namespacesFor(requirement);
+    const opened: InformerView<KubeObject>[] = [];
+    const open = (selection: Selection, places: readonly (string | undefined)[]) => {
+      const views = places.map((namespace) => {
+        const within = namespace === undefined ? selection : { ...selection, namespace };
+        return informers.for(kind, within).informer;
+      });
+      opened.push(...views);
+      return views;
+    };
+    const tableFor = (label: string) =>
+      engine.table<KubeObject>({
+        name: label,
+        labels: (object) => object.metadata.labels,
+        ...(kind.sensitive ? { sensitive: true } : {}),
+      });
+    const view = 'viewOf' in kind ? (kind.viewOf as (object: KubeObject) => KubeObject) : undefined;
+    let read: Feed | undefined;
+    if (reads === 'referenced') {
+      const metadata = open({ metadataOnly: true }, namespaces);
+      const { clock } = options;
+      const common = { engine, name: tableName(kind), kind, client, clock, logger, metadata };
+      read = createReferencedFeed({ ...common, signal: stopping.signal });
+    } else if (reads !== undefined) {
+      read = createFeed(tableFor(tableName(kind)), open({}, namespaces), view);
+    }
+    const isCovered = reads === 'all';
+    const children =
+      requirement.children && !isCovered
+        ? createFeed(tableFor(`our ${tableName(kind)}`), open({ labelSelector: INVENTORY_LABEL }, allNamespaces(kind)))
+        : undefined;
+    watchAccess(kind, opened);
+    return { requirement, read, children: children ?? (isCovered ? read : undefined), informers: opened, indexes: new Map() };
+  }
+
+  function tableName(kind: Kind): string {
+    return name === '' ? kindId(kind) : `${name}/${kindId(kind)}`;
+  }
+
+  function allNamespaces(kind: Kind): readonly (string | undefined)[] {
+    return kind.scope === 'Namespaced' && options.watchNamespaces !== undefined ? options.watchNamespaces : [undefined];
+  }
+
+  function namespacesFor({ kind, reads }: KindRequirement): readonly (string | undefined)[] {
+    return reads === 'ownNamespace' && kind.scope === 'Namespaced' ? [options.namespace ?? 'default'] : allNamespaces(kind);
+  }
+
+  /** Forbidden and not-served are values that can be read, and the reason why everything else about the kind suspends. */
+  function watchAccess(kind: Kind, opened: readonly InformerView<KubeObject>[]): void {
+    const judge = () => {
+      const reasons = opened.map((informer) => informer.state().reason);
+      if (reasons.includes('NotServed')) access.put(kindId(kind), 'not-served');
+      else if (reasons.includes('Forbidden')) access.put(kindId(kind), 'forbidden');
+      else if (opened.every((informer) => informer.isSynced)) access.put(kindId(kind), 'served');
+    };
+    for (const informer of opened) stops.push(informer.subscribe(judge));
+    judge();
+  }
+
+  const state = (kind: Kind) => kinds.get(kindId(kind));
+  const feeds = function* (kind: Kind): Generator<Feed> {
+    const found = state(kind);
+    if (found?.read) yield found.read;
+    if (found?.children && found.children !== found.read) yield found.children;
+  };
+
+  return {
+    name,
+    client,
+    access,
+    readTable: (kind) => state(kind)?.read?.table,
+    childTable: (kind) => state(kind)?.children?.table,
+    markIndex(kind) {
+      const found = state(kind);
+      if (found?.requirement.reads !== 'all' || found.read === undefined) return undefined;
+      return indexIn(found, found.read.table, 'inventory marks', inventoriesMarked);
+    },
+    indexOf(index) {
+      const found = state(index.kind);
+      if (found?.read === undefined) return undefined;
+      return indexIn(found, found.read.table, index.name, index.keysOf);
+    },
+    ownedBy(owner) {
+      const { uid } = owner.metadata;
+      const isOwned = (object: KubeObject) => object.metadata.ownerReferences?.some((reference) => reference.uid === uid) ?? false;
+      return [...kinds.values()].flatMap(({ requirement: { kind, children }, informers: views }) =>
+        children ? [...new Set(views.flatMap((view) => view.list().filter(isOwned)))].map((object) => ({ kind, object })) : [],
+      );
+    },
+    observeWrite(kind, object) {
+      for (const feed of feeds(kind)) feed.observeWrite(object);
+    },
+    observeDelete(kind, object) {
+      for (const feed of feeds(kind)) feed.observeDelete(object);
+    },
+    get isSynced() {
+      return [...kinds.values()].every(({ requirement, informers: views }) => requirement.optional || views.every((view) => view.isSynced));
+    },
+    waitingFor() {
+      return [...kinds.values()]
+        .filter(({ informers: views }) => !views.every((view) => view.isSynced))
+        .map(({ requirement, informers: views }) => {
+          const trouble = views.map((view) => view.state().lastError).find((error) => error !== undefined);
+          return `${kindId(requirement.kind)}${trouble === undefined ? '' : `: ${trouble}`}`;
+        });
+    },
+    isFresh: (wanted, maxAgeMs) => wanted.every((kind) => [...feeds(kind)].every((feed) => feed.isFresh(maxAgeMs))),
+    staleness: () => new Map([...kinds].map(([id, { read, children }]) => [id, Math.max(read?.staleness() ?? 0, children?.staleness() ?? 0)])),
+    poke() {
+      for (const { informers: views } of kinds.values()) for (const informer of views) informer.poke();
+    },
+    async stop() {
+      stopping.abort();
+      for (const { read, children } of kinds.values()) {
+        read?.stop();
+        children?.stop();
+        read?.table.drop('unknown');
+        children?.table.drop('unknown');
+      }
+      access.drop('unknown');
+      for (const stop of stops) stop();
+      await informers.close();
+    },
+  };
+
+  function indexIn(found: KindState, table: Table<KubeObject>, indexName: string, keysOf: (object: KubeObject) => readonly string[]) {
+    const existing = found.indexes.get(indexName);
+    if (existing !== undefined) return existing;
+    const made = engine.index(table, indexName, keysOf);
+    found.indexes.set(indexName, made);
+    return made;
+  }
+}
+
+/** The inventories whose annotations an object of somebody else carries. */
+function inventoriesMarked(object: KubeObject): readonly string[] {
+  const { annotations } = object.metadata;
+  if (annotations === undefined) return [];
+  const found: string[] = [];
+  for (const name of Object.keys(annotations)) {
+    for (const prefix of [ORIGINAL_ANNOTATION_PREFIX, SHARED_ANNOTATION_PREFIX]) {
+      if (name.startsWith(prefix)) found.push(name.slice(prefix.length));
+    }
+  }
+  return found;
+}
