@@ -1,99 +1,14 @@
-// Writes packages/kube/src/builtin/gen from the Kubernetes release below: types, kinds, resources and schemas of the built-in
-// kinds that Capstan uses or serves. It is run by hand (`npm run generate:builtin`, needs Go to fetch the module) and its output
-// is committed. Three files of the release are read: the OpenAPI v3 documents (fields), the discovery documents (resources)
-// and the generated Go definitions (enums, which the published OpenAPI leaves out). No description is taken over.
+// Writes packages/kube/src/builtin/gen from the Kubernetes release that builtin-selection.ts names: types, kinds, resources
+// and schemas of the built-in kinds that Capstan uses or serves. It is run by hand (`npm run generate:builtin`, needs Go to
+// fetch the module) and its output is committed. Three parts of the release are read: the OpenAPI v3 documents (fields), the
+// discovery documents (resources) and the generated Go definitions (enums, which the published OpenAPI leaves out). No
+// description is taken over.
 // oxlint-disable typescript/no-unsafe-type-assertion -- what is read is a release that this file pins by its version.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-
-const MODULE = 'k8s.io/kubernetes';
-const RELEASE = 'v1.36.3';
-
-/** Kinds by group and version, in the order of discovery, which is the order in which short names resolve. */
-const KINDS: [groupVersion: string, ...kinds: string[]][] = [
-  ['v1', 'ConfigMap', 'Endpoints', 'Event', 'Namespace', 'Node', 'Pod', 'Secret', 'Service', 'ServiceAccount'],
-  ['apps/v1', 'ControllerRevision', 'DaemonSet', 'Deployment', 'ReplicaSet', 'StatefulSet'],
-  ['events.k8s.io/v1', 'Event'],
-  ['authentication.k8s.io/v1', 'SelfSubjectReview', 'TokenReview'],
-  [
-    'authorization.k8s.io/v1',
-    'LocalSubjectAccessReview',
-    'SelfSubjectAccessReview',
-    'SelfSubjectRulesReview',
-    'SubjectAccessReview',
-  ],
-  ['autoscaling/v2', 'HorizontalPodAutoscaler'],
-  ['networking.k8s.io/v1', 'Ingress', 'IngressClass', 'NetworkPolicy'],
-  ['policy/v1', 'PodDisruptionBudget'],
-  ['rbac.authorization.k8s.io/v1', 'ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
-  ['admissionregistration.k8s.io/v1', 'MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration'],
-  ['apiextensions.k8s.io/v1', 'CustomResourceDefinition'],
-  ['scheduling.k8s.io/v1', 'PriorityClass'],
-  ['coordination.k8s.io/v1', 'Lease'],
-  ['discovery.k8s.io/v1', 'EndpointSlice'],
-];
-
-const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
-const EXTENSIONS = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1';
-
-/** Definitions that no kind refers to and that are spoken on the wire all the same. */
-const EXTRA_DEFINITIONS = [
-  `${META}.APIGroupList`,
-  `${META}.APIResourceList`,
-  `${META}.APIVersions`,
-  `${META}.Condition`,
-  `${META}.DeleteOptions`,
-  `${META}.LabelSelector`,
-  `${META}.ListMeta`,
-  `${META}.Patch`,
-  `${META}.Status`,
-  `${META}.WatchEvent`,
-  'io.k8s.apimachinery.pkg.version.Info',
-];
-
-/** TypeScript names where the last part of the definition's name is taken, or would mislead. */
-const NAMES: Record<string, string> = {
-  'io.k8s.api.core.v1.Event': 'CoreEvent',
-  'io.k8s.api.core.v1.EventSeries': 'CoreEventSeries',
-  'io.k8s.api.core.v1.EndpointPort': 'EndpointsPort',
-  'io.k8s.api.admissionregistration.v1.ServiceReference': 'AdmissionServiceReference',
-  'io.k8s.api.admissionregistration.v1.WebhookClientConfig': 'AdmissionWebhookClientConfig',
-  [`${EXTENSIONS}.ServiceReference`]: 'ConversionServiceReference',
-  [`${EXTENSIONS}.WebhookClientConfig`]: 'ConversionWebhookClientConfig',
-  // The client has its own DeleteOptions, Status and StatusCause.
-  [`${META}.DeleteOptions`]: 'MetaDeleteOptions',
-  [`${META}.Status`]: 'MetaStatus',
-  [`${META}.StatusCause`]: 'MetaStatusCause',
-  [`${META}.StatusDetails`]: 'MetaStatusDetails',
-  'io.k8s.apimachinery.pkg.version.Info': 'VersionInfo',
-};
-
-/** Definitions whose JSON is not an object of named fields: their TypeScript, written in place of an interface. */
-const ALIASES: Record<string, string> = {
-  'io.k8s.apimachinery.pkg.api.resource.Quantity': 'string',
-  'io.k8s.apimachinery.pkg.util.intstr.IntOrString': 'number | string',
-  [`${META}.Time`]: 'string',
-  [`${META}.MicroTime`]: 'string',
-  [`${META}.Duration`]: 'string',
-  [`${EXTENSIONS}.JSONSchemaPropsOrArray`]: 'JSONSchemaProps | JSONSchemaProps[]',
-  [`${EXTENSIONS}.JSONSchemaPropsOrBool`]: 'JSONSchemaProps | boolean',
-  [`${EXTENSIONS}.JSONSchemaPropsOrStringArray`]: 'JSONSchemaProps | string[]',
-};
-
-/** Definitions that other code has a type for; no declaration is written, the expression is used. */
-const FOREIGN: Record<string, string> = {
-  [`${META}.ObjectMeta`]: 'ObjectMeta',
-  [`${META}.OwnerReference`]: 'OwnerReference',
-  [`${META}.ManagedFieldsEntry`]: 'ManagedFieldsEntry',
-  [`${META}.FieldsV1`]: 'Record<string, unknown>',
-  [`${META}.Patch`]: 'unknown',
-  // The client's transport has its own.
-  [`${META}.WatchEvent`]: 'unknown',
-  [`${EXTENSIONS}.JSON`]: 'unknown',
-  'io.k8s.apimachinery.pkg.runtime.RawExtension': 'Record<string, unknown>',
-};
+import { ALIASES, EXTRA_DEFINITIONS, FOREIGN, KINDS, META, MODULE, NAMES, RELEASE } from './builtin-selection.ts';
 
 interface Schema {
   $ref?: string;
