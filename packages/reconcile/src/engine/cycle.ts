@@ -1,0 +1,105 @@
+// Cycles. Heights grow along edges, so a cycle shows when raising a reader above what it reads comes back to what it
+// reads, or when a run meets a node that is running. The closing edge is marked, heights do not follow it, and every
+// member comes to the same error (its path begins at the smallest name) or to its onCycle value: the answer does not
+// depend on who was asked first. A member whose cycle changed marks the others, so that a broken cycle dissolves.
+import { depsOf } from './edge.ts';
+import { EngineErrors } from './errors.ts';
+import {
+  CYCLIC,
+  type Cycle,
+  DISPOSED,
+  type Graph,
+  NODE,
+  type Node,
+  nodeName,
+  RETAINED,
+  RUNNING,
+  type RunFrame,
+} from './model.ts';
+import { enqueue } from './schedule.ts';
+
+/** Raises a reader above a node it reads, and its readers in turn; false when that would never end. */
+export function raiseAbove(reader: Node, source: Node): boolean {
+  if (reader.height > source.height) return true;
+  reader.height = source.height + 1;
+  const raised = [reader];
+  for (let node = raised.pop(); node !== undefined; node = raised.pop()) {
+    for (let edge = node.first; edge !== undefined; edge = edge.next) {
+      const above = edge.reader;
+      if ((edge.mode & (CYCLIC | RETAINED)) !== 0 || above.height > node.height) continue;
+      if (above === source) return false;
+      above.height = node.height + 1;
+      raised.push(above);
+    }
+  }
+  return true;
+}
+
+/** The nodes by which `from` reads `to`, both included, or undefined. */
+export function findPath(from: Node, to: Node): Node[] | undefined {
+  const cameFrom = new Map<Node, Node | undefined>([[from, undefined]]);
+  for (const node of cameFrom.keys()) {
+    if (node === to) {
+      const path: Node[] = [];
+      for (let at: Node | undefined = to; at !== undefined; at = cameFrom.get(at)) path.unshift(at);
+      return path;
+    }
+    for (const { source, mode } of depsOf(node)) {
+      if ((mode & RETAINED) === 0 && source.kind === NODE && !cameFrom.has(source)) cameFrom.set(source, node);
+    }
+  }
+  return undefined;
+}
+
+/** The running nodes from `from` to the run that met it. */
+export function runningPath(frame: RunFrame, from: Node): Node[] {
+  const path: Node[] = [];
+  for (let at: RunFrame | undefined = frame; at !== undefined; at = at.parent) {
+    path.unshift(at.node);
+    if (at.node === from) break;
+  }
+  return path;
+}
+
+/** Declares the path a cycle: running members come to it when they end, the others run again and find it themselves. */
+export function closeCycle(graph: Graph, frame: RunFrame, path: readonly Node[]): Cycle {
+  const cycle = canonicalCycle(path);
+  for (const member of cycle.members) {
+    if ((member.flags & RUNNING) === 0) {
+      if (member.cycle?.canonical !== cycle.canonical) enqueue(graph, member);
+      continue;
+    }
+    for (let at: RunFrame | undefined = frame; at !== undefined; at = at.parent) {
+      if (at.node === member) at.cycled = cycle;
+    }
+  }
+  return cycle;
+}
+
+/** Keeps what cycle a node is in; the members of the old and the new one look again. */
+export function setCycle(graph: Graph, node: Node, cycle: Cycle | undefined): void {
+  const old = node.cycle;
+  if (old === undefined && cycle === undefined) return;
+  node.cycle = cycle;
+  if (cycle === undefined) graph.cyclic.delete(node);
+  else graph.cyclic.add(node);
+  if (old?.canonical === cycle?.canonical) return;
+  for (const member of [...(old?.members ?? []), ...(cycle?.members ?? [])]) {
+    if (member !== node && (member.flags & DISPOSED) === 0 && member.cycle?.canonical !== cycle?.canonical) {
+      enqueue(graph, member);
+    }
+  }
+}
+
+function canonicalCycle(path: readonly Node[]): Cycle {
+  const names = path.map(nodeName);
+  let start = 0;
+  for (const [i, name] of names.entries()) if (name < (names[start] ?? '')) start = i;
+  const rotated = [...names.slice(start), ...names.slice(0, start)];
+  return {
+    members: [...path.slice(start), ...path.slice(0, start)],
+    names: rotated,
+    canonical: rotated.join('\u0000'),
+    error: EngineErrors.cycle(rotated),
+  };
+}

@@ -1,0 +1,262 @@
+// The engine as its users see it. What lies behind these types is in model.ts.
+import type { Clock } from '@capstan/kube';
+import type { Where } from './where.ts';
+
+/** A pure view of a value. Hoist it to a named constant: readers that share one cost half, and `why` can name it. */
+export type Projection<V = unknown, P = unknown> = (value: V, key: string) => P;
+
+export type Presence = 'known' | 'absent' | 'unknown';
+
+export interface TableOptions<V> {
+  readonly name: string;
+  labels?(value: V): Readonly<Record<string, string>> | undefined;
+  /** Default: the key up to its first slash, '' where there is none. */
+  namespace?(value: V, key: string): string;
+  /** Causes of sensitive tables carry paths, and digests only from `sensitiveDigest`. */
+  readonly sensitive?: boolean;
+  /** Told after a wave which keys and lists got their first reader or lost their last one. */
+  readonly demand?: Demand<V>;
+}
+
+export interface Demand<V = unknown> {
+  key?(key: string): void;
+  idle?(key: string): void;
+  list?(where: Where<V>): void;
+  listIdle?(where: Where<V>): void;
+}
+
+/**
+ * A keyed collection of plain data. A key has a value, or is absent (somebody said so), or unknown. A table starts
+ * unsynced: a key without a value is unknown; once synced it is absent. Changes take effect in the next wave.
+ */
+export interface Table<V> {
+  readonly name: string;
+  /** How many keys have a value, pending changes not counted. */
+  readonly size: number;
+  put(key: string, value: V): void;
+  /** The key is known to be absent, in an unsynced table too. */
+  delete(key: string): void;
+  /** The key is unknown until it is put or deleted. In an unsynced table it follows the table again. */
+  forget(key: string): void;
+  synced(): void;
+  /** Values stay; keys without one become unknown. */
+  unsynced(): void;
+  /** The latest value put, pending or not. */
+  peek(key: string): V | undefined;
+  /** Removes every value: keys become absent (table synced) or unknown (table unsynced). */
+  drop(into: 'absent' | 'unknown'): void;
+}
+
+/** Members of a table by what a function finds in them. */
+export interface Index<V> {
+  readonly name: string;
+  readonly table: Table<V>;
+  readonly keysOf: (value: V, key: string) => readonly string[];
+}
+
+export interface DerivationOptions<R> {
+  readonly name: string;
+  /** Pure and synchronous. May run when its result is no longer wanted; must then be harmless. */
+  compute(key: string, read: Tracker): R;
+  /** Default: deep equality of plain data, with unchanged parts shared. */
+  equals?(before: R, after: R): boolean;
+  /** Live nodes of a sink are published in waves. */
+  readonly sink?: boolean;
+  /** The value of every node of this derivation that takes part in a cycle; without it, an error. */
+  onCycle?(members: readonly string[]): R;
+  /** Milliseconds that a node outlives its last reader. Default: none. */
+  readonly disposeDelay?: number;
+}
+
+declare const result: unique symbol;
+
+/** A keyed, memoised, tracked function. */
+export interface Derivation<R> {
+  readonly name: string;
+  /** Never present: it carries the static type. */
+  readonly [result]?: R;
+}
+
+/** What a node came to. */
+export type Settled<R> =
+  | { readonly state: 'value'; readonly value: R }
+  | { readonly state: 'error'; readonly error: Error }
+  | { readonly state: 'suspended'; readonly waitingFor: readonly string[] };
+
+/**
+ * The recording reader that a computation gets. Reading what is unknown ends the run: the node is suspended until it is
+ * known. Reading a node that came to an error throws that error. Not to be used after the run or in projections.
+ */
+export interface Tracker {
+  get<V>(table: Table<V>, key: string): V | undefined;
+  get<V, P>(table: Table<V>, key: string, project: Projection<V, P>): P | undefined;
+  /** Sorted by key. */
+  list<V>(table: Table<V>, where?: Where<V>): readonly V[];
+  list<V, P>(table: Table<V>, where: Where<V>, project: Projection<V, P>): readonly P[];
+  /** Membership only: woken when a key enters or leaves. Sorted. */
+  keys<V>(table: Table<V>, where?: Where<V>): readonly string[];
+  by<V>(index: Index<V>, value: string): readonly V[];
+  by<V, P>(index: Index<V>, value: string, project: Projection<V, P>): readonly P[];
+  derived<R>(derivation: Derivation<R>, key: string): R;
+  derived<R, P>(derivation: Derivation<R>, key: string, project: Projection<R, P>): P;
+  /** The same without throwing: errors and suspension are answers. */
+  settled<R>(derivation: Derivation<R>, key: string): Settled<R>;
+  /** Never suspends. */
+  state<V>(table: Table<V>, key: string): Presence;
+}
+
+/** Keeps nodes alive until it is stopped. */
+export interface Root {
+  stop(): void;
+}
+
+export interface Cause {
+  readonly source: { readonly table: string; readonly key: string };
+  /** At most 8; from the object's root where the read was unprojected or by `fields`, else from the projection's. */
+  readonly paths: readonly string[];
+  /** A short digest, 'absent', 'unknown', or '' where none may be given. */
+  readonly before: string;
+  readonly after: string;
+  /** The derivations from the source to the sink, as `name(key)`, at most 6. */
+  readonly via: readonly string[];
+}
+
+/** A sink node that changed, appeared (before undefined) or was disposed (after undefined). */
+export interface Change {
+  readonly derivation: Derivation<unknown>;
+  readonly key: string;
+  readonly before: Settled<unknown> | undefined;
+  readonly after: Settled<unknown> | undefined;
+  /** At most 10; found when first asked for, which must be before the next flush: afterwards it is empty. */
+  readonly causes: readonly Cause[];
+}
+
+export interface Wave {
+  readonly number: number;
+  readonly changes: readonly Change[];
+  /** Computations that came to a result. */
+  readonly runs: number;
+  /** Runs whose result was equal to the one before. */
+  readonly cutoffs: number;
+  /** Runs given up because they met a node that was not settled yet; they ran again later in the wave. */
+  readonly restarts: number;
+}
+
+export interface FoldOptions<S, P, R, V = unknown> {
+  readonly name: string;
+  over(key: string): { readonly table: Table<V>; readonly where?: Where<V> };
+  /** What is folded of each member: a derivation by the member's key, or a projection of its value. */
+  readonly part: Derivation<P> | Projection<V, P>;
+  empty(): S;
+  /** `previous` is the part that was put before, undefined for a new member. May change the state in place. */
+  put(state: S, member: string, part: P, previous: P | undefined): void;
+  remove(state: S, member: string, part: P): void;
+  /** A new plain value, never the state itself. The same state must give an equal result in whatever order it came about. */
+  result(state: S): R;
+  /** For previews; without it they fold afresh. */
+  clone?(state: S): S;
+  equals?(before: R, after: R): boolean;
+  readonly sink?: boolean;
+}
+
+export interface ChunkedOptions<V, P, C, R> {
+  readonly name: string;
+  readonly table: Table<V>;
+  readonly where?: Where<V>;
+  readonly part: Derivation<P> | Projection<V, P>;
+  /** Default: 128. */
+  readonly chunks?: number;
+  /** Members in the order of their keys. */
+  chunk(parts: readonly ChunkPart<P>[]): C;
+  join(chunks: readonly C[]): R;
+  readonly sink?: boolean;
+}
+
+export interface ChunkPart<P> {
+  readonly key: string;
+  readonly part: P;
+}
+
+/** What would be, if an overlay were applied: a read-only view of the graph as of one wave. */
+export interface Fork {
+  put<V>(table: Table<V>, key: string, value: V): void;
+  delete<V>(table: Table<V>, key: string): void;
+  /** Sinks that would differ from the main graph; may be called again after more changes to the overlay. */
+  evaluate(): Change[];
+  valueOf<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
+  /** What evaluated nodes wait for, sorted. */
+  readonly unknowns: readonly string[];
+}
+
+export interface EngineStats {
+  readonly wave: number;
+  readonly tables: number;
+  readonly cells: number;
+  readonly values: number;
+  readonly queries: number;
+  readonly whereQueries: number;
+  readonly nodes: number;
+  readonly edges: number;
+  /** Tests of a query against an object, since the start. */
+  readonly predicateEvaluations: number;
+  readonly runs: number;
+}
+
+export interface ReadRecord {
+  /** `table/key`, `table[where]` or `derivation(key)`. */
+  readonly source: string;
+  readonly kind: 'object' | 'list' | 'derived';
+  /** The projection's name, '' where there is none. */
+  readonly projection: string;
+  readonly presence?: Presence;
+}
+
+export interface Explanation {
+  readonly node: string;
+  readonly settled: Settled<unknown>;
+  readonly reads: readonly ReadRecord[];
+  readonly readers: readonly string[];
+  readonly height: number;
+}
+
+export interface EngineOptions {
+  readonly clock: Clock;
+  /** An asynchronous flush yields after so many milliseconds of work. Default: 10. */
+  readonly sliceMs?: number;
+  /** Freezes values and results deeply, so that tests find who changes them in place. Default: false. */
+  readonly freeze?: boolean;
+  /** Called once when changes become pending. */
+  onPending?(): void;
+  /** Told of trouble that stops nothing: too many predicates on a table, a demand callback that throws. */
+  onWarning?(message: string): void;
+  /** A keyed digest for values of sensitive tables in causes; without it they have none. */
+  sensitiveDigest?(value: unknown): string;
+  /**
+   * A node that suspends or throws keeps alive what it read before, so that sinks below it are not taken down by trouble
+   * above. Default: true.
+   */
+  readonly retain?: boolean;
+  /** Runs of one node in one wave before it is given up as never settling. Default: 100. */
+  readonly maxRuns?: number;
+}
+
+export interface Engine {
+  table<V>(options: TableOptions<V>): Table<V>;
+  index<V>(table: Table<V>, name: string, keysOf: (value: V, key: string) => readonly string[]): Index<V>;
+  derive<R>(options: DerivationOptions<R>): Derivation<R>;
+  fold<S, P, R, V = unknown>(options: FoldOptions<S, P, R, V>): Derivation<R>;
+  chunked<V, P, C, R>(options: ChunkedOptions<V, P, C, R>): Derivation<R>;
+  /** One live node per member; a member that becomes unknown is kept. */
+  each<V>(table: Table<V>, where: Where<V>, derivation: Derivation<unknown>): Root;
+  hold(derivation: Derivation<unknown>, key: string): Root;
+  /** Runs the node again in the next wave, if it is alive. */
+  invalidate(derivation: Derivation<unknown>, key: string): void;
+  /** Takes in what is pending and settles the graph, yielding between nodes; a second call waits for the first. */
+  flush(): Promise<Wave>;
+  flushSync(): Wave;
+  /** The last settled value; undefined for a node that is not alive. */
+  valueOf<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
+  fork(): Fork;
+  stats(): EngineStats;
+  explain(derivation: Derivation<unknown>, key: string): Explanation | undefined;
+}

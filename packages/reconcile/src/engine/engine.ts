@@ -1,0 +1,148 @@
+import { createChunked } from './chunked.ts';
+import type {
+  Derivation,
+  DerivationOptions,
+  Engine,
+  EngineOptions,
+  Explanation,
+  Index,
+  Settled,
+} from './engine-types.ts';
+import { EngineErrors } from './errors.ts';
+import { explainNode, graphStats } from './explain.ts';
+import { attemptFold } from './fold.ts';
+import { createFork } from './fork.ts';
+import { type DerivationState, DISPOSED, type Graph } from './model.ts';
+import { requestWave } from './pending.ts';
+import { createEach, createHold } from './root.ts';
+import { attemptRun } from './run.ts';
+import { enqueue } from './schedule.ts';
+import { settledOf } from './settled.ts';
+import { createTable, tableState } from './table.ts';
+import { flush, flushSync, newWaveRecord } from './wave.ts';
+
+/**
+ * The incremental engine: tables of plain data, derivations that are watched while they read them, and waves that run
+ * exactly what a change concerns. It knows nothing of Kubernetes. One thread; computations are synchronous and pure.
+ */
+export function createEngine(options: EngineOptions): Engine {
+  const graph = newGraph(options);
+  let flushing: Promise<unknown> = Promise.resolve();
+  const engine: Engine = {
+    table: (tableOptions) => createTable(graph, tableOptions),
+    index: <V>(table: Index<V>['table'], name: string, keysOf: Index<V>['keysOf']): Index<V> => {
+      const { indexNames } = tableState(table);
+      if (indexNames.has(name)) throw EngineErrors.indexExists(table.name, name);
+      indexNames.add(name);
+      return { name, table, keysOf };
+    },
+    derive: <R>(declaration: DerivationOptions<R>) => newDerivation(graph, declaration, attemptRun) as Derivation<R>,
+    fold: (fold) => {
+      const derivation = newDerivation(graph, { ...pick(fold), compute: () => undefined }, attemptFold);
+      derivation.fold = fold as unknown as DerivationState['fold'];
+      return derivation;
+    },
+    chunked: (chunked) => createChunked(engine, chunked),
+    each: (table, where, derivation) => createEach(graph, tableState(table), where, stateOf(derivation)),
+    hold: (derivation, key) => createHold(graph, stateOf(derivation), key),
+    invalidate(derivation, key) {
+      graph.operations.push(() => {
+        const node = stateOf(derivation).nodes.get(key);
+        if (node === undefined || (node.flags & DISPOSED) !== 0) return;
+        if (node.fold !== undefined) node.fold.stale = true;
+        enqueue(graph, node);
+      });
+      requestWave(graph);
+    },
+    flush() {
+      const next = flushing.then(() => flush(graph));
+      flushing = next.catch(() => undefined);
+      return next;
+    },
+    flushSync: () => flushSync(graph),
+    valueOf: (derivation, key) => valueOf(graph, derivation, key),
+    fork: () => createFork(graph),
+    stats: () => graphStats(graph),
+    explain: (derivation, key): Explanation | undefined => explainNode(stateOf(derivation), key),
+  };
+  return engine;
+}
+
+function stateOf(derivation: Derivation<unknown>): DerivationState {
+  return derivation as unknown as DerivationState;
+}
+
+/** While a wave is on its way, what was before it counts. */
+function valueOf<R>(graph: Graph, derivation: Derivation<R>, key: string): Settled<R> | undefined {
+  const node = stateOf(derivation).nodes.get(key);
+  if (node === undefined) return undefined;
+  const before = graph.running ? graph.wave.changed.get(node) : undefined;
+  return settledOf(before ?? node) as Settled<R> | undefined;
+}
+
+function newDerivation<R>(
+  graph: Graph,
+  declaration: DerivationOptions<R>,
+  attempt: DerivationState['attempt'],
+): DerivationState {
+  const { name, equals, onCycle } = declaration;
+  const derivation: DerivationState = {
+    id: graph.derivations.length,
+    name,
+    nodes: new Map(),
+    compute: (key, read) => declaration.compute(key, read),
+    attempt,
+    equals: equals?.bind(declaration) as DerivationState['equals'],
+    sink: declaration.sink ?? false,
+    onCycle: onCycle?.bind(declaration),
+    disposeDelay: declaration.disposeDelay ?? 0,
+    fold: undefined,
+  };
+  graph.derivations.push(derivation);
+  return derivation;
+}
+
+function pick(fold: { name: string; equals?: unknown; sink?: boolean }): { name: string; sink: boolean } {
+  const { name, sink = false } = fold;
+  return { name, sink, ...(fold.equals === undefined ? {} : { equals: fold.equals }) };
+}
+
+function newGraph(options: EngineOptions): Graph {
+  return {
+    clock: options.clock,
+    sliceMs: options.sliceMs ?? 10,
+    freeze: options.freeze ?? false,
+    retain: options.retain ?? true,
+    maxRuns: options.maxRuns ?? 100,
+    onPending: options.onPending?.bind(options),
+    warn: (message) => options.onWarning?.(message),
+    sensitiveDigest: options.sensitiveDigest?.bind(options),
+    tables: [],
+    derivations: [],
+    active: undefined,
+    nextRun: 0,
+    nextEvent: 0,
+    predicateIds: new WeakMap(),
+    nextPredicate: 0,
+    pending: false,
+    operations: [],
+    queue: [],
+    low: 0,
+    height: 0,
+    influencers: 0,
+    running: false,
+    wave: newWaveRecord(0),
+    idleNodes: [],
+    idleQueries: [],
+    cyclic: new Set(),
+    retaining: new Set(),
+    released: false,
+    lingering: new Map(),
+    grown: new Set(),
+    demandKeys: new Map(),
+    demandLists: new Map(),
+    edges: 0,
+    predicateEvaluations: 0,
+    runs: 0,
+  };
+}

@@ -1,0 +1,185 @@
+// A fold keeps its state between runs and is told which members moved: one changed part of ten thousand is one `put`.
+// Rebuilt from nothing it must come to the same. It first settles all parts that moved, then changes the state, so that
+// a run that has to start again has changed nothing. Parts in trouble are left out of the state; the fold then comes to
+// the trouble of the first of them by key, as a computation that reads them in order would.
+
+import { link, unlink } from './edge.ts';
+import type { FoldOptions, Projection } from './engine-types.ts';
+import { follow, nodeFor, prepare } from './meet.ts';
+import {
+  type DerivationState,
+  type Edge,
+  type FoldPart,
+  type FoldState,
+  type Graph,
+  HAS_ERROR,
+  HAS_VALUE,
+  IS_SUSPENDED,
+  KEYS,
+  LIST,
+  type Node,
+  type Outcome,
+  type Query,
+  RUNNING,
+  type RunFrame,
+  SETTLED,
+  type Source,
+} from './model.ts';
+import { hasMember, isSuspended, materialize, queryFor, waitingForList } from './query.ts';
+import { cycleOutcome } from './run.ts';
+import { tableState } from './table.ts';
+
+type Options = FoldOptions<unknown, unknown, unknown>;
+
+export function attemptFold(graph: Graph, node: Node): RunFrame {
+  const frame: RunFrame = {
+    node,
+    resultState: HAS_VALUE,
+    result: undefined,
+    parent: graph.active,
+    cycled: undefined,
+    restart: false,
+  };
+  const options = node.derivation.fold as Options;
+  const fold = (node.fold ??= newFold());
+  graph.active = frame;
+  node.flags |= RUNNING;
+  try {
+    Object.assign(frame, foldOutcome(runFold(graph, frame, options, fold)));
+  } catch (error) {
+    frame.resultState = HAS_ERROR;
+    frame.result = error instanceof Error ? error : new Error(String(error));
+    if (!frame.restart) fold.stale = true;
+  }
+  node.flags &= ~RUNNING;
+  graph.active = frame.parent;
+  if (frame.cycled !== undefined && !frame.restart) cycleOutcome(frame, frame.cycled);
+  return frame;
+}
+
+function foldOutcome({ state, value }: Outcome): Pick<RunFrame, 'resultState' | 'result'> {
+  return { resultState: state, result: value };
+}
+
+function newFold(): FoldState {
+  return { state: undefined, parts: new Map(), unsettled: new Map(), moved: new Set(), stale: true };
+}
+
+function runFold(graph: Graph, frame: RunFrame, options: Options, fold: FoldState): Outcome {
+  const { node } = frame;
+  const query = foldQuery(graph, node, options);
+  if (isSuspended(query)) {
+    fold.stale = true;
+    if (!graph.retain) dropParts(graph, fold);
+    return { state: IS_SUSPENDED, value: [waitingForList(query)] };
+  }
+  const cells = materialize(graph, query);
+  if (fold.stale) {
+    for (const part of fold.parts.values()) part.included = false;
+    fold.unsettled.clear();
+    fold.state = options.empty();
+    fold.moved = new Set([...cells.map(({ key }) => key), ...fold.parts.keys()]);
+    fold.stale = false;
+  }
+  if (!isProjection(options.part)) settleParts(graph, frame, options.part as unknown as DerivationState, fold, query);
+  for (const key of fold.moved) applyMember(graph, options, fold, query, key);
+  fold.moved.clear();
+  return firstTrouble(fold.unsettled) ?? { state: HAS_VALUE, value: options.result(fold.state) };
+}
+
+/** The list that is folded over: chosen once in the life of a node. */
+function foldQuery(graph: Graph, node: Node, options: Options): Query {
+  const known = node.deps[0];
+  if (known !== undefined) return known.source as Query;
+  const { table, where = {} } = options.over(node.key);
+  const query = queryFor(graph, tableState(table), where);
+  const edge = isProjection(options.part)
+    ? newEdge(query, node, LIST, options.part as Projection)
+    : newEdge(query, node, KEYS, undefined);
+  link(graph, edge);
+  node.deps = [edge];
+  return query;
+}
+
+function settleParts(graph: Graph, frame: RunFrame, part: DerivationState, fold: FoldState, query: Query): void {
+  for (const key of fold.moved) {
+    if (hasMember(query, key) === undefined) continue;
+    const child = nodeFor(part, key);
+    const ready = prepare(graph, child);
+    const entry = entryOf(fold, key);
+    if (entry.edge?.source !== child) {
+      const old = entry.edge;
+      entry.edge = newEdge(child, frame.node, SETTLED, undefined);
+      link(graph, entry.edge);
+      if (old !== undefined) unlink(graph, old);
+    }
+    follow(graph, frame, entry.edge, child, ready);
+  }
+}
+
+function applyMember(graph: Graph, options: Options, fold: FoldState, query: Query, key: string): void {
+  const cell = hasMember(query, key);
+  if (cell === undefined) {
+    const gone = fold.parts.get(key);
+    if (gone?.edge !== undefined) unlink(graph, gone.edge);
+    fold.parts.delete(key);
+    fold.unsettled.delete(key);
+    if (gone?.included) options.remove(fold.state, key, gone.part);
+    return;
+  }
+  const entry = entryOf(fold, key);
+  const outcome =
+    entry.edge === undefined ? projected(options.part as Projection, cell.value, key) : (entry.edge.source as Node);
+  patchState(options, fold, key, entry, { state: outcome.state, value: outcome.value });
+}
+
+/** Brings one member of the state up to date. */
+export function patchState(options: Options, fold: FoldState, key: string, entry: FoldPart, outcome: Outcome): void {
+  const { included, part: previous } = entry;
+  if (outcome.state !== HAS_VALUE) {
+    fold.unsettled.set(key, outcome);
+    entry.included = false;
+    entry.part = undefined;
+    if (included) options.remove(fold.state, key, previous);
+    return;
+  }
+  fold.unsettled.delete(key);
+  entry.included = true;
+  entry.part = outcome.value;
+  if (!included) options.put(fold.state, key, outcome.value, undefined);
+  else if (previous !== outcome.value) options.put(fold.state, key, outcome.value, previous);
+}
+
+export function firstTrouble(unsettled: ReadonlyMap<string, Outcome>): Outcome | undefined {
+  let first: string | undefined;
+  for (const key of unsettled.keys()) if (first === undefined || key < first) first = key;
+  return first === undefined ? undefined : unsettled.get(first);
+}
+
+export function isProjection(part: Options['part']): part is Projection {
+  return typeof part === 'function';
+}
+
+/** A part by projection, with its error if it throws. */
+export function projected(project: Projection, value: unknown, key: string): Outcome {
+  try {
+    return { state: HAS_VALUE, value: project(value, key) };
+  } catch (error) {
+    return { state: HAS_ERROR, value: error instanceof Error ? error : new Error(String(error)) };
+  }
+}
+
+export function entryOf(fold: FoldState, key: string): FoldPart {
+  let entry = fold.parts.get(key);
+  if (entry === undefined) fold.parts.set(key, (entry = { edge: undefined, included: false, part: undefined }));
+  return entry;
+}
+
+function dropParts(graph: Graph, fold: FoldState): void {
+  for (const { edge } of fold.parts.values()) if (edge !== undefined) unlink(graph, edge);
+  fold.parts.clear();
+}
+
+function newEdge(source: Source, reader: Node, mode: number, project: Projection | undefined): Edge {
+  return { source, reader, project, mode, previous: undefined, next: undefined };
+}

@@ -1,0 +1,127 @@
+// A wave: close the intake, take in, run by height, dispose, publish. It is a generator that may be paused after every
+// object and every node; what happens in a pause waits for the next wave, so a wave sees one snapshot.
+import { equal } from '@capstan/kube';
+import { causesOf } from './causes.ts';
+import { announceDemand } from './demand.ts';
+import { collectIdle } from './dispose.ts';
+import type { Change, Wave } from './engine-types.ts';
+import { EngineErrors } from './errors.ts';
+import { evaluate, sameTrouble } from './evaluate.ts';
+import { closeIntake, intake } from './intake.ts';
+import { DISPOSED, FRESH_OUTCOME, type Graph, HAS_VALUE, type Node, type Outcome, type WaveRecord } from './model.ts';
+import { chooseAgain } from './query.ts';
+import { next } from './schedule.ts';
+import { settledOf } from './settled.ts';
+
+export function flushSync(graph: Graph): Wave {
+  if (graph.running) throw EngineErrors.busy('flushSync was called');
+  const steps = runWave(graph);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return finish(graph, step.value);
+  }
+}
+
+/** The same in slices: other work of the process goes on at least every `sliceMs`. */
+export async function flush(graph: Graph): Promise<Wave> {
+  const { clock, sliceMs } = graph;
+  const steps = runWave(graph);
+  let deadline = clock.now() + sliceMs;
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return finish(graph, step.value);
+    if (clock.now() < deadline) continue;
+    await clock.yield();
+    deadline = clock.now() + sliceMs;
+  }
+}
+
+export function newWaveRecord(number: number): WaveRecord {
+  return {
+    number,
+    cells: new Map(),
+    queries: new Map(),
+    changed: new Map(),
+    runs: 0,
+    cutoffs: 0,
+    restarts: 0,
+    rerun: new Map(),
+    triggers: new Map(),
+    causes: new Map(),
+  };
+}
+
+function finish(graph: Graph, wave: Wave): Wave {
+  announceDemand(graph);
+  return wave;
+}
+
+function* runWave(graph: Graph): Generator<void, Wave> {
+  graph.running = true;
+  try {
+    graph.pending = false;
+    const record = newWaveRecord(graph.wave.number + 1);
+    graph.wave = record;
+    closeIntake(graph);
+    const { operations } = graph;
+    graph.operations = [];
+    for (const operation of operations) operation();
+    for (const table of [...graph.tables]) yield* intake(graph, table);
+    for (const bucket of graph.grown) chooseAgain(bucket);
+    graph.grown.clear();
+    for (let node = next(graph); node !== undefined; node = next(graph)) {
+      evaluate(graph, node);
+      yield;
+    }
+    graph.low = 0;
+    collectIdle(graph);
+    graph.runs += record.runs;
+    return {
+      number: record.number,
+      changes: publish(graph, record),
+      runs: record.runs,
+      cutoffs: record.cutoffs,
+      restarts: record.restarts,
+    };
+  } finally {
+    graph.running = false;
+  }
+}
+
+function publish(graph: Graph, record: WaveRecord): Change[] {
+  const changes: Change[] = [];
+  const order = new Map<Change, number>();
+  for (const [node, before] of record.changed) {
+    if (!node.derivation.sink) continue;
+    const after = (node.flags & DISPOSED) === 0 ? node : FRESH_OUTCOME;
+    if (isSame(node, before, after)) continue;
+    const change = newChange(graph, record, node, before, after);
+    order.set(change, node.derivation.id);
+    changes.push(change);
+  }
+  return changes.sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0) || compare(a.key, b.key));
+}
+
+/** A node may have changed there and back. */
+export function isSame(node: Node, before: Outcome, after: Outcome): boolean {
+  if (before.state !== after.state) return false;
+  if (before.state !== HAS_VALUE) return before === after || sameTrouble(before.state, before.value, after.value);
+  return (node.derivation.equals ?? equal)(before.value, after.value);
+}
+
+function newChange(graph: Graph, record: WaveRecord, node: Node, before: Outcome, after: Outcome): Change {
+  let causes: Change['causes'] | undefined;
+  return {
+    derivation: node.derivation as unknown as Change['derivation'],
+    key: node.key,
+    before: settledOf(before),
+    after: settledOf(after),
+    get causes() {
+      return (causes ??= graph.wave === record ? causesOf(graph, record, node) : []);
+    },
+  };
+}
+
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
