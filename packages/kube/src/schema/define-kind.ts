@@ -3,13 +3,14 @@ import type { CustomResourceDefinition, CustomResourceSubresourceScale, Validati
 import type { Kind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 import { type KindAlias, type ResolvedAlias, resolveAliases, viewWith } from './aliases.ts';
-import { type InputOf, integer, type Presence, type Schema, type TypeOf } from './builder.ts';
+import { integer } from './builder.ts';
 import { checkCrd } from './check-crd.ts';
 import { type CrdVersion, crdManifest, type PrinterColumn, pluralOf } from './crd.ts';
 import { compileDefaults } from './defaults.ts';
 import { SchemaErrors } from './errors.ts';
 import type { FieldError } from './field-error.ts';
 import type { JsonObject, JsonSchema } from './json-schema.ts';
+import type { InputOf, Presence, Schema, TypeOf } from './schema-type.ts';
 import { type ObjectValidateOptions, objectValidator } from './validate-object.ts';
 
 /** What one served version of a kind looks like. */

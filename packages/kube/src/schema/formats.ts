@@ -122,14 +122,17 @@ function isMac(text: string): boolean {
 function isIsbn10(text: string): boolean {
   const digits = text.replace(/[\s-]+/g, '');
   if (!/^(?:\d{9}X|\d{10})$/.test(digits)) return false;
-  const sum = [...digits].reduce((total, digit, at) => total + (at + 1) * (digit === 'X' ? 10 : Number(digit)), 0);
+  const sum = Array.from(digits).reduce(
+    (total, digit, at) => total + (at + 1) * (digit === 'X' ? 10 : Number(digit)),
+    0,
+  );
   return sum % 11 === 0;
 }
 
 function isIsbn13(text: string): boolean {
   const digits = text.replace(/[\s-]+/g, '');
   if (!/^\d{13}$/.test(digits)) return false;
-  const sum = [...digits].reduce((total, digit, at) => total + (at % 2 === 0 ? 1 : 3) * Number(digit), 0);
+  const sum = Array.from(digits).reduce((total, digit, at) => total + (at % 2 === 0 ? 1 : 3) * Number(digit), 0);
   return sum % 10 === 0;
 }
 
@@ -138,10 +141,12 @@ function isCreditCard(text: string): boolean {
   const known =
     /^(?:4\d{12}(?:\d{3})?|5[1-5]\d{14}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11})$/;
   if (!known.test(digits)) return false;
-  const sum = [...digits].toReversed().reduce((total, digit, at) => {
-    const doubled = at % 2 === 1 ? Number(digit) * 2 : Number(digit);
-    return total + (doubled > 9 ? doubled - 9 : doubled);
-  }, 0);
+  const sum = Array.from(digits)
+    .toReversed()
+    .reduce((total, digit, at) => {
+      const doubled = at % 2 === 1 ? Number(digit) * 2 : Number(digit);
+      return total + (doubled > 9 ? doubled - 9 : doubled);
+    }, 0);
   return sum % 10 === 0;
 }
 

@@ -8,7 +8,7 @@ import { SchemaError } from './errors.ts';
 export function goRegExp(pattern: string): RegExp {
   const flags = /^\(\?([imsU]+)\)/.exec(pattern);
   const source = flags ? pattern.slice(flags[0].length) : pattern;
-  const jsFlags = [...(flags?.[1] ?? '')].filter((flag) => flag !== 'U').join('');
+  const jsFlags = (flags?.[1] ?? '').replaceAll('U', '');
   try {
     return new RegExp(translated(source), `u${jsFlags}`);
   } catch (error) {

@@ -2,9 +2,11 @@ export type { KindAlias, ResolvedAlias } from './aliases.ts';
 export * from './builder.ts';
 export * from './builder-kubernetes.ts';
 export { checkCrd } from './check-crd.ts';
+export { type BreakingChange, type BreakingChangeType, compareCrds, compareSchemas } from './compare-schemas.ts';
 export { type CrdVersion, type PrinterColumn, pluralOf } from './crd.ts';
 export { applyDefaults, compileDefaults, type Defaulter } from './defaults.ts';
 export * from './define-kind.ts';
+export { describeKind } from './describe-kind.ts';
 export { validateEmbeddedResources } from './embedded-resource.ts';
 export { SchemaError, type SchemaErrorCode } from './errors.ts';
 export * from './field-error.ts';
@@ -21,6 +23,7 @@ export {
 export { correlateItems, validateListTypes } from './list-map.ts';
 export { type Pruned, type PruneOptions, prune } from './prune.ts';
 export { type EvaluateRule, hasRules, type RuleInput, type RuleOutcome, validateRules } from './rules.ts';
+export type { InputOf, Presence, Schema, SchemaOptions, TypeOf } from './schema-type.ts';
 export { type CheckStructuralOptions, checkStructural } from './structural.ts';
 export { type ObjectValidateOptions, type ObjectValidator, objectValidator } from './validate-object.ts';
 export {

@@ -72,7 +72,7 @@ function visit(place: Place, evaluate: EvaluateRule, errors: FieldError[]): void
 
   if (isJsonArray(self) && schema.items) {
     const isListMap = schema['x-kubernetes-list-type'] === 'map' && isJsonArray(oldSelf);
-    const oldItem = isListMap ? correlateItems(schema, oldSelf as unknown[]) : () => undefined;
+    const oldItem = isListMap ? correlateItems(schema, oldSelf) : () => undefined;
     for (const [index, item] of self.entries()) {
       const below = {
         schema: schema.items,
