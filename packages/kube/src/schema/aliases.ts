@@ -1,6 +1,6 @@
 // Aliases: other names under which objects of a kind are written. Reconcilers see one view of them all; the user's object is never
 // rewritten, and status goes back to the object that was read.
-import type { Kind } from '../kind.ts';
+import { groupOf, type Kind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 import { pluralOf } from './crd.ts';
 import { SchemaErrors } from './errors.ts';
@@ -55,9 +55,4 @@ export function viewWith(
       ? moved
       : { ...moved, apiVersion: own.apiVersion, kind: own.kind };
   return (normalise ? normalise(renamed) : renamed) as KubeObject & JsonObject;
-}
-
-function groupOf(apiVersion: string): string {
-  const slash = apiVersion.indexOf('/');
-  return slash < 0 ? '' : apiVersion.slice(0, slash);
 }

@@ -9,7 +9,7 @@ import type { JsonSchema } from './json-schema.ts';
 export function stringCheck(schema: JsonSchema): Check | undefined {
   const { maxLength, minLength, pattern } = schema;
   if (maxLength === undefined && minLength === undefined && !pattern) return undefined;
-  const regExp = pattern ? goRegExp(pattern) : undefined;
+  const [regExp, shownPattern] = pattern ? compiledPattern(pattern) : [];
   return (value, path, report) => {
     const text = value as string;
     // UTF-16 units are never fewer than characters, so most strings need no counting.
@@ -18,11 +18,21 @@ export function stringCheck(schema: JsonSchema): Check | undefined {
     } else if (minLength !== undefined && (text.length < minLength || characters(text) < minLength)) {
       const detail = `${path} in body should be at least ${minLength} chars long`;
       report.errors.push(invalidField(fieldAt(report, path), text, detail));
-    } else if (regExp && !regExp.test(text)) {
-      report.errors.push(invalidField(fieldAt(report, path), text, `${path} in body should match '${pattern}'`));
+    } else if (shownPattern !== undefined && !regExp?.test(text)) {
+      report.errors.push(invalidField(fieldAt(report, path), text, `${path} in body should match '${shownPattern}'`));
     }
     return 0;
   };
+}
+
+// No text matches a pattern that does not compile: the fault is reported where the pattern is used, as the server does.
+function compiledPattern(pattern: string): [regExp: RegExp | undefined, shown: string] {
+  try {
+    return [goRegExp(pattern), pattern];
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return [undefined, `${pattern}, but pattern is invalid: ${reason}`];
+  }
 }
 
 function characters(text: string): number {

@@ -13,9 +13,23 @@ export function goRegExp(pattern: string): RegExp {
     return new RegExp(translated(source), `u${jsFlags}`);
   } catch (error) {
     if (error instanceof SchemaError) throw error;
-    const reason = error instanceof Error ? error.message.replace(/^Invalid regular expression: /, '') : String(error);
+    const reason = inGoWords(error instanceof Error ? error.message : String(error), pattern);
     throw new SchemaError('InvalidPattern', `error parsing regexp: ${reason}`, { cause: error });
   }
+}
+
+// What both engines refuse, as Go words it.
+function inGoWords(reason: string, pattern: string): string {
+  if (reason.includes('Nothing to repeat')) {
+    const operator = /(?:^|[(|])([*+?])/.exec(pattern)?.[1] ?? /[*+?]{2,}/.exec(pattern)?.[0] ?? pattern;
+    return `missing argument to repetition operator: \`${operator}\``;
+  }
+  if (reason.includes('Unterminated group')) return `missing closing ): \`${pattern}\``;
+  if (reason.includes("Unmatched ')'")) return `unexpected ): \`${pattern}\``;
+  if (reason.includes('Unterminated character class')) {
+    return `missing closing ]: \`${pattern.slice(pattern.lastIndexOf('['))}\``;
+  }
+  return reason.replace(/^Invalid regular expression: /, '');
 }
 
 const POSIX: Readonly<Record<string, string>> = {
@@ -66,6 +80,7 @@ function translated(source: string): string {
       // Outside a class JavaScript's unicode mode wants these escaped; RE2 takes them as they are where no repetition fits.
       const literal = char === '}' || char === ']' || (char === '{' && !/^\{\d+(,\d*)?\}/.test(source.slice(at)));
       const repetition = char === '{' && !literal ? /^\{\d+(,\d*)?\}/.exec(source.slice(at))?.[0] : undefined;
+      if (repetition?.match(/\d+/g)?.some((count) => Number(count) > 1000)) refuse('invalid repeat count', repetition);
       out += repetition ?? (literal ? `\\${char}` : char);
       at += repetition?.length ?? 1;
     }

@@ -58,7 +58,7 @@ export function goFloat(value: number): string {
   return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
-/** Whether Go would hold the number as an int64. Beyond 2^53 JavaScript has already rounded it. */
+/** Whether Go would hold the number as an int64. 2^63 is let through: it is what JavaScript makes of the largest int64. */
 export function isInt64(value: number): boolean {
-  return Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63;
+  return Number.isInteger(value) && value >= -(2 ** 63) && value <= 2 ** 63;
 }
