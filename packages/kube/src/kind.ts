@@ -46,3 +46,9 @@ export function externalKind<T extends KubeObject = KubeObject>(declaration: Kin
   const { group, version } = declaration;
   return { ...declaration, apiVersion: group === '' ? version : `${group}/${version}` };
 }
+
+/** The group of an apiVersion; empty for the core group. */
+export function groupOf(apiVersion: string): string {
+  const slash = apiVersion.indexOf('/');
+  return slash < 0 ? '' : apiVersion.slice(0, slash);
+}

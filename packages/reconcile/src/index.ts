@@ -1,1 +1,35 @@
-
+export * from './digest.ts';
+export {
+  type Cause,
+  type ChunkedOptions,
+  createEngine,
+  type Engine,
+  type EngineStats,
+  type Explanation,
+  fields,
+  type FoldOptions,
+  type Settled,
+  type Table,
+  type Tracker,
+  type Wave,
+} from './engine/index.ts';
+export * from './errors.ts';
+export * from './events/index.ts';
+export * from './facts/index.ts';
+export * from './health/index.ts';
+export { fieldManager, inventoryId, inventoryOf } from './inventory.ts';
+export * from './leadership/index.ts';
+export * from './logging/index.ts';
+export * from './marks.ts';
+export * from './metrics/index.ts';
+export * from './operator.ts';
+export * from './plan/index.ts';
+export * from './preview/index.ts';
+export * from './queue/index.ts';
+export * from './rbac/index.ts';
+export * from './read/index.ts';
+export * from './reconciler.ts';
+export * from './runtime/index.ts';
+export * from './tracing/index.ts';
+export * from './why/index.ts';
+export { createStaticWorld, type World } from './worlds/index.ts';

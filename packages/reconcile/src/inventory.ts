@@ -11,7 +11,8 @@ export interface InventoryOwner {
   world: string;
   /** `operator.reconciler` */
   reconciler: string;
-  kind: Pick<Kind, 'group' | 'kind'>;
+  /** As the owner was written. */
+  kind: Kind;
   key: ObjectKey;
 }
 

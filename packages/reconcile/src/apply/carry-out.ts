@@ -1,7 +1,7 @@
 // Carries out what is left to do for one key, round by round: after each step the caches take in what was written, the diff
 // is evaluated again, and the next step follows from that. So a crash between any two writes loses nothing, and a write
 // that changed something else than expected is noticed at once.
-import { type Clock, formatTime, isApiError, isTooManyRequests, type KubeObject, kindId } from '@capstan/kube';
+import { type Clock, formatTime, isApiError, isTooManyRequests, kindId } from '@capstan/kube';
 import type { Ownership } from '../diff/child-body.ts';
 import { type ChildWrite, describe, type PendingGroup, type Trouble, type WriteSet } from '../diff/index.ts';
 import { plainDigest } from '../digest.ts';
@@ -213,8 +213,7 @@ function tellEvents({ job, wrote }: Attempt, { events }: WriteSet): void {
 }
 
 function ownerWrite(job: Job, { object, owner }: Ownership) {
-  const kind = owner.kind as Parameters<typeof writeStatus>[0]['kind'];
-  return { target: job.target, kind, object: object as KubeObject, manager: job.manager, signal: job.signal };
+  return { target: job.target, kind: owner.kind, object, manager: job.manager, signal: job.signal };
 }
 
 function performanceOf(job: Job, ownership: Ownership) {

@@ -20,7 +20,7 @@ export interface Facts {
   /** The table that reads of this fact go to; made on first use. */
   table<V>(fact: FactDefinition<V>): Table<FactState<V>>;
   /** Fetches again now, for whoever learns that the outside has changed. */
-  refresh(fact: FactDefinition<never>, key: string): void;
+  refresh(fact: FactDefinition<unknown>, key: string): void;
   /** Aborts what is under way; resolves when it has ended. */
   stop(): Promise<void>;
 }
@@ -47,7 +47,7 @@ interface Entry {
 
 export function createFacts(options: FactsOptions): Facts {
   const { engine, clock, random, logger, store } = options;
-  const open = new Map<FactDefinition<never>, { table: Table<FactState<unknown>>; entries: Map<string, Entry> }>();
+  const open = new Map<FactDefinition<unknown>, { table: Table<FactState<unknown>>; entries: Map<string, Entry> }>();
   const running = new Set<Promise<void>>();
   let isStopped = false;
 
@@ -148,9 +148,8 @@ export function createFacts(options: FactsOptions): Facts {
 
   return {
     table<V>(fact: FactDefinition<V>) {
-      const id = fact as unknown as FactDefinition<never>;
-      const found = open.get(id) ?? openFact(fact as FactDefinition<unknown>);
-      open.set(id, found);
+      const found = open.get(fact) ?? openFact(fact);
+      open.set(fact, found);
       return found.table as Table<FactState<V>>;
     },
     refresh(fact, key) {
@@ -158,7 +157,7 @@ export function createFacts(options: FactsOptions): Facts {
       const entry = found?.entries.get(key);
       if (found === undefined || entry === undefined) return;
       entry.timer?.cancel();
-      own(attempt(fact as FactDefinition<unknown>, found.table, entry));
+      own(attempt(fact, found.table, entry));
     },
     async stop() {
       isStopped = true;

@@ -1,11 +1,11 @@
 // Time as a table: the key is an instant, the value whether it has come. A timer runs only for instants that something
 // waits for, so there is no other clock and no forgotten requeue.
-import type { Clock, Timer } from '@capstan/kube';
-import type { Engine, Table } from '../engine/index.ts';
+import { type Clock, parseTime, type Timer } from '@capstan/kube';
+import type { Engine, Table, Tracker } from '../engine/index.ts';
 
 export interface Instants {
-  /** Keys are milliseconds since the epoch as decimal text. */
-  readonly table: Table<boolean>;
+  /** Whether an instant (milliseconds, or RFC 3339) has come; tracked. */
+  reached(tracker: Tracker, instant: number | string): boolean;
   stop(): void;
 }
 
@@ -13,15 +13,11 @@ export function createInstants(engine: Engine, clock: Clock): Instants {
   const timers = new Map<string, Timer>();
   const table: Table<boolean> = engine.table<boolean>({
     name: 'time',
-    resolve: (key) => ({ value: clock.now() >= Number(key) }),
     demand: {
       key(key) {
         const wait = Number(key) - clock.now();
-        if (wait <= 0) {
-          table.put(key, true);
-          return;
-        }
-        timers.set(key, clock.after(wait, () => come(key)));
+        table.put(key, wait <= 0);
+        if (wait > 0) timers.set(key, clock.after(wait, () => come(key)));
       },
       idle(key) {
         timers.get(key)?.cancel();
@@ -37,7 +33,12 @@ export function createInstants(engine: Engine, clock: Clock): Instants {
   }
 
   return {
-    table,
+    reached(tracker, instant) {
+      const key = String(typeof instant === 'number' ? instant : parseTime(instant));
+      // A first read need not wait for the table to hear of it: the clock knows. The value that follows is then the same.
+      if (tracker.state(table, key) === 'unknown') return clock.now() >= Number(key);
+      return tracker.get(table, key) ?? false;
+    },
     stop() {
       for (const timer of timers.values()) timer.cancel();
       timers.clear();

@@ -4,11 +4,11 @@ import type { Reader } from './reader.ts';
 /** A keyed, memoised pure function with tracked reads: an equal result stops the wave. */
 export interface DerivationDefinition<R> {
   readonly name: string;
-  readonly compute: (context: { key: string; read: Reader; digest: Digest }) => R;
+  compute(context: { key: string; read: Reader; digest: Digest }): R;
   /** Deep equality by default. */
-  readonly equals?: (left: R, right: R) => boolean;
+  equals?(left: R, right: R): boolean;
   /** The value of members of a cycle; without it a cycle is an error that names its members. */
-  readonly onCycle?: (members: readonly string[]) => R;
+  onCycle?(members: readonly string[]): R;
 }
 
 /** Splits large work: what reads it is woken only when the result for its key differs. */

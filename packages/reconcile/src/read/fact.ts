@@ -4,7 +4,7 @@
 export interface FactDefinition<V> {
   readonly name: string;
   /** Does the work. Throwing is an answer too: the error becomes the fact's state and is retried with back-off. */
-  readonly fetch: (key: string, context: { signal: AbortSignal; previous: V | undefined }) => Promise<V>;
+  fetch(key: string, context: { signal: AbortSignal; previous: V | undefined }): Promise<V>;
   /** Fetch again so long after the last result; never by default. */
   readonly refreshMs?: number;
   /** First wait after a failure; doubles with each one; 1,000 by default. */

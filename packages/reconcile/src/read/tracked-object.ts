@@ -21,10 +21,9 @@ export function viewOf<V extends object>(object: KubeObject, visible: V): View<V
 /** What always counts of a reconciled object. Kinds with a generation change it with every change of their content. */
 export function coreView(object: KubeObject): View<object> {
   const { uid, generation, deletionTimestamp } = object.metadata;
-  const core = { uid, generation, deletionTimestamp, [whole]: object };
-  if (generation !== undefined) return core;
+  if (generation !== undefined) return viewOf(object, { uid, generation, deletionTimestamp });
   const { metadata: _metadata, status: _status, ...content } = object as KubeObject & { status?: unknown };
-  return { ...core, content };
+  return viewOf(object, { uid, deletionTimestamp, content });
 }
 
 export const labelsOf = (object: KubeObject) => object.metadata.labels;

@@ -1,5 +1,5 @@
 // The Reader over worlds: finds the table behind each read and lets the engine record it.
-import { compileLabelSelector, type Kind, type KubeObject, kindId, keyOf, type ObjectRef, parseLabelSelector, parseTime } from '@capstan/kube';
+import { compileLabelSelector, type Kind, type KubeObject, kindId, keyOf, type ObjectRef, parseLabelSelector } from '@capstan/kube';
 import { type DigestKey, type Digest, keyedDigest } from '../digest.ts';
 import type { Derivation, Engine, Projection as EngineProjection, Table, Tracker, Where as EngineWhere } from '../engine/index.ts';
 import type { Facts, Instants } from '../facts/index.ts';
@@ -21,7 +21,7 @@ export interface ReadSources {
   /** The key for digests of sensitive values, under the one key `key`. */
   readonly digestKey: Table<DigestKey>;
   /** Derivations bound to the engine, per world. */
-  readonly bound: Map<string, Map<DerivationDefinition<never>, Derivation<unknown>>>;
+  readonly bound: Map<string, Map<DerivationDefinition<unknown>, Derivation<unknown>>>;
   /** Projections of derivations' values, wrapped once each. */
   readonly projections: WeakMap<object, EngineProjection<unknown, unknown>>;
 }
@@ -102,8 +102,7 @@ export class WorldReader implements Reader {
   }
 
   reached(instant: number | string): boolean {
-    const at = typeof instant === 'number' ? instant : parseTime(instant);
-    return this.#run.tracker.get(this.#run.sources.instants.table, String(at)) ?? false;
+    return this.#run.sources.instants.reached(this.#run.tracker, instant);
   }
 
   access(kind: Kind): Access {
@@ -137,15 +136,13 @@ export function digestOf(run: Run): Digest {
 
 /** The engine's derivation for a definition in one world; made on first use. */
 function bindDerivation<R>(sources: ReadSources, world: World, definition: DerivationDefinition<R>): Derivation<unknown> {
-  const id = definition as unknown as DerivationDefinition<never>;
   let bound = sources.bound.get(world.name);
   if (bound === undefined) {
     bound = new Map();
     sources.bound.set(world.name, bound);
   }
-  const existing = bound.get(id);
+  const existing = bound.get(definition);
   if (existing !== undefined) return existing;
-  const { equals, onCycle } = definition;
   const name = world.name === '' ? definition.name : `${definition.name}@${world.name}`;
   const made = sources.engine.derive<unknown>({
     name,
@@ -154,10 +151,10 @@ function bindDerivation<R>(sources: ReadSources, world: World, definition: Deriv
       const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run) });
       return run.sensitive === undefined || run.sensitive.size === 0 ? value : ({ $value: value, $sensitive: [...run.sensitive] } satisfies Marked);
     },
-    ...(equals ? { equals: (before, after) => equals(unmarked(before) as R, unmarked(after) as R) } : {}),
-    ...(onCycle ? { onCycle } : {}),
+    ...(definition.equals ? { equals: (before, after) => definition.equals?.(unmarked(before) as R, unmarked(after) as R) ?? false } : {}),
+    ...(definition.onCycle ? { onCycle: (members) => definition.onCycle?.(members) } : {}),
   });
-  bound.set(id, made);
+  bound.set(definition, made);
   return made;
 }
 

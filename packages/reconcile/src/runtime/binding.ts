@@ -1,6 +1,6 @@
 // A reconciler in a world, as two derivations per object: its plan, and the writes that are left until the plan is so.
 // The second is a sink: what it publishes goes to the queue. Both are tracked, so drift of a child wakes the second alone.
-import { keyOf, keyOfObject, type KubeObject, kindId, type ObjectKey, parseTime } from '@capstan/kube';
+import { type JsonSchema, keyOf, keyOfObject, type KubeObject, kindId, type ObjectKey } from '@capstan/kube';
 import type { Ownership } from '../diff/child-body.ts';
 import { diff, type DiffInput, NOTHING, type Observed, statusOnly, type Trouble, type WriteSet } from '../diff/index.ts';
 import type { Derivation, Engine, Table, Tracker } from '../engine/index.ts';
@@ -56,8 +56,9 @@ export function bindReconciler(engine: Engine, sources: ReadSources, operator: O
     },
   });
 
-  const ownership = (object: KubeObject): Ownership => {
-    const owner = { world: world.name, reconciler: name, kind: resource, key: keyOfObject(object) };
+  const ownership = (view: KubeObject): Ownership => {
+    const { kind, object } = world.originOf(resource, view);
+    const owner = { world: world.name, reconciler: name, kind, key: keyOfObject(object) };
     return { inventory: inventoryId(owner), owner, object };
   };
   const traits = {
@@ -91,8 +92,8 @@ export function bindReconciler(engine: Engine, sources: ReadSources, operator: O
 
 /** Whether the kind's status has the field at all: only kinds of ours say so. */
 function hasObservedGeneration(kind: unknown): boolean {
-  const { statusFields } = kind as { statusFields?: readonly string[] };
-  return statusFields?.includes('observedGeneration') ?? false;
+  const { schema } = kind as { schema?: JsonSchema };
+  return schema?.properties?.['status']?.properties?.['observedGeneration'] !== undefined;
 }
 
 /** Read without being tracked: what was remembered wakes nobody. */
@@ -146,7 +147,7 @@ function observe(tracker: Tracker, { table, world, reconciler, troubles, key, in
       }),
     status: () => tracker.get(table, key, statusOf) as ReturnType<Observed['status']>,
     finalizers: () => tracker.get(table, key, finalizersOf) ?? [],
-    reached: (instant) => tracker.get(sources.instants.table, String(typeof instant === 'number' ? instant : parseTime(instant))) ?? false,
+    reached: (instant) => sources.instants.reached(tracker, instant),
     trouble: () => tracker.get(troubles, key),
   };
 }

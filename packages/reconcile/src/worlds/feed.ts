@@ -7,6 +7,7 @@ import {
   refOf,
 } from '@capstan/kube';
 import type { Table } from '../engine/index.ts';
+import { holderOf } from './views.ts';
 
 export interface Feed {
   readonly table: Table<KubeObject>;
@@ -19,7 +20,10 @@ export interface Feed {
   stop(): void;
 }
 
-/** Copies what informers hold into a table. Several informers (one a namespace) fill one table: it is synced when all are. */
+/**
+ * Copies what informers hold into a table. Several informers (one a namespace, or one an alias) fill one table: it is
+ * synced when all are.
+ */
 export function createFeed(
   table: Table<KubeObject>,
   informers: readonly InformerView<KubeObject>[],
@@ -27,8 +31,13 @@ export function createFeed(
 ): Feed {
   const onEvents = (events: readonly InformerEvent<KubeObject>[]) => {
     for (const event of events) {
-      if (event.type === 'upsert') table.put(keyOfObject(event.object), view(event.object));
-      else if (event.type === 'delete') table.delete(keyOfObject(event.object));
+      if (event.type === 'upsert' || event.type === 'delete') {
+        const key = keyOfObject(event.object);
+        // With one informer the event says it all; with several another may hold the key.
+        const object = informers.length > 1 ? holderOf(informers, key) : event.type === 'upsert' ? event.object : undefined;
+        if (object === undefined) table.delete(key);
+        else table.put(key, view(object));
+      }
       else if (event.type === 'synced' && informers.every((informer) => informer.isSynced)) table.synced();
     }
   };

@@ -1,2 +1,3 @@
 export * from './requirements.ts';
-export * from './world.ts';
+export * from './static-world.ts';
+export { createWorld, type World, type WorldOptions } from './world.ts';

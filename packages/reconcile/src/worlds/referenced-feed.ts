@@ -43,8 +43,6 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
     name: options.name,
     labels: (object) => object.metadata.labels,
     ...(kind.sensitive ? { sensitive: true } : {}),
-    // The metadata watch already knows what is not there: no request is needed for that answer.
-    resolve: (key) => (isSynced() && seen(key) === undefined ? 'absent' : 'unknown'),
     demand: {
       key(key) {
         if (!wanted.has(key)) wanted.set(key, { fetching: false, again: false, failures: 0, timer: undefined });
@@ -63,6 +61,7 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
     const want = wanted.get(key);
     if (want === undefined || !isSynced() || signal.aborted) return;
     const latest = seen(key);
+    // The metadata watch already knows what is not there: no request is needed for that answer.
     if (latest === undefined) {
       table.delete(key);
       return;

@@ -20,6 +20,7 @@ import type { Access, KindIndex } from '../read/index.ts';
 import { createFeed, type Feed } from './feed.ts';
 import { createReferencedFeed } from './referenced-feed.ts';
 import type { KindRequirement } from './requirements.ts';
+import { createViews, type Origin, writtenKinds } from './views.ts';
 
 export interface WorldOptions {
   /** Unique; part of every key, and the same from one start to the next. */
@@ -39,6 +40,8 @@ export interface WorldOptions {
 
 export interface World extends Target {
   readonly name: string;
+  /** The object that a normalised one was made of, and the kind under which it was written. */
+  originOf(kind: Kind, view: KubeObject): Origin;
   /** The table that reads of a kind go to; undefined when nobody declared reading it. */
   readTable(kind: Kind): Table<KubeObject> | undefined;
   /** The table in which our own children of a kind are. */
@@ -80,9 +83,10 @@ export function createWorld(options: WorldOptions): World {
     random: options.random,
     logger,
     ownManagers: [FIELD_MANAGER_PREFIX],
-    trim: (kind, object) => options.requirements.get(kindId(kind))?.trim?.(object) ?? object,
+    trim: (kind, object) => (options.requirements.get(kindId(kind))?.trim?.(object) ?? object) as typeof object,
     ...(options.observe ? { observe: options.observe } : {}),
   });
+  const views = createViews(logger);
   const access = engine.table<Access>({ name: `access to kinds of ${name}` });
   const kinds = new Map<string, KindState>();
   const stops: (() => void)[] = [];
@@ -92,13 +96,12 @@ export function createWorld(options: WorldOptions): World {
     const { kind, reads } = requirement;
     const namespaces = namespacesFor(requirement);
     const opened: InformerView<KubeObject>[] = [];
-    const open = (selection: Selection, places: readonly (string | undefined)[]) => {
-      const views = places.map((namespace) => {
-        const within = namespace === undefined ? selection : { ...selection, namespace };
-        return informers.for(kind, within).informer;
-      });
-      opened.push(...views);
-      return views;
+    const open = (selection: Selection, places: readonly (string | undefined)[], written: readonly Kind[] = [kind]) => {
+      const made = written.flatMap((source) =>
+        places.map((namespace) => informers.for(source, namespace === undefined ? selection : { ...selection, namespace }).informer),
+      );
+      opened.push(...made);
+      return made;
     };
     const tableFor = (label: string) =>
       engine.table<KubeObject>({
@@ -106,7 +109,6 @@ export function createWorld(options: WorldOptions): World {
         labels: (object) => object.metadata.labels,
         ...(kind.sensitive ? { sensitive: true } : {}),
       });
-    const view = 'viewOf' in kind ? (kind.viewOf as (object: KubeObject) => KubeObject) : undefined;
     let read: Feed | undefined;
     if (reads === 'referenced') {
       const metadata = open({ metadataOnly: true }, namespaces);
@@ -114,7 +116,7 @@ export function createWorld(options: WorldOptions): World {
       const common = { engine, name: tableName(kind), kind, client, clock, logger, metadata };
       read = createReferencedFeed({ ...common, signal: stopping.signal });
     } else if (reads !== undefined) {
-      read = createFeed(tableFor(tableName(kind)), open({}, namespaces), view);
+      read = createFeed(tableFor(tableName(kind)), open({}, namespaces, writtenKinds(kind)), (object) => views.viewOf(kind, object));
     }
     const isCovered = reads === 'all';
     const children =
@@ -149,7 +151,10 @@ export function createWorld(options: WorldOptions): World {
     judge();
   }
 
-  const state = (kind: Kind) => kinds.get(kindId(kind));
+  /** Aliases share the state of the kind that they are a view of. */
+  const aliases = new Map<string, KindState>();
+  for (const found of kinds.values()) for (const kind of writtenKinds(found.requirement.kind)) aliases.set(kindId(kind), found);
+  const state = (kind: Kind) => aliases.get(kindId(kind));
   const feeds = function* (kind: Kind): Generator<Feed> {
     const found = state(kind);
     if (found?.read) yield found.read;
@@ -160,6 +165,7 @@ export function createWorld(options: WorldOptions): World {
     name,
     client,
     access,
+    originOf: (kind, view) => views.originOf(kind, view),
     readTable: (kind) => state(kind)?.read?.table,
     childTable: (kind) => state(kind)?.children?.table,
     markIndex(kind) {
@@ -175,8 +181,8 @@ export function createWorld(options: WorldOptions): World {
     ownedBy(owner) {
       const { uid } = owner.metadata;
       const isOwned = (object: KubeObject) => object.metadata.ownerReferences?.some((reference) => reference.uid === uid) ?? false;
-      return [...kinds.values()].flatMap(({ requirement: { kind, children }, informers: views }) =>
-        children ? [...new Set(views.flatMap((view) => view.list().filter(isOwned)))].map((object) => ({ kind, object })) : [],
+      return [...kinds.values()].flatMap(({ requirement: { kind, children }, informers: opened }) =>
+        children ? [...new Set(opened.flatMap((informer) => informer.list().filter(isOwned)))].map((object) => ({ kind, object })) : [],
       );
     },
     observeWrite(kind, object) {
@@ -186,20 +192,20 @@ export function createWorld(options: WorldOptions): World {
       for (const feed of feeds(kind)) feed.observeDelete(object);
     },
     get isSynced() {
-      return [...kinds.values()].every(({ requirement, informers: views }) => requirement.optional || views.every((view) => view.isSynced));
+      return [...kinds.values()].every(({ requirement, informers: opened }) => requirement.optional || opened.every((informer) => informer.isSynced));
     },
     waitingFor() {
       return [...kinds.values()]
-        .filter(({ informers: views }) => !views.every((view) => view.isSynced))
-        .map(({ requirement, informers: views }) => {
-          const trouble = views.map((view) => view.state().lastError).find((error) => error !== undefined);
+        .filter(({ informers: opened }) => !opened.every((informer) => informer.isSynced))
+        .map(({ requirement, informers: opened }) => {
+          const trouble = opened.map((informer) => informer.state().lastError).find((error) => error !== undefined);
           return `${kindId(requirement.kind)}${trouble === undefined ? '' : `: ${trouble}`}`;
         });
     },
     isFresh: (wanted, maxAgeMs) => wanted.every((kind) => [...feeds(kind)].every((feed) => feed.isFresh(maxAgeMs))),
     staleness: () => new Map([...kinds].map(([id, { read, children }]) => [id, Math.max(read?.staleness() ?? 0, children?.staleness() ?? 0)])),
     poke() {
-      for (const { informers: views } of kinds.values()) for (const informer of views) informer.poke();
+      for (const { informers: opened } of kinds.values()) for (const informer of opened) informer.poke();
     },
     async stop() {
       stopping.abort();
@@ -225,7 +231,7 @@ export function createWorld(options: WorldOptions): World {
 }
 
 /** The inventories whose annotations an object of somebody else carries. */
-function inventoriesMarked(object: KubeObject): readonly string[] {
+export function inventoriesMarked(object: KubeObject): readonly string[] {
   const { annotations } = object.metadata;
   if (annotations === undefined) return [];
   const found: string[] = [];
