@@ -1,0 +1,244 @@
+// Leader election by a Lease. A holder writes the lease every `retryMs`; it holds from the moment a write succeeds until
+// `renewMs` after that write was *sent*. A contender takes the lease over when it has not seen it change for the lease's
+// duration, counted by its own timers from when it saw it; times in the lease are for people to read. So clocks need not
+// agree: a contender saw the last renewal after it was sent, and waits longer (15 s) than the holder holds (10 s); the
+// difference is what the two may drift apart. Every write carries a resourceVersion, so of two writers one gets Conflict,
+// and a request that arrives late changes nothing.
+
+import {
+  type Client,
+  type Clock,
+  Lease,
+  type Logger,
+  type ObjectRef,
+  type Random,
+  silentLogger,
+  sleep,
+} from '@capstan/kube';
+import { LeadershipErrors } from '../errors.ts';
+import type { Leadership } from './leadership.ts';
+import { heldLease, holderOf, type LeaseTimes, recordOf, releasedLease } from './lease-record.ts';
+import { startTerm, type Term } from './term.ts';
+import { within } from './within.ts';
+
+export interface LeaderElectionOptions {
+  client: Client;
+  clock: Clock;
+  random: Random;
+  lease: Required<ObjectRef>;
+  /** Unique to this process: whoever has the same identity shares the lease. */
+  identity: string;
+  /** Default 15 s, 10 s, 2 s, as client-go; each must be clearly less than the one before. */
+  times?: Partial<LeaseTimes>;
+  logger?: Logger;
+  observe?: LeadershipObserver;
+}
+
+export interface LeadershipObserver {
+  changed(holds: boolean): void;
+  /** A renewal could not be made by one write and had to read the lease again. */
+  slowPath(): void;
+}
+
+export interface LeaderElection extends Leadership {
+  /** Who held the lease when it was last seen. */
+  readonly holder: string | undefined;
+}
+
+/** Contenders wait up to this share longer between tries, so that they do not come all at once. */
+const JITTER = 1.2;
+
+export function createLeaderElection(options: LeaderElectionOptions): LeaderElection {
+  const { client, clock, random, identity, lease: ref, observe } = options;
+  const times = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000, ...options.times };
+  checkTimes(times);
+  const logger = (options.logger ?? silentLogger).with({ lease: `${ref.namespace}/${ref.name}`, identity });
+  const listeners = new Set<(holds: boolean) => void>();
+  const patience = createPatience(clock, times.leaseMs);
+  /** Set while this process holds the lease, as far as it was told. */
+  let term: Term | undefined;
+
+  const holds = () => term !== undefined && !term.isOver;
+
+  async function run(signal: AbortSignal): Promise<void> {
+    try {
+      while (!signal.aborted) {
+        await contend(signal);
+        await sleep(clock, holds() ? times.retryMs : times.retryMs * (1 + JITTER * random()), signal);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      lose('stopped');
+      await release();
+      patience.end();
+    }
+  }
+
+  /** One try to take or renew the lease. */
+  async function contend(signal: AbortSignal): Promise<void> {
+    try {
+      if (holds() && (await renewFast(signal))) return;
+      const lease = await call(signal, (timed) => client.find(Lease, ref, { signal: timed }));
+      if (lease !== undefined) patience.see(lease);
+      if (patience.isOver(identity)) await write(lease, signal);
+      else lose(`held by ${patience.holder}`);
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.warn(holds() ? 'the lease could not be renewed; trying again' : 'the lease could not be taken', { error });
+    }
+  }
+
+  /** A renewal is usually one write, on top of what we wrote last. */
+  async function renewFast(signal: AbortSignal): Promise<boolean> {
+    try {
+      await write(patience.lease, signal);
+      return true;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      observe?.slowPath();
+      logger.debug('the lease moved on, or its server did not answer; reading it again', { error });
+      return false;
+    }
+  }
+
+  async function write(previous: Lease | undefined, signal: AbortSignal): Promise<void> {
+    const next = heldLease(ref, previous, identity, times.leaseMs, clock.now());
+    // Counted from before the request is sent: the server may have processed it at any time since.
+    const granted = startTerm(clock, times.renewMs);
+    try {
+      patience.see(await call(signal, (timed) => put(next, timed)));
+    } catch (error) {
+      granted.end();
+      throw error;
+    }
+    hold(granted);
+  }
+
+  function put(lease: Lease, signal: AbortSignal): Promise<Lease> {
+    if (lease.metadata.resourceVersion === undefined) return client.create(Lease, lease, { signal });
+    return client.update(Lease, lease, { signal });
+  }
+
+  function hold(granted: Term): void {
+    const isNew = term === undefined;
+    term?.end();
+    // An answer that took longer than the term is worth nothing.
+    if (granted.isOver) {
+      term = granted;
+      lose('the answer to the renewal came too late');
+      return;
+    }
+    term = granted;
+    granted.onOver(() => lose(`not renewed for ${times.renewMs} ms`));
+    if (isNew) announce(true, 'taken');
+  }
+
+  function lose(reason: string): void {
+    if (term === undefined) return;
+    term.end();
+    term = undefined;
+    announce(false, reason);
+  }
+
+  function announce(state: boolean, reason: string): void {
+    observe?.changed(state);
+    logger.info(state ? 'leading' : 'no longer leading', { reason });
+    for (const listener of listeners) {
+      try {
+        listener(state);
+      } catch (error) {
+        logger.error('a listener of the leadership threw', { error });
+      }
+    }
+  }
+
+  /** Gives the lease back, so that the next one need not wait; twice, because a renewal may have been under way. */
+  async function release(): Promise<void> {
+    try {
+      let lease = patience.lease;
+      for (let tries = 0; tries < 2 && lease !== undefined && holderOf(lease) === identity; tries++) {
+        const released = releasedLease(ref, lease, clock.now());
+        try {
+          await call(undefined, (timed) => client.update(Lease, released, { signal: timed }));
+          return;
+        } catch (error) {
+          logger.debug('the lease could not be given back at once', { error });
+          lease = await call(undefined, (timed) => client.find(Lease, ref, { signal: timed }));
+        }
+      }
+    } catch (error) {
+      logger.warn('the lease could not be given back; others take it when it has run out', { error });
+    }
+  }
+
+  /** No call may outlast the term that it is to renew. */
+  function call<T>(signal: AbortSignal | undefined, make: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return within(clock, times.renewMs / 2, signal, make);
+  }
+
+  return {
+    get holds() {
+      return holds();
+    },
+    get holder() {
+      return patience.holder;
+    },
+    run,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+interface Patience {
+  readonly lease: Lease | undefined;
+  readonly holder: string | undefined;
+  see(lease: Lease): void;
+  /** Whether `identity` may write the lease: it is free, its own, or was not renewed for its duration. */
+  isOver(identity: string): boolean;
+  end(): void;
+}
+
+/** What a contender knows of the lease, and how long it has been so. A lease that was deleted is still waited for: its holder may not know yet. */
+function createPatience(clock: Clock, leaseMs: number): Patience {
+  let lease: Lease | undefined;
+  let record: string | undefined;
+  // The timer alone decides: a clock that is set forward must not end anybody's lease.
+  let timer: ReturnType<Clock['after']> | undefined;
+  let hasRunOut = true;
+  return {
+    get lease() {
+      return lease;
+    },
+    get holder() {
+      return holderOf(lease);
+    },
+    see(next) {
+      lease = next;
+      const seen = recordOf(next);
+      if (seen === record) return;
+      record = seen;
+      hasRunOut = false;
+      timer?.cancel();
+      const seconds = next.spec?.leaseDurationSeconds;
+      timer = clock.after(seconds === undefined ? leaseMs : seconds * 1000, () => {
+        hasRunOut = true;
+      });
+    },
+    isOver(identity) {
+      const holder = holderOf(lease);
+      return holder === undefined || holder === identity || hasRunOut;
+    },
+    end() {
+      timer?.cancel();
+    },
+  };
+}
+
+function checkTimes({ leaseMs, renewMs, retryMs }: LeaseTimes): void {
+  if (retryMs <= 0) throw LeadershipErrors.NoRetry(retryMs);
+  if (leaseMs <= renewMs) throw LeadershipErrors.LeaseTooShort(leaseMs, renewMs);
+  if (renewMs <= retryMs * JITTER) throw LeadershipErrors.RenewTooShort(renewMs, retryMs);
+}
