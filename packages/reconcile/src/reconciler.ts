@@ -71,7 +71,11 @@ export interface WriteDeclaration {
 }
 
 /** Declares a read with a reach other than the kind's usual one (Secrets and ConfigMaps `referenced`, the rest `everywhere`). */
-export function reading(kind: Kind, reach: Reach, options: Pick<ReadDeclaration, 'optional' | 'trim'> = {}): ReadDeclaration {
+export function reading(
+  kind: Kind,
+  reach: Reach,
+  options: Pick<ReadDeclaration, 'optional' | 'trim'> = {},
+): ReadDeclaration {
   return { kind, reach, ...options };
 }
 

@@ -65,7 +65,9 @@ export async function carryOut(job: Job): Promise<Outcome> {
     if (!hasMoved) return outcomeOf(attempt);
     await job.wave();
   }
-  return job.signal.aborted ? done : retry(new Error('the writes of this plan did not settle: something else writes against them'));
+  return job.signal.aborted
+    ? done
+    : retry(new Error('the writes of this plan did not settle: something else writes against them'));
 }
 
 interface Attempt {
@@ -84,7 +86,8 @@ function outcomeOf({ failure, waitMs }: Attempt): Outcome {
 /** One step forward; false when there is nothing (more) to do now. */
 async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership): Promise<boolean> {
   const { job } = attempt;
-  if (writes.finalizer === 'add') return ownerStep(attempt, () => writeFinalizer(ownerWrite(job, ownership), 'add', job.finalizer), 'finalizer');
+  if (writes.finalizer === 'add')
+    return ownerStep(attempt, () => writeFinalizer(ownerWrite(job, ownership), 'add', job.finalizer), 'finalizer');
   if (attempt.failure === undefined) {
     const group = writes.groups[0];
     if (group !== undefined) {
@@ -118,7 +121,11 @@ async function groupStep(attempt: Attempt, group: PendingGroup, ownership: Owner
 
 /** True once what the group wants has stayed the same for its quiet period. Creations disturb nobody and need not wait. */
 function isQuiet(attempt: Attempt, group: PendingGroup): boolean {
-  if (group.quietMs <= 0 || group.writes.every((write) => write.verb === 'create' || (write.verb === 'apply' && !write.exists))) return true;
+  if (
+    group.quietMs <= 0 ||
+    group.writes.every((write) => write.verb === 'create' || (write.verb === 'apply' && !write.exists))
+  )
+    return true;
   const { state, clock } = attempt.job;
   const id = writesId(group.writes);
   if (state.quiet?.id !== id) state.quiet = { id, since: clock.now() };
@@ -173,7 +180,11 @@ function fail(attempt: Attempt, error: unknown, write: ChildWrite, reason: Troub
   }
 }
 
-async function ownerStep(attempt: Attempt, write: () => Promise<boolean>, verb: 'status' | 'finalizer'): Promise<boolean> {
+async function ownerStep(
+  attempt: Attempt,
+  write: () => Promise<boolean>,
+  verb: 'status' | 'finalizer',
+): Promise<boolean> {
   try {
     if (await write()) {
       attempt.wrote = true;
@@ -199,7 +210,11 @@ async function statusStep(attempt: Attempt, ownership: Ownership): Promise<boole
     attempt.waitMs = Math.min(left, attempt.waitMs ?? left);
     return false;
   }
-  const isWritten = await ownerStep(attempt, () => writeStatus(ownerWrite(job, current ?? ownership), status, () => formatTime(clock.now())), 'status');
+  const isWritten = await ownerStep(
+    attempt,
+    () => writeStatus(ownerWrite(job, current ?? ownership), status, () => formatTime(clock.now())),
+    'status',
+  );
   if (isWritten) state.statusWrittenAt = clock.now();
   // A failure that has been reported ends the attempt: the retry follows with its back-off.
   return isWritten && attempt.failure === undefined;
@@ -208,7 +223,9 @@ async function statusStep(attempt: Attempt, ownership: Ownership): Promise<boole
 /** Events accompany writes: a restart on a settled object repeats none of them. */
 function tellEvents({ job, wrote }: Attempt, { events }: WriteSet): void {
   const current = new Set(events.map((event) => JSON.stringify([event.type, event.reason, event.note])));
-  if (wrote) for (const event of events) if (!job.state.told.has(JSON.stringify([event.type, event.reason, event.note]))) job.tell(event);
+  if (wrote)
+    for (const event of events)
+      if (!job.state.told.has(JSON.stringify([event.type, event.reason, event.note]))) job.tell(event);
   job.state.told = current;
 }
 
@@ -222,5 +239,13 @@ function performanceOf(job: Job, ownership: Ownership) {
 
 /** What a list of writes wants, by value. */
 function writesId(writes: readonly ChildWrite[]): string {
-  return plainDigest(writes.map((write) => [write.verb, kindId(write.kind), write.ref, 'body' in write ? write.body : undefined, 'operations' in write ? write.operations : undefined]));
+  return plainDigest(
+    writes.map((write) => [
+      write.verb,
+      kindId(write.kind),
+      write.ref,
+      'body' in write ? write.body : undefined,
+      'operations' in write ? write.operations : undefined,
+    ]),
+  );
 }

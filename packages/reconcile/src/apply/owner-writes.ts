@@ -2,8 +2,8 @@
 // were computed from, because lists (finalizers, conditions) are replaced as a whole.
 import { type Client, isConflict, isNotFound, type Kind, type KubeObject, refOf } from '@capstan/kube';
 import type { StatusWrite } from '../diff/index.ts';
-import { conditionsOf, type StatusInput } from '../plan/index.ts';
 import { mergeConditions } from '../plan/conditions.ts';
+import { conditionsOf, type StatusInput } from '../plan/index.ts';
 import { mergeStatus } from '../plan/status.ts';
 import type { Target } from './perform.ts';
 
@@ -23,7 +23,9 @@ export function writeFinalizer(write: OwnerWrite, change: 'add' | 'remove', fina
   const finalizers = change === 'add' ? [...current, finalizer] : current.filter((name) => name !== finalizer);
   const { resourceVersion } = object.metadata;
   const patch = { metadata: { resourceVersion, finalizers } };
-  return guarded(write, (client) => client.patch(kind, refOf(object), 'merge', patch, { fieldManager: manager, signal }));
+  return guarded(write, (client) =>
+    client.patch(kind, refOf(object), 'merge', patch, { fieldManager: manager, signal }),
+  );
 }
 
 /** Brings the status up to date, sending only what differs. False when the object moved on: plan again. */

@@ -104,7 +104,11 @@ export async function rehearse(write: ChildWrite, performance: Performance): Pro
 }
 
 /** The cache may show only our own objects of a kind: before the first apply the server is asked for one of that name. */
-async function refuseStranger(kind: Kind, ref: ObjectRef, { target, ownership, manager, signal }: Performance): Promise<void> {
+async function refuseStranger(
+  kind: Kind,
+  ref: ObjectRef,
+  { target, ownership, manager, signal }: Performance,
+): Promise<void> {
   const existing = await target.client.find(kind, ref, { signal });
   if (existing === undefined) return;
   target.observeWrite(kind, existing);
@@ -119,7 +123,9 @@ async function create(kind: Kind, body: KubeObject, { target, manager, signal }:
     // Somebody was faster: create-only means that theirs is fine.
     if (!isAlreadyExists(error)) throw error;
     const { namespace, name = '' } = body.metadata;
-    const existing = await target.client.find(kind, namespace === undefined ? { name } : { namespace, name }, { signal });
+    const existing = await target.client.find(kind, namespace === undefined ? { name } : { namespace, name }, {
+      signal,
+    });
     if (existing !== undefined) target.observeWrite(kind, existing);
   }
 }
@@ -190,7 +196,10 @@ async function patchOrConflict(
     const guard = write.operations[0]?.value;
     if (current.metadata.resourceVersion === guard) throw error;
     target.observeWrite(write.kind, current);
-    throw new WriteConflict(`${describe(write.kind, write.ref)} changed meanwhile`, { cause: error, isTransient: true });
+    throw new WriteConflict(`${describe(write.kind, write.ref)} changed meanwhile`, {
+      cause: error,
+      isTransient: true,
+    });
   }
 }
 

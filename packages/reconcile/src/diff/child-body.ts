@@ -92,7 +92,10 @@ function withTemplateMark(object: KubeObject): { object: KubeObject; digest: str
   const template = spec?.template;
   if (!object.apiVersion.startsWith('apps/') || template === undefined) return { object, digest: undefined };
   const digest = plainDigest(template).slice(0, 19);
-  const metadata = { ...template.metadata, annotations: { ...template.metadata?.annotations, [TEMPLATE_ANNOTATION]: digest } };
+  const metadata = {
+    ...template.metadata,
+    annotations: { ...template.metadata?.annotations, [TEMPLATE_ANNOTATION]: digest },
+  };
   const marked = { ...object, spec: { ...spec, template: { ...template, metadata } } };
   return { object: marked as KubeObject, digest };
 }

@@ -1,11 +1,20 @@
 // One child: what is planned against what is there.
 import type { KubeObject } from '@capstan/kube';
+import { plainDigest } from '../digest.ts';
 import { inventoryOf } from '../inventory.ts';
 import { APPLIED_ANNOTATION, PAUSED_ANNOTATION } from '../marks.ts';
 import type { AppliedChild, Child, CreatedChild, MintedChild, SharedChild } from '../plan/index.ts';
-import { plainDigest } from '../digest.ts';
-import { bodyToSend, childBody, heldFrom, marksFor, type Ownership, templateHistory, templateMark, withoutPaths } from './child-body.ts';
-import { describe, type DiffInput, sharedAnnotation } from './input.ts';
+import {
+  bodyToSend,
+  childBody,
+  heldFrom,
+  marksFor,
+  type Ownership,
+  templateHistory,
+  templateMark,
+  withoutPaths,
+} from './child-body.ts';
+import { type DiffInput, describe, sharedAnnotation } from './input.ts';
 import { appliedEntry, takenFields } from './ownership.ts';
 import type { ChildWrite, Note } from './writes.ts';
 
@@ -22,7 +31,12 @@ export function childWrite(child: Child, input: DiffInput): ChildVerdict {
   const look = child.how === 'mint' || child.how === 'share' ? 'object' : 'child';
   const observed = input.observed[look](child.kind, child.ref);
   if (observed?.metadata.annotations?.[PAUSED_ANNOTATION] === 'true') {
-    return { note: { about: 'paused', message: `${describe(child.kind, child.ref)} is left alone: it has the annotation ${PAUSED_ANNOTATION}` } };
+    return {
+      note: {
+        about: 'paused',
+        message: `${describe(child.kind, child.ref)} is left alone: it has the annotation ${PAUSED_ANNOTATION}`,
+      },
+    };
   }
   switch (child.how) {
     case 'apply':
@@ -72,7 +86,12 @@ function applied(child: AppliedChild, observed: KubeObject | undefined, input: D
   return {
     write: { verb: 'apply', kind, ref, body: toSend, exists: true, taken: reported },
     ...(reported.length > 0
-      ? { note: { about: 'taken' as const, message: `${describe(kind, ref)}: ${reported.join(', ')} changed by somebody else and taken back` } }
+      ? {
+          note: {
+            about: 'taken' as const,
+            message: `${describe(kind, ref)}: ${reported.join(', ')} changed by somebody else and taken back`,
+          },
+        }
       : {}),
   };
 }
@@ -83,13 +102,19 @@ function rolledBackFrom(observed: KubeObject, planned: string | undefined, manag
   const live = templateMark(observed);
   if (live === undefined || live === planned || !templateHistory(observed).includes(live)) return false;
   const entry = appliedEntry(observed, manager);
-  const mark = (observed as unknown as { spec: { template: { metadata: { annotations: object } } } }).spec.template.metadata.annotations;
+  const mark = (observed as unknown as { spec: { template: { metadata: { annotations: object } } } }).spec.template
+    .metadata.annotations;
   const probe = { spec: { template: { metadata: { annotations: mark } } }, metadata: {} } as unknown as KubeObject;
   return takenFields(probe, entry).some((path) => path.includes('template'));
 }
 
 /** A yielded field is sent while we own it, or while nobody does because the object has just been made. */
-function withoutTakenYields(body: KubeObject, yields: readonly string[], observed: KubeObject, manager: string): KubeObject {
+function withoutTakenYields(
+  body: KubeObject,
+  yields: readonly string[],
+  observed: KubeObject,
+  manager: string,
+): KubeObject {
   if (yields.length === 0) return body;
   const entry = appliedEntry(observed, manager);
   const lost = new Set(takenFields(body, entry));
@@ -103,7 +128,8 @@ function withoutTakenYields(body: KubeObject, yields: readonly string[], observe
 export function strangerClaim(observed: KubeObject, ownership: Ownership, manager: string): string | undefined {
   const inventory = inventoryOf(observed);
   if (inventory === ownership.inventory) return undefined;
-  if (inventory !== undefined) return 'belongs to another owner of this control plane: give one of the two another name';
+  if (inventory !== undefined)
+    return 'belongs to another owner of this control plane: give one of the two another name';
   const controller = observed.metadata.ownerReferences?.find((reference) => reference.controller);
   if (controller?.uid === ownership.object.metadata.uid && controller !== undefined) return undefined;
   if (controller !== undefined) return `is controlled by ${controller.kind} ${controller.name}: rename one of the two`;
@@ -127,7 +153,12 @@ function minted(child: MintedChild, observed: KubeObject | undefined, input: Dif
   const time = { reached: (instant: number | string) => input.observed.reached(instant) };
   if (minter.valid(observed as never, inputs as never, time)) return SETTLED;
   if (!isOurs) {
-    return { note: { about: 'conflict', message: `${describe(kind, ref)} does not serve its purpose and was not made by this control plane: replace or remove it` } };
+    return {
+      note: {
+        about: 'conflict',
+        message: `${describe(kind, ref)} does not serve its purpose and was not made by this control plane: replace or remove it`,
+      },
+    };
   }
   const { uid = '', resourceVersion = '' } = observed.metadata;
   return { write: { verb: 'mint', kind, ref, minter, inputs, marks, existing: { uid, resourceVersion } } };
@@ -142,7 +173,9 @@ function shared(child: SharedChild, observed: KubeObject | undefined, input: Dif
   const taken = takenFields(object, appliedEntry(observed, input.manager));
   // Others' fields are never forced: what somebody took from a shared object stays theirs, and is told.
   if (isSame) {
-    return taken.length === 0 ? SETTLED : { note: { about: 'taken', message: `${describe(kind, ref)}: ${taken.join(', ')} now set by somebody else` } };
+    return taken.length === 0
+      ? SETTLED
+      : { note: { about: 'taken', message: `${describe(kind, ref)}: ${taken.join(', ')} now set by somebody else` } };
   }
   return { write: { verb: 'share', kind, ref, body } };
 }
@@ -153,7 +186,9 @@ function merged(object: KubeObject, marks: KubeObject['metadata']): KubeObject {
     ...object,
     metadata: {
       ...metadata,
-      ...(marks.ownerReferences ? { ownerReferences: [...(metadata.ownerReferences ?? []), ...marks.ownerReferences] } : {}),
+      ...(marks.ownerReferences
+        ? { ownerReferences: [...(metadata.ownerReferences ?? []), ...marks.ownerReferences] }
+        : {}),
       ...(marks.labels ? { labels: { ...metadata.labels, ...marks.labels } } : {}),
       annotations: { ...metadata.annotations, ...marks.annotations },
     },

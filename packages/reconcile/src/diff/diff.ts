@@ -2,15 +2,15 @@
 // evaluated again exactly when the plan, a child, the inventory or the owner's status changes, so drift needs no resync.
 import { type Kind, type KubeObject, refOf } from '@capstan/kube';
 import { PAUSED_ANNOTATION } from '../marks.ts';
-import { conditionsOf, type Plan } from '../plan/index.ts';
 import { isRemoved, mergeConditions } from '../plan/conditions.ts';
+import { conditionsOf, type Plan } from '../plan/index.ts';
 import { mergeStatus } from '../plan/status.ts';
 import type { Ownership } from './child-body.ts';
 import { ownerReference } from './child-body.ts';
-import { childWrite, type ChildVerdict } from './child-diff.ts';
+import { type ChildVerdict, childWrite } from './child-diff.ts';
 import { type DiffInput, identity, originalAnnotation, sharedAnnotation } from './input.ts';
 import { patchWrite, restoreWrite } from './patch-diff.ts';
-import { type DeleteWrite, type Note, NOTHING, type PendingGroup, type StatusWrite, type WriteSet } from './writes.ts';
+import { type DeleteWrite, NOTHING, type Note, type PendingGroup, type StatusWrite, type WriteSet } from './writes.ts';
 
 /** The writes that are left until the plan is so. */
 export function diff(input: DiffInput): WriteSet {
@@ -65,7 +65,14 @@ export function diff(input: DiffInput): WriteSet {
     ];
   });
   if (givenBack.length > 0) {
-    pending.push({ name: 'give back', writes: givenBack, quietMs: 0, preflight: false, open: true, waitingFor: undefined });
+    pending.push({
+      name: 'give back',
+      writes: givenBack,
+      quietMs: 0,
+      preflight: false,
+      open: true,
+      waitingFor: undefined,
+    });
   }
 
   const unplanned = observed.inventory().filter(({ kind, object }) => !planned.has(identity(kind, object.metadata)));
@@ -98,7 +105,12 @@ function finalizerChange(
   state: { isHeld: boolean; isDeleting: boolean; isEmpty: boolean },
 ): 'add' | 'remove' | undefined {
   if (state.isDeleting) return plan.outcome === 'released' && state.isEmpty ? 'remove' : undefined;
-  const wanted = plan.held ?? (hasRelease || plan.groups.some((group) => group.children.some((child) => !isCollected(child, ownership)) || group.patches.length > 0));
+  const wanted =
+    plan.held ??
+    (hasRelease ||
+      plan.groups.some(
+        (group) => group.children.some((child) => !isCollected(child, ownership)) || group.patches.length > 0,
+      ));
   if (wanted === state.isHeld) return undefined;
   return wanted ? 'add' : 'remove';
 }
@@ -120,7 +132,16 @@ function paused(input: DiffInput): WriteSet {
   return { ...NOTHING, status: statusWrite({ ...input, plan: SILENT_PLAN }, notes), notes };
 }
 
-const SILENT_PLAN: Plan = { outcome: 'desired', held: undefined, groups: [], status: undefined, conditions: [], memory: undefined, events: [], progress: undefined };
+const SILENT_PLAN: Plan = {
+  outcome: 'desired',
+  held: undefined,
+  groups: [],
+  status: undefined,
+  conditions: [],
+  memory: undefined,
+  events: [],
+  progress: undefined,
+};
 
 /** Conditions that the runtime itself sets, on kinds that have a status: present only while they hold. */
 function runtimeConditions(input: DiffInput, notes: readonly Note[]) {

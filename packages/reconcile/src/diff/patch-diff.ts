@@ -3,7 +3,7 @@ import { equal, type Kind, type KubeObject, refOf } from '@capstan/kube';
 import { MEMORY_ANNOTATION, PAUSED_ANNOTATION } from '../marks.ts';
 import type { FieldValue, Patch } from '../plan/index.ts';
 import type { ChildVerdict } from './child-diff.ts';
-import { describe, type DiffInput, originalAnnotation } from './input.ts';
+import { type DiffInput, describe, originalAnnotation } from './input.ts';
 import type { PatchWrite } from './writes.ts';
 
 type Operation = PatchWrite['operations'][number];
@@ -14,9 +14,15 @@ type Originals = Record<string, { before?: unknown; ours: unknown }>;
 export function patchWrite(patch: Patch, input: DiffInput): ChildVerdict {
   const { kind, ref } = patch;
   const target = input.observed.object(kind, ref);
-  if (target === undefined) return { note: { about: 'missing', message: `${describe(kind, ref)} is not there to be patched` } };
+  if (target === undefined)
+    return { note: { about: 'missing', message: `${describe(kind, ref)} is not there to be patched` } };
   if (target.metadata.annotations?.[PAUSED_ANNOTATION] === 'true') {
-    return { note: { about: 'paused', message: `${describe(kind, ref)} is left alone: it has the annotation ${PAUSED_ANNOTATION}` } };
+    return {
+      note: {
+        about: 'paused',
+        message: `${describe(kind, ref)} is left alone: it has the annotation ${PAUSED_ANNOTATION}`,
+      },
+    };
   }
   const operations: Operation[] = [];
   const annotation = originalAnnotation(input.ownership);
@@ -34,7 +40,8 @@ export function patchWrite(patch: Patch, input: DiffInput): ChildVerdict {
     operations.push(...restoreOperation(target, path, originals[path]));
     delete nextOriginals[path];
   }
-  if (patch.restore && !equal(originals, nextOriginals)) operations.push(...annotate(target, annotation, JSON.stringify(nextOriginals)));
+  if (patch.restore && !equal(originals, nextOriginals))
+    operations.push(...annotate(target, annotation, JSON.stringify(nextOriginals)));
   const memory = patch.memory === undefined ? undefined : JSON.stringify(patch.memory);
   if (memory !== undefined && target.metadata.annotations?.[MEMORY_ANNOTATION] !== memory) {
     operations.push(...annotate(target, MEMORY_ANNOTATION, memory, operations));
@@ -90,7 +97,8 @@ function present(before: unknown): { before?: unknown } {
 function annotate(target: KubeObject, name: string, value: string, earlier: readonly Operation[] = []): Operation[] {
   const path = `/metadata/annotations/${escape(name)}`;
   const hasAnnotations =
-    target.metadata.annotations !== undefined || earlier.some((operation) => operation.path === '/metadata/annotations');
+    target.metadata.annotations !== undefined ||
+    earlier.some((operation) => operation.path === '/metadata/annotations');
   if (hasAnnotations) return [{ op: 'add', path, value }];
   return [{ op: 'add', path: '/metadata/annotations', value: { [name]: value } }];
 }

@@ -27,7 +27,15 @@ export interface PendingGroup {
   readonly waitingFor: string | undefined;
 }
 
-export type ChildWrite = ApplyWrite | CreateWrite | MintWrite | HoldWrite | ShareWrite | WithdrawWrite | PatchWrite | DeleteWrite;
+export type ChildWrite =
+  | ApplyWrite
+  | CreateWrite
+  | MintWrite
+  | HoldWrite
+  | ShareWrite
+  | WithdrawWrite
+  | PatchWrite
+  | DeleteWrite;
 
 interface WriteBase {
   readonly kind: Kind;
@@ -95,8 +103,10 @@ export interface StatusWrite {
   readonly isUrgent: boolean;
 }
 
-export type Note =
-  | { readonly about: 'paused' | 'conflict' | 'rolledBack' | 'taken' | 'waiting' | 'missing'; readonly message: string };
+export type Note = {
+  readonly about: 'paused' | 'conflict' | 'rolledBack' | 'taken' | 'waiting' | 'missing';
+  readonly message: string;
+};
 
 export const NOTHING: WriteSet = {
   finalizer: undefined,

@@ -3,7 +3,7 @@ import type { Index } from './engine-types.ts';
 /** One requirement of a label selector; equality is `In` with one value. */
 export interface SelectorTerm {
   readonly key: string;
-  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
   readonly values: readonly string[];
 }
 

@@ -84,7 +84,8 @@ export function createFacts(options: FactsOptions): Facts {
       return;
     }
     table.put(entry.key, { value: stored.value, error: undefined });
-    if (fact.refreshMs !== undefined) schedule(fact, table, entry, Math.max(0, stored.at + fact.refreshMs - clock.now()));
+    if (fact.refreshMs !== undefined)
+      schedule(fact, table, entry, Math.max(0, stored.at + fact.refreshMs - clock.now()));
   }
 
   async function attempt(fact: FactDefinition<unknown>, table: Table<FactState<unknown>>, entry: Entry): Promise<void> {
@@ -108,7 +109,12 @@ export function createFacts(options: FactsOptions): Facts {
       if (entry.abort.signal.aborted) return;
       entry.failures++;
       table.put(entry.key, { value: previous, error: reasonOf(error) });
-      logger.debug('a fact could not be had; it is tried again', { fact: fact.name, key: entry.key, failures: entry.failures, error });
+      logger.debug('a fact could not be had; it is tried again', {
+        fact: fact.name,
+        key: entry.key,
+        failures: entry.failures,
+        error,
+      });
       const longest = fact.maxRetryMs ?? MAX_RETRY_MS;
       const wait = Math.min((fact.retryMs ?? RETRY_MS) * 2 ** (entry.failures - 1), longest);
       schedule(fact, table, entry, wait * (0.75 + random() / 2));
@@ -142,7 +148,11 @@ export function createFacts(options: FactsOptions): Facts {
     try {
       await store?.save(fact.name, key, { value, at: clock.now() });
     } catch (error) {
-      logger.warn('a fact could not be stored; it will be fetched anew after a restart', { fact: fact.name, key, error });
+      logger.warn('a fact could not be stored; it will be fetched anew after a restart', {
+        fact: fact.name,
+        key,
+        error,
+      });
     }
   }
 

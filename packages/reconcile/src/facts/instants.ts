@@ -17,7 +17,11 @@ export function createInstants(engine: Engine, clock: Clock): Instants {
       key(key) {
         const wait = Number(key) - clock.now();
         table.put(key, wait <= 0);
-        if (wait > 0) timers.set(key, clock.after(wait, () => come(key)));
+        if (wait > 0)
+          timers.set(
+            key,
+            clock.after(wait, () => come(key)),
+          );
       },
       idle(key) {
         timers.get(key)?.cancel();

@@ -59,7 +59,11 @@ export interface ApplyChildOptions {
   memory?: unknown;
 }
 
-export function apply<T extends KubeObject>(kind: Kind<T>, object: ChildObject<T>, options: ApplyChildOptions = {}): AppliedChild {
+export function apply<T extends KubeObject>(
+  kind: Kind<T>,
+  object: ChildObject<T>,
+  options: ApplyChildOptions = {},
+): AppliedChild {
   return {
     how: 'apply',
     kind,
@@ -90,7 +94,7 @@ export function mint<I, T extends KubeObject>(
   minter: Minter<I, T>,
   inputs: I,
 ): MintedChild {
-  return { how: 'mint', kind, ref, minter: minter as unknown as Minter, inputs };
+  return { how: 'mint', kind, ref, minter, inputs };
 }
 
 export function share<T extends KubeObject>(kind: Kind<T>, object: ChildObject<T>): SharedChild {
@@ -102,7 +106,10 @@ export function keep(kind: Kind, ref: ObjectRef): KeptChild {
 }
 
 /** A child as a reconciler writes it: apiVersion and kind follow from the Kind. */
-export type ChildObject<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind' | 'status'> & { apiVersion?: string; kind?: string };
+export type ChildObject<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind' | 'status'> & {
+  apiVersion?: string;
+  kind?: string;
+};
 
 function identified(kind: Kind, object: object): KubeObject {
   return { apiVersion: kind.apiVersion, kind: kind.kind, ...object } as KubeObject;
@@ -110,12 +117,15 @@ function identified(kind: Kind, object: object): KubeObject {
 
 function checkedRef(kind: Kind, object: { metadata: KubeObject['metadata'] }): ObjectRef {
   const { name, namespace } = object.metadata;
-  if (!name) throw new TypeError(`a child of kind ${kind.kind} has no metadata.name: give it a deterministic one (childName)`);
+  if (!name)
+    throw new TypeError(`a child of kind ${kind.kind} has no metadata.name: give it a deterministic one (childName)`);
   if (kind.scope === 'Namespaced' && !namespace) {
     throw new TypeError(`child ${kind.kind} ${name} has no metadata.namespace, which its kind needs`);
   }
   if (kind.scope === 'Cluster' && namespace) {
-    throw new TypeError(`child ${kind.kind} ${keyOfObject(object as KubeObject)} has a metadata.namespace, and its kind has none`);
+    throw new TypeError(
+      `child ${kind.kind} ${keyOfObject(object as KubeObject)} has a metadata.namespace, and its kind has none`,
+    );
   }
   return refOf(object as KubeObject);
 }

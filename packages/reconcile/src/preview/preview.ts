@@ -1,7 +1,16 @@
 // What would this change do? The same reconcilers run over the caches plus an overlay: their writes are carried out in the
 // overlay alone, level by level, until nothing more follows. Nothing is written, and what only the server or the outside
 // can tell is listed as unknown.
-import { applyJsonPatch, diff as diffPaths, keyOf, keyOfObject, type Kind, type KubeObject, kindId, type ObjectRef } from '@capstan/kube';
+import {
+  applyJsonPatch,
+  diff as diffPaths,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  keyOfObject,
+  kindId,
+  type ObjectRef,
+} from '@capstan/kube';
 import { type ChildWrite, describe, isSettled, type WriteSet } from '../diff/index.ts';
 import type { Change, Fork } from '../engine/index.ts';
 import type { Binding } from '../runtime/binding.ts';
@@ -73,7 +82,12 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
         if (seen.has(id)) continue;
         seen.add(id);
         hasMoved = true;
-        writes.push({ level: level + 1, by: `${binding.operator.name}.${binding.reconciler.name}`, for: `${binding.reconciler.resource.kind} ${change.key}`, ...made });
+        writes.push({
+          level: level + 1,
+          by: `${binding.operator.name}.${binding.reconciler.name}`,
+          for: `${binding.reconciler.resource.kind} ${change.key}`,
+          ...made,
+        });
       }
     }
     if (!hasMoved) break;
@@ -95,10 +109,13 @@ function* stepsOf(writes: WriteSet, unknowns: Set<string>, binding: Binding, key
   if (writes.finalizer === 'add') yield { finalizer: 'add' };
   const [group] = writes.groups;
   if (group !== undefined && !group.open) {
-    unknowns.add(`${binding.reconciler.resource.kind} ${key}: ${group.name} waits for ${group.waitingFor ?? 'its gate'}`);
+    unknowns.add(
+      `${binding.reconciler.resource.kind} ${key}: ${group.name} waits for ${group.waitingFor ?? 'its gate'}`,
+    );
   } else if (group !== undefined) {
     for (const write of group.writes) {
-      if (write.verb === 'mint') unknowns.add(`${describe(write.kind, write.ref)}: its content is made when it is written`);
+      if (write.verb === 'mint')
+        unknowns.add(`${describe(write.kind, write.ref)}: its content is made when it is written`);
       yield { write };
     }
   } else if (writes.prune.length > 0) {
@@ -115,9 +132,16 @@ function carryOutVirtually(step: Step, binding: Binding, key: string, overlay: O
   if ('write' in step) return writeVirtually(step.write, binding, overlay);
   const owner = overlay.get(world, resource, key);
   if (owner === undefined) return undefined;
-  const next = 'status' in step ? virtuallyWithStatus(owner, step.status) : virtuallyFinalized(owner, step.finalizer, binding.finalizer);
+  const next =
+    'status' in step
+      ? virtuallyWithStatus(owner, step.status)
+      : virtuallyFinalized(owner, step.finalizer, binding.finalizer);
   const paths = diffPaths(owner, next, MAX_PATHS);
-  const isGone = 'finalizer' in step && step.finalizer === 'remove' && owner.metadata.deletionTimestamp !== undefined && next.metadata.finalizers?.length === 0;
+  const isGone =
+    'finalizer' in step &&
+    step.finalizer === 'remove' &&
+    owner.metadata.deletionTimestamp !== undefined &&
+    next.metadata.finalizers?.length === 0;
   if (isGone) overlay.delete(world, resource, owner);
   else overlay.put(world, resource, next);
   return { verb: 'status' in step ? 'status' : 'finalizer', object: `${resource.kind} ${key}`, paths };
@@ -147,7 +171,14 @@ function virtualResult(write: ChildWrite, existing: KubeObject | undefined, mana
     case 'patch':
       return existing === undefined ? undefined : (applyJsonPatch(existing, write.operations as never) as KubeObject);
     case 'mint':
-      return existing ?? virtuallyApplied(undefined, { apiVersion: write.kind.apiVersion, kind: write.kind.kind, metadata: { ...write.marks, ...write.ref } }, manager);
+      return (
+        existing ??
+        virtuallyApplied(
+          undefined,
+          { apiVersion: write.kind.apiVersion, kind: write.kind.kind, metadata: { ...write.marks, ...write.ref } },
+          manager,
+        )
+      );
     case 'hold':
     case 'withdraw':
       return existing;
@@ -159,7 +190,14 @@ function virtualResult(write: ChildWrite, existing: KubeObject | undefined, mana
 /** Without what the server keeps: people are not interested in that. */
 function contentOf(object: KubeObject | undefined): unknown {
   if (object === undefined) return undefined;
-  const { managedFields: _fields, resourceVersion: _version, generation: _generation, uid: _uid, annotations = {}, ...metadata } = object.metadata;
+  const {
+    managedFields: _fields,
+    resourceVersion: _version,
+    generation: _generation,
+    uid: _uid,
+    annotations = {},
+    ...metadata
+  } = object.metadata;
   const visible = Object.fromEntries(Object.entries(annotations).filter(([name]) => !name.startsWith('capstan.dev/')));
   return { ...object, metadata: { ...metadata, annotations: visible } };
 }
@@ -190,7 +228,9 @@ function createOverlay(runtime: Runtime): Overlay {
     get(world, kind, key) {
       const id = idOf(world, kind, key);
       if (changed.has(id)) return changed.get(id);
-      return tables(world, kind).map((table) => table.peek(key)).find((object) => object !== undefined);
+      return tables(world, kind)
+        .map((table) => table.peek(key))
+        .find((object) => object !== undefined);
     },
     put(world, kind, object) {
       const key = keyOfObject(object);
@@ -207,14 +247,24 @@ function createOverlay(runtime: Runtime): Overlay {
       const object = overlay.get(world, kind, keyOf(ref));
       if (object === undefined) return;
       if ((object.metadata.finalizers?.length ?? 0) === 0) overlay.delete(world, kind, object);
-      else overlay.put(world, kind, { ...object, metadata: { ...object.metadata, deletionTimestamp: '1970-01-01T00:00:00Z' } });
+      else
+        overlay.put(world, kind, {
+          ...object,
+          metadata: { ...object.metadata, deletionTimestamp: '1970-01-01T00:00:00Z' },
+        });
     },
   };
 
   function collect(world: string, owner: KubeObject): void {
     for (const { kind, object } of runtime.worlds.get(world)?.ownedBy(owner) ?? []) {
       if (overlay.get(world, kind, keyOfObject(object)) === undefined) continue;
-      const write = { verb: 'delete', kind, ref: object.metadata as ObjectRef, uid: object.metadata.uid ?? '', because: 'removed' } as const;
+      const write = {
+        verb: 'delete',
+        kind,
+        ref: object.metadata as ObjectRef,
+        uid: object.metadata.uid ?? '',
+        because: 'removed',
+      } as const;
       const disturbs = disturbanceOf(write, object);
       collected.push({
         level: 1,

@@ -1,8 +1,8 @@
 // What the server would most likely make of our writes, for previews: exact for what we own, approximate for the rest.
 import type { KubeObject } from '@capstan/kube';
 import type { StatusWrite } from '../diff/index.ts';
-import { conditionsOf, type StatusInput } from '../plan/index.ts';
 import { mergeConditions } from '../plan/conditions.ts';
+import { conditionsOf, type StatusInput } from '../plan/index.ts';
 import { mergeStatus } from '../plan/status.ts';
 
 /** An object as it would be after server-side apply under this manager: maps are merged, lists are ours. */
@@ -29,7 +29,12 @@ const VIRTUAL_VERSION = '0';
 
 export function virtuallyWithStatus(object: KubeObject, status: StatusWrite): KubeObject {
   const current = (object as { status?: StatusInput }).status;
-  const { conditions } = mergeConditions(conditionsOf(current), status.conditions, status.generation, () => PREVIEW_TIME);
+  const { conditions } = mergeConditions(
+    conditionsOf(current),
+    status.conditions,
+    status.generation,
+    () => PREVIEW_TIME,
+  );
   const merged = mergeStatus(current, status.input);
   const next = conditions.length > 0 ? { ...merged, conditions } : merged;
   return { ...object, status: next } as KubeObject;

@@ -40,7 +40,11 @@ export function rbacManifests(operator: Operator, options: RbacOptions): KubeObj
   return manifests;
 }
 
-function object(kind: { apiVersion: string; kind: string }, metadata: KubeObject['metadata'], parts: object = {}): KubeObject {
+function object(
+  kind: { apiVersion: string; kind: string },
+  metadata: KubeObject['metadata'],
+  parts: object = {},
+): KubeObject {
   return { apiVersion: kind.apiVersion, kind: kind.kind, metadata, ...parts };
 }
 

@@ -23,7 +23,10 @@ type Place = keyof OperatorRules;
 
 /** The rules that an operator needs, merged and sorted, so that they read well and compare equal. */
 export function rulesOf(operator: Operator): OperatorRules {
-  const grants = new Map<string, { place: Place; group: string; resource: string; names?: string[]; verbs: Set<string> }>();
+  const grants = new Map<
+    string,
+    { place: Place; group: string; resource: string; names?: string[]; verbs: Set<string> }
+  >();
   const grant = (place: Place, group: string, resource: string, verbs: readonly string[], names?: string[]) => {
     const key = JSON.stringify([place, group, resource, names]);
     const entry = grants.get(key) ?? { place, group, resource, verbs: new Set<string>(), ...(names ? { names } : {}) };
@@ -51,7 +54,8 @@ export function rulesOf(operator: Operator): OperatorRules {
       if (extraVerbs) grant(placeOf(kind), kind.group, kind.plural, extraVerbs);
     }
   }
-  for (const { place, group, resource, verbs, names } of runtimePrivileges(operator)) grant(place, group, resource, verbs, names);
+  for (const { place, group, resource, verbs, names } of runtimePrivileges(operator))
+    grant(place, group, resource, verbs, names);
 
   const rules: OperatorRules = { everywhere: [], cluster: [], own: [] };
   for (const { place, group, resource, names, verbs } of [...grants.values()].toSorted(byPlace)) {

@@ -1,7 +1,22 @@
 // The Reader over worlds: finds the table behind each read and lets the engine record it.
-import { compileLabelSelector, type Kind, type KubeObject, kindId, keyOf, type ObjectRef, parseLabelSelector } from '@capstan/kube';
-import { type DigestKey, type Digest, keyedDigest } from '../digest.ts';
-import type { Derivation, Engine, Projection as EngineProjection, Table, Tracker, Where as EngineWhere } from '../engine/index.ts';
+import {
+  compileLabelSelector,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  kindId,
+  type ObjectRef,
+  parseLabelSelector,
+} from '@capstan/kube';
+import { type Digest, type DigestKey, keyedDigest } from '../digest.ts';
+import type {
+  Derivation,
+  Engine,
+  Projection as EngineProjection,
+  Where as EngineWhere,
+  Table,
+  Tracker,
+} from '../engine/index.ts';
 import type { Facts, Instants } from '../facts/index.ts';
 import type { World } from '../worlds/world.ts';
 import type { DerivationDefinition } from './derivation.ts';
@@ -51,7 +66,10 @@ export class WorldReader implements Reader {
     const table = this.#table(kind);
     const { tracker } = this.#run;
     const key = keyOf(kind.scope === 'Cluster' ? { name: ref.name } : ref);
-    const found = project === undefined ? tracker.get(table, key) : tracker.get(table, key, project as unknown as EngineProjection<KubeObject, P>);
+    const found =
+      project === undefined
+        ? tracker.get(table, key)
+        : tracker.get(table, key, project as unknown as EngineProjection<KubeObject, P>);
     if (kind.sensitive) this.#mark(found);
     return found as P | undefined;
   }
@@ -59,7 +77,10 @@ export class WorldReader implements Reader {
   list<T extends KubeObject, P = T>(kind: Kind<T>, where: Where = {}, project?: Projection<T, P>): readonly P[] {
     const table = this.#table(kind);
     const { tracker } = this.#run;
-    const found = project === undefined ? tracker.list(table, toEngine(where)) : tracker.list(table, toEngine(where), project as unknown as EngineProjection<KubeObject, P>);
+    const found =
+      project === undefined
+        ? tracker.list(table, toEngine(where))
+        : tracker.list(table, toEngine(where), project as unknown as EngineProjection<KubeObject, P>);
     if (kind.sensitive) this.#mark(found);
     return found as readonly P[];
   }
@@ -69,7 +90,10 @@ export class WorldReader implements Reader {
     const bound = this.#world.indexOf(index as unknown as KindIndex);
     if (bound === undefined) throw this.#undeclared(index.kind);
     const { tracker } = this.#run;
-    const found = project === undefined ? tracker.by(bound, key) : tracker.by(bound, key, project as unknown as EngineProjection<KubeObject, P>);
+    const found =
+      project === undefined
+        ? tracker.by(bound, key)
+        : tracker.by(bound, key, project as unknown as EngineProjection<KubeObject, P>);
     if (index.kind.sensitive) this.#mark(found);
     return found as readonly P[];
   }
@@ -83,7 +107,8 @@ export class WorldReader implements Reader {
   derived<R, P = R>(derivation: DerivationDefinition<R>, key: string, project?: Projection<R, P>): P {
     const { tracker, sources } = this.#run;
     const bound = bindDerivation(sources, this.#world, derivation);
-    const found: unknown = project === undefined ? tracker.derived(bound, key) : tracker.derived(bound, key, throughMarks(sources, project));
+    const found: unknown =
+      project === undefined ? tracker.derived(bound, key) : tracker.derived(bound, key, throughMarks(sources, project));
     if (!isMarked(found)) return found as P;
     this.#run.sensitive ??= new Set();
     for (const text of found.$sensitive) this.#run.sensitive.add(text);
@@ -117,7 +142,9 @@ export class WorldReader implements Reader {
   }
 
   #undeclared(kind: Kind): Error {
-    return new TypeError(`${this.#run.name} reads ${kindId(kind)}, which it does not declare: add it to the reconciler's reads`);
+    return new TypeError(
+      `${this.#run.name} reads ${kindId(kind)}, which it does not declare: add it to the reconciler's reads`,
+    );
   }
 
   #mark(found: unknown): void {
@@ -135,7 +162,11 @@ export function digestOf(run: Run): Digest {
 }
 
 /** The engine's derivation for a definition in one world; made on first use. */
-function bindDerivation<R>(sources: ReadSources, world: World, definition: DerivationDefinition<R>): Derivation<unknown> {
+function bindDerivation<R>(
+  sources: ReadSources,
+  world: World,
+  definition: DerivationDefinition<R>,
+): Derivation<unknown> {
   let bound = sources.bound.get(world.name);
   if (bound === undefined) {
     bound = new Map();
@@ -149,9 +180,13 @@ function bindDerivation<R>(sources: ReadSources, world: World, definition: Deriv
     compute(key, tracker) {
       const run: Run = { tracker, sources, sensitive: undefined, declared: undefined, name: definition.name };
       const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run) });
-      return run.sensitive === undefined || run.sensitive.size === 0 ? value : ({ $value: value, $sensitive: [...run.sensitive] } satisfies Marked);
+      return run.sensitive === undefined || run.sensitive.size === 0
+        ? value
+        : ({ $value: value, $sensitive: [...run.sensitive] } satisfies Marked);
     },
-    ...(definition.equals ? { equals: (before, after) => definition.equals?.(unmarked(before) as R, unmarked(after) as R) ?? false } : {}),
+    ...(definition.equals
+      ? { equals: (before, after) => definition.equals?.(unmarked(before) as R, unmarked(after) as R) ?? false }
+      : {}),
     ...(definition.onCycle ? { onCycle: (members) => definition.onCycle?.(members) } : {}),
   });
   bound.set(definition, made);
@@ -163,10 +198,14 @@ function unmarked(value: unknown): unknown {
 }
 
 /** A projection that sees the derivation's value and keeps the marks around its result; one per projection, so that edges stay cheap. */
-function throughMarks<R, P>({ projections }: ReadSources, project: Projection<R, P>): EngineProjection<unknown, unknown> {
+function throughMarks<R, P>(
+  { projections }: ReadSources,
+  project: Projection<R, P>,
+): EngineProjection<unknown, unknown> {
   let wrapper = projections.get(project);
   if (wrapper === undefined) {
-    wrapper = (value) => (isMarked(value) ? { $value: project(value.$value as R), $sensitive: value.$sensitive } : project(value as R));
+    wrapper = (value) =>
+      isMarked(value) ? { $value: project(value.$value as R), $sensitive: value.$sensitive } : project(value as R);
     projections.set(project, wrapper);
   }
   return wrapper;

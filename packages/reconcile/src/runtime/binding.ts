@@ -1,8 +1,16 @@
 // A reconciler in a world, as two derivations per object: its plan, and the writes that are left until the plan is so.
 // The second is a sink: what it publishes goes to the queue. Both are tracked, so drift of a child wakes the second alone.
-import { type JsonSchema, keyOf, keyOfObject, type KubeObject, kindId, type ObjectKey } from '@capstan/kube';
+import { type JsonSchema, type KubeObject, keyOf, keyOfObject, kindId, type ObjectKey } from '@capstan/kube';
 import type { Ownership } from '../diff/child-body.ts';
-import { diff, type DiffInput, NOTHING, type Observed, statusOnly, type Trouble, type WriteSet } from '../diff/index.ts';
+import {
+  type DiffInput,
+  diff,
+  NOTHING,
+  type Observed,
+  statusOnly,
+  type Trouble,
+  type WriteSet,
+} from '../diff/index.ts';
 import type { Derivation, Engine, Table, Tracker } from '../engine/index.ts';
 import { fieldManager, inventoryId } from '../inventory.ts';
 import { INVENTORY_LABEL, MEMORY_ANNOTATION } from '../marks.ts';
@@ -30,7 +38,13 @@ export interface Binding {
   ownership(object: KubeObject): Ownership;
 }
 
-export function bindReconciler(engine: Engine, sources: ReadSources, operator: Operator, reconciler: Reconciler, world: World): Binding {
+export function bindReconciler(
+  engine: Engine,
+  sources: ReadSources,
+  operator: Operator,
+  reconciler: Reconciler,
+  world: World,
+): Binding {
   const name = `${operator.name}.${reconciler.name}`;
   const id = world.name === '' ? name : `${name}@${world.name}`;
   const manager = fieldManager(operator.name, reconciler.name);
@@ -38,7 +52,9 @@ export function bindReconciler(engine: Engine, sources: ReadSources, operator: O
   const { resource } = reconciler;
   const table = world.readTable(resource);
   if (table === undefined) throw new TypeError(`world ${world.name} does not cache ${kindId(resource)}`);
-  const declared = new Set([resource, ...reconciler.reads.map(({ kind }) => kind), ...reconciler.writes.map(({ kind }) => kind)].map(kindId));
+  const declared = new Set(
+    [resource, ...reconciler.reads.map(({ kind }) => kind), ...reconciler.writes.map(({ kind }) => kind)].map(kindId),
+  );
   const troubles = engine.table<Trouble>({ name: `reports of ${id}` });
   troubles.synced();
 
@@ -48,7 +64,12 @@ export function bindReconciler(engine: Engine, sources: ReadSources, operator: O
       const object = trackedObject(tracker, table, key);
       if (object === undefined) return plan();
       const run: Run = { tracker, sources, sensitive: undefined, declared, name: id };
-      const context = { object, read: new WorldReader(run, world), digest: digestOf(run), memory: memoryOf(tracker, table, world, key) };
+      const context = {
+        object,
+        read: new WorldReader(run, world),
+        digest: digestOf(run),
+        memory: memoryOf(tracker, table, world, key),
+      };
       if (object.metadata.deletionTimestamp === undefined) return reconciler.reconcile(context);
       const isHeld = tracker.get(table, key, finalizersOf)?.includes(finalizer) ?? false;
       if (!isHeld) return plan();
@@ -76,13 +97,24 @@ export function bindReconciler(engine: Engine, sources: ReadSources, operator: O
       const view = tracker.get(table, key, ownerView);
       if (view === undefined) return NOTHING;
       const owned = ownership(wholeOf(view));
-      const observed = observe(tracker, { table, world, reconciler, troubles, key, inventory: owned.inventory, sources });
+      const observed = observe(tracker, {
+        table,
+        world,
+        reconciler,
+        troubles,
+        key,
+        inventory: owned.inventory,
+        sources,
+      });
       const outcome = tracker.settled(plans, key);
       const input = (desired: Plan): DiffInput => ({ ...traits, plan: desired, ownership: owned, observed });
       if (outcome.state === 'value') return diff(input(outcome.value));
       // Suspended: no plan, nothing pruned; this read suspends too.
       if (outcome.state === 'suspended') return diff(input(tracker.derived(plans, key)));
-      const trouble: Trouble = { reason: 'Threw', message: `the reconciler ${reconciler.name} threw: ${outcome.error.message}` };
+      const trouble: Trouble = {
+        reason: 'Threw',
+        message: `the reconciler ${reconciler.name} threw: ${outcome.error.message}`,
+      };
       return statusOnly({ ...input(plan()), observed: { ...observed, trouble: () => trouble } });
     },
   });
@@ -122,7 +154,10 @@ interface Observation {
   sources: ReadSources;
 }
 
-function observe(tracker: Tracker, { table, world, reconciler, troubles, key, inventory, sources }: Observation): Observed {
+function observe(
+  tracker: Tracker,
+  { table, world, reconciler, troubles, key, inventory, sources }: Observation,
+): Observed {
   const selector = {
     canonical: `${INVENTORY_LABEL}=${inventory}`,
     terms: [{ key: INVENTORY_LABEL, operator: 'In' as const, values: [inventory] }],
@@ -154,9 +189,12 @@ function observe(tracker: Tracker, { table, world, reconciler, troubles, key, in
 
 function tableFor(world: World, reconciler: Reconciler, kind: Reconciler['resource']): Table<KubeObject> {
   const declaration = reconciler.writes.find((write) => kindId(write.kind) === kindId(kind));
-  const table = declaration?.what === 'others' ? world.readTable(kind) : (world.childTable(kind) ?? world.readTable(kind));
+  const table =
+    declaration?.what === 'others' ? world.readTable(kind) : (world.childTable(kind) ?? world.readTable(kind));
   if (declaration === undefined || table === undefined) {
-    throw new TypeError(`${reconciler.name} plans a ${kindId(kind)}, which it does not declare: add it to the reconciler's writes`);
+    throw new TypeError(
+      `${reconciler.name} plans a ${kindId(kind)}, which it does not declare: add it to the reconciler's writes`,
+    );
   }
   return table;
 }

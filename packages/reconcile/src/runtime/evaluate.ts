@@ -1,5 +1,5 @@
 // One evaluation without a cluster: what would these reconcilers plan for these objects? For pure tests.
-import { type Clock, groupOf, keyOfObject, type KubeObject, kindId, silentLogger } from '@capstan/kube';
+import { type Clock, groupOf, type KubeObject, keyOfObject, kindId, silentLogger } from '@capstan/kube';
 import type { WriteSet } from '../diff/index.ts';
 import type { DigestKey } from '../digest.ts';
 import { createEngine, type Settled } from '../engine/index.ts';
@@ -62,12 +62,17 @@ export function evaluate(options: EvaluateOptions): Evaluation[] {
     projections: new WeakMap(),
   };
   for (const { fact, key, state } of options.facts ?? []) sources.facts.table(fact).put(key, state);
-  const bindings = operator.reconcilers.map((reconciler) => bindReconciler(engine, sources, operator, reconciler, world));
+  const bindings = operator.reconcilers.map((reconciler) =>
+    bindReconciler(engine, sources, operator, reconciler, world),
+  );
   const roots = bindings.map((binding) => engine.each(binding.table, {}, binding.writes));
   engine.flushSync();
   const evaluations = bindings.flatMap((binding) =>
     options.objects
-      .filter((object) => kindId({ group: groupOf(object.apiVersion), kind: object.kind }) === kindId(binding.reconciler.resource))
+      .filter(
+        (object) =>
+          kindId({ group: groupOf(object.apiVersion), kind: object.kind }) === kindId(binding.reconciler.resource),
+      )
       .map((object) => {
         const key = keyOfObject(object);
         const { reconciler } = binding;

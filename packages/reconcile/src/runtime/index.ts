@@ -1,4 +1,4 @@
 export { type Binding } from './binding.ts';
+export * from './evaluate.ts';
 export * from './runtime.ts';
 export type { SinkObserver } from './sink.ts';
-export * from './evaluate.ts';

@@ -1,5 +1,13 @@
 // One runtime carries any number of operators in any number of worlds: one engine, one set of facts, one clock.
-import { type Client, type Clock, type InformerObserver, type Kind, type KubeObject, type Logger, type Random } from '@capstan/kube';
+import {
+  type Client,
+  type Clock,
+  type InformerObserver,
+  type Kind,
+  type KubeObject,
+  type Logger,
+  type Random,
+} from '@capstan/kube';
 import type { DigestKey } from '../digest.ts';
 import { createEngine, type Engine, type Root, type Wave } from '../engine/index.ts';
 import { createFacts, createInstants, type FactStore } from '../facts/index.ts';
@@ -92,9 +100,24 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const worldNames = engine.table<true>({ name: 'worlds' });
   worldNames.synced();
   const digestKey = engine.table<DigestKey>({ name: 'digest key', sensitive: true });
-  const facts = createFacts({ engine, clock, random, logger, ...(options.factStore ? { store: options.factStore } : {}) });
+  const facts = createFacts({
+    engine,
+    clock,
+    random,
+    logger,
+    ...(options.factStore ? { store: options.factStore } : {}),
+  });
   const instants = createInstants(engine, clock);
-  const sources: ReadSources = { engine, worlds, worldNames, facts, instants, digestKey, bound: new Map(), projections: new WeakMap() };
+  const sources: ReadSources = {
+    engine,
+    worlds,
+    worldNames,
+    facts,
+    instants,
+    digestKey,
+    bound: new Map(),
+    projections: new WeakMap(),
+  };
   const history = createHistory();
   const requirements = requirementsOf(operators.flatMap(({ reconcilers }) => reconcilers));
   const leaderships = new Map(operators.map((operator) => [operator, options.leadership?.(operator) ?? alwaysLeader]));
@@ -211,7 +234,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return [...worlds.values()].every((world) => world.isSynced);
     },
     status: () => ({
-      worlds: [...worlds.values()].map((world) => ({ name: world.name, isSynced: world.isSynced, waitingFor: world.waitingFor() })),
+      worlds: [...worlds.values()].map((world) => ({
+        name: world.name,
+        isSynced: world.isSynced,
+        waitingFor: world.waitingFor(),
+      })),
       reconcilers: [...bound].map(([binding, { sink }]) => ({
         id: binding.id,
         objects: binding.table.size,
@@ -228,4 +255,3 @@ function aborted(signal: AbortSignal): Promise<void> {
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }
-

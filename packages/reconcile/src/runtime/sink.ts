@@ -1,11 +1,30 @@
 // The sink of a binding: takes the writes that waves publish, and carries them out key by key while we lead. Losing the
 // lease stops it at once; gaining it sends out what is pending as it is.
-import { type Clock, formatTime, keyOf, type Kind, type KubeObject, kindId, type Logger, type Random } from '@capstan/kube';
+import {
+  type Clock,
+  formatTime,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  kindId,
+  type Logger,
+  type Random,
+} from '@capstan/kube';
 import { carryOut, createKeyState, type KeyState } from '../apply/index.ts';
 import { isSettled, type WriteSet } from '../diff/index.ts';
 import type { Cause, Change, Engine, Settled } from '../engine/index.ts';
 import type { EventInput } from '../plan/index.ts';
-import { createQueue, FRESH, type Outcome, type Queue, type QueueObserver, RESYNC, retry, runWorkers, type WorkerObserver } from '../queue/index.ts';
+import {
+  createQueue,
+  FRESH,
+  type Outcome,
+  type Queue,
+  type QueueObserver,
+  RESYNC,
+  retry,
+  runWorkers,
+  type WorkerObserver,
+} from '../queue/index.ts';
 import { causeRecord, formatCause, type History, mergeCauses } from '../why/index.ts';
 import type { Binding } from './binding.ts';
 
@@ -123,7 +142,12 @@ export function createSink(options: SinkOptions): Sink {
   }
 
   function record(key: string) {
-    return causeRecord(formatTime(clock.now()), `${operator.name}.${reconciler.name}`, `${kindId(reconciler.resource)} ${key}`, causes.get(key) ?? []);
+    return causeRecord(
+      formatTime(clock.now()),
+      `${operator.name}.${reconciler.name}`,
+      `${kindId(reconciler.resource)} ${key}`,
+      causes.get(key) ?? [],
+    );
   }
 
   return {
@@ -131,7 +155,12 @@ export function createSink(options: SinkOptions): Sink {
     open() {
       if (open !== undefined) return;
       const abort = new AbortController();
-      const queue = createQueue<string>({ clock, random, name: binding.id, ...(options.observe?.queue ? { observe: options.observe.queue } : {}) });
+      const queue = createQueue<string>({
+        clock,
+        random,
+        name: binding.id,
+        ...(options.observe?.queue ? { observe: options.observe.queue } : {}),
+      });
       const done = runWorkers({
         queue,
         clock,

@@ -15,7 +15,15 @@ export function ownerView(object: KubeObject) {
 export function childView(object: KubeObject) {
   const { uid, deletionTimestamp, labels, annotations, ownerReferences, managedFields } = object.metadata;
   const inventory = labels?.[INVENTORY_LABEL];
-  return viewOf(object, { uid, deletionTimestamp, inventory, annotations, ownerReferences, managedFields, template: templateMark(object) });
+  return viewOf(object, {
+    uid,
+    deletionTimestamp,
+    inventory,
+    annotations,
+    ownerReferences,
+    managedFields,
+    template: templateMark(object),
+  });
 }
 
 /** Always equal: what is remembered is looked at, and wakes nobody. */

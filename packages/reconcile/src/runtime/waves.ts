@@ -13,7 +13,12 @@ export interface Waves {
   stop(): Promise<void>;
 }
 
-export function createWaves(options: { clock: Clock; logger: Logger; engine: () => Engine; onWave(wave: Wave): void }): Waves {
+export function createWaves(options: {
+  clock: Clock;
+  logger: Logger;
+  engine: () => Engine;
+  onWave(wave: Wave): void;
+}): Waves {
   const { clock, logger } = options;
   let isScheduled = false;
   let running: Promise<void> | undefined;

@@ -49,7 +49,12 @@ export function mergeCauses(earlier: readonly Cause[], later: readonly Cause[]):
     const at = merged.findIndex(({ source }) => source.table === cause.source.table && source.key === cause.source.key);
     const known = merged[at];
     if (known === undefined) merged.push(cause);
-    else merged[at] = { ...cause, before: known.before, paths: [...new Set([...known.paths, ...cause.paths])].slice(0, 8) };
+    else
+      merged[at] = {
+        ...cause,
+        before: known.before,
+        paths: [...new Set([...known.paths, ...cause.paths])].slice(0, 8),
+      };
   }
   return merged.slice(0, MAX_CHANGES * 2);
 }

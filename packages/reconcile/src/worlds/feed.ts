@@ -1,11 +1,5 @@
 // A feed brings the objects of one kind into one table of the engine, and shows our own writes there at once.
-import {
-  type InformerEvent,
-  type InformerView,
-  type KubeObject,
-  keyOfObject,
-  refOf,
-} from '@capstan/kube';
+import { type InformerEvent, type InformerView, type KubeObject, keyOfObject, refOf } from '@capstan/kube';
 import type { Table } from '../engine/index.ts';
 import { holderOf } from './views.ts';
 
@@ -34,11 +28,11 @@ export function createFeed(
       if (event.type === 'upsert' || event.type === 'delete') {
         const key = keyOfObject(event.object);
         // With one informer the event says it all; with several another may hold the key.
-        const object = informers.length > 1 ? holderOf(informers, key) : event.type === 'upsert' ? event.object : undefined;
+        const object =
+          informers.length > 1 ? holderOf(informers, key) : event.type === 'upsert' ? event.object : undefined;
         if (object === undefined) table.delete(key);
         else table.put(key, view(object));
-      }
-      else if (event.type === 'synced' && informers.every((informer) => informer.isSynced)) table.synced();
+      } else if (event.type === 'synced' && informers.every((informer) => informer.isSynced)) table.synced();
     }
   };
   const stops = informers.map((informer) => informer.subscribe(onEvents));

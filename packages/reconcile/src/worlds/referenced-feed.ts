@@ -2,6 +2,8 @@
 // fetched that something reads. What nobody reads any more is dropped.
 import {
   type Client,
+  type Clock,
+  compareResourceVersions,
   type InformerView,
   isNotFound,
   type Kind,
@@ -10,8 +12,6 @@ import {
   type Logger,
   type ObjectKey,
   refOfKey,
-  type Clock,
-  compareResourceVersions,
   type Timer,
 } from '@capstan/kube';
 import type { Engine, Table } from '../engine/index.ts';
@@ -35,7 +35,10 @@ const LAST_RETRY_MS = 30_000;
 export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
   const { engine, kind, client, clock, logger, metadata, signal } = options;
   /** Keys that something reads, each with the attempt under way or waiting. */
-  const wanted = new Map<ObjectKey, { fetching: boolean; again: boolean; failures: number; timer: Timer | undefined }>();
+  const wanted = new Map<
+    ObjectKey,
+    { fetching: boolean; again: boolean; failures: number; timer: Timer | undefined }
+  >();
   const isSynced = () => metadata.every((informer) => informer.isSynced);
   const seen = (key: ObjectKey) => metadata.map((informer) => informer.get(key)).find((found) => found !== undefined);
 
@@ -89,7 +92,11 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
       } else {
         want.failures++;
         const wait = Math.min(FIRST_RETRY_MS * 2 ** (want.failures - 1), LAST_RETRY_MS);
-        logger.warn('could not fetch a referenced object; it is tried again', { object: `${kind.kind} ${key}`, waitMs: wait, error });
+        logger.warn('could not fetch a referenced object; it is tried again', {
+          object: `${kind.kind} ${key}`,
+          waitMs: wait,
+          error,
+        });
         want.timer = clock.after(wait, () => refresh(key));
       }
     } finally {

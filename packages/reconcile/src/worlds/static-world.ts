@@ -56,7 +56,11 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     indexOf: (index) => indexOf(index.kind, index.name, index.keysOf),
     ownedBy: (owner) =>
       options.objects
-        .filter((object) => object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) && object.metadata.labels?.[INVENTORY_LABEL])
+        .filter(
+          (object) =>
+            object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) &&
+            object.metadata.labels?.[INVENTORY_LABEL],
+        )
         .flatMap((object) => {
           const kind = requirements.get(idOf(object))?.kind;
           return kind === undefined ? [] : [{ kind, object }];

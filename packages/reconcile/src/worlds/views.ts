@@ -1,6 +1,14 @@
 // Aliases are one view: objects of several kinds, or in several forms, enter one table in one normal form. The object that
 // a view was made of is remembered, because statuses, finalizers and owner references belong to that one.
-import { type DefinedKind, type InformerView, type Kind, type KubeObject, keyOfObject, type Logger, type ObjectKey } from '@capstan/kube';
+import {
+  type DefinedKind,
+  type InformerView,
+  type Kind,
+  type KubeObject,
+  keyOfObject,
+  type Logger,
+  type ObjectKey,
+} from '@capstan/kube';
 
 export interface Origin {
   /** The kind under which the object was written. */
@@ -25,7 +33,10 @@ export function createViews(logger: Logger): Views {
         if (view !== object) origins.set(view, { kind: writtenAs(kind, object), object });
         return view;
       } catch (error) {
-        logger.warn('an object could not be normalised; it is taken as it is', { object: `${object.kind} ${keyOfObject(object)}`, error });
+        logger.warn('an object could not be normalised; it is taken as it is', {
+          object: `${object.kind} ${keyOfObject(object)}`,
+          error,
+        });
         return object;
       }
     },
@@ -51,7 +62,11 @@ export function holderOf(informers: readonly InformerView<KubeObject>[], key: Ob
 }
 
 function writtenAs(kind: DefinedKind, object: KubeObject): Kind {
-  return writtenKinds(kind).find((candidate) => candidate.kind === object.kind && candidate.apiVersion === object.apiVersion) ?? kind;
+  return (
+    writtenKinds(kind).find(
+      (candidate) => candidate.kind === object.kind && candidate.apiVersion === object.apiVersion,
+    ) ?? kind
+  );
 }
 
 function isDefined(kind: Kind): kind is DefinedKind {

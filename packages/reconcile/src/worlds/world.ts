@@ -98,7 +98,10 @@ export function createWorld(options: WorldOptions): World {
     const opened: InformerView<KubeObject>[] = [];
     const open = (selection: Selection, places: readonly (string | undefined)[], written: readonly Kind[] = [kind]) => {
       const made = written.flatMap((source) =>
-        places.map((namespace) => informers.for(source, namespace === undefined ? selection : { ...selection, namespace }).informer),
+        places.map(
+          (namespace) =>
+            informers.for(source, namespace === undefined ? selection : { ...selection, namespace }).informer,
+        ),
       );
       opened.push(...made);
       return made;
@@ -116,7 +119,9 @@ export function createWorld(options: WorldOptions): World {
       const common = { engine, name: tableName(kind), kind, client, clock, logger, metadata };
       read = createReferencedFeed({ ...common, signal: stopping.signal });
     } else if (reads !== undefined) {
-      read = createFeed(tableFor(tableName(kind)), open({}, namespaces, writtenKinds(kind)), (object) => views.viewOf(kind, object));
+      read = createFeed(tableFor(tableName(kind)), open({}, namespaces, writtenKinds(kind)), (object) =>
+        views.viewOf(kind, object),
+      );
     }
     const isCovered = reads === 'all';
     const children =
@@ -124,7 +129,13 @@ export function createWorld(options: WorldOptions): World {
         ? createFeed(tableFor(`our ${tableName(kind)}`), open({ labelSelector: INVENTORY_LABEL }, allNamespaces(kind)))
         : undefined;
     watchAccess(kind, opened);
-    return { requirement, read, children: children ?? (isCovered ? read : undefined), informers: opened, indexes: new Map() };
+    return {
+      requirement,
+      read,
+      children: children ?? (isCovered ? read : undefined),
+      informers: opened,
+      indexes: new Map(),
+    };
   }
 
   function tableName(kind: Kind): string {
@@ -136,7 +147,9 @@ export function createWorld(options: WorldOptions): World {
   }
 
   function namespacesFor({ kind, reads }: KindRequirement): readonly (string | undefined)[] {
-    return reads === 'ownNamespace' && kind.scope === 'Namespaced' ? [options.namespace ?? 'default'] : allNamespaces(kind);
+    return reads === 'ownNamespace' && kind.scope === 'Namespaced'
+      ? [options.namespace ?? 'default']
+      : allNamespaces(kind);
   }
 
   /** Forbidden and not-served are values that can be read, and the reason why everything else about the kind suspends. */
@@ -153,7 +166,8 @@ export function createWorld(options: WorldOptions): World {
 
   /** Aliases share the state of the kind that they are a view of. */
   const aliases = new Map<string, KindState>();
-  for (const found of kinds.values()) for (const kind of writtenKinds(found.requirement.kind)) aliases.set(kindId(kind), found);
+  for (const found of kinds.values())
+    for (const kind of writtenKinds(found.requirement.kind)) aliases.set(kindId(kind), found);
   const state = (kind: Kind) => aliases.get(kindId(kind));
   const feeds = function* (kind: Kind): Generator<Feed> {
     const found = state(kind);
@@ -180,9 +194,15 @@ export function createWorld(options: WorldOptions): World {
     },
     ownedBy(owner) {
       const { uid } = owner.metadata;
-      const isOwned = (object: KubeObject) => object.metadata.ownerReferences?.some((reference) => reference.uid === uid) ?? false;
+      const isOwned = (object: KubeObject) =>
+        object.metadata.ownerReferences?.some((reference) => reference.uid === uid) ?? false;
       return [...kinds.values()].flatMap(({ requirement: { kind, children }, informers: opened }) =>
-        children ? [...new Set(opened.flatMap((informer) => informer.list().filter(isOwned)))].map((object) => ({ kind, object })) : [],
+        children
+          ? [...new Set(opened.flatMap((informer) => informer.list().filter(isOwned)))].map((object) => ({
+              kind,
+              object,
+            }))
+          : [],
       );
     },
     observeWrite(kind, object) {
@@ -192,7 +212,9 @@ export function createWorld(options: WorldOptions): World {
       for (const feed of feeds(kind)) feed.observeDelete(object);
     },
     get isSynced() {
-      return [...kinds.values()].every(({ requirement, informers: opened }) => requirement.optional || opened.every((informer) => informer.isSynced));
+      return [...kinds.values()].every(
+        ({ requirement, informers: opened }) => requirement.optional || opened.every((informer) => informer.isSynced),
+      );
     },
     waitingFor() {
       return [...kinds.values()]
@@ -203,7 +225,13 @@ export function createWorld(options: WorldOptions): World {
         });
     },
     isFresh: (wanted, maxAgeMs) => wanted.every((kind) => [...feeds(kind)].every((feed) => feed.isFresh(maxAgeMs))),
-    staleness: () => new Map([...kinds].map(([id, { read, children }]) => [id, Math.max(read?.staleness() ?? 0, children?.staleness() ?? 0)])),
+    staleness: () =>
+      new Map(
+        [...kinds].map(([id, { read, children }]) => [
+          id,
+          Math.max(read?.staleness() ?? 0, children?.staleness() ?? 0),
+        ]),
+      ),
     poke() {
       for (const { informers: opened } of kinds.values()) for (const informer of opened) informer.poke();
     },
@@ -221,7 +249,12 @@ export function createWorld(options: WorldOptions): World {
     },
   };
 
-  function indexIn(found: KindState, table: Table<KubeObject>, indexName: string, keysOf: (object: KubeObject) => readonly string[]) {
+  function indexIn(
+    found: KindState,
+    table: Table<KubeObject>,
+    indexName: string,
+    keysOf: (object: KubeObject) => readonly string[],
+  ) {
     const existing = found.indexes.get(indexName);
     if (existing !== undefined) return existing;
     const made = engine.index(table, indexName, keysOf);
