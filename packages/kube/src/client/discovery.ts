@@ -45,17 +45,16 @@ export async function discover(client: Client, options: { signal?: AbortSignal }
 function createDiscovery(kinds: readonly DiscoveredKind[], unavailable: readonly string[]): Discovery {
   const byName = new Map<string, DiscoveredKind>();
   const add = (name: string, kind: DiscoveredKind) => {
-    if (name !== '' && !byName.has(name)) byName.set(name, kind);
+    if (!byName.has(name)) byName.set(name, kind);
   };
   // Resource names before short names: a group must not be able to take `po` or `pods` from the core.
   for (const namesOf of [longNames, (kind: DiscoveredKind) => kind.shortNames]) {
     for (const kind of kinds) {
       for (const name of namesOf(kind)) {
         const lower = name.toLowerCase();
+        const suffixes = kind.group === '' ? [kind.version] : [kind.group, `${kind.version}.${kind.group}`];
         add(lower, kind);
-        add(`${lower}.${kind.group}`, kind);
-        add(`${lower}.${kind.version}.${kind.group}`, kind);
-        if (kind.group === '') add(`${lower}.${kind.version}`, kind);
+        for (const suffix of suffixes) add(`${lower}.${suffix}`, kind);
       }
     }
   }

@@ -1,0 +1,86 @@
+// For tests: an HTTP or HTTPS server on 127.0.0.1 that counts its connections and can cut them.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
+import type { AddressInfo, Server, Socket } from 'node:net';
+
+export interface LocalServer {
+  /** With the scheme, on 127.0.0.1. */
+  readonly address: string;
+  readonly port: number;
+  /** How many connections were accepted so far, and how many are open. */
+  readonly accepted: number;
+  readonly open: number;
+  /** Resolves as soon as `count` connections are open. */
+  whenOpen(count: number): Promise<void>;
+  /** Cuts every connection at once. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+export async function startServer(handler: Handler, tls?: ServerOptions): Promise<LocalServer> {
+  const server: Server = tls === undefined ? createServer(handler) : createTlsServer(tls, handler);
+  const sockets = new Set<Socket>();
+  const waiting = new Set<() => void>();
+  let accepted = 0;
+  const changed = () => {
+    for (const check of [...waiting]) check();
+  };
+  server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+    accepted++;
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.once('close', () => {
+      sockets.delete(socket);
+      changed();
+    });
+    changed();
+  });
+  server.on('tlsClientError', () => {});
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = portOf(server.address());
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    address: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    port,
+    get accepted() {
+      return accepted;
+    },
+    get open() {
+      return sockets.size;
+    },
+    whenOpen: (count) =>
+      new Promise((resolve) => {
+        const check = () => {
+          if (sockets.size !== count) return;
+          waiting.delete(check);
+          resolve();
+        };
+        waiting.add(check);
+        check();
+      }),
+    cut,
+    async close() {
+      cut();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function portOf(address: string | AddressInfo | null): number {
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+/** A JSON answer. */
+export function answer(
+  response: ServerResponse,
+  body: unknown,
+  status = 200,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}
