@@ -9,7 +9,7 @@ import {
   type UnknownObject,
   type WatchStream,
 } from '@capstan/kube';
-import { untracked } from './apply/field-tracker.ts';
+import { createFieldTracker } from './apply/field-tracker.ts';
 import { type Admission, type Core, newUid, type RequestContext, timestamp, type UserInfo } from './core.ts';
 import { internalError, notServed, StatusError } from './errors.ts';
 import { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
@@ -83,7 +83,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     store,
     storage,
     registry,
-    fields: untracked(),
+    fields: createFieldTracker(() => timestamp(clock)),
     admission: options.admission,
     checkNamespaces: options.checkNamespaces ?? true,
     watchBufferLimit: options.watchBufferLimit ?? 10_000,

@@ -1,9 +1,38 @@
-import type { UnknownObject } from '@capstan/kube';
+// Who owns which field. Every write goes through here: an apply owns what it says and nothing else, any other write owns
+// what it changed. https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+import type { ObjectMeta, UnknownObject } from '@capstan/kube';
+import { applyConflict, type StatusCause } from '../errors.ts';
+import type { JsonObject } from '../json/copy.ts';
+import { apiVersionOf } from '../resources/resource.ts';
 import type { Target } from '../rest/target.ts';
+import { type Comparison, compare, isSame } from './compare.ts';
+import {
+  difference,
+  EMPTY,
+  equalSets,
+  type FieldSet,
+  intersection,
+  isEmpty,
+  pathsOf,
+  printPath,
+  union,
+} from './field-set.ts';
+import {
+  type DecodeCache,
+  decodeManagers,
+  encodeManagers,
+  type Manager,
+  type Managers,
+  managerId,
+} from './managers.ts';
+import { mergeTyped } from './merge.ts';
+import { removeFields } from './remove.ts';
+import { toFieldSet, withNamedFields } from './to-field-set.ts';
+import { DEDUCED, type TypeSchema } from './type-schema.ts';
 
-/** Keeps metadata.managedFields true: who set which field last. */
+/** Keeps metadata.managedFields true. */
 export interface FieldTracker {
-  /** After a write that is not an apply: the manager owns what the write changed. */
+  /** After a write that is not an apply: the object with managedFields in which the manager owns what changed. */
   update(write: TrackedWrite): UnknownObject;
   /** Server-side apply: what the object becomes, with managedFields; throws Conflict unless forced. */
   apply(write: TrackedApply): UnknownObject;
@@ -26,6 +55,238 @@ export interface TrackedApply {
   force: boolean;
 }
 
-export function untracked(): FieldTracker {
-  return { update: ({ object }) => object, apply: ({ live, applied }) => ({ ...live, ...applied }) };
+/** Beyond this many Update managers the oldest become one. */
+const MAX_UPDATERS = 10;
+const ANCIENT = 'ancient-changes';
+const BEFORE_FIRST_APPLY = 'before-first-apply';
+
+export function createFieldTracker(now: () => string): FieldTracker {
+  const cache: DecodeCache = new WeakMap();
+
+  const managersOf = (object: UnknownObject | undefined) => decodeManagers(object?.metadata.managedFields, cache);
+
+  const store = (object: UnknownObject, managers: Managers): UnknownObject => {
+    const entries = encodeManagers(capped(managers), cache);
+    const { managedFields: _, ...metadata } = object.metadata;
+    return { ...object, metadata: entries.length > 0 ? { ...metadata, managedFields: entries } : metadata };
+  };
+
+  const updated = (write: TrackedWrite, managers: Managers): Managers => {
+    const { target, live, object } = write;
+    const type = typeOf(target);
+    const comparison = compare(type, owned(live ?? EMPTY_OBJECT), owned(object));
+    const taken = union(comparison.modified, comparison.added);
+    const result = new Map(without(managers, taken, comparison.removed));
+    if (isEmpty(taken)) return result;
+    const base = identity(target, write.manager, 'Update');
+    const id = managerId(base);
+    result.set(id, { ...base, time: now(), set: union(result.get(id)?.set ?? EMPTY, taken) });
+    return result;
+  };
+
+  return {
+    update(write) {
+      const { live, object, target } = write;
+      const given = object.metadata.managedFields;
+      if (live && (live.metadata.managedFields ?? []).length === 0 && (given ?? []).length === 0) return object;
+      let managers = managersOf(live);
+      if (target.subresource === '' && given !== undefined) {
+        // One empty entry asks for a fresh start; no entry at all is what clients send who do not know of them.
+        const reset = given.length === 1 && Object.keys(given[0] ?? {}).length === 0;
+        const own = decodeManagers(given, cache);
+        if (reset) return store(object, new Map());
+        if (own.size > 0) managers = own;
+      }
+      return store(object, updated(write, managers));
+    },
+
+    apply({ target, live, applied, manager, force }) {
+      const type = typeOf(target);
+      const config = configOf(target, applied);
+      let managers = managersOf(live);
+      if (live && managers.size === 0) {
+        managers = updated({ target, live: undefined, object: live, manager: BEFORE_FIRST_APPLY }, managers);
+      }
+      const base = identity(target, manager, 'Apply');
+      const id = managerId(base);
+      const last = managers.get(id);
+      const set = withoutRoot(toFieldSet(type, owned(config)));
+      const current = new Map(managers).set(id, {
+        ...base,
+        time: last?.time,
+        set,
+        ...(last?.source && { source: last.source }),
+      });
+
+      const before = live ? withoutManagers(live) : EMPTY_OBJECT;
+      const merged = mergeTyped(type, before, withoutManagers(config)) as UnknownObject;
+      const said = toFieldSet(type, withoutManagers(config));
+      const pruned = last ? prune(type, merged, current, said, last.set) : merged;
+      const comparison = compare(type, owned(before), owned(pruned));
+      const others = new Map([...current].filter(([key]) => key !== id));
+      const conflicts = conflictsWith(others, comparison);
+      if (conflicts.length > 0 && !force) throw conflictError(conflicts);
+
+      const changed = !isSame(comparison) || !last || !equalSets(last.set, set);
+      const result = new Map(without(others, union(comparison.modified, comparison.added), comparison.removed));
+      result.set(id, {
+        ...base,
+        time: changed ? now() : last?.time,
+        set,
+        ...(last?.source && { source: last.source }),
+      });
+      return store(pruned, result);
+    },
+  };
+}
+
+const EMPTY_OBJECT = { metadata: {} } as UnknownObject;
+
+const typeOf = (target: Target): TypeSchema => target.version.type ?? DEDUCED;
+
+function identity(target: Target, name: string, operation: 'Apply' | 'Update') {
+  const apiVersion = apiVersionOf(target.resource, target.version.name);
+  return { name, operation, apiVersion, subresource: target.subresource };
+}
+
+/** What this endpoint can set: the status alone, or everything but the status where that has an endpoint of its own. */
+function configOf({ version, subresource }: Target, applied: UnknownObject): UnknownObject {
+  const { status, ...rest } = applied;
+  if (subresource === 'status') {
+    const { apiVersion, kind, metadata } = applied;
+    const { name, namespace, uid, resourceVersion } = metadata;
+    const identity: ObjectMeta = {
+      ...(name !== undefined && { name }),
+      ...(namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    };
+    return { apiVersion, kind, metadata: identity, ...(status !== undefined && { status }) };
+  }
+  return version.hasStatus ? (rest as UnknownObject) : applied;
+}
+
+/** Fields that nobody owns, because the server sets them or because they are what makes it this object. */
+const NOBODYS = [
+  'name',
+  'namespace',
+  'creationTimestamp',
+  'selfLink',
+  'uid',
+  'generation',
+  'managedFields',
+  'resourceVersion',
+] as const;
+
+function owned(object: UnknownObject): JsonObject {
+  const { apiVersion: _version, kind: _kind, metadata, ...rest } = object;
+  const kept: JsonObject = { ...metadata };
+  for (const field of NOBODYS) delete kept[field];
+  return { ...rest, metadata: kept };
+}
+
+// Metadata itself is nobody's, even where all that was said of it is the name.
+function withoutRoot(set: FieldSet): FieldSet {
+  return { ...set, members: new Set([...set.members].filter((edge) => edge !== 'f:metadata')) };
+}
+
+function withoutManagers(object: UnknownObject): UnknownObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+/** The managers after a write: they lose what was changed, and what is gone. */
+function without(managers: Managers, taken: FieldSet, removed: FieldSet): Managers {
+  const result = new Map<string, Manager>();
+  for (const [id, manager] of managers) {
+    const set = difference(difference(manager.set, taken), removed);
+    if (!isEmpty(set)) result.set(id, set === manager.set ? manager : { ...manager, set });
+  }
+  return result;
+}
+
+/**
+ * Removes what the applier owned before and has left out now, unless somebody else owns it too. A part whose owner is
+ * somebody else stays, and so does what it lies in.
+ */
+function prune(
+  type: TypeSchema,
+  merged: UnknownObject,
+  managers: Managers,
+  said: FieldSet,
+  last: FieldSet,
+): UnknownObject {
+  const lastFields = withNamedFields(last, type);
+  const pruned = removeFields(type, merged, lastFields);
+  const mergedFields = withNamedFields(toFieldSet(type, merged), type);
+  const prunedFields = withNamedFields(toFieldSet(type, (pruned ?? {}) as JsonObject), type);
+  // Name and namespace, which nobody owns, are said all the same: they hold the metadata in place.
+  let claimed = said;
+  for (const { set } of managers.values()) claimed = union(claimed, set);
+  const doomed = difference(mergedFields, union(prunedFields, withNamedFields(claimed, type)));
+  const rest = removeFields(type, merged, doomed) as JsonObject;
+  // What nobody ever owned is not ours to remove.
+  const restFields = withNamedFields(toFieldSet(type, rest ?? {}), type);
+  return removeFields(type, merged, intersection(difference(mergedFields, restFields), lastFields)) as UnknownObject;
+}
+
+interface FieldConflict {
+  manager: Manager;
+  path: string;
+}
+
+function conflictsWith(others: Managers, { added, modified }: Comparison): FieldConflict[] {
+  const changed = union(modified, added);
+  const conflicts: FieldConflict[] = [];
+  for (const manager of others.values()) {
+    for (const path of pathsOf(intersection(manager.set, changed))) conflicts.push({ manager, path: printPath(path) });
+  }
+  return conflicts;
+}
+
+function conflictError(conflicts: readonly FieldConflict[]) {
+  const causes: StatusCause[] = conflicts.map(({ manager, path }) => ({
+    reason: 'FieldManagerConflict',
+    message: `conflict with ${printManager(manager)}`,
+    field: path,
+  }));
+  const [only] = conflicts;
+  if (conflicts.length === 1 && only) {
+    const text = `Apply failed with 1 conflict: conflict with ${printManager(only.manager)}: ${only.path}`;
+    return applyConflict(text, causes);
+  }
+  const byManager = new Map<string, string[]>();
+  for (const { manager, path } of conflicts) {
+    const name = printManager(manager);
+    byManager.set(name, [...(byManager.get(name) ?? []), `- ${path}`]);
+  }
+  const parts = [...byManager]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, paths]) => `conflicts with ${name}:\n${paths.join('\n')}`);
+  return applyConflict(`Apply failed with ${conflicts.length} conflicts: ${parts.join('\n')}`, causes);
+}
+
+function printManager({ name, operation, apiVersion, subresource }: Manager): string {
+  const who =
+    subresource === ''
+      ? JSON.stringify(name)
+      : `${JSON.stringify(name)} with subresource ${JSON.stringify(subresource)}`;
+  return operation === 'Update' ? `${who} using ${apiVersion}` : who;
+}
+
+/** Too many writers would make objects heavy: the oldest Update entries of a version become one. */
+function capped(managers: Managers): Managers {
+  const updaters = [...managers].filter(([, manager]) => manager.operation === 'Update' && manager.subresource === '');
+  if (updaters.length <= MAX_UPDATERS) return managers;
+  const oldest = updaters
+    .sort(([, a], [, b]) => ((a.time ?? '') < (b.time ?? '') ? -1 : 1))
+    .slice(0, updaters.length - MAX_UPDATERS + 1);
+  const result = new Map(managers);
+  for (const [id, manager] of oldest) {
+    result.delete(id);
+    const bucket = { name: ANCIENT, operation: 'Update', apiVersion: manager.apiVersion, subresource: '' } as const;
+    const known = result.get(managerId(bucket));
+    result.set(managerId(bucket), { ...bucket, time: manager.time, set: union(known?.set ?? EMPTY, manager.set) });
+  }
+  return result;
 }

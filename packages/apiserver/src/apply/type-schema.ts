@@ -32,8 +32,8 @@ export interface MapType {
 
 export interface FieldType {
   readonly type: TypeSchema;
-  /** The field is always there, empty at least: it is never owned for itself. */
-  readonly always: boolean;
+  /** What Kubernetes writes for the field when it is not set (`{}` or null); undefined: nothing. Nobody owns that. */
+  readonly unset: object | null | undefined;
   readonly default: unknown;
   /** For strategic merge. */
   readonly patchStrategy: string;
@@ -62,6 +62,7 @@ export interface SchemaSource {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, SchemaSource>>;
   readonly items?: SchemaSource;
+  readonly required?: readonly string[];
   readonly additionalProperties?: SchemaSource | boolean;
   readonly default?: unknown;
   readonly oneOf?: readonly unknown[];
@@ -82,8 +83,11 @@ export interface TypeCompiler {
   definition(name: string): TypeSchema;
 }
 
-/** A compiler whose references are looked up among these definitions. */
-export function createTypeCompiler(definitions: ReadonlyMap<string, SchemaSource>): TypeCompiler {
+/**
+ * A compiler whose references are looked up among these definitions. `goTypes`: the schemas describe Go types, which write
+ * required lists and maps even when they are not set.
+ */
+export function createTypeCompiler(definitions: ReadonlyMap<string, SchemaSource>, goTypes = false): TypeCompiler {
   const known = new Map<SchemaSource, TypeSchema>();
 
   const resolve = (schema: SchemaSource): SchemaSource => {
@@ -127,7 +131,7 @@ export function createTypeCompiler(definitions: ReadonlyMap<string, SchemaSource
       if (known) return known;
       const source = Object.hasOwn(properties, name) ? properties[name] : undefined;
       if (!source) return undefined;
-      const made = fieldOf(source);
+      const made = fieldOf(source, goTypes && schema.required?.includes(name) === true);
       fields.set(name, made);
       return made;
     };
@@ -135,14 +139,14 @@ export function createTypeCompiler(definitions: ReadonlyMap<string, SchemaSource
     return schema['x-kubernetes-map-type'] === 'atomic' ? { shape: 'atomic', inside } : inside;
   };
 
-  const fieldOf = (source: SchemaSource): FieldType => {
+  const fieldOf = (source: SchemaSource, required: boolean): FieldType => {
     let type: TypeSchema | undefined;
     return {
       get type() {
         type ??= compile(source);
         return type;
       },
-      always: source.$ref !== undefined && isEmptyObject(source.default),
+      unset: source.$ref !== undefined && isEmptyObject(source.default) ? {} : required ? null : undefined,
       default: source.default,
       patchStrategy: source['x-kubernetes-patch-strategy'] ?? '',
       patchMergeKey: source['x-kubernetes-patch-merge-key'],

@@ -21,7 +21,7 @@ export interface BuiltinTypes {
 /** Loads tables and schemas; the schemas are shared by everything that is made from them, so once a process is enough. */
 export function loadBuiltins(): BuiltinTypes {
   const schemas = loadBuiltinSchemas();
-  const compiler = createTypeCompiler(schemas as ReadonlyMap<string, SchemaSource>);
+  const compiler = createTypeCompiler(schemas as ReadonlyMap<string, SchemaSource>, true);
   const served = builtinResources.filter((one) => one.verbs.includes('list'));
   return {
     compiler,

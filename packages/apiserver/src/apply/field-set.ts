@@ -1,0 +1,141 @@
+// Sets of fields, as managedFields keep them: a trie whose edges are written as in FieldsV1 (`f:name`, `k:{"name":"x"}`,
+// `v:"x"`, `i:0`), so that reading and writing the stored form is a walk. Sets are never changed once somebody holds them.
+
+export interface FieldSet {
+  /** Edges whose end is in the set itself. */
+  readonly members: ReadonlySet<string>;
+  /** Edges below which something is in the set. Never empty sets. */
+  readonly children: ReadonlyMap<string, FieldSet>;
+}
+
+export type FieldsV1 = { [edge: string]: FieldsV1 };
+
+const NO_MEMBERS: ReadonlySet<string> = new Set();
+const NO_CHILDREN: ReadonlyMap<string, FieldSet> = new Map();
+export const EMPTY: FieldSet = { members: NO_MEMBERS, children: NO_CHILDREN };
+
+export const isEmpty = (set: FieldSet) => set.members.size === 0 && set.children.size === 0;
+
+/** A set under construction. */
+export interface FieldSetBuilder {
+  members: Set<string>;
+  children: Map<string, FieldSetBuilder>;
+}
+
+export const newBuilder = (): FieldSetBuilder => ({ members: new Set(), children: new Map() });
+
+export function childOf(builder: FieldSetBuilder, edge: string): FieldSetBuilder {
+  let child = builder.children.get(edge);
+  if (!child) {
+    child = newBuilder();
+    builder.children.set(edge, child);
+  }
+  return child;
+}
+
+/** The set that was built, without the branches in which nothing is. */
+export function finish(builder: FieldSetBuilder): FieldSet {
+  for (const [edge, child] of builder.children) {
+    finish(child);
+    if (isEmpty(child)) builder.children.delete(edge);
+  }
+  return builder;
+}
+
+export function union(a: FieldSet, b: FieldSet): FieldSet {
+  if (isEmpty(a)) return b;
+  if (isEmpty(b) || a === b) return a;
+  const children = new Map(a.children);
+  for (const [edge, child] of b.children) {
+    const other = children.get(edge);
+    children.set(edge, other ? union(other, child) : child);
+  }
+  return { members: new Set([...a.members, ...b.members]), children };
+}
+
+/** What is in `a` and not in `b`; being below something in `b` does not count. */
+export function difference(a: FieldSet, b: FieldSet): FieldSet {
+  if (isEmpty(a) || isEmpty(b)) return a;
+  const children = new Map<string, FieldSet>();
+  for (const [edge, child] of a.children) {
+    const other = b.children.get(edge);
+    const rest = other ? difference(child, other) : child;
+    if (!isEmpty(rest)) children.set(edge, rest);
+  }
+  return { members: new Set([...a.members].filter((edge) => !b.members.has(edge))), children };
+}
+
+export function intersection(a: FieldSet, b: FieldSet): FieldSet {
+  const children = new Map<string, FieldSet>();
+  for (const [edge, child] of a.children) {
+    const other = b.children.get(edge);
+    if (!other) continue;
+    const common = intersection(child, other);
+    if (!isEmpty(common)) children.set(edge, common);
+  }
+  return { members: new Set([...a.members].filter((edge) => b.members.has(edge))), children };
+}
+
+export function equalSets(a: FieldSet, b: FieldSet): boolean {
+  if (a === b) return true;
+  if (a.members.size !== b.members.size || a.children.size !== b.children.size) return false;
+  for (const edge of a.members) if (!b.members.has(edge)) return false;
+  for (const [edge, child] of a.children) {
+    const other = b.children.get(edge);
+    if (!other || !equalSets(child, other)) return false;
+  }
+  return true;
+}
+
+/** Every path in the set, in order. */
+export function* pathsOf(set: FieldSet, before: readonly string[] = []): Generator<readonly string[]> {
+  const edges = new Set([...set.members, ...set.children.keys()]);
+  for (const edge of [...edges].sort()) {
+    const path = [...before, edge];
+    if (set.members.has(edge)) yield path;
+    const child = set.children.get(edge);
+    if (child) yield* pathsOf(child, path);
+  }
+}
+
+/** A path as people read it: `.spec.containers[name="main"].image`. */
+export function printPath(path: readonly string[]): string {
+  return path.map(printEdge).join('');
+}
+
+function printEdge(edge: string): string {
+  const text = edge.slice(2);
+  if (edge.startsWith('f:')) return `.${text}`;
+  if (edge.startsWith('i:')) return `[${text}]`;
+  if (edge.startsWith('v:')) return `[=${text}]`;
+  const key = JSON.parse(text) as Record<string, unknown>;
+  return `[${Object.entries(key)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .join(',')}]`;
+}
+
+export function encodeFields(set: FieldSet): FieldsV1 {
+  const result: FieldsV1 = {};
+  const edges = new Set([...set.members, ...set.children.keys()]);
+  for (const edge of [...edges].sort()) {
+    const child = set.children.get(edge);
+    if (!child) result[edge] = {};
+    else result[edge] = set.members.has(edge) ? { '.': {}, ...encodeFields(child) } : encodeFields(child);
+  }
+  return result;
+}
+
+/** Reads the stored form; what is not a known kind of edge is passed over. */
+export function decodeFields(fields: unknown): FieldSet {
+  if (typeof fields !== 'object' || fields === null) return EMPTY;
+  const members = new Set<string>();
+  const children = new Map<string, FieldSet>();
+  for (const [edge, below] of Object.entries(fields as Record<string, unknown>)) {
+    if (!/^[fkvi]:/.test(edge) || typeof below !== 'object' || below === null) continue;
+    const inside = Object.keys(below);
+    if (inside.length === 0 || '.' in below) members.add(edge);
+    const child = decodeFields(below);
+    if (!isEmpty(child)) children.set(edge, child);
+  }
+  return { members, children };
+}

@@ -1,0 +1,65 @@
+import { isObject, type JsonObject } from '../json/copy.ts';
+import type { ListMapType, MapType, SetType, TypeSchema } from './type-schema.ts';
+import { edgesOf, partsOf, typeOfKey } from './typed-value.ts';
+
+/** The live object with what was applied laid over it: leaves are replaced, parts that were not applied stay. */
+export function mergeTyped(type: TypeSchema, live: unknown, applied: unknown): unknown {
+  if (applied === undefined) return live;
+  if (live === undefined || applied === null) return applied;
+  const parts = partsOf(type, applied);
+  if (parts.by === 'keys') return isObject(live) ? mergeKeys(parts.type, live, applied as JsonObject) : applied;
+  if (parts.by === 'items') return Array.isArray(live) ? mergeItems(parts.type, live, applied as unknown[]) : applied;
+  return applied;
+}
+
+function mergeKeys(type: MapType, live: JsonObject, applied: JsonObject): JsonObject {
+  const result: JsonObject = { ...live };
+  for (const [key, part] of Object.entries(applied)) result[key] = mergeTyped(typeOfKey(type, key), live[key], part);
+  return result;
+}
+
+/**
+ * Items that are only live keep their place before the next item that both have; the applied list decides the order of
+ * its own items. An item that both have is merged where it was applied.
+ */
+function mergeItems(type: ListMapType | SetType, live: readonly unknown[], applied: readonly unknown[]): unknown[] {
+  const left = edgesOf(type, live);
+  const right = edgesOf(type, applied);
+  const liveByEdge = new Map(left.map((edge, index) => [edge, live[index]]));
+  const inApplied = new Set(right);
+  const shared = right.filter((edge) => liveByEdge.has(edge));
+  const merged = new Set<string>();
+  const result: unknown[] = [];
+  let [l, r, next] = [0, 0, 0];
+  const takeApplied = () => {
+    const edge = right[r] ?? '';
+    result.push(mergeTyped(type.item(), liveByEdge.get(edge), applied[r]));
+    merged.add(edge);
+    if (shared[next] === edge) next += 1;
+    r += 1;
+  };
+  while (l < left.length || r < right.length) {
+    const edge = left[l];
+    if (edge !== undefined && r < right.length) {
+      if (edge === right[r]) {
+        takeApplied();
+        l += 1;
+        continue;
+      }
+      if (inApplied.has(edge) && shared[next] !== undefined && shared[next] !== edge) {
+        l += 1;
+        continue;
+      }
+    }
+    if (edge !== undefined) {
+      if (!inApplied.has(edge)) {
+        result.push(live[l]);
+        l += 1;
+        continue;
+      }
+      if (merged.has(edge)) l += 1;
+    }
+    if (r < right.length) takeApplied();
+  }
+  return result;
+}

@@ -1,0 +1,64 @@
+// What the type of a value makes of it: into which parts it falls, and by which edges they are reached. The rules are those
+// of Kubernetes' structured merge: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
+import { canonicalJson } from '@capstan/kube';
+import { isObject } from '../json/copy.ts';
+import { DEDUCED, type ListMapType, type MapType, SCALAR, type SetType, type TypeSchema } from './type-schema.ts';
+
+/** How to treat one value: as a leaf, by its keys, or by its items. */
+export type Parts = { by: 'leaf' } | { by: 'keys'; type: MapType } | { by: 'items'; type: ListMapType | SetType };
+
+const LEAF: Parts = { by: 'leaf' };
+const ANY_MAP: MapType = { shape: 'map', field: () => undefined, names: [], element: DEDUCED };
+
+/** By the type, if the value fits it; else by the look of the value. Null and absent values fit every type. */
+export function partsOf(type: TypeSchema, value: unknown): Parts {
+  if (value === undefined || value === null) return byType(type);
+  if (Array.isArray(value)) return type.shape === 'list-map' || type.shape === 'set' ? { by: 'items', type } : LEAF;
+  if (!isObject(value)) return LEAF;
+  switch (type.shape) {
+    case 'map':
+      return { by: 'keys', type };
+    case 'atomic':
+      return LEAF;
+    case 'scalar':
+    case 'deduced':
+    case 'list-map':
+    case 'set':
+      return { by: 'keys', type: ANY_MAP };
+  }
+}
+
+function byType(type: TypeSchema): Parts {
+  if (type.shape === 'map') return { by: 'keys', type };
+  return type.shape === 'list-map' || type.shape === 'set' ? { by: 'items', type } : LEAF;
+}
+
+/** The type of what lies under a key. Keys that the schema does not know are taken as they come. */
+export function typeOfKey(type: MapType, key: string): TypeSchema {
+  return type.field(key)?.type ?? type.element ?? DEDUCED;
+}
+
+/** The type at the end of an edge. */
+export function typeOfEdge(type: TypeSchema, edge: string): TypeSchema {
+  if (edge.startsWith('f:')) return type.shape === 'map' ? typeOfKey(type, edge.slice(2)) : DEDUCED;
+  if (type.shape === 'list-map') return type.item();
+  return type.shape === 'set' ? SCALAR : DEDUCED;
+}
+
+/** Items in order, each with its edge. Duplicates keep the same edge. */
+export function edgesOf(type: ListMapType | SetType, list: readonly unknown[]): string[] {
+  return list.map((item, index) => edgeOf(type, item, index));
+}
+
+function edgeOf(type: ListMapType | SetType, item: unknown, index: number): string {
+  if (type.shape === 'set') return `v:${canonicalJson(item)}`;
+  if (!isObject(item)) return `i:${index}`;
+  const itemType = type.item();
+  const key: Record<string, unknown> = {};
+  for (const name of type.keys) {
+    const fallback = itemType.shape === 'map' ? itemType.field(name)?.default : undefined;
+    const value = item[name] ?? fallback;
+    if (value !== undefined && value !== null) key[name] = value;
+  }
+  return Object.keys(key).length === 0 ? `i:${index}` : `k:${canonicalJson(key)}`;
+}
