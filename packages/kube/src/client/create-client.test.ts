@@ -71,7 +71,7 @@ test('each operation asks at the place, with the parameters and the media types 
     assert.ok(last);
     const query = new URLSearchParams(last.query).toString();
     const type = last.contentType ?? '';
-    return [last.method, last.path + (query && `?${query}`), ...(type && [type])].join(' ');
+    return [last.method, last.path + (query && `?${query}`), type].filter((part) => part !== '').join(' ');
   };
   const ref = { namespace: 'n', name: 'a' };
   assert.equal(await line(client.get(Pod, ref)), 'GET /api/v1/namespaces/n/pods/a');

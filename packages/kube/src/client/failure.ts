@@ -71,7 +71,9 @@ const BY_CODE: Record<string, Classified> = {
   EADDRNOTAVAIL: NO_ROUTE,
   UND_ERR_CONNECT_TIMEOUT: NO_CONNECTION,
   ABORT_ERR: ABORTED,
+  AbortError: ABORTED,
   UND_ERR_ABORTED: ABORTED,
+  TimeoutError: ['timeout'],
   UND_ERR_HEADERS_TIMEOUT: ['timeout'],
   UND_ERR_BODY_TIMEOUT: ['timeout'],
   // Of an established connection: keep-alive probes went unanswered.
@@ -115,5 +117,5 @@ function codeOf(thrown: unknown): string {
     if (typeof error['code'] === 'string' && error['code'] !== '') return error['code'];
     error = error['cause'] ?? (Array.isArray(error['errors']) ? error['errors'][0] : undefined);
   }
-  return '';
+  return thrown instanceof Error && thrown.name !== 'Error' ? thrown.name : '';
 }

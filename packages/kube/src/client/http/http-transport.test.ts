@@ -9,7 +9,7 @@ import { createCa, issueCertificate } from '../../x509/index.ts';
 import type { ApiResponse, WatchEvent, WatchStream } from '../transport.ts';
 import { type Credentials, fixedCredentials, type Identity } from './credentials.ts';
 import { createHttpTransport, type HttpTransportOptions } from './http-transport.ts';
-import { answer, type Handler, startServer } from './local-server.ts';
+import { answer, type Handler, peerOf, startServer } from './local-server.ts';
 
 async function setup(t: TestContext, handler: Handler, options: Partial<HttpTransportOptions> = {}) {
   const server = await startServer(handler);
@@ -396,16 +396,13 @@ test('TLS: the authority is verified, client certificates are sent, and new mate
   const { ca, leaf, validity } = await certificates();
   const user = (commonName: string) => issueCertificate({ ca, commonName, usages: ['client'], ...validity });
   const [first, second] = await Promise.all([user('first'), user('second')]);
-  const server = await startServer(
-    (request, response) => {
-      const peer =
-        'getPeerCertificate' in request.socket
-          ? (request.socket as import('node:tls').TLSSocket).getPeerCertificate()
-          : undefined;
-      answer(response, { user: peer?.subject?.CN });
-    },
-    { cert: leaf.certificate, key: leaf.key, ca: ca.certificate, requestCert: true, rejectUnauthorized: true },
-  );
+  const server = await startServer((request, response) => answer(response, { user: peerOf(request)?.subject.CN }), {
+    cert: leaf.certificate,
+    key: leaf.key,
+    ca: ca.certificate,
+    requestCert: true,
+    rejectUnauthorized: true,
+  });
   const materialOf = ({ certificate: cert, key }: typeof first) => ({ ca: ca.certificate, cert, key });
   let identity: Identity = { headers: {}, tls: materialOf(first) };
   const credentials: Credentials = {

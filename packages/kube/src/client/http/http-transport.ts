@@ -56,6 +56,8 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
     purpose: 'request' | 'watch',
     read: (answer: Dispatcher.ResponseData, deadline: Deadline, sentBytes: number) => Promise<Read<T>>,
   ): Promise<T> {
+    // Outside of the try: a value that is no JSON is the caller's bug, not a failure of the wire.
+    const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     const deadline = createDeadline(clock, request.timeoutMs ?? DEFAULT_TIMEOUT_MS, request.signal);
     running.add(deadline);
     if (isClosed) deadline.end('closed');
@@ -66,7 +68,6 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
     try {
       for (let isSecondTry = false; ; isSecondTry = true) {
         const identity = await deadline.race(credentials.current());
-        const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
         const answer = await connections.for(identity.tls, purpose).request({
           origin: url.origin,
           method: request.method,

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
+import { type PeerCertificate, TLSSocket } from 'node:tls';
 
 export interface LocalServer {
   /** With the scheme, on 127.0.0.1. */
@@ -17,15 +18,16 @@ export interface LocalServer {
   close(): Promise<void>;
 }
 
-export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+export type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 export async function startServer(handler: Handler, tls?: ServerOptions): Promise<LocalServer> {
-  const server: Server = tls === undefined ? createServer(handler) : createTlsServer(tls, handler);
+  const listener = (request: IncomingMessage, response: ServerResponse) => void handler(request, response);
+  const server: Server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
   const sockets = new Set<Socket>();
   const waiting = new Set<() => void>();
   let accepted = 0;
   const changed = () => {
-    for (const check of [...waiting]) check();
+    for (const check of waiting) check();
   };
   server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
     accepted++;
@@ -72,6 +74,11 @@ export async function startServer(handler: Handler, tls?: ServerOptions): Promis
 
 function portOf(address: string | AddressInfo | null): number {
   return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+/** What the client showed. */
+export function peerOf({ socket }: IncomingMessage): PeerCertificate | undefined {
+  return socket instanceof TLSSocket ? socket.getPeerCertificate() : undefined;
 }
 
 /** A JSON answer. */
