@@ -10,45 +10,41 @@ import { validateSchema } from './validate-schema.ts';
 // Small alphabets, so that values often fit their schema.
 const name = fc.constantFrom('a', 'b', 'c', 'd');
 
-interface Tie {
-  schema: JsonSchema;
-}
+const scalars: fc.Arbitrary<JsonSchema>[] = [
+  fc.record({ type: fc.constant('string'), default: fc.constantFrom('x', 'y') }, { requiredKeys: ['type'] }),
+  fc.record(
+    { type: fc.constant('integer'), default: fc.integer(), nullable: fc.boolean() },
+    { requiredKeys: ['type'] },
+  ),
+  fc.record({ type: fc.constant('boolean') }),
+  fc.record({ type: fc.constant('object'), 'x-kubernetes-preserve-unknown-fields': fc.constant(true) }),
+];
 
-const { schema: anySchema } = fc.letrec<Tie>((tie) => ({
-  schema: fc.oneof(
-    { maxDepth: 4, depthSize: 'small' },
-    fc.record({ type: fc.constant('string' as const), default: fc.constantFrom('x', 'y') }, { requiredKeys: ['type'] }),
+function schemaOfDepth(depth: number): fc.Arbitrary<JsonSchema> {
+  if (depth === 0) return fc.oneof(...scalars);
+  const below = schemaOfDepth(depth - 1);
+  const properties = fc.dictionary(name, below, { maxKeys: 4 });
+  const structures: fc.Arbitrary<JsonSchema>[] = [
+    fc.record({ type: fc.constant('array'), items: below }),
+    fc.record({ type: fc.constant('object'), additionalProperties: below }),
     fc.record(
-      { type: fc.constant('integer' as const), default: fc.integer(), nullable: fc.boolean() },
-      { requiredKeys: ['type'] },
-    ),
-    fc.record({ type: fc.constant('boolean' as const) }),
-    fc.record({ type: fc.constant('array' as const), items: tie('schema') }),
-    fc.record({ type: fc.constant('object' as const), additionalProperties: tie('schema') }),
-    fc.record({ type: fc.constant('object' as const), 'x-kubernetes-preserve-unknown-fields': fc.constant(true) }),
-    fc.record(
-      {
-        type: fc.constant('object' as const),
-        properties: fc.dictionary(name, tie('schema'), { maxKeys: 4 }),
-        'x-kubernetes-preserve-unknown-fields': fc.constant(true),
-      },
+      { type: fc.constant('object'), properties, 'x-kubernetes-preserve-unknown-fields': fc.constant(true) },
       { requiredKeys: ['type', 'properties'] },
     ),
-  ),
-}));
-
-interface ValueTie {
-  value: unknown;
+  ];
+  return fc.oneof(...scalars, ...structures, ...structures);
 }
 
-const { value: anyJson } = fc.letrec<ValueTie>((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 4, depthSize: 'small' },
-    fc.constantFrom<unknown>(null, true, 'x', 1),
-    fc.array(tie('value'), { maxLength: 3 }),
-    fc.dictionary(name, tie('value'), { maxKeys: 4 }),
-  ),
-}));
+const anySchema = schemaOfDepth(3);
+
+function jsonOfDepth(depth: number): fc.Arbitrary<unknown> {
+  const scalar = fc.constantFrom<unknown>(null, true, 'x', 1);
+  if (depth === 0) return scalar;
+  const below = jsonOfDepth(depth - 1);
+  return fc.oneof(scalar, fc.array(below, { maxLength: 3 }), fc.dictionary(name, below, { maxKeys: 4 }));
+}
+
+const anyJson = jsonOfDepth(4);
 
 /** A value that fits the schema, some fields left out. */
 function valueOf(schema: JsonSchema): fc.Arbitrary<unknown> {
