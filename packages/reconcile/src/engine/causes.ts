@@ -23,7 +23,7 @@ import {
   UNKNOWN,
   type WaveRecord,
 } from './model.ts';
-import { fieldPaths, valueAt } from './projection.ts';
+import { fieldPaths, toldView, valueAt } from './projection.ts';
 
 export function causesOf(graph: Graph, wave: WaveRecord, sink: Node): Cause[] {
   const causes = new Map<CellEvent, Cause>();
@@ -107,6 +107,8 @@ function describe(
 function pathsOf({ cell, before, after }: CellEvent, project: Projection | undefined): string[] {
   if (before === undefined || after === undefined) return [];
   if (project === undefined) return diff(before, after, MAX_PATHS);
+  const told = toldView(project);
+  if (told !== undefined) return diff(told(before), told(after), MAX_PATHS);
   const paths = fieldPaths(project);
   if (paths === undefined) {
     try {

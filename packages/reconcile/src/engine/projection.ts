@@ -14,6 +14,19 @@ export function fields(...paths: string[]): FieldsProjection {
   return projection;
 }
 
+/**
+ * A projection whose causes are told from another view of the value: for those that compare something short (a generation)
+ * and should tell what it stands for (the paths in the spec).
+ */
+export function telling<V, P>(project: Projection<V, P>, view: (value: V) => unknown): Projection<V, P> {
+  return Object.assign(project, { tells: view });
+}
+
+/** What causes are told from; undefined for the projection's own result. */
+export function toldView(projection: Projection): ((value: unknown) => unknown) | undefined {
+  return (projection as { tells?: (value: unknown) => unknown }).tells;
+}
+
 /** The paths of a projection made by `fields`. */
 export function fieldPaths(projection: Projection): readonly (readonly string[])[] | undefined {
   return (projection as Partial<Fields>).paths;

@@ -1,7 +1,7 @@
 // The `object` of a reconciler: spec, generation and deletionTimestamp always count; labels, annotations, status and the
 // rest of the metadata only once they are read. So a status write, ours or another's, wakes nobody who did not look.
 import type { KubeObject } from '@capstan/kube';
-import type { Table, Tracker } from '../engine/index.ts';
+import { type Table, type Tracker, telling } from '../engine/index.ts';
 
 const whole = Symbol('whole object');
 
@@ -19,19 +19,40 @@ export function viewOf<V extends object>(object: KubeObject, visible: V): View<V
 }
 
 /** What always counts of a reconciled object. Kinds with a generation change it with every change of their content. */
-export function coreView(object: KubeObject): View<object> {
+export const coreView = telling((object: KubeObject): View<object> => {
   const { uid, generation, deletionTimestamp } = object.metadata;
   if (generation !== undefined) return viewOf(object, { uid, generation, deletionTimestamp });
+  return viewOf(object, { uid, deletionTimestamp, content: contentOf(object) });
+}, contentWithDeletion);
+
+export const labelsOf = metadataField('labels');
+export const annotationsOf = metadataField('annotations');
+export const ownerReferencesOf = metadataField('ownerReferences');
+export const finalizersOf = metadataField('finalizers');
+export const resourceVersionOf = metadataField('resourceVersion');
+export const statusOf = telling(
+  (object: KubeObject) => (object as { status?: unknown }).status,
+  (object) => ({ status: (object as { status?: unknown }).status }),
+);
+
+/** Everything of an object but its metadata and status. */
+export function contentOf(object: KubeObject): Record<string, unknown> {
   const { metadata: _metadata, status: _status, ...content } = object as KubeObject & { status?: unknown };
-  return viewOf(object, { uid, deletionTimestamp, content });
+  return content;
 }
 
-export const labelsOf = (object: KubeObject) => object.metadata.labels;
-export const annotationsOf = (object: KubeObject) => object.metadata.annotations;
-export const ownerReferencesOf = (object: KubeObject) => object.metadata.ownerReferences;
-export const finalizersOf = (object: KubeObject) => object.metadata.finalizers;
-export const resourceVersionOf = (object: KubeObject) => object.metadata.resourceVersion;
-export const statusOf = (object: KubeObject) => (object as { status?: unknown }).status;
+function contentWithDeletion(object: KubeObject): unknown {
+  const { deletionTimestamp } = object.metadata;
+  return deletionTimestamp === undefined
+    ? contentOf(object)
+    : { ...contentOf(object), metadata: { deletionTimestamp } };
+}
+
+function metadataField<N extends keyof KubeObject['metadata']>(name: N) {
+  const project = (object: KubeObject) => object.metadata[name];
+  Object.defineProperty(project, 'name', { value: name });
+  return telling(project, ({ metadata }) => ({ metadata: { [name]: metadata[name] } }));
+}
 
 /** A view of the object for one run; undefined when it is not there. */
 export function trackedObject(tracker: Tracker, table: Table<KubeObject>, key: string): KubeObject | undefined {

@@ -22,6 +22,9 @@ import type { Memory, Reconciler } from '../reconciler.ts';
 import type { World } from '../worlds/index.ts';
 import { childView, memoryView, ownerView } from './views.ts';
 
+/** Names the derivation that ends every chain of causes, so that it can be left out of what people read. */
+export const WRITES_PREFIX = 'writes of ';
+
 export interface Binding {
   readonly operator: Operator;
   readonly reconciler: Reconciler;
@@ -59,7 +62,7 @@ export function bindReconciler(
   troubles.synced();
 
   const plans = engine.derive<Plan>({
-    name: `plan ${id}`,
+    name: id,
     compute(key, tracker) {
       const object = trackedObject(tracker, table, key);
       if (object === undefined) return plan();
@@ -91,7 +94,7 @@ export function bindReconciler(
   };
 
   const writes = engine.derive<WriteSet>({
-    name: `writes ${id}`,
+    name: `${WRITES_PREFIX}${id}`,
     sink: true,
     compute(key, tracker) {
       const view = tracker.get(table, key, ownerView);

@@ -73,7 +73,8 @@ export interface Runtime {
   readonly isIdle: boolean;
   /** Whether every world has been listed. */
   readonly isSynced: boolean;
-  /** Fetches a fact again now. */
+  /** Keys whose writes are not finished: waiting for a quiet period, a retry or the lease. */
+  readonly unsettled: number;
   status(): RuntimeStatus;
 }
 
@@ -232,6 +233,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
     get isSynced() {
       return [...worlds.values()].every((world) => world.isSynced);
+    },
+    get unsettled() {
+      return [...bound.values()].reduce((sum, { sink }) => sum + sink.unsettled, 0);
     },
     status: () => ({
       worlds: [...worlds.values()].map((world) => ({

@@ -2,17 +2,18 @@
 // object along (see read/tracked-object.ts).
 import type { KubeObject } from '@capstan/kube';
 import { templateMark } from '../diff/child-body.ts';
+import { telling } from '../engine/index.ts';
 import { INVENTORY_LABEL, PAUSED_ANNOTATION } from '../marks.ts';
-import { viewOf } from '../read/tracked-object.ts';
+import { contentOf, viewOf } from '../read/tracked-object.ts';
 
 /** Of the owner: which object it is, its generation, whether it goes away, and whether it is paused. */
-export function ownerView(object: KubeObject) {
+export const ownerView = telling((object: KubeObject) => {
   const { uid, generation, deletionTimestamp, annotations } = object.metadata;
   return viewOf(object, { uid, generation, deletionTimestamp, paused: annotations?.[PAUSED_ANNOTATION] });
-}
+}, tellOwner);
 
 /** Of a child: what marks it as ours, and which of its fields are. Its status does not count. */
-export function childView(object: KubeObject) {
+export const childView = telling((object: KubeObject) => {
   const { uid, deletionTimestamp, labels, annotations, ownerReferences, managedFields } = object.metadata;
   const inventory = labels?.[INVENTORY_LABEL];
   return viewOf(object, {
@@ -24,9 +25,22 @@ export function childView(object: KubeObject) {
     managedFields,
     template: templateMark(object),
   });
-}
+}, tellChild);
 
 /** Always equal: what is remembered is looked at, and wakes nobody. */
 export function memoryView(object: KubeObject) {
   return viewOf(object, {});
+}
+
+function tellOwner(object: KubeObject): unknown {
+  const { deletionTimestamp, annotations } = object.metadata;
+  return {
+    ...contentOf(object),
+    metadata: { deletionTimestamp, annotations: { [PAUSED_ANNOTATION]: annotations?.[PAUSED_ANNOTATION] } },
+  };
+}
+
+function tellChild(object: KubeObject): unknown {
+  const { labels, annotations, ownerReferences, deletionTimestamp } = object.metadata;
+  return { ...contentOf(object), metadata: { labels, annotations, ownerReferences, deletionTimestamp } };
 }

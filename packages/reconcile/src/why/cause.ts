@@ -36,7 +36,8 @@ export function causeRecord(at: string, by: string, owner: string, causes: reado
     paths,
     from: before,
     to: after,
-    via,
+    // The last step is always the diff of the plan that is named already.
+    via: via.filter((step) => !step.startsWith('writes of ')),
   }));
   return bounded({ at, by, for: owner, changes });
 }
