@@ -7,6 +7,8 @@ export function formatCheck(format: string): ((text: string) => boolean) | undef
   return Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined;
 }
 
+const COLOR_PART = '\\s*(0|[1-9]\\d?|1\\d\\d?|2[0-4]\\d|25[0-5])\\s*';
+
 const CHECKS: Readonly<Record<string, (text: string) => boolean>> = {
   bsonobjectid: matches(/^[0-9a-f]{24}$/i),
   uri: isRequestUri,
@@ -26,7 +28,7 @@ const CHECKS: Readonly<Record<string, (text: string) => boolean>> = {
   creditcard: isCreditCard,
   ssn: (text) => text.length === 11 && /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text),
   hexcolor: matches(/^#?([0-9a-f]{3}|[0-9a-f]{6})$/i),
-  rgbcolor: isRgbColor,
+  rgbcolor: matches(new RegExp(`^rgb\\(${COLOR_PART},${COLOR_PART},${COLOR_PART}\\)$`)),
   byte: matches(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/),
   password: () => true,
   date: isDate,
@@ -62,12 +64,14 @@ function isEmail(text: string): boolean {
   );
 }
 
+const LETTER = '[a-zA-Z0-9\\p{S}\\p{L}]';
+const HOSTNAME = new RegExp(
+  `^(${LETTER}(-?${LETTER}{0,62})?|(${LETTER}([a-zA-Z0-9\\-\\p{S}\\p{L}]{0,61}${LETTER})?\\.)+[a-zA-Z\\p{L}]{2,63})$`,
+  'u',
+);
+
 function isHostname(text: string): boolean {
-  if (text.length > 255 || text.split('.').some((label) => label.length > 63)) return false;
-  const letter = '[a-zA-Z0-9\\p{S}\\p{L}]';
-  const single = `${letter}(-?${letter}{0,62})?`;
-  const dotted = `(${letter}([a-zA-Z0-9\\-\\p{S}\\p{L}]{0,61}${letter})?\\.)+[a-zA-Z\\p{L}]{2,63}`;
-  return new RegExp(`^(${single}|${dotted})$`, 'u').test(text);
+  return text.length <= 255 && HOSTNAME.test(text) && text.split('.').every((label) => label.length <= 63);
 }
 
 // Leading zeros are tolerated, as Kubernetes does for old objects. An IPv4 address inside an IPv6 one counts as both.
@@ -148,11 +152,6 @@ function isCreditCard(text: string): boolean {
       return total + (doubled > 9 ? doubled - 9 : doubled);
     }, 0);
   return sum % 10 === 0;
-}
-
-function isRgbColor(text: string): boolean {
-  const part = '\\s*(0|[1-9]\\d?|1\\d\\d?|2[0-4]\\d|25[0-5])\\s*';
-  return new RegExp(`^rgb\\(${part},${part},${part}\\)$`).test(text);
 }
 
 function isDate(text: string): boolean {

@@ -6,10 +6,12 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonSchema } from './j
 export function correlateItems(schema: JsonSchema, items: readonly unknown[]): (item: unknown) => unknown {
   const byKey = new Map<string, unknown>();
   for (const item of items) {
-    if (isJsonObject(item)) byKey.set(goJson(keyOfItem(schema, item)), item);
+    if (isJsonObject(item)) byKey.set(identityOfObject(keyOfItem(schema, item)), item);
   }
-  return (item) => (isJsonObject(item) ? byKey.get(goJson(keyOfItem(schema, item))) : undefined);
+  return (item) => (isJsonObject(item) ? byKey.get(identityOfObject(keyOfItem(schema, item))) : undefined);
 }
+
+export type ListTypeCheck = (value: unknown, path: string, errors: FieldError[]) => void;
 
 /**
  * Reports items that occur twice in sets, and keys that occur twice in list-maps. Each repeated value is reported once, at its second
@@ -17,53 +19,48 @@ export function correlateItems(schema: JsonSchema, items: readonly unknown[]): (
  */
 export function validateListTypes(schema: JsonSchema, value: unknown, path = ''): FieldError[] {
   const errors: FieldError[] = [];
-  visit(schema, value, path, errors);
+  compileListTypes(schema)?.(value, path, errors);
   return errors;
 }
 
-/** Whether a schema has a set or a list-map anywhere, so that lists need a look at all. */
-export function hasListTypes(schema: JsonSchema): boolean {
+/** The check of a schema's list types; undefined when it has neither sets nor list-maps, so that most parts are never looked at. */
+export function compileListTypes(schema: JsonSchema): ListTypeCheck | undefined {
+  const { type, additionalProperties } = schema;
   const listType = schema['x-kubernetes-list-type'];
-  if (listType === 'set' || listType === 'map') return true;
-  const { items, properties, additionalProperties } = schema;
-  if (items && hasListTypes(items)) return true;
-  if (typeof additionalProperties === 'object' && hasListTypes(additionalProperties)) return true;
-  return Object.values(properties ?? {}).some(hasListTypes);
-}
-
-function visit(schema: JsonSchema, value: unknown, path: string, errors: FieldError[]): void {
-  if (isJsonArray(value)) {
-    const listType = schema['x-kubernetes-list-type'];
-    if (listType === 'set') reportRepeated(value, path, errors);
-    else if (listType === 'map') visitListMap(schema, value, path, errors);
-    const { items } = schema;
-    if (!items) return;
-    for (const [index, item] of value.entries()) visit(items, item, `${path}[${index}]`, errors);
-  } else if (isJsonObject(value)) {
-    const { properties, additionalProperties } = schema;
-    if (typeof additionalProperties === 'object') {
-      for (const key of Object.keys(value)) visit(additionalProperties, value[key], `${path}[${key}]`, errors);
-    }
-    if (!properties) return;
-    for (const key of Object.keys(value)) {
-      const property = Object.hasOwn(properties, key) ? properties[key] : undefined;
-      if (property) visit(property, value[key], path === '' ? key : `${path}.${key}`, errors);
-    }
+  const items = schema.items && compileListTypes(schema.items);
+  const others = typeof additionalProperties === 'object' ? compileListTypes(additionalProperties) : undefined;
+  const fields = Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    const check = compileListTypes(property);
+    return check ? [{ name, check }] : [];
+  });
+  if (type === 'array' && (items || listType === 'set' || listType === 'map')) {
+    return (value, path, errors) => {
+      if (!isJsonArray(value)) return;
+      if (listType === 'set') reportRepeated(value, path, errors);
+      else if (listType === 'map') checkListMap(schema, value, path, errors);
+      if (!items) return;
+      for (let index = 0; index < value.length; index++) items(value[index], `${path}[${index}]`, errors);
+    };
   }
+  if (!others && fields.length === 0) return undefined;
+  return (value, path, errors) => {
+    if (!isJsonObject(value)) return;
+    if (others) for (const key of Object.keys(value)) others(value[key], `${path}[${key}]`, errors);
+    for (const { name, check } of fields) {
+      if (value[name] !== undefined) check(value[name], path === '' ? name : `${path}.${name}`, errors);
+    }
+  };
 }
 
-function visitListMap(schema: JsonSchema, items: unknown[], path: string, errors: FieldError[]): void {
+function checkListMap(schema: JsonSchema, items: unknown[], path: string, errors: FieldError[]): void {
   const stranger = items.findIndex((item) => item !== null && !isJsonObject(item));
   if (stranger >= 0) {
     const detail = 'must be an object for an array of list-type map';
     errors.push(invalidField(`${path}[${stranger}]`, items[stranger], detail));
     return;
   }
-  reportRepeated(
-    items.map((item) => (isJsonObject(item) ? keyOfItem(schema, item) : {})),
-    path,
-    errors,
-  );
+  const keys = items.map((item) => (isJsonObject(item) ? keyOfItem(schema, item) : {}));
+  reportRepeated(keys, path, errors);
 }
 
 function keyOfItem(schema: JsonSchema, item: JsonObject): JsonObject {
@@ -77,12 +74,25 @@ function keyOfItem(schema: JsonSchema, item: JsonObject): JsonObject {
 function reportRepeated(items: readonly unknown[], path: string, errors: FieldError[]): void {
   if (items.length < 2) return;
   const times = new Map<unknown, number>();
-  for (const [index, item] of items.entries()) {
-    const identity = typeof item === 'object' && item !== null ? `json:${goJson(item)}` : item;
-    // A string could look like the JSON of an object; only then does its own identity need a mark.
-    const key = typeof identity === 'string' && typeof item === 'string' ? `text:${identity}` : identity;
-    const seen = times.get(key) ?? 0;
-    times.set(key, seen + 1);
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index];
+    const identity = identityOf(item);
+    const seen = times.get(identity) ?? 0;
+    times.set(identity, seen + 1);
     if (seen === 1) errors.push(duplicateValue(`${path}[${index}]`, item));
   }
+}
+
+// Equal values have one identity. Only texts get a mark, because one could look like the JSON of an object.
+function identityOf(item: unknown): unknown {
+  if (typeof item === 'string') return `"${item}`;
+  return typeof item === 'object' && item !== null ? identityOfObject(item) : item;
+}
+
+// Most keys are one field with a scalar value, which is worth avoiding the JSON for.
+function identityOfObject(item: object): string {
+  const keys = Object.keys(item);
+  const [name = ''] = keys;
+  const value: unknown = keys.length === 1 ? (item as JsonObject)[name] : undefined;
+  return typeof value === 'string' ? `${name}="${value}` : goJson(item);
 }

@@ -2,7 +2,7 @@ import type { Kind } from '../kind.ts';
 import { hasEmbeddedResources, validateEmbeddedResources } from './embedded-resource.ts';
 import { type FieldError, type FieldErrorType, invalidField, NO_FIELD } from './field-error.ts';
 import { isJsonObject, type JsonSchema } from './json-schema.ts';
-import { hasListTypes, validateListTypes } from './list-map.ts';
+import { compileListTypes } from './list-map.ts';
 import { type EvaluateRule, hasRules, validateRules } from './rules.ts';
 import { compileValidator } from './validate-schema.ts';
 
@@ -20,14 +20,17 @@ export type ObjectValidator = (object: unknown, old?: unknown, options?: ObjectV
 export function objectValidator(schema: JsonSchema, kind?: Pick<Kind, 'apiVersion' | 'kind'>): ObjectValidator {
   const validate = compileValidator(schema);
   const embedded = hasEmbeddedResources(schema);
-  const lists = hasListTypes(schema);
+  const listTypes = compileListTypes(schema);
   const rules = hasRules(schema);
 
   return (object, old, options) => {
-    const errors = [...(kind ? checkType(kind, object) : []), ...validate(object, old === undefined ? {} : { old })];
+    const errors = validate(object, old === undefined ? undefined : { old });
+    if (kind) errors.unshift(...checkType(kind, object));
     if (embedded) errors.push(...validateEmbeddedResources(schema, object));
-    if (lists && (old === undefined || validateListTypes(schema, old).length === 0)) {
-      errors.push(...validateListTypes(schema, object));
+    if (listTypes) {
+      const before: FieldError[] = [];
+      if (old !== undefined) listTypes(old, '', before);
+      if (before.length === 0) listTypes(object, '', errors);
     }
     if (rules && options?.evaluateRule) {
       if (errors.some(({ type }) => BLOCKS_RULES.includes(type))) errors.push(RULES_NOT_CHECKED);
