@@ -51,7 +51,7 @@ export function diff(input: DiffInput): WriteSet {
     if (writes.length > 0 || !open) pending.push({ name, writes, quietMs, preflight, open, waitingFor });
   }
 
-  const givenBack = observed.marked().flatMap(({ kind, object }) => {
+  const givenBack = (plan.prune ? observed.marked() : []).flatMap(({ kind, object }) => {
     const id = identity(kind, object.metadata);
     const ref = refOf(object);
     const { annotations = {} } = object.metadata;
@@ -75,7 +75,8 @@ export function diff(input: DiffInput): WriteSet {
     });
   }
 
-  const unplanned = observed.inventory().filter(({ kind, object }) => !planned.has(identity(kind, object.metadata)));
+  const inventory = plan.prune ? observed.inventory() : [];
+  const unplanned = inventory.filter(({ kind, object }) => !planned.has(identity(kind, object.metadata)));
   const isDone = pending.length === 0;
   const prune = isDone ? unplanned.filter(({ object }) => !object.metadata.deletionTimestamp).map(pruneWrite) : [];
   const finalizer = finalizerChange(input, { isHeld, isDeleting, isEmpty: isDone && unplanned.length === 0 });
@@ -136,6 +137,7 @@ const SILENT_PLAN: Plan = {
   outcome: 'desired',
   held: undefined,
   groups: [],
+  prune: false,
   status: undefined,
   conditions: [],
   memory: undefined,

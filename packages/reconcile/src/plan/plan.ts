@@ -12,6 +12,8 @@ export interface Plan {
   /** Whether our finalizer belongs on the object; undefined lets the runtime decide (see Held below). */
   readonly held: boolean | undefined;
   readonly groups: readonly Group[];
+  /** Whether children and patches that the plan does not mention are removed and given back. */
+  readonly prune: boolean;
   readonly status: StatusInput | undefined;
   /** Status fields that move often (counts, percentages): written at most once a second, first and last value always. */
   readonly progress: StatusInput | undefined;
@@ -66,6 +68,8 @@ export interface PlanInput extends GroupInput {
   held?: boolean;
   /** Instead of children, patches and removals directly: several groups in order. */
   groups?: readonly GroupInput[];
+  /** False: what is there and not mentioned stays, for plans made from invalid or incomplete input. True by default. */
+  prune?: boolean;
   status?: StatusInput;
   progress?: StatusInput;
   conditions?: readonly ConditionInput[];
@@ -80,6 +84,7 @@ export function plan(input: PlanInput = {}): Plan {
     outcome: 'desired',
     held: input.held,
     groups: [...direct, ...(input.groups ?? []).map(group)],
+    prune: input.prune ?? true,
     status: input.status,
     progress: input.progress,
     conditions: input.conditions ?? [],

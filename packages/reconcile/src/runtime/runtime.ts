@@ -73,6 +73,8 @@ export interface Runtime {
   readonly isIdle: boolean;
   /** Whether every world has been listed. */
   readonly isSynced: boolean;
+  /** Whether every informer has an open watch: what happened until now is known, or on its way. */
+  readonly isCurrent: boolean;
   /** Keys whose writes are not finished: waiting for a quiet period, a retry or the lease. */
   readonly unsettled: number;
   status(): RuntimeStatus;
@@ -233,6 +235,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
     get isSynced() {
       return [...worlds.values()].every((world) => world.isSynced);
+    },
+    get isCurrent() {
+      return [...worlds.values()].every((world) => world.isCurrent);
     },
     get unsettled() {
       return [...bound.values()].reduce((sum, { sink }) => sum + sink.unsettled, 0);

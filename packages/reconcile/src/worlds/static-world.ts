@@ -68,6 +68,7 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     observeWrite: (kind, object) => tableOf(kind)?.put(keyOfObject(object), object),
     observeDelete: (kind, object) => tableOf(kind)?.delete(keyOfObject(object)),
     isSynced: true,
+    isCurrent: true,
     waitingFor: () => [],
     isFresh: () => true,
     staleness: () => new Map(),

@@ -55,6 +55,8 @@ export interface World extends Target {
   readonly access: Table<Access>;
   /** True once every kind that is not optional has been listed. */
   readonly isSynced: boolean;
+  /** True while every informer has an open watch. */
+  readonly isCurrent: boolean;
   /** What is not listed yet, and why. */
   waitingFor(): string[];
   /** Whether the caches of these kinds are recent enough to delete on. */
@@ -214,6 +216,11 @@ export function createWorld(options: WorldOptions): World {
     get isSynced() {
       return [...kinds.values()].every(
         ({ requirement, informers: opened }) => requirement.optional || opened.every((informer) => informer.isSynced),
+      );
+    },
+    get isCurrent() {
+      return [...kinds.values()].every(({ informers: opened }) =>
+        opened.every((informer) => informer.state().phase === 'watching'),
       );
     },
     waitingFor() {

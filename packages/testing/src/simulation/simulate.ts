@@ -1,0 +1,216 @@
+// One simulated history: people change things, the program follows, the network and the server misbehave, the process dies
+// between any two writes and is started again. In the end, with everything healthy, the state must be the one that is
+// reached without faults, nothing may be written any more, and no child may be left over.
+import {
+  ClusterRole,
+  ConfigMap,
+  Deployment,
+  diff,
+  equal,
+  type Kind,
+  type KubeObject,
+  keyOfObject,
+  kindId,
+  Secret,
+} from '@capstan/kube';
+import { createTestCluster, type TestCluster } from '../cluster.ts';
+import { formatFaults } from '../faults/fault-log.ts';
+import { randomSchedule } from '../faults/fault-schedule.ts';
+import { type FaultyTransport, faultyTransport } from '../faults/faulty-transport.ts';
+import { type MortalClock, mortalClock } from '../faults/mortal-clock.ts';
+import { type Incarnation, startIncarnation } from '../incarnation.ts';
+import { createRandom, type SeededRandom } from '../random.ts';
+import { recordingTransport } from '../recording-transport.ts';
+import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts';
+import { createScript, type Move } from './script.ts';
+import { Fleet, Site, simulatedOperator } from './simulated-operator.ts';
+
+export interface SimulationOptions {
+  seed: number;
+  /** Moves that people make; default 12. */
+  moves?: number;
+}
+
+export interface SimulationReport {
+  readonly seed: number;
+  /** What is wrong, in words; empty when all is well. */
+  readonly problems: readonly string[];
+  readonly moves: readonly string[];
+  readonly faults: string;
+  readonly crashes: number;
+  readonly writes: number;
+}
+
+const OPERATORS = [simulatedOperator];
+const KINDS: readonly Kind[] = [Site, Fleet, ConfigMap, Deployment, Secret, ClusterRole];
+/** Longer than every back-off and time-out between a fault and the recovery from it. */
+const RECOVERY_MS = 60 * 60_000;
+
+export async function simulate({ seed, moves = 12 }: SimulationOptions): Promise<SimulationReport> {
+  const script = createScript(createRandom(seed).fork('script'), moves);
+  const reference = await calmHistory(seed, script);
+  const stormy = await stormyHistory(seed, script);
+  const problems = [...stormy.problems, ...differences(reference, stormy.state)];
+  return {
+    seed,
+    problems,
+    moves: script.map(({ name }) => name),
+    faults: stormy.faults,
+    crashes: stormy.crashes,
+    writes: stormy.writes,
+  };
+}
+
+type State = ReadonlyMap<string, unknown>;
+
+async function calmHistory(seed: number, script: readonly Move[]): Promise<State> {
+  const clock = createVirtualClock();
+  const random = createRandom(seed);
+  const cluster = await createTestCluster({ clock, random, operators: OPERATORS });
+  const program = startIncarnation({ operators: OPERATORS, transport: cluster.transport(), clock, random });
+  for (const { afterMs, act } of script) {
+    await clock.advance(afterMs);
+    await act(cluster.client);
+  }
+  await recover(clock, program);
+  const state = await stateOf(cluster);
+  await program.stop();
+  await cluster.close();
+  return state;
+}
+
+interface Life {
+  readonly clock: MortalClock;
+  readonly transport: FaultyTransport;
+  readonly program: Incarnation;
+}
+
+async function stormyHistory(seed: number, script: readonly Move[]) {
+  const clock = createVirtualClock();
+  const random = createRandom(seed).fork('storm');
+  const start = clock.now();
+  const cluster = await createTestCluster({ clock, random: random.fork('server'), operators: OPERATORS });
+  const schedule = randomSchedule(random.fork('schedule'));
+  const faults: FaultyTransport['faults'][number][] = [];
+  let crashes = 0;
+  let life = begin(cluster, clock, random.fork('life 0'), schedule);
+  /** The process is gone: nobody tidies up after it, its successor finds what it left. */
+  const reincarnate = (calm: boolean) => {
+    life.clock.kill();
+    faults.push(...life.transport.faults);
+    life = begin(cluster, clock, random.fork(`life ${++crashes}`), calm ? {} : schedule);
+  };
+  for (const { afterMs, act } of script) {
+    await clock.advance(afterMs);
+    if (life.transport.dead || random.chance(0.1)) reincarnate(false);
+    if (random.chance(0.15)) cluster.server.compact(random.integer(1, cluster.server.revision));
+    await act(cluster.client);
+  }
+  await clock.advance(random.integer(0, 20_000));
+  if (life.transport.dead) reincarnate(true);
+  life.transport.heal();
+  const problems: string[] = [];
+  if (!(await recover(clock, life.program)))
+    problems.push(`did not come to rest: ${JSON.stringify(life.program.runtime.status())}`);
+  problems.push(...(await writesAfterRest(clock, cluster, life)));
+  const state = await stateOf(cluster);
+  faults.push(...life.transport.faults);
+  life.clock.kill();
+  await cluster.close();
+  return { problems, state, crashes, faults: formatFaults(faults, start), writes: life.transport.writes };
+}
+
+function begin(
+  cluster: TestCluster,
+  clock: VirtualClock,
+  random: SeededRandom,
+  schedule: ReturnType<typeof randomSchedule>,
+): Life {
+  const mortal = mortalClock(clock);
+  const transport = faultyTransport(cluster.transport(), { random: random.fork('faults'), clock: mortal, schedule });
+  if (random.chance(0.5)) transport.crashAfterWrites(random.integer(1, 12));
+  const program = startIncarnation({ operators: OPERATORS, transport, clock: mortal, random: random.fork('program') });
+  return { clock: mortal, transport, program };
+}
+
+/** Lets the program come to rest with everything healthy; false when it does not. */
+async function recover(clock: VirtualClock, { runtime }: Incarnation): Promise<boolean> {
+  await clock.settle();
+  const isAtRest = () => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0 && runtime.isCurrent;
+  return (await clock.runUntilIdle(RECOVERY_MS, isAtRest)) === 'held';
+}
+
+/** A settled cluster sees no write: not in the next minutes, and not from a new process. */
+async function writesAfterRest(clock: VirtualClock, cluster: TestCluster, life: Life): Promise<string[]> {
+  const before = life.transport.writes;
+  await clock.advance(10 * 60_000);
+  const problems: string[] = [];
+  if (life.transport.writes !== before)
+    problems.push(`${life.transport.writes - before} writes after everything was at rest`);
+  life.clock.kill();
+  const transport = recordingTransport(cluster.transport());
+  const successor = startIncarnation({ operators: OPERATORS, transport, clock, random: createRandom(1) });
+  await recover(clock, successor);
+  if (transport.writes.length > 0)
+    problems.push(`a restart on the settled cluster wrote: ${transport.writes.join(', ')}`);
+  await successor.stop();
+  return problems;
+}
+
+async function stateOf(cluster: TestCluster): Promise<State> {
+  const state = new Map<string, unknown>();
+  for (const kind of KINDS) {
+    const { items } = await cluster.client.list(kind);
+    for (const object of items) state.set(`${kindId(kind)} ${keyOfObject(object)}`, normalised(object));
+  }
+  return state;
+}
+
+/** Without what differs between any two histories: identities, versions, times, and the causes that depend on the order of events. */
+function normalised(object: KubeObject): unknown {
+  const {
+    uid: _uid,
+    resourceVersion: _version,
+    generation: _generation,
+    creationTimestamp: _created,
+    managedFields: _fields,
+    annotations = {},
+    ownerReferences,
+    ...metadata
+  } = object.metadata;
+  const kept = Object.entries(annotations).filter(([name]) => !VOLATILE.has(name));
+  const owners = ownerReferences?.map(({ uid: _owner, ...reference }) => reference);
+  const { status, ...rest } = object as KubeObject & { status?: { conditions?: object[] } };
+  const conditions = status?.conditions?.map((condition) => ({
+    ...condition,
+    lastTransitionTime: undefined,
+    observedGeneration: undefined,
+  }));
+  return {
+    ...rest,
+    metadata: { ...metadata, annotations: Object.fromEntries(kept), owners },
+    status: status && { ...status, observedGeneration: undefined, conditions },
+  };
+}
+
+const VOLATILE = new Set([
+  'capstan.dev/cause',
+  'capstan.dev/applied',
+  'capstan.dev/template-history',
+  'capstan.dev/held',
+]);
+
+function differences(expected: State, actual: State): string[] {
+  const problems: string[] = [];
+  for (const [id, object] of expected) {
+    if (!actual.has(id)) problems.push(`${id} is missing`);
+    else if (!equal(object, actual.get(id))) {
+      const paths = diff(object, actual.get(id), 5);
+      problems.push(
+        `${id} differs at ${paths.join(', ')}: expected ${JSON.stringify(object)}, found ${JSON.stringify(actual.get(id))}`,
+      );
+    }
+  }
+  for (const id of actual.keys()) if (!expected.has(id)) problems.push(`${id} is left over`);
+  return problems;
+}
