@@ -1,4 +1,4 @@
-import { Lease, type ObjectRef } from '@capstan/kube';
+import { formatMicroTime, Lease, type ObjectRef } from '@capstan/kube';
 
 export interface LeaseTimes {
   /** How long others leave the lease alone after they saw it renewed. */
@@ -19,7 +19,7 @@ export function heldLease(
 ): Lease {
   const before = previous?.spec;
   const isRenewal = before?.holderIdentity === identity;
-  const at = microTime(now);
+  const at = formatMicroTime(now);
   return leaseFrom(ref, previous, {
     ...before,
     holderIdentity: identity,
@@ -33,7 +33,7 @@ export function heldLease(
 
 /** The lease as its holder gives it back: free for whoever comes next. */
 export function releasedLease(ref: ObjectRef, previous: Lease, now: number): Lease {
-  const at = microTime(now);
+  const at = formatMicroTime(now);
   return leaseFrom(ref, previous, {
     ...previous.spec,
     holderIdentity: '',
@@ -56,9 +56,4 @@ export function recordOf(lease: Lease): string {
 
 export function holderOf(lease: Lease | undefined): string | undefined {
   return lease?.spec?.holderIdentity || undefined;
-}
-
-/** An instant as the API's MicroTime: six digits of a second. */
-export function microTime(ms: number): string {
-  return new Date(ms).toISOString().replace('Z', '000Z');
 }

@@ -28,6 +28,8 @@ export interface QueueOptions {
 }
 
 export interface QueueObserver {
+  /** The queue was made; its state may be asked for at any time. */
+  attached?(state: () => QueueState): void;
   /** A key became ready. */
   added(priority: number): void;
   /** A key was taken after it was ready for so long. */
@@ -242,6 +244,7 @@ export function createQueue<K>(options: QueueOptions): Queue<K> {
     settle(getters);
   }
 
+  observe?.attached?.(state);
   return {
     name: options.name,
     add: (key, priority = FRESH) => enqueue(key, 0, priority),

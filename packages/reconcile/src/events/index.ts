@@ -1,0 +1,2 @@
+export type { EventText, Reporter } from './event-object.ts';
+export * from './recorder.ts';

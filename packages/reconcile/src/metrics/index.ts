@@ -1,0 +1,4 @@
+export type { WriteObserver } from './engine-metrics.ts';
+export type { Exposition } from './exposition.ts';
+export * from './registry.ts';
+export * from './standard-metrics.ts';

@@ -1,0 +1,31 @@
+import { type ClientMetrics, clientMetrics } from './client-metrics.ts';
+import { type ControllerMetrics, controllerMetrics } from './controller-metrics.ts';
+import { type EngineMetrics, engineMetrics } from './engine-metrics.ts';
+import { type EventMetrics, eventMetrics } from './event-metrics.ts';
+import { type InformerMetrics, informerMetrics } from './informer-metrics.ts';
+import { type LeadershipMetrics, leadershipMetrics } from './leadership-metrics.ts';
+import { type QueueMetrics, queueMetrics } from './queue-metrics.ts';
+import type { Registry } from './registry.ts';
+
+/** One observer for each part of the runtime. */
+export interface StandardMetrics
+  extends ClientMetrics,
+    ControllerMetrics,
+    EngineMetrics,
+    EventMetrics,
+    InformerMetrics,
+    LeadershipMetrics,
+    QueueMetrics {}
+
+/** Everything that Capstan measures: what controller-runtime users know under their names, the rest under `capstan_`. */
+export function standardMetrics(registry: Registry): StandardMetrics {
+  return {
+    ...controllerMetrics(registry),
+    ...queueMetrics(registry),
+    ...clientMetrics(registry),
+    ...leadershipMetrics(registry),
+    ...informerMetrics(registry),
+    ...engineMetrics(registry),
+    ...eventMetrics(registry),
+  };
+}
