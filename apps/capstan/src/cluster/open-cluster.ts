@@ -1,0 +1,54 @@
+import { type Client, type ClientOptions, createClient } from '@capstan/kube';
+import type { Options, Values } from '../cli/command.ts';
+import type { Io } from '../cli/io.ts';
+import { VERSION } from '../version.ts';
+
+export const CLUSTER_OPTIONS = {
+  kubeconfig: { type: 'string', value: 'FILE', help: 'The kubeconfig; default $KUBECONFIG, else ~/.kube/config.' },
+  context: { type: 'string', value: 'NAME', help: 'The context in it; default its current one.' },
+  namespace: { type: 'string', short: 'n', value: 'NAME', help: 'The namespace; default that of the context.' },
+} as const satisfies Options;
+
+export interface Cluster {
+  readonly client: Client;
+  /** Where names without a namespace are looked up. */
+  readonly namespace: string;
+  readonly context: string;
+}
+
+/** The cluster that the flags or the surroundings name. Throws ConfigError. */
+export async function openCluster(
+  flags: Values<typeof CLUSTER_OPTIONS>,
+  io: Io,
+  options: Omit<ClientOptions, 'transport'> = {},
+): Promise<Cluster> {
+  const { kubeconfig, context } = flags;
+  const connection = await io.connect({
+    env: io.env,
+    readFile: io.files.read,
+    ...(kubeconfig !== undefined && { kubeconfig }),
+    ...(context !== undefined && { context }),
+    ...(io.clock && { clock: io.clock }),
+  });
+  const client = createClient({
+    transport: connection,
+    userAgent: `capstan/${VERSION}`,
+    ...(io.clock && { clock: io.clock }),
+    ...options,
+  });
+  return { client, namespace: flags.namespace ?? connection.namespace, context: connection.context };
+}
+
+/** Opens a cluster for one command and closes it afterwards. Somebody waits for the answer, so trouble is told soon. */
+export async function withCluster<R>(
+  flags: Values<typeof CLUSTER_OPTIONS>,
+  io: Io,
+  use: (cluster: Cluster) => Promise<R>,
+): Promise<R> {
+  const cluster = await openCluster(flags, io, { retry: { attempts: 2 } });
+  try {
+    return await use(cluster);
+  } finally {
+    await cluster.client.close();
+  }
+}

@@ -1,0 +1,17 @@
+import { command } from '../cli/command.ts';
+import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
+import { MANIFEST_OUTPUT, manifests } from '../text/output.ts';
+
+export default command({
+  usage: 'crds [--operator FILE] [-o json]',
+  description: 'Prints the CustomResourceDefinitions of the operators: what must be installed before they run.',
+  examples: ['capstan crds --operator ./my-operator.ts | kubectl apply --server-side -f -'],
+  options: { ...OPERATOR_OPTIONS, output: MANIFEST_OUTPUT },
+  operatorFlags: true,
+  async run(args, io) {
+    const operators = await requireOperators('crds', args, io);
+    const crds = operators.flatMap(({ kinds }) => kinds.map((kind) => kind.crd() as object));
+    io.stdout(manifests(crds, args.flags.output));
+    return 0;
+  },
+});

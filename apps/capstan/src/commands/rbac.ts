@@ -1,0 +1,37 @@
+import { rbacManifests } from '@capstan/reconcile';
+import { command } from '../cli/command.ts';
+import { OPERATOR_OPTIONS, requireOperators, splitList } from '../cli/load-operators.ts';
+import { MANIFEST_OUTPUT, manifests } from '../text/output.ts';
+
+export default command({
+  usage: 'rbac [--namespace NS] [--watch-namespaces LIST] [--operator FILE] [-o json]',
+  description:
+    'Prints the ServiceAccount, roles and bindings of each operator: exactly what its reconcilers declare, nothing more.\n' +
+    'With --watch-namespaces the rules are Roles in those namespaces instead of one ClusterRole.',
+  examples: [
+    'capstan rbac --namespace capstan-system --operator ./my-operator.ts | kubectl apply -f -',
+    'capstan rbac -n capstan-system --watch-namespaces team-a,team-b --operator ./my-operator.ts',
+  ],
+  options: {
+    namespace: { type: 'string', short: 'n', value: 'NAME', help: 'Where the operators run; default capstan-system.' },
+    'watch-namespaces': { type: 'string', value: 'LIST', help: 'Only these namespaces, with commas; default all.' },
+    name: { type: 'string', value: 'NAME', help: 'Of the account, roles and bindings; default capstan-OPERATOR.' },
+    ...OPERATOR_OPTIONS,
+    output: MANIFEST_OUTPUT,
+  },
+  operatorFlags: true,
+  async run(args, io) {
+    const { flags } = args;
+    const watchNamespaces = splitList(flags['watch-namespaces']);
+    const operators = await requireOperators('rbac', args, io);
+    const objects = operators.flatMap((operator) =>
+      rbacManifests(operator, {
+        namespace: flags.namespace ?? 'capstan-system',
+        ...(flags.name !== undefined && { name: flags.name }),
+        ...(watchNamespaces && { watchNamespaces }),
+      }),
+    );
+    io.stdout(manifests(objects, flags.output));
+    return 0;
+  },
+});

@@ -1,0 +1,96 @@
+import { type Client, isForbidden, isNotFound, type Kind, type KubeObject, keyOfObject, kindId } from '@capstan/kube';
+import { command } from '../cli/command.ts';
+import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
+import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
+import { type Health, healthOf } from '../status/health-of.ts';
+import { json, REPORT_OUTPUT } from '../text/output.ts';
+import { count, table } from '../text/table.ts';
+
+interface KindStatus {
+  readonly operator: string;
+  /** `Kind.group` */
+  readonly kind: string;
+  /** Undefined when the kind cannot be read, and why. */
+  readonly objects: number | undefined;
+  readonly problem?: string;
+  readonly notReady: readonly (Health & { readonly object: string })[];
+}
+
+export default command({
+  usage: 'status [-n NAMESPACE] [--operator FILE] [-o json]',
+  description:
+    'Lists the objects of the operators that are not as they should be: in error, not ready, paused, waiting or being deleted,\n' +
+    'with the reason that their status gives. Looks into all namespaces unless -n names one.',
+  examples: [
+    'capstan status --operator ./my-operator.ts',
+    'capstan status -n edge -o json --operator ./my-operator.ts',
+  ],
+  options: { ...CLUSTER_OPTIONS, ...OPERATOR_OPTIONS, output: REPORT_OUTPUT },
+  operatorFlags: true,
+  async run(args, io) {
+    const { flags } = args;
+    const operators = await requireOperators('status', args, io);
+    return withCluster(flags, io, async ({ client }) => {
+      const statuses = await Promise.all(
+        operators.flatMap(({ name, kinds }) =>
+          kinds.map((kind) => statusOfKind(client, name, kind, flags.namespace, io.signal)),
+        ),
+      );
+      io.stdout(flags.output === 'json' ? json({ kinds: statuses }) : formatStatus(statuses));
+      return 0;
+    });
+  },
+});
+
+async function statusOfKind(
+  client: Client,
+  operator: string,
+  kind: Kind,
+  namespace: string | undefined,
+  signal: AbortSignal,
+): Promise<KindStatus> {
+  const where = kind.scope === 'Namespaced' && namespace !== undefined ? { namespace } : {};
+  const base = { operator, kind: kindId(kind) };
+  const notReady: (Health & { object: string })[] = [];
+  let objects = 0;
+  try {
+    for await (const page of client.pages(kind, { ...where, signal })) {
+      objects += page.items.length;
+      notReady.push(...page.items.map(asRow).filter(({ state }) => state !== 'Ready'));
+    }
+  } catch (error) {
+    // One kind that cannot be read must not hide the others.
+    if (isNotFound(error)) return { ...base, objects: undefined, problem: 'not installed', notReady };
+    if (isForbidden(error)) return { ...base, objects: undefined, problem: 'you may not list it', notReady };
+    throw error;
+  }
+  return { ...base, objects, notReady };
+}
+
+function asRow(object: KubeObject) {
+  return { object: keyOfObject(object), ...healthOf(object) };
+}
+
+function formatStatus(statuses: readonly KindStatus[]): string {
+  const counts = statuses.map(({ operator, kind, objects, problem, notReady }) => {
+    const ready = objects === undefined ? (problem ?? '') : `${objects - notReady.length} of ${objects}`;
+    return [operator, kind, ready];
+  });
+  const rows = statuses.flatMap(({ kind, notReady }) =>
+    notReady.map(({ object, state, reason, message }) => [kind, object, state, reason, oneLine(message)]),
+  );
+  const total = rows.length;
+  const rest = total === 0 ? '' : `\n${table(['KIND', 'OBJECT', 'STATE', 'REASON', 'MESSAGE'], rows)}`;
+  const hasUnread = statuses.some(({ objects }) => objects === undefined);
+  const summary =
+    total === 0
+      ? hasUnread
+        ? ''
+        : '\nEverything is as it should be.\n'
+      : `\n${count(total, 'object needs', 'objects need')} a look.\n`;
+  return `${table(['OPERATOR', 'KIND', 'READY'], counts)}${rest}${summary}`;
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim();
+}

@@ -1,0 +1,41 @@
+import { discover, keyOf } from '@capstan/kube';
+import { command } from '../cli/command.ts';
+import { CliErrors, UsageErrors } from '../cli/errors.ts';
+import { findKind } from '../cluster/find-kind.ts';
+import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
+import { json, REPORT_OUTPUT } from '../text/output.ts';
+import { findCause } from '../why/cause-chain.ts';
+import { formatAnswer } from '../why/format-answer.ts';
+
+export default command({
+  usage: 'why KIND/NAME [-n NAMESPACE] [-o json]',
+  description:
+    'Tells why Capstan last changed an object: which inputs differed, and the path from them. The answer is on the object\n' +
+    'itself, so it needs nothing but the right to read it. KIND is written as for kubectl: deployment, deploy, deployments.apps.',
+  examples: ['capstan why deployment/my-proxy -n edge', 'capstan why pod/my-proxy-7d9f-x2x -n edge -o json'],
+  options: { ...CLUSTER_OPTIONS, output: REPORT_OUTPUT },
+  positionals: 2,
+  async run({ flags, positionals }, io) {
+    const [kindName, name] = targetOf(positionals);
+    return withCluster(flags, io, async ({ client, namespace }) => {
+      const discovery = await discover(client, { signal: io.signal });
+      const kind = findKind(discovery, kindName);
+      const ref = kind.scope === 'Namespaced' ? { namespace, name } : { name };
+      const object = await client.find(kind, ref, { signal: io.signal });
+      if (object === undefined) throw CliErrors.NoSuchObject(kind.kind, keyOf(ref));
+      const answer = await findCause(client, discovery, object);
+      io.stdout(flags.output === 'json' ? json({ ...answer, cause: answer.cause ?? null }) : formatAnswer(answer));
+      return 0;
+    });
+  },
+});
+
+/** `deployment/x` or `deployment x`. */
+function targetOf(positionals: readonly string[]): readonly [kind: string, name: string] {
+  const parts = positionals.length === 1 ? (positionals[0] ?? '').split('/') : positionals;
+  const [kind, name] = parts;
+  if (parts.length !== 2 || !kind || !name) {
+    throw UsageErrors.Missing('why', 'one object as KIND/NAME', 'capstan why deployment/my-proxy -n edge');
+  }
+  return [kind, name];
+}
