@@ -35,6 +35,7 @@ import type { InputOf, Schema, TypeOf } from './schema-type.ts';
 import { checkStructural } from './structural.ts';
 import { validateSchema } from './validate-schema.ts';
 
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 /** Fails to compile unless both types are the same. */
 function sameType<A, B>(_same: Equal<A, B>): void {}

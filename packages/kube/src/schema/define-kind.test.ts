@@ -212,7 +212,7 @@ test('several versions are served, one is stored, and a deprecated one says so',
     spec,
     versions: [
       { name: 'v1beta1', deprecated: true, deprecationWarning: 'use v1' },
-      { name: 'v1alpha1', served: false, spec: object({ b: string({ optional: true }) }) },
+      { name: 'v1alpha1', served: false, spec: object({ b: string({ default: 'x', maxLength: 1 }) }) },
     ],
     storageVersion: 'v1beta1',
   });
@@ -235,6 +235,13 @@ test('several versions are served, one is stored, and a deprecated one says so',
     Object.keys(schema?.openAPIV3Schema?.properties?.['spec']?.properties ?? {}),
   );
   assert.deepEqual(fields, [['a'], ['a'], ['b']]);
+  const old = { apiVersion: 'example.io/v1alpha1', kind: 'Gateway', metadata: {}, spec: {} };
+  assert.deepEqual(kind.withDefaults(old).spec, { b: 'x' });
+  assert.deepEqual(
+    kind.validate({ ...old, spec: { b: 'xx' } }).map(({ message }) => message),
+    ['spec.b: Too long: may not be more than 1 byte'],
+  );
+  assert.equal(kind.viewOf(old).apiVersion, 'example.io/v1');
 });
 
 test('a kind without spec and status has the top-level fields of its schema', () => {

@@ -9,7 +9,7 @@ import { type CrdVersion, crdManifest, type PrinterColumn, pluralOf } from './cr
 import { compileDefaults } from './defaults.ts';
 import { SchemaErrors } from './errors.ts';
 import type { FieldError } from './field-error.ts';
-import type { JsonObject, JsonSchema } from './json-schema.ts';
+import { isJsonObject, type JsonObject, type JsonSchema } from './json-schema.ts';
 import type { InputOf, Presence, Schema, TypeOf } from './schema-type.ts';
 import { type ObjectValidateOptions, objectValidator } from './validate-object.ts';
 
@@ -79,7 +79,7 @@ export interface KindDefinition<
   annotations?: Record<string, string>;
 }
 
-export interface DefinedKind<T extends KubeObject = KubeObject, In = T> extends Kind<T> {
+export interface DefinedKind<T extends KubeObject = KubeObject, In extends KubeObject = T> extends Kind<T> {
   readonly description?: string;
   readonly singular: string;
   readonly listKind: string;
@@ -92,7 +92,7 @@ export interface DefinedKind<T extends KubeObject = KubeObject, In = T> extends 
   readonly aliases: readonly ResolvedAlias[];
   /** The manifest; equal definitions give equal bytes. */
   crd(): CustomResourceDefinition;
-  /** The object with the defaults of the schema: the same reference when nothing was missing. */
+  /** The object with the defaults of its version's schema: the same reference when nothing was missing. */
   withDefaults(object: T | In): T;
   /** What an API server would refuse, `old` being the object before an update. Rules only with an evaluator; metadata is not looked at. */
   validate(object: unknown, old?: unknown, options?: ObjectValidateOptions): FieldError[];
@@ -158,7 +158,6 @@ export function defineKind<
   const errors = checkCrd(crd());
   if (errors.length > 0) throw SchemaErrors.invalidKind(kind, errors);
 
-  const defaults = compileDefaults(main.schema);
   const identity: Kind<T> = {
     group,
     version,
@@ -169,6 +168,14 @@ export function defineKind<
     hasStatus: main.subresources?.status !== undefined,
   };
   const aliases = resolveAliases(identity, definition.aliases ?? []);
+  const ownDefaults = compileDefaults(main.schema);
+  const ownValidate = objectValidator(main.schema, identity);
+  const others = new Map(
+    versions.slice(1).map(({ name, schema }) => {
+      const at = { kind, apiVersion: `${group}/${name}` };
+      return [at.apiVersion, { defaults: compileDefaults(schema), validate: objectValidator(schema, at) }];
+    }),
+  );
   return {
     ...identity,
     ...names,
@@ -177,9 +184,12 @@ export function defineKind<
     versions,
     aliases,
     crd,
-    withDefaults: (object) => defaults(object) as T,
-    validate: objectValidator(main.schema, identity),
-    viewOf: (object) => defaults(viewWith(identity, aliases, definition.normalise, object)) as T,
+    withDefaults: (object) => (others.get(object.apiVersion)?.defaults ?? ownDefaults)(object) as T,
+    validate(object, old, options) {
+      const other = others.size > 0 && isJsonObject(object) ? others.get(String(object['apiVersion'])) : undefined;
+      return (other?.validate ?? ownValidate)(object, old, options);
+    },
+    viewOf: (object) => ownDefaults(viewWith(identity, aliases, definition.normalise, object)) as T,
   };
 }
 

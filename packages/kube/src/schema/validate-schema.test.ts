@@ -52,7 +52,7 @@ const CASES: [title: string, schema: JsonSchema, value: unknown, ...messages: st
     'spec.x: Invalid value: "float64": spec.x in body must be of type int32: "float64"',
     '<nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.x',
   ],
-  ['the largest int64', { type: 'integer', format: 'int64' }, 9_223_372_036_854_775_807],
+  ['the largest int64', { type: 'integer', format: 'int64' }, Number('9223372036854775807')],
   [
     'an integer beyond int64',
     { type: 'integer', format: 'int64' },
