@@ -1,6 +1,6 @@
 // Conditions as a plan gives them: without times. The runtime sets observedGeneration, and lastTransitionTime only when
 // the status of the condition changes. Each condition type has one owning reconciler; others' types are kept.
-import { isDrop, type StatusInput } from './status.ts';
+import type { StatusInput } from './status.ts';
 
 export interface ConditionInput {
   readonly type: string;
@@ -78,5 +78,5 @@ export function mergeConditions(
 
 export function conditionsOf(status: StatusInput | undefined): readonly Condition[] {
   const conditions = status?.['conditions'];
-  return Array.isArray(conditions) && !isDrop(conditions) ? (conditions as Condition[]) : [];
+  return Array.isArray(conditions) ? (conditions as Condition[]) : [];
 }

@@ -1,49 +1,36 @@
-// Status as a plan gives it: fields that are mentioned are set, fields that are not are kept, drop() removes.
+// Status as a plan gives it, by top-level field: one that is mentioned is as the plan says, as a whole; one that is not is
+// kept; drop() removes.
 import { equal } from '@capstan/kube';
 
-const dropped = Symbol('drop');
+/** A text that no status has: it survives copying and compares by value, as everything in a plan must. */
+const DROP = '\u0000drop';
 
-/** In a plan's status: this field should not be there. */
+/** In a plan's status: this field should not be there. Typed as never so that it fits any field. */
 export function drop(): never {
-  // Typed as never so that it fits any field; it is a marker that mergeStatus understands.
   return DROP as never;
 }
 
-const DROP = Object.freeze({ [dropped]: true });
-
 export type StatusInput = { readonly [field: string]: unknown };
 
-export function isDrop(value: unknown): boolean {
-  return value === DROP;
-}
-
-/**
- * The status after a plan: objects are merged field by field, lists and scalars replaced. Returns `current` itself when
- * the plan changes nothing.
- */
+/** The status after a plan; `current` itself when the plan changes nothing. */
 export function mergeStatus(current: StatusInput | undefined, input: StatusInput): StatusInput {
   const before = current ?? {};
   let after: Record<string, unknown> | undefined;
   for (const [field, value] of Object.entries(input)) {
     if (value === undefined) continue;
-    const merged = mergeField(before[field], value);
-    if (merged === before[field] && (merged !== undefined || !(field in before))) continue;
+    const next = value === DROP ? undefined : definedParts(value);
+    if (equal(before[field], next)) continue;
     after ??= { ...before };
-    if (merged === undefined) delete after[field];
-    else after[field] = merged;
+    if (next === undefined) delete after[field];
+    else after[field] = next;
   }
   return after ?? current ?? before;
 }
 
-function mergeField(current: unknown, input: unknown): unknown {
-  if (input === DROP) return undefined;
-  if (isRecord(input)) {
-    const merged = mergeStatus(isRecord(current) ? current : undefined, input);
-    return isRecord(current) || Object.keys(merged).length > 0 || Object.keys(input).length === 0 ? merged : undefined;
-  }
-  return equal(current, input) ? current : input;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** The value as JSON has it: without fields that are undefined or dropped. */
+function definedParts(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(definedParts);
+  if (typeof value !== 'object' || value === null) return value;
+  const kept = Object.entries(value).filter(([, part]) => part !== undefined && part !== DROP);
+  return Object.fromEntries(kept.map(([name, part]) => [name, definedParts(part)]));
 }

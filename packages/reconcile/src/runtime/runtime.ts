@@ -75,6 +75,8 @@ export interface Runtime {
   readonly isSynced: boolean;
   /** Whether every informer has an open watch: what happened until now is known, or on its way. */
   readonly isCurrent: boolean;
+  /** Keys that cannot be planned yet, because something that they read is not known. */
+  readonly suspended: number;
   /** Keys whose writes are not finished: waiting for a quiet period, a retry or the lease. */
   readonly unsettled: number;
   status(): RuntimeStatus;
@@ -239,6 +241,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     get isCurrent() {
       return [...worlds.values()].every((world) => world.isCurrent);
     },
+    get suspended() {
+      return [...bound.values()].reduce((sum, { sink }) => sum + sink.suspended.size, 0);
+    },
     get unsettled() {
       return [...bound.values()].reduce((sum, { sink }) => sum + sink.unsettled, 0);
     },
@@ -252,7 +257,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         id: binding.id,
         objects: binding.table.size,
         unsettled: sink.unsettled,
-        suspended: [],
+        suspended: [...sink.suspended].map(([key, waitingFor]) => ({ key, waitingFor })),
       })),
     }),
   };

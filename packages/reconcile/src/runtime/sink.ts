@@ -58,6 +58,8 @@ export interface Sink {
   readonly isIdle: boolean;
   /** Keys that could not be finished yet. */
   readonly unsettled: number;
+  /** Keys that cannot be planned yet, and what each waits for. */
+  readonly suspended: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Destructive work needs caches that the server has confirmed within this time. */
@@ -72,6 +74,7 @@ export function createSink(options: SinkOptions): Sink {
   /** Why a key has writes: collected until they are done. */
   const causes = new Map<string, readonly Cause[]>();
   const unsettled = new Set<string>();
+  const suspended = new Map<string, readonly string[]>();
   let open: { queue: Queue<string>; abort: AbortController; done: Promise<void> } | undefined;
 
   function take(change: Change): void {
@@ -80,6 +83,8 @@ export function createSink(options: SinkOptions): Sink {
       forget(key);
       return;
     }
+    if (after.state === 'suspended') suspended.set(key, after.waitingFor);
+    else suspended.delete(key);
     if (!needsWork(after)) {
       unsettled.delete(key);
       causes.delete(key);
@@ -93,6 +98,7 @@ export function createSink(options: SinkOptions): Sink {
 
   function forget(key: string): void {
     unsettled.delete(key);
+    suspended.delete(key);
     causes.delete(key);
     states.delete(key);
     binding.troubles.delete(key);
@@ -191,6 +197,7 @@ export function createSink(options: SinkOptions): Sink {
     get unsettled() {
       return unsettled.size;
     },
+    suspended,
   };
 }
 

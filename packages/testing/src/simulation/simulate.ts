@@ -45,6 +45,8 @@ const OPERATORS = [simulatedOperator];
 const KINDS: readonly Kind[] = [Site, Fleet, ConfigMap, Deployment, Secret, ClusterRole];
 /** Longer than every back-off and time-out between a fault and the recovery from it. */
 const RECOVERY_MS = 60 * 60_000;
+/** Longer than any watch may be silent. */
+const SILENCE_MS = 10 * 60_000;
 
 export async function simulate({ seed, moves = 12 }: SimulationOptions): Promise<SimulationReport> {
   const script = createScript(createRandom(seed).fork('script'), moves);
@@ -109,7 +111,10 @@ async function stormyHistory(seed: number, script: readonly Move[]) {
   await clock.advance(random.integer(0, 20_000));
   if (life.transport.dead) reincarnate(true);
   life.transport.heal();
+  life.transport.crashAfterWrites(Number.POSITIVE_INFINITY);
   const problems: string[] = [];
+  // Connections that fell silent are noticed only when they have been so for too long.
+  await clock.advance(SILENCE_MS);
   if (!(await recover(clock, life.program)))
     problems.push(`did not come to rest: ${JSON.stringify(life.program.runtime.status())}`);
   problems.push(...(await writesAfterRest(clock, cluster, life)));
@@ -136,7 +141,8 @@ function begin(
 /** Lets the program come to rest with everything healthy; false when it does not. */
 async function recover(clock: VirtualClock, { runtime }: Incarnation): Promise<boolean> {
   await clock.settle();
-  const isAtRest = () => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0 && runtime.isCurrent;
+  const isAtRest = () =>
+    runtime.isSynced && runtime.isIdle && runtime.unsettled === 0 && runtime.suspended === 0 && runtime.isCurrent;
   return (await clock.runUntilIdle(RECOVERY_MS, isAtRest)) === 'held';
 }
 
