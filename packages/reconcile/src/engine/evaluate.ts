@@ -1,9 +1,11 @@
 import { equal, share } from '@capstan/kube';
-import { setCycle } from './cycle.ts';
+import { nodesInCycles, setCycle, shortestCycle } from './cycle.ts';
 import type { Projection } from './engine-types.ts';
 import { EngineErrors } from './errors.ts';
 import { freezeDeep } from './freeze.ts';
 import {
+  type Cycle,
+  type DerivationState,
   FRESH,
   FRESH_OUTCOME,
   type Graph,
@@ -13,6 +15,7 @@ import {
   MODE,
   type Node,
   nodeName,
+  type Outcome,
   RETAINED,
   SETTLED,
 } from './model.ts';
@@ -25,6 +28,7 @@ export function evaluate(graph: Graph, node: Node): boolean {
     const times = (graph.wave.rerun.get(node) ?? 1) + 1;
     graph.wave.rerun.set(node, times);
     if (times > graph.maxRuns) {
+      setCycle(graph, node, undefined);
       settle(graph, node, HAS_ERROR, EngineErrors.unsettled(nodeName(node), graph.maxRuns));
       return true;
     }
@@ -37,9 +41,46 @@ export function evaluate(graph: Graph, node: Node): boolean {
   }
   node.ran = graph.wave.number;
   graph.wave.runs++;
-  setCycle(graph, node, run.cycled);
-  settle(graph, node, run.resultState, run.result);
+  // Members above that still run have not linked their reads: then the cycle as it was met has to do for now.
+  const cycle = run.cycled === undefined ? undefined : (shortestCycle(node) ?? run.cycled);
+  setCycle(graph, node, cycle);
+  if (cycle === undefined) settle(graph, node, run.resultState, run.result);
+  else settleAs(graph, node, cycleOutcome(node.derivation, cycle));
   return true;
+}
+
+/** Gives every node in a cycle its canonical one; true when something has to run again for it. */
+export function settleCycles(graph: Graph): boolean {
+  let changed = false;
+  if (graph.cyclic.size === 0) return false;
+  for (const node of new Set([...graph.cyclic, ...nodesInCycles(graph.cyclic)])) {
+    const cycle = shortestCycle(node);
+    if (cycle !== undefined && cycle.canonical === node.cycle?.canonical) continue;
+    if (node.first === undefined && node.holds === 0) continue;
+    changed = true;
+    if (cycle === undefined) {
+      enqueue(graph, node);
+      continue;
+    }
+    node.cycle = cycle;
+    graph.cyclic.add(node);
+    settleAs(graph, node, cycleOutcome(node.derivation, cycle));
+  }
+  return changed;
+}
+
+/** What a node comes to that takes part in a cycle. */
+export function cycleOutcome({ onCycle }: DerivationState, cycle: Cycle): Outcome {
+  if (onCycle === undefined) return { state: HAS_ERROR, value: cycle.error };
+  try {
+    return { state: HAS_VALUE, value: onCycle(cycle.names) };
+  } catch (error) {
+    return { state: HAS_ERROR, value: error instanceof Error ? error : new Error(String(error)) };
+  }
+}
+
+function settleAs(graph: Graph, node: Node, { state, value }: Outcome): void {
+  settle(graph, node, state, value);
 }
 
 function settle(graph: Graph, node: Node, state: number, result: unknown): void {

@@ -7,6 +7,7 @@ import { link, unlink } from './edge.ts';
 import type { FoldOptions, Projection } from './engine-types.ts';
 import { follow, nodeFor, prepare } from './meet.ts';
 import {
+  type Cycle,
   type DerivationState,
   type Edge,
   type FoldPart,
@@ -20,13 +21,13 @@ import {
   type Node,
   type Outcome,
   type Query,
+  RETAINED,
   RUNNING,
   type RunFrame,
   SETTLED,
   type Source,
 } from './model.ts';
 import { hasMember, isSuspended, materialize, queryFor, waitingForList } from './query.ts';
-import { cycleOutcome } from './run.ts';
 import { tableState } from './table.ts';
 
 type Options = FoldOptions<unknown, unknown, unknown>;
@@ -53,7 +54,6 @@ export function attemptFold(graph: Graph, node: Node): RunFrame {
   }
   node.flags &= ~RUNNING;
   graph.active = frame.parent;
-  if (frame.cycled !== undefined && !frame.restart) cycleOutcome(frame, frame.cycled);
   return frame;
 }
 
@@ -70,7 +70,7 @@ function runFold(graph: Graph, frame: RunFrame, options: Options, fold: FoldStat
   const query = foldQuery(graph, node, options);
   if (isSuspended(query)) {
     fold.stale = true;
-    if (!graph.retain) dropParts(graph, fold);
+    leaveParts(graph, node, fold);
     return { state: IS_SUSPENDED, value: [waitingForList(query)] };
   }
   const cells = materialize(graph, query);
@@ -82,7 +82,7 @@ function runFold(graph: Graph, frame: RunFrame, options: Options, fold: FoldStat
     fold.stale = false;
   }
   if (!isProjection(options.part)) settleParts(graph, frame, options.part as unknown as DerivationState, fold, query);
-  for (const key of fold.moved) applyMember(graph, options, fold, query, key);
+  for (const key of fold.moved) applyMember(options, fold, query, key);
   fold.moved.clear();
   return firstTrouble(fold.unsettled) ?? { state: HAS_VALUE, value: options.result(fold.state) };
 }
@@ -101,27 +101,49 @@ function foldQuery(graph: Graph, node: Node, options: Options): Query {
   return query;
 }
 
+/** Settles the parts that moved. Of several cycles the first by name counts, so that the order of members does not. */
 function settleParts(graph: Graph, frame: RunFrame, part: DerivationState, fold: FoldState, query: Query): void {
+  let cycle: Cycle | undefined;
+  graph.retaining.delete(frame.node);
   for (const key of fold.moved) {
-    if (hasMember(query, key) === undefined) continue;
+    const entry = fold.parts.get(key);
+    if (hasMember(query, key) === undefined) {
+      if (entry?.edge !== undefined) unlink(graph, entry.edge);
+      if (entry !== undefined) entry.edge = undefined;
+      continue;
+    }
     const child = nodeFor(part, key);
     const ready = prepare(graph, child);
-    const entry = entryOf(fold, key);
-    if (entry.edge?.source !== child) {
-      const old = entry.edge;
-      entry.edge = newEdge(child, frame.node, SETTLED, undefined);
-      link(graph, entry.edge);
-      if (old !== undefined) unlink(graph, old);
+    const edge = partEdge(graph, frame.node, entry ?? entryOf(fold, key), child);
+    try {
+      follow(graph, frame, edge, child, ready);
+    } catch (signal) {
+      if (frame.cycled === undefined) throw signal;
     }
-    follow(graph, frame, entry.edge, child, ready);
+    if (frame.cycled !== undefined && (cycle === undefined || frame.cycled.canonical < cycle.canonical)) cycle = frame.cycled;
+    frame.cycled = undefined;
   }
+  frame.cycled = cycle;
+  if (cycle !== undefined) throw cycle.error;
 }
 
-function applyMember(graph: Graph, options: Options, fold: FoldState, query: Query, key: string): void {
+function partEdge(graph: Graph, node: Node, entry: FoldPart, child: Node): Edge {
+  const old = entry.edge;
+  if (old?.source === child) {
+    old.mode &= ~RETAINED;
+    return old;
+  }
+  const edge = newEdge(child, node, SETTLED, undefined);
+  link(graph, edge);
+  entry.edge = edge;
+  if (old !== undefined) unlink(graph, old);
+  return edge;
+}
+
+function applyMember(options: Options, fold: FoldState, query: Query, key: string): void {
   const cell = hasMember(query, key);
   if (cell === undefined) {
     const gone = fold.parts.get(key);
-    if (gone?.edge !== undefined) unlink(graph, gone.edge);
     fold.parts.delete(key);
     fold.unsettled.delete(key);
     if (gone?.included) options.remove(fold.state, key, gone.part);
@@ -175,9 +197,15 @@ export function entryOf(fold: FoldState, key: string): FoldPart {
   return entry;
 }
 
-function dropParts(graph: Graph, fold: FoldState): void {
-  for (const { edge } of fold.parts.values()) if (edge !== undefined) unlink(graph, edge);
-  fold.parts.clear();
+/** Members are not known for now: their parts are kept alive, or let go. */
+function leaveParts(graph: Graph, node: Node, fold: FoldState): void {
+  for (const { edge } of fold.parts.values()) {
+    if (edge === undefined) continue;
+    if (graph.retain) edge.mode |= RETAINED;
+    else unlink(graph, edge);
+  }
+  if (!graph.retain) fold.parts.clear();
+  else if (!isProjection((node.derivation.fold as Options).part)) graph.retaining.add(node);
 }
 
 function newEdge(source: Source, reader: Node, mode: number, project: Projection | undefined): Edge {

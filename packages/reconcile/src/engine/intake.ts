@@ -48,10 +48,7 @@ export function* intake(graph: Graph, table: TableState): Generator<void> {
   table.synced = table.enteringSynced;
   if (syncing) {
     for (const cell of table.cells.values()) {
-      if (table.synced && cell.mark === MARK_ABSENT && !entering.has(cell.key)) {
-        cell.mark = NO_MARK;
-        freeCell(cell);
-      } else if (cell.value === undefined && cell.mark === NO_MARK && !entering.has(cell.key)) {
+      if (cell.value === undefined && cell.mark === NO_MARK && !entering.has(cell.key)) {
         dispatch(graph, {
           cell,
           before: undefined,

@@ -53,20 +53,6 @@ export function attemptRun(graph: Graph, node: Node): RunFrame {
   return run;
 }
 
-/** What a computation comes to, given that it takes part in a cycle. */
-export function cycleOutcome(run: RunFrame, cycle: Cycle): void {
-  const { onCycle } = run.node.derivation;
-  run.resultState = HAS_ERROR;
-  run.result = cycle.error;
-  if (onCycle === undefined) return;
-  try {
-    run.result = onCycle(cycle.names);
-    run.resultState = HAS_VALUE;
-  } catch (error) {
-    run.result = error instanceof Error ? error : new Error(String(error));
-  }
-}
-
 /**
  * One run of one node. Reads are compared with those of the run before by a cursor: the same read at the same place
  * keeps its edge. New edges are linked during the run, old ones unlinked after it, so that nothing is freed in between.
@@ -147,8 +133,7 @@ class Run implements Tracker, RunFrame {
       }
       return;
     }
-    if (this.cycled !== undefined) cycleOutcome(this, this.cycled);
-    else if (this.waiting !== undefined) {
+    if (this.waiting !== undefined) {
       this.resultState = IS_SUSPENDED;
       this.result = this.waiting;
     }

@@ -86,9 +86,10 @@ function tableHandle<V>(graph: Graph, state: TableState): TableHandle<V> {
     delete: (key) => receive(key, state.incomingSynced ? PLAIN : KNOWN_ABSENT),
     forget: (key) => receive(key, state.incomingSynced ? KNOWN_UNKNOWN : PLAIN),
     synced() {
+      if (state.incomingSynced) return;
       setSynced(true);
-      // From here on absence is what the table says anyway.
-      for (const [key, incoming] of state.incoming) if (incoming === KNOWN_ABSENT) state.incoming.set(key, PLAIN);
+      // From here on absence is what the table says anyway; should it be unsynced again, these keys follow it.
+      for (const key of markedAbsent(state)) receive(key, PLAIN);
     },
     unsynced: () => setSynced(false),
     peek: (key) => latest(state, key) as V | undefined,
@@ -107,6 +108,18 @@ function tableHandle<V>(graph: Graph, state: TableState): TableHandle<V> {
 const PLAIN: Incoming = { value: undefined, mark: NO_MARK };
 const KNOWN_ABSENT: Incoming = { value: undefined, mark: MARK_ABSENT };
 const KNOWN_UNKNOWN: Incoming = { value: undefined, mark: MARK_UNKNOWN };
+
+function markedAbsent(state: TableState): Set<string> {
+  const marked = new Set<string>();
+  for (const cell of state.cells.values()) if (cell.mark === MARK_ABSENT) marked.add(cell.key);
+  for (const changes of [state.entering, state.incoming]) {
+    for (const [key, { mark }] of changes ?? []) {
+      if (mark === MARK_ABSENT) marked.add(key);
+      else marked.delete(key);
+    }
+  }
+  return marked;
+}
 
 function latest(state: TableState, key: string): unknown {
   const incoming = state.incoming.get(key) ?? state.entering?.get(key);

@@ -6,7 +6,7 @@ import { announceDemand } from './demand.ts';
 import { collectIdle } from './dispose.ts';
 import type { Change, Wave } from './engine-types.ts';
 import { EngineErrors } from './errors.ts';
-import { evaluate, sameTrouble } from './evaluate.ts';
+import { evaluate, sameTrouble, settleCycles } from './evaluate.ts';
 import { closeIntake, intake } from './intake.ts';
 import { DISPOSED, FRESH_OUTCOME, type Graph, HAS_VALUE, type Node, type Outcome, type WaveRecord } from './model.ts';
 import { chooseAgain } from './query.ts';
@@ -69,10 +69,12 @@ function* runWave(graph: Graph): Generator<void, Wave> {
     for (const table of [...graph.tables]) yield* intake(graph, table);
     for (const bucket of graph.grown) chooseAgain(bucket);
     graph.grown.clear();
-    for (let node = next(graph); node !== undefined; node = next(graph)) {
-      evaluate(graph, node);
-      yield;
-    }
+    do {
+      for (let node = next(graph); node !== undefined; node = next(graph)) {
+        evaluate(graph, node);
+        yield;
+      }
+    } while (settleCycles(graph));
     graph.low = 0;
     collectIdle(graph);
     graph.runs += record.runs;
