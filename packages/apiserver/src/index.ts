@@ -1,5 +1,5 @@
-export type { Admission, AdmissionRequest, RequestContext, UserInfo } from './core.ts';
+export { ADMIN, type Admission, type AdmissionRequest, type RequestContext, type UserInfo } from './core.ts';
 export { type FieldError, type Status, type StatusCause, type StatusDetails, StatusError } from './errors.ts';
 export { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
-export { ADMIN, type ApiServer, type ApiServerOptions, createApiServer, type TransportOptions } from './server.ts';
+export { type ApiServer, type ApiServerOptions, createApiServer, type TransportOptions } from './server.ts';
 export { type Change, memoryStorage, type Storage, type StoredState } from './store/storage.ts';

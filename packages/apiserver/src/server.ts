@@ -2,6 +2,7 @@ import {
   type ApiRequest,
   type ApiResponse,
   type Clock,
+  type EvaluateRule,
   type Logger,
   type Random,
   silentLogger,
@@ -10,7 +11,12 @@ import {
   type WatchStream,
 } from '@capstan/kube';
 import { createFieldTracker } from './apply/field-tracker.ts';
-import { type Admission, type Core, newUid, type RequestContext, timestamp, type UserInfo } from './core.ts';
+import { startGarbageCollector } from './collect/garbage-collector.ts';
+import { startNamespaceController } from './collect/namespace-controller.ts';
+import { createWorkQueue, objectOperations } from './controllers.ts';
+import { ADMIN, type Admission, type Core, newUid, type RequestContext, timestamp, type UserInfo } from './core.ts';
+import { startDefinitionController } from './crd/definition-controller.ts';
+import { CRD_STORAGE_KEY, definitionStrategy } from './crd/definition-strategy.ts';
 import { internalError, notServed, StatusError } from './errors.ts';
 import { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
 import { createRegistry } from './resources/registry.ts';
@@ -39,6 +45,8 @@ export interface ApiServerOptions {
   storage?: Storage;
   /** Looks at every write; default none. */
   admission?: Admission;
+  /** Evaluates the CEL rules of custom resources; without it they are not enforced. */
+  evaluateRule?: EvaluateRule;
   /** Tables and schemas of the built-in kinds; they never change, so several servers may share what loadBuiltins() gave. */
   builtins?: BuiltinTypes;
 }
@@ -59,13 +67,13 @@ export interface ApiServer {
   transport(options?: TransportOptions): Transport;
   /** Answers a request; a watch is answered with a stream, everything else (refusals too) with a response. */
   handle(request: ApiRequest, context: RequestContext): Promise<ApiResponse | WatchStream>;
+  /** Resolves when the controllers inside (garbage collection, namespaces, definitions) have nothing left to do. */
+  idle(): Promise<void>;
   /** Forgets the past up to a revision: watches and lists from before it are answered with 410. */
   compact(revision: number): void;
   /** Ends every watch; later requests are refused. Resolves when the storage is closed. */
   close(): Promise<void>;
 }
-
-export const ADMIN: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 
 /** A Kubernetes API server in this process. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
@@ -75,7 +83,11 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const store = createStore({ storage, historyLimit, freeze: options.freeze ?? false });
   const builtins = options.builtins ?? loadBuiltins();
   const registry = createRegistry();
-  for (const resource of builtins.resources) registry.add(resource);
+  const now = () => timestamp(clock);
+  for (const resource of builtins.resources) {
+    const special = resource.storageKey === CRD_STORAGE_KEY ? definitionStrategy(registry, now) : undefined;
+    registry.add(special ? { ...resource, strategy: { ...resource.strategy, ...special } } : resource);
+  }
   const core: Core = {
     clock,
     random,
@@ -83,13 +95,19 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     store,
     storage,
     registry,
-    fields: createFieldTracker(() => timestamp(clock)),
+    fields: createFieldTracker(now),
     admission: options.admission,
     checkNamespaces: options.checkNamespaces ?? true,
     watchBufferLimit: options.watchBufferLimit ?? 10_000,
   };
   createDefaultNamespaces(core);
   const hub = createWatchHub();
+  const work = createWorkQueue(core);
+  const operations = objectOperations(core);
+  const customOptions = { compiler: builtins.customCompiler, evaluateRule: options.evaluateRule };
+  startDefinitionController(core, hub, customOptions, operations, work.run);
+  startGarbageCollector(core, operations, work.run);
+  startNamespaceController(core, operations, work.run);
   const dispatch = createDispatcher(core, hub, createRenderer());
   let closed = false;
 
@@ -119,6 +137,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       if (flushed) await flushed;
       return result;
     },
+    idle: () => work.idle(),
     compact: (revision) => store.compact(revision),
     async close() {
       closed = true;

@@ -148,3 +148,64 @@ export const deployment = (name: string, spec: object = {}, metadata: object = {
 });
 
 export const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
+
+export const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+export const WIDGETS = '/apis/example.com/v1/namespaces/default/widgets';
+
+export const widget = (name: string, spec: object) => ({
+  apiVersion: 'example.com/v1',
+  kind: 'Widget',
+  metadata: { name },
+  spec,
+});
+
+/** A definition with what tests need: defaults, limits, subresources, a list by key. */
+export function definition(properties: Record<string, object> = {}) {
+  const item = {
+    type: 'object',
+    required: ['name'],
+    properties: { name: { type: 'string' }, value: { type: 'string' } },
+  };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'widgets.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'widgets', singular: 'widget', kind: 'Widget', shortNames: ['wd'] },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          subresources: { status: {}, scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.ready' } },
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              properties: {
+                spec: {
+                  type: 'object',
+                  properties: {
+                    size: { type: 'integer', minimum: 0 },
+                    mode: { type: 'string', enum: ['Auto', 'Manual'], default: 'Auto' },
+                    items: {
+                      type: 'array',
+                      'x-kubernetes-list-type': 'map',
+                      'x-kubernetes-list-map-keys': ['name'],
+                      items: item,
+                    },
+                    tags: { type: 'array', 'x-kubernetes-list-type': 'set', items: { type: 'string' } },
+                    options: { type: 'object', additionalProperties: { type: 'string' } },
+                    ...properties,
+                  },
+                },
+                status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+              },
+            },
+          },
+        },
+      ],
+    },
+  };
+}

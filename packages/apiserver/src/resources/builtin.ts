@@ -12,9 +12,8 @@ import type { Resource, ResourceVersion } from './resource.ts';
 import { builtinDefaults, builtinScale, builtinSelectableFields, builtinStrategy } from './strategies.ts';
 
 export interface BuiltinTypes {
-  compiler: TypeCompiler;
-  /** Of metadata, in every object. */
-  objectMeta: TypeSchema;
+  /** For the schemas of custom resources, whose metadata is the built-in one. */
+  customCompiler: TypeCompiler;
   resources: readonly Resource[];
 }
 
@@ -24,8 +23,7 @@ export function loadBuiltins(): BuiltinTypes {
   const compiler = createTypeCompiler(schemas as ReadonlyMap<string, SchemaSource>, true);
   const served = builtinResources.filter((one) => one.verbs.includes('list'));
   return {
-    compiler,
-    objectMeta: compiler.definition('io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'),
+    customCompiler: createTypeCompiler(schemas as ReadonlyMap<string, SchemaSource>),
     resources: served.map((one) => {
       const definition = definitionOf(schemas, one);
       return resourceOf(one, definition === undefined ? undefined : compiler.definition(definition));

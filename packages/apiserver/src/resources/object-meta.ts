@@ -41,10 +41,12 @@ export function validateMeta(resource: Resource, object: UnknownObject): FieldEr
       ),
     );
   }
+  // Extensions name their finalizers as they like.
+  const strict = !resource.custom && resource.group !== 'apiextensions.k8s.io';
   for (const finalizer of meta.finalizers ?? []) {
     const problems = validateQualifiedName(finalizer);
     for (const problem of problems) errors.push(fieldInvalid('metadata.finalizers', finalizer, problem));
-    if (problems.length === 0 && !finalizer.includes('/') && !STANDARD_FINALIZERS.has(finalizer)) {
+    if (strict && problems.length === 0 && !finalizer.includes('/') && !STANDARD_FINALIZERS.has(finalizer)) {
       errors.push(
         fieldInvalid(
           'metadata.finalizers',

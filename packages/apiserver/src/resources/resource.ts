@@ -75,7 +75,9 @@ export interface Strategy {
   /** Whether metadata.generation counts changes of the desired state. */
   readonly countsGeneration: boolean;
   readonly prepareCreate?: (object: UnknownObject) => UnknownObject;
-  readonly prepareUpdate?: (object: UnknownObject, old: UnknownObject) => UnknownObject;
+  readonly prepareUpdate?: (object: UnknownObject, old: UnknownObject, subresource: string) => UnknownObject;
+  /** Why the object may not be deleted at all, or undefined. */
+  readonly refuseDelete?: (object: UnknownObject) => string | undefined;
   readonly validate?: (object: UnknownObject, old: UnknownObject | undefined) => FieldError[];
   /** Seconds that a deletion leaves the object to whoever runs it; undefined: it goes at once. */
   readonly gracePeriod?: (object: UnknownObject, asked: number | undefined) => number | undefined;

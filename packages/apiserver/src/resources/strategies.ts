@@ -1,5 +1,6 @@
 // What tells the built-in kinds apart beyond their schemas: names, generation, defaults, grace, selectable fields.
 import type { UnknownObject } from '@capstan/kube';
+import { defaultDefinition } from '../crd/definition-strategy.ts';
 import { isObject, valueAt } from '../json/copy.ts';
 import { label, type NameRule, pathSegment, serviceName, subdomain } from './names.ts';
 import type { ScalePaths, Strategy } from './resource.ts';
@@ -60,6 +61,7 @@ export const builtinSelectableFields: Readonly<Record<string, readonly string[]>
 };
 
 export const builtinDefaults: Readonly<Record<string, Defaults>> = {
+  'customresourcedefinitions.apiextensions.k8s.io': defaultDefinition,
   secrets: (secret) => {
     const { stringData, ...rest } = secret;
     const type = secret['type'] ?? 'Opaque';
@@ -121,6 +123,7 @@ const COUNTS_GENERATION = new Set([
 ]);
 
 const POD_GRACE_SECONDS = 30;
+const PROTECTED = new Set(['default', 'kube-system', 'kube-public']);
 
 const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
   pods: {
@@ -140,7 +143,10 @@ const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
       spec: { finalizers: ['kubernetes'] },
       status: { phase: 'Active' },
     }),
-    prepareUpdate: (namespace, old) => ({ ...namespace, spec: old['spec'] ?? {} }),
+    prepareUpdate: (namespace, old, subresource) =>
+      subresource === 'finalize' ? namespace : { ...namespace, spec: old['spec'] ?? {} },
+    refuseDelete: ({ metadata }) =>
+      PROTECTED.has(metadata.name ?? '') ? 'this namespace may not be deleted' : undefined,
     isHeld: (namespace) => ((valueAt(namespace, ['spec', 'finalizers']) as unknown[] | undefined) ?? []).length > 0,
     prepareDelete: (namespace) => ({ ...namespace, status: { phase: 'Terminating' } }),
   },

@@ -6,6 +6,7 @@ import {
   type FieldError,
   fieldInvalid,
   fieldNotSupported,
+  forbidden,
   invalid,
   notFound,
   type Status,
@@ -71,6 +72,8 @@ export async function deleteObject(
     const object = core.store.get(resource.storageKey, key);
     if (!object) throw notFound(nameOf(resource), target.name);
     checkPreconditions(target, object, options);
+    const refusal = resource.strategy.refuseDelete?.(object);
+    if (refusal !== undefined) throw forbidden(nameOf(resource), target.name, refusal);
     if (core.admission) {
       const request = {
         operation: 'DELETE',

@@ -159,7 +159,7 @@ function prepare(target: Target, proposed: UnknownObject, live: UnknownObject): 
     const { status: _status, ...rest } = object;
     object = (live['status'] === undefined ? rest : { ...rest, status: live['status'] }) as UnknownObject;
   }
-  return resource.strategy.prepareUpdate?.(object, live) ?? object;
+  return resource.strategy.prepareUpdate?.(object, live, subresource) ?? object;
 }
 
 // Kubernetes' own kinds let a status write change metadata too (kubelets annotate nodes so), except labels; custom

@@ -1,0 +1,105 @@
+// What runs inside the server after a write: each piece of work once, in order, by microtasks alone.
+import type { UnknownObject } from '@capstan/kube';
+import { ADMIN, type Core } from './core.ts';
+import { StatusError } from './errors.ts';
+import { deleteObject } from './rest/delete.ts';
+import type { Target } from './rest/target.ts';
+import { changeObject } from './rest/update.ts';
+
+export interface WorkQueue {
+  /** Begins after the present write has been answered to; a failure is logged. */
+  run(work: () => Promise<void>): void;
+  /** Resolves when nothing is left to do. */
+  idle(): Promise<void>;
+}
+
+export function createWorkQueue(core: Pick<Core, 'logger'>): WorkQueue {
+  const waiting: (() => Promise<void>)[] = [];
+  let running: Promise<void> | undefined;
+  const drain = async () => {
+    for (let work = waiting.shift(); work; work = waiting.shift()) {
+      try {
+        await work();
+      } catch (error) {
+        core.logger.error('a controller of the API server could not finish its work', { error });
+      }
+    }
+    running = undefined;
+  };
+  return {
+    run(work) {
+      waiting.push(work);
+      running ??= Promise.resolve().then(drain);
+    },
+    async idle() {
+      while (running) await running;
+    },
+  };
+}
+
+/** What the controllers inside the server may do with objects. Each does nothing when somebody else was faster. */
+export interface ObjectOperations {
+  /** Deletes the object; with a uid, only that one. */
+  remove(storageKey: string, key: string, uid?: string, policy?: 'Background' | 'Foreground'): Promise<void>;
+  change(
+    storageKey: string,
+    key: string,
+    edit: (object: UnknownObject) => UnknownObject,
+    subresource?: string,
+  ): Promise<void>;
+  /** Takes a finalizer away, which may end the object. */
+  dropFinalizer(storageKey: string, key: string, finalizer: string): Promise<void>;
+}
+
+export function objectOperations(core: Core): ObjectOperations {
+  const targetOf = (storageKey: string, key: string): Target | undefined => {
+    const resource = core.registry.all().find((one) => one.storageKey === storageKey);
+    const version = resource?.versions.find(({ name }) => name === resource.storageVersion) ?? resource?.versions[0];
+    if (!resource || !version) return undefined;
+    const [namespace = '', name = ''] = resource.namespaced ? key.split('/') : ['', key];
+    return { resource, version, namespace, name, subresource: '' };
+  };
+  const context = { user: ADMIN, userAgent: 'kube-controller-manager' };
+  // Somebody else was faster: what we wanted to change is gone or different, and its event will tell.
+  const tolerant = async (work: () => Promise<unknown>) => {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof StatusError) || (error.code !== 404 && error.code !== 409)) throw error;
+    }
+  };
+
+  const remove: ObjectOperations['remove'] = async (storageKey, key, uid, policy = 'Background') => {
+    const target = targetOf(storageKey, key);
+    if (!target) return;
+    const options = {
+      dryRun: false,
+      gracePeriodSeconds: undefined,
+      propagationPolicy: policy,
+      uid,
+      resourceVersion: undefined,
+    };
+    await tolerant(() => deleteObject(core, target, options, context));
+  };
+  const change: ObjectOperations['change'] = async (storageKey, key, edit, subresource = '') => {
+    const target = targetOf(storageKey, key);
+    if (!target) return;
+    await tolerant(() =>
+      changeObject(core, { ...target, subresource }, { dryRun: false, context, conditional: false }, (live) => ({
+        object: edit(live),
+        track: (object) =>
+          core.fields.update({ target: { ...target, subresource }, live, object, manager: 'kube-controller-manager' }),
+      })),
+    );
+  };
+  return {
+    remove,
+    change,
+    dropFinalizer: (storageKey, key, finalizer) =>
+      change(storageKey, key, (object) => {
+        const finalizers = (object.metadata.finalizers ?? []).filter((one) => one !== finalizer);
+        const { finalizers: _, ...rest } = object.metadata;
+        return { ...object, metadata: finalizers.length > 0 ? { ...rest, finalizers } : rest };
+      }),
+  };
+}

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { UnknownObject } from '@capstan/kube';
+import { CRDS, definition, settle, testServer, WIDGETS, widget } from '../test-server.ts';
+
+const MERGE = { contentType: 'application/merge-patch+json' };
+const conditions = (object: UnknownObject) =>
+  Object.fromEntries(
+    (object['status'] as { conditions: { type: string; status: string; reason: string }[] }).conditions.map((one) => [
+      one.type,
+      `${one.status} ${one.reason}`,
+    ]),
+  );
+
+describe('custom resource definitions', () => {
+  it('are served as soon as they are accepted', async () => {
+    const { ok, refused } = testServer();
+    assert.equal((await refused('GET', WIDGETS)).message, 'the server could not find the requested resource');
+    const crd = await ok('POST', CRDS, definition());
+    assert.deepEqual(conditions(crd), {
+      NamesAccepted: 'True NoConflicts',
+      Established: 'True InitialNamesAccepted',
+    });
+    assert.deepEqual((crd['status'] as { storedVersions: string[] }).storedVersions, ['v1']);
+    const made = await ok('POST', WIDGETS, widget('a', { size: 1 }));
+    assert.equal(made.metadata.generation, 1);
+    assert.equal((await ok('GET', WIDGETS)).kind, 'WidgetList');
+  });
+
+  it('prune what they do not know and fill in defaults', async () => {
+    const { ok, send, refused } = testServer();
+    await ok('POST', CRDS, definition());
+    const answer = await send('POST', WIDGETS, widget('a', { size: 1, colour: 'red' }));
+    assert.deepEqual((answer.body as UnknownObject)['spec'], { size: 1, mode: 'Auto' });
+    assert.equal(answer.headers['warning'], '299 - "unknown field \\"spec.colour\\""');
+    const query = { fieldValidation: 'Strict' };
+    const strict = await refused('POST', WIDGETS, widget('b', { size: 1, colour: 'red' }), { query });
+    assert.equal(strict.message, 'strict decoding error: unknown field "spec.colour"');
+  });
+
+  it('refuse what breaks the schema, with a cause for each field', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', CRDS, definition());
+    const status = await refused('POST', WIDGETS, widget('a', { size: -1, mode: 'Odd' }));
+    assert.equal(status.code, 422);
+    assert.match(status.message ?? '', /^Widget\.example\.com "a" is invalid: \[spec\.size: Invalid value: -1: /);
+    assert.deepEqual(status.details?.causes?.map(({ field, reason }) => `${field} ${reason}`).sort(), [
+      'spec.mode FieldValueNotSupported',
+      'spec.size FieldValueInvalid',
+    ]);
+    assert.match(
+      status.details?.causes?.find((one) => one.field === 'spec.size')?.message ?? '',
+      /^Invalid value: -1: /,
+    );
+  });
+
+  it('need a resourceVersion for PUT', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', CRDS, definition());
+    await ok('POST', WIDGETS, widget('a', { size: 1 }));
+    const status = await refused('PUT', `${WIDGETS}/a`, widget('a', { size: 2 }));
+    assert.match(status.message ?? '', /metadata\.resourceVersion: Invalid value: .*: must be specified for an update/);
+  });
+
+  it('have status and scale as subresources', async () => {
+    const { ok } = testServer();
+    await ok('POST', CRDS, definition());
+    const made = await ok('POST', WIDGETS, { ...widget('a', { size: 1 }), status: { ready: 9 } });
+    assert.equal(made['status'], undefined);
+    const status = await ok('PATCH', `${WIDGETS}/a/status`, { spec: { size: 5 }, status: { ready: 1 } }, MERGE);
+    assert.deepEqual([status['spec'], status['status']], [{ size: 1, mode: 'Auto' }, { ready: 1 }]);
+    assert.equal(status.metadata.generation, 1);
+    await ok('PATCH', `${WIDGETS}/a/scale`, { spec: { replicas: 7 } }, MERGE);
+    assert.deepEqual((await ok('GET', `${WIDGETS}/a`))['spec'], { size: 7, mode: 'Auto' });
+  });
+
+  it('serve several versions of the same objects', async () => {
+    const { ok, send, watch } = testServer();
+    const base = definition();
+    const [v1] = base.spec.versions;
+    const old = { ...v1, name: 'v1beta1', storage: false, deprecated: true };
+    await ok('POST', CRDS, { ...base, spec: { ...base.spec, versions: [v1, old] } });
+    const beta = WIDGETS.replace('/v1/', '/v1beta1/');
+    const watching = await watch(beta);
+    await ok('POST', WIDGETS, widget('a', { size: 1 }));
+    const answer = await send('GET', `${beta}/a`);
+    assert.equal((answer.body as UnknownObject).apiVersion, 'example.com/v1beta1');
+    assert.equal(answer.headers['warning'], '299 - "example.com/v1beta1 Widget is deprecated"');
+    await ok('POST', beta, { ...widget('b', { size: 2 }), apiVersion: 'example.com/v1beta1' });
+    assert.equal((await ok('GET', `${WIDGETS}/b`)).apiVersion, 'example.com/v1');
+    const seen = await watching.take();
+    assert.deepEqual(
+      seen.map((event) => (event.object as UnknownObject).apiVersion),
+      ['example.com/v1beta1', 'example.com/v1beta1'],
+    );
+    await watching.close();
+  });
+
+  it('change what is served when they change', async () => {
+    const { ok } = testServer();
+    await ok('POST', CRDS, definition());
+    await ok(
+      'PATCH',
+      `${CRDS}/widgets.example.com`,
+      [
+        {
+          op: 'add',
+          path: '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/colour',
+          value: { type: 'string' },
+        },
+      ],
+      {
+        contentType: 'application/json-patch+json',
+      },
+    );
+    assert.deepEqual((await ok('POST', WIDGETS, widget('a', { size: 1, colour: 'red' })))['spec'], {
+      size: 1,
+      colour: 'red',
+      mode: 'Auto',
+    });
+  });
+
+  it('are refused when they are wrong, and not accepted when their names are taken', async () => {
+    const { ok, refused } = testServer();
+    const wrong = await refused('POST', CRDS, { ...definition(), metadata: { name: 'other.example.com' } });
+    assert.match(wrong.message ?? '', /must be spec\.names\.plural\+"\."\+spec\.group/);
+    const webhook = definition();
+    const status = await refused('POST', CRDS, {
+      ...webhook,
+      spec: { ...webhook.spec, conversion: { strategy: 'Webhook' } },
+    });
+    assert.match(status.message ?? '', /spec\.conversion\.strategy/);
+    await ok('POST', CRDS, definition());
+    const again = definition();
+    const names = { ...again.spec.names, plural: 'gadgets', singular: 'gadget', shortNames: [] };
+    const taken = await ok('POST', CRDS, {
+      ...again,
+      metadata: { name: 'gadgets.example.com' },
+      spec: { ...again.spec, names },
+    });
+    assert.deepEqual(conditions(taken), { NamesAccepted: 'False KindConflict', Established: 'False NotAccepted' });
+    assert.equal((await refused('GET', '/apis/example.com/v1/gadgets')).code, 404);
+  });
+
+  it('take their objects with them, after their finalizers', async () => {
+    const { ok, refused, server, watch } = testServer();
+    await ok('POST', CRDS, definition());
+    await ok('POST', WIDGETS, widget('a', { size: 1 }));
+    await ok('POST', WIDGETS, {
+      ...widget('b', { size: 1 }),
+      metadata: { name: 'b', finalizers: ['example.com/hold'] },
+    });
+    const watching = await watch(WIDGETS);
+    await ok('DELETE', `${CRDS}/widgets.example.com`);
+    await server.idle();
+    assert.equal((await refused('GET', `${WIDGETS}/a`)).code, 404);
+    const create = await refused('POST', WIDGETS, widget('c', { size: 1 }));
+    assert.match(create.message ?? '', /create not allowed while custom resource definition is terminating/);
+    await ok('PATCH', `${WIDGETS}/b`, { metadata: { finalizers: null } }, MERGE);
+    await server.idle();
+    assert.equal((await refused('GET', `${CRDS}/widgets.example.com`)).code, 404);
+    assert.equal((await refused('GET', WIDGETS)).message, 'the server could not find the requested resource');
+    await settle();
+    assert.equal(watching.ended, true);
+  });
+});

@@ -1,0 +1,124 @@
+import {
+  type CustomResourceDefinition,
+  type CustomResourceDefinitionVersion,
+  compileDefaults,
+  type EvaluateRule,
+  type JsonSchema,
+  objectValidator,
+  prune,
+  type FieldError as SchemaFieldError,
+  type UnknownObject,
+} from '@capstan/kube';
+import type { SchemaSource, TypeCompiler } from '../apply/type-schema.ts';
+import type { FieldError } from '../errors.ts';
+import { subdomain } from '../resources/names.ts';
+import type { Resource, ResourceVersion, ScalePaths, Strategy, Subresource } from '../resources/resource.ts';
+import { compareVersions } from './version-order.ts';
+
+export interface CustomResourceOptions {
+  compiler: TypeCompiler;
+  /** Evaluates CEL rules; without it they are not enforced. */
+  evaluateRule: EvaluateRule | undefined;
+}
+
+/** The resource that a definition describes. Its versions differ in name and schema only (conversion None). */
+export function customResource(crd: CustomResourceDefinition, options: CustomResourceOptions): Resource {
+  const { group, names, scope, versions } = crd.spec;
+  const singular = names.singular ?? names.kind.toLowerCase();
+  return {
+    group,
+    plural: names.plural,
+    singular,
+    kind: names.kind,
+    listKind: names.listKind ?? `${names.kind}List`,
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    namespaced: scope === 'Namespaced',
+    verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+    versions: [...versions]
+      .sort((a, b) => compareVersions(a.name, b.name))
+      .map((version) => versionOf(crd, version, options)),
+    storageVersion: versions.find(({ storage }) => storage)?.name ?? '',
+    storageKey: `${group}/${names.plural}`,
+    custom: true,
+    strategy: CUSTOM,
+    ...(crd.metadata.deletionTimestamp !== undefined && { terminating: true }),
+  };
+}
+
+const CUSTOM: Strategy = {
+  validateName: subdomain,
+  allowsUnconditionalUpdate: false,
+  allowsCreateOnUpdate: false,
+  countsGeneration: true,
+};
+
+function versionOf(
+  crd: CustomResourceDefinition,
+  version: CustomResourceDefinitionVersion,
+  { compiler, evaluateRule }: CustomResourceOptions,
+): ResourceVersion {
+  const { group, names } = crd.spec;
+  // The definition was checked when it was written: its schema is structural.
+  const schema = (version.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema;
+  const validate = objectValidator(schema, { apiVersion: `${group}/${version.name}`, kind: names.kind });
+  const fill = compileDefaults(schema);
+  const scale = scaleOf(version);
+  const warning = version.deprecationWarning ?? `${group}/${version.name} ${names.kind} is deprecated`;
+  return {
+    name: version.name,
+    served: version.served,
+    ...(version.deprecated === true && { deprecationWarning: warning }),
+    hasStatus: version.subresources?.status !== undefined,
+    ...(scale && { scale }),
+    subresources: subresourcesOf(crd, version),
+    type: compiler.compile(withMetadata(schema as SchemaSource)),
+    selectableFields: (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, '')),
+    normalise(object) {
+      const { value, dropped } = prune(schema, object, { isResource: true });
+      return { object: fill(value) as UnknownObject, unknown: dropped };
+    },
+    validate: (object, old) => validate(object, old, evaluateRule ? { evaluateRule } : {}).map(plainError),
+  };
+}
+
+/** The causes of a Status hold the message without the field. */
+export function plainError({ type, field, message }: SchemaFieldError): FieldError {
+  return { field, reason: type, message: message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message };
+}
+
+const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
+
+// Metadata has the same type everywhere, whatever a schema says about it (it may only restrict the name).
+function withMetadata(schema: SchemaSource): SchemaSource {
+  const properties = {
+    ...schema.properties,
+    apiVersion: { type: 'string' },
+    kind: { type: 'string' },
+    metadata: { $ref: OBJECT_META, default: {} },
+  };
+  return { ...schema, type: 'object', properties };
+}
+
+function scaleOf({ subresources }: CustomResourceDefinitionVersion): ScalePaths | undefined {
+  const scale = subresources?.scale;
+  if (!scale) return undefined;
+  const path = (text: string) => text.split('.').filter((part) => part !== '');
+  const selector = scale.labelSelectorPath;
+  return {
+    spec: path(scale.specReplicasPath),
+    status: path(scale.statusReplicasPath),
+    ...(selector !== undefined && selector !== '' && { selector: path(selector) }),
+  };
+}
+
+function subresourcesOf({ spec }: CustomResourceDefinition, version: CustomResourceDefinitionVersion): Subresource[] {
+  const verbs = ['get', 'patch', 'update'];
+  const result: Subresource[] = [];
+  if (version.subresources?.scale)
+    result.push({ name: 'scale', group: 'autoscaling', version: 'v1', kind: 'Scale', verbs });
+  if (version.subresources?.status) {
+    result.push({ name: 'status', group: spec.group, version: version.name, kind: spec.names.kind, verbs });
+  }
+  return result;
+}
