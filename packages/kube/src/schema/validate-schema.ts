@@ -82,7 +82,11 @@ function typeCheck(schema: JsonSchema): Check | undefined {
   const expected = types.join(',');
   const isNumeric = types.includes('integer') || types.includes('number');
 
+  const only = types.length === 1 ? types[0] : undefined;
+
   return (value, path, report) => {
+    // Nearly every value ends here.
+    if (only !== undefined && typeOf(value) === only) return 1;
     if (value === null || value === undefined) {
       if (types.length === 0 || schema.nullable) return 1;
       return fail(expected, 'null', path, report);
@@ -111,7 +115,7 @@ function typeOf(value: unknown): string {
     case 'number':
       return isInt64(value) ? 'integer' : 'number';
     default:
-      return isJsonArray(value) ? 'array' : 'object';
+      return (value ?? null) === null ? 'null' : Array.isArray(value) ? 'array' : 'object';
   }
 }
 
