@@ -17,6 +17,8 @@ import { createWorkQueue, objectOperations } from './controllers.ts';
 import { ADMIN, type Admission, type Core, newUid, type RequestContext, timestamp, type UserInfo } from './core.ts';
 import { startDefinitionController } from './crd/definition-controller.ts';
 import { CRD_STORAGE_KEY, definitionStrategy } from './crd/definition-strategy.ts';
+import { about } from './discovery/about.ts';
+import { createDiscovery } from './discovery/discovery.ts';
 import { internalError, notServed, StatusError } from './errors.ts';
 import { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
 import { createRegistry } from './resources/registry.ts';
@@ -109,10 +111,13 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   startGarbageCollector(core, operations, work.run);
   startNamespaceController(core, operations, work.run);
   const dispatch = createDispatcher(core, hub, createRenderer());
+  const discover = createDiscovery(registry);
   let closed = false;
 
   const answer = async (request: ApiRequest, context: RequestContext): Promise<ApiResponse | WatchStream> => {
     try {
+      const told = about(request, closed) ?? (request.method === 'GET' ? discover(request) : undefined);
+      if (told) return told;
       const path = parseResourcePath(request.path);
       if (!path) throw notServed();
       return await dispatch(request, path, context);

@@ -1,7 +1,125 @@
-import { applyMergePatch } from '@capstan/kube';
-import type { JsonObject } from '../json/copy.ts';
-import type { TypeSchema } from './type-schema.ts';
+// Strategic merge patch: a merge patch that knows from the schema which lists are merged item by item, with directives for
+// what a plain merge cannot say ($patch, $retainKeys, $setElementOrder/x, $deleteFromPrimitiveList/x).
+// https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/
+import { badRequest } from '../errors.ts';
+import { equalJson, isObject, type JsonObject } from '../json/copy.ts';
+import { DEDUCED, type FieldType, type MapType, type TypeSchema } from './type-schema.ts';
 
-export function applyStrategicPatch(value: unknown, patch: JsonObject, _type: TypeSchema | undefined): unknown {
-  return applyMergePatch(value, patch);
+const ORDER = '$setElementOrder/';
+const DELETE_PRIMITIVE = '$deleteFromPrimitiveList/';
+
+/** The value as the patch wants it; nothing is changed in place. */
+export function applyStrategicPatch(value: unknown, patch: JsonObject, type: TypeSchema | undefined): unknown {
+  return mergeMap(isObject(value) ? value : {}, patch, mapOf(type ?? DEDUCED));
+}
+
+function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undefined): JsonObject {
+  const { $patch: directive, $retainKeys: retain, ...changes } = patch;
+  if (directive === 'replace') return withoutDirectives(changes);
+  if (directive === 'delete') return {};
+  if (directive !== undefined && directive !== 'merge') throw badRequest(`Unknown patch type: ${String(directive)}`);
+  let result: JsonObject = { ...original };
+  if (Array.isArray(retain)) {
+    result = Object.fromEntries(Object.entries(result).filter(([key]) => retain.includes(key)));
+  }
+  for (const [key, items] of Object.entries(changes)) {
+    if (!key.startsWith(DELETE_PRIMITIVE)) continue;
+    const field = key.slice(DELETE_PRIMITIVE.length);
+    const list = result[field];
+    if (!Array.isArray(list) || !Array.isArray(items)) continue;
+    result[field] = list.filter((one) => !items.some((other) => equalJson(one, other)));
+  }
+  for (const [key, change] of Object.entries(changes)) {
+    if (key.startsWith('$')) continue;
+    if (change === null) {
+      delete result[key];
+      continue;
+    }
+    const field = type?.field(key);
+    const below = field?.type ?? type?.element;
+    const order = changes[ORDER + key];
+    if (isObject(change)) {
+      const before = result[key];
+      const replaces = field?.patchStrategy.includes('replace') === true;
+      result[key] =
+        isObject(before) && !replaces ? mergeMap(before, change, mapOf(below)) : mergeMap({}, change, mapOf(below));
+    } else if (Array.isArray(change)) {
+      result[key] = mergeList(Array.isArray(result[key]) ? result[key] : [], change, field, order);
+    } else result[key] = change;
+  }
+  for (const [key, order] of Object.entries(changes)) {
+    if (!key.startsWith(ORDER)) continue;
+    const name = key.slice(ORDER.length);
+    const list = result[name];
+    if (Array.isArray(list) && changes[name] === undefined)
+      result[name] = ordered(list, order, type?.field(name)?.patchMergeKey);
+  }
+  return result;
+}
+
+function mergeList(
+  original: readonly unknown[],
+  patch: readonly unknown[],
+  field: FieldType | undefined,
+  order: unknown,
+): unknown[] {
+  const merges = field?.patchStrategy.split(',').includes('merge') === true;
+  if (!merges || !field) return cleanedList(patch);
+  const key = field.patchMergeKey;
+  if (key === undefined) {
+    const added = patch.filter((one) => !original.some((other) => equalJson(one, other)));
+    return ordered([...original, ...added], order, undefined);
+  }
+  if (patch.some((one) => isObject(one) && one['$patch'] === 'replace')) {
+    return cleanedList(patch.filter((one) => !isObject(one) || one['$patch'] !== 'replace'));
+  }
+  const { type } = field;
+  const itemType = mapOf(type.shape === 'list-map' || type.shape === 'atomic' ? (type.item?.() ?? DEDUCED) : DEDUCED);
+  let result = [...original];
+  for (const change of patch) {
+    if (!isObject(change)) throw badRequest('list element is not a map');
+    const id = change[key];
+    if (id === undefined)
+      throw badRequest(`map: ${JSON.stringify(change)} does not contain declared merge key: ${key}`);
+    const isSame = (one: unknown) => isObject(one) && equalJson(one[key], id);
+    if (change['$patch'] === 'delete') result = result.filter((one) => !isSame(one));
+    else {
+      const at = result.findIndex(isSame);
+      if (at < 0) result.push(mergeMap({}, change, itemType));
+      else result[at] = mergeMap(result[at] as JsonObject, change, itemType);
+    }
+  }
+  return ordered(result, order, key);
+}
+
+/** Items that the order names come in that order; the others keep their place relative to what came before them. */
+function ordered(list: readonly unknown[], order: unknown, key: string | undefined): unknown[] {
+  if (!Array.isArray(order)) return [...list];
+  const idOf = (one: unknown) => (key !== undefined && isObject(one) ? one[key] : one);
+  const position = (one: unknown) => order.findIndex((other) => equalJson(idOf(other), idOf(one)));
+  const named = list.filter((one) => position(one) >= 0).sort((a, b) => position(a) - position(b));
+  const result: unknown[] = [];
+  let next = 0;
+  for (const one of list) result.push(position(one) >= 0 ? named[next++] : one);
+  return result;
+}
+
+/** What is new in a patch may still carry directives, which mean nothing where there is nothing to merge with. */
+function withoutDirectives(value: JsonObject): JsonObject {
+  const kept = Object.entries(value).filter(([key, part]) => !key.startsWith('$') && part !== null);
+  return Object.fromEntries(kept.map(([key, part]) => [key, cleaned(part)]));
+}
+
+function cleanedList(list: readonly unknown[]): unknown[] {
+  return list.filter((one) => !isObject(one) || one['$patch'] !== 'delete').map(cleaned);
+}
+
+function cleaned(value: unknown): unknown {
+  if (Array.isArray(value)) return cleanedList(value);
+  return isObject(value) ? withoutDirectives(value) : value;
+}
+
+function mapOf(type: TypeSchema | undefined): MapType | undefined {
+  if (type?.shape === 'map') return type;
+  return type?.shape === 'atomic' ? type.inside : undefined;
 }

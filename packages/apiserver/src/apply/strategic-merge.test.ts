@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { UnknownObject } from '@capstan/kube';
+import {
+  CONFIG_MAPS,
+  CRDS,
+  configMap,
+  DEPLOYMENTS,
+  definition,
+  deployment,
+  testServer,
+  WIDGETS,
+  widget,
+} from '../test-server.ts';
+
+const STRATEGIC = { contentType: 'application/strategic-merge-patch+json' };
+
+interface PodSpec {
+  containers: { name: string; image: string; env?: object[] }[];
+  volumes?: object[];
+}
+
+const podSpec = (object: UnknownObject) => (object['spec'] as { template: { spec: PodSpec } }).template.spec;
+
+async function given(spec: object) {
+  const test = testServer();
+  const template = { metadata: { labels: { app: 'web' } }, spec };
+  await test.ok('POST', DEPLOYMENTS, deployment('web', { template }));
+  const patch = async (change: object) =>
+    podSpec(await test.ok('PATCH', `${DEPLOYMENTS}/web`, { spec: { template: { spec: change } } }, STRATEGIC));
+  return { ...test, patch };
+}
+
+describe('strategic merge patch', () => {
+  it('merges lists by their key', async () => {
+    const { patch } = await given({
+      containers: [
+        { name: 'a', image: '1' },
+        { name: 'b', image: '1' },
+      ],
+    });
+    assert.deepEqual(
+      (
+        await patch({
+          containers: [
+            { name: 'b', image: '2' },
+            { name: 'c', image: '3' },
+          ],
+        })
+      ).containers,
+      [
+        { name: 'a', image: '1' },
+        { name: 'b', image: '2' },
+        { name: 'c', image: '3' },
+      ],
+    );
+  });
+
+  it('deletes and replaces by directive', async () => {
+    const { patch } = await given({
+      containers: [
+        { name: 'a', image: '1' },
+        { name: 'b', image: '1' },
+      ],
+    });
+    assert.deepEqual((await patch({ containers: [{ name: 'a', $patch: 'delete' }] })).containers, [
+      { name: 'b', image: '1' },
+    ]);
+    assert.deepEqual((await patch({ containers: [{ $patch: 'replace' }, { name: 'x', image: '9' }] })).containers, [
+      { name: 'x', image: '9' },
+    ]);
+  });
+
+  it('orders by the order that is given', async () => {
+    const { patch } = await given({
+      containers: [
+        { name: 'a', image: '1' },
+        { name: 'b', image: '1' },
+      ],
+    });
+    const after = await patch({
+      '$setElementOrder/containers': [{ name: 'b' }, { name: 'a' }],
+      containers: [{ name: 'a', image: '2' }],
+    });
+    assert.deepEqual(
+      after.containers.map(({ name, image }) => name + image),
+      ['b1', 'a2'],
+    );
+  });
+
+  it('keeps only the keys that are to be retained', async () => {
+    const { patch } = await given({ containers: [], volumes: [{ name: 'v', emptyDir: {} }] });
+    const after = await patch({
+      volumes: [{ name: 'v', $retainKeys: ['name', 'configMap'], configMap: { name: 'c' } }],
+    });
+    assert.deepEqual(after.volumes, [{ name: 'v', configMap: { name: 'c' } }]);
+  });
+
+  it('merges and empties lists of scalars', async () => {
+    const { ok } = testServer();
+    const finalizers = ['example.com/a', 'example.com/b'];
+    await ok('POST', CONFIG_MAPS, configMap('a', { x: '1' }, { finalizers }));
+    const added = await ok('PATCH', `${CONFIG_MAPS}/a`, { metadata: { finalizers: ['example.com/c'] } }, STRATEGIC);
+    assert.deepEqual(added.metadata.finalizers, [...finalizers, 'example.com/c']);
+    const deleted = { metadata: { '$deleteFromPrimitiveList/finalizers': ['example.com/a'] } };
+    assert.deepEqual((await ok('PATCH', `${CONFIG_MAPS}/a`, deleted, STRATEGIC)).metadata.finalizers, [
+      'example.com/b',
+      'example.com/c',
+    ]);
+  });
+
+  it('is refused for custom resources and for items without their key', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', CRDS, definition());
+    await ok('POST', WIDGETS, widget('a', { size: 1 }));
+    assert.equal((await refused('PATCH', `${WIDGETS}/a`, { spec: { size: 2 } }, STRATEGIC)).code, 415);
+    await ok('POST', DEPLOYMENTS, deployment('web'));
+    const keyless = { spec: { template: { spec: { containers: [{ image: 'x' }] } } } };
+    const status = await refused('PATCH', `${DEPLOYMENTS}/web`, keyless, STRATEGIC);
+    assert.match(status.message ?? '', /does not contain declared merge key: name/);
+  });
+});
