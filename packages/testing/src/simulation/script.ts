@@ -9,6 +9,8 @@ export interface Move {
   /** Time that passes before. */
   readonly afterMs: number;
   act(client: Client): Promise<unknown>;
+  readonly creates?: string;
+  readonly deletes?: string;
 }
 
 const NAMESPACE = 'default';
@@ -17,16 +19,30 @@ const SECRETS = ['s1', 's2'];
 const PAGES = ['home', 'about', 'news'];
 const TEAMS = ['red', 'blue'];
 
-/** A list of moves. Every script ends with all Secrets present, so that there is one state to converge to. */
-export function createScript(random: SeededRandom, length: number): Move[] {
-  const moves: Move[] = [
+/**
+ * Two acts; everything comes to rest between them. Each ends with all Secrets present, so that there is one state to
+ * converge to. A name that was deleted is not used again in the same act: whether a create finds the old one still there
+ * would depend on how fast the program is.
+ */
+export function createScript(random: SeededRandom, length: number): Move[][] {
+  const opening: Move[] = [
     ...TEAMS.map((team) => move(`create fleet ${team}`, 0, (client) => client.create(Fleet, fleetOf(team)))),
     move('create borrowed', 0, (client) => client.create(ConfigMap, borrowedOf())),
   ];
-  for (let count = 0; count < length; count++) moves.push(randomMove(random));
-  for (const secret of SECRETS)
-    moves.push(move(`ensure secret ${secret}`, 10, (client) => ensureSecret(client, secret, 'final')));
-  return moves;
+  return [[...opening, ...createAct(random, length)], createAct(random, length)];
+}
+
+function createAct(random: SeededRandom, length: number): Move[] {
+  const moves: Move[] = [];
+  const deleted = new Set<string>();
+  while (moves.length < length) {
+    const next = randomMove(random);
+    if (next.creates !== undefined && deleted.has(next.creates)) continue;
+    if (next.deletes !== undefined) deleted.add(next.deletes);
+    moves.push(next);
+  }
+  const ensure = (secret: string) => (client: Client) => ensureSecret(client, secret, 'final');
+  return [...moves, ...SECRETS.map((secret) => move(`ensure secret ${secret}`, 10, ensure(secret)))];
 }
 
 function randomMove(random: SeededRandom): Move {
@@ -40,8 +56,14 @@ function randomMove(random: SeededRandom): Move {
   const merge = (kind: typeof Site, patch: object) => (client: Client) =>
     quiet(client.patch(kind, ref, 'merge', patch));
   const kinds: (() => Move)[] = [
-    () => move(`create site ${name}`, afterMs, (client) => create(client, siteOf(name, value, team))),
-    () => move(`create site ${name}`, afterMs, (client) => create(client, siteOf(name, value, team, secret))),
+    () => ({
+      ...move(`create site ${name}`, afterMs, (client) => create(client, siteOf(name, value, team))),
+      creates: name,
+    }),
+    () => ({
+      ...move(`create site ${name}`, afterMs, (client) => create(client, siteOf(name, value, team, secret))),
+      creates: name,
+    }),
     () => move(`image of ${name} = ${value}`, afterMs, merge(Site, { spec: { image: value } })),
     () => move(`page ${page} of ${name} = ${value}`, afterMs, merge(Site, { spec: { pages: { [page]: value } } })),
     () => move(`no page ${page} of ${name}`, afterMs, merge(Site, { spec: { pages: { [page]: null } } })),
@@ -60,7 +82,10 @@ function randomMove(random: SeededRandom): Move {
         afterMs,
         merge(Site, { spec: { borrowed: name === 'a' ? random.pick(['borrowed', null]) : null } }),
       ),
-    () => move(`delete site ${name}`, afterMs, (client) => quiet(client.delete(Site, ref))),
+    () => ({
+      ...move(`delete site ${name}`, afterMs, (client) => quiet(client.delete(Site, ref))),
+      deletes: name,
+    }),
     () => move(`secret ${secret} = ${value}`, afterMs, (client) => ensureSecret(client, secret, value)),
     () =>
       move(`delete secret ${secret}`, afterMs, (client) =>

@@ -27,7 +27,7 @@ import { Fleet, Site, simulatedOperator } from './simulated-operator.ts';
 
 export interface SimulationOptions {
   seed: number;
-  /** Moves that people make; default 12. */
+  /** Moves that people make in each of the two acts; default 6. */
   moves?: number;
 }
 
@@ -48,7 +48,7 @@ const RECOVERY_MS = 60 * 60_000;
 /** Longer than any watch may be silent. */
 const SILENCE_MS = 10 * 60_000;
 
-export async function simulate({ seed, moves = 12 }: SimulationOptions): Promise<SimulationReport> {
+export async function simulate({ seed, moves = 6 }: SimulationOptions): Promise<SimulationReport> {
   const script = createScript(createRandom(seed).fork('script'), moves);
   const reference = await calmHistory(seed, script);
   const stormy = await stormyHistory(seed, script);
@@ -56,7 +56,7 @@ export async function simulate({ seed, moves = 12 }: SimulationOptions): Promise
   return {
     seed,
     problems,
-    moves: script.map(({ name }) => name),
+    moves: script.flat().map(({ name }) => name),
     faults: stormy.faults,
     crashes: stormy.crashes,
     writes: stormy.writes,
@@ -65,16 +65,18 @@ export async function simulate({ seed, moves = 12 }: SimulationOptions): Promise
 
 type State = ReadonlyMap<string, unknown>;
 
-async function calmHistory(seed: number, script: readonly Move[]): Promise<State> {
+async function calmHistory(seed: number, script: readonly Move[][]): Promise<State> {
   const clock = createVirtualClock();
   const random = createRandom(seed);
   const cluster = await createTestCluster({ clock, random, operators: OPERATORS });
   const program = startIncarnation({ operators: OPERATORS, transport: cluster.transport(), clock, random });
-  for (const { afterMs, act } of script) {
-    await clock.advance(afterMs);
-    await act(cluster.client);
+  for (const moves of script) {
+    for (const { afterMs, act } of moves) {
+      await clock.advance(afterMs);
+      await act(cluster.client);
+    }
+    await recover(clock, program);
   }
-  await recover(clock, program);
   const state = await stateOf(cluster);
   await program.stop();
   await cluster.close();
@@ -87,7 +89,7 @@ interface Life {
   readonly program: Incarnation;
 }
 
-async function stormyHistory(seed: number, script: readonly Move[]) {
+async function stormyHistory(seed: number, script: readonly Move[][]) {
   const clock = createVirtualClock();
   const random = createRandom(seed).fork('storm');
   const start = clock.now();
@@ -102,21 +104,25 @@ async function stormyHistory(seed: number, script: readonly Move[]) {
     faults.push(...life.transport.faults);
     life = begin(cluster, clock, random.fork(`life ${++crashes}`), calm ? {} : schedule);
   };
-  for (const { afterMs, act } of script) {
-    await clock.advance(afterMs);
-    if (life.transport.dead || random.chance(0.1)) reincarnate(false);
-    if (random.chance(0.15)) cluster.server.compact(random.integer(1, cluster.server.revision));
-    await act(cluster.client);
-  }
-  await clock.advance(random.integer(0, 20_000));
-  if (life.transport.dead) reincarnate(true);
-  life.transport.heal();
-  life.transport.crashAfterWrites(Number.POSITIVE_INFINITY);
   const problems: string[] = [];
-  // Connections that fell silent are noticed only when they have been so for too long.
-  await clock.advance(SILENCE_MS);
-  if (!(await recover(clock, life.program)))
-    problems.push(`did not come to rest: ${JSON.stringify(life.program.runtime.status())}`);
+  for (const [index, moves] of script.entries()) {
+    if (index > 0) reincarnate(false);
+    for (const { afterMs, act } of moves) {
+      await clock.advance(afterMs);
+      if (life.transport.dead || random.chance(0.1)) reincarnate(false);
+      if (random.chance(0.15)) cluster.server.compact(random.integer(1, cluster.server.revision));
+      await act(cluster.client);
+    }
+    await clock.advance(random.integer(0, 20_000));
+    if (life.transport.dead) reincarnate(true);
+    life.transport.heal();
+    life.transport.crashAfterWrites(Number.POSITIVE_INFINITY);
+    // Connections that fell silent are noticed only when they have been so for too long.
+    await clock.advance(SILENCE_MS);
+    if (!(await recover(clock, life.program))) {
+      problems.push(`did not come to rest: ${JSON.stringify(life.program.runtime.status())}`);
+    }
+  }
   problems.push(...(await writesAfterRest(clock, cluster, life)));
   const state = await stateOf(cluster);
   faults.push(...life.transport.faults);
