@@ -1,7 +1,15 @@
 // Carries out what is left to do for one key, round by round: after each step the caches take in what was written, the diff
 // is evaluated again, and the next step follows from that. So a crash between any two writes loses nothing, and a write
 // that changed something else than expected is noticed at once.
-import { type Clock, formatTime, isApiError, isTooManyRequests, kindId } from '@capstan/kube';
+import {
+  type Clock,
+  formatTime,
+  isApiError,
+  isTooManyRequests,
+  type Kind,
+  type KubeObject,
+  kindId,
+} from '@capstan/kube';
 import type { Ownership } from '../diff/child-body.ts';
 import { type ChildWrite, describe, type PendingGroup, type Trouble, type WriteSet } from '../diff/index.ts';
 import { plainDigest } from '../digest.ts';
@@ -41,6 +49,8 @@ export interface Job {
   readonly manager: string;
   readonly finalizer: string;
   readonly clock: Clock;
+  /** Shows the diff an object that stands where a child should be. */
+  readonly meetStranger: (kind: Kind, object: KubeObject) => void;
   cause(): string | undefined;
   readonly signal: AbortSignal;
 }
@@ -234,7 +244,8 @@ function ownerWrite(job: Job, { object, owner }: Ownership) {
 }
 
 function performanceOf(job: Job, ownership: Ownership) {
-  return { target: job.target, manager: job.manager, ownership, cause: job.cause(), signal: job.signal };
+  const { target, manager, meetStranger, signal } = job;
+  return { target, manager, meetStranger, ownership, cause: job.cause(), signal };
 }
 
 /** What a list of writes wants, by value. */

@@ -8,9 +8,9 @@ import {
   type Kind,
   type KubeObject,
   type ObjectRef,
+  refOf,
 } from '@capstan/kube';
 import type { Ownership } from '../diff/child-body.ts';
-import { strangerClaim } from '../diff/child-diff.ts';
 import { type ChildWrite, type DeleteWrite, describe } from '../diff/index.ts';
 import { CAUSE_ANNOTATION, HELD_ANNOTATION } from '../marks.ts';
 import { WriteConflict } from './outcome.ts';
@@ -26,6 +26,8 @@ export interface Performance {
   readonly target: Target;
   readonly manager: string;
   readonly ownership: Ownership;
+  /** Shows the diff an object that stands where a child should be and that the cache of our own does not hold. */
+  meetStranger(kind: Kind, object: KubeObject): void;
   /** The bounded cause, as JSON; undefined when nothing is known of it. */
   readonly cause: string | undefined;
   readonly signal: AbortSignal;
@@ -36,13 +38,14 @@ export async function perform(write: ChildWrite, performance: Performance): Prom
   const { target, signal } = performance;
   switch (write.verb) {
     case 'apply': {
-      if (!write.exists) await refuseStranger(write.kind, write.ref, performance);
+      if (!write.exists && (await isTaken(write.kind, write.ref, performance))) return;
       const body = withCause(write.body, performance.cause);
       const options = { fieldManager: performance.manager, force: true, signal };
       target.observeWrite(write.kind, await target.client.apply(write.kind, body, options));
       return;
     }
     case 'create': {
+      if (await isTaken(write.kind, write.ref, performance)) return;
       await create(write.kind, withCause(write.body, performance.cause), performance);
       return;
     }
@@ -103,30 +106,26 @@ export async function rehearse(write: ChildWrite, performance: Performance): Pro
   }
 }
 
-/** The cache may show only our own objects of a kind: before the first apply the server is asked for one of that name. */
-async function refuseStranger(
-  kind: Kind,
-  ref: ObjectRef,
-  { target, ownership, manager, signal }: Performance,
-): Promise<void> {
+/**
+ * The cache may show only our own objects of a kind, so before the first write the server is asked for one of that name.
+ * If there is one, it is shown to the diff, which decides; nothing is written on what was not seen.
+ */
+async function isTaken(kind: Kind, ref: ObjectRef, { target, signal, meetStranger }: Performance): Promise<boolean> {
   const existing = await target.client.find(kind, ref, { signal });
-  if (existing === undefined) return;
+  if (existing === undefined) return false;
   target.observeWrite(kind, existing);
-  const claim = strangerClaim(existing, ownership, manager);
-  if (claim !== undefined) throw new WriteConflict(`${describe(kind, ref)} ${claim}`);
+  meetStranger(kind, existing);
+  return true;
 }
 
-async function create(kind: Kind, body: KubeObject, { target, manager, signal }: Performance): Promise<void> {
+async function create(kind: Kind, body: KubeObject, performance: Performance): Promise<void> {
+  const { target, manager, signal } = performance;
   try {
     target.observeWrite(kind, await target.client.create(kind, body, { fieldManager: manager, signal }));
   } catch (error) {
-    // Somebody was faster: create-only means that theirs is fine.
+    // Somebody was faster, or an answer was lost and the object is ours: the diff sees it and decides.
     if (!isAlreadyExists(error)) throw error;
-    const { namespace, name = '' } = body.metadata;
-    const existing = await target.client.find(kind, namespace === undefined ? { name } : { namespace, name }, {
-      signal,
-    });
-    if (existing !== undefined) target.observeWrite(kind, existing);
+    await isTaken(kind, refOf(body), performance);
   }
 }
 
@@ -134,6 +133,7 @@ async function create(kind: Kind, body: KubeObject, { target, manager, signal }:
 async function mint(write: Extract<ChildWrite, { verb: 'mint' }>, performance: Performance): Promise<void> {
   const { target, manager, signal } = performance;
   const { kind, ref, minter, inputs, marks, existing } = write;
+  if (existing === undefined && (await isTaken(kind, ref, performance))) return;
   const current = existing === undefined ? undefined : await target.client.find(kind, ref, { signal });
   if (existing !== undefined && current?.metadata.uid !== existing.uid) {
     if (current !== undefined) target.observeWrite(kind, current);

@@ -5,6 +5,7 @@ import type { Ownership } from '../diff/child-body.ts';
 import {
   type DiffInput,
   diff,
+  identity,
   NOTHING,
   type Observed,
   statusOnly,
@@ -38,6 +39,8 @@ export interface Binding {
   readonly writes: Derivation<WriteSet>;
   /** What the sink reported about its last attempt, by object key: a sink is a world too. */
   readonly troubles: Table<Trouble>;
+  /** Objects that stand where a child should be and that the cache of our own does not hold, by identity. */
+  readonly strangers: Table<KubeObject>;
   ownership(object: KubeObject): Ownership;
 }
 
@@ -58,6 +61,8 @@ export function bindReconciler(
   const declared = new Set(
     [resource, ...reconciler.reads.map(({ kind }) => kind), ...reconciler.writes.map(({ kind }) => kind)].map(kindId),
   );
+  const strangers = engine.table<KubeObject>({ name: `strangers in the way of ${id}` });
+  strangers.synced();
   const troubles = engine.table<Trouble>({ name: `reports of ${id}` });
   troubles.synced();
 
@@ -105,6 +110,7 @@ export function bindReconciler(
         world,
         reconciler,
         troubles,
+        strangers,
         key,
         inventory: owned.inventory,
         sources,
@@ -122,7 +128,7 @@ export function bindReconciler(
     },
   });
 
-  return { operator, reconciler, world, id, manager, finalizer, table, plans, writes, troubles, ownership };
+  return { operator, reconciler, world, id, manager, finalizer, table, plans, writes, troubles, strangers, ownership };
 }
 
 /** Whether the kind's status has the field at all: only kinds of ours say so. */
@@ -152,6 +158,7 @@ interface Observation {
   world: World;
   reconciler: Reconciler;
   troubles: Table<Trouble>;
+  strangers: Table<KubeObject>;
   key: ObjectKey;
   inventory: string;
   sources: ReadSources;
@@ -159,7 +166,7 @@ interface Observation {
 
 function observe(
   tracker: Tracker,
-  { table, world, reconciler, troubles, key, inventory, sources }: Observation,
+  { table, world, reconciler, troubles, strangers, key, inventory, sources }: Observation,
 ): Observed {
   const selector = {
     canonical: `${INVENTORY_LABEL}=${inventory}`,
@@ -169,9 +176,10 @@ function observe(
   return {
     child(kind, ref) {
       const view = tracker.get(tableFor(world, reconciler, kind), keyOf(ref), childView);
-      return view === undefined ? undefined : wholeOf(view);
+      return view === undefined ? tracker.get(strangers, identity(kind, ref)) : wholeOf(view);
     },
-    object: (kind, ref) => tracker.get(tableFor(world, reconciler, kind), keyOf(ref)),
+    object: (kind, ref) =>
+      tracker.get(tableFor(world, reconciler, kind), keyOf(ref)) ?? tracker.get(strangers, identity(kind, ref)),
     inventory: () =>
       reconciler.writes.flatMap(({ kind, what }) => {
         const from = what === 'others' ? undefined : world.childTable(kind);

@@ -8,11 +8,14 @@ import {
   keyOf,
   kindId,
   type Logger,
+  type ObjectRef,
   type Random,
+  refOf,
 } from '@capstan/kube';
 import { carryOut, createKeyState, type KeyState } from '../apply/index.ts';
-import { isSettled, type WriteSet } from '../diff/index.ts';
+import { identity, isSettled, type WriteSet } from '../diff/index.ts';
 import type { Cause, Change, Engine, Settled } from '../engine/index.ts';
+import { inventoryOf } from '../inventory.ts';
 import type { EventInput } from '../plan/index.ts';
 import {
   createQueue,
@@ -22,6 +25,7 @@ import {
   type QueueObserver,
   RESYNC,
   retry,
+  retryAfter,
   runWorkers,
   type WorkerObserver,
 } from '../queue/index.ts';
@@ -65,6 +69,8 @@ export interface Sink {
 /** Destructive work needs caches that the server has confirmed within this time. */
 const FRESH_MS = 120_000;
 const CONCURRENCY = 10;
+/** How often an object that stands in the way of a child is looked at again. */
+const STRANGER_MS = 60_000;
 
 export function createSink(options: SinkOptions): Sink {
   const { binding, engine, clock, random, logger, history } = options;
@@ -74,6 +80,8 @@ export function createSink(options: SinkOptions): Sink {
   /** Why a key has writes: collected until they are done. */
   const causes = new Map<string, readonly Cause[]>();
   const unsettled = new Set<string>();
+  /** Strangers that stand in the way of a key's children. */
+  const met = new Map<string, Map<string, { kind: Kind; ref: ObjectRef }>>();
   const suspended = new Map<string, readonly string[]>();
   let open: { queue: Queue<string>; abort: AbortController; done: Promise<void> } | undefined;
 
@@ -101,10 +109,27 @@ export function createSink(options: SinkOptions): Sink {
     suspended.delete(key);
     causes.delete(key);
     states.delete(key);
+    for (const id of met.get(key)?.keys() ?? []) binding.strangers.delete(id);
+    met.delete(key);
     binding.troubles.delete(key);
   }
 
+  /** A stranger is not watched: while one stands in the way, it is looked at again from time to time. */
+  async function lookAgain(key: string, signal: AbortSignal): Promise<void> {
+    for (const [id, { kind, ref }] of met.get(key) ?? []) {
+      const existing = await world.client.find(kind, ref, { signal });
+      if (existing !== undefined && inventoryOf(existing) === undefined) binding.strangers.put(id, existing);
+      else {
+        binding.strangers.delete(id);
+        met.get(key)?.delete(id);
+      }
+    }
+    if (met.get(key)?.size === 0) met.delete(key);
+    await options.settle();
+  }
+
   async function handle(key: string, signal: AbortSignal): Promise<Outcome> {
+    if (met.has(key)) await lookAgain(key, signal);
     const state = states.get(key) ?? createKeyState();
     states.set(key, state);
     if (engine.valueOf(binding.plans, key)?.state === 'error' && (open?.queue.failures(key) ?? 0) > 0) {
@@ -135,6 +160,13 @@ export function createSink(options: SinkOptions): Sink {
         history.record(object, { verb: write.verb, cause: record(key) });
         log.debug('wrote', { verb: write.verb, object });
       },
+      meetStranger(kind, object) {
+        if (inventoryOf(object) !== undefined) return;
+        const id = identity(kind, object.metadata);
+        const known = met.get(key) ?? new Map<string, { kind: Kind; ref: ObjectRef }>();
+        met.set(key, known.set(id, { kind, ref: refOf(object) }));
+        binding.strangers.put(id, object);
+      },
       state,
       target: world,
       manager: binding.manager,
@@ -144,7 +176,8 @@ export function createSink(options: SinkOptions): Sink {
       signal,
     });
     const threw = engine.valueOf(binding.plans, key);
-    return performed.type === 'done' && threw?.state === 'error' ? retry(threw.error) : performed;
+    if (performed.type === 'done' && threw?.state === 'error') return retry(threw.error);
+    return performed.type === 'done' && met.has(key) ? retryAfter(STRANGER_MS) : performed;
   }
 
   function record(key: string) {
