@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { createRandom, createVirtualClock, type VirtualClock } from '@capstan/testing';
 import type { InformerOptions } from './informer.ts';
 import { mirror } from './mirror.test-support.ts';
-import { apiError, type ScriptedServer, Thing } from './scripted-server.test-support.ts';
+import { apiError, type ScriptedServer, type Thing } from './scripted-server.test-support.ts';
 import { type Stage, stage } from './stage.test-support.ts';
 
 const start = (
@@ -235,6 +235,17 @@ describe('what the cache keeps', () => {
   it('is none of managedFields by default', async () => {
     const { informer, stop } = await start((server) => server.put('a', { managedFields }));
     assert.equal(Object.hasOwn(informer.get('default/a')?.metadata ?? {}, 'managedFields'), false);
+    await stop();
+  });
+
+  it('is once what the metadata of siblings have in common', async () => {
+    const { informer, stop } = await start((server) => {
+      for (const name of ['a', 'b']) server.put(name, { labels: { app: 'x', tier: 'y' }, managedFields });
+      server.put('c', { labels: { app: 'z' } });
+    });
+    const [a, b, c] = informer.list();
+    assert.equal(b?.metadata.labels, a?.metadata.labels);
+    assert.deepEqual(c?.metadata.labels, { app: 'z' });
     await stop();
   });
 

@@ -1,4 +1,4 @@
-import { share } from '../json/index.ts';
+import { equal, share } from '../json/index.ts';
 import type { Kind } from '../kind.ts';
 import type { Logger } from '../logger.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '../object.ts';
@@ -6,7 +6,8 @@ import { malformed } from './failure.ts';
 
 // From what the server sent to what the cache keeps. What arrives belongs to the transport and is never changed: where
 // something is dropped, the object and its metadata are copied, the rest is shared. Unchanged parts of the previous
-// version keep their reference, so that an edit of one field costs one field, and `===` says "unchanged".
+// version keep their reference, so that an edit of one field costs one field, and `===` says "unchanged". Objects that come
+// one after the other are often siblings (pods of one ReplicaSet): what their metadata have in common is kept once.
 
 export interface Ingest<T extends KubeObject> {
   /** Throws a Malformed failure when this is no object of the API. */
@@ -30,6 +31,7 @@ export interface IngestOptions<T extends KubeObject> {
 export function createIngest<T extends KubeObject>(options: IngestOptions<T>): Ingest<T> {
   const { kind, metadataOnly = false, ownManagers = [], trim, logger } = options;
   let hasReportedTrim = false;
+  let sibling: ObjectMeta = {};
 
   // A trim that throws or loses the identity would corrupt the cache: the object is kept whole instead.
   function trimmed(object: T): T {
@@ -66,7 +68,9 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
       throw malformed(`the server sent a ${kind.kind} without name or resourceVersion`);
     },
     keep(raw, previous) {
-      const metadata = withoutOthersManagedFields(raw.metadata, ownManagers);
+      const trimmedMetadata = withoutOthersManagedFields(raw.metadata, ownManagers);
+      const metadata = previous ? trimmedMetadata : inCommon(trimmedMetadata, sibling);
+      sibling = metadata;
       // Items of typed lists come without apiVersion and kind, metadata-only ones under a kind of their own.
       const isOfKind = raw.kind === kind.kind && raw.apiVersion !== undefined;
       let object: KubeObject;
@@ -98,8 +102,31 @@ function withoutOthersManagedFields(metadata: ObjectMeta, ownManagers: readonly 
   if (!Array.isArray(entries)) return metadata;
   const own = ownManagers.length === 0 ? [] : entries.filter((entry) => isOwn(entry, ownManagers));
   if (own.length > 0 && own.length === entries.length) return metadata;
-  const { managedFields: _, ...rest } = metadata;
-  return own.length > 0 ? { ...rest, managedFields: own } : rest;
+  // Field by field: a rest pattern is several times slower, and this runs for every object.
+  const rest: Record<string, unknown> = {};
+  for (const field in metadata) {
+    if (field !== 'managedFields') rest[field] = metadata[field as keyof ObjectMeta];
+    else if (own.length > 0) rest[field] = own;
+  }
+  return rest;
+}
+
+/** The metadata with the parts that equal the sibling's replaced by those. */
+function inCommon(metadata: ObjectMeta, sibling: ObjectMeta): ObjectMeta {
+  const labels = same(metadata.labels, sibling.labels);
+  const annotations = same(metadata.annotations, sibling.annotations);
+  const ownerReferences = same(metadata.ownerReferences, sibling.ownerReferences);
+  if (!labels && !annotations && !ownerReferences) return metadata;
+  return {
+    ...metadata,
+    ...(labels && { labels }),
+    ...(annotations && { annotations }),
+    ...(ownerReferences && { ownerReferences }),
+  };
+}
+
+function same<V>(value: V | undefined, other: V | undefined): V | undefined {
+  return value !== undefined && other !== undefined && equal(value, other) ? other : undefined;
 }
 
 function isOwn(entry: ManagedFieldsEntry, ownManagers: readonly string[]): boolean {

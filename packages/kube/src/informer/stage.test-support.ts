@@ -17,6 +17,8 @@ export interface Stage<C extends TestClock> {
   informer: Informer<Thing>;
   mirror: Mirror<Thing>;
   logs: Log[];
+  /** Listeners that joined later; they are held to the same. */
+  joined: Mirror<Thing>[];
   /** Content and events agree with each other and with the server. */
   assertCurrent(): void;
   stop(): Promise<void>;
@@ -32,6 +34,7 @@ export async function stage<C extends TestClock>(
   const server = createScriptedServer(clock);
   prepare(server);
   const logs: Log[] = [];
+  const joined: Mirror<Thing>[] = [];
   const informer = createInformer<Thing>({
     client: server.client,
     kind: Thing,
@@ -50,8 +53,9 @@ export async function stage<C extends TestClock>(
     informer,
     mirror: follower,
     logs,
+    joined,
     assertCurrent() {
-      follower.assertEqual();
+      for (const each of [follower, ...joined]) each.assertEqual();
       const expected = server.content(options.labelSelector);
       const versions = (things: Iterable<Thing>) =>
         [...things].map(({ metadata }) => `${metadata.namespace}/${metadata.name}@${metadata.resourceVersion}`);
