@@ -57,9 +57,9 @@ export function testServer(options: Partial<ApiServerOptions> = {}): TestServer 
       let ended = false;
       const reading = (async () => {
         for (;;) {
-          const { done, value } = await iterator.next();
-          if (done) break;
-          arrived.push(...value);
+          const next = await iterator.next();
+          if (next.done === true) break;
+          arrived.push(...next.value);
         }
         ended = true;
       })();

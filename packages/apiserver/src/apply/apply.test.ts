@@ -152,7 +152,7 @@ describe('server-side apply', () => {
     });
     await apply(test, path, service({ port: 80, name: 'http' }), 'one');
     const both = await apply(test, path, service({ port: 80, protocol: 'UDP', name: 'quic' }), 'two');
-    assert.deepEqual(Object.keys((fieldsOf(both, 'one')?.['f:spec'] as Record<string, object>)['f:ports'] ?? {}), [
+    assert.deepEqual(Object.keys((fieldsOf(both, 'one') as { 'f:spec': { 'f:ports': object } })['f:spec']['f:ports']), [
       'k:{"port":80,"protocol":"TCP"}',
     ]);
     assert.equal((both['spec'] as { ports: object[] }).ports.length, 2);

@@ -1,5 +1,5 @@
 import { equalJson, isObject, type JsonObject } from '../json/copy.ts';
-import { childOf, type FieldSet, type FieldSetBuilder, finish, isEmpty, newBuilder } from './field-set.ts';
+import { childOf, type FieldSet, type FieldSetBuilder, isEmpty, newBuilder } from './field-set.ts';
 import type { ListMapType, MapType, SetType, TypeSchema } from './type-schema.ts';
 import { edgesOf, partsOf, typeOfKey } from './typed-value.ts';
 
@@ -14,23 +14,42 @@ export const isSame = ({ added, modified, removed }: Comparison) =>
 
 /** The fields in which two states of an object differ. A part that came or went is in the result with all of its parts. */
 export function compare(type: TypeSchema, before: JsonObject, after: JsonObject): Comparison {
-  const sets = { added: newBuilder(), modified: newBuilder(), removed: newBuilder() };
+  const sets: Sets = { edge: '', above: undefined, added: newBuilder(), modified: newBuilder(), removed: newBuilder() };
   const parts = partsOf(type, after);
   if (parts.by === 'keys') compareKeys(parts.type, before, after, sets);
-  return { added: finish(sets.added), modified: finish(sets.modified), removed: finish(sets.removed) };
+  return sets as Comparison;
 }
 
+type Change = 'added' | 'modified' | 'removed';
+
+/** The three sets at one place. Most places have no difference, so their sets are made when something is put in. */
 interface Sets {
-  added: FieldSetBuilder;
-  modified: FieldSetBuilder;
-  removed: FieldSetBuilder;
+  readonly edge: string;
+  readonly above: Sets | undefined;
+  added: FieldSetBuilder | undefined;
+  modified: FieldSetBuilder | undefined;
+  removed: FieldSetBuilder | undefined;
 }
 
-const below = (sets: Sets, edge: string): Sets => ({
-  added: childOf(sets.added, edge),
-  modified: childOf(sets.modified, edge),
-  removed: childOf(sets.removed, edge),
+const below = (above: Sets, edge: string): Sets => ({
+  edge,
+  above,
+  added: undefined,
+  modified: undefined,
+  removed: undefined,
 });
+
+function put(sets: Sets, change: Change, edge: string): void {
+  at(sets, change).members.add(edge);
+}
+
+function at(sets: Sets, change: Change): FieldSetBuilder {
+  const known = sets[change];
+  if (known) return known;
+  const made = sets.above ? childOf(at(sets.above, change), sets.edge) : newBuilder();
+  sets[change] = made;
+  return made;
+}
 
 function compareKeys(type: MapType, before: unknown, after: unknown, sets: Sets): void {
   const left = isObject(before) ? before : {};
@@ -51,6 +70,7 @@ function valueOf(object: JsonObject, key: string, unset: object | null | undefin
 }
 
 function compareItems(type: ListMapType | SetType, before: unknown, after: unknown, sets: Sets): void {
+  if (before === after) return;
   const left = grouped(type, before);
   const right = grouped(type, after);
   for (const edge of new Set([...left.keys(), ...right.keys()])) {
@@ -62,9 +82,9 @@ function compareItems(type: ListMapType | SetType, before: unknown, after: unkno
     }
     // Duplicates cannot be told apart: the group is one leaf.
     if (equalJson(left.get(edge), right.get(edge))) continue;
-    if (a === undefined) sets.added.members.add(edge);
-    else if (b === undefined) sets.removed.members.add(edge);
-    else sets.modified.members.add(edge);
+    if (a === undefined) put(sets, 'added', edge);
+    else if (b === undefined) put(sets, 'removed', edge);
+    else put(sets, 'modified', edge);
   }
 }
 
@@ -89,15 +109,15 @@ function compareAt(type: TypeSchema, before: unknown, after: unknown, edge: stri
   const hollow = isHollow(before) && isHollow(after);
   if (parts.by === 'leaf' || hollow || parts.by !== other.by) {
     if (parts.by !== other.by && !hollow) compareParts(other, before, undefined, edge, sets);
-    if (before === undefined) sets.added.members.add(edge);
-    else if (after === undefined) sets.removed.members.add(edge);
-    else if (!equalJson(before, after)) sets.modified.members.add(edge);
+    if (before === undefined) put(sets, 'added', edge);
+    else if (after === undefined) put(sets, 'removed', edge);
+    else if (!equalJson(before, after)) put(sets, 'modified', edge);
     if (parts.by !== other.by && !hollow) compareParts(parts, undefined, after, edge, sets);
     return;
   }
   compareParts(parts, before, after, edge, sets);
-  if (before === undefined) sets.added.members.add(edge);
-  else if (after === undefined) sets.removed.members.add(edge);
+  if (before === undefined) put(sets, 'added', edge);
+  else if (after === undefined) put(sets, 'removed', edge);
 }
 
 function compareParts(

@@ -53,16 +53,26 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   return { members: new Set([...a.members, ...b.members]), children };
 }
 
-/** What is in `a` and not in `b`; being below something in `b` does not count. */
+/** What is in `a` and not in `b`; being below something in `b` does not count. `a` itself when they have nothing in common. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return a;
-  const children = new Map<string, FieldSet>();
-  for (const [edge, child] of a.children) {
-    const other = b.children.get(edge);
-    const rest = other ? difference(child, other) : child;
-    if (!isEmpty(rest)) children.set(edge, rest);
+  let children: Map<string, FieldSet> | undefined;
+  for (const [edge, other] of b.children) {
+    const child = a.children.get(edge);
+    if (!child) continue;
+    const rest = difference(child, other);
+    if (rest === child) continue;
+    children ??= new Map(a.children);
+    if (isEmpty(rest)) children.delete(edge);
+    else children.set(edge, rest);
   }
-  return { members: new Set([...a.members].filter((edge) => !b.members.has(edge))), children };
+  let members: Set<string> | undefined;
+  for (const edge of b.members) {
+    if (!a.members.has(edge)) continue;
+    members ??= new Set(a.members);
+    members.delete(edge);
+  }
+  return children || members ? { members: members ?? a.members, children: children ?? a.children } : a;
 }
 
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
@@ -90,7 +100,7 @@ export function equalSets(a: FieldSet, b: FieldSet): boolean {
 /** Every path in the set, in order. */
 export function* pathsOf(set: FieldSet, before: readonly string[] = []): Generator<readonly string[]> {
   const edges = new Set([...set.members, ...set.children.keys()]);
-  for (const edge of [...edges].sort()) {
+  for (const edge of [...edges].sort(compareText)) {
     const path = [...before, edge];
     if (set.members.has(edge)) yield path;
     const child = set.children.get(edge);
@@ -116,14 +126,24 @@ function printEdge(edge: string): string {
 
 export function encodeFields(set: FieldSet): FieldsV1 {
   const result: FieldsV1 = {};
-  const edges = new Set([...set.members, ...set.children.keys()]);
-  for (const edge of [...edges].sort()) {
+  const edges = [...set.members];
+  for (const edge of set.children.keys()) if (!set.members.has(edge)) edges.push(edge);
+  if (edges.length > 1) edges.sort(compareText);
+  for (const edge of edges) {
     const child = set.children.get(edge);
-    if (!child) result[edge] = {};
-    else result[edge] = set.members.has(edge) ? { '.': {}, ...encodeFields(child) } : encodeFields(child);
+    if (!child) result[edge] = NOTHING_BELOW;
+    else if (set.members.has(edge)) result[edge] = { '.': NOTHING_BELOW, ...encodeFields(child) };
+    else result[edge] = encodeFields(child);
   }
   return result;
 }
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+const NOTHING_BELOW: FieldsV1 = Object.freeze({});
 
 /** Reads the stored form; what is not a known kind of edge is passed over. */
 export function decodeFields(fields: unknown): FieldSet {

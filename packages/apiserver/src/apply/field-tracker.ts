@@ -120,8 +120,8 @@ export function createFieldTracker(now: () => string): FieldTracker {
 
       const before = live ? withoutManagers(live) : EMPTY_OBJECT;
       const merged = mergeTyped(type, before, withoutManagers(config)) as UnknownObject;
-      const said = toFieldSet(type, withoutManagers(config));
-      const pruned = last ? prune(type, merged, current, said, last.set) : merged;
+      const lost = last ? difference(last.set, set) : EMPTY;
+      const pruned = last && !isEmpty(lost) ? prune(type, merged, current, config, last.set) : merged;
       const comparison = compare(type, owned(before), owned(pruned));
       const others = new Map([...current].filter(([key]) => key !== id));
       const conflicts = conflictsWith(others, comparison);
@@ -163,7 +163,7 @@ function configOf({ version, subresource }: Target, applied: UnknownObject): Unk
     };
     return { apiVersion, kind, metadata: identity, ...(status !== undefined && { status }) };
   }
-  return version.hasStatus ? (rest as UnknownObject) : applied;
+  return version.hasStatus ? rest : applied;
 }
 
 /** Fields that nobody owns, because the server sets them or because they are what makes it this object. */
@@ -213,7 +213,7 @@ function prune(
   type: TypeSchema,
   merged: UnknownObject,
   managers: Managers,
-  said: FieldSet,
+  config: UnknownObject,
   last: FieldSet,
 ): UnknownObject {
   const lastFields = withNamedFields(last, type);
@@ -221,7 +221,7 @@ function prune(
   const mergedFields = withNamedFields(toFieldSet(type, merged), type);
   const prunedFields = withNamedFields(toFieldSet(type, (pruned ?? {}) as JsonObject), type);
   // Name and namespace, which nobody owns, are said all the same: they hold the metadata in place.
-  let claimed = said;
+  let claimed = toFieldSet(type, withoutManagers(config));
   for (const { set } of managers.values()) claimed = union(claimed, set);
   const doomed = difference(mergedFields, union(prunedFields, withNamedFields(claimed, type)));
   const rest = removeFields(type, merged, doomed) as JsonObject;

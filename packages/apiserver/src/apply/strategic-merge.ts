@@ -17,7 +17,8 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
   const { $patch: directive, $retainKeys: retain, ...changes } = patch;
   if (directive === 'replace') return withoutDirectives(changes);
   if (directive === 'delete') return {};
-  if (directive !== undefined && directive !== 'merge') throw badRequest(`Unknown patch type: ${String(directive)}`);
+  if (directive !== undefined && directive !== 'merge')
+    throw badRequest(`Unknown patch type: ${JSON.stringify(directive)}`);
   let result: JsonObject = { ...original };
   if (Array.isArray(retain)) {
     result = Object.fromEntries(Object.entries(result).filter(([key]) => retain.includes(key)));

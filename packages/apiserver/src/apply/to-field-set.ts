@@ -1,38 +1,42 @@
 import { isObject, type JsonObject } from '../json/copy.ts';
 import { childOf, type FieldSet, type FieldSetBuilder, finish, newBuilder } from './field-set.ts';
-import type { TypeSchema } from './type-schema.ts';
-import { edgesOf, partsOf, typeOfKey } from './typed-value.ts';
+import { DEDUCED, type ListMapType, type MapType, type SetType, type TypeSchema } from './type-schema.ts';
+import { edgesOf, type Parts, partsOf, typeOfKey } from './typed-value.ts';
 
 /** Every field of a value, as somebody who applies it owns them. */
 export function toFieldSet(type: TypeSchema, value: JsonObject): FieldSet {
   const builder = newBuilder();
-  addParts(type, value, builder);
+  addParts(partsOf(type, value), value, builder);
   return finish(builder);
 }
 
-/** True when the value is a leaf, so that its own path has to be added. */
-function addParts(type: TypeSchema, value: unknown, builder: FieldSetBuilder): boolean {
-  const parts = partsOf(type, value);
-  if (parts.by === 'leaf') return true;
-  if (parts.by === 'items') {
-    if (!Array.isArray(value)) return false;
-    const edges = edgesOf(parts.type, value);
-    for (const [index, item] of value.entries()) {
-      const edge = edges[index] ?? '';
-      builder.members.add(edge);
-      addParts(parts.type.item(), item, childOf(builder, edge));
-    }
-    return false;
+function addParts(parts: Parts, value: unknown, builder: FieldSetBuilder): void {
+  if (parts.by === 'items' && Array.isArray(value)) addItems(parts.type, value, builder);
+  else if (parts.by === 'keys' && isObject(value)) addKeys(parts.type, value, builder);
+}
+
+function addItems(type: ListMapType | SetType, list: readonly unknown[], builder: FieldSetBuilder): void {
+  const edges = edgesOf(type, list);
+  const itemType = type.item();
+  for (const [index, item] of list.entries()) {
+    const edge = edges[index] ?? '';
+    builder.members.add(edge);
+    const parts = partsOf(itemType, item);
+    if (parts.by !== 'leaf') addParts(parts, item, childOf(builder, edge));
   }
-  if (!isObject(value)) return false;
-  for (const [key, part] of Object.entries(value)) {
+}
+
+function addKeys(type: MapType, value: JsonObject, builder: FieldSetBuilder): void {
+  for (const key of Object.keys(value)) {
     const edge = `f:${key}`;
-    const leaf = addParts(typeOfKey(parts.type, key), part, childOf(builder, edge));
+    const part = value[key];
+    const field = type.field(key);
+    const parts = partsOf(field?.type ?? type.element ?? DEDUCED, part);
     // Fields of the schema stand for themselves only when they are empty; keys of a map always do.
     const bare = part === null || (isObject(part) && Object.keys(part).length === 0);
-    if (leaf || bare || !parts.type.field(key)) builder.members.add(edge);
+    if (parts.by === 'leaf' || bare || !field) builder.members.add(edge);
+    if (parts.by !== 'leaf' && !bare) addParts(parts, part, childOf(builder, edge));
   }
-  return false;
 }
 
 /** The set with every field of the schema that has something below it: it goes when all of it goes. */

@@ -54,11 +54,12 @@ function edgeOf(type: ListMapType | SetType, item: unknown, index: number): stri
   if (type.shape === 'set') return `v:${canonicalJson(item)}`;
   if (!isObject(item)) return `i:${index}`;
   const itemType = type.item();
-  const key: Record<string, unknown> = {};
+  // The keys of a list are sorted and scalars, so this is canonical JSON already.
+  let key = '';
   for (const name of type.keys) {
-    const fallback = itemType.shape === 'map' ? itemType.field(name)?.default : undefined;
-    const value = item[name] ?? fallback;
-    if (value !== undefined && value !== null) key[name] = value;
+    const value = item[name] ?? (itemType.shape === 'map' ? itemType.field(name)?.default : undefined);
+    if (value !== undefined && value !== null)
+      key += `${key === '' ? '' : ','}${JSON.stringify(name)}:${JSON.stringify(value)}`;
   }
-  return Object.keys(key).length === 0 ? `i:${index}` : `k:${canonicalJson(key)}`;
+  return key === '' ? `i:${index}` : `k:{${key}}`;
 }

@@ -72,7 +72,7 @@ function versionOf(
     hasStatus: version.subresources?.status !== undefined,
     ...(scale && { scale }),
     subresources: subresourcesOf(crd, version),
-    type: compiler.compile(withMetadata(schema as SchemaSource)),
+    type: compiler.compile(withMetadata(schema)),
     selectableFields: (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, '')),
     normalise(object) {
       const { value, dropped } = prune(schema, object, { isResource: true });

@@ -17,7 +17,7 @@ export function definitionStrategy(registry: Registry, now: () => string): Parti
     return {
       ...object,
       status: statusOf(object, old as CustomResourceDefinition | undefined, registry, now),
-    } as UnknownObject;
+    };
   };
   return {
     prepareCreate: (object) => {
@@ -87,7 +87,7 @@ function statusOf(
     const status = ok ? 'True' : 'False';
     const before = old?.status?.conditions?.find((one) => one.type === type);
     const lastTransitionTime = before?.status === status ? (before.lastTransitionTime ?? now()) : now();
-    return { type, status, lastTransitionTime, reason, message } as Condition;
+    return { type, status, lastTransitionTime, reason, message };
   };
   const storage = crd.spec.versions.find((one) => one.storage)?.name;
   const stored = new Set(old?.status?.storedVersions ?? []);

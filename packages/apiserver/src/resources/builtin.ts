@@ -6,7 +6,7 @@ import {
   loadBuiltinSchemas,
   type UnknownObject,
 } from '@capstan/kube';
-import { createTypeCompiler, type SchemaSource, type TypeCompiler, type TypeSchema } from '../apply/type-schema.ts';
+import { createTypeCompiler, type TypeCompiler, type TypeSchema } from '../apply/type-schema.ts';
 import { dropUnknown } from '../apply/unknown-fields.ts';
 import type { Resource, ResourceVersion } from './resource.ts';
 import { builtinDefaults, builtinScale, builtinSelectableFields, builtinStrategy } from './strategies.ts';
@@ -20,10 +20,10 @@ export interface BuiltinTypes {
 /** Loads tables and schemas; the schemas are shared by everything that is made from them, so once a process is enough. */
 export function loadBuiltins(): BuiltinTypes {
   const schemas = loadBuiltinSchemas();
-  const compiler = createTypeCompiler(schemas as ReadonlyMap<string, SchemaSource>, true);
+  const compiler = createTypeCompiler(schemas, true);
   const served = builtinResources.filter((one) => one.verbs.includes('list'));
   return {
-    customCompiler: createTypeCompiler(schemas as ReadonlyMap<string, SchemaSource>),
+    customCompiler: createTypeCompiler(schemas),
     resources: served.map((one) => {
       const definition = definitionOf(schemas, one);
       return resourceOf(one, definition === undefined ? undefined : compiler.definition(definition));

@@ -65,13 +65,13 @@ export const builtinDefaults: Readonly<Record<string, Defaults>> = {
   secrets: (secret) => {
     const { stringData, ...rest } = secret;
     const type = secret['type'] ?? 'Opaque';
-    if (!isObject(stringData)) return { ...rest, type } as UnknownObject;
-    const encoded = Object.entries(stringData).map(([key, value]) => [
+    if (!isObject(stringData)) return { ...rest, type };
+    const encoded = Object.entries(stringData).map(([key, value]): [string, string] => [
       key,
       Buffer.from(String(value)).toString('base64'),
     ]);
-    const data = { ...(isObject(secret['data']) ? secret['data'] : {}), ...Object.fromEntries(encoded) };
-    return { ...rest, data, type } as UnknownObject;
+    const data = { ...(isObject(secret['data']) ? secret['data'] : {}), ...Object.fromEntries<unknown>(encoded) };
+    return { ...rest, data, type };
   },
   namespaces: (namespace) => {
     const { name } = namespace.metadata;

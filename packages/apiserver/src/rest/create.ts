@@ -54,7 +54,7 @@ export async function storeNew(
   let object = withSystemFields(core, target, decoded);
   if (version.hasStatus && 'status' in object) {
     const { status: _, ...rest } = object;
-    object = rest as UnknownObject;
+    object = rest;
   }
   if (strategy.prepareCreate) object = strategy.prepareCreate(object);
   object = track(object);

@@ -2,7 +2,7 @@ import type { UnknownObject } from '@capstan/kube';
 import { badRequest } from '../errors.ts';
 import { copyJson, isObject } from '../json/copy.ts';
 import { metaTypeProblem } from '../resources/object-meta.ts';
-import { apiVersionOf, type Resource } from '../resources/resource.ts';
+import { apiVersionOf } from '../resources/resource.ts';
 import type { WriteOptions } from './options.ts';
 import type { Target } from './target.ts';
 
@@ -48,12 +48,12 @@ export function checkedObject(target: Target, body: unknown): UnknownObject {
   const given = body['apiVersion'] ?? apiVersion;
   if (given !== apiVersion) {
     throw badRequest(
-      `the API version in the data (${String(given)}) does not match the expected API version (${apiVersion})`,
+      `the API version in the data (${textOf(given)}) does not match the expected API version (${apiVersion})`,
     );
   }
   if (kind !== resource.kind) {
     throw badRequest(
-      `${String(kind)} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: the kinds differ`,
+      `${textOf(kind)} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: the kinds differ`,
     );
   }
   const problem = metaTypeProblem(body['metadata']);
@@ -63,7 +63,7 @@ export function checkedObject(target: Target, body: unknown): UnknownObject {
     );
   }
   const metadata = placeOf(target, withoutNulls(isObject(body['metadata']) ? body['metadata'] : {}));
-  return { ...body, apiVersion, kind: resource.kind, metadata } as UnknownObject;
+  return { ...body, apiVersion, kind: resource.kind, metadata };
 }
 
 function placeOf({ resource, namespace }: Target, metadata: Record<string, unknown>): Record<string, unknown> {
@@ -91,4 +91,8 @@ function strictError({ resource, version }: Target, complaints: readonly string[
   return badRequest(
     `${resource.kind} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: ${text}`,
   );
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

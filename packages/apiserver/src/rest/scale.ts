@@ -1,5 +1,5 @@
 // The scale subresource: a Scale object that stands for two or three fields of the real one.
-import { compileLabelSelector, type LabelSelector, type UnknownObject } from '@capstan/kube';
+import { compileLabelSelector, type UnknownObject } from '@capstan/kube';
 import type { Core, RequestContext } from '../core.ts';
 import { badRequest, fieldInvalid, invalid, notServed } from '../errors.ts';
 import { copyJson, isObject, valueAt, withValueAt } from '../json/copy.ts';
@@ -74,5 +74,5 @@ function scaleOf(paths: ScalePaths, object: UnknownObject): UnknownObject {
 
 function selectorText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  return isObject(value) ? compileLabelSelector(value as LabelSelector).canonical : undefined;
+  return isObject(value) ? compileLabelSelector(value).canonical : undefined;
 }

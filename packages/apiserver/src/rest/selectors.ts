@@ -50,7 +50,7 @@ function reading<T>(read: () => T): T {
 function fieldText(object: UnknownObject, field: string): string {
   const value = valueAt(object, field.split('.'));
   if (value === undefined || value === null) return ZERO[field] ?? '';
-  return typeof value === 'object' ? '' : String(value as string | number | boolean);
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 }
 
 const ZERO: Readonly<Record<string, string>> = { 'spec.unschedulable': 'false', 'spec.hostNetwork': 'false' };

@@ -157,7 +157,7 @@ function prepare(target: Target, proposed: UnknownObject, live: UnknownObject): 
   let object: UnknownObject = { ...proposed, metadata };
   if (version.hasStatus) {
     const { status: _status, ...rest } = object;
-    object = (live['status'] === undefined ? rest : { ...rest, status: live['status'] }) as UnknownObject;
+    object = live['status'] === undefined ? rest : { ...rest, status: live['status'] };
   }
   return resource.strategy.prepareUpdate?.(object, live, subresource) ?? object;
 }
@@ -173,7 +173,7 @@ function statusOnly({ resource }: Target, proposed: UnknownObject, live: Unknown
     ...(live.metadata.labels && { labels: live.metadata.labels }),
     ...(proposed.metadata.managedFields && { managedFields: proposed.metadata.managedFields }),
   };
-  return { ...rest, metadata, ...status } as UnknownObject;
+  return { ...rest, metadata, ...status };
 }
 
 function withGeneration({ resource, version }: Target, next: UnknownObject, live: UnknownObject): UnknownObject {
