@@ -148,7 +148,7 @@ function byName(a: Node, b: Node): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-function canonicalCycle(path: readonly Node[]): Cycle {
+export function canonicalCycle(path: readonly Node[]): Cycle {
   const names = path.map(nodeName);
   let start = 0;
   for (const [i, name] of names.entries()) if (name < (names[start] ?? '')) start = i;

@@ -11,7 +11,7 @@ import type {
 import { EngineErrors } from './errors.ts';
 import { explainNode, graphStats } from './explain.ts';
 import { attemptFold } from './fold.ts';
-import { createFork } from './fork.ts';
+import { createFork } from './fork/fork.ts';
 import { type DerivationState, DISPOSED, type Graph } from './model.ts';
 import { requestWave } from './pending.ts';
 import { createEach, createHold } from './root.ts';

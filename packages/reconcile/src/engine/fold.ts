@@ -120,7 +120,8 @@ function settleParts(graph: Graph, frame: RunFrame, part: DerivationState, fold:
     } catch (signal) {
       if (frame.cycled === undefined) throw signal;
     }
-    if (frame.cycled !== undefined && (cycle === undefined || frame.cycled.canonical < cycle.canonical)) cycle = frame.cycled;
+    if (frame.cycled !== undefined && (cycle === undefined || frame.cycled.canonical < cycle.canonical))
+      cycle = frame.cycled;
     frame.cycled = undefined;
   }
   frame.cycled = cycle;

@@ -73,7 +73,11 @@ export function isUnknown(table: TableState, where: Where): boolean {
 }
 
 export function waitingForList(query: Query): string {
-  return `${query.table.name}[${describeWhere(query.where)}]`;
+  return waitingForWhere(query.table, query.where);
+}
+
+export function waitingForWhere(table: TableState, where: Where): string {
+  return `${table.name}[${describeWhere(where)}]`;
 }
 
 /** A cell entered the query: the cached list takes it in at its place. */
@@ -246,7 +250,7 @@ export function byKey(a: Cell, b: Cell): number {
   return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 }
 
-function predicateId(graph: Graph, predicate: object): number {
+export function predicateId(graph: Graph, predicate: object): number {
   let id = graph.predicateIds.get(predicate);
   if (id === undefined) graph.predicateIds.set(predicate, (id = ++graph.nextPredicate));
   return id;

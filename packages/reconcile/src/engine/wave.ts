@@ -91,17 +91,14 @@ function* runWave(graph: Graph): Generator<void, Wave> {
 }
 
 function publish(graph: Graph, record: WaveRecord): Change[] {
-  const changes: Change[] = [];
-  const order = new Map<Change, number>();
+  const changes: [Node, Change][] = [];
   for (const [node, before] of record.changed) {
     if (!node.derivation.sink) continue;
     const after = (node.flags & DISPOSED) === 0 ? node : FRESH_OUTCOME;
     if (isSame(node, before, after)) continue;
-    const change = newChange(graph, record, node, before, after);
-    order.set(change, node.derivation.id);
-    changes.push(change);
+    changes.push([node, newChange(graph, record, node, before, after)]);
   }
-  return changes.sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0) || compare(a.key, b.key));
+  return changes.sort(([a], [b]) => compareChanges(a, b)).map(([, change]) => change);
 }
 
 /** A node may have changed there and back. */
@@ -124,6 +121,7 @@ function newChange(graph: Graph, record: WaveRecord, node: Node, before: Outcome
   };
 }
 
-export function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+/** Changes come by derivation, in the order of their making, then by key. */
+export function compareChanges(a: Node, b: Node): number {
+  return a.derivation.id - b.derivation.id || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 }

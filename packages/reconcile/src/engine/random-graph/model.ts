@@ -45,7 +45,11 @@ function randomEdit(roll: Dice, model: Model, special: boolean): Edit {
   const held = model.items.get(key);
   if (typeof held === 'object' && roll.chance(0.4)) {
     const item = held.value as Item;
-    return { kind: 'put', key, value: { ...item, ...(roll.chance(0.5) ? { status: roll.below(100) } : { n: roll.below(5) }) } };
+    return {
+      kind: 'put',
+      key,
+      value: { ...item, ...(roll.chance(0.5) ? { status: roll.below(100) } : { n: roll.below(5) }) },
+    };
   }
   return { kind: 'put', key, value: randomItem(roll) };
 }

@@ -6,7 +6,17 @@ import { describe, it } from 'node:test';
 import type { Clock } from '@capstan/kube';
 import { createEngine } from '../engine.ts';
 import type { Change, Engine, Wave } from '../engine-types.ts';
-import { applyToEngine, applyToFork, applyToModel, closeBatch, type Edit, newModel, randomEdits, replay, type Model } from './model.ts';
+import {
+  applyToEngine,
+  applyToFork,
+  applyToModel,
+  closeBatch,
+  type Edit,
+  type Model,
+  newModel,
+  randomEdits,
+  replay,
+} from './model.ts';
 import { type Dice, dice } from './random.ts';
 import { buildSchema, FACTS, type Item, KEYS, type Schema, settledText } from './schema.ts';
 
@@ -33,7 +43,13 @@ async function runSeed(seed: number): Promise<void> {
   const model = newModel();
   const last = new Map<string, Item>();
   let betweenSlices: () => void = () => {};
-  const engine = createEngine({ clock: steppingClock(() => betweenSlices()), sliceMs: 3, freeze: true, retain, onWarning });
+  const engine = createEngine({
+    clock: steppingClock(() => betweenSlices()),
+    sliceMs: 3,
+    freeze: true,
+    retain,
+    onWarning,
+  });
   const schema = buildSchema(engine, seed);
   const published = new Map<string, string>();
   const edit = (edits: readonly Edit[]) => {
@@ -51,7 +67,10 @@ async function runSeed(seed: number): Promise<void> {
     if (batch === BATCHES - 1) betweenSlices = () => {};
     const wave = sliced ? await engine.flush() : engine.flushSync();
     publish(published, wave);
-    if (preview !== undefined) assert.deepEqual(preview(), changesOf(wave.changes), `preview of batch ${batch}`);
+    // Of several cycles through a fold a preview names the one that it met.
+    const tangled = schema.folds && [...live(engine, schema).values()].some(isCycle);
+    if (preview !== undefined && !tangled)
+      assert.deepEqual(preview(), changesOf(wave.changes), `preview of batch ${batch}`);
     compare(engine, schema, expected, published, seed, retain, batch);
   }
 }
@@ -88,7 +107,11 @@ function previewOf(engine: Engine, schema: Schema, edits: readonly Edit[], roll:
   return () => {
     for (const [i, derivation] of schema.derivations.entries()) {
       for (const key of keys) {
-        assert.equal(values.get(`${i} ${key}`), settledText(engine.valueOf(derivation, key)), `preview of ${derivation.name}(${key})`);
+        assert.equal(
+          values.get(`${i} ${key}`),
+          settledText(engine.valueOf(derivation, key)),
+          `preview of ${derivation.name}(${key})`,
+        );
       }
     }
     return changes;
@@ -97,7 +120,8 @@ function previewOf(engine: Engine, schema: Schema, edits: readonly Edit[], roll:
 
 function changesOf(changes: readonly Change[]): string[] {
   return changes.map(
-    ({ derivation, key, before, after }) => `${derivation.name}(${key}): ${settledText(before)} => ${settledText(after)}`,
+    ({ derivation, key, before, after }) =>
+      `${derivation.name}(${key}): ${settledText(before)} => ${settledText(after)}`,
   );
 }
 
@@ -128,11 +152,14 @@ function compare(
   fresh.flushSync();
   const actual = live(engine, schema);
   const expected = live(fresh, freshSchema);
-  const sinks = new Map([...actual].filter(([name]) => [...schema.sinks].some((sink) => name.startsWith(`${sink.name}(`))));
+  const sinks = new Map(
+    [...actual].filter(([name]) => [...schema.sinks].some((sink) => name.startsWith(`${sink.name}(`))),
+  );
   assert.deepEqual(new Map([...published].sort()), new Map([...sinks].sort()), `published in batch ${batch}`);
   // A fold reads on after a cycle, so it may be in several, and what else is read then depends on which was met first.
   if (schema.folds && [...expected.values()].some(isCycle)) {
-    for (const [name, value] of expected) if (actual.has(name)) assert.equal(actual.get(name), value, `${name} in batch ${batch}`);
+    for (const [name, value] of expected)
+      if (actual.has(name)) assert.equal(actual.get(name), value, `${name} in batch ${batch}`);
     return;
   }
   // Trouble keeps alive what was read before it; where there is none, nothing else may be alive.

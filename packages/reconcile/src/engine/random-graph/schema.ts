@@ -250,7 +250,8 @@ function randomSelector(roll: Dice): Selector {
   const terms: SelectorTerm[] = [];
   for (let t = 1 + roll.below(2); t > 0; t--) {
     const key = roll.pick(['app', 'tier']);
-    const values = key === 'app' ? roll.pick([['x'], ['x', 'y'], ['z', 'y', 'x'], ['w']]) : roll.pick([['1'], ['1', '2']]);
+    const values =
+      key === 'app' ? roll.pick([['x'], ['x', 'y'], ['z', 'y', 'x'], ['w']]) : roll.pick([['1'], ['1', '2']]);
     const operator = roll.pick(['In', 'In', 'NotIn', 'Exists', 'DoesNotExist'] as const);
     terms.push({ key, operator, values: operator === 'In' || operator === 'NotIn' ? values : [] });
   }

@@ -1,0 +1,122 @@
+// A fold in a fork: a copy of the main graph's state, patched by the members that moved; or folded afresh where there is
+// no way to copy, or nothing to patch.
+import { depsOf } from '../edge.ts';
+import type { FoldOptions, Projection } from '../engine-types.ts';
+import { firstTrouble, isProjection, patchState, projected } from '../fold.ts';
+import {
+  type DerivationState,
+  type FoldPart,
+  type FoldState,
+  HAS_ERROR,
+  HAS_VALUE,
+  IS_SUSPENDED,
+  NODE,
+  type Node,
+  type Outcome,
+  QUERY,
+} from '../model.ts';
+import { predicateId, waitingForWhere } from '../query.ts';
+import { tableState } from '../table.ts';
+import { canonicalWhere, type Where } from '../where.ts';
+import { closeForkCycle, type Evaluation, forkNode, isRunning, outcomeOf, type Shadow } from './evaluation.ts';
+import { isListUnknown, type Seen, viewList } from './overlay.ts';
+
+type Options = FoldOptions<unknown, unknown, unknown>;
+
+export function runFoldInFork(evaluation: Evaluation, shadow: Shadow): Outcome {
+  const options = shadow.node.derivation.fold as Options;
+  try {
+    const { table, where = {} } = options.over(shadow.node.key);
+    const state = tableState(table);
+    const condition = where as Where;
+    if (isListUnknown(evaluation.view, state, condition)) {
+      return { state: IS_SUSPENDED, value: [waitingForWhere(state, condition)] };
+    }
+    const canonical = canonicalWhere(condition, (predicate) => predicateId(evaluation.graph, predicate));
+    const members = viewList(evaluation.view, state, condition, canonical);
+    const main = shadow.node.fold;
+    const fold =
+      main === undefined || main.stale || options.clone === undefined || shadow.node.cycle !== undefined
+        ? foldAfresh(evaluation, shadow, options, members)
+        : foldOn(evaluation, shadow, options, main, members);
+    if (shadow.cycled !== undefined) return { state: HAS_ERROR, value: shadow.cycled.error };
+    return firstTrouble(fold.unsettled) ?? { state: HAS_VALUE, value: options.result(fold.state) };
+  } catch (error) {
+    return { state: HAS_ERROR, value: error instanceof Error ? error : new Error(String(error)) };
+  }
+}
+
+type Folded = Pick<FoldState, 'state' | 'unsettled'>;
+
+function foldAfresh(evaluation: Evaluation, shadow: Shadow, options: Options, members: readonly Seen[]): Folded {
+  const outcomes = members.map((member) => partOf(evaluation, shadow, options, member));
+  const dropped = (shadow.dropped = new Set<Node>());
+  for (const { source } of depsOf(shadow.node))
+    if (source.kind === NODE && !shadow.reads.has(source)) dropped.add(source);
+  const fold = blank(options.empty(), new Map());
+  for (const [i, { key }] of members.entries()) {
+    patchState(options, fold, key, { edge: undefined, included: false, part: undefined }, outcomes[i] as Outcome);
+  }
+  return fold;
+}
+
+function foldOn(
+  evaluation: Evaluation,
+  shadow: Shadow,
+  options: Options,
+  main: FoldState,
+  members: readonly Seen[],
+): Folded {
+  const moved = movedMembers(evaluation, shadow.node);
+  const outcomes = new Map<string, Outcome | undefined>();
+  for (const key of moved) {
+    const member = find(members, key);
+    outcomes.set(key, member === undefined ? undefined : partOf(evaluation, shadow, options, member));
+  }
+  const fold = blank(options.clone?.(main.state), new Map(main.unsettled));
+  const dropped = (shadow.dropped = new Set<Node>());
+  for (const [key, outcome] of outcomes) {
+    const entry: FoldPart = { ...(main.parts.get(key) ?? { edge: undefined, included: false, part: undefined }) };
+    if (outcome !== undefined) {
+      patchState(options, fold, key, entry, outcome);
+      continue;
+    }
+    if (entry.edge?.source.kind === NODE) dropped.add(entry.edge.source);
+    fold.unsettled.delete(key);
+    if (entry.included) options.remove(fold.state, key, entry.part);
+  }
+  return fold;
+}
+
+function movedMembers(evaluation: Evaluation, node: Node): Set<string> {
+  const moved = new Set<string>();
+  for (const { source } of evaluation.reach.suspects.get(node) ?? []) {
+    if (source.kind === NODE) moved.add(source.key);
+    else if (source.kind === QUERY) for (const key of evaluation.reach.moved.get(source) ?? []) moved.add(key);
+  }
+  return moved;
+}
+
+function partOf(evaluation: Evaluation, shadow: Shadow, options: Options, { key, value }: Seen): Outcome {
+  if (isProjection(options.part)) return projected(options.part as Projection, value, key);
+  const child = forkNode(evaluation, options.part as unknown as DerivationState, key);
+  shadow.reads.add(child);
+  if (isRunning(evaluation, child)) return { state: HAS_ERROR, value: closeForkCycle(evaluation, child).error };
+  const { state, value: part } = outcomeOf(evaluation, child);
+  return { state, value: part };
+}
+
+function blank(state: unknown, unsettled: Map<string, Outcome>): FoldState {
+  return { state, parts: new Map(), unsettled, moved: new Set(), stale: false };
+}
+
+function find(members: readonly Seen[], key: string): Seen | undefined {
+  let low = 0;
+  let high = members.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((members[middle] as Seen).key < key) low = middle + 1;
+    else high = middle;
+  }
+  return members[low]?.key === key ? members[low] : undefined;
+}

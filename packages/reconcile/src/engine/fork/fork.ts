@@ -1,0 +1,121 @@
+import type { Change, Derivation, Fork, Settled } from '../engine-types.ts';
+import { EngineErrors } from '../errors.ts';
+import {
+  type DerivationState,
+  FRESH,
+  FRESH_OUTCOME,
+  type Graph,
+  HAS_VALUE,
+  IS_SUSPENDED,
+  type Node,
+  type Outcome,
+} from '../model.ts';
+import { settledOf } from '../settled.ts';
+import { tableState } from '../table.ts';
+import { compareChanges } from '../wave.ts';
+import { type Evaluation, forkNode, outcomeOf, type Shadow } from './evaluation.ts';
+import { runInFork } from './fork-run.ts';
+import { type Liveness, livenessOf } from './liveness.ts';
+import { type Overlay, setOverlay } from './overlay.ts';
+import { reachOf } from './reach.ts';
+
+/**
+ * A preview: the graph as of the last wave, seen through an overlay. It reads the main graph and changes nothing in it,
+ * announces no demand and keeps no record; several may live at once, each until the next flush.
+ */
+export function createFork(graph: Graph): Fork {
+  const made = graph.wave.number;
+  const overlay: Overlay = new Map();
+  let current: { evaluation: Evaluation; liveness: Liveness; changes: Change[] } | undefined;
+  const check = () => {
+    if (graph.running) throw EngineErrors.busy('a preview was used');
+    if (graph.wave.number !== made) throw EngineErrors.forkStale(made, graph.wave.number);
+  };
+  const evaluated = () => {
+    check();
+    return (current ??= evaluate(graph, overlay));
+  };
+  const change = (table: Parameters<Fork['put']>[0], key: string, value: unknown) => {
+    check();
+    setOverlay(overlay, tableState(table), key, value);
+    current = undefined;
+  };
+  return {
+    put: (table, key, value) => change(table as Parameters<Fork['put']>[0], key, value),
+    delete: (table, key) => change(table as Parameters<Fork['put']>[0], key, undefined),
+    evaluate: () => [...evaluated().changes],
+    valueOf<R>(derivation: Derivation<R>, key: string) {
+      const { evaluation, liveness } = evaluated();
+      const state = derivation as unknown as DerivationState;
+      const node = state.nodes.get(key) ?? evaluation.created.get(state)?.get(key);
+      if (node === undefined || !isLive(evaluation, liveness, node)) return undefined;
+      return settledOf(outcomeOf(evaluation, node)) as Settled<R> | undefined;
+    },
+    get unknowns() {
+      const { evaluation, liveness } = evaluated();
+      const found = new Set<string>();
+      for (const { node, outcome } of evaluation.shadows.values()) {
+        if (outcome?.state !== IS_SUSPENDED || !isLive(evaluation, liveness, node)) continue;
+        for (const unknown of outcome.value as readonly string[]) found.add(unknown);
+      }
+      return [...found].sort();
+    },
+  };
+}
+
+function evaluate(graph: Graph, overlay: Overlay) {
+  const view = { overlay, lists: new Map() };
+  const evaluation: Evaluation = {
+    graph,
+    view,
+    reach: reachOf(view),
+    shadows: new Map(),
+    created: new Map(),
+    stack: [],
+    active: undefined,
+    run: runInFork,
+  };
+  for (const node of evaluation.reach.suspects.keys()) {
+    if (node.holds > 0 || node.derivation.sink) outcomeOf(evaluation, node);
+  }
+  for (const [{ derivation }, key] of evaluation.reach.entered)
+    outcomeOf(evaluation, forkNode(evaluation, derivation, key));
+  // What a node in trouble keeps alive is not pulled by it, and yet would run.
+  if (graph.retain && [...evaluation.shadows.values()].some(isTroubled)) {
+    for (const node of evaluation.reach.suspects.keys()) outcomeOf(evaluation, node);
+  }
+  const liveness = livenessOf(evaluation);
+  return { evaluation, liveness, changes: changesOf(evaluation, liveness) };
+}
+
+function isTroubled({ outcome, cycled }: Shadow): boolean {
+  return cycled !== undefined || outcome?.state !== HAS_VALUE;
+}
+
+/** New nodes have to be reached from a root; those of the main graph are alive unless they were found dead. */
+function isLive({ shadows }: Evaluation, { dead, isAlive }: Liveness, node: Node): boolean {
+  return shadows.get(node)?.isNew ? isAlive(node) : !dead.has(node);
+}
+
+function changesOf(evaluation: Evaluation, liveness: Liveness): Change[] {
+  const changes: [Node, Change][] = [];
+  for (const { node, isNew, outcome } of evaluation.shadows.values()) {
+    if (!node.derivation.sink || outcome === undefined || outcome === node) continue;
+    if (isLive(evaluation, liveness, node))
+      changes.push([node, newChange(node, isNew ? FRESH_OUTCOME : node, outcome)]);
+  }
+  for (const node of liveness.dead) {
+    if (node.derivation.sink && node.state !== FRESH) changes.push([node, newChange(node, node, FRESH_OUTCOME)]);
+  }
+  return changes.sort(([a], [b]) => compareChanges(a, b)).map(([, change]) => change);
+}
+
+function newChange(node: Node, before: Outcome, after: Outcome): Change {
+  return {
+    derivation: node.derivation as unknown as Change['derivation'],
+    key: node.key,
+    before: settledOf(before),
+    after: settledOf(after),
+    causes: [],
+  };
+}
