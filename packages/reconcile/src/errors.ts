@@ -48,3 +48,22 @@ export const MetricErrors = catalogue('metrics', {
     remedy: 'use a gauge for what can go down',
   }),
 });
+
+export const RuntimeErrors = catalogue('runtime', {
+  BadDigestKey: (namespace: string, name: string) => ({
+    message: `the Secret ${namespace}/${name} holds no key for digests: it needs "id" (a word) and "key" (32 bytes)`,
+    remedy: 'delete it; a new one is made at the next start, and rolls nothing by itself',
+  }),
+  DigestKeyGone: (namespace: string, name: string) => ({
+    message: `the Secret ${namespace}/${name} was deleted while it was being made`,
+    remedy: 'find out who deletes it, and start again',
+  }),
+});
+
+export const TracingErrors = catalogue('tracing', {
+  // Without the address itself: it may hold credentials.
+  BadEndpoint: (variable: string) => ({
+    message: `traces cannot be exported: ${variable} is not an http or https address`,
+    remedy: `set ${variable} to an address like http://localhost:4318, or unset it`,
+  }),
+});

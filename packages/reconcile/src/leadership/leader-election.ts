@@ -19,7 +19,7 @@ import { LeadershipErrors } from '../errors.ts';
 import type { Leadership } from './leadership.ts';
 import { heldLease, holderOf, type LeaseTimes, recordOf, releasedLease } from './lease-record.ts';
 import { startTerm, type Term } from './term.ts';
-import { within } from './within.ts';
+import { within } from '../within.ts';
 
 export interface LeaderElectionOptions {
   client: Client;

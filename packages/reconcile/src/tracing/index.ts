@@ -1,0 +1,3 @@
+export { formatTraceparent, parseTraceparent } from './trace-context.ts';
+export * from './tracer.ts';
+export * from './tracing.ts';
