@@ -26,9 +26,15 @@ export function inProcessTransport(
         remedy: 'use watch()',
       });
     },
-    watch: (request) => {
+    async watch(request) {
       const signal = request.signal ? AbortSignal.any([request.signal, closing.signal]) : closing.signal;
-      return call({ ...request, signal });
+      const answer = await call({ ...request, signal });
+      if (isResponse(answer)) return answer;
+      const lost = () => {
+        const kind = request.signal?.aborted ? 'aborted' : 'closed';
+        return signal.aborted ? new TransportError(kind, address, { request: `GET ${request.path}` }) : undefined;
+      };
+      return breakable(answer, lost);
     },
     close() {
       closing.abort();
@@ -39,4 +45,26 @@ export function inProcessTransport(
 
 export function isResponse(answer: ApiResponse | WatchStream): answer is ApiResponse {
   return 'status' in answer;
+}
+
+/** The stream, which breaks (as a connection does) once `lost` says so, where the server would merely end it. */
+function breakable(stream: WatchStream, lost: () => Error | undefined): WatchStream {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = stream[Symbol.asyncIterator]();
+      let broken = false;
+      return {
+        async next() {
+          if (broken) return { done: true, value: undefined };
+          const next = await iterator.next();
+          const error = lost();
+          if (!error) return next;
+          broken = true;
+          await iterator.return?.();
+          throw error;
+        },
+        return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+      };
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../json/copy.ts';
 import type { MapType, TypeSchema } from './type-schema.ts';
 
-/** The value without the fields that its type does not know; their paths are added to `unknown`. */
+/** The value without the fields that its type does not know, whose paths are added to `unknown`, and without null ones. */
 export function dropUnknown(type: TypeSchema, value: unknown, path: string, unknown: string[]): unknown {
   switch (type.shape) {
     case 'map':
@@ -22,7 +22,14 @@ function dropFromMap(type: MapType, value: unknown, path: string, unknown: strin
   if (!isObject(value)) return value;
   let result: JsonObject | undefined;
   for (const key of Object.keys(value)) {
-    const below = type.field(key)?.type ?? type.element;
+    const field = type.field(key);
+    // Null in a field of the schema is how some clients write that it is not set.
+    if (field && value[key] === null) {
+      result ??= { ...value };
+      delete result[key];
+      continue;
+    }
+    const below = field?.type ?? type.element;
     const at = path === '' ? key : `${path}.${key}`;
     if (below) {
       const part = dropUnknown(below, value[key], at, unknown);

@@ -48,12 +48,18 @@ describe('garbage collection', () => {
     assert.equal(await exists(test, `${CONFIG_MAPS}/late`), false);
   });
 
-  it('keeps what names an owner of a kind that is not served', async () => {
+  it('keeps what names an owner that cannot be looked up', async () => {
     const test = testServer();
     const ghost = { apiVersion: 'none.example/v1', kind: 'Ghost', metadata: { name: 'g', uid: 'u' } };
     await test.ok('POST', CONFIG_MAPS, owned('kept', [ghost]));
     await test.server.idle();
     assert.equal(await exists(test, `${CONFIG_MAPS}/kept`), true);
+    const owner = await test.ok('POST', DEPLOYMENTS, deployment('one'));
+    const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'one', uid: owner.metadata.uid }];
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', ownerReferences } };
+    await test.ok('POST', '/api/v1/nodes', node);
+    await test.server.idle();
+    assert.equal(await exists(test, '/api/v1/nodes/n'), true, 'an owner in a namespace cannot own it');
   });
 
   it('makes an owner wait in the foreground for the dependents that block it', async () => {

@@ -112,6 +112,8 @@ export function startGarbageCollector(
   const stateOf = (dependent: UnknownObject, owner: OwnerReference): 'solid' | 'waiting' | 'gone' | 'unknown' => {
     const served = core.registry.findKind(owner.apiVersion, owner.kind);
     if (!served) return 'unknown';
+    // A cluster-scoped object cannot have an owner in a namespace: which one is not to be known.
+    if (served.resource.namespaced && dependent.metadata.namespace === undefined) return 'unknown';
     const place = alive.get(owner.uid);
     const object = place && at(place);
     if (!object || place.resource !== served.resource.storageKey || object.metadata.name !== owner.name) return 'gone';

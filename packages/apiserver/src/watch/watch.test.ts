@@ -155,11 +155,17 @@ describe('watch', () => {
   it('ends with the signal, with the transport and with the server', async () => {
     const { watch, transport, server } = testServer();
     const controller = new AbortController();
-    const signalled = await watch(CONFIG_MAPS, {}, { signal: controller.signal });
+    const signalled = await transport.watch({
+      method: 'GET',
+      path: CONFIG_MAPS,
+      query: { watch: 'true' },
+      signal: controller.signal,
+    });
+    assert.ok(!('status' in signalled));
+    const broken = assert.rejects(signalled[Symbol.asyncIterator]().next(), { kind: 'aborted' });
     const left = await watch(CONFIG_MAPS);
     controller.abort();
-    await signalled.take();
-    assert.equal(signalled.ended, true);
+    await broken;
     assert.equal(left.ended, false);
     await server.close();
     await left.take();
