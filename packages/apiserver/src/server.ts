@@ -19,6 +19,7 @@ import { startDefinitionController } from './crd/definition-controller.ts';
 import { CRD_STORAGE_KEY, definitionStrategy } from './crd/definition-strategy.ts';
 import { about } from './discovery/about.ts';
 import { createDiscovery } from './discovery/discovery.ts';
+import { createOpenApi } from './discovery/open-api.ts';
 import { internalError, notServed, StatusError } from './errors.ts';
 import { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
 import { createRegistry } from './resources/registry.ts';
@@ -112,11 +113,13 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   startNamespaceController(core, operations, work.run);
   const dispatch = createDispatcher(core, hub, createRenderer());
   const discover = createDiscovery(registry);
+  const describe = createOpenApi(registry, builtins.definitions);
   let closed = false;
 
   const answer = async (request: ApiRequest, context: RequestContext): Promise<ApiResponse | WatchStream> => {
     try {
-      const told = about(request, closed) ?? (request.method === 'GET' ? discover(request) : undefined);
+      const told =
+        about(request, closed) ?? (request.method === 'GET' ? (discover(request) ?? describe(request)) : undefined);
       if (told) return told;
       const path = parseResourcePath(request.path);
       if (!path) throw notServed();

@@ -73,6 +73,7 @@ function versionOf(
     ...(scale && { scale }),
     subresources: subresourcesOf(crd, version),
     type: compiler.compile(withMetadata(schema)),
+    openApi: { definition: undefined, schema },
     selectableFields: (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, '')),
     normalise(object) {
       const { value, dropped } = prune(schema, object, { isResource: true });

@@ -1,6 +1,7 @@
 // The built-in resources, made from the generated tables; what a table cannot say is in strategies.ts.
 import {
   type BuiltinResource,
+  type BuiltinSchema,
   builtinResources,
   definitionOf,
   loadBuiltinSchemas,
@@ -15,6 +16,7 @@ export interface BuiltinTypes {
   /** For the schemas of custom resources, whose metadata is the built-in one. */
   customCompiler: TypeCompiler;
   resources: readonly Resource[];
+  definitions: ReadonlyMap<string, BuiltinSchema>;
 }
 
 /** Loads tables and schemas; the schemas are shared by everything that is made from them, so once a process is enough. */
@@ -26,12 +28,13 @@ export function loadBuiltins(): BuiltinTypes {
     customCompiler: createTypeCompiler(schemas),
     resources: served.map((one) => {
       const definition = definitionOf(schemas, one);
-      return resourceOf(one, definition === undefined ? undefined : compiler.definition(definition));
+      return resourceOf(one, definition, definition === undefined ? undefined : compiler.definition(definition));
     }),
+    definitions: schemas,
   };
 }
 
-function resourceOf(builtin: BuiltinResource, type: TypeSchema | undefined): Resource {
+function resourceOf(builtin: BuiltinResource, definition: string | undefined, type: TypeSchema | undefined): Resource {
   const id = builtin.group === '' ? builtin.plural : `${builtin.plural}.${builtin.group}`;
   const scale = builtin.subresources.some(({ name }) => name === 'scale') ? builtinScale : undefined;
   const version: ResourceVersion = {
@@ -41,6 +44,7 @@ function resourceOf(builtin: BuiltinResource, type: TypeSchema | undefined): Res
     ...(scale && { scale }),
     subresources: builtin.subresources.filter(({ name }) => SERVED_SUBRESOURCES.has(name)),
     type,
+    openApi: { definition },
     selectableFields: builtinSelectableFields[id] ?? [],
     normalise: normaliser(type, builtinDefaults[id]),
     validate: () => [],

@@ -36,6 +36,8 @@ export interface ResourceVersion {
   readonly subresources: readonly Subresource[];
   /** How fields merge and who may own them; undefined: deduced from the values, lists as a whole. */
   readonly type: TypeSchema | undefined;
+  /** The schema as OpenAPI shows it: the name of a built-in definition, or a custom resource's own. */
+  readonly openApi: { readonly definition: string | undefined; readonly schema?: object };
   /** `.spec.x` paths by which a field selector may choose, besides name and namespace. */
   readonly selectableFields: readonly string[];
   /** Brings a body into the form in which it is stored: unknown fields dropped (and reported), defaults filled in. */

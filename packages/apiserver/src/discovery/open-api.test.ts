@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CRDS, definition, testServer } from '../test-server.ts';
+
+interface Document {
+  paths: Record<string, Record<string, { parameters: { name: string }[] }>>;
+  components: { schemas: Record<string, Record<string, unknown>> };
+}
+
+describe('OpenAPI v3', () => {
+  it('has an index whose addresses change with the content', async () => {
+    const { ok, server } = testServer();
+    type Index = { paths: Record<string, { serverRelativeURL: string }> };
+    const before = (await ok('GET', '/openapi/v3')) as unknown as Index;
+    assert.match(
+      before.paths['apis/apps/v1']?.serverRelativeURL ?? '',
+      /^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]{64}$/,
+    );
+    await ok('POST', CRDS, definition());
+    const after = (await ok('GET', '/openapi/v3')) as unknown as Index;
+    assert.deepEqual(after.paths['api/v1'], before.paths['api/v1']);
+    const custom = after.paths['apis/example.com/v1']?.serverRelativeURL;
+    assert.ok(custom);
+    await ok(
+      'PATCH',
+      `${CRDS}/widgets.example.com`,
+      [{ op: 'replace', path: '/spec/names/shortNames', value: ['wgt'] }],
+      {
+        contentType: 'application/json-patch+json',
+      },
+    );
+    assert.equal(
+      ((await ok('GET', '/openapi/v3')) as unknown as Index).paths['apis/example.com/v1']?.serverRelativeURL,
+      custom,
+    );
+    await ok('DELETE', `${CRDS}/widgets.example.com`);
+    await server.idle();
+    assert.equal(((await ok('GET', '/openapi/v3')) as unknown as Index).paths['apis/example.com/v1'], undefined);
+  });
+
+  it('describes kinds and declares fieldValidation, with every reference in place', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', CRDS, definition());
+    for (const [path, kind] of [
+      ['apis/apps/v1', 'Deployment'],
+      ['api/v1', 'ConfigMap'],
+      ['apis/example.com/v1', 'Widget'],
+      ['apis/apiextensions.k8s.io/v1', 'CustomResourceDefinition'],
+    ]) {
+      const document = (await ok('GET', `/openapi/v3/${path}`)) as unknown as Document;
+      const found = Object.values(document.components.schemas).find((schema) =>
+        (schema['x-kubernetes-group-version-kind'] as { kind: string }[] | undefined)?.some((one) => one.kind === kind),
+      );
+      assert.ok(found, kind);
+      for (const [, name] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+        assert.ok(document.components.schemas[name ?? ''], `${path} refers to ${name}, which is not there`);
+      }
+    }
+    const { paths } = (await ok('GET', '/openapi/v3/apis/apps/v1')) as unknown as Document;
+    const item = paths['/apis/apps/v1/namespaces/{namespace}/deployments/{name}'];
+    assert.ok(item?.['patch']?.parameters.some(({ name }) => name === 'fieldValidation'));
+    assert.equal((await refused('GET', '/openapi/v3/apis/none/v1')).code, 404);
+  });
+});
