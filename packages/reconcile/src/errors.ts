@@ -1,7 +1,49 @@
 // Every error that this package throws for others to handle. A message says what was attempted, on what and what went wrong;
 // the remedy says what to do.
 
-import { catalogue } from '@capstan/kube';
+import { catalogue, reasonOf } from '@capstan/kube';
+
+export const DefinitionErrors = catalogue('definition', {
+  BadName: (what: string, name: string) => ({
+    message: `${what} cannot be named ${JSON.stringify(name)}`,
+    remedy: 'use lower-case letters, digits and single hyphens, beginning with a letter',
+  }),
+  TwoOfOneName: (operator: string, name: string) => ({
+    message: `the operator ${operator} has two reconcilers named ${name}`,
+    remedy: 'give one of them another name',
+  }),
+  YieldsListItem: (child: string, path: string) => ({
+    message: `${child} yields ${path}, and a path can only go through fields, not through items of lists`,
+    remedy: 'yield the field that holds the list, or nothing',
+  }),
+  NoName: (kind: string) => ({
+    message: `a ${kind} is planned without a name`,
+    remedy: 'give it a name that follows from its owner (childName)',
+  }),
+  NoNamespace: (kind: string, name: string) => ({
+    message: `${kind} ${name} is planned without a namespace, which its kind needs`,
+    remedy: 'give the namespace, usually that of the object that is reconciled',
+  }),
+  HasNamespace: (kind: string, key: string) => ({
+    message: `${kind} ${key} is planned with a namespace, and its kind has none`,
+    remedy: 'leave the namespace out',
+  }),
+  PlannedTwice: (child: string) => ({
+    message: `${child} is planned twice`,
+    remedy: 'plan every child once, in one group',
+  }),
+  NoUid: (kind: string) => ({
+    message: `the removal of a ${kind} is planned without its name and uid`,
+    remedy: 'plan the removal of an object that was read',
+  }),
+});
+
+export const DigestErrors = catalogue('digest', {
+  NotPlain: (what: string) => ({
+    message: `a digest was asked of ${what}, which JSON cannot hold, so its changes would not be seen`,
+    remedy: 'digest plain data: texts, finite numbers, lists, objects; turn a Map into its entries',
+  }),
+});
 
 export const LeadershipErrors = catalogue('leadership', {
   LeaseTooShort: (leaseMs: number, renewMs: number) => ({
@@ -49,6 +91,22 @@ export const MetricErrors = catalogue('metrics', {
   }),
 });
 
+export const ReadErrors = catalogue('read', {
+  Undeclared: (reader: string, kind: string) => ({
+    message: `${reader} reads ${kind}, which it does not declare`,
+    remedy: "add it to the reconciler's reads",
+  }),
+  // Without it the key is nobody's, and the answer "absent" would not be the server's.
+  NoNamespace: (reader: string, kind: string, name: string) => ({
+    message: `${reader} reads ${kind} ${name} without a namespace, which its kind needs`,
+    remedy: 'give the namespace, usually that of the object that is reconciled',
+  }),
+  NotAnInstant: (reader: string) => ({
+    message: `${reader} asked whether an instant has come, and gave no number`,
+    remedy: 'give milliseconds since the epoch, or a time in RFC 3339',
+  }),
+});
+
 export const RuntimeErrors = catalogue('runtime', {
   BadDigestKey: (namespace: string, name: string) => ({
     message: `the Secret ${namespace}/${name} holds no key for digests: it needs "id" (a word) and "key" (32 bytes)`,
@@ -65,5 +123,17 @@ export const TracingErrors = catalogue('tracing', {
   BadEndpoint: (variable: string) => ({
     message: `traces cannot be exported: ${variable} is not an http or https address`,
     remedy: `set ${variable} to an address like http://localhost:4318, or unset it`,
+  }),
+});
+
+export const HealthErrors = catalogue('health', {
+  BadAddress: (address: string) => ({
+    message: `${JSON.stringify(address)} is not an address to listen on`,
+    remedy: 'write it as HOST:PORT, or :PORT for every interface',
+  }),
+  CannotListen: (address: string, cause: unknown) => ({
+    message: `cannot listen on ${address}: ${reasonOf(cause)}`,
+    remedy: 'choose another address, or stop what uses it',
+    cause,
   }),
 });

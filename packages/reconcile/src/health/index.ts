@@ -1,0 +1,2 @@
+export type { Check, Checks } from './checks.ts';
+export * from './server.ts';
