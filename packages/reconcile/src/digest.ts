@@ -4,11 +4,16 @@
 // of it) of the canonical JSON of the list of values, in which every sensitive string stands as a placeholder; `keyed` is
 // the HMAC of the sensitive strings in their order, under a key that only the operator has. JSON frames itself, so no two
 // different lists give the same bytes; keys are sorted, so arrival, listing and map order do not count; list order does.
+//
+// As in Kubernetes, a field that is undefined is no field, and an undefined item of a list is null. What JSON cannot hold
+// (a Map, a Set, a function, NaN) is refused: it would be nothing in the text, and its changes would roll nothing.
 import { createHmac, hash } from 'node:crypto';
 import { canonicalJson } from '@capstan/kube';
+import { DigestErrors } from './errors.ts';
 
 /** The operator's secret key for digests of sensitive values. The id is public and part of every keyed digest. */
 export interface DigestKey {
+  /** Without dots: they separate the parts of a digest. */
   readonly id: string;
   readonly bytes: Uint8Array;
 }
@@ -22,12 +27,12 @@ const HEX_DIGITS = 32;
 
 /** The digest of values none of which is sensitive. */
 export function plainDigest(...values: readonly unknown[]): string {
-  return `${VERSION}.${sha256(canonicalJson(values))}`;
+  return `${VERSION}.${sha256(canonicalJson(plainForm(values, keepAll)))}`;
 }
 
 /**
- * The digest of values some of which may be sensitive. `isSensitive` is asked for every string; `key` is called only when
- * one is found.
+ * The digest of values some of which may be sensitive. `isSensitive` is asked for every string, and for bytes by their
+ * base64 text; `key` is called only when one is found.
  */
 export function keyedDigest(
   values: readonly unknown[],
@@ -35,11 +40,16 @@ export function keyedDigest(
   key: () => DigestKey,
 ): string {
   const found: string[] = [];
-  const masked = mask(values, isSensitive, found);
-  if (found.length === 0) return plainDigest(...values);
+  const masked = plainForm(values, (text) => {
+    if (!isSensitive(text)) return text;
+    found.push(text);
+    return PLACEHOLDER;
+  });
+  const plain = sha256(canonicalJson(masked));
+  if (found.length === 0) return `${VERSION}.${plain}`;
   const { id, bytes } = key();
   const keyed = createHmac('sha256', bytes).update(JSON.stringify(found)).digest('hex').slice(0, HEX_DIGITS);
-  return `${VERSION}.${sha256(canonicalJson(masked))}.${id}.${keyed}`;
+  return `${VERSION}.${plain}.${id}.${keyed}`;
 }
 
 /**
@@ -65,18 +75,33 @@ function sha256(text: string): string {
   return hash('sha256', text, 'hex').slice(0, HEX_DIGITS);
 }
 
-/** Copies the value with sensitive strings replaced, in canonical order, so that `found` has one order for one value. */
-function mask(value: unknown, isSensitive: (text: string) => boolean, found: string[]): unknown {
-  if (typeof value === 'string') {
-    if (!isSensitive(value)) return value;
-    found.push(value);
-    return PLACEHOLDER;
+const keepAll = (text: string) => text;
+
+/**
+ * The value as JSON has it, every string passed through `textOf`, bytes as base64. Fields are visited in the order of their
+ * names, so that one value has its strings in one order.
+ */
+function plainForm(value: unknown, textOf: (text: string) => string): unknown {
+  if (typeof value === 'string') return textOf(value);
+  if (typeof value === 'number' && !Number.isFinite(value)) throw DigestErrors.NotPlain(String(value));
+  if (typeof value !== 'object' || value === null) {
+    if (value !== undefined && !SCALARS.has(typeof value)) throw DigestErrors.NotPlain(`a ${typeof value}`);
+    return value;
   }
-  if (Array.isArray(value)) return value.map((item) => mask(item, isSensitive, found));
-  if (value === null || typeof value !== 'object') return value;
-  const masked: Record<string, unknown> = {};
+  if (value instanceof Uint8Array) return textOf(Buffer.from(value).toString('base64'));
+  if (Array.isArray(value)) return value.map((item) => plainForm(item, textOf));
+  if ('toJSON' in value && typeof value.toJSON === 'function') return plainForm(value.toJSON() as unknown, textOf);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) throw DigestErrors.NotPlain(nameOf(value));
+  const plain: [string, unknown][] = [];
   for (const name of Object.keys(value).toSorted()) {
-    masked[name] = mask((value as Record<string, unknown>)[name], isSensitive, found);
+    plain.push([name, plainForm((value as Record<string, unknown>)[name], textOf)]);
   }
-  return masked;
+  return Object.fromEntries(plain);
+}
+
+const SCALARS = new Set(['boolean', 'number', 'object']);
+
+function nameOf(value: object): string {
+  return `a ${(value.constructor as { name?: string } | undefined)?.name ?? 'object of a class'}`;
 }

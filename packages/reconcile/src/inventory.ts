@@ -19,9 +19,16 @@ export interface InventoryOwner {
 /** A label value: at most 63 characters, the same for the same owner in every process. */
 export function inventoryId(owner: InventoryOwner): InventoryId {
   const identity = JSON.stringify([owner.world, owner.reconciler, kindId(owner.kind), owner.key]);
-  const readable = owner.reconciler.replaceAll(/[^a-z0-9-]/g, '-').slice(0, 30);
-  return `${readable}-${hash('sha256', identity, 'hex').slice(0, 20)}`;
+  // A label value must begin with a letter or digit.
+  const readable = owner.reconciler
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replace(/^-/, '')
+    .slice(0, 30);
+  return `${readable}-${hash('sha256', identity, 'hex').slice(0, HASH_DIGITS)}`;
 }
+
+const HASH_DIGITS = 20;
 
 /** The owner, as people read it in the annotation. */
 export function describeOwner(owner: InventoryOwner): string {
@@ -35,6 +42,14 @@ export function inventoryOf(object: KubeObject): InventoryId | undefined {
 /** The field manager of a reconciler: what server-side apply knows its fields by. */
 export function fieldManager(operator: string, reconciler: string): string {
   return `${FIELD_MANAGER_PREFIX}${operator}.${reconciler}`;
+}
+
+/**
+ * The field manager of what one owner shares in an object: one each, because an apply takes away what the same manager
+ * applied before, and two owners of one reconciler would undo each other for ever.
+ */
+export function sharingManager(manager: string, inventory: InventoryId): string {
+  return `${manager}.${inventory.slice(-HASH_DIGITS)}`;
 }
 
 /** Caches keep managedFields entries of managers with this prefix, and no others. */

@@ -1,4 +1,5 @@
-import type { Kind } from '@capstan/kube';
+import { type Kind, kindId } from '@capstan/kube';
+import { DefinitionErrors } from './errors.ts';
 import type { Reconciler } from './reconciler.ts';
 
 export interface OperatorDefinition {
@@ -15,19 +16,24 @@ export type OwnedKind = Kind & { crd(): unknown };
 
 export interface Operator extends OperatorDefinition {}
 
-/** An operator: its kinds and reconcilers, checked for names that would clash. */
+/** An operator: its kinds and reconcilers, their names checked, since field managers, labels and leases are made of them. */
 export function operator(definition: OperatorDefinition): Operator {
+  if (!NAME.test(definition.name)) throw DefinitionErrors.BadName('an operator', definition.name);
   const names = new Set<string>();
   for (const { name } of definition.reconcilers) {
-    if (names.has(name)) throw new TypeError(`operator ${definition.name} has two reconcilers named ${name}`);
+    if (!NAME.test(name)) throw DefinitionErrors.BadName('a reconciler', name);
+    if (names.has(name)) throw DefinitionErrors.TwoOfOneName(definition.name, name);
     names.add(name);
   }
   return definition;
 }
 
-/** Whether a reconciler owns status.observedGeneration: said so, or the first of its kind in its operator. */
-export function isPrimary(operator: Operator, reconciler: Reconciler): boolean {
+const NAME = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
+
+/** Whether a reconciler owns status.observedGeneration: said so, or the first of its kind that does not say no. */
+export function isPrimary({ reconcilers }: Operator, reconciler: Reconciler): boolean {
   if (reconciler.primary !== undefined) return reconciler.primary;
-  const same = operator.reconcilers.filter(({ resource }) => resource === reconciler.resource);
+  const id = kindId(reconciler.resource);
+  const same = reconcilers.filter(({ resource, primary }) => kindId(resource) === id && primary !== false);
   return same.every(({ primary }) => primary !== true) && same[0] === reconciler;
 }

@@ -1,5 +1,6 @@
 // Children: objects that a plan wants to exist. Five ways to want one.
-import { type Kind, type KubeObject, keyOfObject, type ObjectRef, refOf } from '@capstan/kube';
+import { type Kind, type KubeObject, keyOf, type ObjectRef } from '@capstan/kube';
+import { DefinitionErrors } from '../errors.ts';
 
 export type Child = AppliedChild | CreatedChild | MintedChild | SharedChild | KeptChild;
 
@@ -12,7 +13,7 @@ interface ChildBase {
 export interface AppliedChild extends ChildBase {
   readonly how: 'apply';
   readonly object: KubeObject;
-  /** Paths that others may take for good (`spec.replicas` under an autoscaler): sent only while nobody else owns them. */
+  /** Paths of fields that others may take for good (`spec.replicas` under an autoscaler): sent only while they are ours. */
   readonly yields: readonly string[];
   /** Remembered as an annotation on the child, written in the same request. */
   readonly memory: unknown;
@@ -59,6 +60,7 @@ export interface ApplyChildOptions {
   memory?: unknown;
 }
 
+/** A child that is ours wholly. */
 export function apply<T extends KubeObject>(
   kind: Kind<T>,
   object: ChildObject<T>,
@@ -67,9 +69,9 @@ export function apply<T extends KubeObject>(
   return {
     how: 'apply',
     kind,
-    ref: checkedRef(kind, object),
+    ref: checkedRef(kind, object.metadata),
     object: identified(kind, object),
-    yields: options.yields ?? [],
+    yields: checkedYields(kind, object.metadata, options.yields ?? []),
     memory: options.memory,
   };
 }
@@ -82,7 +84,7 @@ export function createOnly<T extends KubeObject>(
   return {
     how: 'createOnly',
     kind,
-    ref: checkedRef(kind, object),
+    ref: checkedRef(kind, object.metadata),
     object: identified(kind, object),
     owned: options.owned ?? true,
   };
@@ -94,15 +96,15 @@ export function mint<I, T extends KubeObject>(
   minter: Minter<I, T>,
   inputs: I,
 ): MintedChild {
-  return { how: 'mint', kind, ref, minter, inputs };
+  return { how: 'mint', kind, ref: checkedRef(kind, ref), minter, inputs };
 }
 
 export function share<T extends KubeObject>(kind: Kind<T>, object: ChildObject<T>): SharedChild {
-  return { how: 'share', kind, ref: checkedRef(kind, object), object: identified(kind, object) };
+  return { how: 'share', kind, ref: checkedRef(kind, object.metadata), object: identified(kind, object) };
 }
 
 export function keep(kind: Kind, ref: ObjectRef): KeptChild {
-  return { how: 'keep', kind, ref };
+  return { how: 'keep', kind, ref: checkedRef(kind, ref) };
 }
 
 /** A child as a reconciler writes it: apiVersion and kind follow from the Kind. */
@@ -111,21 +113,22 @@ export type ChildObject<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind' | 
   kind?: string;
 };
 
-function identified(kind: Kind, object: object): KubeObject {
-  return { apiVersion: kind.apiVersion, kind: kind.kind, ...object } as KubeObject;
+function checkedYields(kind: Kind, { name }: KubeObject['metadata'], yields: readonly string[]): readonly string[] {
+  const wrong = yields.find((path) => path.includes('['));
+  if (wrong !== undefined) throw DefinitionErrors.YieldsListItem(`${kind.kind} ${name}`, wrong);
+  return yields;
 }
 
-function checkedRef(kind: Kind, object: { metadata: KubeObject['metadata'] }): ObjectRef {
-  const { name, namespace } = object.metadata;
-  if (!name)
-    throw new TypeError(`a child of kind ${kind.kind} has no metadata.name: give it a deterministic one (childName)`);
-  if (kind.scope === 'Namespaced' && !namespace) {
-    throw new TypeError(`child ${kind.kind} ${name} has no metadata.namespace, which its kind needs`);
-  }
-  if (kind.scope === 'Cluster' && namespace) {
-    throw new TypeError(
-      `child ${kind.kind} ${keyOfObject(object as KubeObject)} has a metadata.namespace, and its kind has none`,
-    );
-  }
-  return refOf(object as KubeObject);
+/** apiVersion and kind follow from the Kind; a status is never ours to apply. */
+function identified(kind: Kind, object: object): KubeObject {
+  const { status: _status, ...content } = object as { status?: unknown };
+  return { ...content, apiVersion: kind.apiVersion, kind: kind.kind } as KubeObject;
+}
+
+/** A name, and a namespace exactly if the kind has them. */
+function checkedRef(kind: Kind, { name, namespace }: KubeObject['metadata']): ObjectRef {
+  if (!name) throw DefinitionErrors.NoName(kind.kind);
+  if (kind.scope === 'Namespaced' && !namespace) throw DefinitionErrors.NoNamespace(kind.kind, name);
+  if (kind.scope === 'Cluster' && namespace) throw DefinitionErrors.HasNamespace(kind.kind, keyOf({ namespace, name }));
+  return namespace ? { namespace, name } : { name };
 }

@@ -36,8 +36,8 @@ export function isRemoved(condition: ConditionInput): boolean {
 }
 
 /**
- * The conditions after a plan. Times are left out of the comparison: `changed` is false when nothing but a time would
- * differ. `now` is called only for transitions.
+ * The conditions after a plan; of several inputs of one type the last counts. Times are left out of the comparison:
+ * `changed` is false when nothing but a time would differ. `now` is called only for transitions.
  */
 export function mergeConditions(
   current: readonly Condition[],
@@ -46,7 +46,7 @@ export function mergeConditions(
   now: () => string,
 ): { conditions: readonly Condition[]; changed: boolean } {
   let next: Condition[] | undefined;
-  for (const input of inputs) {
+  for (const input of new Map(inputs.map((input) => [input.type, input])).values()) {
     const list = next ?? current;
     const at = list.findIndex((condition) => condition.type === input.type);
     const existing = list[at];

@@ -1,6 +1,7 @@
 // What a plan may do to objects that are not its children: set fields, guarded by the version that was seen, and remove
 // by uid. Both need the object to be in the cache; neither ever creates.
 import type { Kind, KubeObject, ObjectRef } from '@capstan/kube';
+import { DefinitionErrors } from '../errors.ts';
 
 /** Fields of somebody else's object that should have these values while the plan says so. */
 export interface Patch {
@@ -17,7 +18,7 @@ export interface Patch {
 }
 
 export interface FieldValue {
-  /** JSON pointer: `/spec/routes/0/services/1/weight`. */
+  /** JSON pointer: `/spec/routes/0/services/1/weight`. It may go through items of lists, and ends at a field. */
   readonly path: string;
   /** undefined removes the field. */
   readonly value: unknown;
@@ -41,6 +42,6 @@ export function patch(
 
 export function remove(kind: Kind, object: KubeObject): Removal {
   const { namespace, name, uid } = object.metadata;
-  if (!name || !uid) throw new TypeError(`cannot plan the removal of a ${kind.kind} without name and uid`);
+  if (!name || !uid) throw DefinitionErrors.NoUid(kind.kind);
   return { kind, ref: namespace ? { namespace, name } : { name }, uid };
 }

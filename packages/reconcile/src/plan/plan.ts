@@ -1,6 +1,7 @@
 // What a reconciler may say. A plan is plain data: two plans are compared by value, shown by `capstan plan`, and carried
 // out by apply/. Nothing in it performs anything.
-import type { KubeObject } from '@capstan/kube';
+import { type KubeObject, keyOf, kindId } from '@capstan/kube';
+import { DefinitionErrors } from '../errors.ts';
 import type { Child } from './child.ts';
 import type { ConditionInput } from './conditions.ts';
 import type { Patch, Removal } from './others.ts';
@@ -77,13 +78,16 @@ export interface PlanInput extends GroupInput {
   events?: readonly EventInput[];
 }
 
+/** What should be so. Throws when it names a child twice: the two would be written over each other for ever. */
 export function plan(input: PlanInput = {}): Plan {
   const { children, patches, removals } = input;
   const direct = (children ?? patches ?? removals) === undefined ? [] : [group(input)];
+  const groups = [...direct, ...(input.groups ?? []).map(group)];
+  checkNamedOnce(groups);
   return {
     outcome: 'desired',
     held: input.held,
-    groups: [...direct, ...(input.groups ?? []).map(group)],
+    groups,
     prune: input.prune ?? true,
     status: input.status,
     progress: input.progress,
@@ -109,4 +113,13 @@ function group(input: GroupInput, index = 0): Group {
     open: input.open ?? true,
     waitingFor: input.waitingFor,
   };
+}
+
+function checkNamedOnce(groups: readonly Group[]): void {
+  const named = new Set<string>();
+  for (const { kind, ref } of groups.flatMap(({ children }) => children)) {
+    const name = `${kindId(kind)} ${keyOf(ref)}`;
+    if (named.has(name)) throw DefinitionErrors.PlannedTwice(name);
+    named.add(name);
+  }
 }

@@ -17,13 +17,14 @@ import type {
   Table,
   Tracker,
 } from '../engine/index.ts';
+import { ReadErrors } from '../errors.ts';
 import type { Facts, Instants } from '../facts/index.ts';
 import type { World } from '../worlds/world.ts';
 import type { DerivationDefinition } from './derivation.ts';
 import type { FactDefinition, FactState } from './fact.ts';
 import type { KindIndex } from './kind-index.ts';
 import type { Access, Projection, Reader, Where } from './reader.ts';
-import { collectSensitive, isMarked, type Marked } from './sensitive.ts';
+import { collectSensitive, isMarked, isSensitive, marked } from './sensitive.ts';
 
 /** Everything that reads may reach, shared by all runs. */
 export interface ReadSources {
@@ -65,6 +66,8 @@ export class WorldReader implements Reader {
   get<T extends KubeObject, P = T>(kind: Kind<T>, ref: ObjectRef, project?: Projection<T, P>): P | undefined {
     const table = this.#table(kind);
     const { tracker } = this.#run;
+    if (kind.scope === 'Namespaced' && !ref.namespace)
+      throw ReadErrors.NoNamespace(this.#run.name, kindId(kind), ref.name);
     const key = keyOf(kind.scope === 'Cluster' ? { name: ref.name } : ref);
     const found =
       project === undefined
@@ -142,9 +145,7 @@ export class WorldReader implements Reader {
   }
 
   #undeclared(kind: Kind): Error {
-    return new TypeError(
-      `${this.#run.name} reads ${kindId(kind)}, which it does not declare: add it to the reconciler's reads`,
-    );
+    return ReadErrors.Undeclared(this.#run.name, kindId(kind));
   }
 
   #mark(found: unknown): void {
@@ -156,9 +157,8 @@ export class WorldReader implements Reader {
 
 /** The digest function of one run: strings that the run got from sensitive objects are keyed. */
 export function digestOf(run: Run): Digest {
-  const isSensitive = (text: string) => run.sensitive?.has(text) ?? false;
   const key = () => run.tracker.get(run.sources.digestKey, 'key') as DigestKey;
-  return (...values) => keyedDigest(values, isSensitive, key);
+  return (...values) => keyedDigest(values, (text) => isSensitive(text, run.sensitive), key);
 }
 
 /** The engine's derivation for a definition in one world; made on first use. */
@@ -180,9 +180,7 @@ function bindDerivation<R>(
     compute(key, tracker) {
       const run: Run = { tracker, sources, sensitive: undefined, declared: undefined, name: definition.name };
       const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run) });
-      return run.sensitive === undefined || run.sensitive.size === 0
-        ? value
-        : ({ $value: value, $sensitive: [...run.sensitive] } satisfies Marked);
+      return marked(value, run.sensitive);
     },
     ...(definition.equals
       ? { equals: (before, after) => definition.equals?.(unmarked(before) as R, unmarked(after) as R) ?? false }
@@ -205,7 +203,7 @@ function throughMarks<R, P>(
   let wrapper = projections.get(project);
   if (wrapper === undefined) {
     wrapper = (value) =>
-      isMarked(value) ? { $value: project(value.$value as R), $sensitive: value.$sensitive } : project(value as R);
+      isMarked(value) ? marked(project(value.$value as R), new Set(value.$sensitive)) : project(value as R);
     projections.set(project, wrapper);
   }
   return wrapper;
