@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ApiError, type Client, type Event, type KubeObject, TransportError } from '@capstan/kube';
-import { createRandom, createVirtualClock } from '@capstan/testing';
+import { ApiError, type Client, Event, type KubeObject, Namespace, TransportError } from '@capstan/kube';
+import { createRandom, createTestCluster, createVirtualClock, objectOf } from '@capstan/testing';
 import { createEventRecorder, type DropReason } from './recorder.ts';
 
 const MINUTE = 60_000;
@@ -297,5 +297,38 @@ describe('an event recorder', () => {
     const before = clock.now();
     await stop();
     assert.equal(clock.now() - before, 2_000);
+  });
+
+  it('writes what a real server takes: an event, and then its series', async () => {
+    const clock = createVirtualClock();
+    const random = createRandom(1);
+    const { client, close } = await createTestCluster({ clock, random });
+    await client.create(Namespace, objectOf<Namespace>(Namespace, { metadata: { name: 'shop' } }));
+    const drops: DropReason[] = [];
+    const recorder = createEventRecorder({
+      client,
+      clock,
+      random,
+      leadership: { holds: true },
+      controller: 'capstan.dev/test',
+      instance: 'pod-1',
+      observe: { written() {}, dropped: (reason) => drops.push(reason) },
+    });
+    const stop = new AbortController();
+    const ended = recorder.run(stop.signal);
+    for (let telling = 0; telling < 3; telling++) {
+      recorder.record(pod, text);
+      await clock.settle();
+    }
+    stop.abort();
+    await clock.runUntilIdle(5_000);
+    await ended;
+    const { items } = await client.list(Event, { namespace: 'shop' });
+    assert.deepEqual(
+      items.map((event) => [event.reason, event.note, event.series?.count]),
+      [['PullFailed', 'no such image', 3]],
+    );
+    assert.deepEqual(drops, []);
+    await close();
   });
 });

@@ -24,6 +24,7 @@ import {
 } from '@capstan/kube';
 import type { Leadership } from '../leadership/index.ts';
 import { type Bucket, createBucket, createQueue, done, type Outcome, retryAfter, runWorkers } from '../queue/index.ts';
+import { untilAborted } from '../until-aborted.ts';
 import { type EventText, eventObject, type Reporter, seriesKey } from './event-object.ts';
 import { createRecent } from './recent.ts';
 
@@ -207,7 +208,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
     const stop = new AbortController();
     const workers = runWorkers({ queue, clock, concurrency: 4, handle, signal: stop.signal, logger });
     const timers = [every(clock, REFRESH_MS, refresh), every(clock, FINISH_MS, finish)];
-    await aborted(signal);
+    await untilAborted(signal);
     for (const timer of timers) timer.cancel();
     refresh();
     const drained = queue.shutDownWithDrain();
@@ -239,11 +240,4 @@ function every(clock: Clock, ms: number, call: () => void): Timer {
     call();
   }
   return { cancel: () => timer.cancel() };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ApiError, type Client, type Clock, type Lease, sleep, TransportError } from '@capstan/kube';
-import { createRandom, createVirtualClock, type SeededRandom, type VirtualClock } from '@capstan/testing';
+import { ApiError, type Client, type Clock, Lease, Namespace, sleep, TransportError } from '@capstan/kube';
+import {
+  createRandom,
+  createTestCluster,
+  createVirtualClock,
+  objectOf,
+  type SeededRandom,
+  type VirtualClock,
+} from '@capstan/testing';
 import { createLeaderElection, type LeaderElectionOptions } from './leader-election.ts';
 import { alwaysLeader } from './leadership.ts';
 
@@ -149,6 +156,32 @@ describe('leader election', () => {
     assert.equal(alwaysLeader.holds, true);
     stop.abort();
     await ended;
+  });
+
+  it('works with a real server: takes, renews, and gives back', async () => {
+    const clock = createVirtualClock();
+    const random = createRandom(1);
+    const { client, close } = await createTestCluster({ clock, random });
+    await client.create(Namespace, objectOf<Namespace>(Namespace, { metadata: { name: 'capstan' } }));
+    const lease = { namespace: 'capstan', name: 'operator' };
+    const contenders = ['a', 'b'].map((identity) => {
+      const election = createLeaderElection({ client, clock, random, lease, identity });
+      const stop = new AbortController();
+      return { election, stop, ended: election.run(stop.signal) };
+    });
+    await clock.advance(60_000);
+    const leader = contenders.find(({ election }) => election.holds);
+    const other = contenders.find(({ election }) => !election.holds);
+    assert.ok(leader && other);
+    leader.stop.abort();
+    await leader.ended;
+    assert.equal((await client.get(Lease, lease)).spec?.holderIdentity, '');
+    await clock.advance(5_000);
+    assert.equal(other.election.holds, true);
+    assert.equal((await client.get(Lease, lease)).spec?.leaseTransitions, 1);
+    other.stop.abort();
+    await other.ended;
+    await close();
   });
 
   const seeds = Number(process.env.CAPSTAN_LEADER_SEEDS ?? 60);

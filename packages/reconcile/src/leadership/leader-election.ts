@@ -16,10 +16,11 @@ import {
   sleep,
 } from '@capstan/kube';
 import { LeadershipErrors } from '../errors.ts';
-import type { Leadership } from './leadership.ts';
-import { heldLease, holderOf, type LeaseTimes, recordOf, releasedLease } from './lease-record.ts';
-import { startTerm, type Term } from './term.ts';
 import { within } from '../within.ts';
+import type { Leadership } from './leadership.ts';
+import { heldLease, holderOf, type LeaseTimes, releasedLease } from './lease-record.ts';
+import { createPatience } from './patience.ts';
+import { startTerm, type Term } from './term.ts';
 
 export interface LeaderElectionOptions {
   client: Client;
@@ -188,51 +189,6 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
-    },
-  };
-}
-
-interface Patience {
-  readonly lease: Lease | undefined;
-  readonly holder: string | undefined;
-  see(lease: Lease): void;
-  /** Whether `identity` may write the lease: it is free, its own, or was not renewed for its duration. */
-  isOver(identity: string): boolean;
-  end(): void;
-}
-
-/** What a contender knows of the lease, and how long it has been so. A lease that was deleted is still waited for: its holder may not know yet. */
-function createPatience(clock: Clock, leaseMs: number): Patience {
-  let lease: Lease | undefined;
-  let record: string | undefined;
-  // The timer alone decides: a clock that is set forward must not end anybody's lease.
-  let timer: ReturnType<Clock['after']> | undefined;
-  let hasRunOut = true;
-  return {
-    get lease() {
-      return lease;
-    },
-    get holder() {
-      return holderOf(lease);
-    },
-    see(next) {
-      lease = next;
-      const seen = recordOf(next);
-      if (seen === record) return;
-      record = seen;
-      hasRunOut = false;
-      timer?.cancel();
-      const seconds = next.spec?.leaseDurationSeconds;
-      timer = clock.after(seconds === undefined ? leaseMs : seconds * 1000, () => {
-        hasRunOut = true;
-      });
-    },
-    isOver(identity) {
-      const holder = holderOf(lease);
-      return holder === undefined || holder === identity || hasRunOut;
-    },
-    end() {
-      timer?.cancel();
     },
   };
 }

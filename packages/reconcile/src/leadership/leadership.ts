@@ -1,3 +1,5 @@
+import { untilAborted } from '../until-aborted.ts';
+
 /**
  * Who may write. Leadership gates sinks, never computation: every replica computes, and asks `holds` right before each
  * write. It may turn false at any moment, also without a call to a listener yet.
@@ -13,10 +15,6 @@ export interface Leadership {
 /** For a single replica: leader election switched off. */
 export const alwaysLeader: Leadership = {
   holds: true,
-  run: (signal) =>
-    new Promise((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    }),
+  run: untilAborted,
   onChange: () => () => {},
 };

@@ -1,4 +1,5 @@
 import type { Clock, Logger, Random } from '@capstan/kube';
+import { untilAborted } from '../until-aborted.ts';
 import { type Environment, otlpConfig } from './otlp-config.ts';
 import { createOtlpExporter } from './otlp-exporter.ts';
 import { createRecordingTracer } from './recording-tracer.ts';
@@ -29,7 +30,7 @@ export interface Tracing {
 export function createTracing(options: TracingOptions): Tracing {
   const { clock, random, logger } = options;
   const config = otlpConfig(options.environment, options.serviceName, logger);
-  if (config === undefined) return { tracer: noopTracer, isEnabled: false, run: aborted };
+  if (config === undefined) return { tracer: noopTracer, isEnabled: false, run: untilAborted };
   const exporter = createOtlpExporter({
     config,
     clock,
@@ -40,11 +41,4 @@ export function createTracing(options: TracingOptions): Tracing {
   });
   const tracer = createRecordingTracer({ clock, random, sampler: config.sampler, finish: exporter.add });
   return { tracer, isEnabled: true, run: exporter.run };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
