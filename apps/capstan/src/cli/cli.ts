@@ -32,8 +32,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry === undefined) {
     const { UsageErrors } = await import('./errors.ts');
-    if (name.startsWith('-'))
-      throw UsageErrors.Missing('', 'a command before its flags', 'capstan plan -f change.yaml');
+    if (name.startsWith('-')) throw UsageErrors.FlagFirst(name);
     throw UsageErrors.UnknownCommand(name, nearest(name, Object.keys(COMMANDS)));
   }
   const { default: command } = await entry.load();

@@ -10,6 +10,10 @@ export const UsageErrors = errorMakers(
       message: `there is no command "${name}"`,
       remedy: near === undefined ? 'see capstan --help' : `did you mean "${near}"?`,
     }),
+    FlagFirst: (flag: string) => ({
+      message: `${flag} comes before the command`,
+      remedy: 'write the command first, as in capstan plan -f change.yaml',
+    }),
     UnknownFlag: (flag: string, command: string, near: string | undefined) => ({
       message: `capstan ${command} has no flag ${flag}`,
       remedy: near === undefined ? `see capstan ${command} --help` : `did you mean ${near}?`,
@@ -104,10 +108,6 @@ export const CliErrors = errorMakers(
     NotSynced: (seconds: number, waitingFor: readonly string[]) => ({
       message: `the caches did not fill within ${seconds} s; still missing: ${waitingFor.join('; ')}`,
       remedy: 'check the permissions (capstan rbac) and the API server, or give a longer --timeout',
-    }),
-    AddressInUse: (flag: string, address: string, problem: string) => ({
-      message: `cannot listen on ${address}: ${problem}`,
-      remedy: `choose another address with ${flag}, or switch it off with ${flag} 0`,
     }),
     StoppedLate: (seconds: number) => ({
       message: `not everything had ended ${seconds} s after the signal`,

@@ -1,2 +1,3 @@
+export { parseListenAddress } from './address.ts';
 export type { Check, Checks } from './checks.ts';
 export * from './server.ts';

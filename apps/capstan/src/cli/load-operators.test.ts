@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ConfigMap, Secret } from '@capstan/kube';
+import { type Operator, operator, plan, reconciler } from '@capstan/reconcile';
+import type { OperatorFlags } from './command.ts';
+import { runTest } from './test-io.test-support.ts';
+
+const named = (name: string): Operator =>
+  operator({
+    name,
+    kinds: [],
+    reconcilers: [reconciler({ name: 'it', resource: ConfigMap, reads: [Secret], reconcile: () => plan() })],
+  });
+
+const modules = {
+  '/home/user/a.ts': { default: named('a') },
+  '/home/user/b.ts': { operator: named('b') },
+  '/home/user/same.ts': { default: named('a') },
+  '/home/user/none.ts': { something: 1 },
+};
+
+const rbac = async (...argv: string[]) => {
+  const { code, out, err } = await runTest(['rbac', '-o', 'json', ...argv], { modules });
+  const accounts =
+    out === ''
+      ? []
+      : (JSON.parse(out) as { items: { kind: string; metadata: { name: string } }[] }).items
+          .filter(({ kind }) => kind === 'ServiceAccount')
+          .map(({ metadata }) => metadata.name);
+  return { code, err, accounts };
+};
+
+describe('operators', () => {
+  test('are loaded from modules, by their default export or by name', async () => {
+    const { code, accounts } = await rbac('--operator', 'a.ts', '--operator', './b.ts');
+    assert.equal(code, 0);
+    assert.deepEqual(accounts, ['capstan-a', 'capstan-b']);
+  });
+
+  test('are chosen by name', async () => {
+    const { accounts } = await rbac('--operator', 'a.ts', '--operator', 'b.ts', '--operators', 'b');
+    assert.deepEqual(accounts, ['capstan-b']);
+  });
+
+  test('get their flags by their name before a dot', async () => {
+    const seen: OperatorFlags[] = [];
+    const make = (flags: OperatorFlags) => {
+      seen.push(flags);
+      return named('c');
+    };
+    const argv = ['rbac', '--operator', 'c.ts', '--c.package-runtime=External', '--c.debug'];
+    const { code } = await runTest(argv, { modules: { '/home/user/c.ts': { default: make } } });
+    assert.equal(code, 0);
+    assert.deepEqual(seen, [{ c: { 'package-runtime': 'External', debug: 'true' } }]);
+  });
+
+  const refused: [argv: string[], code: number, says: RegExp][] = [
+    [['--operator', 'gone.ts'], 1, /cannot load the operator gone.ts: there is no such file; check the path/],
+    [['--operator', 'none.ts'], 1, /the module none.ts exports no operator; export operator/],
+    [['--operator', 'a.ts', '--operator', 'same.ts'], 1, /two operators are named "a"; give one of them another name/],
+    [
+      ['--operator', 'a.ts', '--operators', 'a,x'],
+      2,
+      /--operators names the operator "x", which is not loaded; use one of a/,
+    ],
+    [['--operator', 'a.ts', '--aa.flag=1'], 2, /--aa.flag names the operator "aa", which is not loaded; use one of a/],
+    [['--operator', 'a.ts', '--a.flag=1'], 2, /the operator "a" takes no flags, and --a.flag was given/],
+  ];
+  for (const [argv, code, says] of refused) {
+    test(`capstan rbac ${argv.join(' ')} is refused in one sentence`, async () => {
+      const ran = await rbac(...argv);
+      assert.match(ran.err, says);
+      assert.equal(ran.err.trimEnd().split('\n').length, 1);
+      assert.equal(ran.code, code);
+    });
+  }
+});

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import {
+  ConfigMap,
+  conditions,
+  Deployment,
+  defineKind,
+  type KindOf,
+  object,
+  Secret,
+  string,
+  systemClock,
+} from '@capstan/kube';
+import { apply, conditionType, operator, plan, reconciler } from '@capstan/reconcile';
+import {
+  createRandom,
+  createTestCluster,
+  recordingTransport,
+  startIncarnation,
+  type TestCluster,
+} from '@capstan/testing';
+import { runTest } from '../cli/test-io.test-support.ts';
+import type { PlanReport } from '../plan/format-plan.ts';
+
+const Site = defineKind({
+  group: 'example.capstan.dev',
+  version: 'v1',
+  kind: 'Site',
+  scope: 'Namespaced',
+  spec: object({ image: string(), tier: string({ default: 'web' }), password: string({ optional: true }) }),
+  status: object({ conditions: conditions() }),
+});
+const ready = conditionType<'Made'>('Ready');
+
+const site = reconciler({
+  name: 'site',
+  resource: Site,
+  reads: [Secret],
+  writes: [Deployment, ConfigMap],
+  reconcile({ object: { metadata, spec }, read, digest }) {
+    const { name = '', namespace = '' } = metadata;
+    const labels = { tier: spec.tier };
+    const secret = spec.password === undefined ? undefined : read.get(Secret, { namespace, name: spec.password });
+    const template = {
+      metadata: { labels, annotations: { secret: digest(secret?.data ?? null) } },
+      spec: { containers: [{ name: 'main', image: spec.image }] },
+    };
+    return plan({
+      children: [
+        apply(Deployment, { metadata: { name, namespace }, spec: { selector: { matchLabels: labels }, template } }),
+        apply(ConfigMap, { metadata: { name, namespace }, data: { tier: spec.tier } }),
+      ],
+      conditions: [ready.isTrue('Made')],
+    });
+  },
+});
+const sites = operator({ name: 'sites', kinds: [Site], reconcilers: [site] });
+const modules = { '/home/user/sites.ts': { default: sites } };
+
+const manifest = (image: string, more = '') => `
+apiVersion: example.capstan.dev/v1
+kind: Site
+metadata: {name: home}
+spec:
+  image: ${image}
+${more}`;
+
+async function planned(text: string, transport: TestCluster['transport'], ...flags: string[]) {
+  const argv = ['plan', '-f', 'change.yaml', '--operator', 'sites.ts', ...flags];
+  return runTest(argv, { transport, modules, files: { '/home/user/change.yaml': text } });
+}
+
+/** A cluster in which the operator has run for `home`. */
+describe('a plan', () => {
+  let cluster: TestCluster;
+  const home = { namespace: 'default', name: 'home' };
+  before(async () => {
+    const random = createRandom(1);
+    cluster = await createTestCluster({ clock: systemClock, random, operators: [sites] });
+    await cluster.client.create(Site, {
+      apiVersion: Site.apiVersion,
+      kind: Site.kind,
+      metadata: home,
+      spec: { image: 'a:1' },
+    } as KindOf<typeof Site>);
+    const program = startIncarnation({
+      operators: [sites],
+      transport: cluster.transport(),
+      clock: systemClock,
+      random,
+    });
+    while ((await cluster.client.find(Site, home))?.status?.conditions === undefined) await systemClock.yield();
+    await program.stop();
+  });
+  after(() => cluster.close());
+
+  test('tells what a change would roll, and writes nothing', async () => {
+    const transport = recordingTransport(cluster.transport());
+    const { code, out, err } = await planned(manifest('a:2'), () => transport);
+    assert.equal(err, '');
+    assert.equal(code, 0);
+    assert.match(out, /^Given:\n {2}~ change Site default\/home\n {6}spec\.image\n/);
+    assert.match(out, /~ change Deployment default\/home \(rolls pods\) {2}by sites\.site for Site default\/home\n/);
+    assert.match(out, /1 changed \(rolls pods\).* Nothing has been written\.\n$/);
+    assert.deepEqual(transport.writes, []);
+  });
+
+  test('tells what a new object would bring, as JSON too', async () => {
+    const text = manifest('b:1').replace('home', 'other');
+    const { code, out } = await planned(text, cluster.transport, '-o', 'json', '--exit-code');
+    assert.equal(code, 2);
+    const report = JSON.parse(out) as PlanReport;
+    assert.deepEqual(report.given, [{ verb: 'create', object: 'Site default/other', paths: [] }]);
+    const made = report.writes.filter(({ verb }) => verb === 'apply').map(({ object }) => object);
+    assert.deepEqual(made.toSorted(), ['ConfigMap default/other', 'Deployment default/other']);
+    assert.ok(report.writes.some(({ verb, object }) => verb === 'status' && object === 'Site default/other'));
+    assert.equal(await cluster.client.find(Site, { namespace: 'default', name: 'other' }), undefined);
+  });
+
+  test('tells that nothing follows from what is already so', async () => {
+    const { code, out } = await planned(manifest('a:1'), cluster.transport, '--exit-code');
+    assert.equal(code, 0);
+    assert.match(out, /= leave Site default\/home\n/);
+    assert.match(out, /Nothing follows from it\. Nothing has been written\.\n$/);
+  });
+
+  test('tells what a deletion takes with it', async () => {
+    const { code, out } = await planned(manifest('a:1'), cluster.transport, '--delete');
+    assert.equal(code, 0);
+    assert.match(out, /- delete Site default\/home\n/);
+    assert.match(out, /- delete Deployment default\/home \(stops pods\)/);
+    assert.ok(await cluster.client.find(Deployment, home));
+  });
+
+  test('says of kinds that nobody reads that nothing can follow', async () => {
+    const text = 'apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: default}\n';
+    const { out } = await planned(text, cluster.transport);
+    assert.match(out, /Note:\n[^]* {2}none of the loaded operators reads ServiceAccount\n/);
+  });
+
+  const refused: [what: string, text: string, says: RegExp][] = [
+    [
+      'an object that the schema refuses',
+      manifest('[1]'),
+      /would refuse Site default\/home of change.yaml, line 2: .*spec\.image.*; correct the manifest/,
+    ],
+    [
+      'a kind that nobody has',
+      manifest('a').replace('Site', 'Sight'),
+      /change.yaml, line 2 is not a manifest: the cluster has no kind Sight in example.capstan.dev\/v1/,
+    ],
+    ['text that is no YAML', 'a: b\n  c: [', /change.yaml, line \d+ is not a manifest: .*; correct the file there/],
+    [
+      'a manifest without a name',
+      'apiVersion: v1\nkind: Secret\n',
+      /change.yaml, line 1 is not a manifest: it has no metadata.name/,
+    ],
+    ['an empty file', '# nothing\n', /change.yaml holds no manifest; give YAML or JSON files/],
+  ];
+  for (const [what, text, says] of refused) {
+    test(`refuses ${what} in one sentence`, async () => {
+      const { code, out, err } = await planned(text, cluster.transport);
+      assert.match(err, says);
+      assert.equal(err.trimEnd().split('\n').length, 1);
+      assert.equal(out, '');
+      assert.equal(code, 1);
+    });
+  }
+});
+
+test('a plan works before the CRDs are installed, and says what it assumed', async () => {
+  const cluster = await createTestCluster({ clock: systemClock, random: createRandom(1) });
+  const { code, out, err } = await planned(manifest('a:1'), cluster.transport);
+  await cluster.close();
+  assert.equal(err, '');
+  assert.equal(code, 0);
+  assert.match(out, /\+ create Deployment default\/home \(starts pods\)/);
+  assert.match(out, /Site default\/home: merged here, because the server could not be asked by a dry run/);
+  assert.match(out, /Site\.example\.capstan\.dev is not installed in this cluster: taken as if there were none/);
+});

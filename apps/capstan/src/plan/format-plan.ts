@@ -1,0 +1,82 @@
+import type { PreviewResult, PreviewWrite } from '@capstan/reconcile';
+import { count } from '../text/table.ts';
+import type { GivenChange } from './would-become.ts';
+
+export interface PlanReport extends PreviewResult {
+  /** What the manifests themselves change. */
+  readonly given: readonly Pick<GivenChange, 'verb' | 'object' | 'paths'>[];
+  /** What had to be assumed. */
+  readonly notes: readonly string[];
+}
+
+/** The plan as people read it: what is given, what follows level by level, what is not known, and the sum. */
+export function formatPlan({ given, writes, unknowns, notes }: PlanReport): string {
+  const lines = ['Given:', ...given.flatMap((change) => entry(GIVEN_VERBS[change.verb], change))];
+  const last = Math.max(0, ...writes.map(({ level }) => level));
+  for (let level = 1; level <= last; level++) {
+    const here = writes.filter((write) => write.level === level);
+    if (here.length === 0) continue;
+    lines.push('', level === 1 ? 'Then:' : `After that (level ${level}):`, ...here.flatMap(writeLines));
+  }
+  if (unknowns.length > 0) lines.push('', 'Not known:', ...unknowns.map((unknown) => `  ? ${unknown}`));
+  if (notes.length > 0) lines.push('', 'Note:', ...notes.map((note) => `  ${note}`));
+  lines.push('', `${summary(writes)} Nothing has been written.`);
+  return `${lines.join('\n')}\n`;
+}
+
+const GIVEN_VERBS = { create: '+ create', change: '~ change', delete: '- delete', none: '= leave' } as const;
+
+function writeLines(write: PreviewWrite): string[] {
+  const by = write.by === 'garbage collection' ? `with ${write.for}` : `by ${write.by} for ${write.for}`;
+  const [first = '', ...paths] = entry(verbOf(write), write);
+  const disturbs = write.disturbs === undefined ? '' : ` (${write.disturbs})`;
+  return [`${first}${disturbs}  ${by}`, ...paths];
+}
+
+function entry(verb: string, { object, paths }: { object: string; paths: readonly string[] }): string[] {
+  const shown = paths.filter((path) => path !== '.');
+  return [`  ${verb} ${object}`, ...shown.map((path) => `      ${path}`)];
+}
+
+function verbOf(write: PreviewWrite): string {
+  if (write.verb === 'apply' || write.verb === 'share') return isCreation(write) ? '+ create' : '~ change';
+  return VERBS[write.verb];
+}
+
+const VERBS = {
+  create: '+ create',
+  mint: '+ make',
+  hold: '~ hold',
+  withdraw: '~ withdraw from',
+  patch: '~ patch',
+  delete: '- delete',
+  status: '~ status of',
+  finalizer: '~ finalizer of',
+} as const;
+
+/** A path of the whole means that there was nothing before. */
+function isCreation({ verb, paths }: PreviewWrite): boolean {
+  return verb === 'create' || verb === 'mint' || (paths.length === 1 && paths[0] === '.');
+}
+
+/** "2 created, 1 changed (rolls pods), 3 statuses." */
+export function summary(writes: readonly PreviewWrite[]): string {
+  const objects = writes.filter(({ verb }) => verb !== 'status' && verb !== 'finalizer');
+  const created = objects.filter(isCreation);
+  const deleted = objects.filter(({ verb }) => verb === 'delete');
+  const changed = objects.filter((write) => !isCreation(write) && write.verb !== 'delete');
+  const statuses = writes.filter(({ verb }) => verb === 'status');
+  const parts = [
+    ...part(created, 'created'),
+    ...part(changed, 'changed'),
+    ...part(deleted, 'deleted'),
+    ...(statuses.length > 0 ? [count(statuses.length, 'status', 'statuses')] : []),
+  ];
+  return parts.length === 0 ? 'Nothing follows from it.' : `${parts.join(', ')}.`;
+}
+
+function part(writes: readonly PreviewWrite[], word: string): string[] {
+  if (writes.length === 0) return [];
+  const disturbances = [...new Set(writes.flatMap(({ disturbs }) => disturbs ?? []))];
+  return [`${writes.length} ${word}${disturbances.length === 0 ? '' : ` (${disturbances.join(', ')})`}`];
+}

@@ -1,0 +1,118 @@
+// A runtime for looking only: its caches fill, its reconcilers run, and nobody ever leads, so nothing can be written.
+import { type Client, type Clock, type Kind, kindId, type Logger, type Random, sleep } from '@capstan/kube';
+import {
+  createRuntime,
+  type DigestKey,
+  findDigestKey,
+  type Leadership,
+  type Operator,
+  type Runtime,
+  readsSensitive,
+  type World,
+} from '@capstan/reconcile';
+import { CliErrors } from '../cli/errors.ts';
+
+export interface WarmRuntimeOptions {
+  operators: readonly Operator[];
+  client: Client;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  signal: AbortSignal;
+  timeoutMs: number;
+  /** Where the operators run: their digest keys are there. */
+  namespace: string;
+  watchNamespaces?: readonly string[];
+}
+
+export interface WarmRuntime {
+  readonly runtime: Runtime;
+  /** What had to be assumed. */
+  readonly notes: readonly string[];
+  stop(): Promise<void>;
+}
+
+const POLL_MS = 20;
+
+/** Resolves when the caches are full and every reconciler has what it waits for, or as far as that goes. */
+export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRuntime> {
+  const { operators, client, clock, signal, namespace, watchNamespaces } = options;
+  const { random, logger } = options;
+  const runtime = createRuntime({ operators, clock, random, logger, leadership: () => nobodyLeads });
+  const stop = () => runtime.run(AbortSignal.abort());
+  try {
+    const notes: string[] = [];
+    const { key, note } = await digestKeyOf(operators, client, namespace, signal);
+    runtime.setDigestKey(key);
+    if (note !== undefined) notes.push(note);
+    const world = runtime.addWorld({ name: '', client, namespace, ...(watchNamespaces && { watchNamespaces }) });
+    const deadline = clock.now() + options.timeoutMs;
+    notes.push(...(await filled(world, kindsOf(operators), options, deadline)));
+    // Referenced objects and facts are fetched once something reads them; what does not come is an unknown of the preview.
+    for (await runtime.settle(); runtime.suspended > 0 && clock.now() < deadline; await runtime.settle()) {
+      await sleep(clock, POLL_MS, signal);
+    }
+    return { runtime, notes, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Waits until every kind is listed, or known not to be readable; the latter come back as notes. */
+async function filled(world: World, kinds: readonly Kind[], options: WarmRuntimeOptions, deadline: number) {
+  const { clock, signal, timeoutMs } = options;
+  const notes = new Map<string, string>();
+  for (;;) {
+    const missing = kinds.filter((kind) => world.access.peek(kindId(kind)) !== 'served' && !notes.has(kindId(kind)));
+    for (const kind of missing) {
+      const id = kindId(kind);
+      const access = world.access.peek(id);
+      if (access === 'forbidden') notes.set(id, `you may not read ${id}: what depends on it is not known`);
+      if (access !== 'not-served') continue;
+      notes.set(id, `${id} is not installed in this cluster: taken as if there were none`);
+      world.readTable(kind)?.synced();
+      world.childTable(kind)?.synced();
+    }
+    if (missing.every((kind) => notes.has(kindId(kind)))) return [...notes.values()];
+    if (clock.now() >= deadline) throw CliErrors.NotSynced(timeoutMs / 1000, world.waitingFor());
+    await sleep(clock, POLL_MS, signal);
+  }
+}
+
+function kindsOf(operators: readonly Operator[]): Kind[] {
+  const all = operators.flatMap(({ reconcilers }) =>
+    reconcilers.flatMap(({ resource, reads, writes }) => [resource, ...[...reads, ...writes].map(({ kind }) => kind)]),
+  );
+  return [...new Map(all.map((kind) => [kindId(kind), kind])).values()];
+}
+
+/** The operators' own key, so that digests of secrets compare with those that are there; else one that compares with none. */
+async function digestKeyOf(
+  operators: readonly Operator[],
+  client: Client,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<{ key: DigestKey; note?: string }> {
+  const sensitive = operators.find(readsSensitive);
+  const none: DigestKey = { id: 'none', bytes: new Uint8Array(32) };
+  if (sensitive === undefined) return { key: none };
+  const unread = `no digest key of ${sensitive.name} in the namespace ${namespace} (see --operator-namespace): a change of secret data alone does not show`;
+  try {
+    const key = await findDigestKey(client, { namespace, operator: sensitive.name, signal });
+    return key === undefined ? { key: none, note: unread } : { key };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { key: none, note: unread };
+  }
+}
+
+const nobodyLeads: Leadership = {
+  holds: false,
+  run: (signal) =>
+    new Promise((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    }),
+  onChange: () => () => {},
+};

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { KubeObject } from '@capstan/kube';
+import { healthOf } from './health-of.ts';
+
+const condition = (type: string, status: 'True' | 'False' | 'Unknown', reason = 'Because') => ({
+  type,
+  status,
+  reason,
+  message: 'a message',
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+});
+const site = (status: object | undefined, metadata: KubeObject['metadata'] = {}): KubeObject =>
+  ({ apiVersion: 'example.capstan.dev/v1', kind: 'Site', metadata, ...(status && { status }) }) as KubeObject;
+
+const cases: [what: string, object: KubeObject, state: string, reason?: string][] = [
+  ['all conditions true', site({ conditions: [condition('Ready', 'True')] }), 'Ready'],
+  [
+    'a condition false',
+    site({ conditions: [condition('Ready', 'True'), condition('ResolvedRefs', 'False', 'Missing')] }),
+    'NotReady',
+    'ResolvedRefs: Missing',
+  ],
+  ['a condition unknown', site({ conditions: [condition('Ready', 'Unknown')] }), 'NotReady', 'Ready: Because'],
+  [
+    'an error of the reconciler',
+    site({ conditions: [condition('Ready', 'True'), condition('ReconcileError', 'True', 'Threw')] }),
+    'Error',
+    'ReconcileError: Threw',
+  ],
+  [
+    'a rollback that is held',
+    site({ conditions: [condition('RolledBack', 'True', 'RolledBack')] }),
+    'NotReady',
+    'RolledBack',
+  ],
+  ['work that goes on', site({ conditions: [condition('Ready', 'True'), condition('Progressing', 'False')] }), 'Ready'],
+  ['no status yet', site(undefined), 'Pending'],
+  [
+    'a status of an older generation',
+    site({ observedGeneration: 1, conditions: [condition('Ready', 'True')] }, { generation: 2 }),
+    'Pending',
+  ],
+  [
+    'paused by a person',
+    site({ conditions: [condition('Ready', 'True')] }, { annotations: { 'capstan.dev/paused': 'true' } }),
+    'Paused',
+    'Paused',
+  ],
+  [
+    'being deleted',
+    site(
+      { conditions: [condition('Ready', 'True')] },
+      { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x/y'] },
+    ),
+    'Deleting',
+    'since 2026-01-01T00:00:00Z',
+  ],
+];
+
+describe('the health of an object', () => {
+  for (const [what, object, state, reason = ''] of cases) {
+    test(`${what}: ${state}`, () => {
+      const health = healthOf(object);
+      assert.equal(health.state, state);
+      assert.equal(health.reason, reason);
+    });
+  }
+});
