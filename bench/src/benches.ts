@@ -1,0 +1,5 @@
+// Every bench by its name; a new one is a file beside this one and a line here.
+import type { Bench } from './bench.ts';
+import { runtime } from './runtime.ts';
+
+export const benches: readonly Bench[] = [runtime];

@@ -1,0 +1,102 @@
+// `npm run bench`: lists the benches; `npm run bench -- NAME` runs one, a process a part, and prints a table or JSON.
+import { parseArgs } from 'node:util';
+import type { Bench, Part, Scale } from './bench.ts';
+import { benches } from './benches.ts';
+import { machine } from './measure/machine.ts';
+import type { Result } from './measure/result.ts';
+import { runInProcess } from './part-process.ts';
+import { formatTable } from './table.ts';
+
+export interface Io {
+  out(text: string): void;
+  err(text: string): void;
+  now(): Date;
+}
+
+/** The exit code: 0 when everything was measured, reached or not; 1 when something could not be; 2 for a wrong call. */
+export async function runCommand(args: readonly string[], io: Io): Promise<number> {
+  const call = parse(args);
+  if (typeof call === 'string') {
+    io.err(`${call}\n\n${USAGE}`);
+    return 2;
+  }
+  if (call === undefined) {
+    io.out(`${USAGE}\nBenches:\n${benches.map(({ name, summary }) => `  ${name}  ${summary}\n`).join('')}`);
+    return 0;
+  }
+  const { bench, parts, json, scale, here } = call;
+  const results: Result[] = [];
+  let failed = false;
+  for (const part of parts) {
+    if (!json) io.err(`${bench.name}: ${part.name} (${part.summary}) ...\n`);
+    try {
+      results.push(...(here ? await part.measure(scale) : await runInProcess(bench, part, scale)));
+    } catch (error) {
+      failed = true;
+      io.err(`${bench.name}: ${part.name} could not be measured: ${describe(error)}\n`);
+    }
+  }
+  const report = { bench: bench.name, machine: machine(io.now()), results };
+  io.out(json ? `${JSON.stringify(report)}\n` : formatTable(report));
+  return failed ? 1 : 0;
+}
+
+const USAGE = `Usage: npm run bench -- NAME [--only PART,...] [--tiny] [--json]
+  --only   some parts only
+  --tiny   small sizes, to see that it works; the figures mean nothing
+  --json   one JSON object on stdout (with npm run -s)
+`;
+
+interface Call {
+  bench: Bench;
+  parts: readonly Part[];
+  json: boolean;
+  scale: Scale;
+  /** In this process: how a part's own process is started. */
+  here: boolean;
+}
+
+/** What is asked for; undefined for the list of benches, a sentence for what cannot be understood. */
+function parse(args: readonly string[]): Call | string | undefined {
+  let parsed: ReturnType<typeof parseCall>;
+  try {
+    parsed = parseCall(args);
+  } catch (error) {
+    return describe(error);
+  }
+  const { values, positionals } = parsed;
+  const [name, ...more] = positionals;
+  if (name === undefined) return undefined;
+  if (more.length > 0) return `one bench at a time: ${positionals.join(' ')}`;
+  const bench = benches.find((candidate) => candidate.name === name);
+  if (bench === undefined) return `there is no bench ${name}; there is: ${benches.map((each) => each.name).join(', ')}`;
+  const wanted = values.only?.split(',');
+  const unknown = wanted?.find((part) => !bench.parts.some((each) => each.name === part));
+  if (unknown !== undefined) {
+    return `${name} has no part ${unknown}; it has: ${bench.parts.map((part) => part.name).join(', ')}`;
+  }
+  return {
+    bench,
+    parts: bench.parts.filter((part) => wanted?.includes(part.name) ?? true),
+    json: values.json ?? false,
+    scale: values.tiny ? 'tiny' : 'full',
+    here: values.here ?? false,
+  };
+}
+
+function parseCall(args: readonly string[]) {
+  return parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      json: { type: 'boolean' },
+      tiny: { type: 'boolean' },
+      only: { type: 'string' },
+      here: { type: 'boolean' },
+    },
+  });
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

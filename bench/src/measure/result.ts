@@ -1,0 +1,82 @@
+import { median } from './percentiles.ts';
+
+/** One figure, as `--json` prints it. */
+export interface Result {
+  readonly name: string;
+  /** Of the median round. */
+  readonly value: number;
+  readonly unit: string;
+  /** In words; null where the figure is for information only. */
+  readonly target: string | null;
+  /** Whether the target is reached; true where there is none. */
+  readonly ok: boolean;
+  /** The same work done in another way, beside it. */
+  readonly peer?: Peer;
+  /** value / peer.value. */
+  readonly ratio?: number;
+  readonly rounds: number;
+  /** The lowest and the highest round. */
+  readonly spread: readonly [number, number];
+  readonly note?: string;
+}
+
+export interface Peer {
+  readonly name: string;
+  readonly value: number;
+}
+
+export interface Figure {
+  name: string;
+  unit: string;
+  /** One value a round. */
+  rounds: readonly number[];
+  below?: number;
+  atMost?: number;
+  atLeast?: number;
+  /** Must hold in every round, not only in the median one. */
+  exactly?: number;
+  peer?: { name: string; rounds: readonly number[] };
+  note?: string;
+}
+
+/** Judges the median round of a figure by its target. */
+export function result({ name, unit, rounds, peer, note, ...target }: Figure): Result {
+  const value = median(rounds);
+  const peerValue = peer === undefined ? undefined : median(peer.rounds);
+  return {
+    name,
+    value: rounded(value),
+    unit,
+    target: describeTarget(target),
+    ok: isReached(value, rounds, target),
+    ...(peer !== undefined && peerValue !== undefined
+      ? { peer: { name: peer.name, value: rounded(peerValue) }, ratio: rounded(value / peerValue) }
+      : {}),
+    rounds: rounds.length,
+    spread: [rounded(Math.min(...rounds)), rounded(Math.max(...rounds))],
+    ...(note === undefined ? {} : { note }),
+  };
+}
+
+type Target = Pick<Figure, 'below' | 'atMost' | 'atLeast' | 'exactly'>;
+
+function isReached(value: number, rounds: readonly number[], { below, atMost, atLeast, exactly }: Target): boolean {
+  return (
+    (below === undefined || value < below) &&
+    (atMost === undefined || value <= atMost) &&
+    (atLeast === undefined || value >= atLeast) &&
+    (exactly === undefined || rounds.every((round) => round === exactly))
+  );
+}
+
+function describeTarget({ below, atMost, atLeast, exactly }: Target): string | null {
+  if (below !== undefined) return `< ${below}`;
+  if (atMost !== undefined) return `<= ${atMost}`;
+  if (atLeast !== undefined) return `>= ${atLeast}`;
+  return exactly === undefined ? null : `= ${exactly}`;
+}
+
+/** Four significant digits, and whole numbers whole: more would be noise. */
+function rounded(value: number): number {
+  return Math.abs(value) >= 1000 ? Math.round(value) : Number(value.toPrecision(4));
+}

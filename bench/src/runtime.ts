@@ -1,0 +1,15 @@
+import type { Bench } from './bench.ts';
+import { fill } from './runtime/fill.ts';
+import { ingress } from './runtime/ingress.ts';
+import { lists } from './runtime/lists.ts';
+import { memory } from './runtime/memory.ts';
+import { noChange } from './runtime/no-change.ts';
+import { pairs } from './runtime/pairs.ts';
+import { wakeUp } from './runtime/wake-up.ts';
+
+/** The shared runtime: what docs/benchmarks.md explains figure by figure. */
+export const runtime: Bench = {
+  name: 'runtime',
+  summary: 'informers, the incremental engine and reconciles that change nothing',
+  parts: [wakeUp, ingress, lists, pairs, noChange, memory, fill],
+};
