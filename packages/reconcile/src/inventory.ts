@@ -19,12 +19,7 @@ export interface InventoryOwner {
 /** A label value: at most 63 characters, the same for the same owner in every process. */
 export function inventoryId(owner: InventoryOwner): InventoryId {
   const identity = JSON.stringify([owner.world, owner.reconciler, kindId(owner.kind), owner.key]);
-  // A label value must begin with a letter or digit.
-  const readable = owner.reconciler
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replace(/^-/, '')
-    .slice(0, 30);
+  const readable = owner.reconciler.replaceAll('.', '-').slice(0, 30);
   return `${readable}-${hash('sha256', identity, 'hex').slice(0, HASH_DIGITS)}`;
 }
 

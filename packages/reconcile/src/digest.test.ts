@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { continueDigest, keyedDigest, plainDigest, sameDigest } from './digest.ts';
+
+const key = (id = 'k1', fill = 1) => ({ id, bytes: new Uint8Array(32).fill(fill) });
+const keyed = (values: unknown[], secrets: string[], with_ = key()) =>
+  keyedDigest(
+    values,
+    (text) => secrets.includes(text),
+    () => with_,
+  );
+
+/** The same data, built in another order of fields. */
+function rebuilt(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(rebuilt);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .toReversed()
+      .map(([name, part]) => [name, rebuilt(part)]),
+  );
+}
+
+const json = () => fc.jsonValue({ maxDepth: 3 });
+
+describe('a digest', () => {
+  test('does not depend on the order in which objects were built', () => {
+    fc.assert(fc.property(json(), (value) => assert.equal(plainDigest(rebuilt(value)), plainDigest(value))));
+  });
+
+  test('of two different lists of values is never the same', () => {
+    fc.assert(
+      fc.property(fc.array(json(), { maxLength: 3 }), fc.array(json(), { maxLength: 3 }), (left, right) => {
+        fc.pre(JSON.stringify(rebuilt(left)) !== JSON.stringify(rebuilt(right)));
+        const isSameText = JSON.stringify(sorted(left)) === JSON.stringify(sorted(right));
+        assert.equal(plainDigest(...left) === plainDigest(...right), isSameText);
+      }),
+    );
+  });
+
+  test('frames its values: where one ends and the next begins counts', () => {
+    assert.notEqual(plainDigest('ab', 'c'), plainDigest('a', 'bc'));
+    assert.notEqual(plainDigest(['a'], 'b'), plainDigest(['a', 'b']));
+    assert.notEqual(plainDigest('1'), plainDigest(1));
+  });
+
+  test('keeps the order of lists, which has meaning', () => {
+    assert.notEqual(plainDigest(['a', 'b']), plainDigest(['b', 'a']));
+  });
+
+  test('takes an undefined field for no field, and an undefined value for null', () => {
+    assert.equal(plainDigest({ a: 1, b: undefined }), plainDigest({ a: 1 }));
+    assert.equal(plainDigest(undefined), plainDigest(null));
+    assert.notEqual(plainDigest({ a: null }), plainDigest({}));
+  });
+
+  test('is one for numbers that JSON writes alike', () => {
+    assert.equal(plainDigest(-0), plainDigest(0));
+    assert.equal(plainDigest(1e2), plainDigest(100));
+    assert.notEqual(plainDigest(0.1 + 0.2), plainDigest(0.3));
+  });
+
+  test('of what JSON cannot hold is refused, since its changes would not be seen', () => {
+    const cannot: [unknown, RegExp][] = [
+      [new Map([['a', 1]]), /a Map/],
+      [new Set(['a']), /a Set/],
+      [Number.NaN, /NaN/],
+      [Number.POSITIVE_INFINITY, /Infinity/],
+      [1n, /a bigint/],
+      [() => 1, /a function/],
+      [Symbol('s'), /a symbol/],
+      [{ deep: [new Map()] }, /a Map/],
+    ];
+    for (const [value, named] of cannot) assert.throws(() => plainDigest(value), named);
+  });
+
+  test('takes bytes by their content and times as they print', () => {
+    assert.equal(plainDigest(Buffer.from('abc')), plainDigest(new Uint8Array([97, 98, 99])));
+    assert.notEqual(plainDigest(Buffer.from('abc')), plainDigest(Buffer.from('abd')));
+    assert.equal(plainDigest(new Date(0)), plainDigest('1970-01-01T00:00:00.000Z'));
+  });
+
+  test('has a form that does not change from one release to the next', () => {
+    // If this fails, an upgrade would roll everything: make a new version of the form instead.
+    assert.equal(plainDigest({ b: [1, 'x'], a: null }, 'y'), 'v1.c7e7740ad6bcfa9ea1a6b43476bf9bf8');
+  });
+});
+
+describe('a digest of secrets', () => {
+  test('shows neither the secret nor a hash of it that anybody could compute', () => {
+    const text = keyed([{ user: 'admin', password: 'hunter2' }], ['hunter2']);
+    assert.match(text, /^v1\.[0-9a-f]{32}\.k1\.[0-9a-f]{32}$/);
+    assert.equal(text.split('.')[1], keyed([{ user: 'admin', password: 'other' }], ['other']).split('.')[1]);
+    assert.notEqual(text.split('.')[1], plainDigest({ user: 'admin', password: 'hunter2' }).split('.')[1]);
+  });
+
+  test('changes with the secret, and with what is around it', () => {
+    const before = keyed(['a', 'hunter2'], ['hunter2']);
+    assert.equal(sameDigest(before, keyed(['a', 'hunter3'], ['hunter3'])), false);
+    assert.equal(sameDigest(before, keyed(['b', 'hunter2'], ['hunter2'])), false);
+    assert.equal(keyed(['a', 'hunter2'], ['hunter2']), before);
+  });
+
+  test('tells which of two secrets is where', () => {
+    const secrets = ['one', 'two'];
+    assert.notEqual(keyed([{ a: 'one', b: 'two' }], secrets), keyed([{ a: 'two', b: 'one' }], secrets));
+    assert.equal(keyed([{ a: 'one', b: 'two' }], secrets), keyed([{ b: 'two', a: 'one' }], secrets));
+  });
+
+  test('finds a secret in bytes too', () => {
+    const bytes = Buffer.from('hunter2');
+    assert.match(keyed([bytes], [bytes.toString('base64')]), /\.k1\./);
+  });
+
+  test('is a plain one, and asks for no key, when nothing in it is secret', () => {
+    const text = keyedDigest(
+      ['a'],
+      () => false,
+      () => assert.fail('no key is needed'),
+    );
+    assert.equal(text, plainDigest('a'));
+  });
+
+  test('says the same under a new key, so that the key alone rolls nothing', () => {
+    const before = keyed(['a', 'hunter2'], ['hunter2'], key('k1', 1));
+    const after = keyed(['a', 'hunter2'], ['hunter2'], key('k2', 2));
+    assert.notEqual(before, after);
+    assert.equal(continueDigest(before, after), before);
+    const changed = keyed(['b', 'hunter2'], ['hunter2'], key('k2', 2));
+    assert.equal(continueDigest(before, changed), changed);
+  });
+
+  test('never says the same as one without secrets', () => {
+    const plain = plainDigest('\u0000sensitive');
+    assert.equal(sameDigest(plain, keyed(['hunter2'], ['hunter2'])), false);
+    assert.equal(continueDigest(undefined, plain), plain);
+  });
+});
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? 0 : value;
+  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(fields.map(([name, part]) => [name, sorted(part)]));
+}
