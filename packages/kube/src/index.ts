@@ -14,6 +14,7 @@ export * from './logger.ts';
 export * from './names.ts';
 export * from './object.ts';
 export * from './quantity.ts';
+export * from './regexp/index.ts';
 export * from './resource-version.ts';
 export * from './schema/index.ts';
 export * from './timestamps.ts';

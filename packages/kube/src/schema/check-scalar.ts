@@ -1,3 +1,4 @@
+import type { Regexp } from '../regexp/index.ts';
 import { type Check, fieldAt, type Report, reportWithoutField } from './check.ts';
 import { invalidField, tooLong, wrongType } from './field-error.ts';
 import { formatCheck } from './formats.ts';
@@ -26,7 +27,7 @@ export function stringCheck(schema: JsonSchema): Check | undefined {
 }
 
 // No text matches a pattern that does not compile: the fault is reported where the pattern is used, as the server does.
-function compiledPattern(pattern: string): [regExp: RegExp | undefined, shown: string] {
+function compiledPattern(pattern: string): [regExp: Regexp | undefined, shown: string] {
   try {
     return [goRegExp(pattern), pattern];
   } catch (error) {

@@ -70,7 +70,7 @@ test('patterns that RE2 does not have are refused in its words', () => {
     ['a)', 'error parsing regexp: unexpected ): `a)`'],
     ['[a', 'error parsing regexp: missing closing ]: `[a`'],
     ['a{1001}', 'error parsing regexp: invalid repeat count: `{1001}`'],
-    ['\\', 'error parsing regexp: trailing backslash at end of expression'],
+    ['\\', 'error parsing regexp: trailing backslash at end of expression: ``'],
     ['\\y', 'error parsing regexp: invalid escape sequence: `\\y`'],
   ];
   for (const [pattern, message] of cases) assert.throws(() => goRegExp(pattern), { name: 'SchemaError', message });
