@@ -1,9 +1,9 @@
-import type { Discovery, Kind, KubeObject } from '@capstan/kube';
+import type { Discovery, Kind } from '@capstan/kube';
 import { CliErrors } from '../cli/errors.ts';
 import { nearest } from '../text/nearest.ts';
 
 /** A kind as people write it: `deployment`, `deploy`, `deployments.apps`. Throws when the cluster has none like it. */
-export function findKind(discovery: Discovery, name: string): Kind<KubeObject> {
+export function findKind(discovery: Discovery, name: string): Kind {
   const found = discovery.find(name);
   if (found !== undefined) return found;
   const names = discovery.kinds.flatMap(({ singular, plural, shortNames }) => [singular, plural, ...shortNames]);

@@ -1,11 +1,11 @@
-import { type Client, type Discovery, discover, type Kind, type KubeObject } from '@capstan/kube';
+import { type Client, type Discovery, discover, type Kind } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
 import type { Manifest } from './read-manifests.ts';
 
 /** Finds the kind of a manifest: the operators' own kinds first (they need not be installed), then the server's. */
 export interface KnownKinds {
-  kindOf(manifest: Manifest): Promise<Kind<KubeObject>>;
+  kindOf(manifest: Manifest): Promise<Kind>;
 }
 
 export function knownKinds(operators: readonly Operator[], client: Client, signal: AbortSignal): KnownKinds {

@@ -16,7 +16,7 @@ import { CliErrors } from '../cli/errors.ts';
 import type { Manifest } from './read-manifests.ts';
 
 export interface GivenChange {
-  readonly kind: Kind<KubeObject>;
+  readonly kind: Kind;
   readonly verb: 'create' | 'change' | 'delete' | 'none';
   /** `Kind namespace/name` */
   readonly object: string;
@@ -34,7 +34,7 @@ const MAX_PATHS = 20;
 /** What applying the manifest would make of the object. Throws when the server says that it would refuse it. */
 export async function wouldBecome(
   client: Client,
-  kind: Kind<KubeObject>,
+  kind: Kind,
   manifest: Manifest,
   signal: AbortSignal,
 ): Promise<GivenChange> {
@@ -58,7 +58,7 @@ export async function wouldBecome(
 /** What deleting the object would leave. */
 export async function wouldBeDeleted(
   client: Client,
-  kind: Kind<KubeObject>,
+  kind: Kind,
   { object }: Manifest,
   signal: AbortSignal,
 ): Promise<GivenChange> {

@@ -10,8 +10,12 @@ const condition = (type: string, status: 'True' | 'False' | 'Unknown', reason = 
   message: 'a message',
   lastTransitionTime: '2026-01-01T00:00:00Z',
 });
-const site = (status: object | undefined, metadata: KubeObject['metadata'] = {}): KubeObject =>
-  ({ apiVersion: 'example.capstan.dev/v1', kind: 'Site', metadata, ...(status && { status }) }) as KubeObject;
+const site = (status: object | undefined, metadata: KubeObject['metadata'] = {}): KubeObject => ({
+  apiVersion: 'example.capstan.dev/v1',
+  kind: 'Site',
+  metadata,
+  ...(status && { status }),
+});
 
 const cases: [what: string, object: KubeObject, state: string, reason?: string][] = [
   ['all conditions true', site({ conditions: [condition('Ready', 'True')] }), 'Ready'],
