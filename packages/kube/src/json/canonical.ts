@@ -6,9 +6,13 @@ export function canonicalJson(value: unknown): string {
   return write(value) ?? 'null';
 }
 
+function hasToJson(value: object): value is { toJSON(): unknown } {
+  return 'toJSON' in value && typeof value.toJSON === 'function';
+}
+
 function write(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) as string | undefined;
-  if ('toJSON' in value && typeof value.toJSON === 'function') return write(value.toJSON() as unknown);
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (hasToJson(value)) return write(value.toJSON());
   if (Array.isArray(value)) return `[${value.map((item) => write(item) ?? 'null').join(',')}]`;
   const fields: string[] = [];
   const record = value as Record<string, unknown>;

@@ -41,7 +41,9 @@ function equalObjects(a: Record<string, unknown>, b: Record<string, unknown>): b
 
 function equalBytes(a: ArrayBufferView, b: ArrayBufferView): boolean {
   if (a.byteLength !== b.byteLength || a.constructor !== b.constructor) return false;
-  const left = new Uint8Array(a.buffer, a.byteOffset, a.byteLength);
-  const right = new Uint8Array(b.buffer, b.byteOffset, b.byteLength);
-  return left.every((byte, i) => byte === right[i]);
+  return Buffer.compare(bytesOf(a), bytesOf(b)) === 0;
+}
+
+function bytesOf(view: ArrayBufferView): Uint8Array {
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 }

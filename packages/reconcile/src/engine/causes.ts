@@ -89,7 +89,7 @@ function describe(
   project: Projection | undefined,
 ): Omit<Cause, 'via'> {
   let known = wave.causes.get(event);
-  if (known === undefined) wave.causes.set(event, (known = new Map()));
+  if (known === undefined) wave.causes.set(event, (known = new Map<unknown, Omit<Cause, 'via'>>()));
   let cause = known.get(project);
   if (cause === undefined) {
     const { table, key } = event.cell;

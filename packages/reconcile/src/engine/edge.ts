@@ -65,7 +65,7 @@ export function freeCell(cell: Cell): void {
 export function touchList(graph: Graph, query: Query): void {
   if (query.table.demand === undefined) return;
   let lists = graph.demandLists.get(query.table);
-  if (lists === undefined) graph.demandLists.set(query.table, (lists = new Map()));
+  if (lists === undefined) graph.demandLists.set(query.table, (lists = new Map<string, Query>()));
   lists.set(query.canonical, query);
 }
 
@@ -94,6 +94,6 @@ function lastReader(graph: Graph, source: Source, reader: Node): void {
 function touchKey(graph: Graph, table: TableState, key: string): void {
   if (table.demand === undefined) return;
   let keys = graph.demandKeys.get(table);
-  if (keys === undefined) graph.demandKeys.set(table, (keys = new Set()));
+  if (keys === undefined) graph.demandKeys.set(table, (keys = new Set<string>()));
   keys.add(key);
 }

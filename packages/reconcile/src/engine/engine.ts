@@ -36,7 +36,7 @@ export function createEngine(options: EngineOptions): Engine {
       indexNames.add(name);
       return { name, table, keysOf };
     },
-    derive: <R>(declaration: DerivationOptions<R>) => newDerivation(graph, declaration, attemptRun) as Derivation<R>,
+    derive: <R>(declaration: DerivationOptions<R>) => newDerivation(graph, declaration, attemptRun),
     fold: (fold) => {
       const derivation = newDerivation(graph, { ...pick(fold), compute: () => undefined }, attemptFold);
       derivation.fold = fold as unknown as DerivationState['fold'];

@@ -94,7 +94,7 @@ function foldQuery(graph: Graph, node: Node, options: Options): Query {
   const { table, where = {} } = options.over(node.key);
   const query = queryFor(graph, tableState(table), where);
   const edge = isProjection(options.part)
-    ? newEdge(query, node, LIST, options.part as Projection)
+    ? newEdge(query, node, LIST, options.part)
     : newEdge(query, node, KEYS, undefined);
   link(graph, edge);
   node.deps = [edge];

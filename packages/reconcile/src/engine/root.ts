@@ -80,7 +80,7 @@ function schedule(graph: Graph, root: RootState, start: () => void): Root {
 }
 
 function stop(graph: Graph, root: RootState): void {
-  for (const key of [...root.members.keys()]) releaseNode(graph, root, key);
+  for (const key of root.members.keys()) releaseNode(graph, root, key);
   root.table?.roots.delete(root);
   const { query } = root;
   if (query === undefined) return;

@@ -103,7 +103,7 @@ class Run implements Tracker, RunFrame {
   }
 
   by<V, P>(index: Index<V>, value: string, project?: Projection<V, P>): readonly (V | P)[] {
-    return this.list(index.table, { index: [index, value] }, project as Projection<V, P>);
+    return this.list(index.table, { index: [index, value] }, project);
   }
 
   derived<R, P>(derivation: Derivation<R>, key: string, project?: Projection<R, P>): R | P {

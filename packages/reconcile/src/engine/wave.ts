@@ -66,7 +66,7 @@ function* runWave(graph: Graph): Generator<void, Wave> {
     const { operations } = graph;
     graph.operations = [];
     for (const operation of operations) operation();
-    for (const table of [...graph.tables]) yield* intake(graph, table);
+    for (const table of graph.tables) yield* intake(graph, table);
     for (const bucket of graph.grown) chooseAgain(bucket);
     graph.grown.clear();
     do {
@@ -111,7 +111,7 @@ export function isSame(node: Node, before: Outcome, after: Outcome): boolean {
 function newChange(graph: Graph, record: WaveRecord, node: Node, before: Outcome, after: Outcome): Change {
   let causes: Change['causes'] | undefined;
   return {
-    derivation: node.derivation as unknown as Change['derivation'],
+    derivation: node.derivation,
     key: node.key,
     before: settledOf(before),
     after: settledOf(after),

@@ -54,7 +54,7 @@ export function forkNode(evaluation: Evaluation, derivation: DerivationState, ke
   const main = derivation.nodes.get(key);
   if (main !== undefined) return main;
   let nodes = evaluation.created.get(derivation);
-  if (nodes === undefined) evaluation.created.set(derivation, (nodes = new Map()));
+  if (nodes === undefined) evaluation.created.set(derivation, (nodes = new Map<string, Node>()));
   let node = nodes.get(key);
   if (node === undefined) nodes.set(key, (node = newNode(derivation, key)));
   return node;

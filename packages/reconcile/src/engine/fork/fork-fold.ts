@@ -1,7 +1,7 @@
 // A fold in a fork: a copy of the main graph's state, patched by the members that moved; or folded afresh where there is
 // no way to copy, or nothing to patch.
 import { depsOf } from '../edge.ts';
-import type { FoldOptions, Projection } from '../engine-types.ts';
+import type { FoldOptions } from '../engine-types.ts';
 import { firstTrouble, isProjection, patchState, projected } from '../fold.ts';
 import {
   type DerivationState,
@@ -17,7 +17,7 @@ import {
 } from '../model.ts';
 import { predicateId, waitingForWhere } from '../query.ts';
 import { tableState } from '../table.ts';
-import { canonicalWhere, type Where } from '../where.ts';
+import { canonicalWhere } from '../where.ts';
 import { closeForkCycle, type Evaluation, forkNode, isRunning, outcomeOf, type Shadow } from './evaluation.ts';
 import { isListUnknown, type Seen, viewList } from './overlay.ts';
 
@@ -28,7 +28,7 @@ export function runFoldInFork(evaluation: Evaluation, shadow: Shadow): Outcome {
   try {
     const { table, where = {} } = options.over(shadow.node.key);
     const state = tableState(table);
-    const condition = where as Where;
+    const condition = where;
     if (isListUnknown(evaluation.view, state, condition)) {
       return { state: IS_SUSPENDED, value: [waitingForWhere(state, condition)] };
     }
@@ -98,7 +98,7 @@ function movedMembers(evaluation: Evaluation, node: Node): Set<string> {
 }
 
 function partOf(evaluation: Evaluation, shadow: Shadow, options: Options, { key, value }: Seen): Outcome {
-  if (isProjection(options.part)) return projected(options.part as Projection, value, key);
+  if (isProjection(options.part)) return projected(options.part, value, key);
   const child = forkNode(evaluation, options.part as unknown as DerivationState, key);
   shadow.reads.add(child);
   if (isRunning(evaluation, child)) return { state: HAS_ERROR, value: closeForkCycle(evaluation, child).error };

@@ -72,7 +72,7 @@ class ForkRun implements Tracker {
   }
 
   by<V, P>(index: Index<V>, value: string, project?: Projection<V, P>): readonly (V | P)[] {
-    return this.list(index.table, { index: [index, value] }, project as Projection<V, P>);
+    return this.list(index.table, { index: [index, value] }, project);
   }
 
   derived<R, P>(derivation: Derivation<R>, key: string, project?: Projection<R, P>): R | P {

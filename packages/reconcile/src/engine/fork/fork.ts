@@ -41,8 +41,8 @@ export function createFork(graph: Graph): Fork {
     current = undefined;
   };
   return {
-    put: (table, key, value) => change(table as Parameters<Fork['put']>[0], key, value),
-    delete: (table, key) => change(table as Parameters<Fork['put']>[0], key, undefined),
+    put: (table, key, value) => change(table, key, value),
+    delete: (table, key) => change(table, key, undefined),
     evaluate: () => [...evaluated().changes],
     valueOf<R>(derivation: Derivation<R>, key: string) {
       const { evaluation, liveness } = evaluated();
@@ -81,7 +81,7 @@ function evaluate(graph: Graph, overlay: Overlay) {
   for (const [{ derivation }, key] of evaluation.reach.entered)
     outcomeOf(evaluation, forkNode(evaluation, derivation, key));
   // What a node in trouble keeps alive is not pulled by it, and yet would run.
-  if (graph.retain && [...evaluation.shadows.values()].some(isTroubled)) {
+  if (graph.retaining.size > 0 || (graph.retain && [...evaluation.shadows.values()].some(isTroubled))) {
     for (const node of evaluation.reach.suspects.keys()) outcomeOf(evaluation, node);
   }
   const liveness = livenessOf(evaluation);
@@ -112,7 +112,7 @@ function changesOf(evaluation: Evaluation, liveness: Liveness): Change[] {
 
 function newChange(node: Node, before: Outcome, after: Outcome): Change {
   return {
-    derivation: node.derivation as unknown as Change['derivation'],
+    derivation: node.derivation,
     key: node.key,
     before: settledOf(before),
     after: settledOf(after),

@@ -29,7 +29,7 @@ export function mainPresence(table: TableState, key: string): number {
 
 export function setOverlay(overlay: Overlay, table: TableState, key: string, value: unknown): void {
   let values = overlay.get(table);
-  if (values === undefined) overlay.set(table, (values = new Map()));
+  if (values === undefined) overlay.set(table, (values = new Map<string, unknown>()));
   values.set(key, value === undefined ? undefined : share(mainValue(table, key), value));
 }
 
@@ -59,7 +59,7 @@ export function isListUnknown(view: View, table: TableState, where: Where): bool
 /** The members of a list in the order of their keys. */
 export function viewList(view: View, table: TableState, where: Where, canonical: string): readonly Seen[] {
   let lists = view.lists.get(table);
-  if (lists === undefined) view.lists.set(table, (lists = new Map()));
+  if (lists === undefined) view.lists.set(table, (lists = new Map<string, readonly Seen[]>()));
   let list = lists.get(canonical);
   if (list === undefined) lists.set(canonical, (list = makeList(view, table, where, table.queries.get(canonical))));
   return list;

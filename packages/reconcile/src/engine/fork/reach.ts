@@ -39,7 +39,8 @@ export function reachOf(view: View): Reach {
   };
   for (const [table, values] of view.overlay) {
     for (const [key, after] of values) reachCell(view, reach, table, key, after, suspect);
-    for (const query of table.queries.values()) {
+    // Only keys that are unknown keep a synced table's lists from being answered.
+    for (const query of table.unknown.size === 0 ? [] : table.queries.values()) {
       if (isSuspended(query) !== isListUnknown(view, table, query.where)) forEachReader(query, suspect);
     }
   }

@@ -170,7 +170,7 @@ function addChunked(engine: Engine, roll: Dice, context: Context, i: number, sin
     sink,
     table: context.items,
     where: randomWhere(roll, context, 'p/a'),
-    part: part as Derivation<unknown>,
+    part: part,
     chunks: 3,
     chunk: (parts) => parts.map(({ key, part }) => [key, part]),
     join: (chunks) => chunks.flat().length,
@@ -189,7 +189,7 @@ const RESULT_PROJECTIONS: (Projection | undefined)[] = [undefined, (value) => ca
 
 function randomStep(roll: Dice, context: Context, i: number, count: number): Step {
   const { items, facts, byRef } = context;
-  const project = roll.pick(ITEM_PROJECTIONS) as Projection<Item> | undefined;
+  const project = roll.pick(ITEM_PROJECTIONS);
   const projectResult = roll.pick(RESULT_PROJECTIONS);
   const fixed = roll.pick(KEYS);
   const target = (key: string, item: Item | undefined) =>
