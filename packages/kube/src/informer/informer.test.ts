@@ -80,6 +80,13 @@ describe('an informer that begins', () => {
     assert.equal(informer.isSynced, true);
     assertCurrent();
     assert.equal(server.watches[0]?.isOpen, false);
+    // A second chance, and no third.
+    for (let i = 0; i < 2; i++) {
+      server.watches.at(-1)?.send({ type: 'ERROR', object: { code: 410 } });
+      await clock.advance(120_000);
+      assert.equal(server.requests.filter(({ options }) => options.sendInitialEvents).length, 2);
+      assertCurrent();
+    }
     await stop();
   });
 
@@ -179,6 +186,17 @@ describe('an informer that watches', () => {
     server.watches[0]?.send({ type: 'DELETED', object });
     await clock.settle();
     assert.equal(informer.get('default/t0000'), undefined);
+    await stop();
+  });
+
+  it('ignores a repeated batch also where deletions carry the last version of their objects', async () => {
+    const { clock, server, mirror, stop } = await start();
+    const metadata = { name: 'a', namespace: 'default', uid: 'u', resourceVersion: '11' };
+    const object = { apiVersion: 'test.io/v1', kind: 'Thing', metadata };
+    server.watches[0]?.send({ type: 'ADDED', object }, { type: 'DELETED', object });
+    server.watches[0]?.repeat();
+    await clock.settle();
+    assert.deepEqual(mirror.take(), ['+default/a@11', '-default/a']);
     await stop();
   });
 

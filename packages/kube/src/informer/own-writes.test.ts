@@ -106,15 +106,19 @@ describe('an own write', () => {
     );
     await clock.advance(150);
     informer.observeWrite(server.put('c', { value: 9 }));
+    informer.observeWrite(server.put('d'));
     const removed = server.remove('b');
     informer.observeDelete({ namespace: 'default', name: 'b' }, removed?.metadata.uid ?? '');
     await clock.advance(150);
     assert.equal(informer.isSynced, true);
     assert.equal(informer.get('default/c')?.spec.value, 9);
+    assert.ok(informer.get('default/d'));
     assert.equal(informer.get('default/b'), undefined);
     await clock.advance(100);
     assertCurrent();
-    assert.ok(!mirror.take().includes('+default/b@12'));
+    const told = mirror.take();
+    assert.ok(!told.includes('+default/b@12'));
+    assert.ok(!told.includes('-default/d'));
     await stop();
   });
 
@@ -181,6 +185,41 @@ describe('an own deletion', () => {
     server.release();
     await clock.settle();
     assert.deepEqual(mirror.take(), ['-default/a', '+default/a@14', '-default/a']);
+    assertCurrent();
+    await stop();
+  });
+
+  it('of two in a row hides both, also a version of the first that nobody here has seen', async () => {
+    const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
+    mirror.take();
+    server.held = true;
+    const remove = () =>
+      informer.observeDelete({ namespace: 'default', name: 'a' }, server.remove('a')?.metadata.uid ?? '');
+    informer.observeWrite(server.put('a', { value: 1 }));
+    server.put('a', { value: 2 });
+    remove();
+    server.put('a', { value: 3 });
+    remove();
+    server.release();
+    await clock.settle();
+    assert.deepEqual(mirror.take(), ['+default/a@12', '-default/a']);
+    assertCurrent();
+    await stop();
+  });
+
+  it('is no obstacle when the server comes back from a backup', async () => {
+    const { clock, server, informer, assertCurrent, stop } = await start(one);
+    server.held = true;
+    server.put('a');
+    informer.observeDelete({ namespace: 'default', name: 'a' }, server.remove('a')?.metadata.uid ?? '', '13');
+    server.fail('watch', {
+      error: apiError(504, 'Timeout', { message: 'Too large resource version: 11, current: 4' }),
+    });
+    server.restore(3);
+    server.put('a');
+    server.release();
+    await clock.advance(5_000);
+    assert.equal(informer.size, 1);
     assertCurrent();
     await stop();
   });

@@ -153,7 +153,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
 
   async function watch(signal: AbortSignal, initial: { begun: number; listing: Listing<T> } | undefined): Promise<End> {
     let listing = initial?.listing;
-    let resumedFrom = initial ? undefined : store.resourceVersion;
+    const resumedFrom = initial ? undefined : store.resourceVersion;
 
     function take(events: readonly WatchEvent[]): Signs {
       // What came before a bad event counts, and is told.
@@ -190,7 +190,6 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
               } else if (annotations?.[INITIAL_EVENTS_END] === 'true') {
                 commit(listing, resourceVersion, clock.now(), { begun: initial?.begun ?? clock.now(), pages: 0 });
                 listing = undefined;
-                resumedFrom = resourceVersion;
                 become('watching');
               }
               break;

@@ -121,6 +121,10 @@ describe('an interrupted watch', () => {
     assert.equal(informer.state().reason, undefined);
     await clock.advance(801);
     assert.equal(server.watches.length, 3);
+    await clock.advance(120_000);
+    server.watches[2]?.end();
+    await clock.settle();
+    assert.equal(server.watches.length, 4, 'two healthy minutes earn another one at once');
     await stop();
   });
 
@@ -377,17 +381,21 @@ describe('readers of an informer', () => {
   });
 
   it('know how old their copy may be', async () => {
-    const { clock, server, informer, stop } = await start((server) => {
-      server.latencyMs = 100;
-      one(server);
-    });
+    const { clock, server, informer, stop } = await start(
+      (server) => {
+        server.latencyMs = 100;
+        for (const name of ['a', 'b', 'c']) server.put(name);
+      },
+      { pageSize: 1, streaming: false },
+    );
     assert.equal(informer.staleness(), Number.POSITIVE_INFINITY);
     assert.equal(informer.isFresh(1e9), false);
     await clock.advance(300);
     assert.equal(informer.isSynced, true);
     const listed = informer.staleness();
-    assert.ok(listed <= 100);
-    await clock.advance(1_000);
+    assert.equal(listed, 200, 'a list is as old as its first page');
+    await clock.advance(100);
+    await clock.advance(900);
     assert.equal(informer.staleness(), listed + 1_000);
     assert.equal(informer.isFresh(1_000), false);
     server.watches[0]?.bookmark();
