@@ -1,4 +1,11 @@
-import { type ApiRequest, type ApiResponse, type Transport, TransportError, type WatchStream } from '@capstan/kube';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  type Transport,
+  TransportError,
+  type WatchEvent,
+  type WatchStream,
+} from '@capstan/kube';
 
 /** A transport that calls the server in this process. Nothing is copied: whoever gets a value must not change it. */
 export function inProcessTransport(
@@ -53,15 +60,21 @@ function breakable(stream: WatchStream, lost: () => Error | undefined): WatchStr
     [Symbol.asyncIterator]() {
       const iterator = stream[Symbol.asyncIterator]();
       let broken = false;
+      const advance = async (): Promise<IteratorResult<readonly WatchEvent[]>> => {
+        if (broken) return { done: true, value: undefined };
+        const next = await iterator.next();
+        const error = lost();
+        if (!error) return next;
+        broken = true;
+        await iterator.return?.();
+        throw error;
+      };
       return {
-        async next() {
-          if (broken) return { done: true, value: undefined };
-          const next = await iterator.next();
-          const error = lost();
-          if (!error) return next;
-          broken = true;
-          await iterator.return?.();
-          throw error;
+        next() {
+          const next = advance();
+          // Whoever aborted may not listen any more; that is no error of the process.
+          next.catch(() => {});
+          return next;
         },
         return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
       };
