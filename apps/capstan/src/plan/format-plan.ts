@@ -34,7 +34,8 @@ function writeLines(write: PreviewWrite): string[] {
 }
 
 function entry(verb: string, { object, paths }: { object: string; paths: readonly string[] }): string[] {
-  const shown = paths.filter((path) => path !== '.');
+  // The whole, and what Capstan keeps for itself on pod templates, tell nobody anything.
+  const shown = paths.filter((path) => path !== '.' && !path.includes('["capstan.dev/'));
   return [`  ${verb} ${object}`, ...shown.map((path) => `      ${path}`)];
 }
 
