@@ -27,6 +27,7 @@ import {
 import { addMember, bucketFor, freeBucket, isMember, isSuspended, removeMember } from './query.ts';
 import { enterRoot, leaveRoot, settleRoots } from './root.ts';
 import { mark } from './schedule.ts';
+import { sizeOf, withItem, withoutItem } from './small-set.ts';
 import { cellFor } from './table.ts';
 
 /** From here on changes wait for the next wave, in every table alike. */
@@ -161,21 +162,20 @@ function moveInBuckets(graph: Graph, event: CellEvent): void {
       if (bucket === undefined) continue;
       testQueries(graph, bucket, event, number);
       if (now.includes(key)) continue;
-      bucket.cells.delete(cell);
+      bucket.cells = withoutItem(bucket.cells, cell);
       freeBucket(bucket);
     }
     for (const key of now) {
       if (old.includes(key)) continue;
       const bucket = bucketFor(index, key);
-      bucket.cells.add(cell);
+      bucket.cells = withItem(bucket.cells, cell);
       testQueries(graph, bucket, event, number);
-      if (bucket.cells.size > bucket.limit) graph.grown.add(bucket);
+      if (sizeOf(bucket.cells) > bucket.limit) graph.grown.add(bucket);
     }
   }
 }
 
 function testQueries(graph: Graph, bucket: Bucket, event: CellEvent, number: number): void {
-  if (bucket.queries === undefined) return;
   for (const query of bucket.queries) {
     if (query.seen === number) continue;
     query.seen = number;

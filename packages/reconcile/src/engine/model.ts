@@ -2,6 +2,7 @@
 // that there is no Set per node; cells, queries and nodes are the three sources and begin with the same fields.
 import type { Clock } from '@capstan/kube';
 import type { Cause, Demand, DerivationOptions, FoldOptions, Projection } from './engine-types.ts';
+import type { SmallSet } from './small-set.ts';
 import type { Where } from './where.ts';
 
 export const CELL = 0;
@@ -59,8 +60,8 @@ export interface BucketIndex {
 export interface Bucket {
   index: BucketIndex;
   key: string;
-  cells: Set<Cell>;
-  queries: Set<Query> | undefined;
+  cells: SmallSet<Cell>;
+  queries: SmallSet<Query>;
   /** Above so many cells its queries look for a better bucket. */
   limit: number;
 }

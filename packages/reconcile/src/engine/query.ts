@@ -2,6 +2,7 @@
 // must be in: those of an equality or In term, of "has the label", of a declared index, of its namespace, or of all.
 // Namespaces, labels and declared indexes are all the same index with a key function, made on first use.
 import { type Bucket, type BucketIndex, type Cell, type Graph, QUERY, type Query, type TableState } from './model.ts';
+import { sizeOf, withItem, withoutItem } from './small-set.ts';
 import { canonicalWhere, describeWhere, type SelectorTerm, type Where } from './where.ts';
 
 export function queryFor<V>(graph: Graph, table: TableState, where: Where<V>): Query {
@@ -43,7 +44,7 @@ export function materialize(graph: Graph, query: Query): readonly Cell[] {
     for (const cell of bucket.cells) if (isMember(graph, query, cell.value, cell.key)) cells.push(cell);
   }
   // An object has one value of a label, but may be in several buckets of a declared index: those are read one at a time.
-  query.cells = cells.sort(byKey);
+  query.cells = cells.sort(byKey).slice();
   return query.cells;
 }
 
@@ -109,9 +110,9 @@ export function dropQuery(query: Query): void {
 
 /** Queries of a bucket that has outgrown its limit choose again. */
 export function chooseAgain(bucket: Bucket): void {
-  for (const query of bucket.queries ?? []) {
+  for (const query of [...bucket.queries]) {
     const better = chooseBuckets(query);
-    if (better[0] === bucket || sizeOf(better) >= bucket.cells.size) continue;
+    if (better[0] === bucket || totalSize(better) >= sizeOf(bucket.cells)) continue;
     unregister(query);
     query.anchor = register(query, better);
   }
@@ -122,14 +123,14 @@ export function chooseAgain(bucket: Bucket): void {
 export function bucketFor(index: BucketIndex, key: string): Bucket {
   let bucket = index.buckets.get(key);
   if (bucket === undefined) {
-    bucket = { index, key, cells: new Set(), queries: undefined, limit: Number.POSITIVE_INFINITY };
+    bucket = { index, key, cells: NOTHING, queries: NOTHING, limit: Number.POSITIVE_INFINITY };
     index.buckets.set(key, bucket);
   }
   return bucket;
 }
 
 export function freeBucket(bucket: Bucket): void {
-  if (bucket.cells.size === 0 && (bucket.queries === undefined || bucket.queries.size === 0)) {
+  if (sizeOf(bucket.cells) === 0 && sizeOf(bucket.queries) === 0) {
     bucket.index.buckets.delete(bucket.key);
   }
 }
@@ -139,7 +140,7 @@ function chooseBuckets(query: Query): Bucket[] {
   let best: { index: BucketIndex; keys: readonly string[]; size: number } | undefined;
   const offer = (index: BucketIndex, keys: readonly string[]) => {
     let size = 0;
-    for (const key of keys) size += index.buckets.get(key)?.cells.size ?? 0;
+    for (const key of keys) size += sizeOf(index.buckets.get(key)?.cells ?? NOTHING);
     if (best === undefined || size < best.size) best = { index, keys, size };
   };
   if (where.index !== undefined) {
@@ -168,6 +169,7 @@ function chooseBuckets(query: Query): Bucket[] {
 const SMALL_BUCKET = 8;
 const ALL_KEYS: readonly string[] = [''];
 const NO_KEYS: readonly string[] = [];
+const NOTHING: readonly never[] = [];
 
 function offerTerm(
   table: TableState,
@@ -196,33 +198,36 @@ function indexOf(table: TableState, name: string, keysOf: BucketIndex['keysOf'])
   table.indexes.set(name, index);
   for (const cell of table.cells.values()) {
     if (cell.value === undefined) continue;
-    for (const key of keysOf(cell.value, cell.key)) bucketFor(index, key).cells.add(cell);
+    for (const key of keysOf(cell.value, cell.key)) {
+      const bucket = bucketFor(index, key);
+      bucket.cells = withItem(bucket.cells, cell);
+    }
   }
   return index;
 }
 
 function register(query: Query, buckets: Bucket[]): Bucket[] {
   for (const bucket of buckets) {
-    if (bucket.queries === undefined || bucket.queries.size === 0) bucket.limit = limitFor(bucket);
-    (bucket.queries ??= new Set()).add(query);
+    if (sizeOf(bucket.queries) === 0) bucket.limit = limitFor(bucket);
+    bucket.queries = withItem(bucket.queries, query);
   }
   return buckets;
 }
 
 function unregister(query: Query): void {
   for (const bucket of query.anchor ?? []) {
-    bucket.queries?.delete(query);
+    bucket.queries = withoutItem(bucket.queries, query);
     freeBucket(bucket);
   }
   query.anchor = undefined;
 }
 
 function limitFor(bucket: Bucket): number {
-  return Math.max(64, bucket.cells.size * 10);
+  return Math.max(64, sizeOf(bucket.cells) * 10);
 }
 
-function sizeOf(buckets: readonly Bucket[]): number {
-  return buckets.reduce((size, bucket) => size + bucket.cells.size, 0);
+function totalSize(buckets: readonly Bucket[]): number {
+  return buckets.reduce((size, bucket) => size + sizeOf(bucket.cells), 0);
 }
 
 function namespaceOf(table: TableState, value: unknown, key: string): string {

@@ -2,6 +2,7 @@
 import { share } from '@capstan/kube';
 import { ABSENT, type Cell, KNOWN, NO_MARK, presenceOf, type Query, type TableState, UNKNOWN } from '../model.ts';
 import { isUnknown, matches, namespaceOfKey } from '../query.ts';
+import { sizeOf } from '../small-set.ts';
 import type { Where } from '../where.ts';
 
 export interface Seen {
@@ -92,10 +93,10 @@ function candidates(table: TableState, where: Where): Iterable<Cell> {
   const offer = (index: string, key: string) => {
     const found = table.indexes.get(index);
     if (found === undefined) return;
-    const cells = found.buckets.get(key)?.cells ?? new Set<Cell>();
-    if (cells.size < size) {
+    const cells = found.buckets.get(key)?.cells ?? [];
+    if (sizeOf(cells) < size) {
       best = cells;
-      size = cells.size;
+      size = sizeOf(cells);
     }
   };
   if (where.namespace !== undefined) offer('namespace', where.namespace);
