@@ -172,9 +172,15 @@ async function remove(write: DeleteWrite, { target, signal }: Performance): Prom
     if (lingering?.metadata?.deletionTimestamp) target.observeWrite(kind, lingering);
     else target.observeDelete(kind, tombstone(write));
   } catch (error) {
-    // Gone already, or another object by now has the name: either way ours is no more.
     if (!isNotFound(error) && !isConflict(error)) throw error;
-    target.observeDelete(kind, tombstone(write));
+    const current = isConflict(error) ? await target.client.find(kind, ref, { signal }) : undefined;
+    // Gone already, or another object by now has the name: either way ours is no more.
+    if (current?.metadata.uid !== uid) target.observeDelete(kind, tombstone(write));
+    if (current === undefined) return;
+    target.observeWrite(kind, current);
+    if (current.metadata.uid === uid) {
+      throw new WriteConflict(`${describe(kind, ref)} changed meanwhile`, { cause: error, isTransient: true });
+    }
   }
 }
 
