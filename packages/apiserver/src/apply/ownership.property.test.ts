@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { UnknownObject } from '@capstan/kube';
 import fc from 'fast-check';
-import { CRDS, definition, testServer, WIDGETS } from '../test-server.ts';
+import { CRDS, definition, testServer, WIDGETS } from '../server.test-support.ts';
 
 interface Spec {
   keep?: string;

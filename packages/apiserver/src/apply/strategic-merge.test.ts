@@ -11,7 +11,7 @@ import {
   testServer,
   WIDGETS,
   widget,
-} from '../test-server.ts';
+} from '../server.test-support.ts';
 
 const STRATEGIC = { contentType: 'application/strategic-merge-patch+json' };
 

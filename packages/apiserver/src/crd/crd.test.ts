@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { UnknownObject } from '@capstan/kube';
-import { CRDS, definition, settle, testServer, WIDGETS, widget } from '../test-server.ts';
+import { CRDS, definition, settle, testServer, WIDGETS, widget } from '../server.test-support.ts';
 
 const MERGE = { contentType: 'application/merge-patch+json' };
 const conditions = (object: UnknownObject) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CRDS, definition, testServer } from '../test-server.ts';
+import { CRDS, definition, testServer } from '../server.test-support.ts';
 
 interface Named {
   name: string;

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { UnknownObject } from '@capstan/kube';
-import { CONFIG_MAPS, configMap, DEPLOYMENTS, deployment, type TestServer, testServer } from '../test-server.ts';
+import {
+  CONFIG_MAPS,
+  configMap,
+  DEPLOYMENTS,
+  deployment,
+  type TestServer,
+  testServer,
+} from '../server.test-support.ts';
 import type { ObjectList } from './read.ts';
 
 const MERGE = { contentType: 'application/merge-patch+json' };

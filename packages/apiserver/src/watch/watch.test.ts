@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { UnknownObject, WatchEvent } from '@capstan/kube';
-import { CONFIG_MAPS, configMap, DEPLOYMENTS, deployment, testServer } from '../test-server.ts';
+import { CONFIG_MAPS, configMap, DEPLOYMENTS, deployment, testServer } from '../server.test-support.ts';
 
 const MERGE = { contentType: 'application/merge-patch+json' };
 const objectOf = (event: WatchEvent | undefined) => event?.object as UnknownObject;
