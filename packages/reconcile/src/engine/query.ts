@@ -123,7 +123,7 @@ export function chooseAgain(bucket: Bucket): void {
 export function bucketFor(index: BucketIndex, key: string): Bucket {
   let bucket = index.buckets.get(key);
   if (bucket === undefined) {
-    bucket = { index, key, cells: NOTHING, queries: NOTHING, limit: Number.POSITIVE_INFINITY };
+    bucket = { index, key, cells: NOTHING, queries: NOTHING, limit: NO_LIMIT };
     index.buckets.set(key, bucket);
   }
   return bucket;
@@ -170,6 +170,8 @@ const SMALL_BUCKET = 8;
 const ALL_KEYS: readonly string[] = [''];
 const NO_KEYS: readonly string[] = [];
 const NOTHING: readonly never[] = [];
+/** A small integer on purpose: a double would be a heap object in every bucket. */
+const NO_LIMIT = 2 ** 30 - 1;
 
 function offerTerm(
   table: TableState,
