@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  ConfigMap,
+  conditions,
+  Deployment,
+  defineKind,
+  type KindOf,
+  object,
+  optional,
+  Secret,
+  string,
+} from '@capstan/kube';
+import { createStage, type Stage } from '@capstan/testing';
+import { operator } from '../operator.ts';
+import { apply, conditionType, type Minter, mint, plan } from '../plan/index.ts';
+import { derivation, fact } from '../read/index.ts';
+import { reconciler } from '../reconciler.ts';
+import { type PreviewChange, preview } from './preview.ts';
+
+const Leaf = defineKind({
+  group: 'test.capstan.dev',
+  version: 'v1',
+  kind: 'Leaf',
+  scope: 'Namespaced',
+  spec: object({ value: string(), asks: optional(string()) }),
+  status: object({ conditions: conditions(), hash: optional(string()) }),
+});
+type Leaf = KindOf<typeof Leaf>;
+const Tree = defineKind({
+  group: 'test.capstan.dev',
+  version: 'v1',
+  kind: 'Tree',
+  scope: 'Namespaced',
+  spec: object({ leaf: string(), key: optional(string()) }),
+  status: object({ conditions: conditions(), hash: optional(string()) }),
+});
+type Tree = KindOf<typeof Tree>;
+
+const ready = conditionType<'Hashed'>('Ready');
+const outside = fact<string>({ name: 'outside', fetch: () => new Promise(() => {}) });
+const leafHash = derivation<string>({
+  name: 'leaf-hash',
+  compute({ key, read, digest }) {
+    const [namespace = '', name = ''] = key.split('/');
+    const spec = read.get(Leaf, { namespace, name }, (found) => found.spec);
+    if (spec?.asks) read.fact(outside, spec.asks);
+    return digest(spec?.value);
+  },
+});
+
+const leaf = reconciler<Leaf>({
+  name: 'leaf',
+  resource: Leaf,
+  reconcile: ({ object: { metadata }, read }) =>
+    plan({
+      conditions: [ready.isTrue('Hashed')],
+      status: { hash: read.derived(leafHash, `${metadata.namespace}/${metadata.name}`) },
+    }),
+});
+
+const key: Minter<object, Secret> = {
+  name: 'key',
+  valid: () => true,
+  make: () => Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { key: 'c2VjcmV0' } }),
+};
+
+const tree = reconciler<Tree>({
+  name: 'tree',
+  resource: Tree,
+  reads: [Leaf],
+  writes: [Deployment, ConfigMap, Secret],
+  reconcile({ object: { metadata, spec }, read }) {
+    const { name = '', namespace = '' } = metadata;
+    const hash = read.derived(leafHash, `${namespace}/${spec.leaf}`);
+    const template = {
+      metadata: { labels: { app: name }, annotations: { hash } },
+      spec: { containers: [{ name: 'main', image: 'a' }] },
+    };
+    return plan({
+      groups: [
+        {
+          children: [
+            apply(ConfigMap, { metadata: { name: `${name}-config`, namespace }, data: { hash } }),
+            ...(spec.key === undefined ? [] : [mint(Secret, { namespace, name: spec.key }, key, {})]),
+          ],
+        },
+        {
+          children: [
+            apply(Deployment, {
+              metadata: { name, namespace },
+              spec: { selector: { matchLabels: { app: name } }, template },
+            }),
+          ],
+        },
+      ],
+      conditions: [ready.isTrue('Hashed')],
+      status: { hash },
+    });
+  },
+});
+
+const operators = [operator({ name: 'test', kinds: [Leaf, Tree], reconcilers: [leaf, tree] })];
+const ref = (name: string) => ({ namespace: 'default', name });
+const leafOf = (spec: Leaf['spec']): Leaf => ({
+  apiVersion: Leaf.apiVersion,
+  kind: 'Leaf',
+  metadata: ref('leaf'),
+  spec,
+});
+const treeOf = (spec: Tree['spec'], name = 'tree'): Tree => ({
+  apiVersion: Tree.apiVersion,
+  kind: 'Tree',
+  metadata: ref(name),
+  spec,
+});
+
+async function staged(
+  check: (stage: Stage, changed: (spec: Partial<Leaf['spec']>) => Promise<PreviewChange>) => Promise<void>,
+): Promise<void> {
+  const stage = await createStage({
+    operators,
+    given: async (client) => {
+      await client.create(Leaf, leafOf({ value: '1' }));
+      await client.create(Tree, treeOf({ leaf: 'leaf' }));
+    },
+  });
+  const changed = async (spec: Partial<Leaf['spec']>) => {
+    const dry = await stage.client.patch(Leaf, ref('leaf'), 'merge', { spec }, { dryRun: true });
+    return { kind: Leaf, object: dry };
+  };
+  try {
+    await check(stage, changed);
+  } finally {
+    await stage.end();
+  }
+}
+
+const summary = (writes: readonly { verb: string; object: string; disturbs?: string }[]) =>
+  writes.map(({ verb, object: name, disturbs }) => `${verb} ${name}${disturbs ? ` (${disturbs})` : ''}`);
+
+describe('a preview', () => {
+  test('shows every write that would follow, through all levels, with what it disturbs', () =>
+    staged(async ({ program, transport }, changed) => {
+      transport.clear();
+      const { writes, unknowns } = await preview(program.runtime, [await changed({ value: '2' })]);
+      assert.deepEqual(summary(writes), [
+        'status Leaf default/leaf',
+        'apply ConfigMap default/tree-config',
+        'status Tree default/tree',
+        'apply Deployment default/tree (rolls pods)',
+      ]);
+      assert.deepEqual(writes.find(({ object: name }) => name === 'ConfigMap default/tree-config')?.paths, [
+        'data.hash',
+      ]);
+      assert.deepEqual(unknowns, []);
+      assert.deepEqual(transport.writes, []);
+    }));
+
+  test('says the same as applying the change', () =>
+    staged(async ({ client, program, transport, settle }, changed) => {
+      const { writes } = await preview(program.runtime, [await changed({ value: '2' })]);
+      transport.clear();
+      await client.patch(Leaf, ref('leaf'), 'merge', { spec: { value: '2' } });
+      await settle();
+      assert.equal(transport.writes.length, writes.length);
+    }));
+
+  test('of a change that nobody reads, or of none, is empty', () =>
+    staged(async ({ client, program }, changed) => {
+      assert.deepEqual((await preview(program.runtime, [await changed({ value: '1' })])).writes, []);
+      const labelled = await client.patch(
+        Leaf,
+        ref('leaf'),
+        'merge',
+        { metadata: { labels: { a: 'b' } } },
+        { dryRun: true },
+      );
+      assert.deepEqual((await preview(program.runtime, [{ kind: Leaf, object: labelled }])).writes, []);
+    }));
+
+  test('of a new object shows its children, and that minted content is not known', () =>
+    staged(async ({ client, program }) => {
+      const added = await client.create(Tree, treeOf({ leaf: 'leaf', key: 'k' }, 'other'), { dryRun: true });
+      const { writes, unknowns } = await preview(program.runtime, [{ kind: Tree, object: added }]);
+      assert.deepEqual(summary(writes), [
+        'apply ConfigMap default/other-config',
+        'mint Secret default/k',
+        'status Tree default/other',
+        'apply Deployment default/other (starts pods)',
+      ]);
+      assert.deepEqual(unknowns, ['Secret default/k: its content is made when it is written']);
+    }));
+
+  test('of a deletion shows what goes with it', () =>
+    staged(async ({ program }) => {
+      const { writes } = await preview(program.runtime, [{ kind: Tree, ref: ref('tree'), gone: true }]);
+      assert.deepEqual(summary(writes).toSorted(), [
+        'delete ConfigMap default/tree-config',
+        'delete Deployment default/tree (stops pods)',
+      ]);
+    }));
+
+  test('lists what depends on the outside as unknown', () =>
+    staged(async ({ program }, changed) => {
+      const { writes, unknowns } = await preview(program.runtime, [await changed({ value: '2', asks: 'weather' })]);
+      assert.deepEqual(writes, []);
+      assert.ok(
+        unknowns.some((unknown) => unknown.includes('fact outside')),
+        unknowns.join(', '),
+      );
+    }));
+
+  test('changes nothing: the program goes on as if it had not been asked', () =>
+    staged(async ({ client, program, transport, settle }, changed) => {
+      await preview(program.runtime, [await changed({ value: '2' })]);
+      transport.clear();
+      await settle();
+      assert.deepEqual(transport.writes, []);
+      assert.equal((await client.get(Leaf, ref('leaf'))).spec.value, '1');
+    }));
+});
