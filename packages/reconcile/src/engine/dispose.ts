@@ -4,7 +4,8 @@ import { DIRTY, DISPOSED, FRESH, type Graph, IDLE, INFLUENCES, type Node, type Q
 import { requestWave } from './pending.ts';
 import { dropQuery } from './query.ts';
 
-export function collectIdle(graph: Graph): void {
+/** Yields after every node, so that the caller may pause. */
+export function* collectIdle(graph: Graph): Generator<void> {
   expire(graph);
   do {
     for (let node = graph.idleNodes.pop(); node !== undefined; node = graph.idleNodes.pop()) {
@@ -12,6 +13,7 @@ export function collectIdle(graph: Graph): void {
       if (isLive(node) || (node.flags & DISPOSED) !== 0) continue;
       if (node.derivation.disposeDelay > 0 && !linger(graph, node)) continue;
       dispose(graph, node);
+      yield;
     }
     collectCycles(graph);
   } while (graph.idleNodes.length > 0);

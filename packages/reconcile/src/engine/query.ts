@@ -110,7 +110,8 @@ export function dropQuery(query: Query): void {
 
 /** Queries of a bucket that has outgrown its limit choose again. */
 export function chooseAgain(bucket: Bucket): void {
-  for (const query of [...bucket.queries]) {
+  const queries = [...bucket.queries];
+  for (const query of queries) {
     const better = chooseBuckets(query);
     if (better[0] === bucket || totalSize(better) >= sizeOf(bucket.cells)) continue;
     unregister(query);

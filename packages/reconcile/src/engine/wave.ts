@@ -76,11 +76,12 @@ function* runWave(graph: Graph): Generator<void, Wave> {
       }
     } while (settleCycles(graph));
     graph.low = 0;
-    collectIdle(graph);
+    yield* collectIdle(graph);
+    const changes = yield* publish(graph, record);
     graph.runs += record.runs;
     return {
       number: record.number,
-      changes: publish(graph, record),
+      changes,
       runs: record.runs,
       cutoffs: record.cutoffs,
       restarts: record.restarts,
@@ -90,15 +91,24 @@ function* runWave(graph: Graph): Generator<void, Wave> {
   }
 }
 
-function publish(graph: Graph, record: WaveRecord): Change[] {
-  const changes: [Node, Change][] = [];
-  for (const [node, before] of record.changed) {
-    if (!node.derivation.sink) continue;
-    const after = (node.flags & DISPOSED) === 0 ? node : FRESH_OUTCOME;
-    if (isSame(node, before, after)) continue;
-    changes.push([node, newChange(graph, record, node, before, after)]);
+function* publish(graph: Graph, record: WaveRecord): Generator<void, Change[]> {
+  const changed = new Map<number, [Node, Outcome][]>();
+  for (const entry of record.changed) {
+    const { id, sink } = entry[0].derivation;
+    if (!sink) continue;
+    const group = changed.get(id);
+    if (group === undefined) changed.set(id, [entry]);
+    else group.push(entry);
   }
-  return changes.sort(([a], [b]) => compareChanges(a, b)).map(([, change]) => change);
+  const changes: Change[] = [];
+  for (const [, group] of [...changed].sort(([a], [b]) => a - b)) {
+    for (const [node, before] of group.sort(([a], [b]) => compareChanges(a, b))) {
+      const after = (node.flags & DISPOSED) === 0 ? node : FRESH_OUTCOME;
+      if (!isSame(node, before, after)) changes.push(newChange(graph, record, node, before, after));
+      yield;
+    }
+  }
+  return changes;
 }
 
 /** A node may have changed there and back. */
