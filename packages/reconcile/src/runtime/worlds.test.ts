@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  ConfigMap,
+  conditions,
+  createClient,
+  defineKind,
+  externalKind,
+  type KindOf,
+  object,
+  optional,
+  Secret,
+  silentLogger,
+  string,
+} from '@capstan/kube';
+import { createRandom, createStage, createTestCluster, createVirtualClock, recordingTransport } from '@capstan/testing';
+import { createLeaderElection } from '../leadership/index.ts';
+import { operator } from '../operator.ts';
+import { apply, plan } from '../plan/index.ts';
+import { reading, reconciler } from '../reconciler.ts';
+import { createRuntime } from './runtime.ts';
+
+const Copy = defineKind({
+  group: 'test.capstan.dev',
+  version: 'v1',
+  kind: 'Copy',
+  scope: 'Namespaced',
+  spec: object({ from: optional(string()), secret: optional(string()) }),
+  status: object({ conditions: conditions(), text: optional(string()) }),
+  aliases: [
+    {
+      kind: 'Duplicate',
+      normalise: ({ spec, ...rest }) => ({ ...rest, spec: { from: (spec as { source?: string }).source } }),
+    },
+  ],
+});
+type Copy = KindOf<typeof Copy>;
+const Duplicate = defineKind({
+  group: 'test.capstan.dev',
+  version: 'v1',
+  kind: 'Duplicate',
+  scope: 'Namespaced',
+  spec: object({ source: optional(string()) }),
+  status: object({ conditions: conditions(), text: optional(string()) }),
+});
+const Absent = externalKind({
+  group: 'nowhere.dev',
+  version: 'v1',
+  kind: 'Absent',
+  plural: 'absents',
+  scope: 'Namespaced',
+});
+
+const copy = reconciler<Copy>({
+  name: 'copy',
+  resource: Copy,
+  reads: [reading(ConfigMap, 'everywhere'), Secret, reading(Absent, 'everywhere', { optional: true })],
+  writes: [ConfigMap],
+  reconcile({ object: { metadata, spec }, read }) {
+    const { name = '', namespace = '' } = metadata;
+    if (spec.secret !== undefined) {
+      const found = read.get(Secret, { namespace, name: spec.secret }, (secret) => secret.data?.['text'] !== undefined);
+      return plan({ status: { text: found === undefined ? 'absent' : 'present' } });
+    }
+    if (spec.from === 'access') return plan({ status: { text: read.access(Absent) } });
+    const other = spec.from === undefined ? undefined : read.in(spec.from);
+    if (other === undefined) return plan({ status: { text: `worlds: ${read.worlds().join(' ')}` } });
+    const text = other.get(ConfigMap, { namespace, name: 'source' })?.data?.['text'] ?? 'none';
+    return plan({
+      children: [apply(ConfigMap, { metadata: { name: `${name}-copy`, namespace }, data: { text } })],
+      status: { text },
+    });
+  },
+});
+
+const operators = [operator({ name: 'test', kinds: [Copy, Duplicate], reconcilers: [copy] })];
+const ref = (name: string) => ({ namespace: 'default', name });
+const copyOf = (spec: Copy['spec'], name = 'c'): Copy => ({
+  apiVersion: Copy.apiVersion,
+  kind: 'Copy',
+  metadata: ref(name),
+  spec,
+});
+const source = (text: string): ConfigMap => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: ref('source'),
+  data: { text },
+});
+const secretOf = (name: string, text: string): Secret => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: ref(name),
+  data: { text },
+});
+
+describe('several worlds', () => {
+  test('are read side by side, and come and go while running', async () => {
+    const stage = await createStage({
+      operators,
+      world: { name: 'here' },
+      given: async (client) => void (await client.create(Copy, copyOf({ from: 'there' }))),
+    });
+    const text = async () => (await stage.client.get(Copy, ref('c'))).status?.text;
+    assert.equal(await text(), 'worlds: here');
+    const { clock, random, program } = stage;
+    const there = await createTestCluster({ clock, random, operators });
+    await there.client.create(ConfigMap, source('one'));
+    const client = createClient({ transport: there.transport(), clock, random });
+    program.runtime.addWorld({ name: 'there', client, operators: [] });
+    await stage.settle();
+    assert.equal(await text(), 'one');
+    await there.client.update(ConfigMap, source('two'));
+    await stage.settle();
+    assert.equal(await text(), 'two');
+    assert.equal((await stage.client.get(ConfigMap, ref('c-copy'))).data?.['text'], 'two');
+    await program.runtime.removeWorld('there');
+    await stage.settle();
+    assert.equal(await text(), 'worlds: here');
+    assert.equal(program.runtime.engine.stats().nodes > 0, true);
+    await stage.end();
+    await there.close();
+  });
+
+  test('that cannot be reached suspend what reads them, and nothing is pruned', async () => {
+    const stage = await createStage({
+      operators,
+      world: { name: 'here' },
+      given: async (client) => void (await client.create(Copy, copyOf({ from: 'here' }))),
+    });
+    assert.ok(await stage.client.find(ConfigMap, ref('c-copy')));
+    const { clock, random, program } = stage;
+    const dead = await createTestCluster({ clock, random });
+    const client = createClient({ transport: dead.transport(), clock, random });
+    await dead.close();
+    program.runtime.addWorld({ name: 'there', client, operators: [] });
+    await stage.client.patch(Copy, ref('c'), 'merge', { spec: { from: 'there' } });
+    stage.transport.clear();
+    await clock.advance(120_000);
+    assert.deepEqual(stage.transport.writes, []);
+    assert.ok(await stage.client.find(ConfigMap, ref('c-copy')));
+    const [waiting] = program.runtime.status().reconcilers.flatMap(({ suspended }) => suspended);
+    assert.equal(waiting?.key, 'default/c');
+    assert.match(waiting?.waitingFor.join(), /there\/ConfigMap/);
+    await stage.end();
+  });
+});
+
+describe('referenced data', () => {
+  test('is fetched when something reads it, followed, and its absence is an answer', async () => {
+    const stage = await createStage({
+      operators,
+      given: async (client) => {
+        for (const name of ['s', 'unread']) await client.create(Secret, secretOf(name, 'b25l'));
+        await client.create(Copy, copyOf({ secret: 's' }));
+      },
+    });
+    const text = async () => (await stage.client.get(Copy, ref('c'))).status?.text;
+    assert.equal(await text(), 'present');
+    const gets = () => stage.transport.requests.filter((line) => line.startsWith('GET') && line.includes('/secrets/'));
+    assert.deepEqual(gets(), ['GET /api/v1/namespaces/default/secrets/s']);
+    await stage.client.delete(Secret, ref('s'));
+    await stage.settle();
+    assert.equal(await text(), 'absent');
+    await stage.client.create(Secret, secretOf('s', 'dHdv'));
+    await stage.settle();
+    assert.equal(await text(), 'present');
+    assert.equal(gets().length, 2);
+    await stage.end();
+  });
+});
+
+describe('a kind that is not served', () => {
+  test('is a value for who asks, and holds up nothing else', async () => {
+    const stage = await createStage({
+      operators,
+      given: async (client) => void (await client.create(Copy, copyOf({ from: 'access' }))),
+    });
+    assert.equal((await stage.client.get(Copy, ref('c'))).status?.text, 'not-served');
+    await stage.end();
+  });
+});
+
+describe('an alias', () => {
+  test('is one view: reconciled like the kind, with the status on the object that was written', async () => {
+    const stage = await createStage({
+      operators,
+      world: { name: 'here' },
+      given: async (client) => {
+        await client.create(ConfigMap, source('one'));
+        await client.create(Duplicate, {
+          apiVersion: Duplicate.apiVersion,
+          kind: 'Duplicate',
+          metadata: ref('d'),
+          spec: { source: 'here' },
+        });
+      },
+    });
+    const written = await stage.client.get(Duplicate, ref('d'));
+    assert.equal(written.status?.text, 'one');
+    assert.deepEqual(written.spec, { source: 'here' });
+    const made = await stage.client.get(ConfigMap, ref('d-copy'));
+    assert.equal(made.metadata.ownerReferences?.[0]?.kind, 'Duplicate');
+    assert.equal(made.metadata.ownerReferences?.[0]?.uid, written.metadata.uid);
+    await stage.end();
+  });
+});
+
+describe('leadership', () => {
+  test('gates writes and not computation: on gaining the lease what is pending goes out as it is', async () => {
+    const clock = createVirtualClock();
+    const random = createRandom(1);
+    const cluster = await createTestCluster({ clock, random, operators });
+    await cluster.client.create(Copy, copyOf({}));
+    const start = (identity: string) => {
+      const transport = recordingTransport(cluster.transport());
+      const client = createClient({ transport, clock, random });
+      const lease = { namespace: 'default', name: 'capstan-test' };
+      const leadership = createLeaderElection({ client, clock, random, lease, identity });
+      const runtime = createRuntime({ operators, clock, random, logger: silentLogger, leadership: () => leadership });
+      runtime.addWorld({ name: '', client });
+      const stop = new AbortController();
+      return { transport, runtime, leadership, stop, done: runtime.run(stop.signal) };
+    };
+    const statusWrites = (lines: readonly string[]) => lines.filter((line) => line.endsWith('/status')).length;
+    const first = start('first');
+    await clock.advance(1000);
+    const second = start('second');
+    await clock.advance(5000);
+    assert.equal(statusWrites(first.transport.writes), 1);
+    assert.equal(second.leadership.holds, false);
+    await cluster.client.patch(Copy, ref('c'), 'merge', { spec: { from: 'access' } });
+    first.stop.abort();
+    await clock.advance(100);
+    await first.done;
+    await clock.advance(30_000);
+    assert.equal(second.leadership.holds, true);
+    assert.equal((await cluster.client.get(Copy, ref('c'))).status?.text, 'not-served');
+    second.stop.abort();
+    await clock.advance(100);
+    await second.done;
+    await cluster.close();
+  });
+});
