@@ -122,6 +122,27 @@ describe('an own write', () => {
     await stop();
   });
 
+  it('before the first list is not brought back by that list or what follows it', async () => {
+    const { clock, server, informer, mirror, assertCurrent, stop } = await start(
+      (server) => {
+        for (const name of ['a', 'b']) server.put(name, { labels: { app: 'x' } });
+        server.latencyMs = 100;
+      },
+      { pageSize: 1, streaming: false, labelSelector: 'app=x' },
+    );
+    await clock.advance(100);
+    // The first page is there, so the list shows nothing of this.
+    for (const name of ['c', 'd']) {
+      informer.observeWrite(server.put(name, { labels: { app: 'x' } }));
+      informer.observeWrite(server.put(name));
+    }
+    await clock.advance(1_000);
+    const told = mirror.take().filter((line) => /\/[cd]/.test(line));
+    assert.deepEqual(told, ['+default/c@13', '-default/c', '+default/d@15', '-default/d']);
+    assertCurrent();
+    await stop();
+  });
+
   it('outside the namespace or selector does not enter, because nothing would ever remove it', async () => {
     const selections: [Partial<InformerOptions<Thing>>, boolean][] = [
       [{ namespace: 'other' }, false],

@@ -130,8 +130,11 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
   /** Drops tombstones that the watch has passed: surely where the version of the deletion is known, else after some time. */
   function forget(): void {
     for (const [key, { since, lastVersion, deletedAt }] of tombstones) {
-      const isPast = !isNewerResourceVersion(deletedAt ?? lastVersion, resourceVersion);
-      if (!isPast || (deletedAt === undefined && clock.now() - since < TOMBSTONE_MS)) return;
+      const order = compareResourceVersions(deletedAt ?? lastVersion, resourceVersion);
+      const isPast = order !== undefined && order <= 0;
+      const isOld = clock.now() - since >= TOMBSTONE_MS;
+      const isDone = isPast ? deletedAt !== undefined || isOld : order === undefined && isOld;
+      if (!isDone) return;
       tombstones.delete(key);
     }
   }
