@@ -4,7 +4,7 @@ import { type ApiError, isApiError, isConfigError, isTransportError, reasonOf, t
 //
 //   Unauthorized, Forbidden   tried again slowly; readers see the reason
 //   NotServed (404)           the kind does not exist (yet): tried again slowly, or at once when poked; listed anew
-//   Invalid (400, 405, 422…)  the server does not accept the selectors or the verb: tried again slowly
+//   Invalid (400, 405, 422…)  the server does not accept selectors, verb or resourceVersion: tried again slowly, listed anew
 //   Expired (410)             the history was compacted: listed anew at once
 //   Ahead                     the server is behind what we have seen (restored from a backup): listed anew
 //   Throttled (429)           tried again, not before Retry-After

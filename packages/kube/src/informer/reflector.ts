@@ -222,11 +222,14 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       },
       take,
     });
-    return { ...end, isWatch: true, ...(end.error === undefined ? {} : { failure: failureOfConnection(end) }) };
+    const failure = failureOfConnection(end);
+    return { ...end, isWatch: true, ...(failure && { failure }) };
   }
 
-  function failureOfConnection(end: ConnectionEnd): Failure {
-    return end.isSilent ? { reason: 'Silent', message: 'the watch gave no sign of life' } : failureOf(end.error);
+  function failureOfConnection({ isSilent, error }: ConnectionEnd): Failure | undefined {
+    // A transport may end a stream that we gave up in order: that does not make it an orderly end.
+    if (isSilent) return { reason: 'Silent', message: 'the watch gave no sign of life' };
+    return error === undefined ? undefined : failureOf(error);
   }
 
   /** Draws the conclusions of an attempt and waits as long as they demand. */
@@ -335,5 +338,10 @@ const SLOW: ReadonlySet<string> = new Set([
   'NotServed',
   'Invalid',
 ] satisfies Failure['reason'][]);
-const ENDS_HISTORY: ReadonlySet<string> = new Set(['Expired', 'Ahead', 'NotServed'] satisfies Failure['reason'][]);
+const ENDS_HISTORY: ReadonlySet<string> = new Set([
+  'Expired',
+  'Ahead',
+  'NotServed',
+  'Invalid',
+] satisfies Failure['reason'][]);
 const CARRIED: ReadonlySet<string> = new Set(['Malformed', 'ServerError', 'Unexpected'] satisfies Failure['reason'][]);

@@ -64,6 +64,8 @@ export interface ScriptedServer {
   release(): void;
   /** How it answers a streamed list; default 'refuses'. */
   streaming: 'offers' | 'refuses' | 'ignores';
+  /** Whether an aborted watch ends in order instead of throwing, as some transports do; default false. */
+  endsOnAbort: boolean;
   /** Without faults, every answer takes this long; default 0. */
   latencyMs: number;
 }
@@ -146,6 +148,7 @@ export function createScriptedServer(clock: Clock): ScriptedServer {
     held: false,
     streaming: 'refuses',
     latencyMs: 0,
+    endsOnAbort: false,
     get version() {
       return version;
     },
@@ -256,7 +259,7 @@ function createWatch(options: WatchOptions, server: ScriptedServer, clock: Clock
   async function* stream(): WatchStream {
     const onAbort = () => {
       ready.length = 0;
-      ending = { error: new TransportError('aborted', 'scripted') };
+      ending = server.endsOnAbort ? {} : { error: new TransportError('aborted', 'scripted') };
       wake?.();
     };
     options.signal?.addEventListener('abort', onAbort, { once: true });

@@ -221,6 +221,17 @@ describe('an interrupted watch', () => {
     await stop();
   });
 
+  it('lists anew when the server does not accept its resourceVersion', async () => {
+    const { clock, server, informer, assertCurrent, stop } = await start(one);
+    server.fail('watch', { error: apiError(400, 'BadRequest', { message: 'invalid resource version' }) });
+    server.watches[0]?.cut();
+    await clock.advance(16_000);
+    assert.equal(countOf(server, 'list'), 2);
+    assert.equal(informer.state().phase, 'watching');
+    assertCurrent();
+    await stop();
+  });
+
   it('lists anew when resuming brings nothing but bad events', async () => {
     const { clock, server, assertCurrent, stop } = await start(one);
     for (let i = 0; i < 3; i++) {
@@ -288,23 +299,31 @@ describe('an interrupted watch', () => {
 });
 
 describe('a silent connection', () => {
-  it('is given up when neither event nor end came within its time', async () => {
-    const restarts: string[] = [];
-    const { clock, server, assertCurrent, stop } = await start(one, {
-      observe: { watchRestarted: (cause) => restarts.push(cause) },
+  for (const endsOnAbort of [false, true]) {
+    it(`is given up when neither event nor end came within its time, by a transport that ${endsOnAbort ? 'ends' : 'throws'}`, async () => {
+      const restarts: string[] = [];
+      const { clock, server, assertCurrent, stop } = await start(
+        (server) => {
+          one(server);
+          server.endsOnAbort = endsOnAbort;
+        },
+        {
+          observe: { watchRestarted: (cause) => restarts.push(cause) },
+        },
+      );
+      const seconds = server.watches[0]?.options.timeoutSeconds ?? 0;
+      server.watches[0]?.silence();
+      server.put('b');
+      await clock.advance(seconds * 1000 + 4_999);
+      assert.equal(server.watches.length, 1);
+      await clock.advance(1_000);
+      assert.equal(server.watches.length, 2);
+      assert.equal(server.watches[0]?.isOpen, false);
+      assert.deepEqual(restarts.slice(-1), ['Silent']);
+      assertCurrent();
+      await stop();
     });
-    const seconds = server.watches[0]?.options.timeoutSeconds ?? 0;
-    server.watches[0]?.silence();
-    server.put('b');
-    await clock.advance(seconds * 1000 + 4_999);
-    assert.equal(server.watches.length, 1);
-    await clock.advance(1_000);
-    assert.equal(server.watches.length, 2);
-    assert.equal(server.watches[0]?.isOpen, false);
-    assert.deepEqual(restarts.slice(-1), ['Silent']);
-    assertCurrent();
-    await stop();
-  });
+  }
 
   it('is given up after 70 s once it has shown that it sends bookmarks', async () => {
     const { clock, server, assertCurrent, stop } = await start(one);
