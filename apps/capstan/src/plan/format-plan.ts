@@ -34,9 +34,7 @@ function writeLines(write: PreviewWrite): string[] {
 }
 
 function entry(verb: string, { object, paths }: { object: string; paths: readonly string[] }): string[] {
-  // The whole, and what Capstan keeps for itself on pod templates, tell nobody anything.
-  const shown = paths.filter((path) => path !== '.' && !path.includes('["capstan.dev/'));
-  return [`  ${verb} ${object}`, ...shown.map((path) => `      ${path}`)];
+  return [`  ${verb} ${object}`, ...paths.map((path) => `      ${path}`)];
 }
 
 function verbOf(write: PreviewWrite): string {
@@ -55,9 +53,8 @@ const VERBS = {
   finalizer: '~ finalizer of',
 } as const;
 
-/** A path of the whole means that there was nothing before. */
-function isCreation({ verb, paths }: PreviewWrite): boolean {
-  return verb === 'create' || verb === 'mint' || (paths.length === 1 && paths[0] === '.');
+function isCreation({ creates }: PreviewWrite): boolean {
+  return creates === true;
 }
 
 /** "2 created, 1 changed (rolls pods), 3 statuses." */

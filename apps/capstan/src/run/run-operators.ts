@@ -62,6 +62,7 @@ export async function runOperators(options: RunOperatorsOptions): Promise<void> 
       leadership: (operator) => found(led.get(operator)).leadership,
       tell: (_world, operator, owner, event) => found(led.get(operator)).events.record(owner, event),
       observe: runtimeObserver(metrics),
+      tracer: tracing.tracer,
     });
     // The runtime has one key for all: that of the first operator which needs one. Another key would roll nothing anyway.
     const sensitive = operators.find(readsSensitive);

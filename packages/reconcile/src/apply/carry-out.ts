@@ -49,6 +49,8 @@ export interface Job {
   readonly manager: string;
   readonly finalizer: string;
   readonly clock: Clock;
+  /** Whether we lead. Everybody computes; only the holder of the lease writes. */
+  readonly mayWrite: () => boolean;
   /** Shows the diff an object that stands where a child should be. */
   readonly meetStranger: (kind: Kind, object: KubeObject) => void;
   cause(): string | undefined;
@@ -66,6 +68,8 @@ const MAX_ROUNDS = 30;
 export async function carryOut(job: Job): Promise<Outcome> {
   const attempt: Attempt = { job, wrote: false, waitMs: undefined, failure: undefined };
   for (let round = 0; round < MAX_ROUNDS && !job.signal.aborted; round++) {
+    // What is left is sent by whoever leads next, or by us when we lead again.
+    if (!job.mayWrite()) return done;
     const writes = job.writes();
     const ownership = job.owner();
     if (writes === undefined || ownership === undefined) return outcomeOf(attempt);

@@ -42,6 +42,8 @@ export interface PreviewWrite {
   readonly object: string;
   /** Changed paths, at most 20; none for secrets. */
   readonly paths: readonly string[];
+  /** Whether the object is not there yet. */
+  readonly creates?: true;
   /** What it does to running things: `rolls pods`. */
   readonly disturbs?: string;
 }
@@ -124,7 +126,7 @@ function* stepsOf(writes: WriteSet, unknowns: Set<string>, binding: Binding, key
   if (writes.status !== undefined) yield { status: writes.status };
 }
 
-type Made = Pick<PreviewWrite, 'verb' | 'object' | 'paths' | 'disturbs'>;
+type Made = Pick<PreviewWrite, 'verb' | 'object' | 'paths' | 'creates' | 'disturbs'>;
 
 function carryOutVirtually(step: Step, binding: Binding, key: string, overlay: Overlay): Made | undefined {
   const world = binding.world.name;
@@ -157,7 +159,14 @@ function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay): 
   if (next === undefined) overlay.delete(world, kind, existing as KubeObject);
   else overlay.put(world, kind, next);
   const paths = kind.sensitive || next === undefined ? [] : diffPaths(contentOf(existing), contentOf(next), MAX_PATHS);
-  return { verb: write.verb, object: describe(kind, ref), paths, ...(disturbs === undefined ? {} : { disturbs }) };
+  const isNew = existing === undefined && next !== undefined;
+  return {
+    verb: write.verb,
+    object: describe(kind, ref),
+    paths: isNew ? [] : paths,
+    ...(isNew ? { creates: true } : {}),
+    ...(disturbs === undefined ? {} : { disturbs }),
+  };
 }
 
 /** The object after the write; undefined when it is gone. */
@@ -187,19 +196,28 @@ function virtualResult(write: ChildWrite, existing: KubeObject | undefined, mana
   }
 }
 
-/** Without what the server keeps: people are not interested in that. */
+/** Without what the server and the runtime keep: people are not interested in that. */
 function contentOf(object: KubeObject | undefined): unknown {
   if (object === undefined) return undefined;
   const {
-    managedFields: _fields,
-    resourceVersion: _version,
-    generation: _generation,
-    uid: _uid,
-    annotations = {},
+    managedFields: _f,
+    resourceVersion: _v,
+    generation: _g,
+    uid: _u,
     ...metadata
-  } = object.metadata;
-  const visible = Object.fromEntries(Object.entries(annotations).filter(([name]) => !name.startsWith('capstan.dev/')));
-  return { ...object, metadata: { ...metadata, annotations: visible } };
+  } = withoutMarks(object.metadata);
+  const { spec } = object as KubeObject & { spec?: { template?: { metadata?: KubeObject['metadata'] } } };
+  const template = spec?.template?.metadata;
+  const visible = { ...object, metadata };
+  if (template === undefined) return visible;
+  return { ...visible, spec: { ...spec, template: { ...spec?.template, metadata: withoutMarks(template) } } };
+}
+
+function withoutMarks(metadata: KubeObject['metadata']): KubeObject['metadata'] {
+  const { annotations } = metadata;
+  if (annotations === undefined) return metadata;
+  const visible = Object.entries(annotations).filter(([name]) => !name.startsWith('capstan.dev/'));
+  return { ...metadata, annotations: Object.fromEntries(visible) };
 }
 
 interface Overlay {

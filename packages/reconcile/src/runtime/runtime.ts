@@ -15,6 +15,7 @@ import { alwaysLeader, type Leadership } from '../leadership/index.ts';
 import type { Operator } from '../operator.ts';
 import type { EventInput } from '../plan/index.ts';
 import type { ReadSources } from '../read/world-reader.ts';
+import { noopTracer, type Tracer } from '../tracing/index.ts';
 import { createHistory, type History } from '../why/index.ts';
 import { createWorld, requirementsOf, type World } from '../worlds/index.ts';
 import { type Binding, bindReconciler } from './binding.ts';
@@ -33,6 +34,8 @@ export interface RuntimeOptions {
   /** Writes an Event about an object; none by default. */
   tell?: (world: World, operator: Operator, owner: KubeObject, event: EventInput) => void;
   observe?: RuntimeObserver;
+  /** Gets a span for every key that is worked on; none by default. */
+  tracer?: Tracer;
   /** Freezes what the engine holds, so that tests find who changes it in place. */
   freeze?: boolean;
 }
@@ -147,6 +150,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         logger,
         history,
         settle: () => waves.settle(),
+        mayWrite: () => leaderships.get(operator)?.holds ?? false,
+        tracer: options.tracer ?? noopTracer,
         tell: (owner, event) => options.tell?.(world, operator, owner, event),
         ...(observe ? { observe } : {}),
       });

@@ -29,6 +29,7 @@ import {
   runWorkers,
   type WorkerObserver,
 } from '../queue/index.ts';
+import type { Tracer } from '../tracing/index.ts';
 import { causeRecord, formatCause, type History, mergeCauses } from '../why/index.ts';
 import type { Binding } from './binding.ts';
 
@@ -42,6 +43,9 @@ export interface SinkOptions {
   /** Lets the caches take in what was written and evaluates again. */
   settle(): Promise<void>;
   tell(owner: KubeObject, event: EventInput): void;
+  /** Whether we lead: asked before every step, because the lease may be lost at any moment. */
+  mayWrite(): boolean;
+  tracer: Tracer;
   observe?: SinkObserver;
 }
 
@@ -129,6 +133,22 @@ export function createSink(options: SinkOptions): Sink {
   }
 
   async function handle(key: string, signal: AbortSignal): Promise<Outcome> {
+    const attributes = {
+      operator: operator.name,
+      reconciler: reconciler.name,
+      object: `${kindId(reconciler.resource)} ${key}`,
+    };
+    const span = options.tracer.startSpan('reconcile', attributes);
+    try {
+      const outcome = await work(key, signal);
+      if (outcome.type === 'retry' || outcome.type === 'terminal') span.recordError(outcome.error);
+      return outcome;
+    } finally {
+      span.end();
+    }
+  }
+
+  async function work(key: string, signal: AbortSignal): Promise<Outcome> {
     if (met.has(key)) await lookAgain(key, signal);
     const state = states.get(key) ?? createKeyState();
     states.set(key, state);
@@ -160,6 +180,7 @@ export function createSink(options: SinkOptions): Sink {
         history.record(object, { verb: write.verb, cause: record(key) });
         log.debug('wrote', { verb: write.verb, object });
       },
+      mayWrite: options.mayWrite,
       meetStranger(kind, object) {
         if (inventoryOf(object) !== undefined) return;
         const id = identity(kind, object.metadata);
