@@ -2,39 +2,33 @@
 // Per proxy 8 nodes (routes, host, chain, status; per service ports, endpoints, cluster; per secret one) and 29 edges,
 // and one listener over all chains, in chunks.
 import { type Engine, fields, type Table, type Tracker } from '@capstan/reconcile';
-
-export interface Proxy {
-  metadata: { namespace: string; name: string; generation: number; labels: Record<string, string> };
-  spec: {
-    virtualhost: { fqdn: string; tls: { secretName: string } };
-    routes: { prefix: string; services: { name: string; port: string; weight: number }[] }[];
-  };
-  status: { conditions: { type: string; status: string; lastTransitionTime: number }[] };
-}
-
-export interface Service {
-  metadata: { namespace: string; name: string; labels: Record<string, string> };
-  spec: { ports: { name: string; port: number; targetPort: number }[]; clusterIP: string };
-}
-
-export interface Slice {
-  metadata: { namespace: string; name: string; labels: Record<string, string> };
-  endpoints: { addresses: string[]; nodeName: string; ready: boolean }[];
-}
-
-export interface SecretObject {
-  metadata: { namespace: string; name: string };
-  data: Record<string, string>;
-}
+import {
+  condition,
+  ingressObjects,
+  keyOf,
+  type ObjectOptions,
+  type Proxy,
+  SERVICE_NAME,
+  type SecretObject,
+  type Service,
+  type Slice,
+  secret,
+  split,
+} from './ingress-objects.ts';
 
 export interface IngressGraph {
-  proxies: Table<Proxy>;
-  services: Table<Service>;
-  slices: Table<Slice>;
-  secrets: Table<SecretObject>;
-  size: number;
-  /** Puts changed objects; a flush then settles the graph. */
-  edit: Record<IngressEdit, (i: number, version: number) => void>;
+  readonly proxies: Table<Proxy>;
+  readonly services: Table<Service>;
+  readonly slices: Table<Slice>;
+  readonly secrets: Table<SecretObject>;
+  readonly size: number;
+  /** What is served, by the name of its derivation. */
+  readonly outputs: ReturnType<typeof declare>;
+  /**
+   * Puts changed objects; a flush then settles the graph. As in a cache, what does not change of an object keeps its
+   * reference.
+   */
+  readonly edit: Record<IngressEdit, (i: number, version: number) => void>;
 }
 
 export type IngressEdit =
@@ -44,48 +38,80 @@ export type IngressEdit =
   | 'nodeName'
   | 'secret'
   | 'listener'
+  | 'servicePort'
   | 'serviceDelete'
   | 'servicePut';
 
-/** Declares the graph and puts its objects; the first flush builds it. `wide` makes the listener read every chain itself. */
-export function buildIngressGraph(engine: Engine, size: number, options: { wide?: boolean } = {}): IngressGraph {
+export interface GraphOptions extends ObjectOptions {
+  /** The listener reads every chain itself, for comparison. */
+  readonly wide?: boolean;
+}
+
+/** Declares the graph and puts its objects; the first flush builds it. */
+export function buildIngressGraph(engine: Engine, size: number, options: GraphOptions = {}): IngressGraph {
   const labels = (object: { metadata: { labels: Record<string, string> } }) => object.metadata.labels;
   const proxies = engine.table<Proxy>({ name: 'HTTPProxy', labels });
   const services = engine.table<Service>({ name: 'Service', labels });
   const slices = engine.table<Slice>({ name: 'EndpointSlice', labels });
   const secrets = engine.table<SecretObject>({ name: 'Secret', sensitive: true });
-  declare(engine, { proxies, services, slices, secrets }, options.wide ?? false);
-  for (let i = 0; i < size; i++) {
-    proxies.put(keyOf('proxy', i), proxy(i, size, 0));
-    services.put(keyOf('service', i), service(i));
-    secrets.put(keyOf('secret', i), secret(i, 0));
-    for (const half of [0, 1]) slices.put(keyOf(`slice-${half}`, i), slice(i, half, 0, 0));
-  }
+  const tables = { proxies, services, slices, secrets };
+  const outputs = declare(engine, tables, options.wide ?? false);
+  const objects = ingressObjects(size, options);
+  for (const [key, object] of objects.proxies) proxies.put(key, object);
+  for (const [key, object] of objects.services) services.put(key, object);
+  for (const [key, object] of objects.slices) slices.put(key, object);
+  for (const [key, object] of objects.secrets) secrets.put(key, object);
   for (const table of [proxies, services, slices, secrets]) table.synced();
+
+  const change = <V>(table: Table<V>, name: string, i: number, changed: (before: V) => V) => {
+    const key = keyOf(name, i, options);
+    const before = table.peek(key);
+    if (before !== undefined) table.put(key, changed(before));
+  };
   return {
-    proxies,
-    services,
-    slices,
-    secrets,
+    ...tables,
     size,
+    outputs,
     edit: {
-      status(i, version) {
-        const before = proxy(i, size, 0);
-        proxies.put(keyOf('proxy', i), { ...before, status: { conditions: [condition(version)] } });
-      },
-      route: (i, version) => proxies.put(keyOf('proxy', i), proxy(i, size, version)),
-      endpoint: (i, version) => slices.put(keyOf('slice-0', i), slice(i, 0, version, 0)),
-      nodeName: (i, version) => slices.put(keyOf('slice-0', i), slice(i, 0, 0, version)),
-      secret: (i, version) => secrets.put(keyOf('secret', i), secret(i, version)),
-      listener(i, version) {
-        const before = proxy(i, size, 0);
-        const virtualhost = { ...before.spec.virtualhost, fqdn: `host-${i}-${version}.example.com` };
-        proxies.put(keyOf('proxy', i), { ...before, spec: { ...before.spec, virtualhost } });
-      },
-      serviceDelete: (i) => services.delete(keyOf('service', i)),
-      servicePut: (i) => services.put(keyOf('service', i), service(i)),
+      status: (i, version) =>
+        change(proxies, 'proxy', i, (before) => ({ ...before, status: { conditions: [condition(version)] } })),
+      route: (i, version) => change(proxies, 'proxy', i, (before) => withWeight(before, version)),
+      endpoint: (i, version) => change(slices, 'slice-0', i, (before) => withAddress(before, `10.9.9.${version}`)),
+      nodeName: (i, version) => change(slices, 'slice-0', i, (before) => withNode(before, `node-${version}`)),
+      secret: (i, version) => change(secrets, 'secret', i, () => secret(i, version, options)),
+      listener: (i, version) => change(proxies, 'proxy', i, (before) => withHost(before, `host-${i}-${version}.example.com`)),
+      servicePort: (i, version) => change(services, 'service', i, (before) => withPort(before, `http-${version}`)),
+      serviceDelete: (i) => services.delete(keyOf('service', i, options)),
+      servicePut: (i) => services.put(keyOf('service', i, options), objects.services.get(keyOf('service', i, options)) as Service),
     },
   };
+}
+
+export function withWeight(before: Proxy, weight: number): Proxy {
+  const [first, ...others] = before.spec.routes as [Proxy['spec']['routes'][number], ...Proxy['spec']['routes']];
+  const [target, ...targets] = first.services;
+  const services = target === undefined ? [] : [{ ...target, weight }, ...targets];
+  return { ...before, spec: { ...before.spec, routes: [{ ...first, services }, ...others] } };
+}
+
+function withHost(before: Proxy, fqdn: string): Proxy {
+  const virtualhost = { ...before.spec.virtualhost, fqdn };
+  return { ...before, spec: { ...before.spec, virtualhost } };
+}
+
+function withPort(before: Service, name: string): Service {
+  const ports = before.spec.ports.map((port) => ({ ...port, name }));
+  return { ...before, spec: { ...before.spec, ports } };
+}
+
+function withAddress(before: Slice, address: string): Slice {
+  const [first, ...others] = before.endpoints as [Slice['endpoints'][number], ...Slice['endpoints']];
+  return { ...before, endpoints: [{ ...first, addresses: [address] }, ...others] };
+}
+
+function withNode(before: Slice, nodeName: string): Slice {
+  const [first, ...others] = before.endpoints as [Slice['endpoints'][number], ...Slice['endpoints']];
+  return { ...before, endpoints: [{ ...first, nodeName }, ...others] };
 }
 
 const routesOf = fields('spec.routes');
@@ -99,7 +125,7 @@ const certificateOf = (secret: SecretObject) => ({ crt: secret.data['tls.crt'], 
 
 type Tables = Pick<IngressGraph, 'proxies' | 'services' | 'slices' | 'secrets'>;
 
-function declare(engine: Engine, { proxies, services, slices, secrets }: Tables, wide: boolean): void {
+function declare(engine: Engine, { proxies, services, slices, secrets }: Tables, wide: boolean) {
   const byFqdn = engine.index(proxies, 'fqdn', (proxy) => [proxy.spec.virtualhost.fqdn]);
   const ports = engine.derive({
     name: 'ports',
@@ -198,6 +224,7 @@ function declare(engine: Engine, { proxies, services, slices, secrets }: Tables,
   engine.each(proxies, {}, status);
   engine.each(services, {}, cluster);
   engine.hold(listener, '');
+  return { endpoints, cluster, certificate, host, status, listener };
 }
 
 const clusterIpOf = (service: Service) => service.spec.clusterIP;
@@ -218,82 +245,10 @@ const clusterNamesOf = (routes: Routes) => [
 
 /** `kubernetes.io/service-name=NAME`, compiled. */
 function serviceName(name: string) {
-  const key = 'kubernetes.io/service-name';
+  const key = SERVICE_NAME;
   return {
     terms: [{ key, operator: 'In' as const, values: [name] }],
     canonical: `${key}=${name}`,
     matches: (labels: Readonly<Record<string, string>> | undefined) => labels?.[key] === name,
-  };
-}
-
-const NAMESPACES = 20;
-
-function keyOf(name: string, i: number): string {
-  return `ns-${i % NAMESPACES}/${name}-${i}`;
-}
-
-function split(key: string): [string, string] {
-  const slash = key.indexOf('/');
-  return [key.slice(0, slash), key.slice(slash + 1)];
-}
-
-function proxy(i: number, size: number, version: number): Proxy {
-  const namespace = `ns-${i % NAMESPACES}`;
-  // Services of the same namespace, so that each is used by about five proxies.
-  const target = (step: number, weight: number) => ({
-    name: `service-${(i + step * NAMESPACES * 7) % size}`,
-    port: 'http',
-    weight,
-  });
-  return {
-    metadata: {
-      namespace,
-      name: `proxy-${i}`,
-      generation: 1,
-      labels: { app: `app-${i % 100}`, team: `team-${i % 7}` },
-    },
-    spec: {
-      virtualhost: { fqdn: `host-${i}.example.com`, tls: { secretName: `secret-${i}` } },
-      routes: [
-        { prefix: '/', services: [target(0, 50 + version), target(1, 50)] },
-        { prefix: '/api', services: [target(2, 90), target(3, 10)] },
-        { prefix: '/static', services: [target(4, 100)] },
-      ],
-    },
-    status: { conditions: [condition(0)] },
-  };
-}
-
-function condition(version: number) {
-  return { type: 'Valid', status: 'True', lastTransitionTime: version };
-}
-
-function service(i: number): Service {
-  return {
-    metadata: { namespace: `ns-${i % NAMESPACES}`, name: `service-${i}`, labels: { app: `app-${i % 100}` } },
-    spec: { ports: [{ name: 'http', port: 80, targetPort: 8080 }], clusterIP: `10.0.${(i >> 8) & 255}.${i & 255}` },
-  };
-}
-
-function slice(i: number, half: number, version: number, node: number): Slice {
-  return {
-    metadata: {
-      namespace: `ns-${i % NAMESPACES}`,
-      name: `slice-${half}-${i}`,
-      labels: { 'kubernetes.io/service-name': `service-${i}` },
-    },
-    endpoints: [0, 1, 2].map((e) => ({
-      addresses: [`10.${half}.${i & 255}.${(e + version) & 255}`],
-      nodeName: `node-${(i + e + node) % 50}`,
-      ready: true,
-    })),
-  };
-}
-
-function secret(i: number, version: number): SecretObject {
-  const filler = 'c'.repeat(400);
-  return {
-    metadata: { namespace: `ns-${i % NAMESPACES}`, name: `secret-${i}` },
-    data: { 'tls.crt': `${filler}${i}-${version}`, 'tls.key': `${filler}key${i}-${version}` },
   };
 }

@@ -107,10 +107,10 @@ export function listedWebProxy(index: number, hasManagedFields: boolean): WebPro
   };
 }
 
-const MANAGED_FIELDS = [
+const MANAGED_FIELDS: WebProxy['metadata']['managedFields'] = [
   {
     manager: 'kubectl',
-    operation: 'Apply' as const,
+    operation: 'Apply',
     apiVersion: 'bench.capstan.dev/v1',
     time: '2026-01-01T00:00:00Z',
     fieldsType: 'FieldsV1',
@@ -121,7 +121,7 @@ const MANAGED_FIELDS = [
   },
   {
     manager: 'bench',
-    operation: 'Update' as const,
+    operation: 'Update',
     apiVersion: 'bench.capstan.dev/v1',
     time: '2026-01-01T00:00:00Z',
     fieldsType: 'FieldsV1',
