@@ -1,4 +1,5 @@
 export * from './derivation.ts';
 export * from './fact.ts';
+export * from './fold.ts';
 export * from './kind-index.ts';
 export * from './reader.ts';

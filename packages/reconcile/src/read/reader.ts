@@ -2,6 +2,7 @@
 import type { Kind, KubeObject, LabelSelector, ObjectRef } from '@capstan/kube';
 import type { DerivationDefinition } from './derivation.ts';
 import type { FactDefinition, FactState } from './fact.ts';
+import type { AggregateDefinition } from './fold.ts';
 import type { KindIndex } from './kind-index.ts';
 
 /** A projection: what a read looks at. A module-level function, shared between readers. */
@@ -15,6 +16,8 @@ export interface Where {
   where?: (object: KubeObject) => boolean;
 }
 
+export type Derived<R> = DerivationDefinition<R> | AggregateDefinition<R>;
+
 export interface Reader {
   /** The object, or undefined when the server says that there is none. */
   get<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef): T | undefined;
@@ -26,8 +29,9 @@ export interface Reader {
   by<T extends KubeObject>(index: KindIndex<T>, key: string): readonly T[];
   by<T extends KubeObject, P>(index: KindIndex<T>, key: string, project: Projection<T, P>): readonly P[];
   fact<V>(fact: FactDefinition<V>, key: string): FactState<V>;
-  derived<R>(derivation: DerivationDefinition<R>, key: string): R;
-  derived<R, P>(derivation: DerivationDefinition<R>, key: string, project: Projection<R, P>): P;
+  /** The value of a derivation, fold or chunked join for a key. */
+  derived<R>(derivation: Derived<R>, key: string): R;
+  derived<R, P>(derivation: Derived<R>, key: string, project: Projection<R, P>): P;
   /** The same reads in another cluster; undefined while there is no world of that name. */
   in(world: string): Reader | undefined;
   /** Names of all worlds, sorted. */

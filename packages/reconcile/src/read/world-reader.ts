@@ -22,8 +22,9 @@ import type { Facts, Instants } from '../facts/index.ts';
 import type { World } from '../worlds/world.ts';
 import type { DerivationDefinition } from './derivation.ts';
 import type { FactDefinition, FactState } from './fact.ts';
+import type { AggregateDefinition } from './fold.ts';
 import type { KindIndex } from './kind-index.ts';
-import type { Access, Projection, Reader, Where } from './reader.ts';
+import type { Access, Derived, Projection, Reader, Where } from './reader.ts';
 import { collectSensitive, isMarked, isSensitive, marked } from './sensitive.ts';
 
 /** Everything that reads may reach, shared by all runs. */
@@ -37,7 +38,7 @@ export interface ReadSources {
   /** The key for digests of sensitive values, under the one key `key`. */
   readonly digestKey: Table<DigestKey>;
   /** Derivations bound to the engine, per world. */
-  readonly bound: Map<string, Map<DerivationDefinition<unknown>, Derivation<unknown>>>;
+  readonly bound: Map<string, Map<Derived<unknown>, Derivation<unknown>>>;
   /** Projections of derivations' values, wrapped once each. */
   readonly projections: WeakMap<object, EngineProjection<unknown, unknown>>;
 }
@@ -107,9 +108,9 @@ export class WorldReader implements Reader {
     return tracker.get(sources.facts.table(fact), key) as FactState<V>;
   }
 
-  derived<R, P = R>(derivation: DerivationDefinition<R>, key: string, project?: Projection<R, P>): P {
+  derived<R, P = R>(derivation: Derived<R>, key: string, project?: Projection<R, P>): P {
     const { tracker, sources } = this.#run;
-    const bound = bindDerivation(sources, this.#world, derivation);
+    const bound = bindDerived(sources, this.#world, derivation);
     const found: unknown =
       project === undefined ? tracker.derived(bound, key) : tracker.derived(bound, key, throughMarks(sources, project));
     if (!isMarked(found)) return found as P;
@@ -162,11 +163,7 @@ export function digestOf(run: Run): Digest {
 }
 
 /** The engine's derivation for a definition in one world; made on first use. */
-function bindDerivation<R>(
-  sources: ReadSources,
-  world: World,
-  definition: DerivationDefinition<R>,
-): Derivation<unknown> {
+function bindDerived<R>(sources: ReadSources, world: World, definition: Derived<R>): Derivation<unknown> {
   let bound = sources.bound.get(world.name);
   if (bound === undefined) {
     bound = new Map();
@@ -174,9 +171,19 @@ function bindDerivation<R>(
   }
   const existing = bound.get(definition);
   if (existing !== undefined) return existing;
-  const name = world.name === '' ? definition.name : `${definition.name}@${world.name}`;
-  const made = sources.engine.derive<unknown>({
-    name,
+  const made =
+    'aggregate' in definition ? bindAggregate(sources, world, definition) : bindDerivation(sources, world, definition);
+  bound.set(definition, made);
+  return made;
+}
+
+function nameIn(world: World, { name }: { name: string }): string {
+  return world.name === '' ? name : `${name}@${world.name}`;
+}
+
+function bindDerivation<R>(sources: ReadSources, world: World, definition: DerivationDefinition<R>) {
+  return sources.engine.derive<unknown>({
+    name: nameIn(world, definition),
     compute(key, tracker) {
       const run: Run = { tracker, sources, sensitive: undefined, declared: undefined, name: definition.name };
       const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run) });
@@ -187,8 +194,37 @@ function bindDerivation<R>(
       : {}),
     ...(definition.onCycle ? { onCycle: (members) => definition.onCycle?.(members) } : {}),
   });
-  bound.set(definition, made);
-  return made;
+}
+
+/** Parts of sensitive objects come without their marks: digest them where they are read. */
+function bindAggregate<R>(sources: ReadSources, world: World, aggregated: AggregateDefinition<R>): Derivation<unknown> {
+  const { engine } = sources;
+  const { how, definition } = aggregated.aggregate;
+  const table = world.readTable(definition.kind);
+  if (table === undefined) throw ReadErrors.Undeclared(aggregated.name, kindId(definition.kind));
+  const { part } = definition;
+  const bound = typeof part === 'function' ? part : bindDerived(sources, world, part);
+  if (how === 'chunked') {
+    return engine.chunked<KubeObject, unknown, unknown, R>({
+      name: nameIn(world, aggregated),
+      table,
+      where: toEngine(definition.where ?? {}),
+      part: bound,
+      ...(definition.chunks === undefined ? {} : { chunks: definition.chunks }),
+      chunk: (parts) => definition.chunk(parts.map(({ key, part: value }) => ({ key, part: unmarked(value) }))),
+      join: (chunks) => definition.join(chunks),
+    });
+  }
+  return engine.fold<unknown, unknown, R, KubeObject>({
+    name: nameIn(world, aggregated),
+    over: (key) => ({ table, where: toEngine(definition.where?.(key) ?? {}) }),
+    part: bound,
+    empty: () => definition.empty(),
+    put: (state, member, value, previous) => definition.put(state, member, unmarked(value), unmarked(previous)),
+    remove: (state, member, value) => definition.remove(state, member, unmarked(value)),
+    result: (state) => definition.result(state),
+    ...(definition.clone ? { clone: (state) => definition.clone?.(state) } : {}),
+  });
 }
 
 function unmarked(value: unknown): unknown {
