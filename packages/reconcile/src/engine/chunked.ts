@@ -1,4 +1,5 @@
 import type { ChunkedOptions, ChunkPart, Derivation, Engine, Projection, Tracker } from './engine-types.ts';
+import type { DerivationState } from './model.ts';
 import type { Where } from './where.ts';
 
 /**
@@ -13,7 +14,7 @@ export function createChunked<V, P, C, R>(engine: Engine, options: ChunkedOption
     name: `${name} chunk`,
     compute: (number, read) => options.chunk(partsOf(read, { ...where, index: [byChunk, number] })),
   });
-  return engine.derive<R>({
+  const joined = engine.derive<R>({
     name,
     sink: options.sink ?? false,
     compute(_key, read) {
@@ -22,6 +23,8 @@ export function createChunked<V, P, C, R>(engine: Engine, options: ChunkedOption
       return options.join(values);
     },
   });
+  (joined as unknown as DerivationState).part = chunk as unknown as DerivationState;
+  return joined;
 }
 
 function partReader<V, P, C, R>({

@@ -251,6 +251,11 @@ export interface Engine {
   hold(derivation: Derivation<unknown>, key: string): Root;
   /** Runs the node again in the next wave, if it is alive. */
   invalidate(derivation: Derivation<unknown>, key: string): void;
+  /**
+   * The world that these belong to is gone: they are forgotten as soon as nothing is left in them, so that worlds can come
+   * and go for ever. Whoever still reads them goes on as before.
+   */
+  retire(...handles: readonly (Table<never> | Derivation<unknown>)[]): void;
   /** Takes in what is pending and settles the graph, yielding between nodes; a second call waits for the first. */
   flush(): Promise<Wave>;
   flushSync(): Wave;

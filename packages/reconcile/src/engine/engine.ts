@@ -54,6 +54,13 @@ export function createEngine(options: EngineOptions): Engine {
       });
       requestWave(graph);
     },
+    retire(...handles) {
+      for (const handle of handles) {
+        if ('put' in handle) graph.retired.add(tableState(handle));
+        else for (const part of withParts(stateOf(handle))) graph.retired.add(part);
+      }
+      requestWave(graph);
+    },
     flush() {
       const next = flushing.then(() => flush(graph));
       flushing = next.catch(() => undefined);
@@ -66,6 +73,11 @@ export function createEngine(options: EngineOptions): Engine {
     explain: (derivation, key): Explanation | undefined => explainNode(stateOf(derivation), key),
   };
   return engine;
+}
+
+/** A chunked join is made of two derivations. */
+function withParts(derivation: DerivationState): DerivationState[] {
+  return derivation.part === undefined ? [derivation] : [derivation, derivation.part];
 }
 
 function stateOf(derivation: Derivation<unknown>): DerivationState {
@@ -87,7 +99,7 @@ function newDerivation<R>(
 ): DerivationState {
   const { name, equals, onCycle } = declaration;
   const derivation: DerivationState = {
-    id: graph.derivations.length,
+    id: graph.nextId++,
     name,
     nodes: new Map(),
     compute: (key, read) => declaration.compute(key, read),
@@ -97,6 +109,7 @@ function newDerivation<R>(
     onCycle: onCycle?.bind(declaration),
     disposeDelay: declaration.disposeDelay ?? 0,
     fold: undefined,
+    part: undefined,
   };
   graph.derivations.push(derivation);
   return derivation;
@@ -119,6 +132,8 @@ function newGraph(options: EngineOptions): Graph {
     sensitiveDigest: options.sensitiveDigest?.bind(options),
     tables: [],
     derivations: [],
+    nextId: 0,
+    retired: new Set(),
     active: undefined,
     nextRun: 0,
     nextEvent: 0,

@@ -182,6 +182,8 @@ export interface DerivationState {
   onCycle: ((members: readonly string[]) => unknown) | undefined;
   disposeDelay: number;
   fold: FoldOptions<unknown, unknown, unknown> | undefined;
+  /** The derivation that this one is made of, if it is a chunked join. */
+  part: DerivationState | undefined;
 }
 
 /** What a fold remembers between its runs. */
@@ -265,6 +267,9 @@ export interface Graph {
 
   tables: TableState[];
   derivations: DerivationState[];
+  nextId: number;
+  /** Forgotten as soon as nothing is left in them. */
+  retired: Set<TableState | DerivationState>;
   /** The run that may read now. */
   active: RunFrame | undefined;
   nextRun: number;

@@ -35,7 +35,7 @@ export function cellFor(table: TableState, key: string): Cell {
 /** A table: changes wait in `incoming` until a wave takes them in, so the first state before a batch is the cell's own. */
 export function createTable<V>(graph: Graph, options: TableOptions<V>): Table<V> {
   const state: TableState = {
-    id: graph.tables.length,
+    id: graph.nextId++,
     name: options.name,
     labels: options.labels?.bind(options) as TableState['labels'],
     namespace: options.namespace?.bind(options) as TableState['namespace'],

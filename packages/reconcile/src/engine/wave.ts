@@ -3,7 +3,7 @@
 import { equal } from '@capstan/kube';
 import { causesOf } from './causes.ts';
 import { announceDemand } from './demand.ts';
-import { collectIdle } from './dispose.ts';
+import { collectIdle, forgetRetired } from './dispose.ts';
 import type { Change, Wave } from './engine-types.ts';
 import { EngineErrors } from './errors.ts';
 import { evaluate, sameTrouble, settleCycles } from './evaluate.ts';
@@ -77,6 +77,7 @@ function* runWave(graph: Graph): Generator<void, Wave> {
     } while (settleCycles(graph));
     graph.low = 0;
     yield* collectIdle(graph);
+    if (graph.retired.size > 0) forgetRetired(graph);
     const changes = yield* publish(graph, record);
     graph.runs += record.runs;
     return {

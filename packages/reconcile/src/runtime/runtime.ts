@@ -168,6 +168,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     found.root.stop();
     await found.sink.close({ drain: false });
     sinkOf.delete(binding.writes);
+    binding.troubles.drop('absent');
+    binding.strangers.drop('absent');
+    engine.retire(binding.plans, binding.writes, binding.troubles, binding.strangers);
   }
 
   async function closeSinks(operator: Operator | undefined, drain: boolean): Promise<void> {
@@ -206,6 +209,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       worlds.delete(name);
       worldNames.delete(name);
       await Promise.all([...bound.keys()].filter((binding) => binding.world === world).map(unbind));
+      engine.retire(...(sources.bound.get(name)?.values() ?? []));
       sources.bound.delete(name);
       await world.stop();
     },

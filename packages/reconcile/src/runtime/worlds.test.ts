@@ -117,7 +117,38 @@ describe('several worlds', () => {
     await program.runtime.removeWorld('there');
     await stage.settle();
     assert.equal(await text(), 'worlds: here');
-    assert.equal(program.runtime.engine.stats().nodes > 0, true);
+    await stage.end();
+    await there.close();
+  });
+
+  test('that come and go leave nothing behind', async () => {
+    const stage = await createStage({
+      operators,
+      world: { name: 'here' },
+      given: async (client) => void (await client.create(Copy, copyOf({ from: 'there' }))),
+    });
+    const { clock, random, program } = stage;
+    const before = program.runtime.engine.stats();
+    const there = await createTestCluster({ clock, random, operators });
+    await there.client.create(ConfigMap, source('one'));
+    await there.client.create(Copy, copyOf({ from: 'here' }));
+    for (let round = 0; round < 3; round++) {
+      program.runtime.addWorld({
+        name: 'there',
+        client: createClient({ transport: there.transport(), clock, random }),
+      });
+      await stage.settle();
+      assert.equal((await stage.client.get(Copy, ref('c'))).status?.text, 'one');
+      await program.runtime.removeWorld('there');
+      await stage.settle();
+      assert.equal((await stage.client.get(Copy, ref('c'))).status?.text, 'worlds: here');
+    }
+    const { tables, nodes, edges, queries, cells } = program.runtime.engine.stats();
+    assert.deepEqual(
+      { tables, nodes, edges, queries },
+      { tables: before.tables, nodes: before.nodes, edges: before.edges, queries: before.queries },
+    );
+    assert.ok(cells <= before.cells + 1, `${cells} cells after, ${before.cells} before`);
     await stage.end();
     await there.close();
   });

@@ -247,10 +247,13 @@ export function createWorld(options: WorldOptions): World {
       for (const { read, children } of kinds.values()) {
         read?.stop();
         children?.stop();
-        read?.table.drop('unknown');
-        children?.table.drop('unknown');
+        for (const feed of new Set([read, children])) {
+          feed?.table.drop('unknown');
+          if (feed !== undefined) engine.retire(feed.table);
+        }
       }
       access.drop('unknown');
+      engine.retire(access);
       for (const stop of stops) stop();
       await informers.close();
     },
