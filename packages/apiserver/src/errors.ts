@@ -1,4 +1,5 @@
 // Every refusal of the API server is a Status, in kube-apiserver's words: clients and people search for them.
+import { catalogue } from '@capstan/kube';
 
 export interface StatusCause {
   reason?: string;
@@ -134,6 +135,13 @@ export const methodNotAllowed = () =>
     details: {},
   });
 
+export const notAcceptable = (offered: readonly string[]) =>
+  failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `only the following media types are accepted: ${offered.join(', ')}`,
+  });
+
 export const unsupportedMediaType = (accepted: readonly string[]) =>
   failure({
     code: 415,
@@ -259,3 +267,43 @@ export const ApiServerErrors = {
   future: (asked: number, current: number) =>
     new Error(`cannot compact to revision ${asked}: the store is at ${current}; pass a revision that exists`),
 };
+
+/** What keeps an embedded cluster from starting or from keeping what it was told: one sentence each, for whoever started it. */
+export const ClusterErrors = catalogue('apiserver', {
+  Locked: (path: string, pid: string | undefined) => ({
+    message: `cannot open ${path}: another process${pid === undefined ? '' : ` (pid ${pid})`} is using it`,
+    remedy: 'stop that one first, or choose another folder with --data',
+  }),
+  NotWritable: (path: string, problem: string) => ({
+    message: `cannot write to ${path}: ${problem}`,
+    remedy: 'check that the folder is there, that it may be written to and that the disk has room',
+  }),
+  Corrupt: (path: string, problem: string) => ({
+    message: `${path} is damaged: ${problem}; nothing in it has been changed`,
+    remedy: 'put back a copy of it, or move it away to begin with an empty cluster',
+  }),
+  NotOurs: (path: string) => ({
+    message: `${path} is a database of another program`,
+    remedy: 'choose another folder with --data',
+  }),
+  TooNew: (path: string, found: number, known: number) => ({
+    message: `${path} was written by a newer version (schema ${found}, this one knows ${known})`,
+    remedy: 'use that version, or choose another folder with --data',
+  }),
+  NotKept: (path: string, problem: string) => ({
+    message: `the change is not on disk: writing to ${path} gave "${problem}"`,
+    remedy: 'make room on the disk or repair it; the server tries again at the next request',
+  }),
+  AddressInUse: (address: string) => ({
+    message: `cannot listen on ${address}: the address is in use`,
+    remedy: 'stop whoever uses it, or choose another with --listen (port 0 takes any that is free)',
+  }),
+  CannotListen: (address: string, problem: string) => ({
+    message: `cannot listen on ${address}: ${problem}`,
+    remedy: 'choose another address with --listen',
+  }),
+  BadKey: (path: string, problem: string) => ({
+    message: `cannot use the key or certificate in ${path}: ${problem}`,
+    remedy: 'put back a copy of it, or remove it to have another one made (kubeconfigs and tokens made with it end)',
+  }),
+});

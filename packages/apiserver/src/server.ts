@@ -28,7 +28,7 @@ import { createRenderer } from './rest/render.ts';
 import { parseResourcePath } from './rest/route.ts';
 import { memoryStorage, type Storage } from './store/storage.ts';
 import { createStore } from './store/store.ts';
-import { inProcessTransport } from './transport.ts';
+import { inProcessTransport, isResponse } from './transport.ts';
 import { createWatchHub } from './watch/watch-hub.ts';
 
 export interface ApiServerOptions {
@@ -111,7 +111,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   startDefinitionController(core, hub, customOptions, operations, work.run);
   startGarbageCollector(core, operations, work.run);
   startNamespaceController(core, operations, work.run);
-  const dispatch = createDispatcher(core, hub, createRenderer());
+  const dispatch = createDispatcher(core, hub, createRenderer(clock));
   const discover = createDiscovery(registry);
   const describe = createOpenApi(registry, builtins.definitions);
   let closed = false;
@@ -141,9 +141,15 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       ),
     async handle(request, context) {
       const result = await answer(request, context);
-      const flushed = storage.flush();
-      if (flushed) await flushed;
-      return result;
+      try {
+        const flushed = storage.flush();
+        if (flushed) await flushed;
+        return result;
+      } catch (error) {
+        // Reads too: they may have seen what is not durable. A watch that was opened must not stay open unread.
+        if (!isResponse(result)) await result[Symbol.asyncIterator]().return?.();
+        return refusal(error, request, logger);
+      }
     },
     idle: () => work.idle(),
     compact: (revision) => store.compact(revision),

@@ -1,4 +1,5 @@
 import type { UnknownObject } from '@capstan/kube';
+import type { StoreEvent } from './history.ts';
 
 /** One accepted write: what was stored under a key, or that it was removed. */
 export interface Change {
@@ -8,11 +9,17 @@ export interface Change {
   key: string;
   /** Undefined when the key was removed. */
   object: UnknownObject | undefined;
+  /** The revision of what was there before; undefined when there was nothing. */
+  previous?: number;
 }
 
 export interface StoredState {
   revision: number;
   objects: Iterable<{ resource: string; key: string; object: UnknownObject }>;
+  /** The recent past, oldest first, so that watches go on after a restart; default none. */
+  events?: readonly StoreEvent[];
+  /** The highest revision whose event may be missing; default all of them. */
+  compacted?: number;
 }
 
 /**
@@ -25,6 +32,8 @@ export interface Storage {
   append(change: Change): void;
   /** Undefined when everything appended so far is durable already, else a promise of that. */
   flush(): Promise<void> | undefined;
+  /** Told that nobody asks for the past up to this revision any more. */
+  compact?(revision: number): void;
   close(): Promise<void>;
 }
 

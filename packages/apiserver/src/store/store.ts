@@ -43,7 +43,8 @@ export function createStore({ storage, historyLimit, freeze }: StoreOptions): St
   const listeners = new Map<string | undefined, Set<(event: StoreEvent) => void>>();
   const loaded = storage.load();
   let revision = loaded.revision;
-  const history = createHistory(historyLimit, revision);
+  const history = createHistory(historyLimit, loaded.compacted ?? revision);
+  for (const event of loaded.events ?? []) history.add(event);
 
   const tableOf = (resource: string) => {
     let table = tables.get(resource);
@@ -78,7 +79,7 @@ export function createStore({ storage, historyLimit, freeze }: StoreOptions): St
       revision += 1;
       const stored = stamp(object);
       table.set(key, stored);
-      storage.append({ revision, resource, key, object: stored });
+      storage.append({ revision, resource, key, object: stored, ...replaced(previous) });
       publish({ revision, resource, key, object: stored, previous, deleted: false });
       return stored;
     },
@@ -89,7 +90,7 @@ export function createStore({ storage, historyLimit, freeze }: StoreOptions): St
       revision += 1;
       const last = stamp(previous);
       table.delete(key);
-      storage.append({ revision, resource, key, object: undefined });
+      storage.append({ revision, resource, key, object: undefined, ...replaced(previous) });
       publish({ revision, resource, key, object: last, previous, deleted: true });
       return last;
     },
@@ -120,9 +121,13 @@ export function createStore({ storage, historyLimit, freeze }: StoreOptions): St
     compact(to) {
       if (to > revision) throw ApiServerErrors.future(to, revision);
       history.compact(to);
+      storage.compact?.(to);
     },
   };
 }
+
+const replaced = (object: UnknownObject | undefined): { previous?: number } =>
+  object ? { previous: Number(object.metadata.resourceVersion) } : {};
 
 /** For each key that changed after a revision, what it held at that revision. */
 function changesSince(history: History, resource: string, prefix: string, revision: number) {

@@ -45,11 +45,12 @@ export function createEventStream({ initial, limit, durable, onEnd }: EventStrea
           wake = undefined;
           continue;
         }
-        const flushed = durable();
-        if (flushed) await flushed;
+        // Taken before the wait: what arrives meanwhile is not covered by this flush.
         const batch = waiting;
         waiting = [];
         allowed = limit;
+        const flushed = durable();
+        if (flushed) await flushed;
         yield batch;
       }
     } finally {

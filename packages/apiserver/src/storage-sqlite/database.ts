@@ -1,0 +1,87 @@
+// One process at a time: the file is opened with SQLite's exclusive lock, which the system gives back when the process
+// ends, however it ends. What is not a good file of ours is left exactly as it is.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { CodedError, reasonOf } from '@capstan/kube';
+import { ClusterErrors } from '../errors.ts';
+
+/** 'Caps': tells our files from those of other programs. */
+const APPLICATION_ID = 0x43617073;
+
+/** Each entry brings a file to the next schema version; the first makes an empty one. Entries are only ever added. */
+export const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE revisions (
+     revision INTEGER PRIMARY KEY,
+     resource TEXT NOT NULL,
+     key TEXT NOT NULL,
+     previous INTEGER,
+     value TEXT,
+     checksum INTEGER NOT NULL
+   ) STRICT;
+   CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+   INSERT INTO state VALUES ('compacted', 1);`,
+];
+
+/** Opens (or makes) a cluster's file in its present schema, locked for this process. */
+export function openDatabase(path: string, migrations: readonly string[] = MIGRATIONS): DatabaseSync {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(path);
+    // The mode before the first access, or the lock would be shared; with it, the log needs no shared memory either.
+    database.exec('PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; PRAGMA trusted_schema = OFF;');
+    const isNew = numberOf(database, 'PRAGMA schema_version') === 0;
+    if (!isNew && numberOf(database, 'PRAGMA application_id') !== APPLICATION_ID) throw ClusterErrors.NotOurs(path);
+    const version = numberOf(database, 'PRAGMA user_version');
+    if (version > migrations.length) throw ClusterErrors.TooNew(path, version, migrations.length);
+    if (!isNew) checkIntegrity(database, path);
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;');
+    migrate(database, version, migrations);
+    writeFileSync(pidFile(path), `${process.pid}\n`);
+    return database;
+  } catch (error) {
+    if (database?.isOpen === true) database.close();
+    throw explained(error, path);
+  }
+}
+
+function migrate(database: DatabaseSync, from: number, migrations: readonly string[]): void {
+  // Also when there is nothing to do: this is what takes the exclusive lock.
+  database.exec('BEGIN EXCLUSIVE');
+  for (const migration of migrations.slice(from)) database.exec(migration);
+  if (from < migrations.length) {
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${migrations.length};`);
+  }
+  database.exec('COMMIT');
+}
+
+function checkIntegrity(database: DatabaseSync, path: string): void {
+  const row = database.prepare('PRAGMA quick_check(1)').get();
+  const said = String(row?.['quick_check'] ?? 'no answer');
+  if (said !== 'ok') throw ClusterErrors.Corrupt(path, said.replace(/\s+/g, ' '));
+}
+
+function numberOf(database: DatabaseSync, pragma: string): number {
+  return Number(Object.values(database.prepare(pragma).get() ?? {})[0] ?? 0);
+}
+
+const pidFile = (path: string) => `${path}.pid`;
+
+/** SQLite's primary result codes that have a sentence of their own. */
+const BUSY = 5;
+const LOCKED = 6;
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
+
+function explained(error: unknown, path: string): Error {
+  if (error instanceof CodedError) return error;
+  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
+  if (code === BUSY || code === LOCKED) return ClusterErrors.Locked(path, ownerOf(path));
+  if (code === CORRUPT || code === NOT_A_DATABASE) return ClusterErrors.Corrupt(path, reasonOf(error));
+  return ClusterErrors.NotWritable(path, reasonOf(error));
+}
+
+function ownerOf(path: string): string | undefined {
+  if (!existsSync(pidFile(path))) return undefined;
+  const text = readFileSync(pidFile(path), 'utf8').trim();
+  return /^\d+$/.test(text) ? text : undefined;
+}
