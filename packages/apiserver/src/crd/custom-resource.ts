@@ -13,6 +13,7 @@ import type { SchemaSource, TypeCompiler } from '../apply/type-schema.ts';
 import type { FieldError } from '../errors.ts';
 import { subdomain } from '../resources/names.ts';
 import type { Resource, ResourceVersion, ScalePaths, Strategy, Subresource } from '../resources/resource.ts';
+import { customPrinter } from '../table/custom-printer.ts';
 import { compareVersions } from './version-order.ts';
 
 export interface CustomResourceOptions {
@@ -74,6 +75,7 @@ function versionOf(
     subresources: subresourcesOf(crd, version),
     type: compiler.compile(withMetadata(schema)),
     openApi: { definition: undefined, schema },
+    printer: customPrinter(version.additionalPrinterColumns),
     selectableFields: (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, '')),
     normalise(object) {
       const { value, dropped } = prune(schema, object, { isResource: true });

@@ -9,6 +9,7 @@ import {
 } from '@capstan/kube';
 import { createTypeCompiler, type TypeCompiler, type TypeSchema } from '../apply/type-schema.ts';
 import { dropUnknown } from '../apply/unknown-fields.ts';
+import { builtinPrinter } from '../table/builtin-printers.ts';
 import type { Resource, ResourceVersion } from './resource.ts';
 import { builtinDefaults, builtinScale, builtinSelectableFields, builtinStrategy } from './strategies.ts';
 
@@ -45,6 +46,7 @@ function resourceOf(builtin: BuiltinResource, definition: string | undefined, ty
     subresources: builtin.subresources.filter(({ name }) => SERVED_SUBRESOURCES.has(name)),
     type,
     openApi: { definition },
+    printer: builtinPrinter(id),
     selectableFields: builtinSelectableFields[id] ?? [],
     normalise: normaliser(type, builtinDefaults[id]),
     validate: () => [],

@@ -1,6 +1,7 @@
 import type { UnknownObject } from '@capstan/kube';
 import type { TypeSchema } from '../apply/type-schema.ts';
 import type { FieldError, ResourceName } from '../errors.ts';
+import type { Printer } from '../table/printer.ts';
 import type { NameRule } from './names.ts';
 
 /** A resource as the server keeps it: one set of objects, served under one or more versions. */
@@ -38,6 +39,10 @@ export interface ResourceVersion {
   readonly type: TypeSchema | undefined;
   /** The schema as OpenAPI shows it: the name of a built-in definition, or a custom resource's own. */
   readonly openApi: { readonly definition: string | undefined; readonly schema?: object };
+  /** How a Table shows it. */
+  readonly printer: Printer;
+  /** The stored object as this version shows it, where more than the name of the version differs. */
+  readonly convert?: (object: UnknownObject) => UnknownObject;
   /** `.spec.x` paths by which a field selector may choose, besides name and namespace. */
   readonly selectableFields: readonly string[];
   /** Brings a body into the form in which it is stored: unknown fields dropped (and reported), defaults filled in. */

@@ -122,9 +122,9 @@ export async function deleteCollection(
     // Somebody else may have removed it while an admission was asked about another one.
     if (!core.store.get(one.resource.storageKey, keyFor(one))) continue;
     await deleteObject(core, one, options, context);
-    items.push(rendering.one(object));
+    items.push(object);
   }
-  return { kind: rendering.listKind, apiVersion: rendering.listApiVersion, metadata: { resourceVersion }, items };
+  return rendering.list({ resourceVersion }, items);
 }
 
 function checkPreconditions(

@@ -41,7 +41,10 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer): D
       },
       body: value,
     });
-    const rendering = render(target.resource, target.version.name, request.accept ?? request.headers?.['accept']);
+    const rendering = render(target.resource, target.version, {
+      accept: request.accept ?? request.headers?.['accept'],
+      includeObject: query['includeObject'],
+    });
     const write = (apply = false) => writeOptions(method, query, managerOf(request, context), apply);
 
     if (target.subresource === 'scale') return scale();

@@ -9,7 +9,7 @@ import {
   type TestServer,
   testServer,
 } from '../server.test-support.ts';
-import type { ObjectList } from './read.ts';
+import type { ObjectList } from './render.ts';
 
 const MERGE = { contentType: 'application/merge-patch+json' };
 

@@ -5,7 +5,7 @@ import type { KeyedObject } from '../store/store.ts';
 import { compareKeys } from '../store/table.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
 import { type ListOptions, parseRevision } from './options.ts';
-import type { Rendering } from './render.ts';
+import type { ListMetadata, RenderedList, Rendering } from './render.ts';
 import { parseSelection, type Selection } from './selectors.ts';
 import { existing, keyFor, type Target } from './target.ts';
 
@@ -16,15 +16,8 @@ export function getObject(core: Core, target: Target, resourceVersion: string): 
   return existing(core, target);
 }
 
-export interface ObjectList {
-  kind: string;
-  apiVersion: string;
-  metadata: { resourceVersion: string; continue?: string; remainingItemCount?: number };
-  items: UnknownObject[];
-}
-
 /** A list, or a page of one. All pages of a list show the same revision, as long as the server remembers it. */
-export function listObjects(core: Core, target: Target, options: ListOptions, rendering: Rendering): ObjectList {
+export function listObjects(core: Core, target: Target, options: ListOptions, rendering: Rendering): RenderedList {
   const selection = parseSelection(options, target);
   if (options.continue !== '') return nextPage(core, target, options, selection, rendering);
   const { resourceVersion: asked, limit } = options;
@@ -46,7 +39,7 @@ function nextPage(
   options: ListOptions,
   selection: Selection,
   rendering: Rendering,
-): ObjectList {
+): RenderedList {
   if (options.resourceVersion !== undefined && options.resourceVersion !== 0) {
     throw badRequest('specifying resource version is not allowed when using continue');
   }
@@ -71,9 +64,9 @@ function page(
   revision: number,
   inconsistent: boolean,
   rendering: Rendering,
-): ObjectList {
+): RenderedList {
   const items: UnknownObject[] = [];
-  const metadata: ObjectList['metadata'] = { resourceVersion: String(revision) };
+  const metadata: ListMetadata = { resourceVersion: String(revision) };
   let last = '';
   for (const [index, { key, object }] of objects.entries()) {
     if (limit > 0 && items.length === limit) {
@@ -83,9 +76,9 @@ function page(
       break;
     }
     last = key;
-    if (selection.matches(object)) items.push(rendering.one(object));
+    if (selection.matches(object)) items.push(object);
   }
-  return { kind: rendering.listKind, apiVersion: rendering.listApiVersion, metadata, items };
+  return rendering.list(metadata, items);
 }
 
 /** What the target names, now: one look-up when the selection names the object, else the whole prefix. */

@@ -20,12 +20,17 @@ export function createWatchHub(): WatchHub {
 
   return {
     shared(event, type, rendering) {
+      const make = (): WatchEvent => ({
+        type,
+        object: rendering.one(type === 'DELETED' ? lastSeen(event) : event.object),
+      });
+      if (!rendering.isShared) return make();
       const known = made.get(event) ?? new Map<string, WatchEvent>();
       made.set(event, known);
       const id = `${type} ${rendering.apiVersion} ${rendering.kind}`;
       let result = known.get(id);
       if (!result) {
-        result = { type, object: rendering.one(type === 'DELETED' ? lastSeen(event) : event.object) };
+        result = make();
         known.set(id, result);
       }
       return result;

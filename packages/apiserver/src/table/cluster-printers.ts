@@ -1,0 +1,157 @@
+import type {
+  ConfigMap,
+  CoreEvent,
+  Lease,
+  MutatingWebhookConfiguration,
+  Namespace,
+  Node,
+  PriorityClass,
+  RoleBinding,
+  Secret,
+  ServiceAccount,
+} from '@capstan/kube';
+import { type Printer, printer } from './printer.ts';
+import { age, nameOf, orNone, since, timeOf } from './text.ts';
+
+const bindings = printer<RoleBinding>(
+  ['Name', 'Role', 'Age', 'Users*', 'Groups*', 'ServiceAccounts*'],
+  (object, now) => {
+    const { roleRef, subjects = [] } = object;
+    const named = (kind: string) => subjects.filter((one) => one.kind === kind);
+    return [
+      nameOf(object),
+      `${roleRef.kind}/${roleRef.name}`,
+      age(object, now),
+      named('User')
+        .map(({ name }) => name)
+        .join(', '),
+      named('Group')
+        .map(({ name }) => name)
+        .join(', '),
+      named('ServiceAccount')
+        .map(({ namespace, name }) => `${namespace ?? ''}/${name}`)
+        .join(', '),
+    ];
+  },
+);
+
+const webhooks = printer<MutatingWebhookConfiguration>(['Name', 'Webhooks:integer', 'Age'], (object, now) => [
+  nameOf(object),
+  (object.webhooks ?? []).length,
+  age(object, now),
+]);
+
+export const eventPrinter = printer<CoreEvent>(
+  ['Last Seen', 'Type', 'Reason', 'Object', 'Subobject*', 'Source*', 'Message', 'First Seen*', 'Count*', 'Name*'],
+  (object, now) => {
+    const { involvedObject: about, series, source } = object;
+    const first = since(object.firstTimestamp ?? object.eventTime, now);
+    const last = timeOf(object.lastTimestamp) === undefined ? first : since(object.lastTimestamp, now);
+    const kind = (about?.kind ?? '').toLowerCase();
+    const component = source?.component || object.reportingComponent || '';
+    const host = source?.host || object.reportingInstance || '';
+    return [
+      series ? since(series.lastObservedTime, now) : last,
+      object.type ?? '',
+      object.reason ?? '',
+      about?.name ? `${kind}/${about.name}` : kind,
+      about?.fieldPath ?? '',
+      host === '' ? component : `${component}, ${host}`,
+      (object.message ?? '').trim(),
+      first,
+      series?.count ?? (object.count || 1),
+      nameOf(object),
+    ];
+  },
+);
+
+export const clusterPrinters: Readonly<Record<string, Printer>> = {
+  configmaps: printer<ConfigMap>(['Name', 'Data', 'Age'], (object, now) => [
+    nameOf(object),
+    Object.keys(object.data ?? {}).length + Object.keys(object.binaryData ?? {}).length,
+    age(object, now),
+  ]),
+  secrets: printer<Secret>(['Name', 'Type', 'Data', 'Age'], (object, now) => [
+    nameOf(object),
+    object.type ?? '',
+    Object.keys(object.data ?? {}).length,
+    age(object, now),
+  ]),
+  serviceaccounts: printer<ServiceAccount>(['Name', 'Age'], (object, now) => [nameOf(object), age(object, now)]),
+  namespaces: printer<Namespace>(['Name', 'Status', 'Age'], (object, now) => [
+    nameOf(object),
+    object.status?.phase ?? '',
+    age(object, now),
+  ]),
+  nodes: printer<Node>(
+    [
+      'Name',
+      'Status',
+      'Roles',
+      'Age',
+      'Version',
+      'Internal-IP*',
+      'External-IP*',
+      'OS-Image*',
+      'Kernel-Version*',
+      'Container-Runtime*',
+    ],
+    (object, now) => {
+      const info = object.status?.nodeInfo;
+      const orUnknown = (text: string | undefined) => text || '<unknown>';
+      const kernel = orUnknown(info?.kernelVersion);
+      return [
+        nameOf(object),
+        nodeStatus(object),
+        orNone(nodeRoles(object).join(',')),
+        age(object, now),
+        info?.kubeletVersion ?? '',
+        addressOf(object, 'InternalIP'),
+        addressOf(object, 'ExternalIP'),
+        orUnknown(info?.osImage),
+        info?.architecture ? `${kernel} (${info.architecture})` : kernel,
+        orUnknown(info?.containerRuntimeVersion),
+      ];
+    },
+  ),
+  events: eventPrinter,
+  'leases.coordination.k8s.io': printer<Lease>(['Name', 'Holder', 'Age'], (object, now) => [
+    nameOf(object),
+    object.spec?.holderIdentity ?? '',
+    age(object, now),
+  ]),
+  'rolebindings.rbac.authorization.k8s.io': bindings,
+  'clusterrolebindings.rbac.authorization.k8s.io': bindings,
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': webhooks,
+  'validatingwebhookconfigurations.admissionregistration.k8s.io': webhooks,
+  'priorityclasses.scheduling.k8s.io': printer<PriorityClass>(
+    ['Name', 'Value:integer', 'Global-Default:boolean', 'Age', 'PreemptionPolicy'],
+    (object, now) => [
+      nameOf(object),
+      object.value ?? 0,
+      object.globalDefault ?? false,
+      age(object, now),
+      object.preemptionPolicy ?? '',
+    ],
+  ),
+};
+
+function nodeStatus({ spec, status }: Node): string {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  const text = ready ? (ready.status === 'True' ? 'Ready' : 'NotReady') : 'Unknown';
+  return spec?.unschedulable === true ? `${text},SchedulingDisabled` : text;
+}
+
+const ROLE_PREFIX = 'node-role.kubernetes.io/';
+
+function nodeRoles({ metadata }: Node): string[] {
+  const roles = Object.entries(metadata.labels ?? {}).map(([key, value]) => {
+    if (key.startsWith(ROLE_PREFIX)) return key.slice(ROLE_PREFIX.length);
+    return key === 'kubernetes.io/role' ? value : '';
+  });
+  return [...new Set(roles.filter((role) => role !== ''))].sort();
+}
+
+function addressOf({ status }: Node, type: string): string {
+  return status?.addresses?.find((one) => one.type === type)?.address ?? '<none>';
+}
