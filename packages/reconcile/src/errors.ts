@@ -3,6 +3,21 @@
 
 import { catalogue, reasonOf } from '@capstan/kube';
 
+export const ApplyErrors = catalogue('apply', {
+  Unsettled: (rounds: number) => ({
+    message: `the writes of this plan did not settle in ${rounds} rounds: something else writes against them`,
+    remedy: 'look at the managed fields of the objects that it writes for who that is',
+  }),
+  NotAsShown: (object: string) => ({
+    message: `${object} is not as the cache shows it, and was not after a second look either`,
+    remedy: 'wait: it is tried again; if it stays so, look for the object in a namespace that is not watched',
+  }),
+  StatusNotKept: (fields: readonly string[]) => ({
+    message: `the server did not keep the status that was written to it (${fields.join(', ')})`,
+    remedy: 'install the CRD of this release, and see that its schema has every field that the reconciler sets',
+  }),
+});
+
 export const DefinitionErrors = catalogue('definition', {
   BadName: (what: string, name: string) => ({
     message: `${what} cannot be named ${JSON.stringify(name)}`,

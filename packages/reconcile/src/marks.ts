@@ -8,7 +8,7 @@ export const OWNER_ANNOTATION = 'capstan.dev/owner';
 export const APPLIED_ANNOTATION = 'capstan.dev/applied';
 /** On what a plan changed: which inputs changed, and the path from them. Never a value of a Secret. */
 export const CAUSE_ANNOTATION = 'capstan.dev/cause';
-/** On children and patched objects: what the plan asked to remember with them. */
+/** On children: what the plan asked to remember with them. */
 export const MEMORY_ANNOTATION = 'capstan.dev/memory';
 /** Set by people on any object that we reconcile or apply: "true" stops writes to it. */
 export const PAUSED_ANNOTATION = 'capstan.dev/paused';
@@ -22,3 +22,5 @@ export const HELD_ANNOTATION = 'capstan.dev/held';
 export const ORIGINAL_ANNOTATION_PREFIX = 'original.capstan.dev/';
 /** On others' objects that we share, followed by the inventory id: the digest of what we share in them. */
 export const SHARED_ANNOTATION_PREFIX = 'shared.capstan.dev/';
+/** On others' objects that we patch, followed by the inventory id: what the plan asked to remember with them. */
+export const MEMORY_ANNOTATION_PREFIX = 'memory.capstan.dev/';

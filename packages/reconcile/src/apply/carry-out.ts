@@ -3,33 +3,43 @@
 // that changed something else than expected is noticed at once.
 import {
   type Clock,
+  equal,
   formatTime,
   isApiError,
   isTooManyRequests,
   type Kind,
   type KubeObject,
-  kindId,
+  reasonOf,
 } from '@capstan/kube';
 import type { Ownership } from '../diff/child-body.ts';
-import { type ChildWrite, describe, type PendingGroup, type Trouble, type WriteSet } from '../diff/index.ts';
-import { plainDigest } from '../digest.ts';
+import {
+  type ChildWrite,
+  describe,
+  type PendingGroup,
+  type StatusWrite,
+  type Trouble,
+  type WriteSet,
+} from '../diff/index.ts';
+import { ApplyErrors } from '../errors.ts';
 import type { EventInput } from '../plan/index.ts';
-import { done, type Outcome, retry, retryAfter } from '../queue/index.ts';
+import { done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
+import { inTurns } from './in-turns.ts';
 import { WriteConflict } from './outcome.ts';
 import { writeFinalizer, writeStatus } from './owner-writes.ts';
+import { isLargeShare, needsQuiet, SECOND_LOOK_MS, timeLeft, type Wish, wishFor, writesId } from './patience.ts';
 import { perform, rehearse, type Target } from './perform.ts';
+import { NOTHING_TOLD, type Told, tellNews } from './telling.ts';
 
 /** What a key needs from one attempt to the next; lost with the process, and harmless to lose. */
 export interface KeyState {
-  quiet: { id: string; since: number } | undefined;
-  secondLook: { id: string; since: number } | undefined;
+  quiet: Wish | undefined;
+  secondLook: Wish | undefined;
   statusWrittenAt: number;
-  /** Events of the current plan that have been told, or need not be. */
-  told: ReadonlySet<string>;
+  told: Told;
 }
 
 export function createKeyState(): KeyState {
-  return { quiet: undefined, secondLook: undefined, statusWrittenAt: Number.NEGATIVE_INFINITY, told: new Set() };
+  return { quiet: undefined, secondLook: undefined, statusWrittenAt: Number.NEGATIVE_INFINITY, told: NOTHING_TOLD };
 }
 
 export interface Job {
@@ -49,7 +59,7 @@ export interface Job {
   readonly manager: string;
   readonly finalizer: string;
   readonly clock: Clock;
-  /** Whether we lead. Everybody computes; only the holder of the lease writes. */
+  /** Whether we lead. Everybody computes; only the holder of the lease writes, and it may be lost between any two writes. */
   readonly mayWrite: () => boolean;
   /** Shows the diff an object that stands where a child should be. */
   readonly meetStranger: (kind: Kind, object: KubeObject) => void;
@@ -59,14 +69,15 @@ export interface Job {
 
 /** Progress fields of a status go out at most this often. */
 const PROGRESS_MS = 1000;
-/** How long a removal of a large share of the inventory must stay wanted before it is believed. */
-const SECOND_LOOK_MS = 5000;
 const STALE_RETRY_MS = 1000;
 /** More rounds than any plan has groups: past this something writes against us, and back-off is the answer. */
 const MAX_ROUNDS = 30;
+/** How many writes of one group are under way at the same time. */
+const AT_ONCE = 16;
 
+/** Brings one key as far as it can be brought now. */
 export async function carryOut(job: Job): Promise<Outcome> {
-  const attempt: Attempt = { job, wrote: false, waitMs: undefined, failure: undefined };
+  const attempt: Attempt = { job, hasWritten: false, stumbled: new Set() };
   for (let round = 0; round < MAX_ROUNDS && !job.signal.aborted; round++) {
     // What is left is sent by whoever leads next, or by us when we lead again.
     if (!job.mayWrite()) return done;
@@ -75,192 +86,186 @@ export async function carryOut(job: Job): Promise<Outcome> {
     if (writes === undefined || ownership === undefined) return outcomeOf(attempt);
     attempt.waitMs = undefined;
     const hasMoved = await step(attempt, writes, ownership);
-    tellEvents(attempt, writes);
+    job.state.told = tellNews(writes, job.state.told, attempt.hasWritten, (event) => job.tell(event));
     if (!hasMoved) return outcomeOf(attempt);
     await job.wave();
   }
-  return job.signal.aborted
-    ? done
-    : retry(new Error('the writes of this plan did not settle: something else writes against them'));
+  return job.signal.aborted ? done : retry(ApplyErrors.Unsettled(MAX_ROUNDS));
 }
 
 interface Attempt {
   readonly job: Job;
-  /** Whether anything was written in this attempt. */
-  wrote: boolean;
-  waitMs: number | undefined;
-  failure: unknown;
+  hasWritten: boolean;
+  /** When to look again, if nothing changes before. */
+  waitMs?: number | undefined;
+  failure?: unknown;
+  /** Writes whose ground had shifted once: when they come again as they were, planning again is no help. */
+  readonly stumbled: Set<string>;
+  statusSent?: StatusWrite;
 }
 
 function outcomeOf({ failure, waitMs }: Attempt): Outcome {
+  // A retry would be refused again, until the object changes; and then the diff says so.
+  if (failure instanceof WriteConflict) return terminal(failure);
   if (failure !== undefined) return retry(failure);
   return waitMs === undefined ? done : retryAfter(waitMs);
 }
 
 /** One step forward; false when there is nothing (more) to do now. */
 async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership): Promise<boolean> {
-  const { job } = attempt;
-  if (writes.finalizer === 'add')
-    return ownerStep(attempt, () => writeFinalizer(ownerWrite(job, ownership), 'add', job.finalizer), 'finalizer');
   if (attempt.failure === undefined) {
-    const group = writes.groups[0];
-    if (group !== undefined) {
-      if (await groupStep(attempt, group, ownership)) return true;
-    } else if (writes.prune.length > 0) {
-      if (mayPrune(attempt, writes) && (await performAll(attempt, writes.prune, ownership))) return true;
-    } else if (writes.finalizer === 'remove') {
-      return ownerStep(attempt, () => writeFinalizer(ownerWrite(job, ownership), 'remove', job.finalizer), 'finalizer');
-    } else {
-      job.report(undefined);
-    }
+    const hasMoved = await workStep(attempt, writes, ownership);
+    if (hasMoved) return true;
+    // Nothing is being tried that could be refused: what was reported is over.
+    if (attempt.failure === undefined && attempt.waitMs === undefined) attempt.job.report(undefined);
   }
-  return statusStep(attempt, ownership);
+  return statusStep(attempt);
 }
 
-async function groupStep(attempt: Attempt, group: PendingGroup, ownership: Ownership): Promise<boolean> {
-  if (!group.open || group.writes.length === 0) return false;
-  if (!isQuiet(attempt, group)) return false;
-  if (group.preflight) {
-    for (const write of group.writes) {
-      try {
-        await rehearse(write, performanceOf(attempt.job, ownership));
-      } catch (error) {
-        fail(attempt, error, write, 'PreflightRefused');
-        return true;
-      }
-    }
-  }
-  return performAll(attempt, group.writes, ownership);
+/** The first thing that is to be done: our finalizer, the groups in their order, pruning, and the finalizer again. */
+async function workStep(attempt: Attempt, writes: WriteSet, ownership: Ownership): Promise<boolean> {
+  if (writes.finalizer === 'add') return finalizerStep(attempt, ownership, 'add');
+  const [group] = writes.groups;
+  if (group !== undefined) return groupStep(attempt, group);
+  if (writes.prune.length > 0) return mayPrune(attempt, writes, ownership) && performAll(attempt, writes.prune);
+  return writes.finalizer === 'remove' && finalizerStep(attempt, ownership, 'remove');
 }
 
-/** True once what the group wants has stayed the same for its quiet period. Creations disturb nobody and need not wait. */
+async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean> {
+  if (!group.open || group.writes.length === 0 || !isQuiet(attempt, group)) return false;
+  return group.preflight && !(await isAccepted(attempt, group)) ? true : performAll(attempt, group.writes);
+}
+
+/** True once what the group wants has stayed the same for its quiet period. */
 function isQuiet(attempt: Attempt, group: PendingGroup): boolean {
-  if (
-    group.quietMs <= 0 ||
-    group.writes.every((write) => write.verb === 'create' || (write.verb === 'apply' && !write.exists))
-  )
-    return true;
+  if (!needsQuiet(group)) return true;
   const { state, clock } = attempt.job;
-  const id = writesId(group.writes);
-  if (state.quiet?.id !== id) state.quiet = { id, since: clock.now() };
-  const left = state.quiet.since + group.quietMs - clock.now();
-  if (left > 0) attempt.waitMs = left;
-  return left <= 0;
+  state.quiet = wishFor(group.writes, state.quiet, clock);
+  return isOver(attempt, timeLeft(state.quiet, group.quietMs, clock));
 }
 
 /** Pruning is careful: on fresh caches only, and a large share at once only if it is still wanted a while later. */
-function mayPrune(attempt: Attempt, { prune, groups }: WriteSet): boolean {
+function mayPrune(attempt: Attempt, writes: WriteSet, { object }: Ownership): boolean {
   const { job } = attempt;
   const { state, clock } = job;
-  if (!job.isFresh()) {
-    attempt.waitMs = STALE_RETRY_MS;
-    return false;
-  }
-  const isDeleting = job.owner()?.object.metadata.deletionTimestamp !== undefined;
-  if (isDeleting || prune.length < LARGE_SHARE || groups.length > 0) return true;
-  const id = writesId(prune);
-  if (state.secondLook?.id !== id) state.secondLook = { id, since: clock.now() };
-  const left = state.secondLook.since + SECOND_LOOK_MS - clock.now();
+  if (!job.isFresh()) return isOver(attempt, STALE_RETRY_MS);
+  if (object.metadata.deletionTimestamp !== undefined || !isLargeShare(writes)) return true;
+  state.secondLook = wishFor(writes.prune, state.secondLook, clock);
+  return isOver(attempt, timeLeft(state.secondLook, SECOND_LOOK_MS, clock));
+}
+
+function isOver(attempt: Attempt, left: number): boolean {
   if (left > 0) attempt.waitMs = left;
   return left <= 0;
 }
 
-/** So many children at once are looked at twice before they go. */
-const LARGE_SHARE = 5;
-
-async function performAll(attempt: Attempt, writes: readonly ChildWrite[], ownership: Ownership): Promise<boolean> {
-  const { job } = attempt;
-  const results = await Promise.allSettled(writes.map((write) => perform(write, performanceOf(job, ownership))));
-  for (const [index, result] of results.entries()) {
-    const write = writes[index] as ChildWrite;
-    if (result.status === 'fulfilled') {
-      attempt.wrote = true;
-      job.written(write);
-    } else if (!(result.reason instanceof WriteConflict && result.reason.isTransient)) {
-      fail(attempt, result.reason, write, 'WriteRefused');
+/** The pre-flight: nothing of a group goes out before the server would take all of it. */
+async function isAccepted(attempt: Attempt, { writes }: PendingGroup): Promise<boolean> {
+  for (const write of writes) {
+    try {
+      if (await rehearse(write, performanceOf(attempt))) continue;
+      stumble(attempt, write);
+    } catch (error) {
+      fail(attempt, error, write, 'PreflightRefused');
     }
+    return false;
   }
-  job.state.quiet = undefined;
   return true;
 }
 
-function fail(attempt: Attempt, error: unknown, write: ChildWrite, reason: Trouble['reason']): void {
-  attempt.failure ??= error;
-  const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof WriteConflict) attempt.job.report({ reason: 'Conflict', message });
-  // What passes by itself (no answer, overload) is retried and not worth a status.
-  else if (isApiError(error) && error.code < 500 && !isTooManyRequests(error)) {
-    attempt.job.report({ reason, message: `${describe(write.kind, write.ref)}: ${message}` });
-  }
+async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Promise<boolean> {
+  const { job } = attempt;
+  const performance = performanceOf(attempt);
+  await inTurns(AT_ONCE, writes, async (write) => {
+    if (!job.mayWrite()) return;
+    try {
+      if (!(await perform(write, performance))) {
+        stumble(attempt, write);
+        return;
+      }
+      attempt.hasWritten = true;
+      job.written(write);
+    } catch (error) {
+      fail(attempt, error, write, 'WriteRefused');
+    }
+  });
+  job.state.quiet = undefined;
+  job.state.secondLook = undefined;
+  return true;
 }
 
-async function ownerStep(
-  attempt: Attempt,
-  write: () => Promise<boolean>,
-  verb: 'status' | 'finalizer',
-): Promise<boolean> {
+function stumble(attempt: Attempt, write: ChildWrite): void {
+  const id = writesId([write]);
+  if (attempt.stumbled.has(id)) attempt.failure ??= ApplyErrors.NotAsShown(describe(write.kind, write.ref));
+  attempt.stumbled.add(id);
+}
+
+function fail(attempt: Attempt, error: unknown, write: ChildWrite, reason: Trouble['reason']): void {
+  if (attempt.failure === undefined || attempt.failure instanceof WriteConflict) attempt.failure = error;
+  if (error instanceof WriteConflict) attempt.job.report({ reason: 'Conflict', message: error.message });
+  else reportRefusal(attempt, error, `${describe(write.kind, write.ref)}: `, reason);
+}
+
+/** What passes by itself (no answer, overload) is retried and not worth a status. */
+function reportRefusal({ job }: Attempt, error: unknown, subject: string, reason: Trouble['reason']): void {
+  if (isApiError(error) && error.code < 500 && !isTooManyRequests(error))
+    job.report({ reason, message: `${subject}${reasonOf(error)}` });
+}
+
+async function finalizerStep(attempt: Attempt, ownership: Ownership, change: 'add' | 'remove'): Promise<boolean> {
+  const { job } = attempt;
   try {
-    if (await write()) {
-      attempt.wrote = true;
-      attempt.job.written({ verb });
-    }
+    if (await writeFinalizer(ownerWrite(job, ownership), change, job.finalizer)) written(attempt, 'finalizer');
     return true;
   } catch (error) {
     attempt.failure ??= error;
+    reportRefusal(attempt, error, '', 'WriteRefused');
     return false;
   }
 }
 
-async function statusStep(attempt: Attempt, ownership: Ownership): Promise<boolean> {
+async function statusStep(attempt: Attempt): Promise<boolean> {
   const { job } = attempt;
   // A report of trouble changes what the status should say: evaluate again before writing it.
   await job.wave();
   const status = job.writes()?.status;
-  const current = job.owner();
-  if (status === undefined || current === undefined) return false;
+  const ownership = job.owner();
+  if (status === undefined || ownership === undefined || !job.mayWrite()) return false;
   const { state, clock } = job;
   const left = state.statusWrittenAt + PROGRESS_MS - clock.now();
   if (!status.isUrgent && left > 0) {
     attempt.waitMs = Math.min(left, attempt.waitMs ?? left);
     return false;
   }
-  const isWritten = await ownerStep(
-    attempt,
-    () => writeStatus(ownerWrite(job, current ?? ownership), status, () => formatTime(clock.now())),
-    'status',
-  );
-  if (isWritten) state.statusWrittenAt = clock.now();
+  if (equal(status, attempt.statusSent)) {
+    attempt.failure ??= ApplyErrors.StatusNotKept(Object.keys(status.input));
+    return false;
+  }
+  try {
+    const isWritten = await writeStatus(ownerWrite(job, ownership), status, () => formatTime(clock.now()));
+    if (isWritten) {
+      attempt.statusSent = status;
+      state.statusWrittenAt = clock.now();
+      written(attempt, 'status');
+    }
+  } catch (error) {
+    attempt.failure ??= error;
+    return false;
+  }
   // A failure that has been reported ends the attempt: the retry follows with its back-off.
-  return isWritten && attempt.failure === undefined;
+  return attempt.failure === undefined;
 }
 
-/** Events accompany writes: a restart on a settled object repeats none of them. */
-function tellEvents({ job, wrote }: Attempt, { events }: WriteSet): void {
-  const current = new Set(events.map((event) => JSON.stringify([event.type, event.reason, event.note])));
-  if (wrote)
-    for (const event of events)
-      if (!job.state.told.has(JSON.stringify([event.type, event.reason, event.note]))) job.tell(event);
-  job.state.told = current;
+function written(attempt: Attempt, verb: 'status' | 'finalizer'): void {
+  attempt.hasWritten = true;
+  attempt.job.written({ verb });
 }
 
-function ownerWrite(job: Job, { object, owner }: Ownership) {
-  return { target: job.target, kind: owner.kind, object, manager: job.manager, signal: job.signal };
+function ownerWrite({ target, manager, signal }: Job, { object, owner }: Ownership) {
+  return { target, kind: owner.kind, object, manager, signal };
 }
 
-function performanceOf(job: Job, ownership: Ownership) {
+function performanceOf({ job }: Attempt) {
   const { target, manager, meetStranger, signal } = job;
-  return { target, manager, meetStranger, ownership, cause: job.cause(), signal };
-}
-
-/** What a list of writes wants, by value. */
-function writesId(writes: readonly ChildWrite[]): string {
-  return plainDigest(
-    writes.map((write) => [
-      write.verb,
-      kindId(write.kind),
-      write.ref,
-      'body' in write ? write.body : undefined,
-      'operations' in write ? write.operations : undefined,
-    ]),
-  );
+  return { target, manager, meetStranger, cause: job.cause(), signal };
 }

@@ -1,6 +1,14 @@
 // Writes to the object that is reconciled itself: our finalizer and its status. Both are guarded by the version that they
 // were computed from, because lists (finalizers, conditions) are replaced as a whole.
-import { type Client, createMergePatch, isConflict, isNotFound, type Kind, type KubeObject, refOf } from '@capstan/kube';
+import {
+  type Client,
+  createMergePatch,
+  isConflict,
+  isNotFound,
+  type Kind,
+  type KubeObject,
+  refOf,
+} from '@capstan/kube';
 import type { StatusWrite } from '../diff/index.ts';
 import { mergeConditions } from '../plan/conditions.ts';
 import { conditionsOf, type StatusInput } from '../plan/index.ts';

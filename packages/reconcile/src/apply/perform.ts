@@ -1,17 +1,29 @@
 // Carries out single writes. What comes back is shown to the caches at once, so that nothing is decided on a cache that is
-// older than our own last write. A sink may wait, retry and hold back; it never chooses.
+// older than our own last write. A sink may wait, retry and hold back; it never chooses: where the ground has shifted, the
+// caches are brought up to date, and the diff decides anew.
 import {
+  applyConflicts,
   type Client,
+  formatPointer,
   isAlreadyExists,
+  isApiError,
   isConflict,
+  isInvalid,
   isNotFound,
   type Kind,
   type KubeObject,
   type ObjectRef,
-  refOf,
+  type WriteOptions,
 } from '@capstan/kube';
-import type { Ownership } from '../diff/child-body.ts';
-import { type ChildWrite, type DeleteWrite, describe } from '../diff/index.ts';
+import {
+  type ChildWrite,
+  type DeleteWrite,
+  describe,
+  type MintWrite,
+  type PatchWrite,
+  type ShareWrite,
+  type WithdrawWrite,
+} from '../diff/index.ts';
 import { CAUSE_ANNOTATION, HELD_ANNOTATION } from '../marks.ts';
 import { WriteConflict } from './outcome.ts';
 
@@ -25,7 +37,6 @@ export interface Target {
 export interface Performance {
   readonly target: Target;
   readonly manager: string;
-  readonly ownership: Ownership;
   /** Shows the diff an object that stands where a child should be and that the cache of our own does not hold. */
   meetStranger(kind: Kind, object: KubeObject): void;
   /** The bounded cause, as JSON; undefined when nothing is known of it. */
@@ -33,76 +44,62 @@ export interface Performance {
   readonly signal: AbortSignal;
 }
 
-/** Sends one write and shows the answer to the caches. Throws what the client throws, or WriteConflict. */
-export async function perform(write: ChildWrite, performance: Performance): Promise<void> {
-  const { target, signal } = performance;
+/**
+ * Sends one write and shows the answer to the caches. False when nothing was written because the object is not what the
+ * write was made for: the caches know by now. Throws what the client throws, or WriteConflict.
+ */
+export async function perform(write: ChildWrite, performance: Performance): Promise<boolean> {
+  const { target, manager, cause, signal } = performance;
+  const { client } = target;
+  const { kind, ref } = write;
   switch (write.verb) {
     case 'apply': {
-      if (!write.exists && (await isTaken(write.kind, write.ref, performance))) return;
-      const body = withCause(write.body, performance.cause);
-      const options = { fieldManager: performance.manager, force: true, signal };
-      target.observeWrite(write.kind, await target.client.apply(write.kind, body, options));
-      return;
+      if (!write.exists && (await isTaken(kind, ref, performance))) return false;
+      const options = { fieldManager: manager, force: true, signal };
+      return send(write, performance, () => client.apply(kind, withCause(write.body, cause), options));
     }
-    case 'create': {
-      if (await isTaken(write.kind, write.ref, performance)) return;
-      await create(write.kind, withCause(write.body, performance.cause), performance);
-      return;
-    }
-    case 'mint': {
-      await mint(write, performance);
-      return;
-    }
+    case 'create':
+      if (await isTaken(kind, ref, performance)) return false;
+      return create(write, withCause(write.body, cause), performance);
+    case 'mint':
+      return mint(write, performance);
     case 'hold': {
-      const metadata = { ...write.ref, annotations: { [HELD_ANNOTATION]: write.from } };
-      const options = { fieldManager: performance.manager, signal };
-      target.observeWrite(write.kind, await target.client.patch(write.kind, write.ref, 'merge', { metadata }, options));
-      return;
+      const patch = { metadata: { annotations: { [HELD_ANNOTATION]: write.from } } };
+      return send(write, performance, () => client.patch(kind, ref, 'merge', patch, { fieldManager: manager, signal }));
     }
-    case 'share': {
-      const options = { fieldManager: performance.manager, force: false, signal };
-      target.observeWrite(write.kind, await target.client.apply(write.kind, write.body, options));
-      return;
-    }
-    case 'withdraw': {
-      const { kind, ref } = write;
-      const bare: KubeObject = { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { ...ref } };
-      const options = { fieldManager: performance.manager, force: false, signal };
-      target.observeWrite(kind, await target.client.apply(kind, bare, options));
-      return;
-    }
-    case 'patch': {
-      const options = { fieldManager: performance.manager, signal };
-      target.observeWrite(write.kind, await patchOrConflict(write, performance, options));
-      return;
-    }
+    case 'share':
+      return share(write, performance, { signal });
+    case 'withdraw':
+      return withdraw(write, performance);
+    case 'patch':
+      return patch(write, performance, { fieldManager: manager, signal });
     case 'delete':
-      await remove(write, performance);
+      return remove(write, performance);
   }
 }
 
-/** Asks the server whether it would take the write; nothing is changed. */
-export async function rehearse(write: ChildWrite, performance: Performance): Promise<void> {
+/** Asks the server whether it would take the write; nothing is changed. False as above. */
+export async function rehearse(write: ChildWrite, performance: Performance): Promise<boolean> {
   const { target, manager, signal } = performance;
+  const { kind, ref } = write;
   const options = { fieldManager: manager, dryRun: true, signal };
   switch (write.verb) {
-    case 'apply':
-      await target.client.apply(write.kind, write.body, { ...options, force: true });
-      return;
-    case 'share':
-      await target.client.apply(write.kind, write.body, { ...options, force: false });
-      return;
+    case 'apply': {
+      if (!write.exists && (await isTaken(kind, ref, performance))) return false;
+      return unlessMoved(write, performance, () => target.client.apply(kind, write.body, { ...options, force: true }));
+    }
     case 'create':
-      await target.client.create(write.kind, write.body, options).catch(ignore(isAlreadyExists));
-      return;
+      if (await isTaken(kind, ref, performance)) return false;
+      return unlessMoved(write, performance, () => target.client.create(kind, write.body, options));
+    case 'share':
+      return share(write, performance, { dryRun: true, signal });
     case 'patch':
-      await patchOrConflict(write, performance, options);
-      return;
+      return patch(write, performance, options);
     case 'mint':
     case 'hold':
     case 'withdraw':
     case 'delete':
-      return;
+      return true;
   }
 }
 
@@ -118,105 +115,199 @@ async function isTaken(kind: Kind, ref: ObjectRef, { target, signal, meetStrange
   return true;
 }
 
-async function create(kind: Kind, body: KubeObject, performance: Performance): Promise<void> {
+/** Somebody may have been faster, or an answer was lost and the object is ours: then the diff sees it and decides. */
+async function create(write: ChildWrite, body: KubeObject, performance: Performance): Promise<boolean> {
   const { target, manager, signal } = performance;
   try {
-    target.observeWrite(kind, await target.client.create(kind, body, { fieldManager: manager, signal }));
+    target.observeWrite(write.kind, await target.client.create(write.kind, body, { fieldManager: manager, signal }));
+    return true;
   } catch (error) {
-    // Somebody was faster, or an answer was lost and the object is ours: the diff sees it and decides.
     if (!isAlreadyExists(error)) throw error;
-    await isTaken(kind, refOf(body), performance);
+    await isTaken(write.kind, write.ref, performance);
+    return false;
   }
 }
 
 /** Made off the event loop, written only if what it replaces is still what was judged. */
-async function mint(write: Extract<ChildWrite, { verb: 'mint' }>, performance: Performance): Promise<void> {
-  const { target, manager, signal } = performance;
+async function mint(write: MintWrite, performance: Performance): Promise<boolean> {
+  const { target, manager, cause, signal } = performance;
   const { kind, ref, minter, inputs, marks, existing } = write;
-  if (existing === undefined && (await isTaken(kind, ref, performance))) return;
-  const current = existing === undefined ? undefined : await target.client.find(kind, ref, { signal });
-  if (existing !== undefined && current?.metadata.uid !== existing.uid) {
-    if (current !== undefined) target.observeWrite(kind, current);
-    return;
+  if (existing === undefined) {
+    if (await isTaken(kind, ref, performance)) return false;
+    const made = await minter.make(inputs as never, undefined);
+    return create(write, withCause(mintedBody(kind, ref, [made.metadata, marks], made), cause), performance);
   }
-  const made = (await minter.make(inputs as never, current as never)) as KubeObject;
-  const body: KubeObject = {
+  const current = await target.client.find(kind, ref, { signal });
+  const { uid, resourceVersion } = current?.metadata ?? {};
+  if (uid !== existing.uid || resourceVersion !== existing.resourceVersion) {
+    observe(write, current, performance);
+    return false;
+  }
+  const made = await minter.make(inputs as never, current);
+  const body = withCause(mintedBody(kind, ref, [current?.metadata, made.metadata, marks], made), cause);
+  const replacement = { ...body, metadata: { ...body.metadata, resourceVersion, uid } } as KubeObject;
+  return send(write, performance, () => target.client.update(kind, replacement, { fieldManager: manager, signal }));
+}
+
+/** Labels and annotations of all, the later winning: those that others have put on it stay. */
+function mintedBody(
+  kind: Kind,
+  ref: ObjectRef,
+  metadata: readonly (KubeObject['metadata'] | undefined)[],
+  made: KubeObject,
+): KubeObject {
+  const { ownerReferences, finalizers } = Object.assign({}, ...metadata) as KubeObject['metadata'];
+  return {
     ...made,
     apiVersion: kind.apiVersion,
     kind: kind.kind,
     metadata: {
-      ...made.metadata,
       ...ref,
-      ...(marks.ownerReferences ? { ownerReferences: marks.ownerReferences } : {}),
-      labels: { ...made.metadata?.labels, ...marks.labels },
-      annotations: { ...made.metadata?.annotations, ...marks.annotations },
+      ...(ownerReferences ? { ownerReferences } : {}),
+      ...(finalizers ? { finalizers } : {}),
+      labels: Object.assign({}, ...metadata.map((each) => each?.labels)) as Record<string, string>,
+      annotations: Object.assign({}, ...metadata.map((each) => each?.annotations)) as Record<string, string>,
     },
   };
-  if (current === undefined) {
-    await create(kind, body, performance);
-    return;
-  }
-  const { resourceVersion = '', uid = '' } = current.metadata;
-  const replacement = { ...body, metadata: { ...body.metadata, resourceVersion, uid } };
-  target.observeWrite(kind, await target.client.update(kind, replacement, { fieldManager: manager, signal }));
 }
 
-async function remove(write: DeleteWrite, { target, signal }: Performance): Promise<void> {
-  const { kind, ref, uid } = write;
+/** Never forced: fields that others have stay theirs. */
+async function share(
+  write: ShareWrite,
+  performance: Performance,
+  options: { dryRun?: boolean; signal: AbortSignal },
+): Promise<boolean> {
+  const { target, cause } = performance;
+  const { kind, ref, manager } = write;
+  const body = withCause(write.body, cause);
   try {
-    const lingering = await target.client.delete(kind, ref, {
-      propagationPolicy: 'Background',
-      preconditions: { uid },
-      signal,
-    });
-    if (lingering?.metadata?.deletionTimestamp) target.observeWrite(kind, lingering);
-    else target.observeDelete(kind, tombstone(write));
+    const answer = await target.client.apply(kind, body, { ...options, fieldManager: manager, force: false });
+    if (!options.dryRun) target.observeWrite(kind, answer);
+    return true;
+  } catch (error) {
+    const taken = applyConflicts(error).map(({ field, manager: by }) => `${field} of ${by}`);
+    if (taken.length === 0) throw error;
+    const message = `${describe(kind, ref)} is shared, and others have set fields of it: ${taken.join(', ')}; give them up there, or here`;
+    throw new WriteConflict(message, { cause: error });
+  }
+}
+
+/** Applies nothing under the manager of this owner, so that the server takes away what only it had set. */
+async function withdraw(write: WithdrawWrite, performance: Performance): Promise<boolean> {
+  const { target, signal } = performance;
+  const { kind, ref, manager, uid, resourceVersion } = write;
+  // Without the version an object that is gone would be made anew, empty.
+  const bare = { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { ...ref, uid, resourceVersion } };
+  try {
+    return await send(write, performance, () =>
+      target.client.apply(kind, bare, { fieldManager: manager, force: false, signal }),
+    );
+  } catch (error) {
+    if (!isInvalid(error)) throw error;
+    return leave(write, performance);
+  }
+}
+
+/** Where the object could not be without our fields, they stay; only our claim to them goes. */
+async function leave({ kind, ref, ...write }: WithdrawWrite, performance: Performance): Promise<boolean> {
+  const { target, signal } = performance;
+  const current = await target.client.find(kind, ref, { signal });
+  const managedFields = current?.metadata.managedFields?.filter(({ manager }) => manager !== write.manager) ?? [];
+  const { resourceVersion } = write;
+  const metadata = { resourceVersion, managedFields, annotations: { [write.annotation]: null } };
+  return send({ kind, ref, ...write }, performance, () =>
+    target.client.patch(kind, ref, 'merge', { metadata }, { fieldManager: write.manager, signal }),
+  );
+}
+
+async function patch(write: PatchWrite, performance: Performance, options: WriteOptions): Promise<boolean> {
+  const { target, cause, signal } = performance;
+  const { kind, ref } = write;
+  try {
+    const operations = [...write.operations, ...causeOperation(write, cause)];
+    const answer = await target.client.patch(kind, ref, 'json', operations, options);
+    if (!options.dryRun) target.observeWrite(kind, answer);
+    return true;
+  } catch (error) {
+    if (!isApiError(error) || error.code >= 500) throw error;
+    // A failed test of the version comes as one of several codes: whether the object moved on, it says itself.
+    const current = await target.client.find(kind, ref, { signal });
+    if (current?.metadata.resourceVersion === write.operations[0]?.value) throw error;
+    observe(write, current, performance);
+    return false;
+  }
+}
+
+function causeOperation({ causeAt }: PatchWrite, cause: string | undefined): readonly object[] {
+  if (cause === undefined || causeAt === undefined) return [];
+  const path = ['metadata', 'annotations'];
+  return causeAt === 'annotations'
+    ? [{ op: 'add', path: formatPointer(path), value: { [CAUSE_ANNOTATION]: cause } }]
+    : [{ op: 'add', path: formatPointer([...path, CAUSE_ANNOTATION]), value: cause }];
+}
+
+async function remove(write: DeleteWrite, performance: Performance): Promise<boolean> {
+  const { target, signal } = performance;
+  const { kind, ref, uid } = write;
+  const options = { propagationPolicy: 'Background', preconditions: { uid }, signal } as const;
+  try {
+    const lingering = await target.client.delete(kind, ref, options);
+    observe(write, lingering?.metadata?.deletionTimestamp ? lingering : undefined, performance);
+    return true;
   } catch (error) {
     if (!isNotFound(error) && !isConflict(error)) throw error;
-    const current = isConflict(error) ? await target.client.find(kind, ref, { signal }) : undefined;
     // Gone already, or another object by now has the name: either way ours is no more.
-    if (current?.metadata.uid !== uid) target.observeDelete(kind, tombstone(write));
-    if (current === undefined) return;
-    target.observeWrite(kind, current);
-    if (current.metadata.uid === uid) {
-      throw new WriteConflict(`${describe(kind, ref)} changed meanwhile`, { cause: error, isTransient: true });
-    }
+    observe(write, isNotFound(error) ? undefined : await target.client.find(kind, ref, { signal }), performance);
+    return false;
   }
 }
 
-function tombstone({ kind, ref, uid }: DeleteWrite): KubeObject {
-  return { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { ...ref, uid } };
+/** Sends a write to an object that is there, and shows the answer. */
+async function send(write: ChildWrite, performance: Performance, call: () => Promise<KubeObject>): Promise<boolean> {
+  return unlessMoved(write, performance, async () => performance.target.observeWrite(write.kind, await call()));
 }
 
-async function patchOrConflict(
-  write: Extract<ChildWrite, { verb: 'patch' }>,
-  { target, signal }: Performance,
-  options: object,
-): Promise<KubeObject> {
+/** False when the object is not what the call was made for: another, a newer one, or none. */
+async function unlessMoved(
+  write: ChildWrite,
+  performance: Performance,
+  call: () => Promise<unknown>,
+): Promise<boolean> {
+  const { target, signal } = performance;
   try {
-    return await target.client.patch(write.kind, write.ref, 'json', write.operations, options);
+    await call();
+    return true;
   } catch (error) {
-    // A failed test of resourceVersion means that the object moved on: look at it again, then plan again.
-    const current = await target.client.find(write.kind, write.ref, { signal });
-    if (current === undefined) throw error;
-    const guard = write.operations[0]?.value;
-    if (current.metadata.resourceVersion === guard) throw error;
-    target.observeWrite(write.kind, current);
-    throw new WriteConflict(`${describe(write.kind, write.ref)} changed meanwhile`, {
-      cause: error,
-      isTransient: true,
-    });
+    if (!isConflict(error) && !isAlreadyExists(error) && !isGoneAnswer(error, write)) throw error;
+    observe(write, await target.client.find(write.kind, write.ref, { signal }), performance);
+    return false;
   }
+}
+
+/** Not found of what was there. For an apply it means that something else is missing: the namespace, or the kind. */
+function isGoneAnswer(error: unknown, { verb }: ChildWrite): boolean {
+  return verb !== 'apply' && verb !== 'create' && isNotFound(error);
+}
+
+/** Shows the caches what is there by now, under the name that a write was made for. */
+function observe(write: ChildWrite, current: KubeObject | undefined, { target }: Performance): void {
+  const { kind, ref } = write;
+  const uid = uidOf(write);
+  if (uid !== undefined && current?.metadata.uid !== uid) {
+    target.observeDelete(kind, { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { ...ref, uid } });
+  }
+  if (current !== undefined) target.observeWrite(kind, current);
+}
+
+/** The uid of the object that a write was made for. */
+function uidOf(write: ChildWrite): string | undefined {
+  if ('uid' in write) return write.uid;
+  if ('existing' in write) return write.existing?.uid;
+  return 'body' in write ? write.body.metadata.uid : undefined;
 }
 
 function withCause(body: KubeObject, cause: string | undefined): KubeObject {
   if (cause === undefined) return body;
   const { metadata } = body;
   return { ...body, metadata: { ...metadata, annotations: { ...metadata.annotations, [CAUSE_ANNOTATION]: cause } } };
-}
-
-function ignore(isExpected: (error: unknown) => boolean): (error: unknown) => void {
-  return (error) => {
-    if (!isExpected(error)) throw error;
-  };
 }

@@ -1,6 +1,6 @@
 // What is sent for an applied child: the planned object, the marks that let us find and compare it, and the owner reference
 // where Kubernetes' garbage collector can follow it.
-import type { KubeObject, OwnerReference } from '@capstan/kube';
+import { canonicalJson, type KubeObject, type OwnerReference } from '@capstan/kube';
 import { plainDigest } from '../digest.ts';
 import { describeOwner, type InventoryId, type InventoryOwner } from '../inventory.ts';
 import {
@@ -40,7 +40,10 @@ export function childBody(child: AppliedChild, ownership: Ownership): ChildBody 
   return { body: marked, digest, template: template.digest };
 }
 
-/** The object that goes over the wire: the body, its digest, and the history of templates. */
+/**
+ * The object that goes over the wire: the body, its digest, and the history of templates. The uid of the one that is there
+ * is a precondition: one that has taken its name since is not overwritten.
+ */
 export function bodyToSend(made: ChildBody, observed: KubeObject | undefined): KubeObject {
   const annotations: Record<string, string> = { ...made.body.metadata.annotations, [APPLIED_ANNOTATION]: made.digest };
   if (made.template !== undefined) {
@@ -49,7 +52,8 @@ export function bodyToSend(made: ChildBody, observed: KubeObject | undefined): K
     // Taken over and emptied, so that the next apply, which does not mention it, removes it.
     if (heldFrom(observed) !== undefined) annotations[HELD_ANNOTATION] = '';
   }
-  return { ...made.body, metadata: { ...made.body.metadata, annotations } };
+  const uid = observed?.metadata.uid;
+  return { ...made.body, metadata: { ...made.body.metadata, ...(uid === undefined ? {} : { uid }), annotations } };
 }
 
 export function templateHistory(observed: KubeObject | undefined): string[] {
@@ -97,13 +101,13 @@ function withTemplateMark(object: KubeObject): { object: KubeObject; digest: str
     annotations: { ...template.metadata?.annotations, [TEMPLATE_ANNOTATION]: digest },
   };
   const marked = { ...object, spec: { ...spec, template: { ...template, metadata } } };
-  return { object: marked as KubeObject, digest };
+  return { object: marked, digest };
 }
 
 function withMarks(object: KubeObject, ownership: Ownership, memory: unknown): KubeObject {
   const marks = marksFor(ownership, object.metadata);
   const annotations = { ...object.metadata.annotations, ...marks.annotations };
-  if (memory !== undefined) annotations[MEMORY_ANNOTATION] = JSON.stringify(memory);
+  if (memory !== undefined) annotations[MEMORY_ANNOTATION] = canonicalJson(memory);
   const ownerReferences = [...(object.metadata.ownerReferences ?? []), ...(marks.ownerReferences ?? [])];
   return {
     ...object,
@@ -119,14 +123,20 @@ function withMarks(object: KubeObject, ownership: Ownership, memory: unknown): K
 /** The object without the fields at these paths (`spec.replicas`); shares what it does not change. */
 export function withoutPaths(object: KubeObject, paths: readonly string[]): KubeObject {
   let result = object as unknown as Record<string, unknown>;
-  for (const path of paths) result = withoutPath(result, path.split('.'));
+  for (const path of paths) result = withoutPath(result, path);
   return result as unknown as KubeObject;
 }
 
-function withoutPath(value: Record<string, unknown>, [name, ...below]: string[]): Record<string, unknown> {
-  if (name === undefined || !(name in value)) return value;
-  const { [name]: field, ...others } = value;
-  if (below.length === 0) return others;
-  if (typeof field !== 'object' || field === null || Array.isArray(field)) return value;
-  return { ...value, [name]: withoutPath(field as Record<string, unknown>, below) };
+/** Names may have dots in them (`metadata.labels.app.kubernetes.io/name`), so a path is split where the object says. */
+function withoutPath(value: Record<string, unknown>, path: string): Record<string, unknown> {
+  if (Object.hasOwn(value, path)) {
+    const { [path]: _removed, ...others } = value;
+    return others;
+  }
+  for (const [name, field] of Object.entries(value)) {
+    if (!path.startsWith(`${name}.`) || typeof field !== 'object' || field === null || Array.isArray(field)) continue;
+    const rest = withoutPath(field as Record<string, unknown>, path.slice(name.length + 1));
+    if (rest !== field) return { ...value, [name]: rest };
+  }
+  return value;
 }

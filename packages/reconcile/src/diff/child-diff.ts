@@ -1,8 +1,8 @@
 // One child: what is planned against what is there.
-import type { KubeObject } from '@capstan/kube';
+import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube';
 import { plainDigest } from '../digest.ts';
-import { inventoryOf } from '../inventory.ts';
-import { APPLIED_ANNOTATION, PAUSED_ANNOTATION } from '../marks.ts';
+import { describeOwner, inventoryOf, sharingManager } from '../inventory.ts';
+import { APPLIED_ANNOTATION, OWNER_ANNOTATION, TEMPLATE_ANNOTATION } from '../marks.ts';
 import type { AppliedChild, Child, CreatedChild, MintedChild, SharedChild } from '../plan/index.ts';
 import {
   bodyToSend,
@@ -16,28 +16,26 @@ import {
 } from './child-body.ts';
 import { type DiffInput, describe, sharedAnnotation } from './input.ts';
 import { appliedEntry, takenFields } from './ownership.ts';
+import { isPaused, pausedNote } from './pause.ts';
 import type { ChildWrite, Note } from './writes.ts';
 
 /** At most one write, and what is worth telling. */
 export interface ChildVerdict {
   readonly write?: ChildWrite;
   readonly note?: Note;
+  /** What must happen, besides the write, before the child is as planned: later groups and pruning wait for it. */
+  readonly waitsFor?: string;
 }
 
 const SETTLED: ChildVerdict = {};
 
 export function childWrite(child: Child, input: DiffInput): ChildVerdict {
   if (child.how === 'keep') return SETTLED;
+  const { kind, ref } = child;
   const look = child.how === 'mint' || child.how === 'share' ? 'object' : 'child';
-  const observed = input.observed[look](child.kind, child.ref);
-  if (observed?.metadata.annotations?.[PAUSED_ANNOTATION] === 'true') {
-    return {
-      note: {
-        about: 'paused',
-        message: `${describe(child.kind, child.ref)} is left alone: it has the annotation ${PAUSED_ANNOTATION}`,
-      },
-    };
-  }
+  const observed = input.observed[look](kind, ref);
+  if (observed !== undefined && isPaused(observed)) return { note: pausedNote(kind, ref) };
+  if (observed?.metadata.deletionTimestamp !== undefined) return waiting(`${describe(kind, ref)} to be gone`);
   switch (child.how) {
     case 'apply':
       return applied(child, observed, input);
@@ -48,6 +46,15 @@ export function childWrite(child: Child, input: DiffInput): ChildVerdict {
     case 'share':
       return shared(child, observed, input);
   }
+}
+
+function waiting(waitsFor: string): ChildVerdict {
+  return { waitsFor, note: { about: 'waiting', message: waitsFor } };
+}
+
+/** Nothing is written over somebody else's object; what comes after it in the plan waits, and so does pruning. */
+function conflict(message: string): ChildVerdict {
+  return { waitsFor: message, note: { about: 'conflict', message } };
 }
 
 /**
@@ -62,65 +69,63 @@ function applied(child: AppliedChild, observed: KubeObject | undefined, input: D
     return { write: { verb: 'apply', kind, ref, body: bodyToSend(made, undefined), exists: false, taken: [] } };
   }
   const claim = strangerClaim(observed, ownership, manager);
-  if (claim !== undefined) return { note: { about: 'conflict', message: `${describe(kind, ref)} ${claim}` } };
-  if (observed.metadata.deletionTimestamp !== undefined) return SETTLED;
-
-  const rolledBack = rolledBackFrom(observed, made.template, manager);
-  if (rolledBack && made.template !== undefined) {
+  if (claim !== undefined) return conflict(`${describe(kind, ref)} ${claim}`);
+  const entry = appliedEntry(observed, manager);
+  if (made.template !== undefined && isRolledBack(observed, made.template, entry)) {
     const held = heldFrom(observed);
-    const note: Note = {
-      about: 'rolledBack',
-      message: `${describe(kind, ref)} was rolled back to an earlier template by somebody else; it is left so until the inputs change`,
-    };
-    if (held === undefined) return { write: { verb: 'hold', kind, ref, from: made.template }, note };
-    if (held === made.template) return { note };
+    if (held === undefined || held === made.template) return heldBack(child, made.template, held !== undefined);
   }
 
-  const entry = appliedEntry(observed, manager);
-  const body = withoutTakenYields(made.body, child.yields, observed, manager);
+  const body = withoutTakenYields(made.body, child.yields, entry);
   const isSame = observed.metadata.annotations?.[APPLIED_ANNOTATION] === made.digest;
-  const taken = isSame || entry !== undefined ? takenFields(body, entry, child.yields) : [];
+  const taken = isSame ? takenFields(body, entry, child.yields) : [];
   if (isSame && taken.length === 0) return SETTLED;
   const toSend = bodyToSend({ ...made, body }, observed);
-  const reported = isSame ? taken : [];
-  return {
-    write: { verb: 'apply', kind, ref, body: toSend, exists: true, taken: reported },
-    ...(reported.length > 0
-      ? {
-          note: {
-            about: 'taken' as const,
-            message: `${describe(kind, ref)}: ${reported.join(', ')} changed by somebody else and taken back`,
-          },
-        }
-      : {}),
-  };
+  const write = { verb: 'apply', kind, ref, body: toSend, exists: true, taken } as const;
+  if (taken.length === 0) return { write };
+  const message = `${describe(kind, ref)}: ${taken.join(', ')} changed by somebody else and taken back`;
+  return { write, note: { about: 'taken', message } };
+}
+
+/** A rollback is written down, so that it is held after a restart too. */
+function heldBack({ kind, ref }: AppliedChild, from: string, isWrittenDown: boolean): ChildVerdict {
+  const message = `${describe(kind, ref)} was rolled back to an earlier template by somebody else; it is left so until the inputs change`;
+  const verdict = { waitsFor: message, note: { about: 'rolledBack', message } } as const;
+  return isWrittenDown ? verdict : { ...verdict, write: { verb: 'hold', kind, ref, from } };
 }
 
 /** A template that is not the planned one, that we applied before, and that somebody else put there. */
-function rolledBackFrom(observed: KubeObject, planned: string | undefined, manager: string): boolean {
-  if (planned === undefined) return false;
+function isRolledBack(observed: KubeObject, planned: string, entry: ManagedFieldsEntry | undefined): boolean {
   const live = templateMark(observed);
-  if (live === undefined || live === planned || !templateHistory(observed).includes(live)) return false;
-  const entry = appliedEntry(observed, manager);
-  const mark = (observed as unknown as { spec: { template: { metadata: { annotations: object } } } }).spec.template
-    .metadata.annotations;
-  const probe = { spec: { template: { metadata: { annotations: mark } } }, metadata: {} } as unknown as KubeObject;
-  return takenFields(probe, entry).some((path) => path.includes('template'));
+  const history = templateHistory(observed);
+  if (live === undefined || live === planned || !history.includes(live)) return false;
+  // Rolled back from a template that is not wanted any more: the inputs have changed since, and they count.
+  if (history[0] !== live && history[0] !== planned) return false;
+  return entry !== undefined && takenFields(templateProbe(live), entry).length > 0;
 }
 
-/** A yielded field is sent while we own it, or while nobody does because the object has just been made. */
+/** Of the live template only our mark: whoever restarts pods adds an annotation of his own, and rolls nothing back. */
+function templateProbe(mark: string): KubeObject {
+  const template = { metadata: { annotations: { [TEMPLATE_ANNOTATION]: mark } } };
+  return { apiVersion: '', kind: '', metadata: {}, spec: { template } } as KubeObject;
+}
+
+/** Yielded fields are sent while they are ours, and not taken back when they no longer are. */
 function withoutTakenYields(
   body: KubeObject,
   yields: readonly string[],
-  observed: KubeObject,
-  manager: string,
+  entry: ManagedFieldsEntry | undefined,
 ): KubeObject {
   if (yields.length === 0) return body;
-  const entry = appliedEntry(observed, manager);
-  const lost = new Set(takenFields(body, entry));
+  const taken = takenFields(body, entry, [], Number.POSITIVE_INFINITY);
+  const isBelow = (path: string, above: string) => above === '.' || path === above || path.startsWith(`${above}.`);
+  const lost = yields.flatMap((path) =>
+    taken.some((above) => isBelow(path, above)) ? [path] : taken.filter((below) => isBelow(below, path)),
+  );
+  // Items of lists cannot be left out one by one: the list goes as a whole.
   return withoutPaths(
     body,
-    yields.filter((path) => lost.has(path)),
+    lost.map((path) => path.split('[')[0] ?? path),
   );
 }
 
@@ -128,14 +133,20 @@ function withoutTakenYields(
 export function strangerClaim(observed: KubeObject, ownership: Ownership, manager: string): string | undefined {
   const inventory = inventoryOf(observed);
   if (inventory === ownership.inventory) return undefined;
-  if (inventory !== undefined)
-    return 'belongs to another owner of this control plane: give one of the two another name';
+  if (inventory !== undefined) return OTHER_OWNER;
   const controller = observed.metadata.ownerReferences?.find((reference) => reference.controller);
-  if (controller?.uid === ownership.object.metadata.uid && controller !== undefined) return undefined;
-  if (controller !== undefined) return `is controlled by ${controller.kind} ${controller.name}: rename one of the two`;
-  if (appliedEntry(observed, manager) !== undefined) return undefined;
-  return 'exists already and was not made for this resource: remove or rename it';
+  if (controller !== undefined) {
+    const isOurs = controller.uid === ownership.object.metadata.uid;
+    return isOurs ? undefined : `is controlled by ${controller.kind} ${controller.name}: rename one of the two`;
+  }
+  // Somebody took our label off. The field manager is that of all owners of the reconciler: the annotation says which one.
+  const owner = observed.metadata.annotations?.[OWNER_ANNOTATION];
+  if (appliedEntry(observed, manager) === undefined)
+    return 'exists already and was not made for this resource: remove or rename it';
+  return owner === undefined || owner === describeOwner(ownership.owner) ? undefined : OTHER_OWNER;
 }
+
+const OTHER_OWNER = 'belongs to another owner of this control plane: give one of the two another name';
 
 function created(child: CreatedChild, observed: KubeObject | undefined, ownership: Ownership): ChildVerdict {
   if (observed !== undefined) return SETTLED;
@@ -148,36 +159,42 @@ function minted(child: MintedChild, observed: KubeObject | undefined, input: Dif
   const marks = marksFor(input.ownership, ref);
   if (observed === undefined) return { write: { verb: 'mint', kind, ref, minter, inputs, marks, existing: undefined } };
   const inventory = inventoryOf(observed);
-  // One that somebody brought along is used while it is valid and never replaced.
-  const isOurs = inventory === input.ownership.inventory;
+  // It would go with its owner.
+  if (inventory !== undefined && inventory !== input.ownership.inventory)
+    return conflict(`${describe(kind, ref)} ${OTHER_OWNER}`);
   const time = { reached: (instant: number | string) => input.observed.reached(instant) };
-  if (minter.valid(observed as never, inputs as never, time)) return SETTLED;
-  if (!isOurs) {
-    return {
-      note: {
-        about: 'conflict',
-        message: `${describe(kind, ref)} does not serve its purpose and was not made by this control plane: replace or remove it`,
-      },
-    };
+  if (minter.valid(observed, inputs as never, time)) return SETTLED;
+  // One that somebody brought along is used while it is valid and never replaced.
+  if (inventory === undefined) {
+    return conflict(
+      `${describe(kind, ref)} does not serve its purpose and was not made by this control plane: replace or remove it`,
+    );
   }
   const { uid = '', resourceVersion = '' } = observed.metadata;
   return { write: { verb: 'mint', kind, ref, minter, inputs, marks, existing: { uid, resourceVersion } } };
 }
 
+/** Others' fields are never forced: what somebody took from a shared object stays theirs, and is told. */
 function shared(child: SharedChild, observed: KubeObject | undefined, input: DiffInput): ChildVerdict {
   const { kind, ref, object } = child;
+  const annotation = sharedAnnotation(input.ownership);
+  const manager = sharingManager(input.manager, input.ownership.inventory);
   const digest = plainDigest(object);
-  const body = merged(object, { annotations: { [sharedAnnotation(input.ownership)]: digest } });
-  if (observed === undefined) return { write: { verb: 'share', kind, ref, body } };
-  const isSame = observed.metadata.annotations?.[sharedAnnotation(input.ownership)] === digest;
-  const taken = takenFields(object, appliedEntry(observed, input.manager));
-  // Others' fields are never forced: what somebody took from a shared object stays theirs, and is told.
-  if (isSame) {
-    return taken.length === 0
-      ? SETTLED
-      : { note: { about: 'taken', message: `${describe(kind, ref)}: ${taken.join(', ')} now set by somebody else` } };
+  if (observed?.metadata.annotations?.[annotation] !== digest) {
+    const body = merged(object, { annotations: { [annotation]: digest } });
+    return { write: { verb: 'share', kind, ref, body, manager, seen: seenOf(observed) } };
   }
-  return { write: { verb: 'share', kind, ref, body } };
+  const taken = takenFields(object, appliedEntry(observed, manager));
+  if (taken.length === 0) return SETTLED;
+  return { note: { about: 'taken', message: `${describe(kind, ref)}: ${taken.join(', ')} now set by somebody else` } };
+}
+
+/** What of an object could change whose its fields are. */
+function seenOf(observed: KubeObject | undefined): string | undefined {
+  if (observed === undefined) return undefined;
+  const { metadata, status: _status, ...content } = observed as KubeObject & { status?: unknown };
+  const { labels, annotations, ownerReferences, finalizers, uid } = metadata;
+  return plainDigest(uid, labels, annotations, ownerReferences, finalizers, content);
 }
 
 function merged(object: KubeObject, marks: KubeObject['metadata']): KubeObject {

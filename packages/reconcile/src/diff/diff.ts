@@ -1,99 +1,133 @@
 // From a plan and what the caches show to the writes that are left to do. Pure, and itself a tracked computation: it is
 // evaluated again exactly when the plan, a child, the inventory or the owner's status changes, so drift needs no resync.
 import { type Kind, type KubeObject, refOf } from '@capstan/kube';
+import { sharingManager } from '../inventory.ts';
 import { PAUSED_ANNOTATION } from '../marks.ts';
-import { isRemoved, mergeConditions } from '../plan/conditions.ts';
-import { conditionsOf, type Plan } from '../plan/index.ts';
-import { mergeStatus } from '../plan/status.ts';
-import type { Ownership } from './child-body.ts';
-import { ownerReference } from './child-body.ts';
+import type { Child, Group, Patch, Plan, Removal } from '../plan/index.ts';
+import { type Ownership, ownerReference } from './child-body.ts';
 import { type ChildVerdict, childWrite } from './child-diff.ts';
-import { type DiffInput, identity, originalAnnotation, sharedAnnotation } from './input.ts';
-import { patchWrite, restoreWrite } from './patch-diff.ts';
-import { type DeleteWrite, NOTHING, type Note, type PendingGroup, type StatusWrite, type WriteSet } from './writes.ts';
+import { type DiffInput, describe, identity, memoryAnnotation, originalAnnotation, sharedAnnotation } from './input.ts';
+import { patchWrite, plannedFields, restoreWrite } from './patch-diff.ts';
+import { isPaused, pausedNote } from './pause.ts';
+import { SILENT_PLAN, shownBy, statusWrite } from './status-diff.ts';
+import {
+  type DeleteWrite,
+  NOTHING,
+  type Note,
+  type PendingGroup,
+  type WithdrawWrite,
+  type WriteSet,
+} from './writes.ts';
 
 /** The writes that are left until the plan is so. */
 export function diff(input: DiffInput): WriteSet {
   const { plan, ownership, observed } = input;
-  const owner = ownership.object;
-  if (owner.metadata.annotations?.[PAUSED_ANNOTATION] === 'true') return paused(input);
-
-  const notes: Note[] = [];
+  if (isPaused(ownership.object)) return paused(input);
   const isHeld = observed.finalizers().includes(input.finalizer);
-  const isDeleting = owner.metadata.deletionTimestamp !== undefined;
+  const isDeleting = ownership.object.metadata.deletionTimestamp !== undefined;
   // Being deleted and not held by us: Kubernetes removes it and its children; nothing is ours to do.
   if (isDeleting && !isHeld) return NOTHING;
 
-  const pending: PendingGroup[] = [];
-  const planned = new Set<string>();
-  const patchedHere = new Set<string>();
+  const notes: Note[] = [];
+  const groups: PendingGroup[] = [];
+  /** What is left of a group, and what must happen besides: everything after it waits for both. */
+  const add = (verdicts: readonly ChildVerdict[], group: Omit<PendingGroup, 'writes'>) => {
+    const writes = verdicts.flatMap(({ write }) => write ?? []);
+    notes.push(...verdicts.flatMap(({ note }) => note ?? []));
+    if (writes.length > 0 || !group.open) groups.push({ ...group, writes });
+    const waitsFor = verdicts.flatMap((verdict) => verdict.waitsFor ?? []);
+    if (waitsFor.length > 0)
+      groups.push({ ...UNCONDITIONAL, name: group.name, writes: [], open: false, waitingFor: waitsFor.join('; ') });
+  };
+
   for (const group of plan.groups) {
-    const writes = [];
-    for (const child of group.children) {
-      planned.add(identity(child.kind, child.ref));
-      const verdict = childWrite(child, input);
-      notes.push(...notesOf(verdict));
-      if (verdict.write !== undefined) writes.push(verdict.write);
-    }
-    for (const patch of group.patches) {
-      patchedHere.add(identity(patch.kind, patch.ref));
-      const verdict = patchWrite(patch, input);
-      notes.push(...notesOf(verdict));
-      if (verdict.write !== undefined) writes.push(verdict.write);
-    }
-    for (const removal of group.removals) {
-      const target = observed.object(removal.kind, removal.ref);
-      if (target?.metadata.uid !== removal.uid || target.metadata.deletionTimestamp) continue;
-      writes.push({ verb: 'delete', because: 'removed', ...removal } as const);
-    }
     const { name, quietMs, preflight, open, waitingFor } = group;
     if (!open) notes.push({ about: 'waiting', message: waitingFor ?? `${name} is held back` });
-    if (writes.length > 0 || !open) pending.push({ name, writes, quietMs, preflight, open, waitingFor });
+    add(groupVerdicts(group, input), { name, quietMs, preflight, open, waitingFor });
   }
-
-  const givenBack = (plan.prune ? observed.marked() : []).flatMap(({ kind, object }) => {
-    const id = identity(kind, object.metadata);
-    const ref = refOf(object);
-    const { annotations = {} } = object.metadata;
-    return [
-      ...(originalAnnotation(ownership) in annotations && !patchedHere.has(id)
-        ? [restoreWrite(kind, object, originalAnnotation(ownership))]
-        : []),
-      ...(sharedAnnotation(ownership) in annotations && !planned.has(id)
-        ? [{ verb: 'withdraw', kind, ref } as const]
-        : []),
-    ];
-  });
-  if (givenBack.length > 0) {
-    pending.push({
-      name: 'give back',
-      writes: givenBack,
-      quietMs: 0,
-      preflight: false,
-      open: true,
-      waitingFor: undefined,
-    });
-  }
+  if (plan.prune) add(givenBack(input), { ...UNCONDITIONAL, name: 'give back' });
 
   const inventory = plan.prune ? observed.inventory() : [];
+  const planned = plannedChildren(plan);
   const unplanned = inventory.filter(({ kind, object }) => !planned.has(identity(kind, object.metadata)));
-  const isDone = pending.length === 0;
-  const prune = isDone ? unplanned.filter(({ object }) => !object.metadata.deletionTimestamp).map(pruneWrite) : [];
-  const finalizer = finalizerChange(input, { isHeld, isDeleting, isEmpty: isDone && unplanned.length === 0 });
+  const isDone = groups.length === 0;
+  const isEmpty = isDone && unplanned.length === 0;
+  const prunable = isDone ? unplanned.filter(({ object }) => object.metadata.deletionTimestamp === undefined) : [];
+  for (const { kind, object } of prunable) if (isPaused(object)) notes.push(pausedNote(kind, refOf(object)));
+  const shown = shownBy(input, notes);
 
   return {
-    finalizer,
-    groups: pending,
-    prune,
-    status: statusWrite(input, notes),
+    finalizer: finalizerChange(input, { isHeld, isDeleting, isEmpty }),
+    groups,
+    prune: prunable.filter(({ object }) => !isPaused(object)).map(pruneWrite),
+    inventory: inventory.length,
+    status: statusWrite(input, shown.conditions),
     events: plan.events,
+    alerts: shown.alerts,
     threw: false,
     notes,
   };
 }
 
-function notesOf(verdict: ChildVerdict): readonly Note[] {
-  return verdict.note === undefined ? [] : [verdict.note];
+const UNCONDITIONAL = { quietMs: 0, preflight: false, open: true, waitingFor: undefined } as const;
+
+function groupVerdicts({ children, patches, removals }: Group, input: DiffInput): ChildVerdict[] {
+  const patched = patches.map((patch) => {
+    const id = identity(patch.kind, patch.ref);
+    const all = patchesOf(input.plan).filter((each) => identity(each.kind, each.ref) === id);
+    return patchWrite(patch, plannedFields(all), input);
+  });
+  return [
+    ...children.map((child) => childWrite(child, input)),
+    ...patched,
+    ...removals.map((removal) => removalVerdict(removal, input)),
+  ];
+}
+
+/** Gone is gone: one that has taken the name since stays, and one that lingers is waited for. */
+function removalVerdict(removal: Removal, { observed }: DiffInput): ChildVerdict {
+  const { kind, ref, uid } = removal;
+  const target = observed.object(kind, ref);
+  if (target?.metadata.uid !== uid) return {};
+  if (isPaused(target)) return { note: pausedNote(kind, ref) };
+  if (target.metadata.deletionTimestamp !== undefined) return { waitsFor: `${describe(kind, ref)} to be gone` };
+  return { write: { verb: 'delete', kind, ref, uid, because: 'removed' } };
+}
+
+/** Others' objects that carry marks of ours and that the plan no longer mentions. */
+function givenBack(input: DiffInput): ChildVerdict[] {
+  const { plan, ownership, observed } = input;
+  const patched = new Set(patchesOf(plan).map(({ kind, ref }) => identity(kind, ref)));
+  const planned = plannedChildren(plan);
+  return observed.marked().flatMap(({ kind, object }): ChildVerdict[] => {
+    const { annotations = {} } = object.metadata;
+    const id = identity(kind, object.metadata);
+    const ref = refOf(object);
+    const isPatched = originalAnnotation(ownership) in annotations || memoryAnnotation(ownership) in annotations;
+    const isRestored = isPatched && !patched.has(id);
+    const isWithdrawn = sharedAnnotation(ownership) in annotations && !planned.has(id);
+    if (!isRestored && !isWithdrawn) return [];
+    if (isPaused(object)) return [{ note: pausedNote(kind, ref), waitsFor: pausedNote(kind, ref).message }];
+    return [
+      ...(isRestored ? [{ write: restoreWrite(kind, object, input) }] : []),
+      ...(isWithdrawn ? [{ write: withdrawWrite(kind, object, input) }] : []),
+    ];
+  });
+}
+
+function withdrawWrite(kind: Kind, object: KubeObject, { manager, ownership }: DiffInput): WithdrawWrite {
+  const { uid = '', resourceVersion = '' } = object.metadata;
+  const sharer = sharingManager(manager, ownership.inventory);
+  const annotation = sharedAnnotation(ownership);
+  return { verb: 'withdraw', kind, ref: refOf(object), manager: sharer, annotation, uid, resourceVersion };
+}
+
+function patchesOf(plan: Plan): readonly Patch[] {
+  return plan.groups.flatMap(({ patches }) => patches);
+}
+
+function plannedChildren(plan: Plan): ReadonlySet<string> {
+  return new Set(plan.groups.flatMap(({ children }) => children.map(({ kind, ref }) => identity(kind, ref))));
 }
 
 function pruneWrite({ kind, object }: { kind: Kind; object: KubeObject }): DeleteWrite {
@@ -103,21 +137,23 @@ function pruneWrite({ kind, object }: { kind: Kind; object: KubeObject }): Delet
 /** On before the first child that needs it, off when everything of ours is gone. */
 function finalizerChange(
   { plan, ownership, hasRelease }: DiffInput,
-  state: { isHeld: boolean; isDeleting: boolean; isEmpty: boolean },
+  { isHeld, isDeleting, isEmpty }: { isHeld: boolean; isDeleting: boolean; isEmpty: boolean },
 ): 'add' | 'remove' | undefined {
-  if (state.isDeleting) return plan.outcome === 'released' && state.isEmpty ? 'remove' : undefined;
-  const wanted =
-    plan.held ??
-    (hasRelease ||
-      plan.groups.some(
-        (group) => group.children.some((child) => !isCollected(child, ownership)) || group.patches.length > 0,
-      ));
-  if (wanted === state.isHeld) return undefined;
-  return wanted ? 'add' : 'remove';
+  if (isDeleting) return plan.outcome === 'released' && isEmpty ? 'remove' : undefined;
+  // A plan that removes nothing does not say what is no longer needed.
+  const undecided = plan.prune ? false : isHeld;
+  const wanted = plan.held ?? (hasRelease || plan.groups.some((group) => needsHolding(group, ownership)) || undecided);
+  if (wanted) return isHeld ? undefined : 'add';
+  return isHeld && isEmpty ? 'remove' : undefined;
+}
+
+/** Whether something of the group would be left behind when its owner vanishes. */
+function needsHolding({ children, patches }: Group, ownership: Ownership): boolean {
+  return children.some((child) => !isCollected(child, ownership)) || patches.some(({ restore }) => restore);
 }
 
 /** Whether Kubernetes' garbage collector removes the child with its owner. */
-function isCollected(child: Plan['groups'][number]['children'][number], ownership: Ownership): boolean {
+function isCollected(child: Child, ownership: Ownership): boolean {
   if (child.how === 'keep' || (child.how === 'createOnly' && !child.owned)) return true;
   if (child.how === 'share') return false;
   return ownerReference(ownership.object, child.ref.namespace) !== undefined;
@@ -125,61 +161,15 @@ function isCollected(child: Plan['groups'][number]['children'][number], ownershi
 
 /** Only the status changes: for objects whose reconciler threw. Nothing else is touched on the word of a broken plan. */
 export function statusOnly(input: DiffInput): WriteSet {
-  return { ...NOTHING, threw: true, status: statusWrite({ ...input, plan: SILENT_PLAN }, []) };
+  return { ...silently(input, []), threw: true };
 }
 
 function paused(input: DiffInput): WriteSet {
-  const notes: Note[] = [{ about: 'paused', message: `writes are stopped by the annotation ${PAUSED_ANNOTATION}` }];
-  return { ...NOTHING, status: statusWrite({ ...input, plan: SILENT_PLAN }, notes), notes };
+  return silently(input, [{ about: 'paused', message: `writes are stopped by the annotation ${PAUSED_ANNOTATION}` }]);
 }
 
-const SILENT_PLAN: Plan = {
-  outcome: 'desired',
-  held: undefined,
-  groups: [],
-  prune: false,
-  status: undefined,
-  conditions: [],
-  memory: undefined,
-  events: [],
-  progress: undefined,
-};
-
-/** Conditions that the runtime itself sets, on kinds that have a status: present only while they hold. */
-function runtimeConditions(input: DiffInput, notes: readonly Note[]) {
-  const trouble = input.observed.trouble();
-  const conflict = notes.find((note) => note.about === 'conflict');
-  const problem = trouble ?? (conflict && ({ reason: 'Conflict', message: conflict.message } as const));
-  const rolledBack = notes.find((note) => note.about === 'rolledBack');
-  const isPaused = notes.find((note) => note.about === 'paused');
-  return [
-    condition('ReconcileError', problem?.reason, problem?.message),
-    condition('RolledBack', rolledBack && 'RolledBack', rolledBack?.message),
-    condition('Paused', isPaused && 'Paused', isPaused?.message),
-  ];
-}
-
-function condition(type: string, reason: string | undefined, message = '') {
-  return { type, status: reason === undefined ? 'Unknown' : 'True', reason: reason ?? '', message } as const;
-}
-
-function statusWrite(input: DiffInput, notes: readonly Note[]): StatusWrite | undefined {
-  const { plan, ownership, observed, hasStatus, isPrimary } = input;
-  if (!hasStatus) return undefined;
-  const { generation } = ownership.object.metadata;
-  const current = observed.status();
-  const base: Record<string, unknown> = { ...plan.status };
-  if (isPrimary && generation !== undefined && plan !== SILENT_PLAN) base['observedGeneration'] = generation;
-  if (plan.memory !== undefined) base['memory'] = plan.memory;
-  const existing = conditionsOf(current);
-  const conditions = [...plan.conditions, ...runtimeConditions(input, notes)].filter(
-    (wanted) => !isRemoved(wanted) || existing.some(({ type }) => type === wanted.type),
-  );
-  const isUrgent =
-    mergeStatus(current, base) !== current && Object.keys(base).length > 0
-      ? true
-      : mergeConditions(existing, conditions, generation, () => '').changed;
-  const merged = plan.progress === undefined ? base : { ...base, ...plan.progress };
-  if (!isUrgent && (plan.progress === undefined || mergeStatus(current, plan.progress) === current)) return undefined;
-  return { input: merged, conditions, generation, isUrgent };
+function silently(input: DiffInput, notes: readonly Note[]): WriteSet {
+  const silent = { ...input, plan: SILENT_PLAN };
+  const { conditions, alerts } = shownBy(silent, notes);
+  return { ...NOTHING, status: statusWrite(silent, conditions), alerts, notes };
 }

@@ -1,6 +1,11 @@
 // What a diff is computed from.
 import type { Kind, KubeObject, ObjectRef } from '@capstan/kube';
-import { ORIGINAL_ANNOTATION_PREFIX, SHARED_ANNOTATION_PREFIX } from '../marks.ts';
+import {
+  MEMORY_ANNOTATION,
+  MEMORY_ANNOTATION_PREFIX,
+  ORIGINAL_ANNOTATION_PREFIX,
+  SHARED_ANNOTATION_PREFIX,
+} from '../marks.ts';
 import type { Plan, StatusInput } from '../plan/index.ts';
 import type { Ownership } from './child-body.ts';
 
@@ -36,8 +41,9 @@ export interface DiffInput {
   readonly hasRelease: boolean;
   /** Whether status.observedGeneration is ours to write. */
   readonly isPrimary: boolean;
-  /** False for kinds without a status of ours: conditions become events. */
   readonly hasStatus: boolean;
+  /** A kind of somebody else: what the runtime itself has to say becomes events. Default: kinds without a status. */
+  readonly isForeign?: boolean;
   readonly observed: Observed;
 }
 
@@ -49,6 +55,23 @@ export function originalAnnotation(ownership: Ownership): string {
 /** On a shared object: the digest of what this owner shares in it. */
 export function sharedAnnotation(ownership: Ownership): string {
   return `${SHARED_ANNOTATION_PREFIX}${ownership.inventory}`;
+}
+
+/** On a patched object: what this owner remembers with it. Each owner has its own, for several may patch one object. */
+export function memoryAnnotation(ownership: Pick<Ownership, 'inventory'>): string {
+  return `${MEMORY_ANNOTATION_PREFIX}${ownership.inventory}`;
+}
+
+/** What was remembered with a child, or with an object that this owner patches. */
+export function storedMemory(object: KubeObject, ownership: Pick<Ownership, 'inventory'>): unknown {
+  const { annotations = {} } = object.metadata;
+  const text = annotations[memoryAnnotation(ownership)] ?? annotations[MEMORY_ANNOTATION];
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as unknown);
+  } catch {
+    // Somebody wrote into our annotation: nothing is remembered.
+    return undefined;
+  }
 }
 
 /** One object among all kinds, as a map key. */

@@ -1,6 +1,9 @@
 // Whether the fields that we sent are still ours, from our own managedFields entry alone: no schema is needed, because the
 // entry itself says which lists are maps (`k:`), sets (`v:`) or atomic (a leaf).
-import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube';
+//
+// One thing it cannot say: in parts without a schema, a map within a map that somebody emptied of our fields looks like an
+// atomic one. A change there is noticed with the next change of the plan, not before.
+import { equal, type KubeObject, type ManagedFieldsEntry } from '@capstan/kube';
 
 type FieldSet = Record<string, unknown>;
 
@@ -13,7 +16,7 @@ export function appliedEntry(object: Pick<KubeObject, 'metadata'>, manager: stri
 
 /**
  * The paths of `sent` that the entry no longer holds: somebody changed or took them. Empty values are passed over, since
- * servers drop them; so are the yielded paths. At most `limit` paths.
+ * servers drop them; so are the yielded paths. At most `limit` paths; `.` alone when there is no entry at all.
  */
 export function takenFields(
   sent: KubeObject,
@@ -44,30 +47,33 @@ function walk(value: unknown, owned: FieldSet, path: string, state: Walk): void 
   for (const [name, field] of Object.entries(value as Record<string, unknown>)) {
     if (isEmpty(field)) continue;
     const fieldPath = path === '' ? name : `${path}.${name}`;
-    if (state.yields.includes(fieldPath)) continue;
-    const below = owned[`f:${name}`];
-    if (below === undefined) state.taken.push(fieldPath);
-    else if (typeof field === 'object' && field !== null) walk(field, below as FieldSet, fieldPath, state);
+    if (!state.yields.includes(fieldPath)) visit(field, owned[`f:${name}`], fieldPath, state);
   }
 }
 
 function walkList(items: readonly unknown[], owned: FieldSet, path: string, state: Walk): void {
   const keys = Object.keys(owned);
   for (const [index, item] of items.entries()) {
-    const itemPath = `${path}[${index}]`;
-    const below =
-      typeof item === 'object' && item !== null
-        ? owned[keys.find((key) => key.startsWith('k:') && matchesKey(key, item as FieldSet)) ?? '']
-        : owned[`v:${JSON.stringify(item)}`];
-    if (below === undefined) state.taken.push(itemPath);
-    else if (typeof item === 'object' && item !== null) walk(item, below as FieldSet, itemPath, state);
+    const key = keys.find((candidate) => isItem(candidate, item));
+    visit(item, key === undefined ? undefined : owned[key], `${path}[${index}]`, state);
   }
 }
 
-/** A key field that we did not send was filled in by the server's default (a port's protocol), so it matches anything. */
-function matchesKey(key: string, item: FieldSet): boolean {
-  const fields = JSON.parse(key.slice(2)) as FieldSet;
-  return Object.entries(fields).every(([name, value]) => item[name] === undefined || item[name] === value);
+function visit(value: unknown, owned: unknown, path: string, state: Walk): void {
+  if (owned !== undefined) {
+    if (typeof value === 'object' && value !== null) walk(value, owned as FieldSet, path, state);
+  } else if (state.taken.length < state.limit) state.taken.push(path);
+}
+
+/** Whether a key of the set, `k:{"name":"main"}` or `v:"a"`, stands for this item. */
+function isItem(key: string, item: unknown): boolean {
+  if (key.startsWith('v:')) return equal(JSON.parse(key.slice(2)), item);
+  if (!key.startsWith('k:') || typeof item !== 'object' || item === null) return false;
+  // A key field that we did not send was filled in by the server's default (a port's protocol), so it matches anything.
+  return Object.entries(JSON.parse(key.slice(2)) as FieldSet).every(([name, value]) => {
+    const sent = (item as FieldSet)[name];
+    return sent === undefined || sent === value;
+  });
 }
 
 /** An entry of its own with nothing below it: an atomic value, owned as a whole. */

@@ -1,118 +1,135 @@
 // Patches to others' objects: set what differs, remember what was there before, give it back.
-import { equal, type Kind, type KubeObject, refOf } from '@capstan/kube';
-import { MEMORY_ANNOTATION, PAUSED_ANNOTATION } from '../marks.ts';
+import {
+  applyJsonPatch,
+  canonicalJson,
+  equal,
+  formatPointer,
+  type Kind,
+  type KubeObject,
+  parsePointer,
+  refOf,
+} from '@capstan/kube';
+import { CAUSE_ANNOTATION } from '../marks.ts';
 import type { FieldValue, Patch } from '../plan/index.ts';
 import type { ChildVerdict } from './child-diff.ts';
-import { type DiffInput, describe, originalAnnotation } from './input.ts';
+import { type DiffInput, describe, memoryAnnotation, originalAnnotation } from './input.ts';
+import { type Original, originalOf, partOf, readOriginals, valueAt } from './originals.ts';
+import { isPaused, pausedNote } from './pause.ts';
 import type { PatchWrite } from './writes.ts';
 
 type Operation = PatchWrite['operations'][number];
 
-/** Values before our first patch, by path; `undefined` (absent in JSON) means that the field was not there. */
-type Originals = Record<string, { before?: unknown; ours: unknown }>;
+/** What all patches of a plan want of one object. */
+export interface PlannedFields {
+  readonly paths: ReadonlySet<string>;
+  /** Whether any of them gives back what was there before. */
+  readonly restores: boolean;
+}
 
-export function patchWrite(patch: Patch, input: DiffInput): ChildVerdict {
+export function plannedFields(patches: readonly Patch[]): PlannedFields {
+  const paths = patches.flatMap(({ set }) => set.map(({ path }) => path));
+  return { paths: new Set(paths), restores: patches.some(({ restore: restores }) => restores) };
+}
+
+/** What is left to do for one patch, in the light of all that the plan wants of the object. */
+export function patchWrite(patch: Patch, planned: PlannedFields, input: DiffInput): ChildVerdict {
   const { kind, ref } = patch;
   const target = input.observed.object(kind, ref);
   if (target === undefined)
     return { note: { about: 'missing', message: `${describe(kind, ref)} is not there to be patched` } };
-  if (target.metadata.annotations?.[PAUSED_ANNOTATION] === 'true') {
-    return {
-      note: {
-        about: 'paused',
-        message: `${describe(kind, ref)} is left alone: it has the annotation ${PAUSED_ANNOTATION}`,
-      },
-    };
-  }
-  const operations: Operation[] = [];
+  if (isPaused(target)) return { note: pausedNote(kind, ref) };
+  const draft = draftOf(target);
   const annotation = originalAnnotation(input.ownership);
   const originals = readOriginals(target, annotation);
-  const nextOriginals: Originals = { ...originals };
-  for (const { path, value } of patch.set) {
-    const current = valueAt(target, path);
-    if (equal(current, value)) continue;
-    operations.push(setOperation(path, current, value));
-    const known = originals[path];
-    nextOriginals[path] = { ours: value, ...(known === undefined ? present(current) : present(known.before)) };
+  const next: Record<string, Original> = {};
+  for (const [path, original] of Object.entries(originals)) {
+    if (planned.paths.has(path)) next[path] = original;
+    else if (planned.restores) restore(draft, path, original);
   }
-  for (const path of Object.keys(originals)) {
-    if (patch.set.some((field) => field.path === path)) continue;
-    operations.push(...restoreOperation(target, path, originals[path]));
-    delete nextOriginals[path];
+  for (const field of patch.set.map(plainField)) {
+    if (equal(valueAt(target, field.path), field.value)) continue;
+    if (patch.restore) next[field.path] = originalOf(target, field, originals[field.path]);
+    if (draft.set(field.path, field.value)) continue;
+    return { note: { about: 'missing', message: `${describe(kind, ref)} has no place for ${field.path}` } };
   }
-  if (patch.restore && !equal(originals, nextOriginals))
-    operations.push(...annotate(target, annotation, JSON.stringify(nextOriginals)));
-  const memory = patch.memory === undefined ? undefined : JSON.stringify(patch.memory);
-  if (memory !== undefined && target.metadata.annotations?.[MEMORY_ANNOTATION] !== memory) {
-    operations.push(...annotate(target, MEMORY_ANNOTATION, memory, operations));
-  }
-  if (operations.length === 0) return {};
-  return { write: { verb: 'patch', kind, ref, operations: [guard(target), ...operations] } };
+  annotate(draft, annotation, planned.restores && Object.keys(next).length > 0 ? canonicalJson(next) : undefined);
+  if (patch.memory !== undefined) annotate(draft, memoryAnnotation(input.ownership), canonicalJson(patch.memory));
+  return draft.operations.length === 0 ? {} : { write: writeOf(kind, target, draft, true) };
 }
 
-/** Puts back what is still ours, and removes our annotation. */
-export function restoreWrite(kind: Kind, target: KubeObject, annotation: string): PatchWrite {
-  const originals = readOriginals(target, annotation);
-  const operations = Object.keys(originals).flatMap((path) => restoreOperation(target, path, originals[path]));
+/** The value as the server will give it back: without undefined parts. */
+function plainField({ path, value }: FieldValue): FieldValue {
+  return { path, value: value === undefined ? undefined : (JSON.parse(canonicalJson(value)) as unknown) };
+}
+
+/** Puts back what is still ours, and removes our annotations. */
+export function restoreWrite(kind: Kind, target: KubeObject, input: DiffInput): PatchWrite {
+  const draft = draftOf(target);
+  const annotation = originalAnnotation(input.ownership);
+  for (const [path, original] of Object.entries(readOriginals(target, annotation))) restore(draft, path, original);
+  annotate(draft, annotation, undefined);
+  annotate(draft, memoryAnnotation(input.ownership), undefined);
+  annotate(draft, CAUSE_ANNOTATION, undefined);
+  return writeOf(kind, target, draft, false);
+}
+
+function writeOf(kind: Kind, target: KubeObject, draft: Draft, isExplained: boolean): PatchWrite {
+  const { uid = '', resourceVersion } = target.metadata;
+  // Refuses the patch when the object is no longer the one that it was computed from.
+  const guard = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion };
+  const causeAt = valueAt(draft.value(), '/metadata/annotations') === undefined ? 'annotations' : 'annotation';
+  const operations = [guard, ...draft.operations];
+  return { verb: 'patch', kind, ref: refOf(target), uid, operations, causeAt: isExplained ? causeAt : undefined };
+}
+
+/** A field that somebody else has set since stays theirs. */
+function restore(draft: Draft, path: string, { before, ours }: Original): void {
+  const current = valueAt(draft.value(), path);
+  if (equal(current, ours) && !equal(current, before)) draft.set(path, before);
+}
+
+function annotate(draft: Draft, name: string, text: string | undefined): void {
+  const path = formatPointer(['metadata', 'annotations', name]);
+  if (valueAt(draft.value(), path) !== text) draft.set(path, text);
+}
+
+/** An object and the operations that change it, each on what the ones before it left. */
+interface Draft {
+  readonly operations: readonly Operation[];
+  value(): unknown;
+  /** Sets a field, with the objects that lead to it; undefined removes it. False when a list on the way has no such item. */
+  set(path: string, value: unknown): boolean;
+}
+
+function draftOf(target: KubeObject): Draft {
+  const operations: Operation[] = [];
+  let current: unknown = target;
   return {
-    verb: 'patch',
-    kind,
-    ref: refOf(target),
-    operations: [guard(target), ...operations, { op: 'remove', path: `/metadata/annotations/${escape(annotation)}` }],
+    operations,
+    value: () => current,
+    set(path, value) {
+      const operation = setOperation(current, path, value);
+      if (operation === undefined) return false;
+      operations.push(operation);
+      current = applyJsonPatch(current, [operation]);
+      return true;
+    },
   };
 }
 
-/** Refuses the patch when the object is no longer the one that it was computed from. */
-function guard(target: KubeObject): Operation {
-  return { op: 'test', path: '/metadata/resourceVersion', value: target.metadata.resourceVersion };
-}
-
-function setOperation(path: string, current: unknown, value: unknown): Operation {
+function setOperation(document: unknown, path: string, value: unknown): Operation | undefined {
+  const names = parsePointer(path) ?? [];
   if (value === undefined) return { op: 'remove', path };
-  return { op: current === undefined ? 'add' : 'replace', path, value };
-}
-
-function restoreOperation(target: KubeObject, path: string, original: Originals[string] | undefined): Operation[] {
-  if (original === undefined) return [];
-  const current = valueAt(target, path);
-  // Somebody else has set it since: theirs stays.
-  if (!equal(current, original.ours) || equal(current, original.before)) return [];
-  return [setOperation(path, current, original.before)];
-}
-
-function readOriginals(target: KubeObject, annotation: string): Originals {
-  const text = target.metadata.annotations?.[annotation];
-  if (text === undefined) return {};
-  try {
-    return JSON.parse(text) as Originals;
-  } catch {
-    return {};
+  let parent = document;
+  for (const [at, name] of names.entries()) {
+    const part = partOf(parent, name);
+    if (part === undefined) {
+      if (Array.isArray(parent)) return undefined;
+      // The objects that are missing are made in the same operation.
+      const made = names.slice(at + 1).reduceRight<unknown>((below, each) => ({ [each]: below }), value);
+      return { op: 'add', path: formatPointer(names.slice(0, at + 1)), value: made };
+    }
+    parent = part;
   }
-}
-
-function present(before: unknown): { before?: unknown } {
-  return before === undefined ? {} : { before };
-}
-
-function annotate(target: KubeObject, name: string, value: string, earlier: readonly Operation[] = []): Operation[] {
-  const path = `/metadata/annotations/${escape(name)}`;
-  const hasAnnotations =
-    target.metadata.annotations !== undefined ||
-    earlier.some((operation) => operation.path === '/metadata/annotations');
-  if (hasAnnotations) return [{ op: 'add', path, value }];
-  return [{ op: 'add', path: '/metadata/annotations', value: { [name]: value } }];
-}
-
-function escape(segment: string): string {
-  return segment.replaceAll('~', '~0').replaceAll('/', '~1');
-}
-
-/** The value at a JSON pointer, or undefined. */
-export function valueAt(object: unknown, pointer: FieldValue['path']): unknown {
-  let value = object;
-  for (const segment of pointer.split('/').slice(1)) {
-    if (typeof value !== 'object' || value === null) return undefined;
-    value = (value as Record<string, unknown>)[segment.replaceAll('~1', '/').replaceAll('~0', '~')];
-  }
-  return value;
+  return { op: 'replace', path, value };
 }

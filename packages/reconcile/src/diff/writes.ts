@@ -9,9 +9,13 @@ export interface WriteSet {
   readonly groups: readonly PendingGroup[];
   /** Children that are no longer planned; only once all groups are done. */
   readonly prune: readonly DeleteWrite[];
+  /** How many children there are, planned or not. */
+  readonly inventory: number;
   readonly status: StatusWrite | undefined;
   /** Told along with the next write that is really made, so that a restart repeats none of them. */
   readonly events: readonly EventInput[];
+  /** Trouble with an object whose status is not the place to say so: told once, with or without a write. */
+  readonly alerts: readonly EventInput[];
   /** Whether the reconciler threw: nothing but the status is written then, and it is tried again. */
   readonly threw: boolean;
   /** What stands in the way, or happened: shown in the status and by `capstan status`. */
@@ -76,17 +80,30 @@ export interface HoldWrite extends WriteBase {
 export interface ShareWrite extends WriteBase {
   readonly verb: 'share';
   readonly body: KubeObject;
+  /** Each owner that shares in an object has a field manager of its own there. */
+  readonly manager: string;
+  /** The digest of what was there: a refused share is tried again when that changes, and not before. */
+  readonly seen: string | undefined;
 }
 
 /** Gives our fields of a shared object back. */
 export interface WithdrawWrite extends WriteBase {
   readonly verb: 'withdraw';
+  readonly manager: string;
+  /** Ours on the object, to be removed with our fields. */
+  readonly annotation: string;
+  /** Exactly this object, as it was seen. */
+  readonly uid: string;
+  readonly resourceVersion: string;
 }
 
 export interface PatchWrite extends WriteBase {
   readonly verb: 'patch';
+  readonly uid: string;
   /** JSON patch, guarded by the resourceVersion that it was computed from. */
   readonly operations: readonly { op: string; path: string; value?: unknown }[];
+  /** Where the cause is written: as an annotation, with the first annotation, or nowhere when all is given back. */
+  readonly causeAt: 'annotation' | 'annotations' | undefined;
 }
 
 export interface DeleteWrite extends WriteBase {
@@ -112,8 +129,10 @@ export const NOTHING: WriteSet = {
   finalizer: undefined,
   groups: [],
   prune: [],
+  inventory: 0,
   status: undefined,
   events: [],
+  alerts: [],
   threw: false,
   notes: [],
 };
@@ -124,6 +143,7 @@ export function isSettled(writes: WriteSet): boolean {
     writes.finalizer === undefined &&
     writes.status === undefined &&
     writes.prune.length === 0 &&
+    writes.alerts.length === 0 &&
     writes.groups.every((group) => group.writes.length === 0)
   );
 }

@@ -1,0 +1,63 @@
+// When it is not yet time to write: quiet periods, and the second look before a large share of the children goes.
+import { type Clock, kindId } from '@capstan/kube';
+import type { ChildWrite, PendingGroup, WriteSet } from '../diff/index.ts';
+import { plainDigest } from '../digest.ts';
+
+/** Something that is wanted, and since when it has been the same. */
+export interface Wish {
+  readonly id: string;
+  readonly since: number;
+}
+
+/** How long a removal of a large share of the inventory must stay wanted before it is believed. */
+export const SECOND_LOOK_MS = 5000;
+
+/** The wish as of now: a new one begins when what is wanted changes. */
+export function wishFor(writes: readonly ChildWrite[], known: Wish | undefined, clock: Clock): Wish {
+  const id = writesId(writes);
+  return known?.id === id ? known : { id, since: clock.now() };
+}
+
+/** Milliseconds until a wish has stayed the same for so long; 0 when it has. */
+export function timeLeft(wish: Wish, ms: number, clock: Clock): number {
+  return Math.max(0, wish.since + ms - clock.now());
+}
+
+/** Creations disturb nobody and need not wait. */
+export function needsQuiet({ quietMs, writes }: PendingGroup): boolean {
+  return quietMs > 0 && !writes.every(isCreation);
+}
+
+/** Most of the children at once, and more than one: the sign of a plan that was made from a view that was not whole. */
+export function isLargeShare({ prune, inventory }: WriteSet): boolean {
+  return prune.length > 1 && prune.length * 2 > inventory;
+}
+
+/** What a list of writes wants, by value: not by the versions of the objects that it was computed from. */
+export function writesId(writes: readonly ChildWrite[]): string {
+  return plainDigest(writes.map((write) => [write.verb, kindId(write.kind), write.ref, contentOf(write)]));
+}
+
+function isCreation(write: ChildWrite): boolean {
+  if (write.verb === 'apply') return !write.exists;
+  return write.verb === 'create' || (write.verb === 'mint' && write.existing === undefined);
+}
+
+function contentOf(write: ChildWrite): unknown {
+  switch (write.verb) {
+    case 'apply':
+    case 'create':
+    case 'share':
+      return write.body;
+    case 'mint':
+      return [write.minter.name, write.inputs, write.existing?.uid];
+    case 'hold':
+      return write.from;
+    case 'patch':
+      // Without the first operation, which tests the version.
+      return [write.uid, write.operations.slice(1)];
+    case 'withdraw':
+    case 'delete':
+      return write.uid;
+  }
+}

@@ -1,0 +1,16 @@
+import type { Kind, KubeObject, ObjectRef } from '@capstan/kube';
+import { PAUSED_ANNOTATION } from '../marks.ts';
+import { describe } from './input.ts';
+import type { Note } from './writes.ts';
+
+/** Whether somebody asked us to leave the object alone. */
+export function isPaused(object: KubeObject): boolean {
+  return object.metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
+}
+
+export function pausedNote(kind: Kind, ref: ObjectRef): Note {
+  return {
+    about: 'paused',
+    message: `${describe(kind, ref)} is left alone: it has the annotation ${PAUSED_ANNOTATION}`,
+  };
+}

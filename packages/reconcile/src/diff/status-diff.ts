@@ -1,0 +1,79 @@
+// The owner's status: what the plan says, and what the runtime itself has to say.
+import { isRemoved, mergeConditions } from '../plan/conditions.ts';
+import { type ConditionInput, conditionsOf, type EventInput, noCondition, type Plan } from '../plan/index.ts';
+import { mergeStatus } from '../plan/status.ts';
+import type { DiffInput } from './input.ts';
+import type { Note, StatusWrite } from './writes.ts';
+
+/** The plan of an object whose reconciler threw or that is paused: it says nothing, and nothing is removed on its word. */
+export const SILENT_PLAN: Plan = {
+  outcome: 'desired',
+  held: undefined,
+  groups: [],
+  prune: false,
+  status: undefined,
+  conditions: [],
+  memory: undefined,
+  events: [],
+  progress: undefined,
+};
+
+/**
+ * What the runtime itself has to say: conditions that are there only while they hold; events on kinds that are not ours,
+ * whose status is not the place for it.
+ */
+export function shownBy(
+  input: DiffInput,
+  notes: readonly Note[],
+): { conditions: readonly ConditionInput[]; alerts: readonly EventInput[] } {
+  const trouble = input.observed.trouble();
+  const about = (what: Note['about']) => notes.find((note) => note.about === what)?.message;
+  const conflict = about('conflict');
+  const holding = {
+    ReconcileError: trouble ?? (conflict === undefined ? undefined : { reason: 'Conflict', message: conflict }),
+    RolledBack: { reason: 'RolledBack', message: about('rolledBack') },
+    Paused: { reason: 'Paused', message: about('paused') },
+  };
+  const all = Object.entries(holding).map(([type, { reason, message } = {}]) => ({ type, reason, message }));
+  if (input.isForeign ?? !input.hasStatus) {
+    const alerts = all.flatMap(({ reason, message }) =>
+      reason === undefined || message === undefined ? [] : [{ type: 'Warning' as const, reason, note: message }],
+    );
+    return { conditions: [], alerts };
+  }
+  const conditions = all.flatMap(({ type, reason, message }) => said(input, type, reason, message) ?? []);
+  return { conditions, alerts: [] };
+}
+
+/**
+ * A condition of the runtime. Several reconcilers may work on one kind: each signs what it says, and leaves what another
+ * has signed, so that they do not take turns for ever.
+ */
+function said(input: DiffInput, type: string, reason = '', message?: string): ConditionInput | undefined {
+  const signature = ` (${input.ownership.owner.reconciler})`;
+  const existing = conditionsOf(input.observed.status()).find((condition) => condition.type === type);
+  if (existing !== undefined && !existing.message.endsWith(signature)) return undefined;
+  return message === undefined
+    ? noCondition(type)
+    : { type, status: 'True', reason, message: `${message}${signature}` };
+}
+
+/** What is left to write of the status, or undefined. */
+export function statusWrite(input: DiffInput, ofRuntime: readonly ConditionInput[]): StatusWrite | undefined {
+  const { plan, ownership, observed, hasStatus, isPrimary } = input;
+  if (!hasStatus) return undefined;
+  const { generation } = ownership.object.metadata;
+  const current = observed.status();
+  const base: Record<string, unknown> = { ...plan.status };
+  if (isPrimary && generation !== undefined && plan !== SILENT_PLAN) base['observedGeneration'] = generation;
+  if (plan.memory !== undefined) base['memory'] = plan.memory;
+  const existing = conditionsOf(current);
+  const conditions = [...plan.conditions, ...ofRuntime].filter(
+    (wanted) => !isRemoved(wanted) || existing.some(({ type }) => type === wanted.type),
+  );
+  const isUrgent =
+    mergeStatus(current, base) !== current || mergeConditions(existing, conditions, generation, () => '').changed;
+  const merged = { ...base, ...plan.progress };
+  if (!isUrgent && mergeStatus(current, merged) === current) return undefined;
+  return { input: merged, conditions, generation, isUrgent };
+}
