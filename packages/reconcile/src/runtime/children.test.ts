@@ -44,15 +44,20 @@ const owner = (data: Record<string, string>, name = 'web'): ConfigMap => ({
 const child = { namespace: 'default', name: 'web' };
 const imageOf = (found: Deployment) => found.spec?.template.spec?.containers[0]?.image;
 
-async function staged(data: Record<string, string>, check: (stage: Stage) => Promise<void>): Promise<void> {
+async function staged(
+  data: Record<string, string>,
+  check: (stage: Stage & { told: string[] }) => Promise<void>,
+): Promise<void> {
+  const told: string[] = [];
   const stage = await createStage({
     operators,
+    runtime: { tell: (_world, _operator, _owner, { type, reason, note }) => told.push(`${type} ${reason} ${note}`) },
     given: async (client) => {
       await client.create(ConfigMap, owner(data));
     },
   });
   try {
-    await check(stage);
+    await check(Object.assign(Object.create(stage) as Stage, { told }));
   } finally {
     await stage.end();
   }
@@ -124,7 +129,7 @@ describe('an applied child', () => {
     }));
 
   test('that somebody else made is a conflict, not a write', () =>
-    staged({}, async ({ client, settle, transport }) => {
+    staged({}, async ({ client, clock, settle, transport, told }) => {
       await client.create(Deployment, {
         apiVersion: 'apps/v1',
         kind: 'Deployment',
@@ -135,6 +140,12 @@ describe('an applied child', () => {
       await settle(2000);
       assert.deepEqual(transport.writes, []);
       assert.equal(imageOf(await client.get(Deployment, child)), 'theirs:1');
+      const note = 'Deployment default/web exists already and was not made for this resource: remove or rename it';
+      assert.deepEqual(told, [`Warning Conflict ${note}`]);
+      // A stranger is not watched, and noticed all the same when it goes away.
+      await client.delete(Deployment, child);
+      await clock.advance(120_000);
+      assert.equal(imageOf(await client.get(Deployment, child)), 'a:1');
     }));
 
   test('carries its inventory, its digest, its owner and the cause of its last change', () =>
