@@ -1,0 +1,87 @@
+// A level-based controller: changes of the objects it watches become keys in a queue; for each key it looks at the caches
+// as they are now and does what is missing. Whatever it does changes the caches, so it comes round until nothing is missing.
+import {
+  type InformerView,
+  isAborted,
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isNotFound,
+  type Kind,
+  type KubeObject,
+} from '@capstan/kube';
+import { createQueue, done, type Outcome, type Queue, retryAfter, runWorkers } from '@capstan/reconcile';
+import type { Toolkit } from './toolkit.ts';
+
+export interface Controller {
+  readonly name: string;
+  readonly sources: readonly Source[];
+  /** Keys at a time; default 1. */
+  readonly concurrency?: number;
+  /** Milliseconds after which the key is to be looked at again, or nothing. */
+  reconcile(key: string, signal: AbortSignal): Promise<number | undefined>;
+}
+
+/** Which keys a change of an object of this kind concerns. */
+export interface Source {
+  readonly informer: Pick<InformerView<KubeObject>, 'subscribe' | 'synced'>;
+  readonly keys: (object: KubeObject, old: KubeObject | undefined, isDeleted: boolean) => Iterable<string>;
+}
+
+/** A source with its static type. */
+export function source<T extends KubeObject>(
+  tools: Toolkit,
+  kind: Kind<T>,
+  keys: (object: T, old: T | undefined, isDeleted: boolean) => Iterable<string>,
+): Source {
+  // Sources of several kinds stand in one list; each gets objects of its own kind only.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return { informer: tools.cache(kind), keys } as unknown as Source;
+}
+
+/** Runs until the signal is aborted. */
+export async function runController(tools: Toolkit, controller: Controller, signal: AbortSignal): Promise<void> {
+  const { clock, random } = tools;
+  const queue: Queue<string> = createQueue({ clock, random, name: controller.name });
+  const unsubscribe = controller.sources.map(({ informer, keys }) =>
+    informer.subscribe((events) => {
+      for (const event of events) {
+        if (event.type !== 'upsert' && event.type !== 'delete') continue;
+        const old = event.type === 'upsert' ? event.old : undefined;
+        for (const key of keys(event.object, old, event.type === 'delete')) queue.add(key);
+      }
+    }),
+  );
+  try {
+    await Promise.all(controller.sources.map(({ informer }) => informer.synced(signal)));
+    await runWorkers({
+      queue,
+      clock,
+      signal,
+      concurrency: controller.concurrency ?? 1,
+      logger: tools.logger.with({ controller: controller.name }),
+      handle: (key, abort) => attempt(controller, key, abort),
+    });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    for (const end of unsubscribe) end();
+    queue.shutDown();
+  }
+}
+
+/** Somebody else was faster: the caches will tell, a moment later. */
+const RACE_MS = 50;
+
+async function attempt(controller: Controller, key: string, signal: AbortSignal): Promise<Outcome> {
+  try {
+    const again = await controller.reconcile(key, signal);
+    return again === undefined ? done : retryAfter(Math.max(again, 1));
+  } catch (error) {
+    if (isAborted(error) || signal.aborted) return done;
+    if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) return retryAfter(RACE_MS);
+    // A namespace that is being deleted takes nothing new; what is in it goes by itself.
+    if (isForbidden(error) && error.message.includes('because it is being terminated')) return done;
+    throw error;
+  }
+}

@@ -1,0 +1,89 @@
+// Who controls what, by owner references. An owner keeps what it controls and its selector matches, lets go what its
+// selector no longer matches, and takes what matches and is nobody's.
+import {
+  type CompiledLabelSelector,
+  type InformerView,
+  isInvalid,
+  isNotFound,
+  type Kind,
+  type KubeObject,
+  type OwnerReference,
+  refOf,
+} from '@capstan/kube';
+import { type IndexedBy, indexBy } from './index-by.ts';
+import type { Toolkit } from './toolkit.ts';
+
+export function controllerOf(object: KubeObject): OwnerReference | undefined {
+  return object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+}
+
+export function isControlledBy(object: KubeObject, owner: KubeObject): boolean {
+  return controllerOf(object)?.uid === owner.metadata.uid;
+}
+
+export function controllerReference(owner: KubeObject): OwnerReference {
+  const { name = '', uid = '' } = owner.metadata;
+  return { apiVersion: owner.apiVersion, kind: owner.kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+/** Objects by the uid of their controller, and those that nobody controls by their namespace. */
+export interface Ownership<T> {
+  of(owner: KubeObject): readonly T[];
+  orphansIn(namespace: string): readonly T[];
+}
+
+export function createOwnership<T extends KubeObject>(informer: InformerView<T>): Ownership<T> {
+  const index: IndexedBy<T> = indexBy(
+    informer,
+    (object) => controllerOf(object)?.uid ?? `orphans/${object.metadata.namespace}`,
+  );
+  return {
+    of: (owner) => index.get(owner.metadata.uid ?? ''),
+    orphansIn: (namespace) => index.get(`orphans/${namespace}`),
+  };
+}
+
+/** What the owner controls, after adopting and releasing. */
+export async function claim<T extends KubeObject>(
+  tools: Toolkit,
+  kind: Kind<T>,
+  ownership: Ownership<T>,
+  owner: KubeObject,
+  selector: CompiledLabelSelector,
+): Promise<T[]> {
+  const isLeaving = owner.metadata.deletionTimestamp !== undefined;
+  const claimed: T[] = [];
+  for (const object of ownership.of(owner)) {
+    if (selector.matches(object.metadata.labels)) claimed.push(object);
+    else if (!isLeaving) await release(tools, kind, object, owner);
+  }
+  if (isLeaving) return claimed;
+  for (const object of ownership.orphansIn(owner.metadata.namespace ?? '')) {
+    if (object.metadata.deletionTimestamp !== undefined || !selector.matches(object.metadata.labels)) continue;
+    claimed.push(await adopt(tools, kind, object, owner));
+  }
+  return claimed;
+}
+
+function adopt<T extends KubeObject>(tools: Toolkit, kind: Kind<T>, object: T, owner: KubeObject): Promise<T> {
+  const { uid, resourceVersion, ownerReferences = [] } = object.metadata;
+  const metadata = { uid, resourceVersion, ownerReferences: [...ownerReferences, controllerReference(owner)] };
+  return tools.write.patch(kind, refOf(object), 'merge', { metadata });
+}
+
+async function release<T extends KubeObject>(
+  tools: Toolkit,
+  kind: Kind<T>,
+  object: T,
+  owner: KubeObject,
+): Promise<void> {
+  const { uid, resourceVersion, ownerReferences = [] } = object.metadata;
+  const kept = ownerReferences.filter((reference) => reference.uid !== owner.metadata.uid);
+  const metadata = { uid, resourceVersion, ownerReferences: kept.length > 0 ? kept : null };
+  try {
+    await tools.write.patch(kind, refOf(object), 'merge', { metadata });
+  } catch (error) {
+    // It is gone, or another object has its name: nothing to release.
+    if (!isNotFound(error) && !isInvalid(error)) throw error;
+  }
+}

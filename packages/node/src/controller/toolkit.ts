@@ -1,0 +1,98 @@
+// What every controller here works with: caches of the kinds, one way to write (which the caches see at once, so that a
+// controller never acts twice on the same cause), and a recorder for Events.
+import {
+  type Client,
+  type Clock,
+  createInformers,
+  type DeleteOptions,
+  type InformerView,
+  type Kind,
+  type KubeObject,
+  type Logger,
+  type ObjectRef,
+  type PatchType,
+  type Random,
+  refOf,
+} from '@capstan/kube';
+import { alwaysLeader, createEventRecorder, type EventText } from '@capstan/reconcile';
+
+export interface ToolkitOptions {
+  client: Client;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  /** Names the field manager and the reporter of Events. */
+  manager: string;
+}
+
+/** Writes whose answers enter the caches before anybody else goes on. */
+export interface Writer {
+  create<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
+  /** Refused with Conflict when the object moved on. */
+  update<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
+  updateStatus<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
+  patch<T extends KubeObject>(
+    kind: Kind<T>,
+    ref: ObjectRef,
+    type: PatchType,
+    patch: unknown,
+    subresource?: string,
+  ): Promise<T>;
+  /** Deletes this very object, not another of its name. */
+  remove<T extends KubeObject>(kind: Kind<T>, object: T, options?: DeleteOptions): Promise<void>;
+}
+
+export interface Toolkit extends ToolkitOptions {
+  /** The cache of a kind in all namespaces, started for its first user. */
+  cache<T extends KubeObject>(kind: Kind<T>): InformerView<T>;
+  readonly write: Writer;
+  event(regarding: KubeObject, text: EventText): void;
+  /** Keeps caches and Events going until the signal is aborted; settles when all have stopped. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function createToolkit(options: ToolkitOptions): Toolkit {
+  const { client, manager } = options;
+  const informers = createInformers(options);
+  const recorder = createEventRecorder({
+    ...options,
+    leadership: alwaysLeader,
+    controller: manager,
+    instance: manager,
+  });
+  const fieldManager = manager;
+  const seen = <T extends KubeObject>(kind: Kind<T>, object: T): T => {
+    informers.observeWrite(kind, object);
+    return object;
+  };
+  return {
+    ...options,
+    cache: (kind) => informers.for(kind).informer,
+    write: {
+      create: async (kind, object) => seen(kind, await client.create(kind, object, { fieldManager })),
+      update: async (kind, object) => seen(kind, await client.update(kind, object, { fieldManager })),
+      updateStatus: async (kind, object) =>
+        seen(kind, await client.update(kind, object, { fieldManager, subresource: 'status' })),
+      patch: async (kind, ref, type, patch, subresource) =>
+        seen(
+          kind,
+          await client.patch(kind, ref, type, patch, {
+            fieldManager,
+            ...(subresource === undefined ? {} : { subresource }),
+          }),
+        ),
+      async remove(kind, object, removal = {}) {
+        const { uid = '' } = object.metadata;
+        const preconditions = { ...removal.preconditions, uid };
+        const left = await client.delete(kind, refOf(object), { ...removal, preconditions });
+        if (left === undefined) informers.observeDelete(kind, refOf(object), uid);
+        else informers.observeWrite(kind, left);
+      },
+    },
+    event: recorder.record,
+    async run(signal) {
+      await recorder.run(signal);
+      await informers.close();
+    },
+  };
+}

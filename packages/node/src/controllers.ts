@@ -1,0 +1,35 @@
+// The workload controllers of an embedded cluster, together.
+import type { Client, Clock, Logger, Random } from '@capstan/kube';
+import { type Controller, runController } from './controller/controller.ts';
+import { createToolkit, type Toolkit } from './controller/toolkit.ts';
+import { deploymentController } from './deployment/deployment-controller.ts';
+import { replicaSetController } from './replica-set/replica-set-controller.ts';
+import { scheduler } from './scheduler/scheduler.ts';
+
+export interface ControllersOptions {
+  client: Client;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+}
+
+export interface Controllers {
+  /** Runs until the signal is aborted; settles when all have stopped. Call it once. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Deployments, ReplicaSets and the scheduler: what a control plane runs besides the API server. */
+export function createControllers(options: ControllersOptions): Controllers {
+  return {
+    async run(signal) {
+      const tools = createToolkit({ ...options, manager: 'kube-controller-manager' });
+      const schedulerTools = createToolkit({ ...options, manager: 'default-scheduler' });
+      const own = [deploymentController, replicaSetController].map((make) => make(tools));
+      await Promise.all([runAll(tools, own, signal), runAll(schedulerTools, [scheduler(schedulerTools)], signal)]);
+    },
+  };
+}
+
+async function runAll(tools: Toolkit, controllers: readonly Controller[], signal: AbortSignal): Promise<void> {
+  await Promise.all([tools.run(signal), ...controllers.map((one) => runController(tools, one, signal))]);
+}

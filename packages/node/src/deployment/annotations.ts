@@ -1,0 +1,66 @@
+// What a Deployment writes on its ReplicaSets: which revision each is, and how large the whole was meant to be when the set
+// was last sized, from which a later scaling is told apart from a rollout.
+import type { Deployment, ReplicaSet } from '@capstan/kube';
+import { maxSurge, replicasOf } from './rolling-update.ts';
+
+export const REVISION = 'deployment.kubernetes.io/revision';
+const REVISION_HISTORY = 'deployment.kubernetes.io/revision-history';
+const DESIRED = 'deployment.kubernetes.io/desired-replicas';
+const MAX = 'deployment.kubernetes.io/max-replicas';
+
+/** These are about one object only and do not travel from the Deployment to its sets. */
+const OWN = new Set([
+  'kubectl.kubernetes.io/last-applied-configuration',
+  'deprecated.deployment.rollback.to',
+  REVISION,
+  REVISION_HISTORY,
+  DESIRED,
+  MAX,
+]);
+
+type Annotations = Record<string, string>;
+
+export function revisionOf(object: Deployment | ReplicaSet): number {
+  const text = object.metadata.annotations?.[REVISION] ?? '0';
+  return /^[0-9]{1,15}$/.test(text) ? Number(text) : 0;
+}
+
+export function desiredReplicas(set: ReplicaSet): number | undefined {
+  return numberOf(set, DESIRED);
+}
+
+/** What a set was told the total might be; a set that was told nothing is measured by what there is. */
+export function maxReplicas(set: ReplicaSet, deployment: Deployment): number {
+  return numberOf(set, MAX) ?? deployment.status?.replicas ?? replicasOf(deployment);
+}
+
+export function sizeAnnotations(deployment: Deployment): Annotations {
+  const wanted = replicasOf(deployment);
+  return { [DESIRED]: String(wanted), [MAX]: String(wanted + maxSurge(deployment)) };
+}
+
+/** Of a new set. */
+export function annotationsFor(deployment: Deployment, revision: number): Annotations {
+  return { ...inherited(deployment), [REVISION]: String(revision), ...sizeAnnotations(deployment) };
+}
+
+/** Of a set that is used again: its revision moves to the front, and remembers where it was. */
+export function renewedAnnotations(deployment: Deployment, set: ReplicaSet, revision: number): Annotations {
+  const next: Annotations = { ...set.metadata.annotations, ...inherited(deployment) };
+  const old = revisionOf(set);
+  if (old >= revision) return next;
+  next[REVISION] = String(revision);
+  if (old === 0) return next;
+  const history = next[REVISION_HISTORY];
+  next[REVISION_HISTORY] = history ? `${history},${old}` : String(old);
+  return next;
+}
+
+function inherited(deployment: Deployment): Annotations {
+  return Object.fromEntries(Object.entries(deployment.metadata.annotations ?? {}).filter(([key]) => !OWN.has(key)));
+}
+
+function numberOf(set: ReplicaSet, key: string): number | undefined {
+  const text = set.metadata.annotations?.[key];
+  return text !== undefined && /^[0-9]+$/.test(text) ? Number(text) : undefined;
+}
