@@ -9,6 +9,8 @@ import type { Store } from './store/store.ts';
 export interface UserInfo {
   name: string;
   groups: readonly string[];
+  uid?: string;
+  extra?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Who comes in-process without saying who; the server's own controllers too. */
@@ -19,6 +21,8 @@ export interface RequestContext {
   user: UserInfo;
   /** Stands in where a request has no user-agent: it names the field manager then. */
   userAgent?: string;
+  /** Paths of fields that the body's text has twice; only who read the text knows. */
+  duplicates?: readonly string[];
 }
 
 /** A write on its way to the store; an admission may answer with another object, or throw a StatusError. */

@@ -127,19 +127,41 @@ export const forbidden = (resource: ResourceName, name: string, why: string, cau
     details: { ...detailsOf(resource, name), ...(causes && { causes }) },
   });
 
+/** For what is no resource: discovery, health. */
+export const forbiddenPath = (why: string) =>
+  failure({ code: 403, reason: 'Forbidden', message: `forbidden: ${why}`, details: {} });
+
+export const unauthorized = () => failure({ code: 401, reason: 'Unauthorized', message: 'Unauthorized' });
+
+export const tooManyRequests = (retryAfterSeconds: number) =>
+  failure({
+    code: 429,
+    reason: 'TooManyRequests',
+    message: 'Too many requests, please try again later.',
+    details: { retryAfterSeconds },
+  });
+
+export const entityTooLarge = (limit: number) =>
+  failure({
+    code: 413,
+    reason: 'RequestEntityTooLarge',
+    message: `Request entity too large: limit is ${limit}`,
+    details: {},
+  });
+
+export const notAcceptable = (accepted: readonly string[]) =>
+  failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `only the following media types are accepted: ${accepted.join(', ')}`,
+  });
+
 export const methodNotAllowed = () =>
   failure({
     code: 405,
     reason: 'MethodNotAllowed',
     message: 'the server does not allow this method on the requested resource',
     details: {},
-  });
-
-export const notAcceptable = (offered: readonly string[]) =>
-  failure({
-    code: 406,
-    reason: 'NotAcceptable',
-    message: `only the following media types are accepted: ${offered.join(', ')}`,
   });
 
 export const unsupportedMediaType = (accepted: readonly string[]) =>

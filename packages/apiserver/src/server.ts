@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import {
   type ApiRequest,
   type ApiResponse,
@@ -11,6 +12,15 @@ import {
   type WatchStream,
 } from '@capstan/kube';
 import { createFieldTracker } from './apply/field-tracker.ts';
+import { startAggregationController } from './auth/aggregation-controller.ts';
+import { attributesOf, refuse } from './auth/attributes.ts';
+import { type Authenticator, createAuthenticator, type StaticToken } from './auth/authenticate.ts';
+import { installBootstrapRoles } from './auth/bootstrap-roles.ts';
+import { escalationAdmission } from './auth/escalation.ts';
+import { type Impersonated, impersonate } from './auth/impersonation.ts';
+import { allowEverything, createRbac } from './auth/rbac.ts';
+import { createReviews } from './auth/reviews.ts';
+import { createServiceAccountTokens } from './auth/service-account-tokens.ts';
 import { startGarbageCollector } from './collect/garbage-collector.ts';
 import { startNamespaceController } from './collect/namespace-controller.ts';
 import { createWorkQueue, objectOperations } from './controllers.ts';
@@ -21,6 +31,7 @@ import { about } from './discovery/about.ts';
 import { createDiscovery } from './discovery/discovery.ts';
 import { createOpenApi } from './discovery/open-api.ts';
 import { internalError, notServed, StatusError } from './errors.ts';
+import { createProtobufDecoder } from './protobuf/decode.ts';
 import { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
 import { createRegistry } from './resources/registry.ts';
 import { createDispatcher } from './rest/dispatch.ts';
@@ -48,6 +59,12 @@ export interface ApiServerOptions {
   storage?: Storage;
   /** Looks at every write; default none. */
   admission?: Admission;
+  /** Who may do what: everybody everything (the default, for tests), or as the roles and bindings in the store say. */
+  authorization?: 'AlwaysAllow' | 'RBAC';
+  /** Signs the tokens of service accounts (ECDSA P-256); without it there are none. */
+  serviceAccountKey?: KeyObject;
+  /** Tokens that are good as long as the server runs. */
+  staticTokens?: readonly StaticToken[];
   /** Evaluates the CEL rules of custom resources; without it they are not enforced. */
   evaluateRule?: EvaluateRule;
   /** Tables and schemas of the built-in kinds; they never change, so several servers may share what loadBuiltins() gave. */
@@ -66,6 +83,10 @@ export interface TransportOptions {
 export interface ApiServer {
   /** The newest revision. */
   readonly revision: number;
+  /** Finds out who somebody is. */
+  readonly authenticator: Authenticator;
+  /** The user that a request of `user` acts as when it asks to act as somebody else; throws a StatusError. */
+  impersonate(user: UserInfo, wanted: Impersonated): UserInfo;
   /** A way in for a client in this process. */
   transport(options?: TransportOptions): Transport;
   /** Answers a request; a watch is answered with a stream, everything else (refusals too) with a response. */
@@ -91,6 +112,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     const special = resource.storageKey === CRD_STORAGE_KEY ? definitionStrategy(registry, now) : undefined;
     registry.add(special ? { ...resource, strategy: { ...resource.strategy, ...special } } : resource);
   }
+  const isRbac = options.authorization === 'RBAC';
+  const authorizer = isRbac ? createRbac(store) : allowEverything;
   const core: Core = {
     clock,
     random,
@@ -99,11 +122,15 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     storage,
     registry,
     fields: createFieldTracker(now),
-    admission: options.admission,
+    admission: isRbac ? escalationAdmission(authorizer, options.admission) : options.admission,
     checkNamespaces: options.checkNamespaces ?? true,
     watchBufferLimit: options.watchBufferLimit ?? 10_000,
   };
   createDefaultNamespaces(core);
+  if (isRbac) installBootstrapRoles(core);
+  const tokens = options.serviceAccountKey && createServiceAccountTokens(core, options.serviceAccountKey);
+  const authenticator = createAuthenticator(tokens, options.staticTokens ?? []);
+  const review = createReviews(core, authorizer, authenticator);
   const hub = createWatchHub();
   const work = createWorkQueue(core);
   const operations = objectOperations(core);
@@ -111,19 +138,32 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   startDefinitionController(core, hub, customOptions, operations, work.run);
   startGarbageCollector(core, operations, work.run);
   startNamespaceController(core, operations, work.run);
+  if (isRbac) startAggregationController(core, operations, work.run);
   const dispatch = createDispatcher(core, hub, createRenderer(clock));
   const discover = createDiscovery(registry);
   const describe = createOpenApi(registry, builtins.definitions);
+  const protobuf = createProtobufDecoder();
   let closed = false;
 
   const answer = async (request: ApiRequest, context: RequestContext): Promise<ApiResponse | WatchStream> => {
     try {
+      const attributes = isRbac ? attributesOf(request) : undefined;
+      if (attributes) {
+        const { allowed, reason } = authorizer.authorize(context.user, attributes);
+        if (!allowed) throw refuse(context.user, attributes, reason);
+      }
       const told =
         about(request, closed) ?? (request.method === 'GET' ? (discover(request) ?? describe(request)) : undefined);
       if (told) return told;
       const path = parseResourcePath(request.path);
       if (!path) throw notServed();
-      return await dispatch(request, path, context);
+      // A body of bytes is one that the transport could not read as JSON.
+      let read = request;
+      if (request.body instanceof Uint8Array) {
+        if (!registry.find(path.group, path.version, path.plural)) throw notServed();
+        read = { ...request, body: protobuf.decode(request.body) };
+      }
+      return review(read, path, context) ?? (await dispatch(read, path, context));
     } catch (error) {
       return refusal(error, request, logger);
     }
@@ -133,6 +173,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     get revision() {
       return store.revision;
     },
+    authenticator,
+    impersonate: (user, wanted) => impersonate(authorizer, user, wanted),
     transport: ({ user = ADMIN, userAgent, address = 'in-process' } = {}) =>
       inProcessTransport(
         address,

@@ -54,3 +54,9 @@ export function withValueAt(object: JsonObject, path: readonly string[], value: 
   const { [first]: _, ...others } = object;
   return next === undefined ? others : { ...object, [first]: next };
 }
+
+/** The text at a path, or empty where there is none. */
+export function textAt(value: unknown, path: readonly string[]): string {
+  const found = valueAt(value, path);
+  return typeof found === 'string' ? found : '';
+}

@@ -24,10 +24,9 @@ export interface BuiltinTypes {
 export function loadBuiltins(): BuiltinTypes {
   const schemas = loadBuiltinSchemas();
   const compiler = createTypeCompiler(schemas, true);
-  const served = builtinResources.filter((one) => one.verbs.includes('list'));
   return {
     customCompiler: createTypeCompiler(schemas),
-    resources: served.map((one) => {
+    resources: builtinResources.map((one) => {
       const definition = definitionOf(schemas, one);
       return resourceOf(one, definition, definition === undefined ? undefined : compiler.definition(definition));
     }),
@@ -69,7 +68,7 @@ function resourceOf(builtin: BuiltinResource, definition: string | undefined, ty
   };
 }
 
-const SERVED_SUBRESOURCES = new Set(['status', 'scale', 'finalize']);
+const SERVED_SUBRESOURCES = new Set(['status', 'scale', 'finalize', 'token']);
 
 function normaliser(type: TypeSchema | undefined, defaults: ((object: UnknownObject) => UnknownObject) | undefined) {
   return (object: UnknownObject) => {

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+import type { UserInfo } from '../core.ts';
+import type { ServiceAccountTokens } from './service-account-tokens.ts';
+
+/** What a connection brought along to say who it is. */
+export interface Credentials {
+  /** The subject of a client certificate that our authority has signed. */
+  certificate?: { commonName: string; organizations: readonly string[] };
+  /** Of an Authorization header. */
+  bearerToken?: string;
+}
+
+export interface StaticToken {
+  /** A secret. */
+  token: string;
+  user: UserInfo;
+}
+
+export interface Authenticator {
+  readonly tokens: ServiceAccountTokens | undefined;
+  /** Undefined: nobody we know. */
+  authenticate(credentials: Credentials): UserInfo | undefined;
+  /** For TokenReview; without audiences, for this server. */
+  token(token: string, audiences: readonly string[]): { user: UserInfo; audiences: readonly string[] } | undefined;
+}
+
+export const ANONYMOUS: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+const AUTHENTICATED = 'system:authenticated';
+
+export function createAuthenticator(
+  tokens: ServiceAccountTokens | undefined,
+  staticTokens: readonly StaticToken[],
+): Authenticator {
+  // By their digest: comparing secrets in a map gives nothing away about them by its timing.
+  const known = new Map(staticTokens.map(({ token, user }) => [digest(token), user]));
+  const fixed = (token: string) => known.get(digest(token));
+
+  return {
+    tokens,
+    authenticate({ certificate, bearerToken }) {
+      if (certificate && certificate.commonName !== '') {
+        return { name: certificate.commonName, groups: withAuthenticated(certificate.organizations) };
+      }
+      if (bearerToken === undefined || bearerToken === '') return undefined;
+      return fixed(bearerToken) ?? tokens?.verify(bearerToken, tokens.audiences)?.user;
+    },
+    token(token, audiences) {
+      const ours = tokens?.audiences ?? [];
+      const user = fixed(token);
+      if (user)
+        return { user, audiences: audiences.length === 0 ? ours : audiences.filter((one) => ours.includes(one)) };
+      return tokens?.verify(token, audiences.length === 0 ? ours : audiences);
+    },
+  };
+}
+
+/** The groups, and the one of everybody who has shown who he is. */
+export function withAuthenticated(groups: readonly string[]): readonly string[] {
+  return groups.includes(AUTHENTICATED) ? groups : [...groups, AUTHENTICATED];
+}
+
+const digest = (token: string) => createHash('sha256').update(token).digest('hex');
