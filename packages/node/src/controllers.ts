@@ -3,6 +3,9 @@ import type { Client, Clock, Logger, Random } from '@capstan/kube';
 import { type Controller, runController } from './controller/controller.ts';
 import { createToolkit, type Toolkit } from './controller/toolkit.ts';
 import { deploymentController } from './deployment/deployment-controller.ts';
+import { disruptionController } from './disruption/disruption-controller.ts';
+import { endpointsController } from './endpoints/endpoints-controller.ts';
+import { namespaceContents } from './namespaces/namespace-contents.ts';
 import { replicaSetController } from './replica-set/replica-set-controller.ts';
 import { scheduler } from './scheduler/scheduler.ts';
 
@@ -11,6 +14,8 @@ export interface ControllersOptions {
   clock: Clock;
   random: Random;
   logger: Logger;
+  /** PEM; put into each namespace as `kube-root-ca.crt`. Default: none, and no such ConfigMap. */
+  rootCertificate?: string;
 }
 
 export interface Controllers {
@@ -18,13 +23,19 @@ export interface Controllers {
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Deployments, ReplicaSets and the scheduler: what a control plane runs besides the API server. */
+/** Workloads, Services, budgets and the scheduler: what a control plane runs besides the API server. */
 export function createControllers(options: ControllersOptions): Controllers {
   return {
     async run(signal) {
       const tools = createToolkit({ ...options, manager: 'kube-controller-manager' });
       const schedulerTools = createToolkit({ ...options, manager: 'default-scheduler' });
-      const own = [deploymentController, replicaSetController].map((make) => make(tools));
+      const own = [
+        deploymentController(tools),
+        replicaSetController(tools),
+        endpointsController(tools),
+        disruptionController(tools),
+        namespaceContents(tools, options.rootCertificate),
+      ];
       await Promise.all([runAll(tools, own, signal), runAll(schedulerTools, [scheduler(schedulerTools)], signal)]);
     },
   };
