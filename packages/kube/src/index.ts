@@ -1,4 +1,5 @@
 export * from './builtin/index.ts';
+export * from './cel/index.ts';
 export * from './child-name.ts';
 export * from './client/index.ts';
 export * from './clock.ts';

@@ -22,7 +22,14 @@ export {
 } from './json-schema.ts';
 export { correlateItems, validateListTypes } from './list-map.ts';
 export { type Pruned, type PruneOptions, prune } from './prune.ts';
-export { type EvaluateRule, hasRules, type RuleInput, type RuleOutcome, validateRules } from './rules.ts';
+export {
+  type EvaluateRule,
+  hasRules,
+  type RuleBudget,
+  type RuleInput,
+  type RuleOutcome,
+  validateRules,
+} from './rules.ts';
 export type { InputOf, Presence, Schema, SchemaOptions, TypeOf } from './schema-type.ts';
 export { type CheckStructuralOptions, checkStructural } from './structural.ts';
 export { type ObjectValidateOptions, type ObjectValidator, objectValidator } from './validate-object.ts';

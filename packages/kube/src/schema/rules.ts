@@ -22,21 +22,36 @@ export interface RuleInput {
   readonly oldSelf: unknown;
   /** The rule stands at the root of an object, so self has apiVersion, kind and metadata. */
   readonly isResource: boolean;
+  /** What the rules of one object may still cost; an evaluator that counts takes its costs from it. */
+  readonly budget?: RuleBudget;
 }
+
+export interface RuleBudget {
+  remaining: number;
+}
+
+/** What evaluating all rules of one object may cost, in the units of CEL. */
+const OBJECT_BUDGET = 10_000_000;
 
 export type RuleOutcome =
   | { holds: true }
   /** `message` is what the rule's messageExpression gave, if it has one and it succeeded. */
   | { holds: false; message?: string; usesOldSelf?: boolean }
-  /** The expression could not be evaluated: `no such key: x`. */
-  | { error: string };
+  /**
+   * The expression could not be evaluated: `no such key: x`. `detail` is the whole message where it is not the usual one; after an
+   * error that is fatal no further rule is evaluated.
+   */
+  | { error: string; detail?: string; isFatal?: boolean };
 
 export type EvaluateRule = (input: RuleInput) => RuleOutcome;
 
 /** Evaluates every rule of the schema on the value; `old` is the object before an update. */
 export function validateRules(schema: JsonSchema, value: unknown, evaluate: EvaluateRule, old?: unknown): FieldError[] {
   const errors: FieldError[] = [];
-  if (hasRules(schema)) visit({ schema, self: value, oldSelf: old, path: '', isUnchanged: false }, evaluate, errors);
+  if (hasRules(schema)) {
+    const run: Run = { evaluate, errors, budget: { remaining: OBJECT_BUDGET }, isStopped: false };
+    visit({ schema, spine: schema, self: value, oldSelf: old, path: '', isUnchanged: false }, run);
+  }
   return errors;
 }
 
@@ -49,8 +64,17 @@ export function hasRules(schema: JsonSchema): boolean {
   return Object.values(properties ?? {}).some(hasRules) || (allOf ?? []).some(hasRules);
 }
 
+interface Run {
+  evaluate: EvaluateRule;
+  errors: FieldError[];
+  budget: RuleBudget;
+  isStopped: boolean;
+}
+
 interface Place {
   schema: JsonSchema;
+  /** The schema that says the types: a branch of allOf only adds to it. */
+  spine: JsonSchema;
   self: unknown;
   oldSelf: unknown;
   path: string;
@@ -58,58 +82,70 @@ interface Place {
   isUnchanged: boolean;
 }
 
-function visit(place: Place, evaluate: EvaluateRule, errors: FieldError[]): void {
-  const { schema, self, oldSelf, path } = place;
-  if (self === null || self === undefined) return;
+function visit(place: Place, run: Run): void {
+  const { schema, spine, self, oldSelf, path } = place;
+  if (self === null || self === undefined || run.isStopped) return;
   const isUnchanged = place.isUnchanged || (oldSelf !== undefined && equalJson(self, oldSelf));
+  const isResource = path === '' || spine['x-kubernetes-embedded-resource'] === true;
   for (const rule of schema['x-kubernetes-validations'] ?? []) {
-    const outcome = evaluate({ rule, schema, self, oldSelf: oldSelf ?? undefined, isResource: path === '' });
+    const { budget } = run;
+    const outcome = run.evaluate({ rule, schema: spine, self, oldSelf: oldSelf ?? undefined, isResource, budget });
     const error = errorOf(rule, outcome, place);
-    const isRatcheted = isUnchanged && !('usesOldSelf' in outcome && outcome.usesOldSelf);
-    if (error && !isRatcheted) errors.push(error);
+    // Only a rule that does not hold is forgiven, not one that cannot be evaluated.
+    const isRatcheted = isUnchanged && 'holds' in outcome && !('usesOldSelf' in outcome && outcome.usesOldSelf);
+    if (error && !isRatcheted) run.errors.push(error);
+    if ('isFatal' in outcome && outcome.isFatal) run.isStopped = true;
+    if (run.isStopped) return;
   }
-  for (const branch of schema.allOf ?? []) visit({ ...place, schema: branch }, evaluate, errors);
+  for (const branch of schema.allOf ?? []) visit({ ...place, schema: branch }, run);
 
-  if (isJsonArray(self) && schema.items) {
-    const isListMap = schema['x-kubernetes-list-type'] === 'map' && isJsonArray(oldSelf);
-    const oldItem = isListMap ? correlateItems(schema, oldSelf) : () => undefined;
+  if (isJsonArray(self) && schema.items && spine.items) {
+    const isListMap = spine['x-kubernetes-list-type'] === 'map' && isJsonArray(oldSelf);
+    const oldItem = isListMap ? correlateItems(spine, oldSelf) : () => undefined;
     for (const [index, item] of self.entries()) {
       const below = {
         schema: schema.items,
+        spine: spine.items,
         self: item,
         oldSelf: oldItem(item),
         path: `${path}[${index}]`,
         isUnchanged,
       };
-      visit(below, evaluate, errors);
+      visit(below, run);
     }
   } else if (isJsonObject(self)) {
-    const { properties, additionalProperties } = schema;
     for (const [field, part] of Object.entries(self)) {
       const old = isJsonObject(oldSelf) ? oldSelf[field] : undefined;
-      const property = properties && Object.hasOwn(properties, field) ? properties[field] : undefined;
-      if (property) {
+      const property = propertyOf(schema, field);
+      const typed = propertyOf(spine, field);
+      if (property && typed) {
         const at = path === '' ? field : `${path}.${field}`;
-        visit({ schema: property, self: part, oldSelf: old, path: at, isUnchanged }, evaluate, errors);
-      } else if (typeof additionalProperties === 'object') {
+        visit({ schema: property, spine: typed, self: part, oldSelf: old, path: at, isUnchanged }, run);
+      } else if (typeof schema.additionalProperties === 'object' && typeof spine.additionalProperties === 'object') {
         const below = {
-          schema: additionalProperties,
+          schema: schema.additionalProperties,
+          spine: spine.additionalProperties,
           self: part,
           oldSelf: old,
           path: `${path}[${field}]`,
           isUnchanged,
         };
-        visit(below, evaluate, errors);
+        visit(below, run);
       }
     }
   }
 }
 
+function propertyOf({ properties }: JsonSchema, field: string): JsonSchema | undefined {
+  return properties && Object.hasOwn(properties, field) ? properties[field] : undefined;
+}
+
 function errorOf(rule: ValidationRule, outcome: RuleOutcome, place: Place): FieldError | undefined {
-  const { schema, self, path } = place;
+  const { spine, self, path } = place;
   const named = (rule.message?.trim() ?? '') === '' ? rule.rule.trim() : (rule.message ?? '').trim();
   if ('error' in outcome) {
-    return invalidField(fieldName(path), schema.type ?? '', `${outcome.error} evaluating rule: ${named}`);
+    const detail = outcome.detail ?? `${outcome.error} evaluating rule: ${named}`;
+    return invalidField(fieldName(path), spine.type ?? '', detail);
   }
   if (outcome.holds) return undefined;
   const field = fieldName(rule.fieldPath ? joinPath(path, rule.fieldPath) : path);
@@ -123,7 +159,7 @@ function errorOf(rule: ValidationRule, outcome: RuleOutcome, place: Place): Fiel
       return duplicateValue(field, self);
     default:
       // Objects and lists are not printed: they may be large.
-      if (schema.type === 'object' || schema.type === 'array') return invalidFieldWithoutValue(field, detail);
+      if (spine.type === 'object' || spine.type === 'array') return invalidFieldWithoutValue(field, detail);
       return invalidField(field, self, detail);
   }
 }

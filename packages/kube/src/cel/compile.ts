@@ -1,0 +1,76 @@
+import { type Checked, checkCel } from './check.ts';
+import { kubernetesLibrary, type LibraryOptions } from './library/index.ts';
+import type { FunctionTable } from './overload.ts';
+import { parseCel } from './parser.ts';
+import { type Frame, planCel } from './plan.ts';
+import type { Declaration } from './schema-type.ts';
+import { formatIssues } from './source.ts';
+import { estimateCost } from './static-cost.ts';
+import type { CelType } from './types.ts';
+import type { Value } from './values.ts';
+
+/** What an expression may cost when it runs. */
+export const MAX_CALL_COST = 1_000_000;
+
+export interface CelVariable {
+  readonly name: string;
+  readonly type: CelType;
+  /** For the estimate of costs. */
+  readonly declaration?: Declaration;
+}
+
+export interface CelProgram {
+  readonly type: CelType;
+  /** The variables that the expression names. */
+  readonly names: ReadonlySet<string>;
+  /** The highest cost that evaluating it can have, estimated. */
+  readonly maxCost: number;
+  /** Evaluates with the values of the variables in their order; throws a CelError or a CelCostError. */
+  run(values: readonly Value[], limit?: number): { value: Value; cost: number };
+  /** As `run`, for callers who want the cost of a failure too. */
+  start(values: readonly Value[], limit?: number): Frame & { finish(): Value };
+}
+
+export type CelCompilation = { readonly program: CelProgram } | { readonly issues: string };
+
+export interface CelCompiler {
+  /** Compiles an expression over variables; issues are the text that cel-go gives. */
+  compile(text: string, variables: readonly CelVariable[]): CelCompilation;
+}
+
+/** A compiler with the functions that API servers offer. */
+export function createCelCompiler(options: LibraryOptions = {}): CelCompiler {
+  let functions: FunctionTable | undefined;
+  return {
+    compile(text, variables) {
+      const parsed = parseCel(text, options);
+      if (!parsed.expr) return { issues: formatIssues(text, parsed.issues) };
+      functions ??= kubernetesLibrary(options);
+      const types = new Map(variables.map(({ name, type }) => [name, type]));
+      const checked: Checked = checkCel(parsed.expr, { functions, variables: types });
+      if (checked.issues.length > 0) return { issues: formatIssues(text, checked.issues) };
+      const names = variables.map(({ name }) => name);
+      const plan = planCel(parsed.expr, checked, names);
+      const declarations = new Map(variables.map(({ name, declaration }) => [name, declaration]));
+      const start: CelProgram['start'] = (values, limit = MAX_CALL_COST) => {
+        const slots: Value[] = [...values];
+        while (slots.length < plan.slots) slots.push(null);
+        const frame = { slots, cost: 0, limit, finish: () => plan.evaluate(frame) };
+        return frame;
+      };
+      return {
+        program: {
+          type: checked.type,
+          names: checked.names,
+          maxCost: estimateCost(parsed.expr, checked, declarations),
+          start,
+          run(values, limit) {
+            const frame = start(values, limit);
+            const value = frame.finish();
+            return { value, cost: frame.cost };
+          },
+        },
+      };
+    },
+  };
+}

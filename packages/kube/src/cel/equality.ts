@@ -1,0 +1,189 @@
+import { equalJson } from '../schema/json-schema.ts';
+import { noSuchOverload } from './errors.ts';
+import {
+  type CelList,
+  type CelMap,
+  type CelObject,
+  fieldOf,
+  itemOf,
+  itemsOf,
+  keyText,
+  kindOf,
+  type Semver,
+  type Value,
+} from './values.ts';
+
+/** Whether two values are equal; numbers are compared by size whatever their types, values of other different types never are. */
+export function equalValues(a: Value, b: Value): boolean {
+  if (a === b) return typeof a !== 'number' || !Number.isNaN(a);
+  const numbers = compareNumbers(a, b);
+  if (numbers !== undefined) return numbers === 0;
+  const kind = kindOf(a);
+  const otherKind = kindOf(b);
+  const isMapping = (kind === 'map' || kind === 'object') && (otherKind === 'map' || otherKind === 'object');
+  if (isMapping) return equalMappings(a as CelMap | CelObject, b as CelMap | CelObject);
+  if (kind !== otherKind || typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0;
+  switch (a.kind) {
+    case 'list':
+      return equalLists(a, b as CelList);
+    case 'timestamp':
+    case 'duration':
+    case 'quantity':
+      return a.nanos === (b as typeof a).nanos;
+    case 'type':
+    case 'format':
+      return a.name === (b as typeof a).name;
+    case 'optional': {
+      const other = (b as typeof a).value;
+      if (a.value === undefined || other === undefined) return a.value === other;
+      return equalValues(a.value, other);
+    }
+    case 'ip':
+      return a.bits === (b as typeof a).bits && a.family === (b as typeof a).family;
+    case 'cidr':
+      return a.prefix === (b as typeof a).prefix && equalValues(a.ip, (b as typeof a).ip);
+    case 'url':
+      return a.text === (b as typeof a).text;
+    case 'semver':
+      return compareSemver(a, b as Semver) === 0;
+    default:
+      return false;
+  }
+}
+
+function equalLists(a: CelList, b: CelList): boolean {
+  if (a.items.length !== b.items.length) return false;
+  if (a.listType === 'set') {
+    const others = itemsOf(b);
+    return itemsOf(a).every((item) => others.some((other) => equalValues(item, other)));
+  }
+  if (a.listType === 'map') {
+    const byKey = new Map(itemsOf(a).map((item) => [mapKeyText(item, a.mapKeys ?? []), item]));
+    const seen = new Set<string>();
+    for (const other of itemsOf(b)) {
+      const key = mapKeyText(other, a.mapKeys ?? []);
+      const item = byKey.get(key);
+      if (item === undefined || !equalValues(item, other)) return false;
+      seen.add(key);
+    }
+    return seen.size === byKey.size;
+  }
+  for (let index = 0; index < a.items.length; index++) {
+    if (!equalValues(itemOf(a, index), itemOf(b, index))) return false;
+  }
+  return true;
+}
+
+/** Two lists as one; for sets and lists of type map what is in both is there once, the later one winning. */
+export function addLists(a: CelList, b: CelList): CelList {
+  if (a.listType === undefined) return { kind: 'list', items: [...itemsOf(a), ...itemsOf(b)] };
+  const key = (item: Value): string => (a.listType === 'set' ? keyText(item) : mapKeyText(item, a.mapKeys ?? []));
+  const merged = new Map<string, Value>();
+  for (const item of [...itemsOf(a), ...itemsOf(b)]) merged.set(key(item), item);
+  return { kind: 'list', items: [...merged.values()] };
+}
+
+function mapKeyText(item: Value, keys: readonly string[]): string {
+  const parts = keys.map((key) => {
+    const part = kindOf(item) === 'object' ? fieldOf(item as CelObject, key) : (item as CelMap).get(key);
+    return part === undefined ? '' : keyText(part);
+  });
+  return JSON.stringify(parts);
+}
+
+function equalMappings(a: CelMap | CelObject, b: CelMap | CelObject): boolean {
+  // Fields that the schema does not know cannot be looked at, but two objects that differ in them are different.
+  if (a.kind === 'object' && b.kind === 'object' && a.type.members.size === 0) return equalJson(a.raw, b.raw);
+  const size = a.kind === 'map' ? a.size : Object.keys(a.raw).length;
+  if (size !== (b.kind === 'map' ? b.size : Object.keys(b.raw).length)) return false;
+  const keys: Value[] = a.kind === 'map' ? a.keys() : [...a.type.members.keys()];
+  for (const key of keys) {
+    const left = a.kind === 'map' ? a.get(key) : fieldOf(a, String(key));
+    const right = b.kind === 'map' ? b.get(key) : fieldOf(b, String(key));
+    if (left === undefined || right === undefined) {
+      if (left !== right) return false;
+    } else if (!equalValues(left, right)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/** Negative, zero or positive; NaN for a comparison with NaN, undefined when one is no number. */
+function compareNumbers(a: Value, b: Value): number | undefined {
+  const left = numeric(a);
+  const right = numeric(b);
+  if (left === undefined || right === undefined) return undefined;
+  // JavaScript compares bigints and numbers by their exact sizes.
+  return left < right ? -1 : left > right ? 1 : Number.isNaN(left) || Number.isNaN(right) ? Number.NaN : 0;
+}
+
+function numeric(value: Value): bigint | number | undefined {
+  if (typeof value === 'bigint' || typeof value === 'number') return value;
+  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'uint'
+    ? value.value
+    : undefined;
+}
+
+/** Negative, zero or positive, NaN when a NaN is compared; throws where CEL has no order. */
+export function compareValues(a: Value, b: Value): number {
+  if (typeof a === 'string' && typeof b === 'string') return compareStrings(a, b);
+  const numbers = compareNumbers(a, b);
+  if (numbers !== undefined) return numbers;
+  const kind = kindOf(a);
+  if (kind !== kindOf(b)) throw noSuchOverload();
+  switch (kind) {
+    case 'bool':
+      return Number(a) - Number(b);
+    case 'bytes':
+      return Buffer.compare(a as Uint8Array, b as Uint8Array);
+    case 'timestamp':
+    case 'duration': {
+      const left = (a as { nanos: bigint }).nanos;
+      const right = (b as { nanos: bigint }).nanos;
+      return left < right ? -1 : left > right ? 1 : 0;
+    }
+    default:
+      throw noSuchOverload();
+  }
+}
+
+/** By code points, not by UTF-16 units as JavaScript would. */
+export function compareStrings(a: string, b: string): number {
+  if (a === b) return 0;
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at++) {
+    const left = a.charCodeAt(at);
+    const right = b.charCodeAt(at);
+    if (left === right) continue;
+    const isPair = left >= 0xd800 && right >= 0xd800;
+    // A surrogate stands for a code point above all that have a single unit.
+    const order = isPair ? rank(left) - rank(right) : left - right;
+    return order < 0 ? -1 : 1;
+  }
+  return a.length < b.length ? -1 : 1;
+}
+
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}
+
+/** The order of semantic versions: https://semver.org/#spec-item-11; build metadata does not count. */
+export function compareSemver(a: Semver, b: Semver): number {
+  for (const index of [0, 1, 2] as const) {
+    if (a.numbers[index] !== b.numbers[index]) return a.numbers[index] < b.numbers[index] ? -1 : 1;
+  }
+  if (a.pre.length === 0 || b.pre.length === 0) return Math.sign(b.pre.length - a.pre.length);
+  for (let index = 0; index < Math.min(a.pre.length, b.pre.length); index++) {
+    const left = a.pre[index] as string;
+    const right = b.pre[index] as string;
+    if (left === right) continue;
+    const leftNumber = /^\d+$/.test(left);
+    const rightNumber = /^\d+$/.test(right);
+    if (leftNumber && rightNumber) return BigInt(left) < BigInt(right) ? -1 : 1;
+    if (leftNumber !== rightNumber) return leftNumber ? -1 : 1;
+    return left < right ? -1 : 1;
+  }
+  return Math.sign(a.pre.length - b.pre.length);
+}

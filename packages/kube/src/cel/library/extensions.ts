@@ -1,0 +1,52 @@
+import { compareValues } from '../equality.ts';
+import { CelError } from '../errors.ts';
+import { func, type Overload } from '../overload.ts';
+import { type CelList, itemsOf, type Value } from '../values.ts';
+import { checkedInt } from './arithmetic.ts';
+
+const NUMERIC = ['int', 'uint', 'double'];
+
+/** Not offered by API servers: numbers, and bytes as text. */
+export const extensions: readonly Overload[] = [
+  ...(['@max', '@min'] as const).flatMap((name) => {
+    const best = (items: readonly Value[]): Value =>
+      items.reduce((a, b) => ((name === '@max' ? compareValues(a, b) < 0 : compareValues(a, b) > 0) ? b : a));
+    return NUMERIC.flatMap((type) => [
+      func(`math.${name}`, `(${type}) -> ${type}`, `math_${name}_${type}`, (item: Value) => item),
+      func(`math.${name}`, `(list(${type})) -> ${type}`, `math_${name}_list_${type}`, (items: CelList) => {
+        if (items.items.length === 0) throw new CelError(`math.${name}(list) argument must not be empty`);
+        return best(itemsOf(items));
+      }),
+      ...NUMERIC.map((other) =>
+        func(
+          `math.${name}`,
+          `(${type}, ${other}) -> ${type === other ? type : 'dyn'}`,
+          `math_${name}_${type}_${other}`,
+          (a: Value, b: Value) => best([a, b]),
+        ),
+      ),
+    ]);
+  }),
+  ...Object.entries({
+    ceil: Math.ceil,
+    floor: Math.floor,
+    trunc: Math.trunc,
+    // Halves are rounded away from zero.
+    round: (value: number) => Math.sign(value) * Math.floor(Math.abs(value) + 0.5),
+    sqrt: Math.sqrt,
+  }).map(([name, run]) => func(`math.${name}`, '(double) -> double', `math_${name}_double`, run)),
+  func('math.abs', '(double) -> double', 'math_abs_double', (value: number) => Math.abs(value)),
+  func('math.abs', '(int) -> int', 'math_abs_int', (value: bigint) => checkedInt(value < 0n ? -value : value)),
+  func('math.sign', '(double) -> double', 'math_sign_double', (value: number) => Math.sign(value)),
+  func('math.sign', '(int) -> int', 'math_sign_int', (value: bigint) => (value < 0n ? -1n : value > 0n ? 1n : 0n)),
+  func('math.isNaN', '(double) -> bool', 'math_isNaN_double', (value: number) => Number.isNaN(value)),
+  func('math.isInf', '(double) -> bool', 'math_isInf_double', (value: number) => Math.abs(value) === Infinity),
+  func('math.isFinite', '(double) -> bool', 'math_isFinite_double', (value: number) => Number.isFinite(value)),
+  func('base64.encode', '(bytes) -> string', 'base64_encode_bytes', (bytes: Uint8Array) =>
+    Buffer.from(bytes).toString('base64'),
+  ),
+  func('base64.decode', '(string) -> bytes', 'base64_decode_string', (text: string) => {
+    if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw new CelError('illegal base64 data');
+    return Buffer.from(text, 'base64');
+  }),
+];

@@ -1,0 +1,249 @@
+// Macros over ranges. Their costs are those of the loops that cel-go expands them to: reading and writing the accumulator counts.
+import type { FoldExpr } from './ast.ts';
+import { CelError, noSuchOverload } from './errors.ts';
+import { sortedBy } from './library/lists.ts';
+import { charge, type Evaluate, type Frame, type Planner } from './plan.ts';
+import { LIST_CREATE, MAP_CREATE, TRAVERSAL } from './runtime-cost.ts';
+import {
+  type CelList,
+  type CelMap,
+  type CelObject,
+  type CelOptional,
+  fieldOf,
+  itemOf,
+  keyText,
+  kindOf,
+  list,
+  mapValue,
+  NONE,
+  some,
+  type Value,
+} from './values.ts';
+
+/** What is charged for the steps of a macro beside its expressions. */
+export const FOLD_COSTS = {
+  all: { start: 0, test: 2, step: 1, end: 1 },
+  exists: { start: 0, test: 3, step: 1, end: 1 },
+  exists_one: { start: 0, test: 0, step: 1, end: 2 },
+  list: { start: LIST_CREATE, test: 0, step: 1, end: 1 },
+  map: { start: MAP_CREATE, test: 0, step: 1, end: 1 },
+  mapEntry: { start: MAP_CREATE, test: 0, step: 1, end: 1 },
+} as const;
+
+export function planFold(expr: FoldExpr, planner: Planner): Evaluate {
+  const range = planner.plan(expr.range);
+  return planner.planWith(expr.variables, ([first = 0, second]) => {
+    const body = planner.plan(expr.body);
+    const filter = expr.filter && planner.plan(expr.filter);
+    switch (expr.kind) {
+      case 'optMap':
+      case 'optFlatMap':
+        return overOptional(range, body, first, expr.kind === 'optMap');
+      case 'all':
+      case 'exists':
+        return quantified(range, body, first, second, expr.kind);
+      case 'exists_one':
+        return existsOne(range, body, first, second);
+      case 'list':
+        return mapped(range, filter, body, first, second);
+      case 'map':
+      case 'mapEntry':
+        return transformed(range, filter, body, first, second, expr.kind);
+      case 'sortBy':
+        return sorted(range, body, first);
+    }
+  });
+}
+
+/** Calls back for each element, its variables being set, until the callback says stop. */
+function iterate(
+  frame: Frame,
+  target: Value,
+  first: number,
+  second: number | undefined,
+  visit: (key: Value) => boolean,
+): void {
+  switch (kindOf(target)) {
+    case 'list': {
+      const items = target as CelList;
+      for (let index = 0; index < items.items.length; index++) {
+        const item = itemOf(items, index);
+        const key = BigInt(index);
+        if (second === undefined) {
+          frame.slots[first] = item;
+        } else {
+          frame.slots[first] = key;
+          frame.slots[second] = item;
+        }
+        if (!visit(key)) return;
+      }
+      return;
+    }
+    case 'map':
+    case 'object': {
+      const from = target as CelMap | CelObject;
+      const keys: Value[] =
+        from.kind === 'map'
+          ? from.keys()
+          : [...from.type.members.keys()].filter((key) => fieldOf(from, key) !== undefined);
+      for (const key of keys) {
+        frame.slots[first] = key;
+        if (second !== undefined) {
+          frame.slots[second] = (from.kind === 'map' ? from.get(key) : fieldOf(from, String(key))) as Value;
+        }
+        if (!visit(key)) return;
+      }
+      return;
+    }
+    default:
+      throw noSuchOverload();
+  }
+}
+
+// An element that decides is enough, even if others fail.
+function quantified(
+  range: Evaluate,
+  body: Evaluate,
+  first: number,
+  second: number | undefined,
+  kind: 'all' | 'exists',
+): Evaluate {
+  const decisive = kind === 'exists';
+  const { test, step, end } = FOLD_COSTS[kind];
+  return (frame) => {
+    const target = range(frame);
+    let isDecided = false;
+    let failure: CelError | undefined;
+    iterate(frame, target, first, second, () => {
+      charge(frame, test);
+      if (isDecided) return false;
+      charge(frame, step);
+      try {
+        const value = body(frame);
+        if (typeof value !== 'boolean') throw noSuchOverload();
+        isDecided = value === decisive;
+      } catch (error) {
+        if (!(error instanceof CelError)) throw error;
+        failure ??= error;
+      }
+      return true;
+    });
+    charge(frame, end);
+    if (isDecided) return decisive;
+    if (failure) throw failure;
+    return !decisive;
+  };
+}
+
+function isTrue(value: Value): boolean {
+  if (typeof value !== 'boolean') throw noSuchOverload();
+  return value;
+}
+
+function existsOne(range: Evaluate, body: Evaluate, first: number, second: number | undefined): Evaluate {
+  return (frame) => {
+    let count = 0;
+    iterate(frame, range(frame), first, second, () => {
+      charge(frame, 1);
+      if (isTrue(body(frame))) {
+        count++;
+        charge(frame, 1);
+      }
+      return true;
+    });
+    charge(frame, FOLD_COSTS.exists_one.end);
+    return count === 1;
+  };
+}
+
+function mapped(
+  range: Evaluate,
+  filter: Evaluate | undefined,
+  body: Evaluate,
+  first: number,
+  second: number | undefined,
+): Evaluate {
+  const { start, step, end } = FOLD_COSTS.list;
+  return (frame) => {
+    const target = range(frame);
+    charge(frame, start);
+    const items: Value[] = [];
+    iterate(frame, target, first, second, () => {
+      charge(frame, step);
+      if (filter && !isTrue(filter(frame))) return true;
+      items.push(body(frame));
+      charge(frame, LIST_CREATE + 1);
+      return true;
+    });
+    charge(frame, end);
+    return list(items);
+  };
+}
+
+function transformed(
+  range: Evaluate,
+  filter: Evaluate | undefined,
+  body: Evaluate,
+  first: number,
+  second: number | undefined,
+  kind: 'map' | 'mapEntry',
+): Evaluate {
+  const { start, step, end } = FOLD_COSTS[kind];
+  return (frame) => {
+    const target = range(frame);
+    charge(frame, start);
+    const entries = new Map<string, readonly [Value, Value]>();
+    const insert = (key: Value, value: Value): void => {
+      const text = keyText(key);
+      if (entries.has(text)) throw new CelError(`insert failed: key ${String(key as string)} already exists`);
+      entries.set(text, [key, value]);
+    };
+    iterate(frame, target, first, second, (key) => {
+      charge(frame, step);
+      if (filter && !isTrue(filter(frame))) return true;
+      const value = body(frame);
+      charge(frame, kind === 'map' ? 2 : 1);
+      if (kind === 'map') {
+        insert(key, value);
+      } else {
+        const entry = value as CelMap;
+        if (kindOf(entry) !== 'map') throw noSuchOverload();
+        for (const name of entry.keys()) insert(name, entry.get(name) as Value);
+      }
+      return true;
+    });
+    charge(frame, end);
+    return mapValue(entries.values());
+  };
+}
+
+function sorted(range: Evaluate, body: Evaluate, first: number): Evaluate {
+  return (frame) => {
+    const target = range(frame) as CelList;
+    if (kindOf(target) !== 'list') throw noSuchOverload();
+    charge(frame, 2 * LIST_CREATE + 2);
+    const keys: Value[] = [];
+    iterate(frame, target, first, undefined, () => {
+      keys.push(body(frame));
+      charge(frame, LIST_CREATE + 2);
+      return true;
+    });
+    const kind = kindOf(keys[0] ?? null);
+    const factor = kind === 'string' || kind === 'bytes' ? 2 + TRAVERSAL : 2;
+    charge(frame, 1 + LIST_CREATE + Math.floor(keys.length * keys.length * factor));
+    return sortedBy(target, list(keys));
+  };
+}
+
+function overOptional(range: Evaluate, body: Evaluate, slot: number, isWrapped: boolean): Evaluate {
+  return (frame) => {
+    const optional = range(frame) as CelOptional;
+    if (kindOf(optional) !== 'optional') throw noSuchOverload();
+    charge(frame, 1);
+    if (optional.value === undefined) return NONE;
+    charge(frame, LIST_CREATE + 2);
+    frame.slots[slot] = optional.value;
+    const value = body(frame);
+    return isWrapped ? some(value) : value;
+  };
+}

@@ -1,0 +1,364 @@
+// From a checked expression to closures. What the check knows is used: a call with one overload is called directly, a field of an object
+// is read from its JSON. Only where a type is dyn the overload is chosen when the call runs. Each step adds its cost.
+import type { CallExpr, Expr, SelectExpr } from './ast.ts';
+import type { Checked } from './check.ts';
+import { CelCostError, CelError, noSuchKey, noSuchOverload } from './errors.ts';
+import type { Overload } from './overload.ts';
+import { planFold } from './plan-fold.ts';
+import { callCost, LIST_CREATE, MAP_CREATE } from './runtime-cost.ts';
+import { type CelType, isDyn } from './types.ts';
+import {
+  type CelList,
+  type CelMap,
+  type CelObject,
+  type CelOptional,
+  fieldOf,
+  fitsType,
+  itemOf,
+  kindOf,
+  mapValue,
+  NONE,
+  some,
+  type Value,
+} from './values.ts';
+
+/** The state of one evaluation. */
+export interface Frame {
+  readonly slots: Value[];
+  cost: number;
+  readonly limit: number;
+}
+
+export type Evaluate = (frame: Frame) => Value;
+
+export interface Planner {
+  readonly checked: Checked;
+  readonly plan: (expr: Expr) => Evaluate;
+  /** Plans with further variables, each in a slot of its own. */
+  readonly planWith: (names: readonly string[], run: (slots: readonly number[]) => Evaluate) => Evaluate;
+}
+
+export interface Plan {
+  readonly evaluate: Evaluate;
+  /** How many slots a frame must have. */
+  readonly slots: number;
+}
+
+export function charge(frame: Frame, cost: number): void {
+  frame.cost += cost;
+  if (frame.cost > frame.limit) throw new CelCostError();
+}
+
+/** Plans an expression; `variables` are in the first slots. */
+export function planCel(root: Expr, checked: Checked, variables: readonly string[]): Plan {
+  const scopes: Map<string, number>[] = [new Map(variables.map((name, slot) => [name, slot]))];
+  let slots = variables.length;
+  const slotOf = (written: string): number | undefined => {
+    const name = written.replace(/^\./, '');
+    if (written !== name) return scopes[0]?.get(name);
+    return scopes.findLast((scope) => scope.has(name))?.get(name);
+  };
+
+  const plan = (expr: Expr): Evaluate => {
+    const typeName = checked.typeNames.get(expr);
+    if (typeName !== undefined) {
+      const value: Value = { kind: 'type', name: typeName };
+      return constant(value, 1);
+    }
+    switch (expr.op) {
+      case 'literal':
+        return constant(expr.value, 0);
+      case 'ident': {
+        const slot = slotOf(expr.name) ?? -1;
+        return (frame) => {
+          charge(frame, 1);
+          return frame.slots[slot] as Value;
+        };
+      }
+      case 'select':
+        return planSelect(expr, plan(expr.operand), checked.types.get(expr.operand));
+      case 'call':
+        return planCall(expr, planner);
+      case 'list': {
+        const items = expr.items.map(plan);
+        const { optional } = expr;
+        return (frame) => {
+          const values: Value[] = [];
+          for (const [index, item] of items.entries()) {
+            const value = item(frame);
+            if (!optional.has(index)) values.push(value);
+            else if ((value as CelOptional).value !== undefined) values.push((value as CelOptional).value as Value);
+          }
+          charge(frame, LIST_CREATE);
+          return { kind: 'list', items: values };
+        };
+      }
+      case 'map':
+        return planMap(expr.entries.map((entry) => [plan(entry.key), plan(entry.value), entry.isOptional]));
+      case 'fold':
+        return planFold(expr, planner);
+      case 'bind': {
+        const init = plan(expr.init);
+        return planner.planWith([expr.name], ([slot = 0]) => {
+          const body = plan(expr.body);
+          return (frame) => {
+            charge(frame, LIST_CREATE);
+            frame.slots[slot] = init(frame);
+            return body(frame);
+          };
+        });
+      }
+      case 'struct':
+        throw new Error(`${expr.name} has no type, so it was not to be planned`);
+    }
+  };
+  const planWith: Planner['planWith'] = (names, run) => {
+    const own = names.map(() => slots++);
+    scopes.push(new Map(names.map((name, index) => [name, own[index] as number])));
+    const evaluate = run(own);
+    scopes.pop();
+    return evaluate;
+  };
+  const planner: Planner = { checked, plan, planWith };
+  const evaluate = plan(root);
+  return { evaluate, slots };
+}
+
+function constant(value: Value, cost: number): Evaluate {
+  if (cost === 0) return () => value;
+  return (frame) => {
+    charge(frame, cost);
+    return value;
+  };
+}
+
+function planSelect(expr: SelectExpr, operand: Evaluate, type: CelType | undefined): Evaluate {
+  const { field, isTest, isOptional } = expr;
+  const read = type?.kind === 'object' ? (value: Value) => fieldOf(value as CelObject, field) : reader(field);
+  if (isTest) {
+    return (frame) => {
+      const target = operand(frame);
+      if (kindOf(target) !== 'optional') return read(target) !== undefined;
+      const inner = (target as CelOptional).value;
+      return inner !== undefined && reader(field)(inner) !== undefined;
+    };
+  }
+  return (frame) => {
+    const target = operand(frame);
+    charge(frame, 1);
+    if (!isOptional && type?.kind === 'object') {
+      const value = fieldOf(target as CelObject, field);
+      if (value === undefined) throw noSuchKey(field);
+      return value;
+    }
+    if (kindOf(target) === 'optional') {
+      const inner = (target as CelOptional).value;
+      const value = inner === undefined ? undefined : reader(field)(inner);
+      return value === undefined ? NONE : some(value);
+    }
+    const value = read(target);
+    if (isOptional) return value === undefined ? NONE : some(value);
+    if (value === undefined) throw noSuchKey(field);
+    return value;
+  };
+}
+
+function reader(field: string): (value: Value) => Value | undefined {
+  return (value) => {
+    switch (kindOf(value)) {
+      case 'object':
+        return fieldOf(value as CelObject, field);
+      case 'map':
+        return (value as CelMap).get(field);
+      default:
+        throw noSuchOverload();
+    }
+  };
+}
+
+function planMap(entries: readonly (readonly [key: Evaluate, value: Evaluate, isOptional: boolean])[]): Evaluate {
+  return (frame) => {
+    const values: [Value, Value][] = [];
+    for (const [key, value, isOptional] of entries) {
+      const name = key(frame);
+      const part = value(frame);
+      if (!isOptional) values.push([name, part]);
+      else if ((part as CelOptional).value !== undefined) values.push([name, (part as CelOptional).value as Value]);
+    }
+    charge(frame, MAP_CREATE);
+    for (const [key] of values) if (!KEYS.has(kindOf(key))) throw new CelError('unsupported key type');
+    return mapValue(values);
+  };
+}
+
+const KEYS = new Set(['bool', 'int', 'uint', 'string']);
+
+function planCall(expr: CallExpr, planner: Planner): Evaluate {
+  const resolved = planner.checked.calls.get(expr);
+  if (!resolved) throw new Error(`${expr.name} was not resolved`);
+  const args = resolved.args.map(planner.plan);
+  const [a, b, c] = args as [Evaluate, Evaluate, Evaluate];
+  switch (expr.name) {
+    case '_&&_':
+      return logical(a, b, false);
+    case '_||_':
+      return logical(a, b, true);
+    case '_?_:_':
+      return (frame) => {
+        const condition = a(frame);
+        if (typeof condition !== 'boolean') throw noSuchOverload();
+        return condition ? b(frame) : c(frame);
+      };
+    case '_[_]':
+    case '_[?_]':
+      return planIndex(a, b, expr.name === '_[?_]');
+    case 'or':
+    case 'orValue': {
+      const isValue = expr.name === 'orValue';
+      if (!resolved.overloads.some(({ id }) => id.startsWith('optional_'))) break;
+      return (frame) => {
+        const optional = a(frame) as CelOptional;
+        if (kindOf(optional) !== 'optional') throw noSuchOverload();
+        if (optional.value === undefined) return b(frame);
+        return isValue ? optional.value : optional;
+      };
+    }
+    default:
+      break;
+  }
+  const types = resolved.args.map((arg) => planner.checked.types.get(arg));
+  const isStatic = types.every((type) => type !== undefined && !hasDyn(type));
+  const [only] = resolved.overloads;
+  if (resolved.overloads.length === 1 && only && (isStatic || only.id === 'equals' || only.id === 'not_equals')) {
+    return direct(only, args);
+  }
+  return dispatched(resolved.overloads, args);
+}
+
+function hasDyn(type: CelType): boolean {
+  switch (type.kind) {
+    case 'list':
+    case 'optional':
+      return hasDyn(type.of);
+    case 'map':
+      return hasDyn(type.key) || hasDyn(type.value);
+    default:
+      return isDyn(type);
+  }
+}
+
+function direct(overload: Overload, args: readonly Evaluate[]): Evaluate {
+  const { run } = overload;
+  const cost = callCost(overload);
+  const [a, b] = args as [Evaluate, Evaluate];
+  const isPlain = cost === undefined;
+  if (args.length === 1) {
+    return (frame) => {
+      const value = a(frame);
+      const result = run(value);
+      charge(frame, isPlain ? 1 : cost([value], result));
+      return result;
+    };
+  }
+  if (args.length === 2) {
+    return (frame) => {
+      const left = a(frame);
+      const right = b(frame);
+      const result = run(left, right);
+      charge(frame, isPlain || typeof left === 'bigint' ? 1 : cost([left, right], result));
+      return result;
+    };
+  }
+  return (frame) => {
+    const values = args.map((arg) => arg(frame));
+    const result = run(...values);
+    charge(frame, isPlain ? 1 : cost(values, result));
+    return result;
+  };
+}
+
+// The types are known only now, so that the first overload that they fit is taken; there is at most one.
+function dispatched(overloads: readonly Overload[], args: readonly Evaluate[]): Evaluate {
+  const choices = overloads.map((overload) => ({ overload, cost: callCost(overload) }));
+  return (frame) => {
+    const values = args.map((arg) => arg(frame));
+    const choice = choices.find(({ overload }) =>
+      overload.args.every((type, index) => fitsType(values[index] as Value, type)),
+    );
+    if (!choice) throw noSuchOverload();
+    try {
+      const result = choice.overload.run(...values);
+      charge(frame, choice.cost ? choice.cost(values, result) : 1);
+      return result;
+    } catch (error) {
+      // Items of a list may have another type than the list's first look says.
+      throw error instanceof TypeError ? noSuchOverload() : error;
+    }
+  };
+}
+
+// One side that decides is enough, even if the other fails.
+function logical(left: Evaluate, right: Evaluate, decisive: boolean): Evaluate {
+  const second = (frame: Frame, error: unknown): Value => {
+    const value = right(frame);
+    if (value === decisive) return decisive;
+    if (error !== undefined) throw error;
+    if (typeof value !== 'boolean') throw noSuchOverload();
+    return value;
+  };
+  return (frame) => {
+    let first: Value;
+    try {
+      first = left(frame);
+    } catch (error) {
+      if (!(error instanceof CelError)) throw error;
+      return second(frame, error);
+    }
+    if (first === decisive) return decisive;
+    return second(frame, typeof first === 'boolean' ? undefined : noSuchOverload());
+  };
+}
+
+function planIndex(operand: Evaluate, index: Evaluate, isOptional: boolean): Evaluate {
+  return (frame) => {
+    const target = operand(frame);
+    const key = index(frame);
+    charge(frame, 1);
+    const isWrapped = kindOf(target) === 'optional';
+    if (!isOptional && !isWrapped) return elementOf(target, key);
+    const inner = isWrapped ? (target as CelOptional).value : target;
+    if (inner === undefined) return NONE;
+    const found = findElement(inner, key);
+    return found === undefined ? NONE : some(found);
+  };
+}
+
+function elementOf(target: Value, key: Value): Value {
+  const found = findElement(target, key);
+  if (found !== undefined) return found;
+  if (kindOf(target) === 'list') throw new CelError(`index out of bounds: ${shownKey(key)}`);
+  throw noSuchKey(shownKey(key));
+}
+
+function shownKey(key: Value): string {
+  return kindOf(key) === 'uint' ? String((key as { value: bigint }).value) : String(key as string | bigint);
+}
+
+function findElement(target: Value, key: Value): Value | undefined {
+  switch (kindOf(target)) {
+    case 'list': {
+      const list = target as CelList;
+      const index = kindOf(key) === 'uint' ? (key as { value: bigint }).value : key;
+      const isNumber = typeof index === 'bigint' || (typeof index === 'number' && Number.isInteger(index));
+      if (!isNumber) throw noSuchOverload();
+      const position = Number(index);
+      return position >= 0 && position < list.items.length ? itemOf(list, position) : undefined;
+    }
+    case 'map':
+      return (target as CelMap).get(key);
+    case 'object':
+      return typeof key === 'string' ? fieldOf(target as CelObject, key) : undefined;
+    default:
+      throw noSuchOverload();
+  }
+}

@@ -1,0 +1,334 @@
+// What an expression can cost at most, estimated before any value is there: from the limits in the schema (maxLength, maxItems,
+// maxProperties), or from what fits into a request where there is none. The numbers are those by which API servers refuse rules.
+import type { CallExpr, Expr, FoldExpr } from './ast.ts';
+import type { Checked } from './check.ts';
+import type { Overload } from './overload.ts';
+import { LIST_CREATE, MAP_CREATE, REGEX, TRAVERSAL } from './runtime-cost.ts';
+import type { Declaration } from './schema-type.ts';
+import type { CelType } from './types.ts';
+import { characterCount } from './values.ts';
+
+interface Size {
+  readonly min: number;
+  readonly max: number;
+}
+
+interface Estimate {
+  readonly cost: number;
+  /** Undefined when nothing is known. */
+  readonly size?: Size | undefined;
+  /** Where in the schema the value comes from. */
+  readonly declaration?: Declaration | undefined;
+  /** The size of an item, for lists that an expression makes. */
+  readonly item?: Size | undefined;
+  readonly type: CelType | undefined;
+}
+
+/** Where cel-go's 64 bits end; more is no more. */
+const MAX = 2 ** 64;
+const UNKNOWN: Size = { min: 0, max: MAX };
+const ONE: Size = { min: 1, max: 1 };
+
+const capped = (value: number): number => Math.min(value, MAX);
+const add = (a: Size, b: Size): Size => ({ min: capped(a.min + b.min), max: capped(a.max + b.max) });
+const multiply = (a: Size, b: Size): Size => ({ min: capped(a.min * b.min), max: capped(a.max * b.max) });
+const union = (a: Size, b: Size): Size => ({ min: Math.min(a.min, b.min), max: Math.max(a.max, b.max) });
+const factor = (size: Size, by: number): number => capped(Math.ceil(size.max * by));
+
+/** The highest cost of evaluating a checked expression whose variables have these declarations. */
+export function estimateCost(
+  root: Expr,
+  checked: Checked,
+  variables: ReadonlyMap<string, Declaration | undefined>,
+): number {
+  const scopes: Map<string, Estimate>[] = [];
+
+  const estimate = (expr: Expr): Estimate => {
+    const type = checked.types.get(expr);
+    // A name without a path of its own is taken for the root, so a type is as large as self: a quirk that rules rely on.
+    if (checked.typeNames.has(expr)) return { cost: 1, declaration: variables.get('self'), type };
+    switch (expr.op) {
+      case 'literal': {
+        const { value } = expr;
+        const length =
+          typeof value === 'string' ? characterCount(value) : value instanceof Uint8Array ? value.length : 1;
+        return { cost: 0, size: { min: length, max: length }, type };
+      }
+      case 'ident': {
+        const local = scopes.findLast((scope) => scope.has(expr.name))?.get(expr.name);
+        if (local) return { ...local, cost: 1, type };
+        return { cost: 1, declaration: variables.get(expr.name.replace(/^\./, '')), type };
+      }
+      case 'select': {
+        const operand = estimate(expr.operand);
+        if (expr.isTest) return { cost: operand.cost, size: ONE, type };
+        const kind = operand.type?.kind;
+        const own = kind === 'map' || kind === 'object' || kind === 'param' || expr.isOptional ? 1 : 0;
+        return { cost: capped(operand.cost + own), declaration: operand.declaration?.fields?.get(expr.field), type };
+      }
+      case 'call':
+        return estimateCall(expr, type);
+      case 'list': {
+        const items = expr.items.map(estimate);
+        const sizes = items.map(sizeOf);
+        const item = sizes.length === 0 ? { min: 0, max: 0 } : sizes.reduce(union);
+        return { cost: sum(items) + LIST_CREATE, size: fixed(items.length), item, type };
+      }
+      case 'map': {
+        const parts = expr.entries.flatMap(({ key, value }) => [estimate(key), estimate(value)]);
+        return { cost: sum(parts) + MAP_CREATE, size: fixed(expr.entries.length), type };
+      }
+      case 'fold':
+        return estimateFold(expr, type);
+      case 'bind': {
+        const init = estimate(expr.init);
+        const body = within([[expr.name, init]], () => estimate(expr.body));
+        return { ...body, cost: capped(LIST_CREATE + init.cost + body.cost), type };
+      }
+      case 'struct':
+        return { cost: 0, type };
+    }
+  };
+
+  const within = (locals: readonly (readonly [string, Estimate])[], run: () => Estimate): Estimate => {
+    scopes.push(new Map(locals));
+    const result = run();
+    scopes.pop();
+    return result;
+  };
+
+  const estimateFold = (expr: FoldExpr, type: CelType | undefined): Estimate => {
+    const range = estimate(expr.range);
+    const count = sizeOf(range);
+    const isMap = range.type?.kind === 'map';
+    const { element } = range.declaration ?? {};
+    const value: Estimate = { cost: 1, declaration: element, size: element ? undefined : range.item, type: undefined };
+    // The keys of a map are strings of no declared length, which counts as none.
+    const key: Estimate = {
+      cost: 1,
+      size: isMap && range.declaration ? { min: 0, max: 0 } : isMap ? UNKNOWN : ONE,
+      type: undefined,
+    };
+    const [first = '', second] = expr.variables;
+    const locals: [string, Estimate][] =
+      second === undefined
+        ? [[first, isMap ? key : value]]
+        : [
+            [first, key],
+            [second, value],
+          ];
+    const parts = within(locals, () => {
+      const body = estimate(expr.body);
+      const filter = expr.filter ? estimate(expr.filter).cost : 0;
+      return { ...body, cost: capped(body.cost + filter) };
+    });
+    const loops = (perItem: number): number => capped(count.max * capped(perItem + parts.cost));
+    switch (expr.kind) {
+      case 'all':
+        return { cost: capped(range.cost + loops(3) + 1), size: ONE, type };
+      case 'exists':
+        return { cost: capped(range.cost + loops(4) + 1), size: ONE, type };
+      case 'exists_one':
+        return { cost: capped(range.cost + loops(2) + 2), size: ONE, type };
+      case 'list': {
+        const cost = capped(range.cost + LIST_CREATE + loops(LIST_CREATE + 2) + 1);
+        return { cost, size: count, item: sizeOf(parts), type };
+      }
+      case 'map':
+      case 'mapEntry':
+        return { cost: capped(range.cost + MAP_CREATE + loops(3) + 1), size: count, type };
+      case 'sortBy': {
+        const compared = 1 + LIST_CREATE + factor(multiply(count, count), 2 + TRAVERSAL);
+        const cost = capped(range.cost + 2 * LIST_CREATE + 2 + loops(LIST_CREATE + 2) + compared);
+        return { cost, size: count, item: range.item, declaration: range.declaration, type };
+      }
+      default:
+        return { cost: capped(range.cost + LIST_CREATE + 4 + parts.cost), size: parts.size, type };
+    }
+  };
+
+  const estimateCall = (expr: CallExpr, type: CelType | undefined): Estimate => {
+    const resolved = checked.calls.get(expr);
+    const args = (resolved?.args ?? []).map(estimate);
+    const [a, b, c] = args as [Estimate, Estimate, Estimate];
+    switch (expr.name) {
+      case '_&&_':
+      case '_||_':
+        return { cost: capped(a.cost + b.cost), size: ONE, type };
+      case '_?_:_':
+        return { cost: capped(a.cost + Math.max(b.cost, c.cost)), size: union(sizeOf(b), sizeOf(c)), type };
+      case '_[_]':
+      case '_[?_]': {
+        const { element } = a.declaration ?? {};
+        return { cost: capped(sum(args) + 1), declaration: element, size: element ? undefined : a.item, type };
+      }
+      case 'dyn':
+        return { ...a, cost: a.cost + 1, type };
+      default:
+        break;
+    }
+    const estimates = (resolved?.overloads ?? []).map((overload) => callEstimate(overload, args));
+    const cost = Math.max(0, ...estimates.map((each) => each.cost));
+    const sizes = estimates.flatMap((each) => (each.size ? [each.size] : []));
+    return {
+      cost: capped(sum(args) + cost),
+      size: sizes.length > 0 ? sizes.reduce(union) : undefined,
+      item: estimates[0]?.item,
+      type,
+    };
+  };
+
+  return estimate(root).cost;
+}
+
+const fixed = (count: number): Size => ({ min: count, max: count });
+const sum = (estimates: readonly Estimate[]): number => capped(estimates.reduce((total, { cost }) => total + cost, 0));
+const SCALARS = new Set(['bool', 'double', 'duration', 'int', 'timestamp', 'uint']);
+
+function sizeOf({ size, declaration, type }: Estimate): Size {
+  if (size) return size;
+  if (declaration) return { min: 0, max: declaration.maxElements };
+  return type && SCALARS.has(type.kind) ? ONE : UNKNOWN;
+}
+
+interface CallEstimate {
+  readonly cost: number;
+  readonly size?: Size;
+  readonly item?: Size | undefined;
+}
+
+function callEstimate(overload: Overload, args: readonly Estimate[]): CallEstimate {
+  const sizes = args.map(sizeOf);
+  const [a = UNKNOWN, b = UNKNOWN, c = UNKNOWN] = sizes;
+  const regex = (): number => capped(factor(add(a, ONE), TRAVERSAL) * factor(b, REGEX));
+  switch (overload.id) {
+    case 'string_format':
+      return { cost: factor(a, TRAVERSAL) };
+    case 'string_to_bytes':
+      return { cost: factor(a, TRAVERSAL), size: { min: a.min, max: capped(a.max * 4) } };
+    case 'bytes_to_string':
+      return { cost: factor(a, TRAVERSAL), size: { min: Math.floor(a.min / 4), max: a.max } };
+    case 'strings_quote':
+      return { cost: factor(a, TRAVERSAL), size: { min: a.min + 2, max: capped(a.max * 2 + 2) } };
+    case 'starts_with_string':
+    case 'ends_with_string':
+      return { cost: factor(b, TRAVERSAL) };
+    case 'in_list':
+      return { cost: b.max };
+    case 'matches_string':
+    case 'matches':
+      return { cost: regex() };
+    case 'contains_string':
+      return { cost: capped(factor(a, TRAVERSAL) * factor(b, TRAVERSAL)) };
+    case 'add_list':
+      return { cost: 1, size: add(a, b), item: args[0]?.item };
+    case 'add_string':
+    case 'add_bytes':
+      return { cost: factor(add(a, b), TRAVERSAL), size: add(a, b) };
+    case 'equals':
+    case 'not_equals':
+      if (args[0]?.type?.kind === 'opaque' && overload.id === 'equals') return { cost: 1 };
+      return { cost: factor(a.max < b.max ? a : b, TRAVERSAL) };
+    case 'string_to_ip':
+      return { cost: factor(a, TRAVERSAL) };
+    case 'cidr_contains_ip_string':
+      return { cost: 4 + factor(b, TRAVERSAL) };
+    case 'cidr_contains_ip_ip':
+      return { cost: 4 };
+    case 'cidr_contains_cidr_string':
+      return { cost: 7 + factor(b, TRAVERSAL) };
+    case 'cidr_contains_cidr':
+      return { cost: 7 };
+    case 'format-validate':
+      return { cost: factor({ min: 0, max: factor(b, TRAVERSAL) }, 128 * REGEX) };
+    case 'list_flatten':
+    case 'list_flatten_int':
+    case 'list_reverse':
+    case 'list_slice':
+      return { cost: capped(a.max + 1 + LIST_CREATE), size: a };
+    case 'lists_range':
+      return { cost: MAX, size: UNKNOWN };
+    default:
+      break;
+  }
+  if (/^(less|greater)(_equals)?_(string|bytes)$/.test(overload.id)) {
+    return { cost: factor(a.max < b.max ? a : b, TRAVERSAL) };
+  }
+  switch (overload.name) {
+    case 'isSorted':
+    case 'sum':
+    case 'max':
+    case 'min':
+    case 'indexOf':
+    case 'lastIndexOf':
+    case 'includes':
+      return { cost: listTraversal(overload, args[0], a) };
+    case 'url':
+    case 'lowerAscii':
+    case 'upperAscii':
+    case 'substring':
+    case 'trim':
+      return { cost: factor(a, TRAVERSAL), size: a };
+    case 'replace':
+      return { cost: factor(a, 2 * TRAVERSAL), size: replaced(a, b, c) };
+    case 'split':
+      return { cost: factor(a, 2 * TRAVERSAL), size: { min: 0, max: a.max } };
+    case 'join': {
+      const item = args[0] ? itemSize(args[0]) : UNKNOWN;
+      const separators = { min: Math.max(0, a.min - 1), max: Math.max(0, a.max - 1) };
+      const own = multiply(a, item);
+      const size = args.length > 1 ? add(own, multiply(b, separators)) : own;
+      return { cost: factor(size, TRAVERSAL), size };
+    }
+    case 'find':
+    case 'findAll':
+      return { cost: regex(), size: { min: 0, max: a.max } };
+    case 'cidr':
+    case 'isIP':
+    case 'isCIDR':
+    case 'quantity':
+    case 'isQuantity':
+    case 'semver':
+    case 'isSemver':
+      return { cost: factor(a, TRAVERSAL) };
+    case 'ip.isCanonical':
+      return { cost: factor(a, 2 * TRAVERSAL) };
+    case 'sets.contains':
+    case 'sets.intersects':
+      return { cost: capped(multiply(a, b).max + 1) };
+    case 'sets.equivalent':
+      return { cost: capped(2 * multiply(a, b).max + 1) };
+    case 'distinct':
+      return { cost: capped(factor(multiply(a, a), 2) + 1 + LIST_CREATE), size: multiply(a, a) };
+    case 'sort':
+      return { cost: capped(factor(multiply(a, a), 2 + TRAVERSAL) + 1 + LIST_CREATE), size: multiply(a, a) };
+    default:
+      return { cost: 1 };
+  }
+}
+
+function itemSize({ item, declaration, type }: Estimate): Size {
+  if (item) return item;
+  if (declaration?.element) return { min: 0, max: declaration.element.maxElements };
+  return type?.kind === 'list' && SCALARS.has(type.of.kind) ? ONE : UNKNOWN;
+}
+
+// One for each item, and what its characters add if items are texts; a text itself is looked at by its characters.
+function listTraversal(overload: Overload, target: Estimate | undefined, size: Size): number {
+  if (overload.args[0]?.kind === 'string') return factor(size, TRAVERSAL);
+  const of = target?.type?.kind === 'list' ? target.type.of.kind : undefined;
+  const isText = (of === 'string' || of === 'bytes') && target !== undefined;
+  return capped(size.max * (1 + (isText ? factor(itemSize(target), TRAVERSAL) : 0)));
+}
+
+function replaced(text: Size, from: Size, to: Size): Size {
+  let max: number;
+  if (from.min === 0) max = capped(capped(text.max + 1) * to.max + text.max);
+  else if (to.max <= from.min) max = text.max;
+  else max = capped(Math.ceil(text.max / from.min) * to.max);
+  let min: number;
+  if (from.max === 0) min = capped((text.min + 1) * to.min + text.min);
+  else if (from.max <= to.min) min = text.min;
+  else min = Math.ceil(text.min / from.max) * to.min;
+  return { min, max };
+}
