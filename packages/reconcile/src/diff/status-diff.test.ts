@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ConfigMap } from '@capstan/kube';
+import { apply, type Condition, conditionType, drop, noCondition, plan } from '../plan/index.ts';
+import { inputOf, ownershipOf, type Scene, theirs } from './diff.test-support.ts';
+import { diff } from './diff.ts';
+
+const ready = conditionType<'Fine' | 'Broken'>('Ready');
+const NOW = '2026-01-01T00:00:00Z';
+const condition = (given: Partial<Condition>): Condition => ({
+  type: 'Ready',
+  status: 'True',
+  reason: 'Fine',
+  message: '',
+  observedGeneration: 3,
+  lastTransitionTime: NOW,
+  ...given,
+});
+const writes = (scene: Scene) => diff(inputOf(scene));
+const statusOf = (scene: Scene) => writes(scene).status;
+const said = { observedGeneration: 3 };
+
+describe('a status', () => {
+  test('is written when it differs, and not when it is so', () => {
+    const scene = { plan: plan({ status: { x: 1 }, conditions: [ready.isTrue('Fine')] }) };
+    assert.deepEqual(statusOf(scene), {
+      input: { x: 1, observedGeneration: 3 },
+      conditions: [ready.isTrue('Fine')],
+      generation: 3,
+      isUrgent: true,
+    });
+    assert.equal(statusOf({ ...scene, status: { ...said, x: 1, conditions: [condition({})] } }), undefined);
+    assert.equal(statusOf({ ...scene, status: { ...said, x: 1, kept: true, conditions: [condition({})] } }), undefined);
+  });
+
+  test('that is not there and is not wanted is not written', () => {
+    for (const status of [undefined, {}, { gone: drop() }, { x: undefined }, { x: null }]) {
+      const made = plan({ ...(status ? { status } : {}), conditions: [noCondition('Ready')] });
+      assert.equal(statusOf({ plan: made, isPrimary: false }), undefined);
+    }
+  });
+
+  test('of a kind that has none is not written', () => {
+    assert.equal(statusOf({ plan: plan({ status: { x: 1 } }), hasStatus: false }), undefined);
+  });
+
+  test('has observedGeneration from the primary reconciler alone', () => {
+    assert.deepEqual(statusOf({})?.input, { observedGeneration: 3 });
+    assert.equal(statusOf({ isPrimary: false }), undefined);
+    assert.equal(statusOf({ status: { observedGeneration: 2 } })?.isUrgent, true);
+  });
+
+  test('remembers what the plan asks for, as a whole', () => {
+    const scene = { plan: plan({ memory: { b: 1 } }), status: { ...said, memory: { a: 1 } } };
+    assert.deepEqual(statusOf(scene)?.input, { observedGeneration: 3, memory: { b: 1 } });
+    assert.equal(statusOf({ plan: plan(), status: { ...said, memory: { a: 1 } } }), undefined);
+  });
+});
+
+describe('progress', () => {
+  const moving = (percent: number, more = {}) => plan({ progress: { percent }, ...more });
+
+  test('alone is not urgent', () => {
+    assert.equal(statusOf({ plan: moving(5), status: { ...said, percent: 4 } })?.isUrgent, false);
+    assert.equal(statusOf({ plan: moving(5), status: { ...said, percent: 5 } }), undefined);
+    assert.equal(statusOf({ plan: moving(5), status: said })?.isUrgent, false);
+  });
+
+  test('goes along with what is urgent', () => {
+    const status = statusOf({ plan: moving(5, { status: { x: 1 } }), status: { ...said, percent: 4 } });
+    assert.deepEqual([status?.isUrgent, status?.input], [true, { observedGeneration: 3, x: 1, percent: 5 }]);
+    const changed = { plan: moving(5, { conditions: [ready.isFalse('Broken')] }), status: said };
+    assert.equal(statusOf(changed)?.isUrgent, true);
+  });
+});
+
+describe('what the runtime has to say', () => {
+  const trouble = { reason: 'WriteRefused', message: 'no' } as const;
+  const error = condition({ type: 'ReconcileError', reason: 'WriteRefused', message: 'no (test.web)' });
+  const conflicted = {
+    plan: plan({ children: [apply(ConfigMap, { metadata: { name: 'a', namespace: 'default' } })] }),
+    objects: [theirs({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'default' } })],
+  };
+
+  test('is a condition while it holds, and none afterwards', () => {
+    assert.deepEqual(statusOf({ trouble, status: said })?.conditions, [
+      { type: 'ReconcileError', status: 'True', reason: 'WriteRefused', message: 'no (test.web)' },
+    ]);
+    assert.equal(statusOf({ trouble, status: { ...said, conditions: [error] } }), undefined);
+    assert.deepEqual(statusOf({ status: { ...said, conditions: [error] } })?.conditions, [
+      noCondition('ReconcileError'),
+    ]);
+    assert.equal(statusOf({ status: said }), undefined);
+  });
+
+  test('of a conflict is a condition too', () => {
+    const [found] = statusOf({ ...conflicted, status: said })?.conditions ?? [];
+    assert.deepEqual([found?.type, found?.reason], ['ReconcileError', 'Conflict']);
+  });
+
+  test('is left to the reconciler that said it: two of one kind do not take turns', () => {
+    const theirs = { ...error, message: 'no (test.other)' };
+    assert.equal(statusOf({ status: { ...said, conditions: [theirs] } }), undefined);
+    assert.equal(statusOf({ trouble, status: { ...said, conditions: [theirs] } }), undefined);
+  });
+
+  test('on a kind that is not ours is an event, and its status is left alone', () => {
+    const scene = { ...conflicted, isForeign: true, isPrimary: false };
+    const { status, alerts } = writes(scene);
+    assert.equal(status, undefined);
+    assert.deepEqual(
+      alerts.map(({ type, reason }) => [type, reason]),
+      [['Warning', 'Conflict']],
+    );
+    assert.deepEqual(writes({ ...scene, isForeign: false }).alerts, []);
+    assert.equal(writes({ ...conflicted, hasStatus: false }).alerts.length, 1);
+  });
+
+  test('on a paused foreign object is an event', () => {
+    const ownership = ownershipOf('owner', { annotations: { 'capstan.dev/paused': 'true' } });
+    assert.deepEqual(
+      writes({ ownership, hasStatus: false }).alerts.map(({ reason }) => reason),
+      ['Paused'],
+    );
+  });
+});
