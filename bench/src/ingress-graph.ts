@@ -79,10 +79,12 @@ export function buildIngressGraph(engine: Engine, size: number, options: GraphOp
       endpoint: (i, version) => change(slices, 'slice-0', i, (before) => withAddress(before, `10.9.9.${version}`)),
       nodeName: (i, version) => change(slices, 'slice-0', i, (before) => withNode(before, `node-${version}`)),
       secret: (i, version) => change(secrets, 'secret', i, () => secret(i, version, options)),
-      listener: (i, version) => change(proxies, 'proxy', i, (before) => withHost(before, `host-${i}-${version}.example.com`)),
+      listener: (i, version) =>
+        change(proxies, 'proxy', i, (before) => withHost(before, `host-${i}-${version}.example.com`)),
       servicePort: (i, version) => change(services, 'service', i, (before) => withPort(before, `http-${version}`)),
       serviceDelete: (i) => services.delete(keyOf('service', i, options)),
-      servicePut: (i) => services.put(keyOf('service', i, options), objects.services.get(keyOf('service', i, options)) as Service),
+      servicePut: (i) =>
+        services.put(keyOf('service', i, options), objects.services.get(keyOf('service', i, options)) as Service),
     },
   };
 }

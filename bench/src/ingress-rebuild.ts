@@ -45,7 +45,13 @@ export function rebuildIngress({ proxies, services, slices, secrets }: IngressOb
     const missing = targets.flatMap((target) => ('missing' in target ? [target.missing] : []));
     const used = new Set(targets.flatMap((target) => ('cluster' in target ? [target.cluster] : [])));
     const unready = [...used].filter((name) => (outputs.endpoints.get(name) ?? []).length === 0);
-    outputs.status.set(key, { generation: proxy.metadata.generation, missing, unready, tls, valid: missing.length === 0 });
+    outputs.status.set(key, {
+      generation: proxy.metadata.generation,
+      missing,
+      unready,
+      tls,
+      valid: missing.length === 0,
+    });
   }
   return outputs;
 }

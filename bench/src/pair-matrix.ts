@@ -92,8 +92,7 @@ function fillRow({ bits, pairs }: Matrix, row: number, end = bits.length): void 
 function policyOf(one: readonly number[], other: readonly number[]): number {
   const words = one.length >> 1;
   for (let word = 0; word < words; word++) {
-    const both =
-      ((one[word] ?? 0) & (other[words + word] ?? 0)) | ((one[words + word] ?? 0) & (other[word] ?? 0));
+    const both = ((one[word] ?? 0) & (other[words + word] ?? 0)) | ((one[words + word] ?? 0) & (other[word] ?? 0));
     if (both !== 0) return (word << 5) + (31 - Math.clz32(both & -both));
   }
   return NO_POLICY;

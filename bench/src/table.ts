@@ -9,14 +9,13 @@ export interface Report {
 
 /** The report for people: a line a figure, what was missed marked and counted. */
 export function formatTable({ bench, machine, results }: Report): string {
-  const rows = [
-    ['figure', 'value', 'unit', 'target', '', 'rounds (low-high)', 'peer', 'ratio'],
-    ...results.map(rowOf),
-  ];
+  const rows = [['figure', 'value', 'unit', 'target', '', 'rounds (low-high)', 'peer', 'ratio'], ...results.map(rowOf)];
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   const lines = rows.map((row) =>
     row
-      .map((cell, column) => (NUMERIC.has(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0)))
+      .map((cell, column) =>
+        NUMERIC.has(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+      )
       .join('  ')
       .trimEnd(),
   );
@@ -24,7 +23,7 @@ export function formatTable({ bench, machine, results }: Report): string {
   const judged = results.filter(({ target }) => target !== null);
   const missed = judged.filter(({ ok }) => !ok).length;
   return [
-    `${bench} on Node ${machine.node}, ${machine.platform}, ${machine.cpu}, ${machine.cores} cores, ${machine.memory} GiB, ${machine.date}`,
+    `${bench} on Node ${machine.node}, ${machine.platform}, ${machine.cpu}, ${machine.cores} cores, ${machine.memory} GiB, load ${machine.load}, ${machine.date}`,
     '',
     ...lines,
     ...(notes.length > 0 ? ['', 'Notes:', ...notes] : []),

@@ -28,7 +28,7 @@ const SMALL = 50_000;
 
 /** The collector is there under --expose-gc; asked for afterwards it can be had from a new context only. */
 function collector(): () => void {
-  if (globalThis.gc !== undefined) return globalThis.gc as () => void;
+  if (globalThis.gc !== undefined) return globalThis.gc;
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;
 }

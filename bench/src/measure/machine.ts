@@ -1,4 +1,4 @@
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 
 /** Where figures come from: without it they mean nothing. */
 export interface Machine {
@@ -8,6 +8,8 @@ export interface Machine {
   readonly cores: number;
   /** GiB. */
   readonly memory: number;
+  /** Of the last minute, the bench included: well above one means that others were at work too, and figures are worse for it. */
+  readonly load: number;
   readonly date: string;
 }
 
@@ -19,6 +21,7 @@ export function machine(now: Date): Machine {
     cpu: first?.model.trim() || 'unknown',
     cores: cpus().length,
     memory: Number((totalmem() / 2 ** 30).toFixed(1)),
+    load: Number((loadavg()[0] ?? 0).toFixed(1)),
     date: now.toISOString(),
   };
 }

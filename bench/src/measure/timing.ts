@@ -13,6 +13,20 @@ export async function millisecondsOf(work: () => Promise<unknown>): Promise<numb
   return performance.now() - begun;
 }
 
+export interface Cost {
+  /** By the clock on the wall. */
+  ms: number;
+  /** Time of processors, the collector's threads included: what one core would need, however busy the machine is. */
+  cpuMs: number;
+}
+
+export async function costOf(work: () => Promise<unknown>): Promise<Cost> {
+  const before = process.cpuUsage();
+  const ms = await millisecondsOf(work);
+  const { user, system } = process.cpuUsage(before);
+  return { ms, cpuMs: (user + system) / 1000 };
+}
+
 /** Single operations, timed one by one; `prepare` runs outside the time and hands over what to do. */
 export interface Operations {
   warmUp: number;

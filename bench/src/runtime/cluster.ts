@@ -2,8 +2,8 @@
 import { type ApiServer, createApiServer } from '@capstan/apiserver';
 import {
   type Client,
-  createClient,
   CustomResourceDefinition,
+  createClient,
   Namespace,
   silentLogger,
   systemClock,

@@ -14,10 +14,7 @@ export const fill: Part = {
   async measure(scale) {
     const objects = scale === 'full' ? 50_000 : 1000;
     const count = scale === 'full' ? 5 : 1;
-    return [
-      ...(await measureFill(objects, count, false)),
-      ...(await measureFill(objects, count, true)),
-    ];
+    return [...(await measureFill(objects, count, false)), ...(await measureFill(objects, count, true))];
   },
 };
 

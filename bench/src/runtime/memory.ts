@@ -51,7 +51,12 @@ const reader = operator({
 
 async function cachedBytes(prepared: PreparedPages): Promise<number> {
   const random = createRandom(1);
-  const client = createClient({ transport: pagesTransport(prepared), clock: systemClock, random, logger: silentLogger });
+  const client = createClient({
+    transport: pagesTransport(prepared),
+    clock: systemClock,
+    random,
+    logger: silentLogger,
+  });
   const before = await restingHeap();
   const runtime = createRuntime({ operators: [reader], clock: systemClock, random, logger: silentLogger });
   const world = runtime.addWorld({ name: '', client });

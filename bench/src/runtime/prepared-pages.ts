@@ -1,6 +1,6 @@
 // A server that answers lists from bytes made beforehand, so that what is measured is parsing and taking in, and nothing of
 // a server. Its watches stay silent.
-import type { ApiResponse, Transport } from '@capstan/kube';
+import type { ApiResponse, Transport, WatchStream } from '@capstan/kube';
 import { listedWebProxy, WebProxy } from './web-proxy.ts';
 
 export interface PreparedPages {
@@ -18,9 +18,7 @@ export function preparePages(objects: number, hasManagedFields: boolean): Prepar
     const items = Array.from({ length: last - first }, (_, index) => listedWebProxy(first + index, hasManagedFields));
     const next = last < objects ? { continue: String(pages.length + 1) } : {};
     const metadata = { resourceVersion: '9000000', ...next };
-    pages.push(
-      Buffer.from(JSON.stringify({ apiVersion: WebProxy.apiVersion, kind: 'WebProxyList', metadata, items })),
-    );
+    pages.push(Buffer.from(JSON.stringify({ apiVersion: WebProxy.apiVersion, kind: 'WebProxyList', metadata, items })));
   }
   return { pages, objects, bytes: pages.reduce((sum, page) => sum + page.length, 0) };
 }
@@ -61,9 +59,12 @@ function refused(): ApiResponse {
   return { status: 422, headers: { 'content-type': 'application/json' }, body };
 }
 
-async function* silence(signal: AbortSignal | undefined): AsyncGenerator<never[]> {
-  await new Promise<void>((resolve) => {
-    if (signal === undefined || signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
+/** A watch that brings nothing until it is ended. */
+function silence(signal: AbortSignal | undefined): WatchStream {
+  const end = { done: true, value: undefined } as const;
+  const ended = new Promise<typeof end>((resolve) => {
+    if (signal === undefined || signal.aborted) resolve(end);
+    else signal.addEventListener('abort', () => resolve(end), { once: true });
   });
+  return { [Symbol.asyncIterator]: () => ({ next: () => ended, return: () => Promise.resolve(end) }) };
 }

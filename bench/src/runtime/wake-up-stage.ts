@@ -138,7 +138,8 @@ async function fillCluster({ client }: Cluster, objects: number, readers: number
   await client.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata: CREDENTIALS, data: { key: base64('0') } });
   const { apiVersion, kind } = Region;
   await client.create(Region, { apiVersion, kind, metadata: REGION, spec: { zone: '0' } });
-  for (let index = 0; index < objects; index++) await client.create(WebProxy, webProxy(index, references(index, readers)));
+  for (let index = 0; index < objects; index++)
+    await client.create(WebProxy, webProxy(index, references(index, readers)));
 }
 
 /** Namespaces repeat every NAMESPACES objects: the first `readers` of the first three refer to something. */
