@@ -185,16 +185,36 @@ describe('server-side apply', () => {
     );
   });
 
-  it('does not record structs that are always there as made by the creator', async () => {
+  it('records what the server filled in as made by the creator, structs that are always there not', async () => {
     const test = testServer();
     const made = await test.ok('POST', DEPLOYMENTS, deployment('web'), { query: { fieldManager: 'creator' } });
     assert.deepEqual(fieldsOf(made, 'creator', 'Update'), {
       'f:spec': {
+        'f:progressDeadlineSeconds': {},
         'f:replicas': {},
+        'f:revisionHistoryLimit': {},
         'f:selector': {},
+        'f:strategy': { 'f:rollingUpdate': { '.': {}, 'f:maxSurge': {}, 'f:maxUnavailable': {} }, 'f:type': {} },
         'f:template': {
           'f:metadata': { 'f:labels': { '.': {}, 'f:app': {} } },
-          'f:spec': { 'f:containers': { 'k:{"name":"main"}': { '.': {}, 'f:image': {}, 'f:name': {} } } },
+          'f:spec': {
+            'f:containers': {
+              'k:{"name":"main"}': {
+                '.': {},
+                'f:image': {},
+                'f:imagePullPolicy': {},
+                'f:name': {},
+                'f:resources': {},
+                'f:terminationMessagePath': {},
+                'f:terminationMessagePolicy': {},
+              },
+            },
+            'f:dnsPolicy': {},
+            'f:restartPolicy': {},
+            'f:schedulerName': {},
+            'f:securityContext': {},
+            'f:terminationGracePeriodSeconds': {},
+          },
         },
       },
     });

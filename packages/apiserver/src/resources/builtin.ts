@@ -9,6 +9,10 @@ import {
 } from '@capstan/kube';
 import { createTypeCompiler, type TypeCompiler, type TypeSchema } from '../apply/type-schema.ts';
 import { dropUnknown } from '../apply/unknown-fields.ts';
+import { createDefaulter } from '../defaults/compile.ts';
+import type { Defaults } from '../defaults/fill.ts';
+import { kindDefaults } from '../defaults/kind-defaults.ts';
+import { podDefaults } from '../defaults/pod-defaults.ts';
 import { builtinPrinter } from '../table/builtin-printers.ts';
 import type { Resource, ResourceVersion } from './resource.ts';
 import { builtinDefaults, builtinScale, builtinSelectableFields, builtinStrategy } from './strategies.ts';
@@ -24,22 +28,32 @@ export interface BuiltinTypes {
 export function loadBuiltins(): BuiltinTypes {
   const schemas = loadBuiltinSchemas();
   const compiler = createTypeCompiler(schemas, true);
+  const defaulter = createDefaulter(schemas, { ...podDefaults, ...kindDefaults });
   return {
     customCompiler: createTypeCompiler(schemas),
     resources: builtinResources.map((one) => {
       const definition = definitionOf(schemas, one);
-      return resourceOf(one, definition, definition === undefined ? undefined : compiler.definition(definition));
+      if (definition === undefined) return resourceOf(one, undefined, undefined, undefined);
+      // Definitions of custom resources say everything about their defaults themselves.
+      const fill = one.group === 'apiextensions.k8s.io' ? undefined : defaulter(definition);
+      return resourceOf(one, definition, compiler.definition(definition), fill);
     }),
     definitions: schemas,
   };
 }
 
-function resourceOf(builtin: BuiltinResource, definition: string | undefined, type: TypeSchema | undefined): Resource {
+function resourceOf(
+  builtin: BuiltinResource,
+  definition: string | undefined,
+  type: TypeSchema | undefined,
+  fill: Defaults | undefined,
+): Resource {
   const id = builtin.group === '' ? builtin.plural : `${builtin.plural}.${builtin.group}`;
   const scale = builtin.subresources.some(({ name }) => name === 'scale') ? builtinScale : undefined;
   const version: ResourceVersion = {
     name: builtin.version,
     served: true,
+    emptyStatus: fill?.({})['status'],
     hasStatus: builtin.subresources.some(({ name }) => name === 'status'),
     ...(scale && { scale }),
     subresources: builtin.subresources.filter(({ name }) => SERVED_SUBRESOURCES.has(name)),
@@ -47,7 +61,7 @@ function resourceOf(builtin: BuiltinResource, definition: string | undefined, ty
     openApi: { definition },
     printer: builtinPrinter(id),
     selectableFields: builtinSelectableFields[id] ?? [],
-    normalise: normaliser(type, builtinDefaults[id]),
+    normalise: normaliser(type, builtinDefaults[id], fill),
     validate: () => [],
   };
   return {
@@ -70,10 +84,15 @@ function resourceOf(builtin: BuiltinResource, definition: string | undefined, ty
 
 const SERVED_SUBRESOURCES = new Set(['status', 'scale', 'finalize', 'token']);
 
-function normaliser(type: TypeSchema | undefined, defaults: ((object: UnknownObject) => UnknownObject) | undefined) {
-  return (object: UnknownObject) => {
+function normaliser(
+  type: TypeSchema | undefined,
+  special: ((object: UnknownObject) => UnknownObject) | undefined,
+  fill: Defaults | undefined,
+) {
+  return (given: UnknownObject) => {
     const unknown: string[] = [];
-    const known = type ? (dropUnknown(type, object, '', unknown) as UnknownObject) : object;
-    return { object: defaults?.(known) ?? known, unknown };
+    const known = type ? (dropUnknown(type, given, '', unknown) as UnknownObject) : given;
+    const object = special?.(known) ?? known;
+    return { object: (fill?.(object) as UnknownObject | undefined) ?? object, unknown };
   };
 }

@@ -33,6 +33,8 @@ export interface ResourceVersion {
   readonly served: boolean;
   readonly deprecationWarning?: string;
   readonly hasStatus: boolean;
+  /** What a new object has there until somebody writes it; undefined: nothing. */
+  readonly emptyStatus?: unknown;
   readonly scale?: ScalePaths;
   readonly subresources: readonly Subresource[];
   /** How fields merge and who may own them; undefined: deduced from the values, lists as a whole. */

@@ -52,9 +52,9 @@ export async function storeNew(
   }
   const { strategy } = resource;
   let object = withSystemFields(core, target, decoded);
-  if (version.hasStatus && 'status' in object) {
+  if (version.hasStatus) {
     const { status: _, ...rest } = object;
-    object = rest;
+    object = version.emptyStatus === undefined ? rest : { ...rest, status: version.emptyStatus };
   }
   if (strategy.prepareCreate) object = strategy.prepareCreate(object);
   object = track(object);

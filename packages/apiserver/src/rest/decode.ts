@@ -28,8 +28,8 @@ export function normaliseObject(
   warnings: Warnings,
 ): UnknownObject {
   const { object: normal, unknown } = target.version.normalise(object);
-  if (unknown.length > 0 && options.fieldValidation !== 'Ignore') {
-    const complaints = unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
+  const complaints = [...unknown.map((path) => `unknown field ${JSON.stringify(path)}`), ...(options.complaints ?? [])];
+  if (complaints.length > 0 && options.fieldValidation !== 'Ignore') {
     if (options.fieldValidation === 'Strict') throw strictError(target, complaints);
     for (const complaint of complaints) warnings.add(complaint);
   }

@@ -45,7 +45,10 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer): D
       accept: request.accept ?? request.headers?.['accept'],
       includeObject: query['includeObject'],
     });
-    const write = (apply = false) => writeOptions(method, query, managerOf(request, context), apply);
+    const write = (apply = false) => ({
+      ...writeOptions(method, query, managerOf(request, context), apply),
+      ...(context.duplicates && { complaints: context.duplicates }),
+    });
 
     if (target.subresource === 'scale') return scale();
     if (target.subresource !== '' && !target.version.subresources.some(({ name }) => name === target.subresource)) {

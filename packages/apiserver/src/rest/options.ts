@@ -32,6 +32,8 @@ export interface WriteOptions {
   fieldManager: string;
   fieldValidation: 'Ignore' | 'Warn' | 'Strict';
   force: boolean;
+  /** What a strict reader of the body's text objects to; default nothing. */
+  complaints?: readonly string[];
 }
 
 export function listOptions(query: Query): ListOptions {

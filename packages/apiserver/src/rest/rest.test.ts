@@ -148,7 +148,7 @@ describe('update', () => {
   it('keeps status and spec apart', async () => {
     const { ok } = testServer();
     const first = await ok('POST', DEPLOYMENTS, { ...deployment('web'), status: { replicas: 9 } });
-    assert.equal(first['status'], undefined);
+    assert.deepEqual(first['status'], {});
     const status = await ok('PUT', `${DEPLOYMENTS}/web/status`, {
       ...first,
       spec: { ...deployment('web').spec, replicas: 7 },

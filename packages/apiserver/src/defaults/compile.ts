@@ -1,0 +1,101 @@
+// Defaults of built-in kinds. They belong to types (a Container has them wherever it stands), so they are applied from the
+// inside out along the schema, after what Go does by itself: a struct that is no pointer is always written, `{}` at least,
+// and so are the required numbers, texts and booleans in it.
+import type { BuiltinSchema } from '@capstan/kube';
+import { isObject, type JsonObject } from '../json/copy.ts';
+import type { Defaults } from './fill.ts';
+
+type Schemas = ReadonlyMap<string, BuiltinSchema>;
+
+/** A function from definitions to what fills in their defaults; undefined where there is nothing to fill in. */
+export function createDefaulter(
+  schemas: Schemas,
+  typeDefaults: Readonly<Record<string, Defaults>>,
+): (definition: string) => Defaults | undefined {
+  const made = new Map<string, Compiled>();
+
+  const ofDefinition = (name: string): Compiled => {
+    const known = made.get(name);
+    if (known) return known;
+    const compiled: Compiled = { fill: (value) => value, isIdle: false };
+    // A type that contains itself finds itself here.
+    made.set(name, compiled);
+    const schema = schemas.get(name);
+    const own = typeDefaults[name];
+    const fields = Object.entries(schema?.properties ?? {}).flatMap(([field, part]) => {
+      const step = fieldOf(field, part, schema?.required?.includes(field) === true);
+      return step ? [step] : [];
+    });
+    compiled.isIdle = fields.length === 0 && own === undefined;
+    compiled.fill = (value) => {
+      let result = value;
+      for (const { name: field, fill } of fields) {
+        const before = result[field];
+        const after = fill(before);
+        if (after !== before) result = { ...result, [field]: after };
+      }
+      return own ? own(result) : result;
+    };
+    return compiled;
+  };
+
+  const fieldOf = (name: string, schema: BuiltinSchema, isRequired: boolean): Field | undefined => {
+    const zero = zeroOf(schema, isRequired);
+    const inside = valueFill(schema);
+    if (zero === undefined && inside === undefined) return undefined;
+    return {
+      name,
+      fill: (value) => {
+        const present = value ?? zero;
+        return present === undefined || inside === undefined ? present : inside(present);
+      },
+    };
+  };
+
+  // Undefined where nothing below has defaults.
+  const valueFill = (schema: BuiltinSchema): ((value: unknown) => unknown) | undefined => {
+    if (schema.$ref !== undefined) {
+      const compiled = ofDefinition(schema.$ref);
+      return compiled.isIdle ? undefined : (value) => (isObject(value) ? compiled.fill(value) : value);
+    }
+    const item = schema.items && valueFill(schema.items);
+    if (item) return (value) => (Array.isArray(value) ? sameOr(value, value.map(item)) : value);
+    const element = schema.additionalProperties && valueFill(schema.additionalProperties);
+    if (!element) return undefined;
+    return (value) => {
+      if (!isObject(value)) return value;
+      const keys = Object.keys(value);
+      const filled = keys.map((key) => element(value[key]));
+      if (filled.every((one, index) => one === value[keys[index] ?? ''])) return value;
+      return Object.fromEntries(keys.map((key, index) => [key, filled[index]]));
+    };
+  };
+
+  /** What Go writes for a field that nobody set; undefined: nothing. */
+  const zeroOf = ({ $ref, default: given }: BuiltinSchema, isRequired: boolean): unknown => {
+    if ($ref !== undefined) return isObject(given) && schemas.get($ref)?.type === 'object' ? given : undefined;
+    return isRequired && (given === '' || given === 0 || given === false) ? given : undefined;
+  };
+
+  return (definition) => {
+    const compiled = ofDefinition(definition);
+    return compiled.isIdle ? undefined : compiled.fill;
+  };
+}
+
+interface Compiled {
+  fill: Defaults;
+  isIdle: boolean;
+}
+
+interface Field {
+  name: string;
+  fill: (value: unknown) => unknown;
+}
+
+function sameOr(before: readonly unknown[], after: readonly unknown[]): readonly unknown[] {
+  return after.every((one, index) => one === before[index]) ? before : after;
+}
+
+/** Only for values that a schema of objects has let through. */
+export const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {});

@@ -1,0 +1,137 @@
+// What Kubernetes fills into the other kinds.
+import { isObject, type JsonObject } from '../json/copy.ts';
+import { type Defaults, each, fillAbsent, fillZero, within } from './fill.ts';
+
+const CORE = 'io.k8s.api.core.v1';
+const APPS = 'io.k8s.api.apps.v1';
+const NETWORKING = 'io.k8s.api.networking.v1';
+const RBAC = 'io.k8s.api.rbac.v1';
+const ADMISSION = 'io.k8s.api.admissionregistration.v1';
+const AUTOSCALING = 'io.k8s.api.autoscaling.v2';
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+export const kindDefaults: Readonly<Record<string, Defaults>> = {
+  [`${CORE}.ServiceSpec`]: serviceDefaults,
+  [`${CORE}.Service`]: (service) => {
+    if ((service['spec'] as JsonObject | undefined)?.['type'] !== 'LoadBalancer') return service;
+    return within(service, 'status', (status) =>
+      within(status, 'loadBalancer', (balancer) =>
+        each(balancer, 'ingress', (one) => (one['ip'] ? fillAbsent(one, { ipMode: 'VIP' }) : one)),
+      ),
+    );
+  },
+  [`${CORE}.EndpointPort`]: (port) => fillZero(port, { protocol: 'TCP' }),
+  [`${CORE}.NodeStatus`]: (status) =>
+    isObject(status['capacity']) ? fillAbsent(status, { allocatable: status['capacity'] }) : status,
+
+  [`${APPS}.DeploymentSpec`]: (spec) =>
+    fillAbsent(
+      within(spec, 'strategy', (strategy) => rolling(strategy, { maxUnavailable: '25%', maxSurge: '25%' })),
+      { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 },
+    ),
+  [`${APPS}.ReplicaSetSpec`]: (spec) => fillAbsent(spec, { replicas: 1 }),
+  [`${APPS}.DaemonSetSpec`]: (spec) =>
+    fillAbsent(
+      within(spec, 'updateStrategy', (strategy) => rolling(strategy, { maxUnavailable: 1, maxSurge: 0 })),
+      { revisionHistoryLimit: 10 },
+    ),
+  [`${APPS}.StatefulSetSpec`]: (spec) =>
+    fillAbsent(
+      fillZero(
+        within(spec, 'updateStrategy', (strategy) => rolling(strategy, { partition: 0 })),
+        { podManagementPolicy: 'OrderedReady' },
+      ),
+      {
+        replicas: 1,
+        revisionHistoryLimit: 10,
+        persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' },
+      },
+    ),
+
+  [`${NETWORKING}.NetworkPolicyPort`]: (port) => fillAbsent(port, { protocol: 'TCP' }),
+  [`${NETWORKING}.NetworkPolicySpec`]: (spec) => {
+    if (Array.isArray(spec['policyTypes']) && spec['policyTypes'].length > 0) return spec;
+    const hasEgress = Array.isArray(spec['egress']) && spec['egress'].length > 0;
+    return { ...spec, policyTypes: hasEgress ? ['Ingress', 'Egress'] : ['Ingress'] };
+  },
+  [`${NETWORKING}.IngressClassParametersReference`]: (reference) => fillAbsent(reference, { scope: 'Cluster' }),
+  'io.k8s.api.discovery.v1.EndpointPort': (port) => fillAbsent(port, { name: '', protocol: 'TCP' }),
+
+  [`${RBAC}.RoleRef`]: (reference) => fillZero(reference, { apiGroup: RBAC_GROUP }),
+  [`${RBAC}.Subject`]: (subject) => {
+    const isPerson = subject['kind'] === 'User' || subject['kind'] === 'Group';
+    return isPerson ? fillZero(subject, { apiGroup: RBAC_GROUP }) : subject;
+  },
+
+  [`${ADMISSION}.ValidatingWebhook`]: webhookDefaults,
+  [`${ADMISSION}.MutatingWebhook`]: (webhook) => fillAbsent(webhookDefaults(webhook), { reinvocationPolicy: 'Never' }),
+  [`${ADMISSION}.RuleWithOperations`]: (rule) => fillAbsent(rule, { scope: '*' }),
+  [`${ADMISSION}.ServiceReference`]: (reference) => fillAbsent(reference, { port: 443 }),
+
+  'io.k8s.api.scheduling.v1.PriorityClass': (object) =>
+    fillAbsent(object, { preemptionPolicy: 'PreemptLowerPriority' }),
+
+  [`${AUTOSCALING}.HorizontalPodAutoscalerSpec`]: autoscalerDefaults,
+};
+
+function rolling(strategy: JsonObject, limits: JsonObject): JsonObject {
+  const typed = fillZero(strategy, { type: 'RollingUpdate' });
+  if (typed['type'] !== 'RollingUpdate') return typed;
+  return within(fillAbsent(typed, { rollingUpdate: {} }), 'rollingUpdate', (update) => fillAbsent(update, limits));
+}
+
+const THREE_HOURS = 10_800;
+
+function serviceDefaults(spec: JsonObject): JsonObject {
+  const { sessionAffinityConfig, ...others } = fillZero(spec, { type: 'ClusterIP', sessionAffinity: 'None' });
+  let result: JsonObject = others;
+  if (others['sessionAffinity'] === 'ClientIP') {
+    result = {
+      ...result,
+      sessionAffinityConfig: sessionAffinityConfig ?? { clientIP: { timeoutSeconds: THREE_HOURS } },
+    };
+  }
+  result = each(result, 'ports', (port) => {
+    const typed = fillZero(port, { protocol: 'TCP' });
+    return fillZero(typed, { targetPort: typed['port'] });
+  });
+  const { type } = result;
+  if (type !== 'ExternalName') result = fillAbsent(result, { internalTrafficPolicy: 'Cluster' });
+  if (type === 'LoadBalancer') result = fillAbsent(result, { allocateLoadBalancerNodePorts: true });
+  const hasExternal = Array.isArray(result['externalIPs']) && result['externalIPs'].length > 0;
+  const isOutside = type === 'NodePort' || type === 'LoadBalancer' || (type === 'ClusterIP' && hasExternal);
+  return isOutside ? fillZero(result, { externalTrafficPolicy: 'Cluster' }) : result;
+}
+
+function webhookDefaults(webhook: JsonObject): JsonObject {
+  return fillAbsent(webhook, {
+    failurePolicy: 'Fail',
+    matchPolicy: 'Equivalent',
+    namespaceSelector: {},
+    objectSelector: {},
+    timeoutSeconds: 10,
+  });
+}
+
+const SCALE_UP = {
+  stabilizationWindowSeconds: 0,
+  selectPolicy: 'Max',
+  policies: [
+    { type: 'Pods', value: 4, periodSeconds: 15 },
+    { type: 'Percent', value: 100, periodSeconds: 15 },
+  ],
+};
+const SCALE_DOWN = { selectPolicy: 'Max', policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }] };
+
+function autoscalerDefaults(spec: JsonObject): JsonObject {
+  const filled = fillAbsent(spec, { minReplicas: 1 });
+  const hasMetrics = Array.isArray(filled['metrics']) && filled['metrics'].length > 0;
+  const cpu = { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } };
+  const measured = hasMetrics ? filled : { ...filled, metrics: [cpu] };
+  return within(measured, 'behavior', (behavior) => ({
+    ...behavior,
+    scaleUp: fillAbsent(isObject(behavior['scaleUp']) ? behavior['scaleUp'] : {}, SCALE_UP),
+    scaleDown: fillAbsent(isObject(behavior['scaleDown']) ? behavior['scaleDown'] : {}, SCALE_DOWN),
+  }));
+}
