@@ -1,5 +1,5 @@
 // The type check: gives each expression a type and each call the overloads that can answer it, by unification of type parameters; what
-// has no type is an issue in cel-go's words. As in Kubernetes, the items of a list literal must have one type.
+// has no type is an issue in cel-go's words.
 import type { CallExpr, Expr, FoldExpr, SelectExpr } from './ast.ts';
 import type { FunctionTable, Overload } from './overload.ts';
 import { qualifiedName } from './parser.ts';
@@ -79,7 +79,7 @@ export function checkCel(root: Expr, environment: Environment): Checked {
   // Parameters may have found their types after an expression was looked at.
   const types = new Map([...checker.types].map(([expr, each]) => [expr, substitute(checker.bound, each, true)]));
   const { calls, typeNames, names, issues } = checker;
-  checkLiterals(types, calls, issues);
+  checkLiterals(root, types, calls, issues);
   return { type: substitute(checker.bound, type, true), types, calls, typeNames, names, issues };
 }
 
@@ -129,7 +129,7 @@ class Checker {
         for (const [index, part] of expr.items.entries()) {
           const type = this.check(part);
           const inner = expr.optional.has(index) ? this.#unwrapped(part, type) : type;
-          item = this.#joined(part, item, inner);
+          item = this.#joined(item, inner);
         }
         return listOf(item ?? this.#freshParam());
       }
@@ -137,9 +137,9 @@ class Checker {
         let key: CelType | undefined;
         let value: CelType | undefined;
         for (const entry of expr.entries) {
-          key = this.#joined(entry.key, key, this.check(entry.key));
+          key = this.#joined(key, this.check(entry.key));
           const type = this.check(entry.value);
-          value = this.#joined(entry.value, value, entry.isOptional ? this.#unwrapped(entry.value, type) : type);
+          value = this.#joined(value, entry.isOptional ? this.#unwrapped(entry.value, type) : type);
         }
         return mapOf(key ?? this.#freshParam(), value ?? this.#freshParam());
       }
@@ -204,11 +204,10 @@ class Checker {
     return formatType(substitute(this.bound, type, true));
   }
 
-  #joined(expr: Expr, before: CelType | undefined, type: CelType): CelType {
+  #joined(before: CelType | undefined, type: CelType): CelType {
     if (!before) return type;
-    if (isAssignable(this.bound, type, before)) return mostGeneral(before, type);
-    this.#mismatch(expr, before, type);
-    return before;
+    // What differs is found at the end, where every type is known.
+    return isAssignable(this.bound, type, before) ? mostGeneral(before, type) : DYN;
   }
 
   #select(expr: SelectExpr): CelType {
@@ -417,8 +416,10 @@ function literalType(value: Value): CelType {
   }
 }
 
-// Literals that can only fail when they are evaluated are refused before; and items that are assignable to each other may still differ.
+// Literals that can only fail when they are evaluated are refused before. As in Kubernetes, the items of a list literal and the entries
+// of a map literal must have one type, except in what is given to format.
 function checkLiterals(
+  root: Expr,
   types: ReadonlyMap<Expr, CelType>,
   calls: ReadonlyMap<CallExpr, ResolvedCall>,
   issues: Issue[],
@@ -428,32 +429,53 @@ function checkLiterals(
     const [argument] = call.args;
     if (!CHECKED_LITERALS.has(call.name) || argument?.op !== 'literal' || typeof argument.value !== 'string') continue;
     try {
-      const isMatch = call.name === 'matches';
-      if (isMatch) overloads[0]?.run('', argument.value);
+      if (call.name === 'matches') overloads[0]?.run('', argument.value);
       else if (args.length === 1) overloads[0]?.run(argument.value);
     } catch {
       issues.push({ at: argument.at, message: `invalid ${call.name} argument` });
     }
   }
-  const shown = (expr: Expr, isOptional: boolean): string => {
+  const shown = ([expr, isOptional]: Item): string => {
     const type = types.get(expr) ?? DYN;
     return formatType(isOptional && type.kind === 'optional' ? type.of : type);
   };
-  const compare = (parts: readonly (readonly [expr: Expr, isOptional: boolean])[]): void => {
-    const [first] = parts;
-    if (!first) return;
-    const expected = shown(...first);
-    const different = parts.find((part) => shown(...part) !== expected);
+  const compare = (items: readonly Item[]): void => {
+    const [first] = items;
+    const expected = first ? shown(first) : '';
+    const different = items.find((item) => shown(item) !== expected);
     if (!different) return;
-    const message = `expected type '${expected}' but found '${shown(...different)}'`;
-    issues.push({ at: different[0].at, message });
+    issues.push({ at: different[0].at, message: `expected type '${expected}' but found '${shown(different)}'` });
   };
-  for (const expr of types.keys()) {
-    if (expr.op === 'list') compare(expr.items.map((item, index) => [item, expr.optional.has(index)] as const));
+  const visit = (expr: Expr): void => {
+    if (expr.op === 'call' && expr.name === 'format') return;
+    if (expr.op === 'list') compare(expr.items.map((item, index) => [item, expr.optional.has(index)]));
     if (expr.op === 'map') {
-      compare(expr.entries.map(({ key }) => [key, false] as const));
-      compare(expr.entries.map(({ value, isOptional }) => [value, isOptional] as const));
+      compare(expr.entries.map(({ key }) => [key, false]));
+      compare(expr.entries.map(({ value, isOptional }) => [value, isOptional]));
     }
+    for (const part of partsOf(expr)) visit(part);
+  };
+  visit(root);
+}
+
+type Item = readonly [expr: Expr, isOptional: boolean];
+
+function partsOf(expr: Expr): readonly Expr[] {
+  switch (expr.op) {
+    case 'select':
+      return [expr.operand];
+    case 'call':
+      return expr.target ? [expr.target, ...expr.args] : expr.args;
+    case 'list':
+      return expr.items;
+    case 'map':
+      return expr.entries.flatMap(({ key, value }) => [key, value]);
+    case 'fold':
+      return [expr.range, ...(expr.filter ? [expr.filter] : []), expr.body];
+    case 'bind':
+      return [expr.init, expr.body];
+    default:
+      return [];
   }
 }
 

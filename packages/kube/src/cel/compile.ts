@@ -1,8 +1,9 @@
 import { type Checked, checkCel } from './check.ts';
+import type { Frame } from './frame.ts';
 import { kubernetesLibrary, type LibraryOptions } from './library/index.ts';
 import type { FunctionTable } from './overload.ts';
 import { parseCel } from './parser.ts';
-import { type Frame, planCel } from './plan.ts';
+import { planCel } from './plan.ts';
 import type { Declaration } from './schema-type.ts';
 import { formatIssues } from './source.ts';
 import { estimateCost } from './static-cost.ts';

@@ -4,18 +4,19 @@ import {
   type CelList,
   type CelMap,
   type CelObject,
-  fieldOf,
   itemOf,
   itemsOf,
   keyText,
   kindOf,
   type Semver,
   type Value,
+  valueAt,
 } from './values.ts';
 
 /** Whether two values are equal; numbers are compared by size whatever their types, values of other different types never are. */
 export function equalValues(a: Value, b: Value): boolean {
-  if (a === b) return typeof a !== 'number' || !Number.isNaN(a);
+  if (a === b) return true;
+  if (typeof a === 'string' && typeof b === 'string') return false;
   const numbers = compareNumbers(a, b);
   if (numbers !== undefined) return numbers === 0;
   const kind = kindOf(a);
@@ -86,7 +87,7 @@ export function addLists(a: CelList, b: CelList): CelList {
 
 function mapKeyText(item: Value, keys: readonly string[]): string {
   const parts = keys.map((key) => {
-    const part = kindOf(item) === 'object' ? fieldOf(item as CelObject, key) : (item as CelMap).get(key);
+    const part = valueAt(item as CelMap | CelObject, key);
     return part === undefined ? '' : keyText(part);
   });
   return JSON.stringify(parts);
@@ -99,8 +100,8 @@ function equalMappings(a: CelMap | CelObject, b: CelMap | CelObject): boolean {
   if (size !== (b.kind === 'map' ? b.size : Object.keys(b.raw).length)) return false;
   const keys: Value[] = a.kind === 'map' ? a.keys() : [...a.type.members.keys()];
   for (const key of keys) {
-    const left = a.kind === 'map' ? a.get(key) : fieldOf(a, String(key));
-    const right = b.kind === 'map' ? b.get(key) : fieldOf(b, String(key));
+    const left = valueAt(a, key);
+    const right = valueAt(b, key);
     if (left === undefined || right === undefined) {
       if (left !== right) return false;
     } else if (!equalValues(left, right)) {
@@ -115,8 +116,11 @@ function compareNumbers(a: Value, b: Value): number | undefined {
   const left = numeric(a);
   const right = numeric(b);
   if (left === undefined || right === undefined) return undefined;
-  // JavaScript compares bigints and numbers by their exact sizes.
-  return left < right ? -1 : left > right ? 1 : Number.isNaN(left) || Number.isNaN(right) ? Number.NaN : 0;
+  if (typeof left === 'bigint' && typeof right === 'bigint') return left < right ? -1 : left > right ? 1 : 0;
+  // With a double everything is compared as a double, even if an int loses digits by that.
+  const first = Number(left);
+  const second = Number(right);
+  return first < second ? -1 : first > second ? 1 : first === second ? 0 : Number.NaN;
 }
 
 function numeric(value: Value): bigint | number | undefined {

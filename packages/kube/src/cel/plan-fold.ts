@@ -1,23 +1,25 @@
 // Macros over ranges. Their costs are those of the loops that cel-go expands them to: reading and writing the accumulator counts.
 import type { FoldExpr } from './ast.ts';
 import { CelError, noSuchOverload } from './errors.ts';
+import { charge, type Evaluate, type Frame, type Planner } from './frame.ts';
 import { sortedBy } from './library/lists.ts';
-import { charge, type Evaluate, type Frame, type Planner } from './plan.ts';
 import { LIST_CREATE, MAP_CREATE, TRAVERSAL } from './runtime-cost.ts';
 import {
   type CelList,
   type CelMap,
   type CelObject,
   type CelOptional,
-  fieldOf,
   itemOf,
+  keysOf,
   keyText,
   kindOf,
   list,
   mapValue,
   NONE,
+  shownKey,
   some,
   type Value,
+  valueAt,
 } from './values.ts';
 
 /** What is charged for the steps of a macro beside its expressions. */
@@ -82,14 +84,10 @@ function iterate(
     case 'map':
     case 'object': {
       const from = target as CelMap | CelObject;
-      const keys: Value[] =
-        from.kind === 'map'
-          ? from.keys()
-          : [...from.type.members.keys()].filter((key) => fieldOf(from, key) !== undefined);
-      for (const key of keys) {
+      for (const key of keysOf(from)) {
         frame.slots[first] = key;
         if (second !== undefined) {
-          frame.slots[second] = (from.kind === 'map' ? from.get(key) : fieldOf(from, String(key))) as Value;
+          frame.slots[second] = valueAt(from, key) as Value;
         }
         if (!visit(key)) return;
       }
@@ -195,7 +193,7 @@ function transformed(
     const entries = new Map<string, readonly [Value, Value]>();
     const insert = (key: Value, value: Value): void => {
       const text = keyText(key);
-      if (entries.has(text)) throw new CelError(`insert failed: key ${String(key as string)} already exists`);
+      if (entries.has(text)) throw new CelError(`insert failed: key ${shownKey(key)} already exists`);
       entries.set(text, [key, value]);
     };
     iterate(frame, target, first, second, (key) => {

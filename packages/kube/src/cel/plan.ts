@@ -2,7 +2,8 @@
 // is read from its JSON. Only where a type is dyn the overload is chosen when the call runs. Each step adds its cost.
 import type { CallExpr, Expr, SelectExpr } from './ast.ts';
 import type { Checked } from './check.ts';
-import { CelCostError, CelError, noSuchKey, noSuchOverload } from './errors.ts';
+import { CelError, noSuchKey, noSuchOverload } from './errors.ts';
+import { charge, type Evaluate, type Frame, type Planner } from './frame.ts';
 import type { Overload } from './overload.ts';
 import { planFold } from './plan-fold.ts';
 import { callCost, LIST_CREATE, MAP_CREATE } from './runtime-cost.ts';
@@ -18,35 +19,15 @@ import {
   kindOf,
   mapValue,
   NONE,
+  shownKey,
   some,
   type Value,
 } from './values.ts';
-
-/** The state of one evaluation. */
-export interface Frame {
-  readonly slots: Value[];
-  cost: number;
-  readonly limit: number;
-}
-
-export type Evaluate = (frame: Frame) => Value;
-
-export interface Planner {
-  readonly checked: Checked;
-  readonly plan: (expr: Expr) => Evaluate;
-  /** Plans with further variables, each in a slot of its own. */
-  readonly planWith: (names: readonly string[], run: (slots: readonly number[]) => Evaluate) => Evaluate;
-}
 
 export interface Plan {
   readonly evaluate: Evaluate;
   /** How many slots a frame must have. */
   readonly slots: number;
-}
-
-export function charge(frame: Frame, cost: number): void {
-  frame.cost += cost;
-  if (frame.cost > frame.limit) throw new CelCostError();
 }
 
 /** Plans an expression; `variables` are in the first slots. */
@@ -299,7 +280,7 @@ function dispatched(overloads: readonly Overload[], args: readonly Evaluate[]): 
 
 // One side that decides is enough, even if the other fails.
 function logical(left: Evaluate, right: Evaluate, decisive: boolean): Evaluate {
-  const second = (frame: Frame, error: unknown): Value => {
+  const second = (frame: Frame, error: CelError | undefined): Value => {
     const value = right(frame);
     if (value === decisive) return decisive;
     if (error !== undefined) throw error;
@@ -338,10 +319,6 @@ function elementOf(target: Value, key: Value): Value {
   if (found !== undefined) return found;
   if (kindOf(target) === 'list') throw new CelError(`index out of bounds: ${shownKey(key)}`);
   throw noSuchKey(shownKey(key));
-}
-
-function shownKey(key: Value): string {
-  return kindOf(key) === 'uint' ? String((key as { value: bigint }).value) : String(key as string | bigint);
 }
 
 function findElement(target: Value, key: Value): Value | undefined {

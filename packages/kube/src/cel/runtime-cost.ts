@@ -5,13 +5,14 @@ import {
   type CelList,
   type CelMap,
   type CelObject,
-  fieldOf,
   itemOf,
   itemsOf,
+  keysOf,
   kindOf,
   type NamedFormat,
   sizeOf,
   type Value,
+  valueAt,
 } from './values.ts';
 
 export const TRAVERSAL = 0.1;
@@ -64,11 +65,10 @@ function traversal(value: Value): number {
     case 'map':
     case 'object': {
       const from = value as CelMap | CelObject;
-      const keys: Value[] = from.kind === 'map' ? from.keys() : [...from.type.members.keys()];
-      return keys.reduce<number>((sum, key) => {
-        const part = from.kind === 'map' ? from.get(key) : fieldOf(from, String(key));
-        return part === undefined ? sum : sum + traversal(key) + traversal(part);
-      }, 0);
+      return keysOf(from).reduce<number>(
+        (sum, key) => sum + traversal(key) + traversal(valueAt(from, key) as Value),
+        0,
+      );
     }
     default:
       return 1;
@@ -131,7 +131,7 @@ const BY_ID: Readonly<Record<string, CallCost>> = {
   cidr_contains_cidr_string: ofContainment(true, true),
   cidr_contains_cidr: ofContainment(true, false),
   list_flatten: ([list]) => 1 + LIST_CREATE + sizeOf(list as Value),
-  list_flatten_int: ([list, depth]) => 1 + LIST_CREATE + sizeOf(list as Value) * Number(depth as bigint),
+  list_flatten_int: ([list, depth]) => 1 + LIST_CREATE + sizeOf(list as Value) * Number(depth),
   list_reverse: ofResultList,
   equals: ofSmaller,
   not_equals: ofSmaller,

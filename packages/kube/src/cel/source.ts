@@ -12,14 +12,14 @@ export function formatIssues(text: string, issues: readonly Issue[]): string {
   const lines = text.split(/\n/);
   const placed = issues.slice(0, MAX_ISSUES).map(({ at, message }) => {
     const before = text.slice(0, at).split('\n');
-    return { line: before.length, column: [...(before.at(-1) ?? '')].length, message };
+    return { line: before.length, column: Array.from(before.at(-1) ?? '').length, message };
   });
   placed.sort((a, b) => a.line - b.line || a.column - b.column);
   const shown = placed.map(({ line, column, message }) => {
     const source = (lines[line - 1] ?? '').replaceAll('\t', ' ');
     const head = `ERROR: <input>:${line}:${column + 1}: ${message}`;
     if (source.length > MAX_SNIPPET) return head;
-    const characters = [...source];
+    const characters = Array.from(source);
     // Wide marks below what is not ASCII keep the mark in place where such characters are wide.
     const dots = characters.slice(0, column).map((char) => (char > '\u007f' ? '\uff0e' : '.'));
     const mark = (characters[column] ?? '') > '\u007f' ? '\uff3e' : '^';

@@ -219,7 +219,7 @@ export function splitTypes(text: string): string[] {
   const parts: string[] = [];
   let depth = 0;
   let start = 0;
-  for (const [at, char] of [...text].entries()) {
+  for (const [at, char] of Array.from(text).entries()) {
     if (char === '(') depth++;
     else if (char === ')') depth--;
     else if (char === ',' && depth === 0) {

@@ -260,10 +260,27 @@ export function sizeOf(value: Value): number {
   }
 }
 
+/** What a map or an object has under a key; undefined when there is nothing. */
+export function valueAt(from: CelMap | CelObject, key: Value): Value | undefined {
+  if (from.kind === 'map') return from.get(key);
+  return typeof key === 'string' ? fieldOf(from, key) : undefined;
+}
+
+/** The keys of a map, or the fields of an object that are there. */
+export function keysOf(from: CelMap | CelObject): Value[] {
+  if (from.kind === 'map') return from.keys();
+  return [...from.type.members.keys()].filter((name) => fieldOf(from, name) !== undefined);
+}
+
 /** A field of an object by the name that expressions use; undefined when it is not there. */
 export function fieldOf(from: CelObject, name: string): Value | undefined {
   const member = from.type.members.get(name);
   if (!member) return undefined;
   const json = Object.hasOwn(from.raw, member.name) ? from.raw[member.name] : undefined;
   return json === undefined ? undefined : member.convert(json);
+}
+
+/** A key as messages write it. */
+export function shownKey(key: Value): string {
+  return kindOf(key) === 'uint' ? `${(key as Uint).value}` : `${key as string | bigint | boolean}`;
 }

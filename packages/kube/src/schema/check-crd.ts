@@ -5,6 +5,7 @@ import type {
   CustomResourceDefinitionVersion,
   CustomResourceSubresourceScale,
 } from '../builtin/index.ts';
+import { checkRules } from '../cel/check-rules.ts';
 import { DNS_1035_MESSAGE, isDns1035Label } from './embedded-resource.ts';
 import {
   duplicateValue,
@@ -16,9 +17,10 @@ import {
 } from './field-error.ts';
 import { schemaAtPath } from './field-path.ts';
 import type { JsonSchema } from './json-schema.ts';
+import { hasRules } from './rules.ts';
 import { checkStructural } from './structural.ts';
 
-/** What an API server would refuse in a CustomResourceDefinition (v1), without compiling its rules; metadata only as far as the name. */
+/** What an API server would refuse in a CustomResourceDefinition (v1); metadata only as far as the name. */
 export function checkCrd(crd: CustomResourceDefinition): FieldError[] {
   const { group, names, scope, versions } = crd.spec;
   const errors: FieldError[] = [];
@@ -60,7 +62,12 @@ function checkVersion(version: CustomResourceDefinitionVersion, path: string): F
   if (!root) errors.push(requiredField(`${path}.schema.openAPIV3Schema`));
   else {
     const hasStatusSubresource = subresources?.status !== undefined;
-    errors.push(...checkStructural(root, { path: `${path}.schema.openAPIV3Schema`, hasStatusSubresource }));
+    const at = `${path}.schema.openAPIV3Schema`;
+    const problems = checkStructural(root, { path: at, hasStatusSubresource });
+    errors.push(...problems);
+    // Rules are about the types that the schema says, so they wait until it is right.
+    if (problems.length === 0 && hasRules(root as JsonSchema))
+      errors.push(...checkRules(root as JsonSchema, { path: at }));
   }
   if (subresources?.scale) errors.push(...checkScale(subresources.scale, `${path}.subresources.scale`));
   for (const [index, column] of (version.additionalPrinterColumns ?? []).entries()) {

@@ -115,6 +115,7 @@ test('validation names fields, values and what is allowed, in the words of the s
     'spec.replicas: Invalid value: 0: spec.replicas in body should be greater than or equal to 1',
     'spec.mode: Unsupported value: "Off": supported values: "Zero", "Keep"',
     'spec.configTemplate: Required value',
+    '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
   ]);
   assert.deepEqual(messages({ ...meta, apiVersion: 'v1', kind: 'Pod', spec: { type: 'a', configTemplate: {} } }), [
     'kind: Invalid value: "Pod": must be Filter',
@@ -132,7 +133,7 @@ test('validation names fields, values and what is allowed, in the words of the s
   assert.deepEqual(messages({ ...twice, status: { conditions: [condition, condition], configHash: 'x' } }, twice), []);
 });
 
-test('rules are evaluated by whoever can, on values that the schema accepts', () => {
+test('rules are evaluated by whoever is asked to, on values that the schema accepts', () => {
   const seen: unknown[] = [];
   const evaluateRule: EvaluateRule = ({ self, oldSelf }) => {
     seen.push([self, oldSelf]);
@@ -155,7 +156,14 @@ test('rules are evaluated by whoever can, on values that the schema accepts', ()
     ],
   );
   assert.equal(seen.length, 1);
-  assert.deepEqual(Filter.validate({ ...meta, spec }), []);
+});
+
+test('a kind evaluates its own rules', () => {
+  const spec = { type: 'a', configTemplate: {}, replicas: 7 };
+  const messages = (replicas: number) =>
+    Filter.validate({ ...meta, spec: { ...spec, replicas } }).map(({ message }) => message);
+  assert.deepEqual(messages(7), ['spec.replicas: Invalid value: too many']);
+  assert.deepEqual(messages(3), []);
 });
 
 test('an alias is seen as the kind, and its object is left as it is', () => {

@@ -1,5 +1,6 @@
 // A kind of ours from one schema: its static type, its CustomResourceDefinition, its defaults, its validation and its documentation.
 import type { CustomResourceDefinition, CustomResourceSubresourceScale, ValidationRule } from '../builtin/index.ts';
+import { createRuleEvaluator } from '../cel/evaluator.ts';
 import type { Kind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 import { type KindAlias, type ResolvedAlias, resolveAliases, viewWith } from './aliases.ts';
@@ -10,6 +11,7 @@ import { compileDefaults } from './defaults.ts';
 import { SchemaErrors } from './errors.ts';
 import type { FieldError } from './field-error.ts';
 import { isJsonObject, type JsonObject, type JsonSchema } from './json-schema.ts';
+import type { EvaluateRule } from './rules.ts';
 import type { InputOf, Presence, Schema, TypeOf } from './schema-type.ts';
 import { type ObjectValidateOptions, objectValidator } from './validate-object.ts';
 
@@ -94,7 +96,7 @@ export interface DefinedKind<T extends KubeObject = KubeObject, In extends KubeO
   crd(): CustomResourceDefinition;
   /** The object with the defaults of its version's schema: the same reference when nothing was missing. */
   withDefaults(object: T | In): T;
-  /** What an API server would refuse, `old` being the object before an update. Rules only with an evaluator; metadata is not looked at. */
+  /** What an API server would refuse, rules included, `old` being the object before an update; metadata is not looked at. */
   validate(object: unknown, old?: unknown, options?: ObjectValidateOptions): FieldError[];
   /** The one form in which reconcilers see an object, whichever alias it was written as: normalised and with defaults; never written back. */
   viewOf(object: KubeObject): T;
@@ -176,6 +178,12 @@ export function defineKind<
       return [at.apiVersion, { defaults: compileDefaults(schema), validate: objectValidator(schema, at) }];
     }),
   );
+  // Many kinds are never validated by the program that defines them.
+  let rules: EvaluateRule | undefined;
+  const ownRules: EvaluateRule = (input) => {
+    rules ??= createRuleEvaluator();
+    return rules(input);
+  };
   return {
     ...identity,
     ...names,
@@ -187,7 +195,7 @@ export function defineKind<
     withDefaults: (object) => (others.get(object.apiVersion)?.defaults ?? ownDefaults)(object) as T,
     validate(object, old, options) {
       const other = others.size > 0 && isJsonObject(object) ? others.get(String(object['apiVersion'])) : undefined;
-      return (other?.validate ?? ownValidate)(object, old, options);
+      return (other?.validate ?? ownValidate)(object, old, { evaluateRule: ownRules, ...options });
     },
     viewOf: (object) => ownDefaults(viewWith(identity, aliases, definition.normalise, object)) as T,
   };

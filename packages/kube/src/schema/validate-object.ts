@@ -7,7 +7,7 @@ import { type EvaluateRule, hasRules, validateRules } from './rules.ts';
 import { compileValidator } from './validate-schema.ts';
 
 export interface ObjectValidateOptions {
-  /** Evaluates CEL rules. Without it they are left to the API server. */
+  /** Evaluates CEL rules. Without it objectValidator leaves them to the API server; a defined kind has its own evaluator. */
   evaluateRule?: EvaluateRule;
 }
 

@@ -1,7 +1,7 @@
 import { compareValues } from '../equality.ts';
 import { CelError } from '../errors.ts';
 import { func, type Overload } from '../overload.ts';
-import { type CelList, itemsOf, type Value } from '../values.ts';
+import { type CelList, itemsOf, type Uint, uint, type Value } from '../values.ts';
 import { checkedInt } from './arithmetic.ts';
 
 const NUMERIC = ['int', 'uint', 'double'];
@@ -42,6 +42,16 @@ export const extensions: readonly Overload[] = [
   func('math.isNaN', '(double) -> bool', 'math_isNaN_double', (value: number) => Number.isNaN(value)),
   func('math.isInf', '(double) -> bool', 'math_isInf_double', (value: number) => Math.abs(value) === Infinity),
   func('math.isFinite', '(double) -> bool', 'math_isFinite_double', (value: number) => Number.isFinite(value)),
+  ...bits('bitAnd', (a, b) => a & b),
+  ...bits('bitOr', (a, b) => a | b),
+  ...bits('bitXor', (a, b) => a ^ b),
+  func('math.bitNot', '(int) -> int', 'math_bitNot_int_int', (value: bigint) => ~value),
+  func('math.bitNot', '(uint) -> uint', 'math_bitNot_uint_uint', (value: Uint) =>
+    uint(BigInt.asUintN(64, ~value.value)),
+  ),
+  ...shifts('bitShiftLeft', (value, by) => value << by),
+  // The sign is shifted like any other bit.
+  ...shifts('bitShiftRight', (value, by) => value >> by),
   func('base64.encode', '(bytes) -> string', 'base64_encode_bytes', (bytes: Uint8Array) =>
     Buffer.from(bytes).toString('base64'),
   ),
@@ -50,3 +60,27 @@ export const extensions: readonly Overload[] = [
     return Buffer.from(text, 'base64');
   }),
 ];
+
+function bits(name: string, run: (a: bigint, b: bigint) => bigint): Overload[] {
+  return [
+    func(`math.${name}`, '(int, int) -> int', `math_${name}_int_int`, run),
+    func(`math.${name}`, '(uint, uint) -> uint', `math_${name}_uint_uint`, (a: Uint, b: Uint) =>
+      uint(run(a.value, b.value)),
+    ),
+  ];
+}
+
+function shifts(name: string, run: (value: bigint, by: bigint) => bigint): Overload[] {
+  const shifted = (value: bigint, by: bigint): bigint => {
+    if (by < 0n) throw new CelError(`math.${name}() negative offset: ${by}`);
+    return by >= 64n ? 0n : BigInt.asUintN(64, run(BigInt.asUintN(64, value), by));
+  };
+  return [
+    func(`math.${name}`, '(int, int) -> int', `math_${name}_int_int`, (value: bigint, by: bigint) =>
+      BigInt.asIntN(64, shifted(value, by)),
+    ),
+    func(`math.${name}`, '(uint, int) -> uint', `math_${name}_uint_int`, (value: Uint, by: bigint) =>
+      uint(shifted(value.value, by)),
+    ),
+  ];
+}

@@ -7,14 +7,15 @@ import {
   type CelMap,
   type CelObject,
   type Duration,
-  fieldOf,
   itemsOf,
+  keysOf,
   kindOf,
   type Timestamp,
   type TypeValue,
   typeName,
   type Uint,
   type Value,
+  valueAt,
 } from '../values.ts';
 import { durationText, formatDouble } from './conversions.ts';
 import { formatTimestamp } from './times.ts';
@@ -25,18 +26,21 @@ const MAX_PRECISION = 100;
 export function formatText(template: string, list: CelList): string {
   const args = itemsOf(list);
   let next = 0;
-  return template.replace(/%(?:(%)|(?:\.(\d*))?([^]?))/g, (_, percent?: string, precision?: string, clause = '') => {
-    if (percent !== undefined) return '%';
-    if (clause === '') throw new CelError('unexpected end of string');
-    const arg = args[next];
-    if (arg === undefined) throw new CelError(`index ${next} out of range`);
-    next++;
-    const digits = precision === undefined || precision === '' ? DEFAULT_PRECISION : Number(precision);
-    if (digits > MAX_PRECISION) {
-      throw new CelError(`precision ${digits} exceeds maximum allowed precision ${MAX_PRECISION}`);
-    }
-    return format(clause, arg, digits);
-  });
+  return template.replace(
+    /%(?:(%)|(?:\.(\d*))?([^]?))/g,
+    (_, percent?: string, precision?: string, clause: string = '') => {
+      if (percent !== undefined) return '%';
+      if (clause === '') throw new CelError('unexpected end of string');
+      const arg = args[next];
+      if (arg === undefined) throw new CelError(`index ${next} out of range`);
+      next++;
+      const digits = precision === undefined || precision === '' ? DEFAULT_PRECISION : Number(precision);
+      if (digits > MAX_PRECISION) {
+        throw new CelError(`precision ${digits} exceeds maximum allowed precision ${MAX_PRECISION}`);
+      }
+      return format(clause, arg, digits);
+    },
+  );
 }
 
 function format(clause: string, arg: Value, digits: number): string {
@@ -79,7 +83,10 @@ const SHOWN = 'strings, bools, bytes, ints, doubles, maps, lists, types, duratio
 
 function fixed(number: number, digits: number): string {
   if (!Number.isFinite(number)) return Number.isNaN(number) ? 'NaN' : number > 0 ? '\u221e' : '-\u221e';
-  return number.toFixed(digits);
+  const scaled = Math.abs(number) * 10 ** digits;
+  // Halves go to the even neighbour, unlike in toFixed.
+  const isTie = scaled % 1 === 0.5 && scaled / 10 ** digits === Math.abs(number) && Math.floor(scaled) % 2 === 0;
+  return isTie ? (Math.sign(number) * (Math.floor(scaled) / 10 ** digits)).toFixed(digits) : number.toFixed(digits);
 }
 
 function integerOf(arg: Value): bigint | undefined {
@@ -116,17 +123,13 @@ function shown(value: Value): string | undefined {
     case 'map':
     case 'object': {
       const from = value as CelMap | CelObject;
-      const keys: Value[] = from.kind === 'map' ? from.keys() : [...from.type.members.keys()];
-      const entries = keys.flatMap((key) => {
-        const part = from.kind === 'map' ? from.get(key) : fieldOf(from, String(key));
-        return part === undefined ? [] : [`${literal(key)}:${literal(part)}`];
-      });
+      const entries = keysOf(from).map((key) => `${literal(key)}:${literal(valueAt(from, key) as Value)}`);
       return `{${entries.toSorted().join(', ')}}`;
     }
     case 'string':
     case 'bool':
     case 'int':
-      return String(value as string | boolean | bigint);
+      return `${value as string | boolean | bigint}`;
     default:
       return undefined;
   }

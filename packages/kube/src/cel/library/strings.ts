@@ -1,7 +1,7 @@
 import { goQuote } from '../../schema/go-text.ts';
 import { CelError } from '../errors.ts';
 import { func, method, type Overload } from '../overload.ts';
-import { type CelList, itemsOf, list } from '../values.ts';
+import { type CelList, itemsOf, list, typeName } from '../values.ts';
 import { formatText } from './format-text.ts';
 
 // Positions count characters, not UTF-16 units. Most texts have none outside the basic plane, and are taken as they are.
@@ -26,8 +26,9 @@ function charAt(text: string, index: bigint): string {
 function indexOf(text: string, part: string, from: bigint): bigint {
   const { length } = charactersOf(text);
   if (from < 0n) throw outOfRange(from);
-  if (part === '' && from <= BigInt(length)) return from;
-  if (from > BigInt(length)) return -1n;
+  // Nothing is found where the search begins.
+  if (part === '') return from > BigInt(length) ? BigInt(length) : from;
+  if (from >= BigInt(length)) return -1n;
   const offset = sliced(text, 0, Number(from)).length;
   const found = text.indexOf(part, offset);
   return found < 0 ? -1n : BigInt(charactersOf(text.slice(0, found)).length);
@@ -36,7 +37,8 @@ function indexOf(text: string, part: string, from: bigint): bigint {
 function lastIndexOf(text: string, part: string, from: bigint | undefined): bigint {
   const { length } = charactersOf(text);
   if (from !== undefined && from < 0n) throw outOfRange(from);
-  if (from !== undefined && from >= BigInt(length) && part !== '') return -1n;
+  if (part === '') return from === undefined || from > BigInt(length) ? BigInt(length) : from;
+  if (from !== undefined && from >= BigInt(length)) return -1n;
   const offset = from === undefined ? text.length : sliced(text, 0, Number(from)).length;
   const found = text.lastIndexOf(part, offset);
   return found < 0 ? -1n : BigInt(charactersOf(text.slice(0, found)).length);
@@ -131,7 +133,7 @@ export const stringExtensions: readonly Overload[] = [
 
 function joined(texts: CelList, separator: string): string {
   const parts = itemsOf(texts).map((part) => {
-    if (typeof part !== 'string') throw new CelError(`join: invalid input: ${String(part)}`);
+    if (typeof part !== 'string') throw new CelError(`join: invalid input: ${typeName(part)}`);
     return part;
   });
   return parts.join(separator);
