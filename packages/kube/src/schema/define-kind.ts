@@ -195,7 +195,9 @@ export function defineKind<
     withDefaults: (object) => (others.get(object.apiVersion)?.defaults ?? ownDefaults)(object) as T,
     validate(object, old, options) {
       const other = others.size > 0 && isJsonObject(object) ? others.get(String(object['apiVersion'])) : undefined;
-      return (other?.validate ?? ownValidate)(object, old, { evaluateRule: ownRules, ...options });
+      // A server fills in the defaults first, and rules rely on that.
+      const filled = (other?.defaults ?? ownDefaults)(object);
+      return (other?.validate ?? ownValidate)(filled, old, { evaluateRule: ownRules, ...options });
     },
     viewOf: (object) => ownDefaults(viewWith(identity, aliases, definition.normalise, object)) as T,
   };
