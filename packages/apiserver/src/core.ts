@@ -21,7 +21,7 @@ export interface RequestContext {
   user: UserInfo;
   /** Stands in where a request has no user-agent: it names the field manager then. */
   userAgent?: string;
-  /** Paths of fields that the body's text has twice; only who read the text knows. */
+  /** What strict validation objects to in the body's text (fields that are there twice); only who read it knows. */
   duplicates?: readonly string[];
 }
 

@@ -324,6 +324,14 @@ export const ClusterErrors = catalogue('apiserver', {
     message: `cannot listen on ${address}: ${problem}`,
     remedy: 'choose another address with --listen',
   }),
+  BadClusterName: (name: string) => ({
+    message: `a logical cluster cannot be named ${JSON.stringify(name)}`,
+    remedy: 'use lower-case letters, digits and dashes, at most 63 of them',
+  }),
+  SameClusterName: (name: string) => ({
+    message: `two logical clusters are named ${JSON.stringify(name)}`,
+    remedy: 'name each of them once',
+  }),
   BadKey: (path: string, problem: string) => ({
     message: `cannot use the key or certificate in ${path}: ${problem}`,
     remedy: 'put back a copy of it, or remove it to have another one made (kubeconfigs and tokens made with it end)',

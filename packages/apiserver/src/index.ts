@@ -1,8 +1,18 @@
 export { ANONYMOUS, type Authenticator, type Credentials, type StaticToken } from './auth/authenticate.ts';
 export type { Impersonated } from './auth/impersonation.ts';
 export { serviceAccountUser } from './auth/rbac.ts';
+export { writeSecretFile } from './cluster/keep.ts';
+export {
+  type Cluster,
+  type ClusterOptions,
+  DEFAULT_CLUSTER,
+  DEFAULT_PORT,
+  type LogicalCluster,
+  startCluster,
+} from './cluster/start-cluster.ts';
 export { ADMIN, type Admission, type AdmissionRequest, type RequestContext, type UserInfo } from './core.ts';
 export { type FieldError, type Status, type StatusCause, type StatusDetails, StatusError } from './errors.ts';
+export { type HttpServer, type HttpServerOptions, startHttpServer } from './http/http-server.ts';
 export { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
 export { type ApiServer, type ApiServerOptions, createApiServer, type TransportOptions } from './server.ts';
 export { type SqliteStorageOptions, sqliteStorage } from './storage-sqlite/sqlite-storage.ts';

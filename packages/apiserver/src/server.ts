@@ -18,6 +18,7 @@ import { type Authenticator, createAuthenticator, type StaticToken } from './aut
 import { installBootstrapRoles } from './auth/bootstrap-roles.ts';
 import { escalationAdmission } from './auth/escalation.ts';
 import { type Impersonated, impersonate } from './auth/impersonation.ts';
+import { startNamespaceDefaults } from './auth/namespace-defaults.ts';
 import { allowEverything, createRbac } from './auth/rbac.ts';
 import { createReviews } from './auth/reviews.ts';
 import { createServiceAccountTokens } from './auth/service-account-tokens.ts';
@@ -65,6 +66,8 @@ export interface ApiServerOptions {
   serviceAccountKey?: KeyObject;
   /** Tokens that are good as long as the server runs. */
   staticTokens?: readonly StaticToken[];
+  /** Every namespace gets a `default` service account and this certificate (PEM); default neither. */
+  namespaceDefaults?: { rootCa: string };
   /** Evaluates the CEL rules of custom resources; without it they are not enforced. */
   evaluateRule?: EvaluateRule;
   /** Tables and schemas of the built-in kinds; they never change, so several servers may share what loadBuiltins() gave. */
@@ -139,6 +142,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   startGarbageCollector(core, operations, work.run);
   startNamespaceController(core, operations, work.run);
   if (isRbac) startAggregationController(core, operations, work.run);
+  if (options.namespaceDefaults) startNamespaceDefaults(core, options.namespaceDefaults.rootCa, work.run);
   const dispatch = createDispatcher(core, hub, createRenderer(clock));
   const discover = createDiscovery(registry);
   const describe = createOpenApi(registry, builtins.definitions);

@@ -105,6 +105,8 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
     },
     append(change) {
       pending.push(rowOf(change));
+      // Also what nobody waits for; who does wait hears of a failure, and the next flush tries again.
+      flush()?.catch(() => {});
     },
     flush,
     compact(revision) {

@@ -1,0 +1,154 @@
+// A whole embedded cluster from the outside: a data folder, one API server for each logical cluster in it, one port for all
+// of them, and a kubeconfig. It begins by taking the folder for itself, and ends in the opposite order.
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Clock, type EvaluateRule, type Logger, type Random, reasonOf, silentLogger } from '@capstan/kube';
+import { ADMIN, type Admission } from '../core.ts';
+import { ClusterErrors } from '../errors.ts';
+import { startHttpServer } from '../http/http-server.ts';
+import { loadBuiltins } from '../resources/builtin.ts';
+import { type ApiServer, createApiServer } from '../server.ts';
+import { sqliteStorage } from '../storage-sqlite/sqlite-storage.ts';
+import { memoryStorage, type Storage } from '../store/storage.ts';
+import { fileKeep, type Keep, memoryKeep } from './keep.ts';
+import { kubeconfigText } from './kubeconfig.ts';
+import { openPki } from './pki.ts';
+
+export interface ClusterOptions {
+  clock: Clock;
+  random: Random;
+  /** Default: silent. */
+  logger?: Logger;
+  /** The folder of the data, made when it is not there; without it everything is in memory and gone at the end. */
+  data?: string;
+  /** The names of the logical clusters; default one, `capstan`. */
+  clusters?: readonly string[];
+  /** Default 127.0.0.1. */
+  host?: string;
+  /** Default 6443; 0 takes any that is free. */
+  port?: number;
+  /** For each cluster: looks at every write; default none. */
+  admission?: (cluster: string) => Admission;
+  /** Evaluates the CEL rules of custom resources. */
+  evaluateRule?: EvaluateRule;
+}
+
+export interface LogicalCluster {
+  readonly name: string;
+  readonly server: ApiServer;
+  /** Where clients reach it. */
+  readonly url: string;
+}
+
+export interface Cluster {
+  /** In the order of the options; the first is the current context of the kubeconfig. */
+  readonly clusters: readonly LogicalCluster[];
+  readonly host: string;
+  readonly port: number;
+  /** With the administrator's key in it: a secret. One context a cluster. */
+  readonly kubeconfig: string;
+  /** PEM, of the authority that signed the server's certificate. */
+  readonly ca: string;
+  /** Ends connections and watches, and resolves when everything is on disk. */
+  close(): Promise<void>;
+}
+
+export const DEFAULT_CLUSTER = 'capstan';
+export const DEFAULT_PORT = 6443;
+
+/** Starts the cluster; throws one of the ClusterErrors, with nothing left open, when it cannot. */
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const { clock, random, logger = silentLogger, data, host = '127.0.0.1' } = options;
+  const names = options.clusters?.length ? options.clusters : [DEFAULT_CLUSTER];
+  checkNames(names);
+  const opened: { close(): Promise<unknown> }[] = [];
+  try {
+    // The storages first: they take the folder for this process, so nobody else writes keys into it.
+    const storages: Storage[] = [];
+    for (const name of names) storages.push(await openStorage(data, name));
+    opened.push(...storages);
+    const keep: Keep = data === undefined ? memoryKeep() : fileKeep(data);
+    const pki = await openPki({ keep, clock, host, clusters: names });
+    const builtins = loadBuiltins();
+    const servers = names.map((name, index) =>
+      createApiServer({
+        clock,
+        random,
+        logger: logger.with({ cluster: name }),
+        builtins,
+        storage: storages[index] ?? memoryStorage(),
+        authorization: 'RBAC',
+        serviceAccountKey: pki.serviceAccountKey(name),
+        staticTokens: [{ token: pki.adminToken, user: ADMIN }],
+        namespaceDefaults: { rootCa: pki.ca },
+        ...(options.admission && { admission: options.admission(name) }),
+        ...(options.evaluateRule && { evaluateRule: options.evaluateRule }),
+      }),
+    );
+    opened.splice(0, opened.length, ...servers);
+    const http = await startHttpServer({
+      clusters: names.map((name, index) => ({ name, server: servers[index] as ApiServer })),
+      clock,
+      logger,
+      host,
+      port: options.port ?? DEFAULT_PORT,
+      tls: { certificate: pki.server.certificate, key: pki.server.key, ca: pki.ca },
+    });
+    opened.unshift(http);
+    const origin = `https://${reachable(host)}:${http.port}`;
+    const clusters = names.map((name, index) => ({
+      name,
+      server: servers[index] as ApiServer,
+      url: index === 0 ? origin : `${origin}/clusters/${name}`,
+    }));
+    return {
+      clusters,
+      host,
+      port: http.port,
+      ca: pki.ca,
+      kubeconfig: kubeconfigText(clusters, pki),
+      close: () => closeAll(opened),
+    };
+  } catch (error) {
+    await closeAll(opened).catch(() => {});
+    throw error;
+  }
+}
+
+async function openStorage(data: string | undefined, name: string): Promise<Storage> {
+  if (data === undefined) return memoryStorage();
+  const folder = join(data, 'clusters', name);
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw ClusterErrors.NotWritable(folder, reasonOf(error));
+  }
+  return sqliteStorage({ path: join(folder, 'state.db') });
+}
+
+/** In order; all of them, even when one does not end well. */
+async function closeAll(parts: readonly { close(): Promise<unknown> }[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const part of parts) {
+    try {
+      await part.close();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+function checkNames(names: readonly string[]): void {
+  for (const [index, name] of names.entries()) {
+    if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) throw ClusterErrors.BadClusterName(name);
+    if (names.indexOf(name) !== index) throw ClusterErrors.SameClusterName(name);
+  }
+}
+
+/** An address that stands for every interface cannot be connected to everywhere. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0' || host === '') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}

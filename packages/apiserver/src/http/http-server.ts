@@ -1,0 +1,216 @@
+// The way in for kubectl and everybody else outside of this process: HTTP/1.1, over TLS. It reads requests into the form
+// that every transport has, asks the API server, and writes what it says. Several clusters share the port: each is under
+// /clusters/NAME, and the first one at the root too.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { type ApiRequest, type Clock, type Logger, type Method, reasonOf, silentLogger } from '@capstan/kube';
+import { ClusterErrors, internalError, methodNotAllowed, notServed, StatusError, tooManyRequests } from '../errors.ts';
+import { isTrue } from '../rest/options.ts';
+import type { ApiServer } from '../server.ts';
+import { isResponse } from '../transport.ts';
+import { identify } from './identify.ts';
+import { createInFlight } from './in-flight.ts';
+import { readBody } from './read-body.ts';
+import { acceptedForm, writeAnswer } from './write-answer.ts';
+import { createWatchWriter } from './write-watch.ts';
+
+export interface HttpServerOptions {
+  /** The first one is at the root as well. */
+  clusters: readonly { name: string; server: ApiServer }[];
+  clock: Clock;
+  /** Default: silent. */
+  logger?: Logger;
+  /** Default 127.0.0.1: this machine only. */
+  host?: string;
+  /** 0: any that is free. */
+  port: number;
+  /** PEM; without it, plain HTTP, for tests and for what is behind a proxy. */
+  tls?: { certificate: string; key: string; ca: string };
+  /** Of a request's body; default 3 MiB, as kube-apiserver. */
+  bodyLimit?: number;
+  /** Requests that may be under way at once, watches apart; default 200 that change something and 400 that read. */
+  inFlight?: { writes: number; reads: number };
+  /** How long a watcher may take nothing before its connection is cut; default 30 s. */
+  drainMs?: number;
+}
+
+export interface HttpServer {
+  readonly host: string;
+  readonly port: number;
+  /** Takes no more requests, ends watches, lets the rest finish for a moment, and resolves when every connection is closed. */
+  close(): Promise<void>;
+}
+
+const DEFAULT_BODY_LIMIT = 3 * 1024 * 1024;
+const DEFAULT_DRAIN_MS = 30_000;
+/** Longer than clients keep connections, so that it is they who close them and no request meets a closing one. */
+const KEEP_ALIVE_MS = 120_000;
+const GRACE_MS = 5_000;
+const RETRY_AFTER_SECONDS = 1;
+
+/** Listens; throws one of the ClusterErrors when it cannot. */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { clock, logger = silentLogger, host = '127.0.0.1', tls } = options;
+  const closing = new AbortController();
+  const handle = requestHandler(options, closing.signal);
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    // A connection that was busy when we began to close is idle now, and would be kept alive.
+    response.once('close', () => {
+      if (closing.signal.aborted) setImmediate(() => server.closeIdleConnections());
+    });
+    handle(request, response).catch((error: unknown) => {
+      logger.error('a connection broke in the middle of an answer', { error });
+      response.destroy();
+    });
+  };
+  const server = tls
+    ? createTlsServer(
+        {
+          cert: tls.certificate,
+          key: tls.key,
+          ca: tls.ca,
+          // Who comes without a certificate, or with one of somebody else's, may still have a token.
+          requestCert: true,
+          rejectUnauthorized: false,
+          minVersion: 'TLSv1.2',
+          ALPNProtocols: ['http/1.1'],
+        },
+        listener,
+      )
+    : createServer(listener);
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  const { port } = await listen(server, host, options.port);
+  return {
+    host,
+    port,
+    async close() {
+      closing.abort();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const timer = clock.after(GRACE_MS, () => server.closeAllConnections());
+      await closed;
+      timer.cancel();
+    },
+  };
+}
+
+function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const address = `${host}:${port}`;
+      reject(
+        error.code === 'EADDRINUSE'
+          ? ClusterErrors.AddressInUse(address)
+          : ClusterErrors.CannotListen(address, reasonOf(error)),
+      );
+    });
+    server.listen(port, host, () => {
+      server.removeAllListeners('error');
+      resolve(server.address() as AddressInfo);
+    });
+  });
+}
+
+function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
+  const { clusters, clock, logger = silentLogger, bodyLimit = DEFAULT_BODY_LIMIT } = options;
+  const inFlight = createInFlight(options.inFlight ?? { writes: 200, reads: 400 });
+  const writeWatch = createWatchWriter(clock, options.drainMs ?? DEFAULT_DRAIN_MS);
+  const byName = new Map(clusters.map(({ name, server }) => [name, server]));
+
+  const serverFor = (path: string): { server: ApiServer; path: string } => {
+    const [, name, rest = '/'] = CLUSTER_PATH.exec(path) ?? [];
+    if (name === undefined && clusters[0]) return { server: clusters[0].server, path };
+    const server = byName.get(decodeURIComponent(name ?? ''));
+    if (!server) throw notServed();
+    return { server, path: rest };
+  };
+
+  return async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (closing.aborted) response.setHeader('connection', 'close');
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    try {
+      const method = METHODS[message.method ?? ''];
+      if (method === undefined) throw methodNotAllowed();
+      const { server, path } = serverFor(pathOf(message));
+      const query = queryOf(message);
+      const { accept } = message.headers;
+      const form = path.startsWith('/api') ? acceptedForm(message) : 'json';
+      const identity = identify(message, server, path);
+      const isWatch = method === 'GET' && isTrue(query, 'watch');
+      if (!isWatch) {
+        const leave = inFlight.enter(method === 'GET' ? 'reads' : 'writes');
+        if (!leave) throw tooManyRequests(RETRY_AFTER_SECONDS);
+        response.once('close', leave);
+      }
+      const { body, contentType, duplicates } = await readBody(message, method, bodyLimit);
+      const request: ApiRequest = {
+        method,
+        path,
+        query,
+        headers: headersOf(message),
+        ...(body !== undefined && { body }),
+        ...(contentType !== undefined && { contentType }),
+        // YAML is JSON written differently: the server itself only knows JSON.
+        ...(accept !== undefined && { accept: accept.replaceAll('application/yaml', 'application/json') }),
+        signal: AbortSignal.any([gone.signal, closing]),
+      };
+      const answer = await server.handle(request, { user: identity, ...(duplicates.length > 0 && { duplicates }) });
+      if (isResponse(answer)) await writeAnswer(message, response, answer, form, clock);
+      else await writeWatch(response, answer);
+    } catch (error) {
+      await writeAnswer(message, response, refusal(error, message, logger), 'json', clock);
+    }
+  };
+}
+
+const CLUSTER_PATH = /^\/clusters\/([^/]+)(\/.*)?$/;
+
+/** HEAD is a GET whose body is not written. */
+const METHODS: Readonly<Record<string, Method | undefined>> = {
+  GET: 'GET',
+  HEAD: 'GET',
+  POST: 'POST',
+  PUT: 'PUT',
+  PATCH: 'PATCH',
+  DELETE: 'DELETE',
+};
+
+const pathOf = ({ url = '/' }: IncomingMessage) => url.split('?', 1)[0] ?? '/';
+
+function queryOf({ url = '' }: IncomingMessage): Record<string, string> {
+  const start = url.indexOf('?');
+  if (start < 0) return {};
+  const query: Record<string, string> = {};
+  // The first value counts, as in Kubernetes.
+  for (const [name, value] of new URLSearchParams(url.slice(start + 1))) query[name] ??= value;
+  return query;
+}
+
+function headersOf({ headers }: IncomingMessage): Record<string, string> {
+  const known: Record<string, string> = {};
+  for (const name of ['user-agent', 'accept', 'content-type', 'if-none-match']) {
+    const value = headers[name];
+    if (typeof value === 'string') known[name] = value;
+  }
+  return known;
+}
+
+function refusal(error: unknown, { method, url = '' }: IncomingMessage, logger: Logger) {
+  if (!(error instanceof StatusError)) {
+    logger.error('a request could not be answered', { method, path: url.split('?', 1)[0], error });
+  }
+  const { status } = error instanceof StatusError ? error : internalError(reasonOf(error));
+  const retryAfter = status.details?.retryAfterSeconds;
+  return {
+    status: status.code ?? 500,
+    headers: {
+      'content-type': 'application/json',
+      ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+      // What is left of a body that is too large is not read: the connection cannot be used again.
+      ...(status.code === 413 && { connection: 'close' }),
+    },
+    body: status,
+  };
+}

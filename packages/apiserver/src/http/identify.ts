@@ -1,0 +1,63 @@
+import type { IncomingMessage } from 'node:http';
+import { TLSSocket } from 'node:tls';
+import { ANONYMOUS, type Credentials } from '../auth/authenticate.ts';
+import type { Impersonated } from '../auth/impersonation.ts';
+import type { UserInfo } from '../core.ts';
+import { unauthorized } from '../errors.ts';
+import type { ApiServer } from '../server.ts';
+
+/** What may be asked without saying who asks: load balancers and scripts that wait for the server do. */
+const PUBLIC = /^\/(healthz|livez|readyz|version)\/?$/;
+
+/** Who sends this request, and as whom it acts. Throws Unauthorized, or Forbidden where he may not act as that user. */
+export function identify(message: IncomingMessage, server: ApiServer, path: string): UserInfo {
+  const credentials = credentialsOf(message);
+  const user = server.authenticator.authenticate(credentials);
+  if (!user) {
+    const isNobody = credentials.certificate === undefined && credentials.bearerToken === undefined;
+    if (isNobody && PUBLIC.test(path)) return ANONYMOUS;
+    throw unauthorized();
+  }
+  return server.impersonate(user, impersonatedBy(message));
+}
+
+function credentialsOf({ socket, headers }: IncomingMessage): Credentials {
+  const bearerToken = /^Bearer\s+(.+)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
+  const certificate = socket instanceof TLSSocket && socket.authorized ? subjectOf(socket) : undefined;
+  return { ...(certificate && { certificate }), ...(bearerToken !== undefined && { bearerToken }) };
+}
+
+function subjectOf(socket: TLSSocket): Credentials['certificate'] {
+  const { subject } = socket.getPeerCertificate() as { subject?: { CN?: string | string[]; O?: string | string[] } };
+  if (!subject) return undefined;
+  return { commonName: listOf(subject.CN).at(-1) ?? '', organizations: listOf(subject.O) };
+}
+
+const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
+  typeof value === 'string' ? [value] : (value ?? []);
+
+const EXTRA = 'impersonate-extra-';
+
+/** From the raw headers: a group's name may hold a comma, so joined headers cannot be told apart again. */
+function impersonatedBy({ headersDistinct }: IncomingMessage): Impersonated {
+  const [user] = headersDistinct['impersonate-user'] ?? [];
+  const [uid] = headersDistinct['impersonate-uid'] ?? [];
+  const groups = headersDistinct['impersonate-group'];
+  const extra = Object.entries(headersDistinct)
+    .filter(([name]) => name.startsWith(EXTRA))
+    .map(([name, values]) => [unescaped(name.slice(EXTRA.length)), values ?? []] as const);
+  return {
+    ...(user !== undefined && { user }),
+    ...(uid !== undefined && { uid }),
+    ...(groups && { groups }),
+    ...(extra.length > 0 && { extra: Object.fromEntries(extra) }),
+  };
+}
+
+function unescaped(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

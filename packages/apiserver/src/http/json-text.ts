@@ -1,0 +1,90 @@
+// JSON.parse says nothing about a field that is there twice: the last one wins. Strict field validation has to know, so the
+// text is walked once more, without building anything.
+import { badRequest } from '../errors.ts';
+
+export interface ParsedText {
+  value: unknown;
+  /** What strict validation complains about, ready to be shown. */
+  duplicates: readonly string[];
+}
+
+/** Deeper values would overflow the stack somewhere later; no kind is even a tenth as deep. */
+const MAX_DEPTH = 1000;
+
+/** Parses JSON; throws BadRequest. */
+export function readJson(text: string): ParsedText {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw badRequest(
+      `couldn't get version/kind; json parse error: ${error instanceof Error ? error.message : 'unknown'}`,
+    );
+  }
+  return { value, duplicates: duplicateFields(text).map((path) => `duplicate field ${JSON.stringify(path)}`) };
+}
+
+interface Level {
+  /** The keys so far, or undefined in a list. */
+  keys: Set<string> | undefined;
+  index: number;
+  /** Of what is being read now. */
+  key: string;
+}
+
+/** The paths of fields that an object has twice, each once, in the order of the text. The text is known to be JSON. */
+export function duplicateFields(text: string): string[] {
+  const levels: Level[] = [];
+  const found = new Set<string>();
+  let expectsKey = false;
+  for (let at = 0; at < text.length; at += 1) {
+    switch (text.charAt(at)) {
+      case '{':
+        levels.push({ keys: new Set(), index: 0, key: '' });
+        expectsKey = true;
+        break;
+      case '[':
+        levels.push({ keys: undefined, index: 0, key: '' });
+        expectsKey = false;
+        break;
+      case '}':
+      case ']':
+        levels.pop();
+        expectsKey = false;
+        break;
+      case ',': {
+        const level = levels.at(-1);
+        expectsKey = level?.keys !== undefined;
+        if (level && !level.keys) level.index += 1;
+        break;
+      }
+      case '"': {
+        const end = endOfString(text, at);
+        const level = levels.at(-1);
+        if (expectsKey && level?.keys) {
+          level.key = JSON.parse(text.slice(at, end + 1)) as string;
+          if (level.keys.has(level.key)) found.add(pathOf(levels));
+          level.keys.add(level.key);
+          expectsKey = false;
+        }
+        at = end;
+        break;
+      }
+    }
+    if (levels.length > MAX_DEPTH)
+      throw badRequest(`the body of the request is nested more than ${MAX_DEPTH} levels deep`);
+  }
+  return [...found];
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+  return at;
+}
+
+function pathOf(levels: readonly Level[]): string {
+  let path = '';
+  for (const { keys, key, index } of levels) path += keys ? `${path === '' ? '' : '.'}${key}` : `[${index}]`;
+  return path;
+}

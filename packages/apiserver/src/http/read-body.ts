@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http';
+import type { Method } from '@capstan/kube';
+import { badRequest, entityTooLarge, unsupportedMediaType } from '../errors.ts';
+import { PATCH_TYPES } from '../rest/patch.ts';
+import { type ParsedText, readJson } from './json-text.ts';
+import { readYaml } from './yaml-text.ts';
+
+export interface RequestBody extends Partial<ParsedText> {
+  /** A JSON value; bytes where they are protobuf; undefined where there is none. */
+  body?: unknown;
+  contentType?: string;
+  /** What a strict reader objects to. */
+  duplicates: readonly string[];
+}
+
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+export const BODY_TYPES = ['application/json', 'application/yaml', PROTOBUF];
+const YAML_TYPES = new Set(['application/yaml', 'text/yaml', 'application/x-yaml', 'application/apply-patch+yaml']);
+const JSON_TYPES = new Set(['application/json', PATCH_TYPES.json, PATCH_TYPES.merge, PATCH_TYPES.strategic]);
+
+/** Reads a body to its end, within the limit, and parses it by its type. Throws what the client is told. */
+export async function readBody(message: IncomingMessage, method: Method, limit: number): Promise<RequestBody> {
+  if (method === 'GET') return { duplicates: [] };
+  const bytes = await collect(message, limit);
+  const contentType = message.headers['content-type'];
+  const typed = { ...(contentType !== undefined && { contentType }), duplicates: [] };
+  if (bytes.length === 0) return typed;
+  const type = (contentType ?? 'application/json').split(';')[0]?.trim().toLowerCase() ?? '';
+  if (type === PROTOBUF) return { ...typed, body: bytes };
+  if (JSON_TYPES.has(type)) return { ...typed, ...parsed(bytes, readJson) };
+  if (YAML_TYPES.has(type)) return { ...typed, ...parsed(bytes, readYaml) };
+  // The verb knows which patches it takes, and says so.
+  if (method === 'PATCH') return typed;
+  throw unsupportedMediaType(BODY_TYPES);
+}
+
+function parsed(bytes: Buffer, read: (text: string) => ParsedText): { body: unknown; duplicates: readonly string[] } {
+  const { value, duplicates } = read(textOf(bytes));
+  return { body: value, duplicates };
+}
+
+function textOf(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw badRequest('the body of the request is not valid UTF-8');
+  }
+}
+
+async function collect(message: IncomingMessage, limit: number): Promise<Buffer> {
+  if (Number(message.headers['content-length'] ?? 0) > limit) throw entityTooLarge(limit);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of message as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limit) throw entityTooLarge(limit);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,134 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { createGzip, gzip } from 'node:zlib';
+import type { ApiResponse, Clock } from '@capstan/kube';
+import { stringify } from 'yaml';
+import { notAcceptable } from '../errors.ts';
+import { isObject } from '../json/copy.ts';
+import { BODY_TYPES } from './read-body.ts';
+
+export type Form = 'json' | 'yaml';
+
+/** Below it the work is not worth the bytes; kube-apiserver has the same. */
+const GZIP_BYTES = 128 * 1024;
+/** Longer lists are written piece by piece, so that nobody else waits for them. */
+const PIECE_ITEMS = 200;
+
+/** The form in which the client wants its answer; throws NotAcceptable when there is none that we have. */
+export function acceptedForm({ headers: { accept = '' } }: IncomingMessage): Form {
+  if (accept.trim() === '') return 'json';
+  for (const part of accept.split(',')) {
+    const type = part.split(';')[0]?.trim().toLowerCase() ?? '';
+    if (type === 'application/json' || type === '*/*' || type === 'application/*') return 'json';
+    if (type === 'application/yaml') return 'yaml';
+  }
+  throw notAcceptable(BODY_TYPES.slice(0, 2));
+}
+
+/** Writes an answer to its end, in pieces and compressed where that pays. Resolves when it is written or the client gone. */
+export async function writeAnswer(
+  message: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body }: ApiResponse,
+  form: Form,
+  clock: Clock,
+): Promise<void> {
+  if (response.headersSent || response.destroyed) return;
+  const isText = typeof body === 'string' && !(headers['content-type'] ?? '').includes('json');
+  response.statusCode = status;
+  response.setHeader('cache-control', 'no-cache, private');
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  if (form === 'yaml' && !isText) response.setHeader('content-type', 'application/yaml');
+  const wantsGzip = /\bgzip\b/.test(message.headers['accept-encoding']?.toString() ?? '');
+  if (message.method === 'HEAD' || body === undefined) {
+    response.end();
+    return;
+  }
+  const items = form === 'json' && !isText && !isPretty(message) ? longListOf(body) : undefined;
+  if (items) {
+    await writePieces(response, piecesOf(body as object, items), wantsGzip, clock);
+    return;
+  }
+  const text = Buffer.from(isText ? body : serialised(body, form, isPretty(message)));
+  const isLarge = wantsGzip && text.length >= GZIP_BYTES;
+  if (isLarge) response.setHeader('content-encoding', 'gzip');
+  const bytes = isLarge ? await compress(text, { level: 1 }) : text;
+  response.setHeader('content-length', bytes.length);
+  response.end(bytes);
+}
+
+const compress = promisify(gzip) as (bytes: Buffer, options: { level: number }) => Promise<Buffer>;
+
+function serialised(body: unknown, form: Form, pretty: boolean): string {
+  if (form === 'yaml') return stringify(body, { aliasDuplicateObjects: false });
+  return pretty ? `${JSON.stringify(body, null, 2)}\n` : `${JSON.stringify(body)}\n`;
+}
+
+/** People who look with curl or a browser get lines that they can read. */
+function isPretty({ url = '', headers }: IncomingMessage): boolean {
+  const asked = /[?&]pretty=([^&]*)/.exec(url)?.[1];
+  if (asked !== undefined) return asked !== 'false' && asked !== '0';
+  return /^(curl|Wget|Mozilla\/5\.0)/.test(headers['user-agent'] ?? '');
+}
+
+function longListOf(body: unknown): 'items' | 'rows' | undefined {
+  if (!isObject(body)) return undefined;
+  for (const name of ['items', 'rows'] as const) {
+    const list = body[name];
+    if (Array.isArray(list) && list.length > PIECE_ITEMS) return name;
+  }
+  return undefined;
+}
+
+/** The same text as JSON.stringify would make, in pieces of some hundred items. */
+function* piecesOf(body: object, list: string): Generator<string> {
+  let opening = '{';
+  for (const [name, value] of Object.entries(body)) {
+    if (value === undefined) continue;
+    yield `${opening}${JSON.stringify(name)}:`;
+    opening = ',';
+    if (name !== list) {
+      yield JSON.stringify(value);
+      continue;
+    }
+    const items = value as readonly unknown[];
+    for (let at = 0; at < items.length; at += PIECE_ITEMS) {
+      const text = JSON.stringify(items.slice(at, at + PIECE_ITEMS));
+      yield `${at === 0 ? '[' : ','}${text.slice(1, -1)}`;
+    }
+    yield ']';
+  }
+  yield '}\n';
+}
+
+async function writePieces(
+  response: ServerResponse,
+  pieces: Iterable<string>,
+  wantsGzip: boolean,
+  clock: Clock,
+): Promise<void> {
+  if (wantsGzip) response.setHeader('content-encoding', 'gzip');
+  const zip = wantsGzip ? createGzip({ level: 1 }) : undefined;
+  zip?.pipe(response);
+  const out = zip ?? response;
+  for (const piece of pieces) {
+    if (response.destroyed) break;
+    if (!out.write(piece)) await drained(out, response);
+    else await clock.yield();
+  }
+  out.end();
+}
+
+/** Resolves when there is room again, or nobody to write for. */
+function drained(out: NodeJS.WritableStream, response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      out.off('drain', done);
+      response.off('close', done);
+      resolve();
+    };
+    out.once('drain', done);
+    response.once('close', done);
+    if (response.destroyed) done();
+  });
+}

@@ -1,0 +1,54 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock, WatchEvent, WatchStream } from '@capstan/kube';
+
+/**
+ * Writes watches: one line of JSON an event. The text of an event that many watchers share is made once. A watcher that
+ * does not read is waited for; its events gather in the server's stream, which ends when they are too many, and the
+ * connection is cut when it takes nothing for `drainMs`.
+ */
+export function createWatchWriter(clock: Clock, drainMs: number) {
+  const texts = new WeakMap<WatchEvent, string>();
+  const textOf = (event: WatchEvent): string => {
+    let text = texts.get(event);
+    if (text === undefined) {
+      text = `${JSON.stringify(event)}\n`;
+      texts.set(event, text);
+    }
+    return text;
+  };
+
+  return async (response: ServerResponse, stream: WatchStream): Promise<void> => {
+    response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-cache, private' });
+    response.flushHeaders();
+    try {
+      for await (const events of stream) {
+        if (response.destroyed) break;
+        let text = '';
+        for (const event of events) text += textOf(event);
+        if (!response.write(text) && !(await hasRoom(response))) break;
+      }
+      response.end();
+    } catch {
+      // The stream broke, so the connection does: a client must not take it for an orderly end.
+      response.destroy();
+    }
+  };
+
+  /** False when the client took nothing for too long, or is gone. */
+  function hasRoom(response: ServerResponse): Promise<boolean> {
+    return new Promise((resolve) => {
+      const done = (isDrained: boolean) => () => {
+        timer.cancel();
+        response.off('drain', onDrain);
+        response.off('close', onClose);
+        if (!isDrained) response.destroy();
+        resolve(isDrained);
+      };
+      const onDrain = done(true);
+      const onClose = done(false);
+      const timer = clock.after(drainMs, onClose);
+      response.once('drain', onDrain);
+      response.once('close', onClose);
+    });
+  }
+}

@@ -1,0 +1,35 @@
+import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { badRequest } from '../errors.ts';
+import type { ParsedText } from './json-text.ts';
+
+/** Parses one YAML document (JSON is YAML too); throws BadRequest. */
+export function readYaml(text: string): ParsedText {
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { uniqueKeys: false, lineCounter, prettyErrors: true, stringKeys: true });
+  const [error] = document.errors;
+  if (error) throw badRequest(`error converting YAML to JSON: yaml: ${error.message.split('\n')[0] ?? ''}`);
+  const twice: string[] = [];
+  collect(document.contents, lineCounter, twice);
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 100 });
+  } catch (problem) {
+    throw badRequest(`error converting YAML to JSON: yaml: ${problem instanceof Error ? problem.message : 'unknown'}`);
+  }
+  return { value, duplicates: twice.length === 0 ? [] : [`yaml: unmarshal errors:\n${twice.join('\n')}`] };
+}
+
+function collect(node: Node | null, lines: LineCounter, twice: string[]): void {
+  if (isSeq(node)) for (const item of node.items) collect(item as Node, lines, twice);
+  if (!isMap(node)) return;
+  const seen = new Set<string>();
+  for (const { key, value } of node.items) {
+    if (isScalar(key)) {
+      const name = String(key.value);
+      const { line } = lines.linePos(key.range?.[0] ?? 0);
+      if (seen.has(name)) twice.push(`  line ${line}: key ${JSON.stringify(name)} already set in map`);
+      seen.add(name);
+    }
+    collect(value as Node | null, lines, twice);
+  }
+}
