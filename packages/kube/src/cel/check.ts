@@ -427,10 +427,10 @@ function checkLiterals(
   if (issues.length > 0) return;
   for (const [call, { overloads, args }] of calls) {
     const [argument] = call.args;
-    if (!CHECKED_LITERALS.has(call.name) || argument?.op !== 'literal' || typeof argument.value !== 'string') continue;
+    if (!CHECKED_LITERALS.has(call.name) || argument?.op !== 'literal') continue;
     try {
-      if (call.name === 'matches') overloads[0]?.run('', argument.value);
-      else if (args.length === 1) overloads[0]?.run(argument.value);
+      if (call.name !== 'matches') overloads[0]?.run(argument.value);
+      else if (args.length === 2) overloads[0]?.run('', argument.value);
     } catch {
       issues.push({ at: argument.at, message: `invalid ${call.name} argument` });
     }

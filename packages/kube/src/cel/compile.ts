@@ -1,3 +1,4 @@
+import { compileRegexp, RegexpError } from '../regexp/index.ts';
 import { type Checked, checkCel } from './check.ts';
 import type { Frame } from './frame.ts';
 import { kubernetesLibrary, type LibraryOptions } from './library/index.ts';
@@ -32,7 +33,12 @@ export interface CelProgram {
   start(values: readonly Value[], limit?: number): Frame & { finish(): Value };
 }
 
-export type CelCompilation = { readonly program: CelProgram } | { readonly issues: string };
+export type CelCompilation =
+  | { readonly program: CelProgram }
+  /** What is wrong, as cel-go prints it, with the place of each issue. */
+  | { readonly issues: string }
+  /** The expression is right, but no program can be made of it: it has a pattern that does not compile. */
+  | { readonly failure: string };
 
 export interface CelCompiler {
   /** Compiles an expression over variables; issues are the text that cel-go gives. */
@@ -50,6 +56,8 @@ export function createCelCompiler(options: LibraryOptions = {}): CelCompiler {
       const types = new Map(variables.map(({ name, type }) => [name, type]));
       const checked: Checked = checkCel(parsed.expr, { functions, variables: types });
       if (checked.issues.length > 0) return { issues: formatIssues(text, checked.issues) };
+      const failure = patternFailure(checked);
+      if (failure !== undefined) return { failure };
       const names = variables.map(({ name }) => name);
       const plan = planCel(parsed.expr, checked, names);
       const declarations = new Map(variables.map(({ name, declaration }) => [name, declaration]));
@@ -74,4 +82,21 @@ export function createCelCompiler(options: LibraryOptions = {}): CelCompiler {
       };
     },
   };
+}
+
+function patternFailure({ calls }: Checked): string | undefined {
+  for (const {
+    name,
+    args: [pattern],
+    target,
+  } of calls.keys()) {
+    if ((name !== 'find' && name !== 'findAll') || !target || pattern?.op !== 'literal') continue;
+    try {
+      compileRegexp(String(pattern.value as string));
+    } catch (error) {
+      if (error instanceof RegexpError) return error.message;
+      throw error;
+    }
+  }
+  return undefined;
 }

@@ -4,8 +4,10 @@ import {
   type CelList,
   type CelMap,
   type CelObject,
+  fieldOf,
   itemOf,
   itemsOf,
+  keysOf,
   keyText,
   kindOf,
   type Semver,
@@ -82,33 +84,43 @@ export function addLists(a: CelList, b: CelList): CelList {
   const key = (item: Value): string => (a.listType === 'set' ? keyText(item) : mapKeyText(item, a.mapKeys ?? []));
   const merged = new Map<string, Value>();
   for (const item of [...itemsOf(a), ...itemsOf(b)]) merged.set(key(item), item);
-  return { kind: 'list', items: [...merged.values()] };
+  const { listType, mapKeys } = a;
+  return { kind: 'list', items: [...merged.values()], listType, ...(mapKeys && { mapKeys }) };
 }
 
 function mapKeyText(item: Value, keys: readonly string[]): string {
   const parts = keys.map((key) => {
-    const part = valueAt(item as CelMap | CelObject, key);
+    const from = item as CelMap | CelObject;
+    // In JSON the keys have their own names, whether expressions could write them or not.
+    const part = from.kind === 'object' ? (from.raw[key] as Value | undefined) : from.get(key);
     return part === undefined ? '' : keyText(part);
   });
   return JSON.stringify(parts);
 }
 
 function equalMappings(a: CelMap | CelObject, b: CelMap | CelObject): boolean {
-  // Fields that the schema does not know cannot be looked at, but two objects that differ in them are different.
-  if (a.kind === 'object' && b.kind === 'object' && a.type.members.size === 0) return equalJson(a.raw, b.raw);
-  const size = a.kind === 'map' ? a.size : Object.keys(a.raw).length;
-  if (size !== (b.kind === 'map' ? b.size : Object.keys(b.raw).length)) return false;
-  const keys: Value[] = a.kind === 'map' ? a.keys() : [...a.type.members.keys()];
-  for (const key of keys) {
-    const left = valueAt(a, key);
-    const right = valueAt(b, key);
-    if (left === undefined || right === undefined) {
-      if (left !== right) return false;
-    } else if (!equalValues(left, right)) {
-      return false;
-    }
-  }
-  return true;
+  if (a.kind === 'object' && b.kind === 'object') return equalObjects(a, b);
+  const keys = keysOf(a);
+  if (keys.length !== keysOf(b).length) return false;
+  return keys.every((key) => {
+    const other = valueAt(b, key);
+    return other !== undefined && equalValues(valueAt(a, key) as Value, other);
+  });
+}
+
+// Fields that the schema does not know cannot be looked at, but objects that differ in them are different.
+function equalObjects(a: CelObject, b: CelObject): boolean {
+  const names = Object.keys(a.raw);
+  if (names.length !== Object.keys(b.raw).length) return false;
+  const known = new Map([...a.type.members].map(([field, { name }]) => [name, field]));
+  return names.every((name) => {
+    const field = known.get(name);
+    if (field === undefined) return !Object.hasOwn(b.raw, name) || equalJson(a.raw[name], b.raw[name]);
+    const left = fieldOf(a, field);
+    const right = fieldOf(b, field);
+    if (left === undefined || right === undefined) return left === right;
+    return equalValues(left, right);
+  });
 }
 
 /** Negative, zero or positive; NaN for a comparison with NaN, undefined when one is no number. */

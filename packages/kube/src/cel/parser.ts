@@ -208,7 +208,9 @@ class Parser {
       if (dot) {
         const optional = this.#accept('?');
         const name = this.#peek();
-        if (name.type !== 'ident' && !(name.type === 'literal' && /^[a-z]+$/.test(name.text))) {
+        if (name.type !== 'ident' || name.text === 'in') {
+          const isWord = /^[a-z]+$/.test(name.text);
+          if (isWord) this.#fail(name, `mismatched input '${name.text}' expecting IDENTIFIER`);
           this.#fail(name, `no viable alternative at input '.${name.type === 'end' ? '' : name.text}'`);
         }
         this.#position++;

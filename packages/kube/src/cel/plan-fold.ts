@@ -3,7 +3,7 @@ import type { FoldExpr } from './ast.ts';
 import { CelError, noSuchOverload } from './errors.ts';
 import { charge, type Evaluate, type Frame, type Planner } from './frame.ts';
 import { sortedBy } from './library/lists.ts';
-import { LIST_CREATE, MAP_CREATE, TRAVERSAL } from './runtime-cost.ts';
+import { LIST_CREATE, TRAVERSAL } from './runtime-cost.ts';
 import {
   type CelList,
   type CelMap,
@@ -22,15 +22,8 @@ import {
   valueAt,
 } from './values.ts';
 
-/** What is charged for the steps of a macro beside its expressions. */
-export const FOLD_COSTS = {
-  all: { start: 0, test: 2, step: 1, end: 1 },
-  exists: { start: 0, test: 3, step: 1, end: 1 },
-  exists_one: { start: 0, test: 0, step: 1, end: 2 },
-  list: { start: LIST_CREATE, test: 0, step: 1, end: 1 },
-  map: { start: MAP_CREATE, test: 0, step: 1, end: 1 },
-  mapEntry: { start: MAP_CREATE, test: 0, step: 1, end: 1 },
-} as const;
+// The accumulator is read in each step and at the end; reading it only to keep it costs nothing.
+const READ = 1;
 
 export function planFold(expr: FoldExpr, planner: Planner): Evaluate {
   const range = planner.plan(expr.range);
@@ -107,7 +100,8 @@ function quantified(
   kind: 'all' | 'exists',
 ): Evaluate {
   const decisive = kind === 'exists';
-  const { test, step, end } = FOLD_COSTS[kind];
+  // The loop asks before each step whether it is decided.
+  const test = kind === 'all' ? 2 : 3;
   return (frame) => {
     const target = range(frame);
     let isDecided = false;
@@ -115,7 +109,7 @@ function quantified(
     iterate(frame, target, first, second, () => {
       charge(frame, test);
       if (isDecided) return false;
-      charge(frame, step);
+      charge(frame, READ);
       try {
         const value = body(frame);
         if (typeof value !== 'boolean') throw noSuchOverload();
@@ -126,7 +120,7 @@ function quantified(
       }
       return true;
     });
-    charge(frame, end);
+    charge(frame, READ);
     if (isDecided) return decisive;
     if (failure) throw failure;
     return !decisive;
@@ -142,14 +136,13 @@ function existsOne(range: Evaluate, body: Evaluate, first: number, second: numbe
   return (frame) => {
     let count = 0;
     iterate(frame, range(frame), first, second, () => {
-      charge(frame, 1);
       if (isTrue(body(frame))) {
         count++;
-        charge(frame, 1);
+        charge(frame, READ + 1);
       }
       return true;
     });
-    charge(frame, FOLD_COSTS.exists_one.end);
+    charge(frame, READ + 1);
     return count === 1;
   };
 }
@@ -161,19 +154,16 @@ function mapped(
   first: number,
   second: number | undefined,
 ): Evaluate {
-  const { start, step, end } = FOLD_COSTS.list;
   return (frame) => {
     const target = range(frame);
-    charge(frame, start);
     const items: Value[] = [];
     iterate(frame, target, first, second, () => {
-      charge(frame, step);
       if (filter && !isTrue(filter(frame))) return true;
       items.push(body(frame));
-      charge(frame, LIST_CREATE + 1);
+      charge(frame, READ + LIST_CREATE + 1);
       return true;
     });
-    charge(frame, end);
+    charge(frame, READ);
     return list(items);
   };
 }
@@ -186,10 +176,8 @@ function transformed(
   second: number | undefined,
   kind: 'map' | 'mapEntry',
 ): Evaluate {
-  const { start, step, end } = FOLD_COSTS[kind];
   return (frame) => {
     const target = range(frame);
-    charge(frame, start);
     const entries = new Map<string, readonly [Value, Value]>();
     const insert = (key: Value, value: Value): void => {
       const text = keyText(key);
@@ -197,10 +185,9 @@ function transformed(
       entries.set(text, [key, value]);
     };
     iterate(frame, target, first, second, (key) => {
-      charge(frame, step);
       if (filter && !isTrue(filter(frame))) return true;
       const value = body(frame);
-      charge(frame, kind === 'map' ? 2 : 1);
+      charge(frame, READ + (kind === 'map' ? 2 : 1));
       if (kind === 'map') {
         insert(key, value);
       } else {
@@ -210,7 +197,7 @@ function transformed(
       }
       return true;
     });
-    charge(frame, end);
+    charge(frame, READ);
     return mapValue(entries.values());
   };
 }
@@ -219,27 +206,31 @@ function sorted(range: Evaluate, body: Evaluate, first: number): Evaluate {
   return (frame) => {
     const target = range(frame) as CelList;
     if (kindOf(target) !== 'list') throw noSuchOverload();
-    charge(frame, 2 * LIST_CREATE + 2);
+    // The list is a variable, which is read twice.
+    charge(frame, 2 * READ);
     const keys: Value[] = [];
     iterate(frame, target, first, undefined, () => {
       keys.push(body(frame));
-      charge(frame, LIST_CREATE + 2);
+      charge(frame, READ + LIST_CREATE + 1);
       return true;
     });
     const kind = kindOf(keys[0] ?? null);
     const factor = kind === 'string' || kind === 'bytes' ? 2 + TRAVERSAL : 2;
-    charge(frame, 1 + LIST_CREATE + Math.floor(keys.length * keys.length * factor));
+    charge(frame, READ + 1 + LIST_CREATE + Math.floor(keys.length * keys.length * factor));
     return sortedBy(target, list(keys));
   };
 }
 
 function overOptional(range: Evaluate, body: Evaluate, slot: number, isWrapped: boolean): Evaluate {
   return (frame) => {
+    const before = frame.cost;
     const optional = range(frame) as CelOptional;
     if (kindOf(optional) !== 'optional') throw noSuchOverload();
+    const cost = frame.cost - before;
     charge(frame, 1);
     if (optional.value === undefined) return NONE;
-    charge(frame, LIST_CREATE + 2);
+    // The optional is evaluated once to see whether it has a value, and again to get it.
+    charge(frame, cost + (isWrapped ? 2 : 1));
     frame.slots[slot] = optional.value;
     const value = body(frame);
     return isWrapped ? some(value) : value;

@@ -40,15 +40,37 @@ export function planCel(root: Expr, checked: Checked, variables: readonly string
     return scopes.findLast((scope) => scope.has(name))?.get(name);
   };
 
+  const planList = ({ items: parts, optional }: Expr & { op: 'list' }): Evaluate => {
+    const items = parts.map(plan);
+    return (frame) => {
+      const values: Value[] = [];
+      for (const [index, item] of items.entries()) {
+        const value = item(frame);
+        if (!optional.has(index)) values.push(value);
+        else if ((value as CelOptional).value !== undefined) values.push((value as CelOptional).value as Value);
+      }
+      charge(frame, LIST_CREATE);
+      return { kind: 'list', items: values };
+    };
+  };
+  const planEntries = ({ entries }: Expr & { op: 'map' }): Evaluate =>
+    planMap(entries.map((entry) => [plan(entry.key), plan(entry.value), entry.isOptional]));
+
   const plan = (expr: Expr): Evaluate => {
     const typeName = checked.typeNames.get(expr);
     if (typeName !== undefined) {
       const value: Value = { kind: 'type', name: typeName };
-      return constant(value, 1);
+      return () => value;
+    }
+    if (expr.op !== 'literal' && isConstant(expr, checked)) {
+      const folded = fold(expr);
+      if (folded !== undefined) return () => folded;
     }
     switch (expr.op) {
-      case 'literal':
-        return constant(expr.value, 0);
+      case 'literal': {
+        const { value } = expr;
+        return () => value;
+      }
       case 'ident': {
         const slot = slotOf(expr.name) ?? -1;
         return (frame) => {
@@ -60,22 +82,10 @@ export function planCel(root: Expr, checked: Checked, variables: readonly string
         return planSelect(expr, plan(expr.operand), checked.types.get(expr.operand));
       case 'call':
         return planCall(expr, planner);
-      case 'list': {
-        const items = expr.items.map(plan);
-        const { optional } = expr;
-        return (frame) => {
-          const values: Value[] = [];
-          for (const [index, item] of items.entries()) {
-            const value = item(frame);
-            if (!optional.has(index)) values.push(value);
-            else if ((value as CelOptional).value !== undefined) values.push((value as CelOptional).value as Value);
-          }
-          charge(frame, LIST_CREATE);
-          return { kind: 'list', items: values };
-        };
-      }
+      case 'list':
+        return planList(expr);
       case 'map':
-        return planMap(expr.entries.map((entry) => [plan(entry.key), plan(entry.value), entry.isOptional]));
+        return planEntries(expr);
       case 'fold':
         return planFold(expr, planner);
       case 'bind': {
@@ -83,7 +93,6 @@ export function planCel(root: Expr, checked: Checked, variables: readonly string
         return planner.planWith([expr.name], ([slot = 0]) => {
           const body = plan(expr.body);
           return (frame) => {
-            charge(frame, LIST_CREATE);
             frame.slots[slot] = init(frame);
             return body(frame);
           };
@@ -91,6 +100,21 @@ export function planCel(root: Expr, checked: Checked, variables: readonly string
       }
       case 'struct':
         throw new Error(`${expr.name} has no type, so it was not to be planned`);
+    }
+  };
+  const fold = (expr: Expr): Value | undefined => {
+    const run =
+      expr.op === 'call'
+        ? planCall(expr, planner)
+        : expr.op === 'list'
+          ? planList(expr)
+          : planEntries(expr as Expr & { op: 'map' });
+    try {
+      return run({ slots: [], cost: 0, limit: Infinity });
+    } catch (error) {
+      // It fails when it is evaluated, which may never be.
+      if (error instanceof CelError) return undefined;
+      throw error;
     }
   };
   const planWith: Planner['planWith'] = (names, run) => {
@@ -105,12 +129,40 @@ export function planCel(root: Expr, checked: Checked, variables: readonly string
   return { evaluate, slots };
 }
 
-function constant(value: Value, cost: number): Evaluate {
-  if (cost === 0) return () => value;
-  return (frame) => {
-    charge(frame, cost);
-    return value;
-  };
+const CONVERSIONS = new Set('bool bytes double dyn duration int string timestamp uint'.split(' '));
+
+// What is made of literals only is made once and costs nothing, as in cel-go: lists, maps, and conversions such as duration('1h').
+function isConstant(expr: Expr, checked: Checked): boolean {
+  switch (expr.op) {
+    case 'literal':
+      return true;
+    case 'list':
+      return expr.optional.size === 0 && expr.items.every((item) => isConstant(item, checked));
+    case 'map':
+      return expr.entries.every(
+        ({ key, value, isOptional }) => !isOptional && isConstant(key, checked) && isConstant(value, checked),
+      );
+    case 'call': {
+      if (!CONVERSIONS.has(expr.name) || expr.target) return false;
+      return (checked.calls.get(expr)?.args ?? []).every((arg) => isConstant(arg, checked));
+    }
+    default:
+      return false;
+  }
+}
+
+/** A plain path to a value: a name, fields, elements. */
+function isAttribute(expr: Expr): boolean {
+  switch (expr.op) {
+    case 'ident':
+      return true;
+    case 'select':
+      return !expr.isTest && isAttribute(expr.operand);
+    case 'call':
+      return expr.name === '_[_]' && isAttribute(expr.args[0] as Expr);
+    default:
+      return false;
+  }
 }
 
 function planSelect(expr: SelectExpr, operand: Evaluate, type: CelType | undefined): Evaluate {
@@ -126,19 +178,12 @@ function planSelect(expr: SelectExpr, operand: Evaluate, type: CelType | undefin
   }
   return (frame) => {
     const target = operand(frame);
-    charge(frame, 1);
-    if (!isOptional && type?.kind === 'object') {
-      const value = fieldOf(target as CelObject, field);
-      if (value === undefined) throw noSuchKey(field);
-      return value;
-    }
-    if (kindOf(target) === 'optional') {
-      const inner = (target as CelOptional).value;
-      const value = inner === undefined ? undefined : reader(field)(inner);
-      return value === undefined ? NONE : some(value);
-    }
-    const value = read(target);
-    if (isOptional) return value === undefined ? NONE : some(value);
+    const isWrapped = kindOf(target) === 'optional';
+    const inner = isWrapped ? (target as CelOptional).value : target;
+    const value = inner === undefined ? undefined : isWrapped ? reader(field)(inner) : read(inner);
+    // Looking for what is not there is free where it may be missing.
+    if (value !== undefined || !isOptional) charge(frame, 1);
+    if (isOptional || isWrapped) return value === undefined ? NONE : some(value);
     if (value === undefined) throw noSuchKey(field);
     return value;
   };
@@ -179,20 +224,23 @@ function planCall(expr: CallExpr, planner: Planner): Evaluate {
   if (!resolved) throw new Error(`${expr.name} was not resolved`);
   const args = resolved.args.map(planner.plan);
   const [a, b, c] = args as [Evaluate, Evaluate, Evaluate];
+  const inList = resolved.overloads.find(({ id }) => id === 'in_list');
   switch (expr.name) {
     case '_&&_':
       return logical(a, b, false);
     case '_||_':
       return logical(a, b, true);
     case '_?_:_':
-      return (frame) => {
-        const condition = a(frame);
-        if (typeof condition !== 'boolean') throw noSuchOverload();
-        return condition ? b(frame) : c(frame);
-      };
+      return planConditional(resolved.args, a, b, c);
     case '_[_]':
     case '_[?_]':
-      return planIndex(a, b, expr.name === '_[?_]');
+      return planIndex(a, b, expr.name === '_[?_]', resolved.args[1]?.op === 'ident' ? 0 : 1);
+    case '@in':
+      // A constant list is a set, and looking something up in it is free.
+      if (inList && resolved.args[1]?.op === 'list' && isConstant(resolved.args[1], planner.checked)) {
+        return (frame) => inList.run(a(frame), b(frame));
+      }
+      break;
     case 'or':
     case 'orValue': {
       const isValue = expr.name === 'orValue';
@@ -216,6 +264,20 @@ function planCall(expr: CallExpr, planner: Planner): Evaluate {
   return dispatched(resolved.overloads, args);
 }
 
+// The branches of a conditional are paths of its own: their names are not charged.
+function planConditional(args: readonly Expr[], condition: Evaluate, yes: Evaluate, no: Evaluate): Evaluate {
+  const [, first, second] = args as [Expr, Expr, Expr];
+  const yesRefund = isAttribute(first) ? 1 : 0;
+  const noRefund = isAttribute(second) ? 1 : 0;
+  return (frame) => {
+    const holds = condition(frame);
+    if (typeof holds !== 'boolean') throw noSuchOverload();
+    const value = holds ? yes(frame) : no(frame);
+    frame.cost -= holds ? yesRefund : noRefund;
+    return value;
+  };
+}
+
 function hasDyn(type: CelType): boolean {
   switch (type.kind) {
     case 'list':
@@ -233,6 +295,7 @@ function direct(overload: Overload, args: readonly Evaluate[]): Evaluate {
   const cost = callCost(overload);
   const [a, b] = args as [Evaluate, Evaluate];
   const isPlain = cost === undefined;
+  const isEquality = overload.id === 'equals' || overload.id === 'not_equals';
   if (args.length === 1) {
     return (frame) => {
       const value = a(frame);
@@ -246,7 +309,7 @@ function direct(overload: Overload, args: readonly Evaluate[]): Evaluate {
       const left = a(frame);
       const right = b(frame);
       const result = run(left, right);
-      charge(frame, isPlain || typeof left === 'bigint' ? 1 : cost([left, right], result));
+      charge(frame, isPlain || (isEquality && typeof left === 'bigint') ? 1 : cost([left, right], result));
       return result;
     };
   }
@@ -300,11 +363,11 @@ function logical(left: Evaluate, right: Evaluate, decisive: boolean): Evaluate {
   };
 }
 
-function planIndex(operand: Evaluate, index: Evaluate, isOptional: boolean): Evaluate {
+function planIndex(operand: Evaluate, index: Evaluate, isOptional: boolean, cost: number): Evaluate {
   return (frame) => {
     const target = operand(frame);
     const key = index(frame);
-    charge(frame, 1);
+    charge(frame, cost);
     const isWrapped = kindOf(target) === 'optional';
     if (!isOptional && !isWrapped) return elementOf(target, key);
     const inner = isWrapped ? (target as CelOptional).value : target;

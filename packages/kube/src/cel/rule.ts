@@ -46,6 +46,7 @@ export function compileDeclaredRule(
   ];
   const compiled = compiler.compile(rule.rule, variables);
   if ('issues' in compiled) return { ...none, error: `compilation failed: ${compiled.issues}` };
+  if ('failure' in compiled) return { ...none, error: `program instantiation failed: ${compiled.failure}` };
   const { program } = compiled;
   if (program.type.kind !== 'bool') return { ...none, error: 'cel expression must evaluate to a bool' };
   return {
@@ -65,6 +66,7 @@ function compileMessage(
   if (!rule.messageExpression) return {};
   const compiled = compiler.compile(rule.messageExpression, variables);
   if ('issues' in compiled) return { messageError: `messageExpression compilation failed: ${compiled.issues}` };
+  if ('failure' in compiled) return { messageError: `messageExpression instantiation failed: ${compiled.failure}` };
   if (compiled.program.type.kind !== 'string') return { messageError: 'messageExpression must evaluate to a string' };
   return { message: compiled.program };
 }

@@ -114,8 +114,8 @@ const BY_NAME: Readonly<Record<string, CallCost>> = {
 
 const BY_ID: Readonly<Record<string, CallCost>> = {
   string_to_ip: ofFirst,
-  starts_with_string: ofFirst,
-  ends_with_string: ofFirst,
+  starts_with_string: ([, part]) => perCharacter(sizeOf(part as Value)),
+  ends_with_string: ([, part]) => perCharacter(sizeOf(part as Value)),
   string_to_bytes: ofFirst,
   bytes_to_string: ofFirst,
   strings_quote: ofFirst,

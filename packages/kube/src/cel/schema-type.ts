@@ -91,14 +91,17 @@ function goType(json: unknown): string {
   }
 }
 
+// As a number the largest int64 is one more than it should be.
+const int64 = (json: number): bigint => (json === 2 ** 63 ? 2n ** 63n - 1n : BigInt(json));
+
 function integer(json: unknown): bigint {
-  if (typeof json === 'number' && Number.isInteger(json)) return BigInt(json);
+  if (typeof json === 'number' && Number.isInteger(json)) return int64(json);
   throw new CelError(`invalid data, expected int, got ${goType(json)}`);
 }
 
 function intOrString(json: unknown): Value {
   if (typeof json === 'string') return json;
-  if (typeof json === 'number' && Number.isInteger(json)) return BigInt(json);
+  if (typeof json === 'number' && Number.isInteger(json)) return int64(json);
   throw new CelError('invalid data, expected XIntOrString value to be either a string or integer');
 }
 
@@ -135,7 +138,7 @@ function duration(text: string): Value {
 
 function date(text: string): Value {
   try {
-    return { kind: 'timestamp', nanos: parseTimestamp(`${text}T00:00:00Z`) };
+    return parseTimestamp(`${text}T00:00:00Z`);
   } catch {
     throw new CelError(`Invalid date formatted string ${text}: cannot parse it as YYYY-MM-DD`);
   }
@@ -143,7 +146,7 @@ function date(text: string): Value {
 
 function dateTime(text: string): Value {
   try {
-    return { kind: 'timestamp', nanos: parseTimestamp(text) };
+    return parseTimestamp(text);
   } catch {
     throw new CelError(`Invalid date-time formatted string ${text}: cannot parse it as RFC 3339`);
   }
@@ -154,7 +157,7 @@ function declareList(schema: JsonSchema, name: string): Declaration | undefined 
   const element = items && declare(items, items['x-kubernetes-embedded-resource'] === true, `${name}.@idx`);
   if (!element) return undefined;
   const listType = schema['x-kubernetes-list-type'];
-  const mapKeys = schema['x-kubernetes-list-map-keys']?.map((key) => escapeProperty(key) ?? key);
+  const mapKeys = schema['x-kubernetes-list-map-keys'];
   const kept = listType === 'set' || listType === 'map' ? { listType, ...(mapKeys && { mapKeys }) } : {};
   return {
     type: listOf(element.type),
@@ -206,6 +209,8 @@ function declareObject(schema: JsonSchema, name: string): Declaration {
     const declared = declare(part, part['x-kubernetes-embedded-resource'] === true, `${name}.${escaped ?? property}`);
     if (!declared) continue;
     if (escaped !== undefined) fields.set(escaped, declared);
+    // A reserved word can be a field's name as it is, too.
+    if (escaped === `__${property}__`) fields.set(property, declared);
     if (required.has(property) && part.default === undefined) {
       minSize += Buffer.byteLength(property) + declared.minSize + 4;
     }

@@ -19,6 +19,8 @@ interface Estimate {
   readonly size?: Size | undefined;
   /** Where in the schema the value comes from. */
   readonly declaration?: Declaration | undefined;
+  /** The value is reached from a variable by fields and elements, even if the schema does not know it. */
+  readonly hasPath?: boolean;
   /** The size of an item, for lists that an expression makes. */
   readonly item?: Size | undefined;
   readonly type: CelType | undefined;
@@ -42,11 +44,14 @@ export function estimateCost(
   variables: ReadonlyMap<string, Declaration | undefined>,
 ): number {
   const scopes: Map<string, Estimate>[] = [];
+  // A part of something that no variable leads to is taken for the root: a quirk of API servers, and rules pass by it.
+  const rootDeclaration = variables.get('self');
+  const partOf = ({ hasPath, declaration }: Estimate, part: (of: Declaration) => Declaration | undefined) =>
+    hasPath ? declaration && part(declaration) : rootDeclaration;
 
   const estimate = (expr: Expr): Estimate => {
     const type = checked.types.get(expr);
-    // A name without a path of its own is taken for the root, so a type is as large as self: a quirk that rules rely on.
-    if (checked.typeNames.has(expr)) return { cost: 1, declaration: variables.get('self'), type };
+    if (checked.typeNames.has(expr)) return { cost: 1, declaration: rootDeclaration, type };
     switch (expr.op) {
       case 'literal': {
         const { value } = expr;
@@ -57,14 +62,16 @@ export function estimateCost(
       case 'ident': {
         const local = scopes.findLast((scope) => scope.has(expr.name))?.get(expr.name);
         if (local) return { ...local, cost: 1, type };
-        return { cost: 1, declaration: variables.get(expr.name.replace(/^\./, '')), type };
+        return { cost: 1, declaration: variables.get(expr.name.replace(/^\./, '')), hasPath: true, type };
       }
       case 'select': {
         const operand = estimate(expr.operand);
         if (expr.isTest) return { cost: operand.cost, size: ONE, type };
         const kind = operand.type?.kind;
         const own = kind === 'map' || kind === 'object' || kind === 'param' || expr.isOptional ? 1 : 0;
-        return { cost: capped(operand.cost + own), declaration: operand.declaration?.fields?.get(expr.field), type };
+        const cost = capped(operand.cost + own);
+        if (expr.isOptional) return { cost, type };
+        return { cost, declaration: partOf(operand, ({ fields }) => fields?.get(expr.field)), hasPath: true, type };
       }
       case 'call':
         return estimateCall(expr, type);
@@ -101,14 +108,17 @@ export function estimateCost(
     const range = estimate(expr.range);
     const count = sizeOf(range);
     const isMap = range.type?.kind === 'map';
-    const { element } = range.declaration ?? {};
-    const value: Estimate = { cost: 1, declaration: element, size: element ? undefined : range.item, type: undefined };
-    // The keys of a map are strings of no declared length, which counts as none.
-    const key: Estimate = {
+    const element = partOf(range, (of) => of.element);
+    const value: Estimate = {
       cost: 1,
-      size: isMap && range.declaration ? { min: 0, max: 0 } : isMap ? UNKNOWN : ONE,
+      declaration: element,
+      hasPath: true,
+      size: element ? undefined : range.item,
       type: undefined,
     };
+    // The keys of a map are strings of no declared length, which counts as none.
+    const keySize = isMap ? (range.hasPath && !range.declaration ? UNKNOWN : { min: 0, max: 0 }) : ONE;
+    const key: Estimate = { cost: 1, size: keySize, type: undefined };
     const [first = '', second] = expr.variables;
     const locals: [string, Estimate][] =
       second === undefined
@@ -117,6 +127,8 @@ export function estimateCost(
             [first, key],
             [second, value],
           ];
+    if (expr.kind === 'optMap' || expr.kind === 'optFlatMap')
+      locals.splice(0, 1, [first, { cost: 1, type: undefined }]);
     const parts = within(locals, () => {
       const body = estimate(expr.body);
       const filter = expr.filter ? estimate(expr.filter).cost : 0;
@@ -143,7 +155,7 @@ export function estimateCost(
         return { cost, size: count, item: range.item, declaration: range.declaration, type };
       }
       default:
-        return { cost: capped(range.cost + LIST_CREATE + 4 + parts.cost), size: parts.size, type };
+        return { cost: capped(2 * range.cost + LIST_CREATE + (expr.kind === 'optMap' ? 3 : 2) + parts.cost), type };
     }
   };
 
@@ -159,8 +171,10 @@ export function estimateCost(
         return { cost: capped(a.cost + Math.max(b.cost, c.cost)), size: union(sizeOf(b), sizeOf(c)), type };
       case '_[_]':
       case '_[?_]': {
-        const { element } = a.declaration ?? {};
-        return { cost: capped(sum(args) + 1), declaration: element, size: element ? undefined : a.item, type };
+        const cost = capped(sum(args) + 1);
+        if (expr.name === '_[?_]') return { cost, type };
+        const element = partOf(a, (of) => of.element);
+        return { cost, declaration: element, hasPath: true, size: element && !a.item ? undefined : a.item, type };
       }
       case 'dyn':
         return { ...a, cost: a.cost + 1, type };

@@ -33,6 +33,8 @@ export interface Timestamp {
   readonly kind: 'timestamp';
   /** Nanoseconds since 1970. */
   readonly nanos: bigint;
+  /** The minutes that its time zone is ahead of UTC, for its text; default 0. */
+  readonly offset?: number;
 }
 export interface Duration {
   readonly kind: 'duration';
@@ -219,6 +221,12 @@ export function fitsType(value: Value, type: CelType): boolean {
       return kindOf(value) === 'object' || TYPE_NAMES[kindOf(value)] === type.name;
     case 'map':
       return kindOf(value) === 'map' || kindOf(value) === 'object';
+    case 'list': {
+      if (kindOf(value) !== 'list') return false;
+      // The first item speaks for all; lists of lists are taken apart by what they are given to.
+      const isNested = type.of.kind === 'list' || (value as CelList).items.length === 0;
+      return isNested || fitsType(itemOf(value as CelList, 0), type.of);
+    }
     default:
       return kindOf(value) === type.kind;
   }
@@ -277,7 +285,8 @@ export function fieldOf(from: CelObject, name: string): Value | undefined {
   const member = from.type.members.get(name);
   if (!member) return undefined;
   const json = Object.hasOwn(from.raw, member.name) ? from.raw[member.name] : undefined;
-  return json === undefined ? undefined : member.convert(json);
+  // A field that is null counts as absent.
+  return json === undefined || json === null ? undefined : member.convert(json);
 }
 
 /** A key as messages write it. */

@@ -45,7 +45,7 @@ function matches(pattern: RegExp): (text: string) => boolean {
 
 // An absolute URI or an absolute path, as in the first line of an HTTP request.
 function isRequestUri(text: string): boolean {
-  if (text === '' || /[^!-~\u0080-\uffff]/.test(text) || /%(?![0-9a-fA-F]{2})/.test(text.split('?')[0] ?? ''))
+  if (text === '' || /[^ -~\u0080-\uffff]/.test(text) || /%(?![0-9a-fA-F]{2})/.test(text.split('?')[0] ?? ''))
     return false;
   if (text.startsWith('/') || text === '*') return true;
   const scheme = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text)?.[0];

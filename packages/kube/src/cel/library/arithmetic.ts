@@ -7,7 +7,7 @@ const MIN_INT = -(2n ** 63n);
 const MAX_INT = 2n ** 63n - 1n;
 const MAX_UINT = 2n ** 64n - 1n;
 /** Years 1 to 9999. */
-const MIN_TIMESTAMP = -62_135_596_800n * 1_000_000_000n;
+export const MIN_TIMESTAMP = -62_135_596_800n * 1_000_000_000n;
 const MAX_TIMESTAMP = 253_402_300_799n * 1_000_000_000n + 999_999_999n;
 
 /** An int of 64 bits. */
@@ -21,9 +21,9 @@ export function checkedUint(value: bigint): Uint {
   return uint(value);
 }
 
-export function checkedTimestamp(nanos: bigint): Timestamp {
+export function checkedTimestamp(nanos: bigint, like?: Timestamp): Timestamp {
   if (nanos < MIN_TIMESTAMP || nanos > MAX_TIMESTAMP) throw new CelError('timestamp overflow');
-  return { kind: 'timestamp', nanos };
+  return { ...like, kind: 'timestamp', nanos };
 }
 
 export function checkedDuration(nanos: bigint): Duration {
@@ -47,10 +47,10 @@ export const arithmetic: readonly Overload[] = [
     checkedDuration(a.nanos + b.nanos),
   ),
   func('_+_', '(timestamp, duration) -> timestamp', 'add_timestamp_duration', (a: Timestamp, b: Duration) =>
-    checkedTimestamp(a.nanos + b.nanos),
+    checkedTimestamp(a.nanos + b.nanos, a),
   ),
   func('_+_', '(duration, timestamp) -> timestamp', 'add_duration_timestamp', (a: Duration, b: Timestamp) =>
-    checkedTimestamp(a.nanos + b.nanos),
+    checkedTimestamp(a.nanos + b.nanos, b),
   ),
   func('_-_', '(int, int) -> int', 'subtract_int64', (a: bigint, b: bigint) => checkedInt(a - b)),
   func('_-_', '(uint, uint) -> uint', 'subtract_uint64', (a: Uint, b: Uint) => checkedUint(a.value - b.value)),
@@ -62,7 +62,7 @@ export const arithmetic: readonly Overload[] = [
     checkedDuration(a.nanos - b.nanos),
   ),
   func('_-_', '(timestamp, duration) -> timestamp', 'subtract_timestamp_duration', (a: Timestamp, b: Duration) =>
-    checkedTimestamp(a.nanos - b.nanos),
+    checkedTimestamp(a.nanos - b.nanos, a),
   ),
   func('_*_', '(int, int) -> int', 'multiply_int64', (a: bigint, b: bigint) => checkedInt(a * b)),
   func('_*_', '(uint, uint) -> uint', 'multiply_uint64', (a: Uint, b: Uint) => checkedUint(a.value * b.value)),

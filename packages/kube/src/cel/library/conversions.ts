@@ -111,12 +111,13 @@ export const conversions: readonly Overload[] = [
       throw new CelError('invalid UTF-8 in bytes, cannot convert to string');
     }
   }),
-  func('string', '(timestamp) -> string', 'timestamp_to_string', (value: Timestamp) => formatTimestamp(value.nanos)),
+  func('string', '(timestamp) -> string', 'timestamp_to_string', formatTimestamp),
   func('string', '(duration) -> string', 'duration_to_string', durationText),
   func('timestamp', '(timestamp) -> timestamp', 'timestamp_to_timestamp', (value: Timestamp) => value),
-  func('timestamp', '(string) -> timestamp', 'string_to_timestamp', (text: string) =>
-    checkedTimestamp(parseTimestamp(text)),
-  ),
+  func('timestamp', '(string) -> timestamp', 'string_to_timestamp', (text: string) => {
+    const parsed = parseTimestamp(text);
+    return checkedTimestamp(parsed.nanos, parsed);
+  }),
   func('timestamp', '(int) -> timestamp', 'int64_to_timestamp', (seconds: bigint) =>
     checkedTimestamp(seconds * 1_000_000_000n),
   ),

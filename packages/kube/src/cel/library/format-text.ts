@@ -54,13 +54,12 @@ function format(clause: string, arg: Value, digits: number): string {
       return integerOf(arg)?.toString() ?? unfit('decimal clause can only be used on integers');
     case 'f': {
       const number = doubleOf(arg);
-      return number === undefined ? unfit('fixed-point clause can only be used on doubles') : fixed(number, digits);
+      return number === undefined ? unfit('fixed-point clause can only be used on doubles') : grouped(number, digits);
     }
     case 'e': {
       const number = doubleOf(arg);
       if (number === undefined) return unfit('scientific clause can only be used on doubles');
-      if (!Number.isFinite(number)) return fixed(number, digits);
-      return number.toExponential(digits).replace(/e([+-])(\d)$/, 'e$10$2');
+      return scientific(number);
     }
     case 'b':
       if (typeof arg === 'boolean') return arg ? '1' : '0';
@@ -79,12 +78,30 @@ function format(clause: string, arg: Value, digits: number): string {
   }
 }
 
+// As a locale writes it: 3.140000×10⁰⁰. The precision of the clause is taken for a width, so that there are always six digits.
+function scientific(number: number): string {
+  if (!Number.isFinite(number)) return grouped(number, DEFAULT_PRECISION);
+  const [mantissa = '', exponent = ''] = number.toExponential(DEFAULT_PRECISION).split('e');
+  const sign = exponent.startsWith('-') ? '⁻' : '';
+  const raised = exponent
+    .slice(1)
+    .padStart(2, '0')
+    .replace(/\d/g, (digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'.charAt(Number(digit)));
+  return `${mantissa}×10${sign}${raised}`;
+}
+
 const SHOWN = 'strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps';
 
-function fixed(number: number, digits: number): string {
+/** As a locale writes it: 1,234.500000. */
+function grouped(number: number, digits: number): string {
   if (!Number.isFinite(number)) return Number.isNaN(number) ? 'NaN' : number > 0 ? '\u221e' : '-\u221e';
+  const [whole = '', ...fraction] = fixed(number, digits).split('.');
+  return [whole.replace(/\d(?=(\d{3})+$)/g, '$&,'), ...fraction].join('.');
+}
+
+// Halves go to the even neighbour, unlike in toFixed.
+function fixed(number: number, digits: number): string {
   const scaled = Math.abs(number) * 10 ** digits;
-  // Halves go to the even neighbour, unlike in toFixed.
   const isTie = scaled % 1 === 0.5 && scaled / 10 ** digits === Math.abs(number) && Math.floor(scaled) % 2 === 0;
   return isTie ? (Math.sign(number) * (Math.floor(scaled) / 10 ** digits)).toFixed(digits) : number.toFixed(digits);
 }
@@ -111,7 +128,7 @@ function shown(value: Value): string | undefined {
     case 'bytes':
       return Buffer.from(value as Uint8Array).toString('utf8');
     case 'timestamp':
-      return formatTimestamp((value as Timestamp).nanos);
+      return formatTimestamp(value as Timestamp);
     case 'duration':
       return durationText(value as Duration);
     case 'type':

@@ -15,14 +15,14 @@ interface Shape {
 
 function shape({ pattern, max, message, examples }: Shape, isPrefix = false): (text: string) => string[] {
   const regExp = new RegExp(`^(?:${pattern})$`);
-  const shown = examples.map((example, index) => `${index === 0 ? '' : ' or '}'${example}'`).join('');
+  const shown = examples.map((example) => `'${example}', `).join(' or ');
   return (text) => {
     // A prefix may end in a dash, because something follows it.
     const checked = isPrefix && text.length > 1 && text.endsWith('-') ? `${text.slice(0, -2)}a` : text;
     const problems: string[] = [];
     if (checked.length > max) problems.push(`must be no more than ${max} characters`);
     if (!regExp.test(checked)) {
-      problems.push(`${message} (e.g. ${shown}, regex used for validation is '${pattern}')`.replace('(e.g. ,', '('));
+      problems.push(`${message} (e.g. ${shown}regex used for validation is '${pattern}')`);
     }
     return problems;
   };
@@ -68,7 +68,7 @@ function qualifiedName(text: string): string[] {
   const parts = text.split('/');
   if (parts.length > 2) {
     return [
-      `a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName' or 'my.name' or '123-abc', regex used for validation is '${namePart.pattern}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+      `a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${namePart.pattern}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ];
   }
   const name = parts.at(-1) ?? '';

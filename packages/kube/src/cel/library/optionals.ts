@@ -12,6 +12,7 @@ import {
   some,
   type Value,
 } from '../values.ts';
+import { MIN_TIMESTAMP } from './arithmetic.ts';
 
 export const optionals: readonly Overload[] = [
   func('optional.of', '(V) -> optional(V)', 'optional_of', (value: Value) => some(value)),
@@ -61,6 +62,8 @@ function isZero(value: Value): boolean {
     case 'map':
     case 'object':
       return sizeOf(value) === 0;
+    case 'timestamp':
+      return (value as { nanos: bigint }).nanos === MIN_TIMESTAMP;
     case 'duration':
       return (value as { nanos: bigint }).nanos === 0n;
     case 'optional':

@@ -5,8 +5,8 @@ import type { Duration, Timestamp } from '../values.ts';
 
 const BILLION = 1_000_000_000n;
 
-/** RFC 3339, years 1 to 9999. */
-export function parseTimestamp(text: string): bigint {
+/** RFC 3339, years 1 to 9999; the time zone is kept for the text. */
+export function parseTimestamp(text: string): Timestamp {
   const match = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?([Zz]|[+-]\d\d:\d\d)$/.exec(text);
   const [, year, month, day, hour, minute, second, fraction = '', zone = ''] = match ?? [];
   const date = new Date(0);
@@ -19,7 +19,8 @@ export function parseTimestamp(text: string): bigint {
   }
   const offset = zone.toUpperCase() === 'Z' ? 0 : offsetMinutes(zone);
   const seconds = BigInt(date.getTime() / 1000 + Number(hour) * 3600 + (Number(minute) - offset) * 60 + Number(second));
-  return seconds * BILLION + BigInt(fraction.slice(0, 9).padEnd(9, '0') || '0');
+  const nanos = seconds * BILLION + BigInt(fraction.slice(0, 9).padEnd(9, '0') || '0');
+  return { kind: 'timestamp', nanos, ...(offset !== 0 && { offset }) };
 }
 
 function offsetMinutes(zone: string): number {
@@ -28,12 +29,16 @@ function offsetMinutes(zone: string): number {
   return sign === '-' ? -size : size;
 }
 
-export function formatTimestamp(nanos: bigint): string {
-  const { date, below } = split(nanos);
+export function formatTimestamp({ nanos, offset = 0 }: Timestamp): string {
+  const { date, below } = split(nanos + BigInt(offset) * 60n * BILLION);
   const fraction = String(below).padStart(9, '0').replace(/0+$/, '');
   const text = date.toISOString().replace(/\.\d+Z$/, '');
-  return `${text}${fraction === '' ? '' : `.${fraction}`}Z`;
+  const size = Math.abs(offset);
+  const zone = `${offset < 0 ? '-' : '+'}${pad(Math.floor(size / 60))}:${pad(size % 60)}`;
+  return `${text}${fraction === '' ? '' : `.${fraction}`}${offset === 0 ? 'Z' : zone}`;
 }
+
+const pad = (number: number): string => String(number).padStart(2, '0');
 
 function split(nanos: bigint): { date: Date; below: bigint } {
   const below = ((nanos % BILLION) + BILLION) % BILLION;
@@ -82,7 +87,7 @@ const DURATION_PARTS: Readonly<Record<string, (nanos: bigint) => bigint>> = {
   getHours: (nanos) => nanos / (3600n * BILLION),
   getMinutes: (nanos) => nanos / (60n * BILLION),
   getSeconds: (nanos) => nanos / BILLION,
-  getMilliseconds: (nanos) => (nanos / 1_000_000n) % 1000n,
+  getMilliseconds: (nanos) => nanos / 1_000_000n,
 };
 
 export const times: readonly Overload[] = [
