@@ -13,6 +13,7 @@ import {
   type PatchType,
   type Random,
   refOf,
+  type SharedInformer,
 } from '@capstan/kube';
 import { alwaysLeader, createEventRecorder, type EventText } from '@capstan/reconcile';
 
@@ -45,6 +46,8 @@ export interface Writer {
 export interface Toolkit extends ToolkitOptions {
   /** The cache of a kind in all namespaces, started for its first user. */
   cache<T extends KubeObject>(kind: Kind<T>): InformerView<T>;
+  /** The cache of one object; given back by `release`. */
+  object<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef): SharedInformer<T>;
   readonly write: Writer;
   event(regarding: KubeObject, text: EventText): void;
   /** Keeps caches and Events going until the signal is aborted; settles when all have stopped. */
@@ -68,6 +71,11 @@ export function createToolkit(options: ToolkitOptions): Toolkit {
   return {
     ...options,
     cache: (kind) => informers.for(kind).informer,
+    object: (kind, { name, namespace }) =>
+      informers.for(kind, {
+        ...(namespace === undefined ? {} : { namespace }),
+        fieldSelector: `metadata.name=${name}`,
+      }),
     write: {
       create: async (kind, object) => seen(kind, await client.create(kind, object, { fieldManager })),
       update: async (kind, object) => seen(kind, await client.update(kind, object, { fieldManager })),

@@ -1,5 +1,8 @@
 // The local node: one Node object, and for each pod that is bound to it somebody who runs it, really (as local processes)
 // or simulated. Each pod is looked after by one task from the moment it is bound until the API has forgotten it.
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { env } from 'node:process';
 import {
   type Client,
   type Clock,
@@ -13,9 +16,18 @@ import {
 } from '@capstan/kube';
 import { isEnded, isTerminating } from '../controller/pods.ts';
 import { createToolkit } from '../controller/toolkit.ts';
+import { findImage, type KnownImage } from '../images/image-table.ts';
+import { createPodLogs } from '../logs/pod-logs.ts';
+import type { LogOptions } from '../logs/read-log.ts';
+import { addressProblem } from '../network/address-check.ts';
 import { type AddressPool, createAddressPool } from '../network/address-pool.ts';
 import { createPodFeed, type PodContext, type PodFeed } from '../pod/pod-context.ts';
+import { runProcessPod } from '../pod/process-pod.ts';
 import { type Placement, type SimulateOptions, simulatePod, type WhySimulated } from '../pod/simulated-pod.ts';
+import type { ProcessPodOptions } from '../pod/workshop.ts';
+import { type Launch, launch } from '../process/launch.ts';
+import { endOrphans } from '../process/orphans.ts';
+import { removeFolder, unsupportedVolume } from '../volumes/pod-volumes.ts';
 import { type Machine, thisMachine } from './machine.ts';
 import { keepRegistered } from './registration.ts';
 
@@ -32,6 +44,16 @@ export interface NodeOptions {
   taints?: readonly Taint[];
   /** Default 110, as a kubelet. */
   maxPods?: number;
+  /** Images that can be run here, the first that matches; default none: every pod is simulated. */
+  images?: readonly KnownImage[];
+  /** Where pods have their folders; without it every pod is simulated. */
+  dataDir?: string;
+  /** Where pods reach the API server; default: they are not told. */
+  apiServer?: { host: string; port: number };
+  /** In the environment of every process unless its pod says otherwise; default: PATH of this process. */
+  hostEnv?: Readonly<Record<string, string>>;
+  /** How programs are started; default: as processes. */
+  launch?: Launch;
   simulate?: SimulateOptions;
   /** Where pods get their addresses; one for all nodes of a process. Default: a pool of its own. */
   addresses?: AddressPool;
@@ -47,11 +69,20 @@ export interface LocalNode {
   readonly name: string;
   /** Runs until the signal is aborted; settles when every pod's task has ended. Call it once. */
   run(signal: AbortSignal): Promise<void>;
+  /**
+   * What a container wrote, in pieces of whole lines. Without a container's name, that of the only one. Throws when there
+   * is no such pod or container here, or nothing to read yet.
+   */
+  logs(namespace: string, pod: string, container?: string, options?: LogOptions): Promise<AsyncIterable<string>>;
 }
 
 export function createNode(options: NodeOptions): LocalNode {
-  const { name = 'capstan', hostIP = '127.0.0.1' } = options;
+  const { name = 'capstan', hostIP = '127.0.0.1', images = [], dataDir, clock } = options;
   const addresses = options.addresses ?? createAddressPool(options.random);
+  const podsFolder = dataDir === undefined ? undefined : join(dataDir, 'pods');
+  const machine = options.machine ?? thisMachine();
+  const maxPods = options.maxPods ?? 110;
+  const logs = createPodLogs(options.client, name, podsFolder, clock);
 
   async function run(signal: AbortSignal): Promise<void> {
     const tools = createToolkit({ ...options, manager: 'kubelet' });
@@ -93,9 +124,30 @@ export function createNode(options: NodeOptions): LocalNode {
     }
 
     async function runPod(context: PodContext, placement: Placement, stop: AbortSignal): Promise<void> {
-      await simulatePod(context, placement, whySimulated(context.pod()), options.simulate ?? {}, stop);
+      const why = await whySimulated(context.pod(), placement.podIP);
+      if (why !== undefined || podsFolder === undefined) {
+        await simulatePod(context, placement, why ?? NO_FOLDER, options.simulate ?? {}, stop);
+        return;
+      }
+      const process: ProcessPodOptions = {
+        tools,
+        placement,
+        imageOf: (image) => findImage(images, image) ?? { match: image, entrypoint: [] },
+        folder: join(podsFolder, context.uid),
+        allocatable: { cpu: String(machine.cpus), memory: String(machine.memoryBytes) },
+        launch: options.launch ?? launch,
+        hostEnv: options.hostEnv ?? { PATH: env['PATH'] ?? '' },
+        ...(options.apiServer === undefined ? {} : { apiServer: options.apiServer }),
+        onLog: (container, restartCount, isOpen) => logs.opened(context.uid, container, restartCount, isOpen),
+      };
+      try {
+        await runProcessPod(context, process, stop);
+      } finally {
+        logs.forget(context.uid);
+      }
     }
 
+    if (podsFolder !== undefined) await endOrphans(podsFolder, clock, options.logger);
     await Promise.all([
       tools.run(signal),
       keepRegistered(
@@ -103,10 +155,10 @@ export function createNode(options: NodeOptions): LocalNode {
         {
           name,
           hostIP,
-          machine: options.machine ?? thisMachine(),
+          machine,
           labels: options.labels ?? {},
           taints: options.taints ?? [],
-          maxPods: options.maxPods ?? 110,
+          maxPods,
           version: options.version ?? '0.1.0',
         },
         signal,
@@ -120,6 +172,8 @@ export function createNode(options: NodeOptions): LocalNode {
       } catch {
         return;
       }
+      if (podsFolder !== undefined)
+        await dropFolders(podsFolder, new Set(pods.list().map(({ metadata }) => metadata.uid)));
       const unsubscribe = pods.subscribe((events) => {
         for (const event of events) {
           if (event.type !== 'upsert' && event.type !== 'delete') continue;
@@ -143,12 +197,32 @@ export function createNode(options: NodeOptions): LocalNode {
     return pod.spec?.nodeName === name && (!isEnded(pod) || isTerminating(pod));
   }
 
-  return { name, run };
+  /** Undefined when the pod can really be run. */
+  async function whySimulated(pod: Pod, address: string): Promise<WhySimulated | undefined> {
+    const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+    const unknown = containers.map(({ image = '' }) => image).filter((image) => findImage(images, image) === undefined);
+    if (unknown.length > 0) {
+      const message = `this node does not know how to run ${[...new Set(unknown)].join(', ')}`;
+      return { reason: 'ImageNotKnown', message };
+    }
+    const volume = unsupportedVolume(pod);
+    if (volume !== undefined) return { reason: 'VolumeNotSupported', message: volume };
+    const problem = await addressProblem(address);
+    if (problem !== undefined) return { reason: 'AddressNotAvailable', message: problem };
+    return undefined;
+  }
+
+  return { name, run, logs: logs.read };
 }
 
 const RETRY_MS = 5_000;
+const NO_FOLDER: WhySimulated = {
+  reason: 'NoDataFolder',
+  message: 'this node has no folder for the files of pods, so it only simulates them',
+};
 
-function whySimulated(pod: Pod): WhySimulated {
-  const images = (pod.spec?.containers ?? []).map(({ image = '' }) => image);
-  return { reason: 'ImageNotKnown', message: `this node does not know how to run ${images.join(', ')}` };
+/** Folders of pods that the API has forgotten while this node was away. */
+async function dropFolders(folder: string, known: ReadonlySet<string | undefined>): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names) if (!known.has(name)) await removeFolder(join(folder, name));
 }

@@ -1,0 +1,140 @@
+// Starting a program as the leader of a process group of its own, so that it can be ended with all that it started, and
+// writing down who it is, so that it can be ended after a crash of ours too.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Readable } from 'node:stream';
+import { identityOf } from './identity.ts';
+
+export interface LaunchOptions {
+  argv: readonly string[];
+  env: Readonly<Record<string, string>>;
+  cwd: string;
+  /** Where the process is written down while it runs; default nowhere. */
+  recordFile?: string;
+  /** Gets what the process writes, as it comes; a pending promise holds the process back. */
+  output?: (stream: 'stdout' | 'stderr', chunk: Buffer) => Promise<void> | void;
+}
+
+export interface Exit {
+  /** As a container has it: 128 and the signal's number for a process that was ended by one. */
+  code: number;
+  signal?: string;
+}
+
+export interface RunningProcess {
+  readonly pid: number;
+  /** Settles when the process has ended, its output is written, and nothing of its group is left. */
+  readonly exited: Promise<Exit>;
+  /** Sends a signal to the whole group; nothing happens once it has ended. */
+  kill(signal: NodeJS.Signals): void;
+}
+
+export type Launch = (options: LaunchOptions) => Promise<RunningProcess>;
+
+/** Rejects when the program cannot be started. */
+export const launch: Launch = async ({ argv, env, cwd, recordFile, output }) => {
+  const [program = '', ...args] = argv;
+  const child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = exitOf(child);
+  const pid = await started(child);
+  const drained = Promise.all([drain(child.stdout, 'stdout', output), drain(child.stderr, 'stderr', output)]);
+  let hasEnded = false;
+
+  const kill = (signal: NodeJS.Signals): void => {
+    if (hasEnded) return;
+    sendToGroup(pid, signal);
+  };
+  if (recordFile !== undefined) await record(recordFile, pid);
+  const exited = (async () => {
+    const exit = await ended;
+    // What the program started and left behind goes with it, as in a container.
+    sendToGroup(pid, 'SIGKILL');
+    hasEnded = true;
+    await Promise.race([drained, patience(child)]);
+    if (recordFile !== undefined) await rm(recordFile, { force: true });
+    return exit;
+  })();
+  return { pid, exited, kill };
+};
+
+function started(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('spawn', () => {
+      child.off('error', reject);
+      child.on('error', () => {});
+      resolve(child.pid ?? -1);
+    });
+  });
+}
+
+function exitOf(child: ChildProcess): Promise<Exit> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => {
+      resolve(signal === null ? { code: code ?? 0 } : { code: 128 + (SIGNALS[signal] ?? 0), signal });
+    });
+  });
+}
+
+const SIGNALS: Partial<Record<NodeJS.Signals, number>> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGILL: 4,
+  SIGTRAP: 5,
+  SIGABRT: 6,
+  SIGBUS: 7,
+  SIGFPE: 8,
+  SIGKILL: 9,
+  SIGUSR1: 10,
+  SIGSEGV: 11,
+  SIGUSR2: 12,
+  SIGPIPE: 13,
+  SIGALRM: 14,
+  SIGTERM: 15,
+};
+
+async function drain(
+  stream: Readable | null,
+  name: 'stdout' | 'stderr',
+  output: LaunchOptions['output'],
+): Promise<void> {
+  if (stream === null) return;
+  try {
+    for await (const chunk of stream) await output?.(name, Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk)));
+  } catch {
+    // The pipe broke with the process: what came before is written.
+  }
+}
+
+/** A grandchild that left the group may hold the pipes open for ever. */
+function patience(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+      resolve();
+    }, DRAIN_MS);
+    timer.unref();
+  });
+}
+
+const DRAIN_MS = 1000;
+
+async function record(file: string, pid: number): Promise<void> {
+  const identity = await identityOf(pid);
+  // Gone already, or a system that does not tell: then there is nothing that could be ended later.
+  if (identity === undefined) return;
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, JSON.stringify(identity), { mode: 0o600 });
+}
+
+export function sendToGroup(pid: number, signal: NodeJS.Signals): void {
+  if (pid <= 1) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Nobody is left in it.
+  }
+}
