@@ -8,6 +8,7 @@ import {
   OWNER_ANNOTATION,
   PAUSED_ANNOTATION,
   TEMPLATE_ANNOTATION,
+  TEMPLATE_HISTORY_ANNOTATION,
 } from '../marks.ts';
 import { apply, type Child, createOnly, keep, type Minter, mint, share } from '../plan/index.ts';
 import { childWrite } from './child-diff.ts';
@@ -241,6 +242,14 @@ describe('a pod template that somebody rolled back', () => {
       verdict(deployment('a:3'), [annotated(undone, { [HELD_ANNOTATION]: 'v1.older' })]).write?.verb,
       'apply',
     );
+  });
+
+  test('is recognised when the rollback brought the annotations of that time back, and held until the inputs change', () => {
+    const then = annotated(undone, { [TEMPLATE_HISTORY_ANNOTATION]: markOf(first) });
+    assert.equal(verdict(deployment('a:2'), [then]).write?.verb, 'hold');
+    const held = annotated(then, { [HELD_ANNOTATION]: markOf(second) });
+    assert.equal(verdict(deployment('a:2'), [held]).write, undefined);
+    assert.equal(verdict(deployment('a:3'), [held]).write?.verb, 'apply');
   });
 
   test('is not one that we have not applied yet', () => {

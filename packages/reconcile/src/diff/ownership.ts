@@ -39,7 +39,7 @@ interface Walk {
 }
 
 function walk(value: unknown, owned: FieldSet, path: string, state: Walk): void {
-  if (state.taken.length >= state.limit || isLeaf(owned)) return;
+  if (isLeaf(owned)) return;
   if (Array.isArray(value)) {
     walkList(value, owned, path, state);
     return;

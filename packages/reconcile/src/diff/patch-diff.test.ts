@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { applyJsonPatch, externalKind, type KubeObject } from '@capstan/kube';
 import * as fc from 'fast-check';
+import { CAUSE_ANNOTATION } from '../marks.ts';
 import { type FieldValue, type Patch, patch, plan } from '../plan/index.ts';
 import { inputOf, OWNED, ownershipOf, theirs } from './diff.test-support.ts';
 import { diff } from './diff.ts';
 import { memoryAnnotation, originalAnnotation, storedMemory } from './input.ts';
+import { valueAt } from './originals.ts';
 import type { PatchWrite, WriteSet } from './writes.ts';
 
 const Route = externalKind({ group: 'test.dev', version: 'v1', kind: 'Route', plural: 'routes', scope: 'Namespaced' });
@@ -140,9 +142,31 @@ describe('a patch', () => {
     assert.deepEqual(specOf(carriedOut(route({}), set({ path: '/spec/a', value }))), { a: { x: 1, z: [{}] } });
   });
 
-  test('does not take a field that every object inherits for one of the object', () => {
-    const patched = carriedOut(route({}), set({ path: '/spec/constructor', value: 'x' }));
-    assert.deepEqual(specOf(carriedOut(patched, {})), {});
+  test('looks at what an object holds itself, not at what all objects and lists have', () => {
+    assert.equal(valueAt({}, '/constructor'), undefined);
+    assert.equal(valueAt(['a'], '/length'), undefined);
+    assert.equal(valueAt({ 'a/b': ['x', { '~': 1 }] }, '/a~1b/1/~0'), 1);
+    assert.equal(valueAt({ a: null }, '/a/b'), undefined);
+  });
+
+  test('is explained on the object, and takes the explanation along', () => {
+    const causeAt = (target: KubeObject, scene: Scene) =>
+      (writesFor(target, scene).groups[0]?.writes[0] as PatchWrite | undefined)?.causeAt;
+    const fields = [{ path: '/spec/a', value: 2 }];
+    const bare = { patches: [patch(Route, ref, fields, { restore: false })] };
+    assert.equal(causeAt(route({ a: 1 }), set(...fields)), 'annotation');
+    assert.equal(causeAt(route({ a: 1 }), bare), 'annotations');
+    assert.equal(causeAt(route({ a: 1 }, { annotations: { x: 'y' } }), bare), 'annotation');
+    const patched = carriedOut(route({ a: 1 }, { annotations: { [CAUSE_ANNOTATION]: 'why' } }), set(...fields));
+    assert.equal(causeAt(patched, {}), undefined);
+    assert.deepEqual(carriedOut(patched, {}).metadata.annotations, {});
+  });
+
+  test('that stops to give back leaves what it has set', () => {
+    const patched = carriedOut(route({ a: 1, b: 1 }), set({ path: '/spec/a', value: 2 }));
+    const patches = [patch(Route, ref, [{ path: '/spec/b', value: 2 }], { restore: false })];
+    const after = carriedOut(patched, { patches });
+    assert.deepEqual([specOf(after), after.metadata.annotations], [{ a: 2, b: 2 }, {}]);
   });
 
   test('leaves a paused object alone, and says so', () => {
@@ -193,6 +217,12 @@ describe('memory of a patch', () => {
     assert.equal(storedMemory(patched, ownershipOf('other')), undefined);
     assert.deepEqual(writesFor(patched, remembering({ a: 2, b: 1 })).groups, []);
     assert.equal(memoryAnnotation(OWNED) in (carriedOut(patched, {}).metadata.annotations ?? {}), false);
+  });
+
+  test('of a patch that gives nothing back goes with it too', () => {
+    const patches = [patch(Route, ref, [{ path: '/spec/a', value: 2 }], { memory: 1, restore: false })];
+    const after = carriedOut(carriedOut(route({ a: 1 }), { patches }), {});
+    assert.deepEqual([specOf(after), after.metadata.annotations], [{ a: 2 }, {}]);
   });
 
   test('that somebody has broken is no memory', () => {
@@ -266,6 +296,15 @@ describe('an original follows its item', () => {
       { ...b, weight: 50 },
     ];
     assert.deepEqual(specOf(carriedOut(still, {})), services(...back));
+  });
+
+  test('that has a twin only while it stays in its place', () => {
+    const twins = services({ name: 'a', weight: 100 }, { name: 'a', weight: 50 });
+    const object = carriedOut(route(twins), set(weight(0, 0), weight(1, 0)));
+    assert.deepEqual(specOf(carriedOut(object, {})), twins);
+    const zero = { name: 'a', weight: 0 };
+    const moved = services({ name: 'x' }, { name: 'y' }, zero, zero);
+    assert.deepEqual(specOf(carriedOut(edited(object, moved), {})), moved);
   });
 
   test('without a name by what else is in it, and in place when that was edited', () => {
