@@ -28,7 +28,8 @@ const SMALL = 50_000;
 
 /** The collector is there under --expose-gc; asked for afterwards it can be had from a new context only. */
 function collector(): () => void {
-  if (globalThis.gc !== undefined) return globalThis.gc;
+  const { gc } = globalThis;
+  if (gc !== undefined) return () => gc();
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;
 }

@@ -1,30 +1,17 @@
 import { percentile } from './percentiles.ts';
+import { stopwatch } from './stopwatch.ts';
 
-/** Milliseconds that the work took. */
+/** Milliseconds that the work took, by the stopwatch. */
 export function milliseconds(work: () => void): number {
-  const begun = performance.now();
+  const elapsed = stopwatch();
   work();
-  return performance.now() - begun;
+  return elapsed();
 }
 
 export async function millisecondsOf(work: () => Promise<unknown>): Promise<number> {
-  const begun = performance.now();
+  const elapsed = stopwatch();
   await work();
-  return performance.now() - begun;
-}
-
-export interface Cost {
-  /** By the clock on the wall. */
-  ms: number;
-  /** Time of processors, the collector's threads included: what one core would need, however busy the machine is. */
-  cpuMs: number;
-}
-
-export async function costOf(work: () => Promise<unknown>): Promise<Cost> {
-  const before = process.cpuUsage();
-  const ms = await millisecondsOf(work);
-  const { user, system } = process.cpuUsage(before);
-  return { ms, cpuMs: (user + system) / 1000 };
+  return elapsed();
 }
 
 /** Single operations, timed one by one; `prepare` runs outside the time and hands over what to do. */

@@ -4,6 +4,7 @@ import { createRandom } from '@capstan/testing';
 import type { Part } from '../bench.ts';
 import { heapAfterGc } from '../measure/heap.ts';
 import { result } from '../measure/result.ts';
+import { stopwatch } from '../measure/stopwatch.ts';
 import { milliseconds, roundsOf } from '../measure/timing.ts';
 import { PAGE_SIZE, type PreparedPages, pagesTransport, parsePage, preparePages } from './prepared-pages.ts';
 import { WebProxy } from './web-proxy.ts';
@@ -78,10 +79,10 @@ async function fillOnce(prepared: PreparedPages): Promise<number> {
     pageSize: PAGE_SIZE,
   });
   const stop = new AbortController();
-  const begun = performance.now();
+  const stopped = stopwatch();
   const running = informer.run(stop.signal);
   await informer.synced();
-  const elapsed = performance.now() - begun;
+  const elapsed = stopped();
   if (informer.size !== prepared.objects) throw new Error(`the cache has ${informer.size} objects`);
   stop.abort();
   await running;

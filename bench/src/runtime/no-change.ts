@@ -3,7 +3,7 @@
 import type { Part } from '../bench.ts';
 import { heapAfterGc, restingHeap } from '../measure/heap.ts';
 import { result } from '../measure/result.ts';
-import { costOf, roundsOf } from '../measure/timing.ts';
+import { millisecondsOf, roundsOf } from '../measure/timing.ts';
 import { createSettledCluster, startProgram } from './settled-cluster.ts';
 
 const SIZES = {
@@ -26,14 +26,9 @@ export const noChange: Part = {
         result({
           name: `no change: ${owners} reconciles of a running program`,
           unit: 'per second',
-          rounds: warm.map(({ cpuMs }) => perSecond(cpuMs)),
-          ...(scale === 'full' ? { atLeast: 20_000 } : {}),
-          note: 'a second of one core (processor time, the collector included); plan and comparison with the child and the status both run anew for every owner',
-        }),
-        result({
-          name: `no change: the same, by the clock`,
-          unit: 'per second',
           rounds: warm.map(({ ms }) => perSecond(ms)),
+          ...(scale === 'full' ? { atLeast: 20_000 } : {}),
+          note: 'plan and comparison with the child and the status both run anew for every owner',
         }),
         result({
           name: 'no change: their API calls',
@@ -44,8 +39,8 @@ export const noChange: Part = {
         result({
           name: `no change: ${owners} reconciles after a restart`,
           unit: 'per second',
-          rounds: cold.map(({ cpuMs }) => perSecond(cpuMs)),
-          note: 'a second of one core; from the start of the program to rest: lists of owners and children included, everything evaluated for the first time',
+          rounds: cold.map(({ ms }) => perSecond(ms)),
+          note: 'from the start of the program to rest: lists of owners and children included, everything evaluated for the first time',
         }),
         result({
           name: 'no change: writes after a restart',
@@ -62,14 +57,14 @@ export const noChange: Part = {
 
 type SettledCluster = Awaited<ReturnType<typeof createSettledCluster>>;
 
-async function restart(cluster: SettledCluster, owners: number): Promise<{ cpuMs: number; writes: number }> {
+async function restart(cluster: SettledCluster, owners: number): Promise<{ ms: number; writes: number }> {
   await restingHeap();
   const program = startProgram(cluster);
-  const { cpuMs } = await costOf(() => program.rest());
+  const ms = await millisecondsOf(() => program.rest());
   if (program.evaluated !== owners) throw new Error(`${program.evaluated} of ${owners} owners were evaluated`);
   const writes = program.transport.writes.length;
   await program.stop();
-  return { cpuMs, writes };
+  return { ms, writes };
 }
 
 async function invalidations(cluster: SettledCluster, owners: number, count: number) {
@@ -79,11 +74,11 @@ async function invalidations(cluster: SettledCluster, owners: number, count: num
     heapAfterGc();
     program.transport.clear();
     const before = program.runs;
-    const cost = await costOf(() => program.evaluateAll());
+    const ms = await millisecondsOf(() => program.evaluateAll());
     const runs = program.runs - before;
     // Of every owner the plan and the comparison.
     if (runs !== owners * 2) throw new Error(`${runs} computations ran for ${owners} owners`);
-    return { ...cost, calls: program.transport.requests.length };
+    return { ms, calls: program.transport.requests.length };
   };
   await again();
   const measured = await roundsOf(count, again);

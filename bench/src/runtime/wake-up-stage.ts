@@ -12,6 +12,7 @@ import {
 } from '@capstan/kube';
 import { createRuntime, type Operator, operator, plan, reading, reconciler } from '@capstan/reconcile';
 import { createRandom } from '@capstan/testing';
+import { stopwatch } from '../measure/stopwatch.ts';
 import { type Cluster, clientOf, createCluster } from './cluster.ts';
 import { until } from './until.ts';
 import { watchedTransport } from './watched-transport.ts';
@@ -35,14 +36,14 @@ export interface SharedWrite {
 
 /** `readers` of the objects read one ConfigMap, as many one Secret, and as many one object of another kind. */
 export async function startWakeUpStage(objects: number, readers: number): Promise<WakeUpStage> {
-  const probe: Probe = { runs: 0, startedAt: 0, target: '', deliveredAt: undefined };
+  const probe: Probe = { runs: 0, target: '', sinceDelivery: undefined, latency: Number.NaN };
   const wakeUpOperator = operatorWith(probe);
   const cluster = await createCluster(wakeUpOperator.kinds);
   await fillCluster(cluster, objects, readers);
   let seen = 0;
-  const transport = watchedTransport(cluster.server.transport(), ({ kind, metadata }, at) => {
+  const transport = watchedTransport(cluster.server.transport(), ({ kind, metadata }) => {
     seen = Math.max(seen, Number(metadata.resourceVersion));
-    if (kind === WebProxy.kind && metadata.name === probe.target) probe.deliveredAt ??= at;
+    if (kind === WebProxy.kind && metadata.name === probe.target) probe.sinceDelivery ??= stopwatch();
   });
   const runtime = createRuntime({
     operators: [wakeUpOperator],
@@ -72,10 +73,11 @@ export async function startWakeUpStage(objects: number, readers: number): Promis
     async edit(index, value) {
       const ref = { namespace: namespaceOf(index), name: nameOf(index) };
       probe.target = ref.name;
-      probe.deliveredAt = undefined;
+      probe.sinceDelivery = undefined;
+      probe.latency = Number.NaN;
       const patch = [{ op: 'replace', path: '/spec/routes/0/retries', value: 1000 + value }];
       const runs = await count(() => cluster.client.patch(WebProxy, ref, 'json', patch));
-      return { latency: probe.startedAt - (probe.deliveredAt ?? Number.NaN), runs };
+      return { latency: probe.latency, runs };
     },
     sharedWrites: sharedWrites(cluster, readers),
     async stop() {
@@ -99,10 +101,11 @@ type Region = KindOf<typeof Region>;
 /** What the measurement sees of reconciles and deliveries. */
 interface Probe {
   runs: number;
-  startedAt: number;
   /** The name of the edited object. */
   target: string;
-  deliveredAt: number | undefined;
+  /** From the first event of the edited object on. */
+  sinceDelivery: (() => number) | undefined;
+  latency: number;
 }
 
 const settingsOf = (settings: ConfigMap) => settings.data;
@@ -115,7 +118,7 @@ function operatorWith(probe: Probe): Operator {
     resource: WebProxy,
     reads: [reading(ConfigMap, 'referenced'), reading(Secret, 'referenced'), reading(Region, 'everywhere')],
     reconcile({ object: proxy, read, digest }) {
-      if (probe.runs++ === 0) probe.startedAt = performance.now();
+      if (probe.runs++ === 0) probe.latency = probe.sinceDelivery?.() ?? Number.NaN;
       const { namespace = '' } = proxy.metadata;
       const { settings, credentials, region, routes, host } = proxy.spec;
       const used = [

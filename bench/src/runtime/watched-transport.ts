@@ -1,10 +1,9 @@
 import type { KubeObject, Transport, WatchEvent, WatchStream } from '@capstan/kube';
 
-/** A transport that tells when it hands over an event, before anybody has seen it. */
-export function watchedTransport(inner: Transport, delivered: (object: KubeObject, at: number) => void): Transport {
+/** A transport that tells of each event when it hands it over, before anybody has seen it. */
+export function watchedTransport(inner: Transport, delivered: (object: KubeObject) => void): Transport {
   const tell = (batch: readonly WatchEvent[]) => {
-    const now = performance.now();
-    for (const { object } of batch) delivered(object as KubeObject, now);
+    for (const { object } of batch) delivered(object as KubeObject);
   };
   return {
     address: inner.address,
