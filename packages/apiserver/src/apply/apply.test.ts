@@ -130,7 +130,9 @@ describe('server-side apply', () => {
   it('adds, keeps and removes items of a list by their keys', async () => {
     const test = testServer();
     const containers = (...items: object[]) => minimal('web', { template: { spec: { containers: items } } });
-    await apply(test, `${DEPLOYMENTS}/web`, containers({ name: 'a', image: '1' }, { name: 'b', image: '1' }), 'one');
+    const whole = (...items: object[]) =>
+      deployment('web', { template: { metadata: { labels: { app: 'web' } }, spec: { containers: items } } });
+    await apply(test, `${DEPLOYMENTS}/web`, whole({ name: 'a', image: '1' }, { name: 'b', image: '1' }), 'one');
     const both = await apply(test, `${DEPLOYMENTS}/web`, containers({ name: 'sidecar', image: 's' }), 'two');
     const names = (object: UnknownObject) =>
       (
@@ -144,7 +146,7 @@ describe('server-side apply', () => {
         },
       },
     });
-    const fewer = await apply(test, `${DEPLOYMENTS}/web`, containers({ name: 'b', image: '2' }), 'one');
+    const fewer = await apply(test, `${DEPLOYMENTS}/web`, whole({ name: 'b', image: '2' }), 'one');
     assert.deepEqual(names(fewer), ['b:2', 'sidecar:s']);
   });
 

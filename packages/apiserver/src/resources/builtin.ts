@@ -14,6 +14,8 @@ import type { Defaults } from '../defaults/fill.ts';
 import { kindDefaults } from '../defaults/kind-defaults.ts';
 import { podDefaults } from '../defaults/pod-defaults.ts';
 import { builtinPrinter } from '../table/builtin-printers.ts';
+import { builtinValidation } from '../validation/builtin-validation.ts';
+import { typeProblem } from '../validation/go-types.ts';
 import type { Resource, ResourceVersion } from './resource.ts';
 import { builtinDefaults, builtinScale, builtinSelectableFields, builtinStrategy } from './strategies.ts';
 
@@ -33,10 +35,10 @@ export function loadBuiltins(): BuiltinTypes {
     customCompiler: createTypeCompiler(schemas),
     resources: builtinResources.map((one) => {
       const definition = definitionOf(schemas, one);
-      if (definition === undefined) return resourceOf(one, undefined, undefined, undefined);
+      if (definition === undefined) return resourceOf(one, schemas, undefined, undefined, undefined);
       // Definitions of custom resources say everything about their defaults themselves.
       const fill = one.group === 'apiextensions.k8s.io' ? undefined : defaulter(definition);
-      return resourceOf(one, definition, compiler.definition(definition), fill);
+      return resourceOf(one, schemas, definition, compiler.definition(definition), fill);
     }),
     definitions: schemas,
   };
@@ -44,12 +46,14 @@ export function loadBuiltins(): BuiltinTypes {
 
 function resourceOf(
   builtin: BuiltinResource,
+  schemas: ReadonlyMap<string, BuiltinSchema>,
   definition: string | undefined,
   type: TypeSchema | undefined,
   fill: Defaults | undefined,
 ): Resource {
   const id = builtin.group === '' ? builtin.plural : `${builtin.plural}.${builtin.group}`;
   const scale = builtin.subresources.some(({ name }) => name === 'scale') ? builtinScale : undefined;
+  const validate = builtinValidation(id);
   const version: ResourceVersion = {
     name: builtin.version,
     served: true,
@@ -62,7 +66,8 @@ function resourceOf(
     printer: builtinPrinter(id),
     selectableFields: builtinSelectableFields[id] ?? [],
     normalise: normaliser(type, builtinDefaults[id], fill),
-    validate: () => [],
+    validate: (object, old, subresource) => (subresource === '' ? validate(object, old) : []),
+    ...(definition !== undefined && { typeProblem: (body) => typeProblem(schemas, definition, body) }),
   };
   return {
     group: builtin.group,

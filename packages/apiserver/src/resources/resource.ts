@@ -49,8 +49,10 @@ export interface ResourceVersion {
   readonly selectableFields: readonly string[];
   /** Brings a body into the form in which it is stored: unknown fields dropped (and reported), defaults filled in. */
   readonly normalise: (object: UnknownObject) => Normalised;
+  /** What is wrong with the types in a body, before anything else is looked at. */
+  readonly typeProblem?: (body: object) => string | undefined;
   /** What is wrong with the object by its schema. */
-  readonly validate: (object: UnknownObject, old: UnknownObject | undefined) => FieldError[];
+  readonly validate: (object: UnknownObject, old: UnknownObject | undefined, subresource: string) => FieldError[];
 }
 
 export interface Normalised {

@@ -65,7 +65,7 @@ export async function storeNew(
   const { object: named, key } = nameObject(core, target, object);
   const errors = [
     ...validateMeta(resource, named),
-    ...version.validate(named, undefined),
+    ...version.validate(named, undefined, ''),
     ...(strategy.validate?.(named, undefined) ?? []),
   ];
   if (errors.length > 0) throw invalid(resource, named.metadata.name ?? '', errors);

@@ -56,7 +56,7 @@ export function checkedObject(target: Target, body: unknown): UnknownObject {
       `${textOf(kind)} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: the kinds differ`,
     );
   }
-  const problem = metaTypeProblem(body['metadata']);
+  const problem = version.typeProblem ? version.typeProblem(body) : metaTypeProblem(body['metadata']);
   if (problem) {
     throw badRequest(
       `${resource.kind} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: ${problem}`,

@@ -297,8 +297,9 @@ describe('delete', () => {
     const { ok, refused } = testServer();
     const pods = '/api/v1/namespaces/default/pods';
     const pod = (name: string, spec: object) => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec });
-    await ok('POST', pods, pod('waiting', { containers: [] }));
-    await ok('POST', pods, pod('running', { containers: [], nodeName: 'node' }));
+    const containers = [{ name: 'main', image: 'a' }];
+    await ok('POST', pods, pod('waiting', { containers }));
+    await ok('POST', pods, pod('running', { containers, nodeName: 'node' }));
     await ok('DELETE', `${pods}/waiting`);
     assert.equal((await refused('GET', `${pods}/waiting`)).code, 404);
     const marked = await ok('DELETE', `${pods}/running`);

@@ -89,7 +89,7 @@ function commit(core: Core, target: Target, key: string, next: UnknownObject, li
   const errors: FieldError[] = [
     ...validateMeta(resource, next),
     ...validateMetaUpdate(next, live),
-    ...target.version.validate(next, live),
+    ...target.version.validate(next, live, target.subresource),
     ...(resource.strategy.validate?.(next, live) ?? []),
   ];
   if (errors.length > 0) throw invalid(resource, target.name, errors);

@@ -1,0 +1,47 @@
+import type { UnknownObject } from '@capstan/kube';
+import type { FieldError } from '../errors.ts';
+import * as cluster from './cluster-rules.ts';
+import * as network from './network-rules.ts';
+import type { Errors } from './rules.ts';
+import * as workload from './workload-rules.ts';
+
+export type BuiltinValidation = (object: UnknownObject, old: UnknownObject | undefined) => FieldError[];
+
+/** What is wrong with an object of a kind, by `plural.group`; its types have been checked, and its defaults filled in. */
+export function builtinValidation(id: string): BuiltinValidation {
+  const check = RULES[id];
+  return (object, old) => {
+    const errors: Errors = [];
+    check?.(errors, object, old);
+    return errors;
+  };
+}
+
+type Rule = (errors: Errors, object: UnknownObject, old: UnknownObject | undefined) => void;
+
+// The decoder has seen to it that an object of a kind has the types of that kind.
+const rule = <T>(check: (errors: Errors, object: T, old: T | undefined) => void) => check as unknown as Rule;
+
+const RULES: Readonly<Record<string, Rule>> = {
+  pods: rule(workload.pod),
+  'deployments.apps': rule(workload.deployment),
+  'replicasets.apps': rule(workload.replicaSet),
+  'daemonsets.apps': rule(workload.daemonSet),
+  'poddisruptionbudgets.policy': rule(workload.disruptionBudget),
+  'horizontalpodautoscalers.autoscaling': rule(workload.autoscaler),
+  services: rule(network.service),
+  endpoints: rule(network.endpoints),
+  'endpointslices.discovery.k8s.io': rule(network.endpointSlice),
+  'ingresses.networking.k8s.io': rule(network.ingress),
+  'ingressclasses.networking.k8s.io': rule(network.ingressClass),
+  configmaps: rule(cluster.configMap),
+  secrets: rule(cluster.secret),
+  'roles.rbac.authorization.k8s.io': rule(cluster.role(true)),
+  'clusterroles.rbac.authorization.k8s.io': rule(cluster.role(false)),
+  'rolebindings.rbac.authorization.k8s.io': rule(cluster.roleBinding(true)),
+  'clusterrolebindings.rbac.authorization.k8s.io': rule(cluster.roleBinding(false)),
+  'leases.coordination.k8s.io': rule(cluster.lease),
+  'priorityclasses.scheduling.k8s.io': rule(cluster.priorityClass),
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': rule(cluster.webhooks),
+  'validatingwebhookconfigurations.admissionregistration.k8s.io': rule(cluster.webhooks),
+};

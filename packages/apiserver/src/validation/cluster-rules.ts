@@ -1,0 +1,228 @@
+import {
+  type ConfigMap,
+  type Lease,
+  type PolicyRule,
+  type PriorityClass,
+  type Role,
+  type RoleBinding,
+  type Secret,
+  type Subject,
+  type ValidatingWebhookConfiguration,
+  validateDns1123Subdomain,
+  validatePathSegment,
+} from '@capstan/kube';
+import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
+import { equalJson } from '../json/copy.ts';
+import { configKeyProblems, type Errors, fieldDuplicate, fieldTooLong, immutable, named, oneOf } from './rules.ts';
+
+const MAX_SECRET_SIZE = 1024 * 1024;
+const FROZEN = 'field is immutable when `immutable` is set';
+
+export function configMap(errors: Errors, object: ConfigMap, old: ConfigMap | undefined): void {
+  const { data = {}, binaryData = {} } = object;
+  if (old) frozen(errors, object, old, ['data', 'binaryData']);
+  let size = 0;
+  for (const [key, value] of Object.entries(data)) {
+    named(errors, `data[${key}]`, key, configKeyProblems(key));
+    if (Object.hasOwn(binaryData, key)) {
+      errors.push(fieldInvalid(`data[${key}]`, key, 'duplicate of key present in binaryData'));
+    }
+    size += Buffer.byteLength(value);
+  }
+  for (const [key, value] of Object.entries(binaryData)) {
+    named(errors, `binaryData[${key}]`, key, configKeyProblems(key));
+    size += Buffer.byteLength(value, 'base64');
+  }
+  if (size > MAX_SECRET_SIZE) errors.push(fieldTooLong('[]', MAX_SECRET_SIZE));
+}
+
+export function secret(errors: Errors, object: Secret, old: Secret | undefined): void {
+  const { data = {}, type = '' } = object;
+  if (old) {
+    immutable(errors, 'type', type, old.type);
+    frozen(errors, object, old, ['data']);
+  }
+  let size = 0;
+  for (const [key, value] of Object.entries(data)) {
+    named(errors, `data[${key}]`, key, configKeyProblems(key));
+    size += Buffer.byteLength(value, 'base64');
+  }
+  if (size > MAX_SECRET_SIZE) errors.push(fieldTooLong('data', MAX_SECRET_SIZE));
+  const required = (...keys: string[]) => {
+    for (const key of keys) if (!Object.hasOwn(data, key)) errors.push(fieldRequired(`data[${key}]`));
+  };
+  switch (type) {
+    case 'kubernetes.io/service-account-token': {
+      const annotation = 'kubernetes.io/service-account.name';
+      if (!object.metadata.annotations?.[annotation]) {
+        errors.push(fieldRequired(`metadata.annotations[${annotation}]`));
+      }
+      break;
+    }
+    case 'kubernetes.io/dockercfg':
+      required('.dockercfg');
+      jsonIn(errors, data, '.dockercfg');
+      break;
+    case 'kubernetes.io/dockerconfigjson':
+      required('.dockerconfigjson');
+      jsonIn(errors, data, '.dockerconfigjson');
+      break;
+    case 'kubernetes.io/basic-auth':
+      if (!Object.hasOwn(data, 'username') && !Object.hasOwn(data, 'password')) required('username', 'password');
+      break;
+    case 'kubernetes.io/ssh-auth':
+      required('ssh-privatekey');
+      break;
+    case 'kubernetes.io/tls':
+      required('tls.crt', 'tls.key');
+      break;
+    default:
+  }
+}
+
+// The value is never shown.
+function jsonIn(errors: Errors, data: Readonly<Record<string, string>>, key: string): void {
+  const value = data[key];
+  if (value === undefined) return;
+  try {
+    JSON.parse(Buffer.from(value, 'base64').toString());
+  } catch {
+    errors.push(fieldInvalid(`data[${key}]`, '<secret contents redacted>', 'the value is not JSON'));
+  }
+}
+
+function frozen<T extends { immutable?: boolean }>(
+  errors: Errors,
+  object: T,
+  old: T,
+  fields: (keyof T & string)[],
+): void {
+  if (old.immutable !== true) return;
+  if (object.immutable !== true) errors.push(fieldForbidden('immutable', FROZEN));
+  for (const field of fields) {
+    if (!equalJson(object[field] ?? {}, old[field] ?? {})) errors.push(fieldForbidden(field, FROZEN));
+  }
+}
+
+export const role =
+  (isNamespaced: boolean) =>
+  (errors: Errors, { rules }: Role): void => {
+    for (const [index, rule] of (rules ?? []).entries()) policyRule(errors, `rules[${index}]`, rule, isNamespaced);
+  };
+
+function policyRule(errors: Errors, at: string, rule: Partial<PolicyRule>, isNamespaced: boolean): void {
+  const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
+  if (verbs.length === 0) errors.push(fieldRequired(`${at}.verbs`, 'verbs must contain at least one value'));
+  if (nonResourceURLs.length > 0) {
+    const field = `${at}.nonResourceURLs`;
+    if (isNamespaced) {
+      errors.push(fieldInvalid(field, nonResourceURLs, 'namespaced rules cannot apply to non-resource URLs'));
+    }
+    if (apiGroups.length + resources.length + resourceNames.length > 0) {
+      const detail = 'rules cannot apply to both regular resources and non-resource URLs';
+      errors.push(fieldInvalid(field, nonResourceURLs, detail));
+    }
+    return;
+  }
+  if (apiGroups.length === 0) {
+    errors.push(fieldRequired(`${at}.apiGroups`, 'resource rules must supply at least one api group'));
+  }
+  if (resources.length === 0) {
+    errors.push(fieldRequired(`${at}.resources`, 'resource rules must supply at least one resource'));
+  }
+}
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+export const roleBinding =
+  (isNamespaced: boolean) =>
+  (errors: Errors, { roleRef, subjects }: RoleBinding, old: RoleBinding | undefined): void => {
+    if (roleRef.apiGroup !== RBAC_GROUP) {
+      errors.push(fieldNotSupported('roleRef.apiGroup', roleRef.apiGroup, [RBAC_GROUP]));
+    }
+    const kinds = isNamespaced ? ['Role', 'ClusterRole'] : ['ClusterRole'];
+    if (!kinds.includes(roleRef.kind)) errors.push(fieldNotSupported('roleRef.kind', roleRef.kind, kinds));
+    if (!roleRef.name) errors.push(fieldRequired('roleRef.name'));
+    else named(errors, 'roleRef.name', roleRef.name, validatePathSegment(roleRef.name));
+    for (const [index, subject] of (subjects ?? []).entries()) {
+      checkSubject(errors, `subjects[${index}]`, subject, isNamespaced);
+    }
+    if (old && !equalJson(roleRef, old.roleRef)) {
+      errors.push(fieldInvalid('roleRef', roleRef, 'cannot change roleRef'));
+    }
+  };
+
+function checkSubject(errors: Errors, at: string, subject: Subject, isNamespaced: boolean): void {
+  const { kind, name, namespace = '', apiGroup = '' } = subject;
+  if (!name) errors.push(fieldRequired(`${at}.name`));
+  if (kind === 'ServiceAccount') {
+    if (name) named(errors, `${at}.name`, name, validateDns1123Subdomain(name));
+    if (apiGroup !== '') errors.push(fieldNotSupported(`${at}.apiGroup`, apiGroup, ['']));
+    if (!isNamespaced && namespace === '') errors.push(fieldRequired(`${at}.namespace`));
+  } else if (kind === 'User' || kind === 'Group') {
+    if (apiGroup !== RBAC_GROUP) errors.push(fieldNotSupported(`${at}.apiGroup`, apiGroup, [RBAC_GROUP]));
+  } else errors.push(fieldNotSupported(`${at}.kind`, kind, ['ServiceAccount', 'User', 'Group']));
+}
+
+export function lease(errors: Errors, { spec }: Lease): void {
+  const { leaseDurationSeconds: duration, leaseTransitions: transitions } = spec ?? {};
+  if (duration !== undefined && duration <= 0) {
+    errors.push(fieldInvalid('spec.leaseDurationSeconds', duration, 'must be greater than 0'));
+  }
+  if (transitions !== undefined && transitions < 0) {
+    errors.push(fieldInvalid('spec.leaseTransitions', transitions, 'must be greater than or equal to 0'));
+  }
+  if (spec?.preferredHolder && !spec.strategy) {
+    errors.push(fieldForbidden('spec.preferredHolder', 'may only be specified if `strategy` is defined'));
+  }
+}
+
+const HIGHEST_PRIORITY = 1_000_000_000;
+
+export function priorityClass(errors: Errors, object: PriorityClass, old: PriorityClass | undefined): void {
+  const { name = '' } = object.metadata;
+  if (!name.startsWith('system-') && (object.value ?? 0) > HIGHEST_PRIORITY) {
+    const detail = `maximum allowed value of a user defined priority is ${HIGHEST_PRIORITY}`;
+    errors.push(fieldForbidden('value', detail));
+  } else if (name.startsWith('system-') && !old) {
+    const detail = "priority class names with 'system-' prefix are reserved for system use only";
+    errors.push(fieldForbidden('metadata.name', `${detail}. error: '${name}' is not a known system priority class`));
+  }
+  if (old && object.value !== old.value) errors.push(fieldForbidden('value', 'may not be changed in an update.'));
+}
+
+export function webhooks(errors: Errors, { webhooks: list }: ValidatingWebhookConfiguration): void {
+  const names = new Set<string>();
+  for (const [index, webhook] of (list ?? []).entries()) {
+    const at = `webhooks[${index}]`;
+    const { name, clientConfig, sideEffects, timeoutSeconds = 10 } = webhook;
+    const { admissionReviewVersions = [] }: Partial<typeof webhook> = webhook;
+    const problems = validateDns1123Subdomain(name);
+    named(errors, `${at}.name`, name, problems);
+    if (problems.length === 0 && name.split('.').length < 3) {
+      errors.push(
+        fieldInvalid(`${at}.name`, name, 'should be a domain with at least three segments separated by dots'),
+      );
+    }
+    if (names.has(name)) errors.push(fieldDuplicate(`${at}.name`, name));
+    names.add(name);
+    if (admissionReviewVersions.length === 0) {
+      const detail = 'must specify one of v1, v1beta1';
+      errors.push(fieldRequired(`${at}.admissionReviewVersions`, detail));
+    } else if (!admissionReviewVersions.some((one) => one === 'v1' || one === 'v1beta1')) {
+      const detail = 'must include at least one of v1, v1beta1';
+      errors.push(fieldInvalid(`${at}.admissionReviewVersions`, admissionReviewVersions, detail));
+    }
+    if (sideEffects === undefined) {
+      errors.push(fieldRequired(`${at}.sideEffects`, 'must specify one of None, NoneOnDryRun'));
+    } else oneOf(errors, `${at}.sideEffects`, sideEffects, ['None', 'NoneOnDryRun']);
+    if (timeoutSeconds < 1 || timeoutSeconds > 30) {
+      const detail = 'the timeout value must be between 1 and 30 seconds';
+      errors.push(fieldInvalid(`${at}.timeoutSeconds`, timeoutSeconds, detail));
+    }
+    const { url, service } = clientConfig ?? {};
+    if ((url === undefined) === (service === undefined)) {
+      errors.push(fieldRequired(`${at}.clientConfig`, 'exactly one of url or service is required'));
+    }
+  }
+}

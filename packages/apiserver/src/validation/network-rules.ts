@@ -1,0 +1,282 @@
+import { isIP } from 'node:net';
+import {
+  type EndpointSlice,
+  type Endpoints,
+  type Ingress,
+  type IngressBackend,
+  type IngressClass,
+  type Service,
+  type ServicePort,
+  validateDns1035Label,
+  validateDns1123Label,
+  validateDns1123Subdomain,
+  validatePortName,
+  validateQualifiedName,
+  validateWildcardDns1123Subdomain,
+} from '@capstan/kube';
+import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
+import {
+  type Errors,
+  endpointAddress,
+  fieldDuplicate,
+  fieldTooMany,
+  immutable,
+  ipAddress,
+  labels,
+  named,
+  oneOf,
+  PROTOCOLS,
+  portNumber,
+  portNumberOrName,
+} from './rules.ts';
+
+const SERVICE_TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
+
+export function service(errors: Errors, { spec }: Service, old: Service | undefined): void {
+  if (old) serviceUpdate(errors, spec, old.spec);
+  const { type = '', ports = [], clusterIPs = [] } = spec ?? {};
+  const isHeadless = clusterIPs[0] === 'None';
+  if (ports.length === 0 && !isHeadless && type !== 'ExternalName') errors.push(fieldRequired('spec.ports'));
+  if (isHeadless && (type === 'LoadBalancer' || type === 'NodePort')) {
+    errors.push(fieldInvalid('spec.clusterIPs[0]', 'None', `may not be set to 'None' for ${type} services`));
+  }
+  if (type === 'ExternalName') {
+    const name = (spec?.externalName ?? '').replace(/\.$/, '');
+    if (clusterIPs.length > 0) {
+      errors.push(fieldForbidden('spec.clusterIPs', 'may not be set for ExternalName services'));
+    }
+    if (name === '') errors.push(fieldRequired('spec.externalName'));
+    else named(errors, 'spec.externalName', name, validateDns1123Subdomain(name));
+  }
+  servicePorts(errors, ports, type);
+  labels(errors, 'spec.selector', spec?.selector);
+  oneOf(errors, 'spec.sessionAffinity', spec?.sessionAffinity, ['ClientIP', 'None']);
+  const timeout = spec?.sessionAffinityConfig?.clientIP?.timeoutSeconds;
+  if (timeout !== undefined && (timeout <= 0 || timeout > 86_400)) {
+    const field = 'spec.sessionAffinityConfig.clientIP.timeoutSeconds';
+    errors.push(fieldInvalid(field, timeout, 'must be greater than 0 and less than 86400'));
+  }
+  for (const [index, address] of clusterIPs.entries()) {
+    const at = `spec.clusterIPs[${index}]`;
+    if (address !== 'None') ipAddress(errors, at, address);
+  }
+  for (const [index, address] of (spec?.externalIPs ?? []).entries()) {
+    const at = `spec.externalIPs[${index}]`;
+    if (ipAddress(errors, at, address)) endpointAddress(errors, at, address);
+  }
+  oneOf(errors, 'spec.type', type, SERVICE_TYPES);
+  const isOutside = type === 'NodePort' || type === 'LoadBalancer' || (spec?.externalIPs ?? []).length > 0;
+  const policy = spec?.externalTrafficPolicy;
+  if (policy !== undefined && !isOutside) {
+    const detail = 'may only be set for externally-accessible services';
+    errors.push(fieldInvalid('spec.externalTrafficPolicy', policy, detail));
+  } else if (policy !== undefined) oneOf(errors, 'spec.externalTrafficPolicy', policy, ['Cluster', 'Local']);
+  if (spec?.internalTrafficPolicy !== undefined) {
+    oneOf(errors, 'spec.internalTrafficPolicy', spec.internalTrafficPolicy, ['Cluster', 'Local']);
+  }
+  if (spec?.allocateLoadBalancerNodePorts !== undefined && type !== 'LoadBalancer') {
+    const detail = "may only be used when `type` is 'LoadBalancer'";
+    errors.push(fieldForbidden('spec.allocateLoadBalancerNodePorts', detail));
+  }
+}
+
+function serviceUpdate(errors: Errors, spec: Service['spec'], old: Service['spec']): void {
+  const wasOutside = old?.type === 'ExternalName';
+  const address = spec?.clusterIPs?.[0] ?? spec?.clusterIP;
+  const before = old?.clusterIPs?.[0] ?? old?.clusterIP;
+  if (wasOutside || spec?.type === 'ExternalName' || before === undefined || address === before) return;
+  const detail = 'may not change once set';
+  errors.push(fieldInvalid('spec.clusterIPs[0]', address, detail));
+}
+
+function servicePorts(errors: Errors, ports: readonly ServicePort[], type: string): void {
+  const names = new Set<string>();
+  const nodePorts = new Set<string>();
+  const seen = new Set<string>();
+  for (const [index, port] of ports.entries()) {
+    const at = `spec.ports[${index}]`;
+    const { name = '', protocol = '', nodePort = 0 } = port;
+    if (name === '' && ports.length > 1) errors.push(fieldRequired(`${at}.name`));
+    else if (name !== '') {
+      named(errors, `${at}.name`, name, validateDns1123Label(name));
+      if (names.has(name)) errors.push(fieldDuplicate(`${at}.name`, name));
+      names.add(name);
+    }
+    portNumber(errors, `${at}.port`, port.port);
+    oneOf(errors, `${at}.protocol`, protocol, PROTOCOLS);
+    if (port.targetPort !== undefined) portNumberOrName(errors, `${at}.targetPort`, port.targetPort);
+    if (port.appProtocol !== undefined) {
+      named(errors, `${at}.appProtocol`, port.appProtocol, validateQualifiedName(port.appProtocol));
+    }
+    if (nodePort !== 0) {
+      if (type === 'ClusterIP') {
+        errors.push(fieldForbidden(`${at}.nodePort`, "may not be used when `type` is 'ClusterIP'"));
+      }
+      const id = `${protocol}/${nodePort}`;
+      if (nodePorts.has(id)) errors.push(fieldDuplicate(`${at}.nodePort`, nodePort));
+      nodePorts.add(id);
+    }
+    const id = `${protocol}/${port.port}`;
+    if (seen.has(id)) errors.push(fieldDuplicate(at, { protocol, port: port.port }));
+    seen.add(id);
+  }
+}
+
+export function endpoints(errors: Errors, { subsets = [] }: Endpoints): void {
+  for (const [index, subset] of subsets.entries()) {
+    const at = `subsets[${index}]`;
+    const { addresses = [], notReadyAddresses = [], ports = [] } = subset;
+    if (addresses.length + notReadyAddresses.length === 0) {
+      errors.push(fieldRequired(at, 'must specify `addresses` or `notReadyAddresses`'));
+    }
+    for (const [field, list] of Object.entries({ addresses, notReadyAddresses })) {
+      for (const [place, address] of list.entries()) {
+        const path = `${at}.${field}[${place}]`;
+        if (ipAddress(errors, `${path}.ip`, address.ip)) endpointAddress(errors, `${path}.ip`, address.ip);
+        if (address.hostname)
+          named(errors, `${path}.hostname`, address.hostname, validateDns1123Label(address.hostname));
+      }
+    }
+    for (const [place, port] of ports.entries()) {
+      const path = `${at}.ports[${place}]`;
+      if (ports.length > 1 && !port.name) errors.push(fieldRequired(`${path}.name`));
+      else if (port.name) named(errors, `${path}.name`, port.name, validateDns1123Label(port.name));
+      portNumber(errors, `${path}.port`, port.port);
+      oneOf(errors, `${path}.protocol`, port.protocol, PROTOCOLS);
+    }
+  }
+}
+
+const ADDRESS_TYPES = ['FQDN', 'IPv4', 'IPv6'];
+const MAX_ENDPOINTS = 1000;
+const MAX_ADDRESSES = 100;
+const MAX_PORTS = 20_000;
+
+export function endpointSlice(errors: Errors, slice: EndpointSlice, old: EndpointSlice | undefined): void {
+  const { addressType, endpoints: list = [], ports = [] } = slice;
+  oneOf(errors, 'addressType', addressType, ADDRESS_TYPES);
+  if (ports.length > MAX_PORTS) errors.push(fieldTooMany('ports', ports.length, MAX_PORTS));
+  const names = new Set<string>();
+  for (const [index, port] of ports.entries()) {
+    const at = `ports[${index}]`;
+    const { name = '' } = port;
+    if (name !== '') named(errors, `${at}.name`, name, validateDns1123Label(name));
+    if (names.has(name)) errors.push(fieldDuplicate(`${at}.name`, name));
+    names.add(name);
+    oneOf(errors, `${at}.protocol`, port.protocol, PROTOCOLS);
+  }
+  if (list.length > MAX_ENDPOINTS) errors.push(fieldTooMany('endpoints', list.length, MAX_ENDPOINTS));
+  for (const [index, endpoint] of list.slice(0, MAX_ENDPOINTS).entries()) {
+    const at = `endpoints[${index}].addresses`;
+    const addresses = endpoint.addresses ?? [];
+    if (addresses.length === 0) errors.push(fieldRequired(at, 'must contain at least 1 address'));
+    if (addresses.length > MAX_ADDRESSES) errors.push(fieldTooMany(at, addresses.length, MAX_ADDRESSES));
+    for (const [place, address] of addresses.entries()) sliceAddress(errors, at, place, address, addressType);
+    if (endpoint.hostname !== undefined) {
+      named(errors, `endpoints[${index}].hostname`, endpoint.hostname, validateDns1123Label(endpoint.hostname));
+    }
+  }
+  if (old) immutable(errors, 'addressType', addressType, old.addressType);
+}
+
+function sliceAddress(errors: Errors, path: string, index: number, address: string, type: string): void {
+  const at = `${path}[${index}]`;
+  if (type === 'FQDN') {
+    named(errors, at, address, validateDns1123Subdomain(address.replace(/\.$/, '')));
+    return;
+  }
+  if (!ipAddress(errors, at, address)) return;
+  if (type !== `IPv${isIP(address)}`) errors.push(fieldInvalid(path, address, `must be an ${type} address`));
+  endpointAddress(errors, at, address);
+}
+
+export function ingress(errors: Errors, { spec }: Ingress): void {
+  const { rules = [], tls = [], defaultBackend, ingressClassName } = spec ?? {};
+  if (rules.length === 0 && !defaultBackend) {
+    errors.push(fieldInvalid('spec', [], 'either `defaultBackend` or `rules` must be specified'));
+  }
+  if (defaultBackend) backend(errors, 'spec.defaultBackend', defaultBackend);
+  for (const [index, rule] of rules.entries()) {
+    const at = `spec.rules[${index}]`;
+    if (rule.host) {
+      if (isIP(rule.host) !== 0) {
+        errors.push(fieldInvalid(`${at}.host`, rule.host, 'must be a DNS name, not an IP address'));
+      }
+      named(errors, `${at}.host`, rule.host, hostProblems(rule.host));
+    }
+    if (rule.http && (rule.http.paths ?? []).length === 0) errors.push(fieldRequired(`${at}.http.paths`));
+    for (const [place, path] of (rule.http?.paths ?? []).entries()) {
+      ingressPath(errors, `${at}.http.paths[${place}]`, path);
+    }
+  }
+  for (const [index, one] of tls.entries()) {
+    for (const [place, host] of (one.hosts ?? []).entries()) {
+      named(errors, `spec.tls[${index}].hosts[${place}]`, host, hostProblems(host));
+    }
+    if (one.secretName) {
+      named(errors, `spec.tls[${index}].secretName`, one.secretName, validateDns1123Subdomain(one.secretName));
+    }
+  }
+  if (ingressClassName !== undefined) {
+    named(errors, 'spec.ingressClassName', ingressClassName, validateDns1123Subdomain(ingressClassName));
+  }
+}
+
+const hostProblems = (host: string) =>
+  host.includes('*') ? validateWildcardDns1123Subdomain(host) : validateDns1123Subdomain(host);
+
+const BAD_SEQUENCES = ['//', '/./', '/../', '%2f', '%2F'];
+const BAD_ENDINGS = ['/..', '/.'];
+
+function ingressPath(
+  errors: Errors,
+  at: string,
+  { path = '', pathType, backend: to }: { path?: string; pathType?: string; backend?: IngressBackend },
+): void {
+  if (!pathType) {
+    errors.push(fieldRequired(`${at}.pathType`, 'pathType must be specified'));
+    return;
+  }
+  if (pathType === 'Exact' || pathType === 'Prefix') {
+    if (!path.startsWith('/')) errors.push(fieldInvalid(`${at}.path`, path, 'must be an absolute path'));
+    for (const bad of BAD_SEQUENCES) {
+      if (path.includes(bad)) errors.push(fieldInvalid(`${at}.path`, path, `must not contain '${bad}'`));
+    }
+    for (const bad of BAD_ENDINGS) {
+      if (path.endsWith(bad)) errors.push(fieldInvalid(`${at}.path`, path, `cannot end with '${bad}'`));
+    }
+  } else if (pathType === 'ImplementationSpecific') {
+    if (path !== '' && !path.startsWith('/')) errors.push(fieldInvalid(`${at}.path`, path, 'must be an absolute path'));
+  } else {
+    errors.push(fieldNotSupported(`${at}.pathType`, pathType, ['Exact', 'ImplementationSpecific', 'Prefix']));
+  }
+  backend(errors, `${at}.backend`, to ?? {});
+}
+
+function backend(errors: Errors, at: string, { service: to, resource }: IngressBackend): void {
+  if (resource && to) errors.push(fieldInvalid(at, '', 'cannot set both resource and service backends'));
+  else if (resource) {
+    if (!resource.kind) errors.push(fieldRequired(`${at}.resource.kind`));
+    if (!resource.name) errors.push(fieldRequired(`${at}.resource.name`));
+  } else if (to) {
+    if (!to.name) errors.push(fieldRequired(`${at}.service.name`));
+    else named(errors, `${at}.service.name`, to.name, validateDns1035Label(to.name));
+    const { name = '', number = 0 } = to.port ?? {};
+    if (name !== '' && number !== 0) errors.push(fieldInvalid(at, '', 'cannot set both port name & port number'));
+    else if (name !== '') named(errors, `${at}.service.port.name`, name, validatePortName(name));
+    else if (number !== 0) portNumber(errors, `${at}.service.port.number`, number);
+    else errors.push(fieldRequired(at, 'port name or number is required'));
+  } else errors.push(fieldInvalid(at, '', 'resource or service backend is required'));
+}
+
+export function ingressClass(errors: Errors, { spec }: IngressClass, old: IngressClass | undefined): void {
+  if (!spec?.controller) errors.push(fieldRequired('spec.controller'));
+  else if (spec.controller.length > 250) {
+    errors.push({
+      field: 'spec.controller',
+      reason: 'FieldValueTooLong',
+      message: 'Too long: may not be more than 250 bytes',
+    });
+  }
+  if (old) immutable(errors, 'spec.controller', spec?.controller, old.spec?.controller);
+}

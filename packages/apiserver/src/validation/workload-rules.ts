@@ -1,0 +1,127 @@
+import type {
+  DaemonSet,
+  Deployment,
+  HorizontalPodAutoscaler,
+  LabelSelector,
+  Pod,
+  PodDisruptionBudget,
+  PodTemplateSpec,
+  ReplicaSet,
+  RollingUpdateDeployment,
+} from '@capstan/kube';
+import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
+import { podSpec, podTemplate, podUpdate } from './pod-rules.ts';
+import { amount, atMostAll, type Errors, immutable, labelSelector, notNegative, selects } from './rules.ts';
+
+export function pod(errors: Errors, object: Pod, old: Pod | undefined): void {
+  podSpec(errors, 'spec', object.spec);
+  if (old) podUpdate(errors, object, old);
+}
+
+export function deployment(errors: Errors, { spec }: Deployment, old: Deployment | undefined): void {
+  notNegative(errors, 'spec.replicas', spec?.replicas);
+  selected(errors, spec?.selector, spec?.template, 'deployment', 'ReplicaSet');
+  const strategy = spec?.strategy;
+  if (strategy?.type === 'Recreate') {
+    if (strategy.rollingUpdate) {
+      const detail = "may not be specified when strategy `type` is 'Recreate'";
+      errors.push(fieldForbidden('spec.strategy.rollingUpdate', detail));
+    }
+  } else if (strategy?.type === 'RollingUpdate') {
+    rollingUpdate(errors, 'spec.strategy.rollingUpdate', strategy.rollingUpdate);
+  } else errors.push(fieldNotSupported('spec.strategy', strategy, ['Recreate', 'RollingUpdate']));
+  notNegative(errors, 'spec.minReadySeconds', spec?.minReadySeconds);
+  notNegative(errors, 'spec.revisionHistoryLimit', spec?.revisionHistoryLimit);
+  const deadline = spec?.progressDeadlineSeconds;
+  notNegative(errors, 'spec.progressDeadlineSeconds', deadline);
+  if (deadline !== undefined && deadline <= (spec?.minReadySeconds ?? 0)) {
+    errors.push(fieldInvalid('spec.progressDeadlineSeconds', deadline, 'must be greater than minReadySeconds'));
+  }
+  if (old) immutable(errors, 'spec.selector', spec?.selector, old.spec?.selector);
+}
+
+export function replicaSet(errors: Errors, { spec }: ReplicaSet, old: ReplicaSet | undefined): void {
+  notNegative(errors, 'spec.replicas', spec?.replicas);
+  notNegative(errors, 'spec.minReadySeconds', spec?.minReadySeconds);
+  selected(errors, spec?.selector, spec?.template, 'deployment', 'ReplicaSet');
+  if (old) immutable(errors, 'spec.selector', spec?.selector, old.spec?.selector);
+}
+
+export function daemonSet(errors: Errors, { spec }: DaemonSet, old: DaemonSet | undefined): void {
+  selected(errors, spec?.selector, spec?.template, 'daemonset', 'DaemonSet');
+  notNegative(errors, 'spec.minReadySeconds', spec?.minReadySeconds);
+  const strategy = spec?.updateStrategy;
+  if (strategy?.type === 'RollingUpdate') {
+    rollingUpdate(errors, 'spec.updateStrategy.rollingUpdate', strategy.rollingUpdate);
+  } else if (strategy?.type !== 'OnDelete') {
+    errors.push(fieldNotSupported('spec.updateStrategy', strategy, ['RollingUpdate', 'OnDelete']));
+  }
+  notNegative(errors, 'spec.revisionHistoryLimit', spec?.revisionHistoryLimit);
+  if (old) immutable(errors, 'spec.selector', spec?.selector, old.spec?.selector);
+}
+
+export function disruptionBudget(errors: Errors, { spec }: PodDisruptionBudget): void {
+  if (spec?.minAvailable !== undefined && spec.maxUnavailable !== undefined) {
+    errors.push(fieldInvalid('spec', spec, 'minAvailable and maxUnavailable cannot be both set'));
+  }
+  for (const field of ['minAvailable', 'maxUnavailable'] as const) {
+    amount(errors, `spec.${field}`, spec?.[field]);
+    atMostAll(errors, `spec.${field}`, spec?.[field]);
+  }
+  labelSelector(errors, 'spec.selector', spec?.selector);
+}
+
+export function autoscaler(errors: Errors, { spec }: HorizontalPodAutoscaler): void {
+  if (!spec) return;
+  const { minReplicas = 1, maxReplicas, scaleTargetRef } = spec;
+  if (minReplicas < 1) errors.push(fieldInvalid('spec.minReplicas', minReplicas, 'must be greater than or equal to 1'));
+  if (maxReplicas < 1) errors.push(fieldInvalid('spec.maxReplicas', maxReplicas, 'must be greater than 0'));
+  if (maxReplicas < minReplicas) {
+    errors.push(fieldInvalid('spec.maxReplicas', maxReplicas, 'must be greater than or equal to `minReplicas`'));
+  }
+  if (!scaleTargetRef.kind) errors.push(fieldRequired('spec.scaleTargetRef.kind'));
+  if (!scaleTargetRef.name) errors.push(fieldRequired('spec.scaleTargetRef.name'));
+}
+
+function rollingUpdate(errors: Errors, path: string, update: RollingUpdateDeployment | undefined): void {
+  amount(errors, `${path}.maxUnavailable`, update?.maxUnavailable);
+  amount(errors, `${path}.maxSurge`, update?.maxSurge);
+  const isNone = (value: number | string | undefined) => Number.parseInt(String(value ?? 0), 10) === 0;
+  if (isNone(update?.maxUnavailable) && isNone(update?.maxSurge)) {
+    const detail = 'may not be 0 when `maxSurge` is 0';
+    errors.push(fieldInvalid(`${path}.maxUnavailable`, update?.maxUnavailable, detail));
+  }
+  atMostAll(errors, `${path}.maxUnavailable`, update?.maxUnavailable);
+}
+
+/** What makes pods selects the pods that it makes, by their labels. */
+function selected(
+  errors: Errors,
+  selector: LabelSelector | undefined,
+  template: PodTemplateSpec | undefined,
+  what: string,
+  kind: string,
+): void {
+  if (!selector) errors.push(fieldRequired('spec.selector'));
+  else {
+    labelSelector(errors, 'spec.selector', selector);
+    if (Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions ?? []).length === 0) {
+      errors.push(fieldInvalid('spec.selector', selector, `empty selector is invalid for ${what}`));
+    }
+  }
+  const matches = selects(selector, template?.metadata?.labels);
+  if (matches === undefined) errors.push(fieldInvalid('spec.selector', selector, 'invalid label selector'));
+  else if (!matches) {
+    const detail = '`selector` does not match template `labels`';
+    errors.push(fieldInvalid('spec.template.metadata.labels', template?.metadata?.labels, detail));
+  }
+  podTemplate(errors, 'spec.template', template);
+  const policy = template?.spec?.restartPolicy;
+  if (policy !== undefined && policy !== 'Always') {
+    errors.push(fieldNotSupported('spec.template.spec.restartPolicy', policy, ['Always']));
+  }
+  if (template?.spec?.activeDeadlineSeconds !== undefined) {
+    const field = 'spec.template.spec.activeDeadlineSeconds';
+    errors.push(fieldForbidden(field, `activeDeadlineSeconds in ${kind} is not Supported`));
+  }
+}
