@@ -8,7 +8,6 @@
 // As in Kubernetes, a field that is undefined is no field, and an undefined item of a list is null. What JSON cannot hold
 // (a Map, a Set, a function, NaN) is refused: it would be nothing in the text, and its changes would roll nothing.
 import { createHmac, hash } from 'node:crypto';
-import { canonicalJson } from '@capstan/kube';
 import { DigestErrors } from './errors.ts';
 
 /** The operator's secret key for digests of sensitive values. The id is public and part of every keyed digest. */
@@ -27,7 +26,7 @@ const HEX_DIGITS = 32;
 
 /** The digest of values none of which is sensitive. */
 export function plainDigest(...values: readonly unknown[]): string {
-  return `${VERSION}.${sha256(canonicalJson(plainForm(values, keepAll)))}`;
+  return `${VERSION}.${sha256(canonicalText(values, keepAll))}`;
 }
 
 /**
@@ -40,12 +39,12 @@ export function keyedDigest(
   key: () => DigestKey,
 ): string {
   const found: string[] = [];
-  const masked = plainForm(values, (text) => {
+  const masked = canonicalText(values, (text) => {
     if (!isSensitive(text)) return text;
     found.push(text);
     return PLACEHOLDER;
   });
-  const plain = sha256(canonicalJson(masked));
+  const plain = sha256(masked);
   if (found.length === 0) return `${VERSION}.${plain}`;
   const { id, bytes } = key();
   const keyed = createHmac('sha256', bytes).update(JSON.stringify(found)).digest('hex').slice(0, HEX_DIGITS);
@@ -77,27 +76,66 @@ function sha256(text: string): string {
 
 const keepAll = (text: string) => text;
 
+/** The values as canonical JSON. What arrives from a server is mostly in order already, and then costs no more than JSON does. */
+function canonicalText(values: unknown, textOf: (text: string) => string): string {
+  return JSON.stringify(inOrder(values, textOf));
+}
+
 /**
- * The value as JSON has it, every string passed through `textOf`, bytes as base64. Fields are visited in the order of their
- * names, so that one value has its strings in one order.
+ * The value with the fields of every object in the order of their names, every string passed through `textOf`, bytes as
+ * base64: the same reference where that changes nothing. Fields are visited in that order, so that one value has its
+ * strings in one order.
  */
-function plainForm(value: unknown, textOf: (text: string) => string): unknown {
+function inOrder(value: unknown, textOf: (text: string) => string): unknown {
   if (typeof value === 'string') return textOf(value);
-  if (typeof value === 'number' && !Number.isFinite(value)) throw DigestErrors.NotPlain(String(value));
-  if (typeof value !== 'object' || value === null) {
-    if (value !== undefined && !SCALARS.has(typeof value)) throw DigestErrors.NotPlain(`a ${typeof value}`);
-    return value;
-  }
+  if (typeof value !== 'object' || value === null) return checkedScalar(value);
+  if (Array.isArray(value)) return itemsInOrder(value, textOf);
   if (value instanceof Uint8Array) return textOf(Buffer.from(value).toString('base64'));
-  if (Array.isArray(value)) return value.map((item) => plainForm(item, textOf));
-  if ('toJSON' in value && typeof value.toJSON === 'function') return plainForm(value.toJSON() as unknown, textOf);
+  if ('toJSON' in value && typeof value.toJSON === 'function') return inOrder(value.toJSON() as unknown, textOf);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) throw DigestErrors.NotPlain(nameOf(value));
-  const plain: [string, unknown][] = [];
-  for (const name of Object.keys(value).toSorted()) {
-    plain.push([name, plainForm((value as Record<string, unknown>)[name], textOf)]);
+  return fieldsInOrder(value as Record<string, unknown>, textOf);
+}
+
+function itemsInOrder(items: readonly unknown[], textOf: (text: string) => string): readonly unknown[] {
+  let changed: unknown[] | undefined;
+  for (let at = 0; at < items.length; at++) {
+    const item = inOrder(items[at], textOf);
+    if (item !== items[at]) changed ??= [...items];
+    if (changed !== undefined) changed[at] = item;
   }
-  return Object.fromEntries(plain);
+  return changed ?? items;
+}
+
+function fieldsInOrder(value: Record<string, unknown>, textOf: (text: string) => string): object {
+  const names = Object.keys(value);
+  let isSorted = true;
+  for (let at = 1; at < names.length && isSorted; at++) isSorted = (names[at - 1] as string) < (names[at] as string);
+  if (!isSorted) names.sort();
+  let changed: [string, unknown][] | undefined = isSorted ? undefined : [];
+  for (const [at, name] of names.entries()) {
+    const field = inOrder(value[name], textOf);
+    if (field !== value[name]) changed ??= names.slice(0, at).map((earlier) => [earlier, value[earlier]]);
+    changed?.push([name, field]);
+  }
+  if (changed === undefined) return names.some(isIndex) ? pairs(Object.entries(value)) : value;
+  return names.some(isIndex) ? pairs(changed) : Object.fromEntries(changed);
+}
+
+/** JavaScript puts names that are numbers first, by value: whoever has one is written as pairs, in the order of the text. */
+function isIndex(name: string): boolean {
+  const first = name.charCodeAt(0);
+  return first >= 48 && first <= 57;
+}
+
+function pairs(entries: readonly [string, unknown][]): object {
+  return { '\u0000pairs': entries.filter(([, field]) => field !== undefined).toSorted(([a], [b]) => (a < b ? -1 : 1)) };
+}
+
+function checkedScalar(value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw DigestErrors.NotPlain(String(value));
+  if (value !== undefined && !SCALARS.has(typeof value)) throw DigestErrors.NotPlain(`a ${typeof value}`);
+  return value;
 }
 
 const SCALARS = new Set(['boolean', 'number', 'object']);

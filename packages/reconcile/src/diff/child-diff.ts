@@ -14,7 +14,7 @@ import {
   templateMark,
   withoutPaths,
 } from './child-body.ts';
-import { type DiffInput, describe, sharedAnnotation } from './input.ts';
+import { type DiffInput, describe, type KnownChild, sharedAnnotation } from './input.ts';
 import { appliedEntry, takenFields } from './ownership.ts';
 import { isPaused, pausedNote } from './pause.ts';
 import type { ChildWrite, Note } from './writes.ts';
@@ -63,7 +63,8 @@ function conflict(message: string): ChildVerdict {
  */
 function applied(child: AppliedChild, observed: KubeObject | undefined, input: DiffInput): ChildVerdict {
   const { ownership, manager } = input;
-  const made = childBody(child, ownership);
+  const known = knownChild(child, input);
+  const { made } = known;
   const { kind, ref } = child;
   if (observed === undefined) {
     return { write: { verb: 'apply', kind, ref, body: bodyToSend(made, undefined), exists: false, taken: [] } };
@@ -78,13 +79,35 @@ function applied(child: AppliedChild, observed: KubeObject | undefined, input: D
 
   const body = withoutTakenYields(made.body, child.yields, entry);
   const isSame = observed.metadata.annotations?.[APPLIED_ANNOTATION] === made.digest;
-  const taken = isSame ? takenFields(body, entry, child.yields) : [];
+  const taken = isSame ? takenOf(known, body, entry, child.yields) : [];
   if (isSame && taken.length === 0) return SETTLED;
   const toSend = bodyToSend({ ...made, body }, observed);
   const write = { verb: 'apply', kind, ref, body: toSend, exists: true, taken } as const;
   if (taken.length === 0) return { write };
   const message = `${describe(kind, ref)}: ${taken.join(', ')} changed by somebody else and taken back`;
   return { write, note: { about: 'taken', message } };
+}
+
+function knownChild(child: AppliedChild, { known, ownership }: DiffInput): KnownChild {
+  const owner = ownership.object.metadata.uid;
+  const remembered = known?.get(child);
+  if (remembered !== undefined && remembered.owner === owner) return remembered;
+  const fresh: KnownChild = { owner, made: childBody(child, ownership) };
+  known?.set(child, fresh);
+  return fresh;
+}
+
+function takenOf(
+  known: KnownChild,
+  body: KubeObject,
+  entry: ManagedFieldsEntry | undefined,
+  yields: readonly string[],
+): readonly string[] {
+  const isWhole = entry !== undefined && body === known.made.body;
+  if (isWhole && known.checked?.entry === entry) return known.checked.taken;
+  const taken = takenFields(body, entry, yields);
+  if (isWhole) known.checked = { entry, taken };
+  return taken;
 }
 
 /** A rollback is written down, so that it is held after a restart too. */

@@ -97,9 +97,11 @@ function removalVerdict(removal: Removal, { observed }: DiffInput): ChildVerdict
 /** Others' objects that carry marks of ours and that the plan no longer mentions. */
 function givenBack(input: DiffInput): ChildVerdict[] {
   const { plan, ownership, observed } = input;
+  const marked = observed.marked();
+  if (marked.length === 0) return [];
   const patched = new Set(patchesOf(plan).map(({ kind, ref }) => identity(kind, ref)));
   const planned = plannedChildren(plan);
-  return observed.marked().flatMap(({ kind, object }): ChildVerdict[] => {
+  return marked.flatMap(({ kind, object }): ChildVerdict[] => {
     const { annotations = {} } = object.metadata;
     const id = identity(kind, object.metadata);
     const ref = refOf(object);

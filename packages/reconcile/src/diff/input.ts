@@ -1,13 +1,13 @@
 // What a diff is computed from.
-import type { Kind, KubeObject, ObjectRef } from '@capstan/kube';
+import type { Kind, KubeObject, ManagedFieldsEntry, ObjectRef } from '@capstan/kube';
 import {
   MEMORY_ANNOTATION,
   MEMORY_ANNOTATION_PREFIX,
   ORIGINAL_ANNOTATION_PREFIX,
   SHARED_ANNOTATION_PREFIX,
 } from '../marks.ts';
-import type { Plan, StatusInput } from '../plan/index.ts';
-import type { Ownership } from './child-body.ts';
+import type { AppliedChild, Plan, StatusInput } from '../plan/index.ts';
+import type { ChildBody, Ownership } from './child-body.ts';
 
 /** What the diff may look at. Every method is a tracked read; what is not known yet suspends. */
 export interface Observed {
@@ -32,7 +32,16 @@ export interface Trouble {
   readonly message: string;
 }
 
+/** What was made of a planned child, and what was found of it last: kept while neither the plan nor the child changes. */
+export interface KnownChild {
+  readonly owner: string | undefined;
+  readonly made: ChildBody;
+  checked?: { readonly entry: ManagedFieldsEntry; readonly taken: readonly string[] };
+}
+
 export interface DiffInput {
+  /** Plans share what did not change, so a child that is the same object is the same child. None by default. */
+  readonly known?: WeakMap<AppliedChild, KnownChild>;
   readonly plan: Plan;
   readonly ownership: Ownership;
   readonly manager: string;

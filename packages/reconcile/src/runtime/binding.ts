@@ -6,6 +6,7 @@ import {
   type DiffInput,
   diff,
   identity,
+  type KnownChild,
   NOTHING,
   type Observed,
   statusOnly,
@@ -16,7 +17,7 @@ import type { Derivation, Engine, Table, Tracker } from '../engine/index.ts';
 import { fieldManager, inventoryId } from '../inventory.ts';
 import { INVENTORY_LABEL, MEMORY_ANNOTATION } from '../marks.ts';
 import { isPrimary, type Operator } from '../operator.ts';
-import { type Plan, plan, released } from '../plan/index.ts';
+import { type AppliedChild, type Plan, plan, released } from '../plan/index.ts';
 import { finalizersOf, statusOf, trackedObject, wholeOf } from '../read/tracked-object.ts';
 import { digestOf, type ReadSources, type Run, WorldReader } from '../read/world-reader.ts';
 import type { Memory, Reconciler } from '../reconciler.ts';
@@ -85,12 +86,18 @@ export function bindReconciler(
     },
   });
 
+  const owners = new WeakMap<KubeObject, Ownership>();
   const ownership = (view: KubeObject): Ownership => {
+    const known = owners.get(view);
+    if (known !== undefined) return known;
     const { kind, object } = world.originOf(resource, view);
     const owner = { world: world.name, reconciler: name, kind, key: keyOfObject(object) };
-    return { inventory: inventoryId(owner), owner, object };
+    const made = { inventory: inventoryId(owner), owner, object };
+    owners.set(view, made);
+    return made;
   };
   const traits = {
+    known: new WeakMap<AppliedChild, KnownChild>(),
     manager,
     finalizer,
     hasRelease: reconciler.release !== undefined,
