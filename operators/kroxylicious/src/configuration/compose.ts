@@ -1,0 +1,104 @@
+// A whole configuration file from the fragments of virtual clusters: what one Deployment of the proxy runs with.
+import { plainDigest } from '@capstan/reconcile';
+import { combineHashes, shortHash } from '../hash/combine-hashes.ts';
+import type { KafkaProxySpec } from '../kinds/index.ts';
+import { distinctMounts, type Mount } from '../resolution/mounts.ts';
+import type { ClusterFragment, ServedFragment } from '../tree/cluster-fragment.ts';
+import { type FilterDefinition, MANAGEMENT_PORT, type ManagementConfig } from './schema.ts';
+import { summaryOf, validateNetwork, validateTogether } from './validate.ts';
+import type { Fault } from './validate-value.ts';
+import { itemLines, yamlLines } from './yaml-text.ts';
+
+export interface Composed {
+  /** The file. */
+  readonly text: string;
+  /** Of the configuration's content, not of its text: a release that writes it in another way changes no name. */
+  readonly id: string;
+  /** Of everything that it was made from, the content of mounted files included. */
+  readonly hash: string;
+  readonly mounts: readonly Mount[];
+  /** Ports of the container besides the management port. */
+  readonly ports: readonly { readonly name: string; readonly port: number }[];
+  readonly faults: readonly Fault[];
+}
+
+export type ProxyPart = Pick<KafkaProxySpec, 'network' | 'micrometer'>;
+
+const MANAGEMENT: ManagementConfig = { endpoints: { prometheus: {} } };
+
+/** Clusters in the order of their names, filter definitions in the order of their first use. */
+export function compose(proxy: ProxyPart | undefined, clusters: readonly ServedFragment[]): Composed {
+  const fragments = clusters.map(({ fragment }) => fragment);
+  const definitions = new Map<string, FilterDefinition>();
+  for (const { filterDefinitions } of fragments)
+    for (const definition of filterDefinitions)
+      if (!definitions.has(definition.name)) definitions.set(definition.name, definition);
+  const own = { management: MANAGEMENT, network: proxy?.network, micrometer: proxy?.micrometer };
+  const ingresses = new Map(fragments.flatMap(({ ingresses: used }) => used.map((child) => [child.name, child.hash])));
+  const children = [
+    ...fragments.map(({ config, hash }) => ({ name: `VirtualKafkaCluster ${config.name}`, hash })),
+    ...[...ingresses].map(([name, hash]) => ({ name: `KafkaProxyIngress ${name}`, hash })),
+  ];
+  const filterDefinitions = [...definitions.values()];
+  return {
+    text: fileText({ own, filterDefinitions, clusters }),
+    id: shortHash(
+      plainDigest(
+        own,
+        filterDefinitions,
+        fragments.map(({ configId }) => configId),
+      ),
+    ),
+    hash: combineHashes([own, filterDefinitions.map(({ name }) => name)], children),
+    mounts: distinctMounts(fragments.flatMap(({ mounts }) => mounts)),
+    ports: portsOf(fragments),
+    faults: [
+      ...(proxy?.network === undefined ? [] : validateNetwork(proxy.network)),
+      ...validateTogether({
+        managementPort: MANAGEMENT_PORT,
+        filterNames: filterDefinitions.map(({ name }) => name),
+        defaultFilters: [],
+        clusters: fragments.map(({ config }) => summaryOf(config)),
+      }),
+    ],
+  };
+}
+
+interface FileParts {
+  readonly own: { management: ManagementConfig; network: ProxyPart['network']; micrometer: ProxyPart['micrometer'] };
+  readonly filterDefinitions: readonly FilterDefinition[];
+  readonly clusters: readonly ServedFragment[];
+}
+
+function fileText({ own, filterDefinitions, clusters }: FileParts): string {
+  const lines = ['---', ...yamlLines({ management: own.management })];
+  if (filterDefinitions.length > 0)
+    lines.push('filterDefinitions:', ...filterDefinitions.flatMap((definition) => itemLines(definition, INDENT)));
+  lines.push('virtualClusters:', ...clusters.map(({ text }) => text));
+  if (own.micrometer !== undefined && own.micrometer.length > 0)
+    lines.push(...yamlLines({ micrometer: own.micrometer }));
+  if (own.network !== undefined && Object.keys(own.network).length > 0)
+    lines.push(...yamlLines({ network: own.network }));
+  return lines.join('\n');
+}
+
+const INDENT = '  ';
+
+function portsOf(fragments: readonly ClusterFragment[]): { name: string; port: number }[] {
+  const ports = fragments.flatMap(({ ways }) =>
+    ways.flatMap(({ ports: block }) =>
+      block === undefined
+        ? []
+        : [
+            { name: `${block.bootstrap}-bootstrap`, port: block.bootstrap },
+            ...Array.from({ length: block.count }, (_, i) => ({
+              name: `${block.nodes + i}-node`,
+              port: block.nodes + i,
+            })),
+          ],
+    ),
+  );
+  ports.sort((left, right) => left.port - right.port);
+  const hasSni = fragments.some(({ ways }) => ways.some(({ protocol }) => protocol === 'TLS'));
+  return hasSni ? [...ports, { name: 'shared-sni-port', port: 9291 }] : ports;
+}

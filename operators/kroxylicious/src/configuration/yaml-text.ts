@@ -1,0 +1,50 @@
+// Configuration as YAML text: block style, every string in double quotes (JSON's escapes are YAML's), fields in the order in
+// which they were given, undefined ones left out. Written by hand because the text of one virtual cluster is put together
+// with that of a thousand others that did not change.
+
+/** The lines of a value below a field or an item, each with the indentation. */
+export function yamlLines(value: unknown, indent = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => itemLines(item, indent));
+  if (isObject(value)) return fieldsOf(value).flatMap(([name, part]) => fieldLines(keyText(name), part, indent));
+  return [`${indent}${scalar(value)}`];
+}
+
+/** The lines of one item of a list. */
+export function itemLines(item: unknown, indent = ''): string[] {
+  if (isEmpty(item) || !isObject(item)) {
+    if (Array.isArray(item) && item.length > 0) return [`${indent}-`, ...yamlLines(item, `${indent}  `)];
+    return [`${indent}- ${scalar(item)}`];
+  }
+  const [first = '', ...rest] = yamlLines(item, `${indent}  `);
+  return [`${indent}- ${first.slice(indent.length + 2)}`, ...rest];
+}
+
+function fieldLines(key: string, value: unknown, indent: string): string[] {
+  if (isEmpty(value) || typeof value !== 'object' || value === null) return [`${indent}${key}: ${scalar(value)}`];
+  return [`${indent}${key}:`, ...yamlLines(value, `${indent}  `)];
+}
+
+function scalar(value: unknown): string {
+  if (Array.isArray(value)) return '[]';
+  if (isObject(value)) return '{}';
+  return value === undefined ? 'null' : JSON.stringify(value);
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) ? value.length === 0 : isObject(value) && fieldsOf(value).length === 0;
+}
+
+function fieldsOf(value: object): [string, unknown][] {
+  return Object.entries(value).filter(([, part]) => part !== undefined);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Keys that YAML could take for something else (`yes`, `1`, `a: b`) are quoted. */
+function keyText(name: string): string {
+  return /^[A-Za-z][A-Za-z0-9_]*$/.test(name) && !RESERVED.has(name.toLowerCase()) ? name : JSON.stringify(name);
+}
+
+const RESERVED = new Set(['null', 'true', 'false', 'yes', 'no', 'on', 'off', 'y', 'n']);

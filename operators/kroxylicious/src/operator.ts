@@ -1,0 +1,35 @@
+import { type Operator, operator } from '@capstan/reconcile';
+import {
+  KafkaProtocolFilter,
+  KafkaProxy,
+  KafkaProxyIngress,
+  KafkaService,
+  VirtualKafkaCluster,
+} from './kinds/index.ts';
+import { kafkaProtocolFilter } from './reconcilers/kafka-protocol-filter.ts';
+import { createKafkaProxyReconciler } from './reconcilers/kafka-proxy.ts';
+import { kafkaProxyIngress } from './reconcilers/kafka-proxy-ingress.ts';
+import { kafkaService } from './reconcilers/kafka-service.ts';
+import { createVirtualKafkaClusterReconciler } from './reconcilers/virtual-kafka-cluster.ts';
+import { DEFAULT_SETTINGS, type Settings } from './settings.ts';
+import { createClusterNode } from './tree/cluster-node.ts';
+
+/** Kafka proxies: a hash tree of everything that a proxy's configuration was made from rolls its pods, and nothing else does. */
+export function createKroxylicious(given: Partial<Settings> = {}): Operator {
+  const settings = { ...DEFAULT_SETTINGS, ...given };
+  const clusterNode = createClusterNode(settings);
+  return operator({
+    name: 'kroxylicious',
+    description: 'Kafka proxies that roll exactly when their configuration changed.',
+    kinds: [KafkaProxy, VirtualKafkaCluster, KafkaProtocolFilter, KafkaService, KafkaProxyIngress],
+    reconcilers: [
+      kafkaProtocolFilter,
+      kafkaService,
+      kafkaProxyIngress,
+      createVirtualKafkaClusterReconciler(settings, clusterNode),
+      createKafkaProxyReconciler(settings, clusterNode),
+    ],
+  });
+}
+
+export default createKroxylicious();

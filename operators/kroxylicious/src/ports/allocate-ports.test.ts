@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { allocatePorts, type PortBlock, type PortMemory, type PortRequest } from './allocate-ports.ts';
+
+const NOTHING: PortMemory = { ports: {} };
+const request = (name: string, nodes: number | undefined = 3): PortRequest => ({ name, nodes });
+const numbers = ({ bootstrap, nodes, count }: PortBlock) => [
+  bootstrap,
+  ...Array.from({ length: count }, (_, i) => nodes + i),
+];
+
+describe('ports', () => {
+  test('are given out in a row from 9292 on', () => {
+    const { ports } = allocatePorts([request('a'), request('b', 1)], NOTHING);
+    assert.deepEqual(ports, {
+      a: { bootstrap: 9292, nodes: 9293, count: 3 },
+      b: { bootstrap: 9296, nodes: 9297, count: 1 },
+    });
+  });
+
+  test('stay when clusters come and go', () => {
+    const first = allocatePorts([request('a'), request('b'), request('c')], NOTHING);
+    const second = allocatePorts([request('0'), request('c')], first);
+    assert.deepEqual(second.ports['c'], first.ports['c']);
+  });
+
+  test('that were freed are not given to the next one', () => {
+    const first = allocatePorts([request('a'), request('b')], NOTHING);
+    const second = allocatePorts([request('b'), request('c')], first);
+    assert.equal(second.ports['c']?.bootstrap, 9300);
+    const full = allocatePorts([request('d')], { ports: {}, nextPort: 65_534 });
+    assert.equal(full.ports['d']?.bootstrap, 9292);
+  });
+
+  test('of a cluster with more nodes: the bootstrap port stays', () => {
+    const first = allocatePorts([request('a'), request('b')], NOTHING);
+    const last = allocatePorts([request('a'), request('b', 5)], first);
+    assert.deepEqual(last.ports['b'], { bootstrap: 9296, nodes: 9297, count: 5 });
+    const moved = allocatePorts([request('a', 4), request('b')], first);
+    assert.deepEqual(moved.ports['a'], { bootstrap: 9292, nodes: 9300, count: 4 });
+    assert.deepEqual(moved.ports['b'], first.ports['b']);
+  });
+
+  test('are kept while the number of nodes is not known', () => {
+    const first = allocatePorts([request('a')], NOTHING);
+    assert.deepEqual(allocatePorts([{ name: 'a', nodes: undefined }], first).ports, first.ports);
+    assert.deepEqual(allocatePorts([{ name: 'a', nodes: undefined }], NOTHING).ports, {});
+  });
+
+  test('that two users have fixed go to the first, and the other is told', () => {
+    const { ports, refused } = allocatePorts(
+      [
+        { name: 'a', nodes: 3, fixed: 10_000 },
+        { name: 'b', nodes: 1, fixed: 10_002 },
+      ],
+      NOTHING,
+    );
+    assert.deepEqual(Object.keys(ports), ['a']);
+    assert.match(refused['b'] ?? '', /port 10002 is used by a/);
+    assert.match(
+      allocatePorts([{ name: 'a', nodes: 3, fixed: 9189 }], NOTHING, [9190]).refused['a'] ?? '',
+      /9190 .*the proxy itself/,
+    );
+  });
+
+  test('that run out are refused in words', () => {
+    assert.match(allocatePorts([request('a', 60_000)], NOTHING).refused['a'] ?? '', /no 60001 ports in a row/);
+  });
+
+  test('never overlap, and stay from one step to the next, whatever comes and goes', () => {
+    const step = fc.uniqueArray(
+      fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), nodes: fc.integer({ min: 1, max: 9 }) }),
+      { selector: ({ name }) => name },
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 8 }), (steps) => {
+        let memory: PortMemory = NOTHING;
+        for (const requests of steps) {
+          const planned = allocatePorts(requests, memory, [9190, 9291]);
+          const all = Object.values(planned.ports).flatMap(numbers);
+          assert.equal(new Set(all).size, all.length);
+          assert.deepEqual(Object.keys(planned.ports).toSorted(), requests.map(({ name }) => name).toSorted());
+          for (const { name, nodes } of requests) {
+            const known = memory.ports[name];
+            if (known === undefined) continue;
+            assert.equal(planned.ports[name]?.bootstrap, known.bootstrap);
+            if (known.count === nodes) assert.deepEqual(planned.ports[name], known);
+          }
+          assert.deepEqual(allocatePorts(requests, planned, [9190, 9291]), planned);
+          memory = planned;
+        }
+      }),
+    );
+  });
+});

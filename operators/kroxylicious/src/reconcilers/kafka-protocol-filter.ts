@@ -1,0 +1,19 @@
+import { ConfigMap, keyOfObject, Secret } from '@capstan/kube';
+import { continueDigest, plan, type Reconciler, reconciler } from '@capstan/reconcile';
+import { KafkaProtocolFilter } from '../kinds/index.ts';
+import { conditionAbout } from '../resolution/problem.ts';
+import { filterNode } from '../tree/filter-node.ts';
+
+/** A leaf: its hash covers its configuration and every key of a Secret or ConfigMap that the configuration names. */
+export const kafkaProtocolFilter: Reconciler = reconciler<KafkaProtocolFilter>({
+  name: 'kafka-protocol-filter',
+  resource: KafkaProtocolFilter,
+  reads: [Secret, ConfigMap],
+  reconcile({ object: filter, read }) {
+    const node = read.derived(filterNode, keyOfObject(filter));
+    const conditions = [conditionAbout('ResolvedRefs', node?.problems ?? [])];
+    // The last good hash stays: a field that a plan does not mention is kept.
+    if (node?.valid === undefined) return plan({ conditions });
+    return plan({ conditions, status: { configHash: continueDigest(filter.status?.configHash, node.valid.hash) } });
+  },
+});

@@ -1,0 +1,20 @@
+import { keyOfObject } from '@capstan/kube';
+import { continueDigest, plan, type Reconciler, reconciler } from '@capstan/reconcile';
+import { KafkaProxy, KafkaProxyIngress } from '../kinds/index.ts';
+import { conditionAbout } from '../resolution/problem.ts';
+import { ingressNode } from '../tree/ingress-node.ts';
+
+/** A leaf: its hash covers what it adds to the gateways of clusters; of its proxy only the existence counts. */
+export const kafkaProxyIngress: Reconciler = reconciler<KafkaProxyIngress>({
+  name: 'kafka-proxy-ingress',
+  resource: KafkaProxyIngress,
+  reads: [KafkaProxy],
+  reconcile({ object: ingress, read }) {
+    const node = read.derived(ingressNode, keyOfObject(ingress));
+    const problems = node?.problems ?? [];
+    return plan({
+      conditions: [conditionAbout('ResolvedRefs', problems), conditionAbout('Accepted', problems)],
+      ...(node === undefined ? {} : { status: { configHash: continueDigest(ingress.status?.configHash, node.hash) } }),
+    });
+  },
+});

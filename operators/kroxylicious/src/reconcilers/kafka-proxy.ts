@@ -1,0 +1,271 @@
+// The aggregator: from the fragments of its virtual clusters to one configuration, and the Deployment that runs it. It reads
+// no Secret, filter or service: what they mean is in the clusters' fragments and hashes.
+import {
+  ConfigMap,
+  Deployment,
+  keyOfObject,
+  PodDisruptionBudget,
+  parseDuration,
+  ReplicaSet,
+  Service,
+} from '@capstan/kube';
+import {
+  type ConditionInput,
+  conditionType,
+  continueDigest,
+  drop,
+  type GroupInput,
+  noCondition,
+  plan,
+  type Reader,
+  type Reconciler,
+  reading,
+  reconciler,
+} from '@capstan/reconcile';
+import { type Composed, compose } from '../configuration/compose.ts';
+import { shortHash } from '../hash/combine-hashes.ts';
+import { KafkaProxy, type KafkaProxySpec, VirtualKafkaCluster } from '../kinds/index.ts';
+import { causeText, type Rollout, rolloutOf } from '../resolution/rollout.ts';
+import type { Settings } from '../settings.ts';
+import { isolatedSelector, workloadName, workloadSelector } from '../templates/labels.ts';
+import { loadBalancer } from '../templates/services.ts';
+import { configMapsOf, trimReplicaSet, workloadGroups } from '../templates/workload.ts';
+import type { ClusterNodes } from '../tree/cluster-node.ts';
+import { ingressAnnotationsOf, ingressNode } from '../tree/ingress-node.ts';
+import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
+import { networkPlan } from '../tree/network-plan.ts';
+import { type FaultyCluster, type ServedClusters, servedClusters } from '../tree/served-clusters.ts';
+
+type ReadyReason =
+  | 'Ready'
+  | 'RollingOut'
+  | 'NoVirtualClusters'
+  | 'NoValidVirtualClusters'
+  | 'InvalidConfiguration'
+  | 'ConfigurationTooLarge';
+
+const ready = conditionType<ReadyReason>('Ready');
+const staleConfig = conditionType<'StaleConfig'>('StaleConfig');
+const deprecationWarning = conditionType<'SpecMissing'>('DeprecationWarning');
+
+/** etcd takes no larger objects; the rest is for metadata. */
+const MAX_CONFIGURATION_BYTES = 1_000_000;
+
+export function createKafkaProxyReconciler(settings: Settings, clusterNode: ClusterNodes): Reconciler {
+  return reconciler<KafkaProxy>({
+    name: 'kafka-proxy',
+    resource: KafkaProxy,
+    reads: [
+      VirtualKafkaCluster,
+      reading(Deployment, 'owned'),
+      reading(ReplicaSet, 'everywhere', { trim: trimReplicaSet as never }),
+    ],
+    writes: [ConfigMap, Deployment, PodDisruptionBudget, Service],
+    reconcile({ object: proxy, read }) {
+      const ref = refOfKey(keyOfObject(proxy));
+      const clusters = servedClusters(read, clusterNode, keyOfObject(proxy));
+      const { ports, nextPort } = read.derived(networkPlan, keyOfObject(proxy));
+      const common = {
+        memory: { ports, nextPort },
+        conditions: [
+          staleCondition(clusters.faulty),
+          proxy.spec === undefined
+            ? deprecationWarning.isTrue('SpecMissing', 'spec is missing; write spec: {}')
+            : noCondition(deprecationWarning.type),
+        ],
+        status: { clusters: faultyStatus(clusters.faulty) },
+      };
+      const merged =
+        proxy.spec?.isolation === 'VirtualCluster'
+          ? isolatedPlan(proxy, ref, read, clusters)
+          : sharedPlan(proxy, ref, read, clusters, settings);
+      return plan({
+        ...merged,
+        memory: common.memory,
+        conditions: [...common.conditions, ...(merged.conditions ?? [])],
+        status: { ...common.status, ...merged.status },
+      });
+    },
+  });
+}
+
+type Parts = NonNullable<Parameters<typeof plan>[0]>;
+
+/** One Deployment for all clusters. */
+function sharedPlan(
+  proxy: KafkaProxy,
+  ref: NamespacedRef,
+  read: Reader,
+  { served, faulty, count }: ServedClusters,
+  settings: Settings,
+): Parts {
+  if (served.length === 0) {
+    // Clusters that are all broken from the start are no reason to take away what runs; no clusters at all are.
+    return count === 0
+      ? {
+          conditions: [
+            ready.isFalse(
+              'NoVirtualClusters',
+              `no VirtualKafkaCluster names this proxy; create one with spec.proxyRef.name ${ref.name}`,
+            ),
+          ],
+          status: { configHash: drop(), rollout: drop(), replicas: 0 },
+        }
+      : {
+          prune: false,
+          conditions: [
+            ready.isFalse(
+              'NoValidVirtualClusters',
+              `none of its virtual clusters is valid: ${faulty.map(({ name }) => name).join(', ')}; see their conditions`,
+            ),
+          ],
+        };
+  }
+  const composed = compose(proxy.spec, served);
+  const refusal = refusalOf(composed);
+  if (refusal !== undefined) return { prune: false, conditions: [refusal] };
+  const workload = { proxy: ref.name };
+  const deployment = { namespace: ref.namespace, name: workloadName(workload) };
+  const rollout = read.get(Deployment, deployment, rolloutOf);
+  const hash = continueDigest(rollout?.hash, composed.hash);
+  const usedConfigMaps = read
+    .list(ReplicaSet, { namespace: ref.namespace, labels: workloadSelector(workload) }, configMapsOf)
+    .flat();
+  const fragments = served.map(({ fragment }) => fragment);
+  const ingresses = new Set(
+    fragments.flatMap(({ ways }) => ways.filter(({ type }) => type === 'LoadBalancer').map(({ ingress }) => ingress)),
+  );
+  const annotations = Object.fromEntries(
+    [...ingresses].map((name) => [name, read.derived(ingressNode, keyIn(ref, name), ingressAnnotationsOf) ?? {}]),
+  );
+  const balancer = loadBalancer(ref.namespace, workload, fragments, annotations);
+  const groups: GroupInput[] = [
+    { name: 'services', children: balancer === undefined ? [] : [balancer] },
+    ...workloadGroups({
+      workload,
+      namespace: ref.namespace,
+      spec: proxy.spec,
+      image: settings.image,
+      composed,
+      hash,
+      usedConfigMaps,
+      quietMs: quietMs(proxy.spec, settings),
+      clusters: fragments.map(({ config }) => config.name),
+    }),
+  ];
+  const told = rolloutStatus(proxy, rollout);
+  return {
+    groups,
+    // The isolated workloads of clusters are theirs to remove, once their Services lead here.
+    conditions: [readyCondition(rollout, hash)],
+    status: { configHash: hash },
+    progress: { replicas: rollout?.ready ?? 0, ...(told === undefined ? {} : { rollout: told }) },
+    events:
+      told?.reason === undefined || rollout?.isComplete
+        ? []
+        : [
+            {
+              reason: 'RolloutStarted',
+              note: `deployment/${deployment.name} goes to ${shortHash(told.configHash)}: ${told.reason}`,
+            },
+          ],
+  };
+}
+
+const servingDeploymentOf = ({ metadata, status }: VirtualKafkaCluster) => ({
+  name: metadata.name ?? '',
+  deployment: status?.deployment,
+});
+
+/** Each cluster has a Deployment of its own, which its own reconciler makes; the shared one goes when nobody is led to it. */
+function isolatedPlan(
+  proxy: KafkaProxy,
+  ref: NamespacedRef,
+  read: Reader,
+  { served, faulty, count }: ServedClusters,
+): Parts {
+  const waiting = served.filter(({ fragment }) => {
+    const at = { namespace: ref.namespace, name: fragment.config.name };
+    const deployment = read.get(VirtualKafkaCluster, at, servingDeploymentOf)?.deployment;
+    return deployment !== workloadName({ proxy: ref.name, cluster: at.name });
+  });
+  const rollouts = read.list(Deployment, { namespace: ref.namespace, labels: isolatedSelector(ref.name) }, rolloutOf);
+  const unfinished =
+    rollouts.filter(({ isComplete }) => !isComplete).length + Math.max(0, served.length - rollouts.length);
+  const replicas = rollouts.reduce((sum, rollout) => sum + rollout.ready, 0);
+  const condition =
+    count === 0
+      ? ready.isFalse(
+          'NoVirtualClusters',
+          `no VirtualKafkaCluster names this proxy; create one with spec.proxyRef.name ${ref.name}`,
+        )
+      : served.length === 0
+        ? ready.isFalse(
+            'NoValidVirtualClusters',
+            `none of its virtual clusters is valid: ${faulty.map(({ name }) => name).join(', ')}; see their conditions`,
+          )
+        : unfinished > 0
+          ? ready.isFalse('RollingOut', `${unfinished} of ${served.length} Deployments are not ready yet`)
+          : ready.isTrue('Ready', `${served.length} virtual clusters run in Deployments of their own`);
+  return {
+    prune: waiting.length === 0,
+    conditions: [condition],
+    status: { configHash: drop(), rollout: drop() },
+    progress: { replicas },
+  };
+}
+
+function quietMs(spec: KafkaProxySpec | undefined, settings: Settings): number {
+  return spec?.rollout?.quietPeriod === undefined ? settings.quietMs : parseDuration(spec.rollout.quietPeriod);
+}
+
+function refusalOf({ faults, text }: Composed): ConditionInput | undefined {
+  if (faults.length > 0)
+    return ready.isFalse(
+      'InvalidConfiguration',
+      `the proxy would refuse the configuration, so what runs stays: ${faults.map(({ path, problem }) => `${path} ${problem}`).join('; ')}`,
+    );
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= MAX_CONFIGURATION_BYTES) return undefined;
+  return ready.isFalse(
+    'ConfigurationTooLarge',
+    `the configuration has ${bytes} bytes, and a ConfigMap holds ${MAX_CONFIGURATION_BYTES}; set spec.isolation to VirtualCluster, or spread the clusters over several proxies`,
+  );
+}
+
+function readyCondition(rollout: Rollout | undefined, hash: string): ConditionInput {
+  if (rollout === undefined) return ready.isFalse('RollingOut', 'the Deployment is being made');
+  const { isComplete, updated, available, wanted } = rollout;
+  if (rollout.hash === hash && isComplete) return ready.isTrue('Ready', `${available} pods run ${shortHash(hash)}`);
+  return ready.isFalse(
+    'RollingOut',
+    `${updated} of ${wanted} pods have the new configuration, ${available} are available`,
+  );
+}
+
+/** What runs and why it was rolled: the cause counts when it came with another hash, and is kept until the next one. */
+function rolloutStatus(proxy: KafkaProxy, rollout: Rollout | undefined) {
+  if (rollout?.hash === undefined) return undefined;
+  const { hash, updated, available, wanted } = rollout;
+  const known = proxy.status?.rollout;
+  const reason = known === undefined ? undefined : known.configHash === hash ? known.reason : causeText(rollout.cause);
+  return { configHash: hash, ...(reason === undefined ? {} : { reason }), updated, available, wanted };
+}
+
+function staleCondition(faulty: readonly FaultyCluster[]): ConditionInput {
+  const stale = faulty.filter(({ lastGood }) => lastGood !== undefined).map(({ name }) => name);
+  if (stale.length === 0) return noCondition(staleConfig.type);
+  return staleConfig.isTrue(
+    'StaleConfig',
+    `served with their last good configuration: ${stale.join(', ')}; pods cannot be started anew while a Secret or ConfigMap that it names is missing`,
+  );
+}
+
+const FAULTY_SHOWN = 50;
+
+function faultyStatus(faulty: readonly FaultyCluster[]) {
+  if (faulty.length === 0) return drop();
+  return faulty
+    .slice(0, FAULTY_SHOWN)
+    .map(({ name, lastGood }) => ({ name, ...(lastGood === undefined ? {} : { configHash: lastGood }) }));
+}

@@ -1,0 +1,32 @@
+import { ConfigMap, keyOfObject, Secret } from '@capstan/kube';
+import { apply, continueDigest, drop, plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
+import { KafkaService, StrimziKafka, trimStrimziKafka } from '../kinds/index.ts';
+import { conditionAbout } from '../resolution/problem.ts';
+import { serviceNode } from '../tree/service-node.ts';
+
+/** A leaf: its hash covers the addresses, the TLS settings and the content of every file that is mounted for it. */
+export const kafkaService: Reconciler = reconciler<KafkaService>({
+  name: 'kafka-service',
+  resource: KafkaService,
+  reads: [Secret, ConfigMap, reading(StrimziKafka, 'everywhere', { optional: true, trim: trimStrimziKafka })],
+  writes: [ConfigMap],
+  reconcile({ object: service, read }) {
+    const { namespace = '' } = service.metadata;
+    const node = read.derived(serviceNode, keyOfObject(service));
+    const conditions = [conditionAbout('ResolvedRefs', node?.problems ?? [])];
+    if (node?.valid === undefined) return plan({ conditions, prune: false });
+    const { target, hash, tls, copy } = node.valid;
+    return plan({
+      children:
+        copy === undefined
+          ? []
+          : [apply(ConfigMap, { metadata: { namespace, name: copy.name }, data: { ...copy.data } })],
+      conditions,
+      status: {
+        configHash: continueDigest(service.status?.configHash, hash),
+        bootstrapServers: target.bootstrapServers,
+        tls: tls ?? drop(),
+      },
+    });
+  },
+});

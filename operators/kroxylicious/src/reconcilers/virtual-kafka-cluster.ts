@@ -1,0 +1,190 @@
+// Leaf and aggregator: it tells what is wrong with the cluster, keeps its last good configuration, and makes the Services that
+// clients reach it by. Where the proxy isolates its clusters, it runs the cluster's own Deployment too.
+import {
+  ConfigMap,
+  Deployment,
+  keyOfObject,
+  PodDisruptionBudget,
+  parseDuration,
+  ReplicaSet,
+  Secret,
+  Service,
+} from '@capstan/kube';
+import {
+  type ConditionInput,
+  conditionType,
+  continueDigest,
+  type GroupInput,
+  noCondition,
+  plan,
+  type Reader,
+  type Reconciler,
+  reading,
+  reconciler,
+} from '@capstan/reconcile';
+import { compose } from '../configuration/compose.ts';
+import {
+  KafkaProtocolFilter,
+  KafkaProxy,
+  KafkaProxyIngress,
+  type KafkaProxySpec,
+  KafkaService,
+  VirtualKafkaCluster,
+} from '../kinds/index.ts';
+import { conditionAbout, type Problem } from '../resolution/problem.ts';
+import { rolloutOf } from '../resolution/rollout.ts';
+import type { Settings } from '../settings.ts';
+import { CLUSTERS_ANNOTATION, type Workload, workloadName, workloadSelector } from '../templates/labels.ts';
+import { clusterServices, loadBalancer, loadBalancerName } from '../templates/services.ts';
+import { configMapsOf, trimReplicaSet, workloadGroups } from '../templates/workload.ts';
+import { type ClusterFragment, served } from '../tree/cluster-fragment.ts';
+import type { ClusterNodes } from '../tree/cluster-node.ts';
+import { ingressAnnotationsOf, ingressNode } from '../tree/ingress-node.ts';
+import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
+
+const staleConfig = conditionType<'StaleConfig'>('StaleConfig');
+const proxySpecOf = ({ spec }: KafkaProxy) => spec ?? { replicas: 1, isolation: 'Proxy' as const };
+const loadBalancerPointsOf = ({ status }: Service) => status?.loadBalancer?.ingress ?? [];
+
+interface ClusterMemory {
+  lastGood?: ClusterFragment;
+}
+
+export function createVirtualKafkaClusterReconciler(settings: Settings, clusterNode: ClusterNodes): Reconciler {
+  return reconciler<VirtualKafkaCluster, ClusterMemory>({
+    name: 'virtual-kafka-cluster',
+    resource: VirtualKafkaCluster,
+    reads: [
+      KafkaProxy,
+      KafkaService,
+      KafkaProtocolFilter,
+      KafkaProxyIngress,
+      Secret,
+      ConfigMap,
+      reading(Service, 'owned'),
+      reading(Deployment, 'owned'),
+      reading(ReplicaSet, 'everywhere', { trim: trimReplicaSet as never }),
+    ],
+    writes: [Service, ConfigMap, Deployment, PodDisruptionBudget],
+    reconcile({ object: cluster, read, memory }) {
+      const ref = refOfKey(keyOfObject(cluster));
+      const node = read.derived(clusterNode, keyOfObject(cluster));
+      const problems = node?.problems ?? [];
+      const fragment = node?.served?.fragment ?? memory.own?.lastGood;
+      const isStale = node?.served === undefined;
+      const conditions = [
+        conditionAbout('ResolvedRefs', problems),
+        conditionAbout('Accepted', problems),
+        staleCondition(problems, isStale ? fragment : undefined),
+      ];
+      if (fragment === undefined) return plan({ conditions, prune: false });
+
+      const proxy = read.get(KafkaProxy, { namespace: ref.namespace, name: fragment.proxy }, proxySpecOf);
+      const shared: Workload = { proxy: fragment.proxy };
+      const own: Workload = { proxy: fragment.proxy, cluster: ref.name };
+      const target = proxy?.isolation === 'VirtualCluster' ? own : shared;
+      const serving = servingWorkload(cluster.status?.deployment, target, target === own ? shared : own, ref, read);
+      const hash = continueDigest(cluster.status?.configHash, fragment.hash);
+      const names = [...new Set(fragment.ways.map(({ ingress }) => ingress))];
+      const annotations = Object.fromEntries(
+        names.map((name) => [name, read.derived(ingressNode, keyIn(ref, name), ingressAnnotationsOf) ?? {}]),
+      );
+      // A load balancer of its own only leads to pods of its own; the shared one is the proxy's.
+      const balancer = target === own ? loadBalancer(ref.namespace, own, [fragment], annotations) : undefined;
+      const services: GroupInput = {
+        name: 'services',
+        children: [
+          ...clusterServices({ namespace: ref.namespace, workload: serving, fragment, annotations }),
+          ...(balancer === undefined ? [] : [balancer]),
+        ],
+      };
+      return plan({
+        groups: [services, ...(target === own ? isolatedGroups(own, fragment, ref, proxy, read, settings) : [])],
+        // What is left of a workload that is no longer wanted stays while Services lead to it.
+        prune: !isStale && serving === target,
+        conditions,
+        status: {
+          ...(isStale ? {} : { configHash: hash }),
+          deployment: workloadName(serving),
+          ingresses: ingressStatus(fragment, ref, serving, read),
+        },
+        ...(isStale ? {} : { memory: { lastGood: fragment } }),
+      });
+    },
+  });
+}
+
+/** Where the Services lead: what they lead to now, until the pods that they should lead to are ready. */
+function servingWorkload(
+  current: string | undefined,
+  target: Workload,
+  other: Workload,
+  { namespace, name }: NamespacedRef,
+  read: Reader,
+): Workload {
+  if (current !== workloadName(other)) return target;
+  const rollout = read.get(Deployment, { namespace, name: workloadName(target) }, servingOf);
+  const isReady =
+    rollout?.isComplete && rollout.available > 0 && (target.cluster !== undefined || rollout.clusters.includes(name));
+  return isReady ? target : other;
+}
+
+const servingOf = (deployment: Deployment) => ({
+  ...rolloutOf(deployment),
+  clusters: (deployment.metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '').split(','),
+});
+
+function isolatedGroups(
+  own: Workload,
+  fragment: ClusterFragment,
+  { namespace }: NamespacedRef,
+  spec: KafkaProxySpec | undefined,
+  read: Reader,
+  settings: Settings,
+): GroupInput[] {
+  const composed = compose(spec, [served(fragment)]);
+  if (composed.faults.length > 0) return [];
+  const rollout = read.get(Deployment, { namespace, name: workloadName(own) }, rolloutOf);
+  const usedConfigMaps = read.list(ReplicaSet, { namespace, labels: workloadSelector(own) }, configMapsOf).flat();
+  const quietMs = spec?.rollout?.quietPeriod === undefined ? settings.quietMs : parseDuration(spec.rollout.quietPeriod);
+  const hash = continueDigest(rollout?.hash, composed.hash);
+  return workloadGroups({
+    workload: own,
+    namespace,
+    spec,
+    image: settings.image,
+    composed,
+    hash,
+    usedConfigMaps,
+    quietMs,
+    clusters: [fragment.config.name],
+  });
+}
+
+function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, serving: Workload, read: Reader) {
+  return ways.map(({ ingress, bootstrapServer, protocol, type }) => {
+    const points =
+      type === 'LoadBalancer'
+        ? (read.get(Service, { namespace, name: loadBalancerName(serving) }, loadBalancerPointsOf) ?? [])
+        : [];
+    const told = points.map(({ hostname, ip }) => ({
+      ...(hostname === undefined ? {} : { hostname }),
+      ...(ip === undefined ? {} : { ip }),
+    }));
+    return {
+      name: ingress,
+      bootstrapServer,
+      protocol,
+      ...(told.length === 0 ? {} : { loadBalancerIngressPoints: told }),
+    };
+  });
+}
+
+function staleCondition(problems: readonly Problem[], lastGood: ClusterFragment | undefined): ConditionInput {
+  if (lastGood === undefined) return noCondition(staleConfig.type);
+  const isGone = problems.some(({ reason }) => reason.endsWith('NotFound'));
+  return staleConfig.isTrue(
+    'StaleConfig',
+    `the last good configuration stays in force until the fault is mended${isGone ? '; should a Secret or ConfigMap that it names be missing, pods cannot be started anew until it is back' : ''}`,
+  );
+}

@@ -1,0 +1,63 @@
+// How far a Deployment is with what was last asked of it.
+import type { Deployment } from '@capstan/kube';
+import { CAUSE_ANNOTATION, type CauseChange, parseCause } from '@capstan/reconcile';
+import { CHECKSUM_ANNOTATION } from '../templates/labels.ts';
+
+export interface Rollout {
+  /** The hash that the pod template carries. */
+  readonly hash: string | undefined;
+  readonly wanted: number;
+  readonly updated: number;
+  readonly available: number;
+  readonly ready: number;
+  /** All pods are of the present template and available. */
+  readonly isComplete: boolean;
+  /** What the last write was made for. */
+  readonly cause: string | undefined;
+}
+
+export const rolloutOf = ({ metadata, spec, status }: Deployment): Rollout => {
+  const wanted = spec?.replicas ?? 1;
+  const {
+    updatedReplicas: updated = 0,
+    availableReplicas: available = 0,
+    readyReplicas: ready = 0,
+    replicas = 0,
+  } = status ?? {};
+  const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  return {
+    hash: spec?.template.metadata?.annotations?.[CHECKSUM_ANNOTATION],
+    wanted,
+    updated,
+    available,
+    ready,
+    isComplete: isSeen && updated === wanted && available === wanted && replicas === wanted,
+    cause: metadata.annotations?.[CAUSE_ANNOTATION],
+  };
+};
+
+/** The cause of a write in one line: `Secret edge/upstream-ca (data.ca.crt) → KafkaService edge/upstream → …`. */
+export function causeText(annotation: string | undefined): string | undefined {
+  const { changes = [], more = 0 } = parseCause(annotation) ?? {};
+  if (changes.length === 0) return undefined;
+  const told = changes.slice(0, MAX_TOLD).map(changeText);
+  const others = changes.length - told.length + more;
+  return told.join('; ') + (others > 0 ? `; and ${others} more` : '');
+}
+
+const MAX_TOLD = 3;
+
+function changeText({ object, paths, from, to, via }: CauseChange): string {
+  const how =
+    from === 'absent'
+      ? ' was made'
+      : to === 'absent'
+        ? ' was removed'
+        : paths.length === 0
+          ? ' changed'
+          : ` (${paths.join(', ')}) changed`;
+  const way = via.filter((step) =>
+    /^(VirtualKafkaCluster|KafkaService|KafkaProtocolFilter|KafkaProxyIngress) /.test(step),
+  );
+  return [`${object.replace(/\.[a-z.]+ /, ' ')}${how}`, ...way].join(' → ');
+}

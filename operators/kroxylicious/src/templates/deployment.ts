@@ -1,0 +1,124 @@
+// The Deployment of a proxy. Its pod template changes exactly when the configuration or what the user says about pods does:
+// the hash of everything that the configuration was made from is an annotation of it, and the configuration is mounted by a
+// name that follows from its content.
+import type { Container, Deployment, PodSpec, ResourceRequirements } from '@capstan/kube';
+import type { ChildObject } from '@capstan/reconcile';
+import type { Composed } from '../configuration/compose.ts';
+import { MANAGEMENT_PORT } from '../configuration/schema.ts';
+import type { KafkaProxySpec } from '../kinds/index.ts';
+import { volumeName } from '../resolution/mounts.ts';
+import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION, type Workload, workloadLabels, workloadName } from './labels.ts';
+
+export interface DeploymentParts {
+  readonly workload: Workload;
+  readonly namespace: string;
+  readonly spec: KafkaProxySpec | undefined;
+  readonly image: string;
+  readonly composed: Composed;
+  /** The hash to write: the one that is there already when it says the same. */
+  readonly hash: string;
+  /** Names of the virtual clusters that it serves. */
+  readonly clusters: readonly string[];
+}
+
+const CONFIG_PATH = '/opt/kroxylicious/config/proxy-config.yaml';
+export const CONFIG_KEY = 'proxy-config.yaml';
+/** The group that the proxy's process has in its image. */
+const PROXY_GROUP = 185;
+const SECRET_MODE = 0o640;
+
+export function proxyDeployment({
+  workload,
+  namespace,
+  spec,
+  image,
+  composed,
+  hash,
+  clusters,
+}: DeploymentParts): ChildObject<Deployment> {
+  const labels = workloadLabels(workload);
+  const { pod } = spec?.infrastructure ?? {};
+  return {
+    metadata: {
+      namespace,
+      name: workloadName(workload),
+      labels,
+      annotations: { [CLUSTERS_ANNOTATION]: clusters.join(',') },
+    },
+    spec: {
+      replicas: spec?.replicas ?? 1,
+      selector: { matchLabels: labels },
+      // No pod goes before its successor is ready.
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } },
+      ...(spec?.rollout?.minReadySeconds === undefined ? {} : { minReadySeconds: spec.rollout.minReadySeconds }),
+      template: {
+        metadata: {
+          labels: { ...pod?.labels, ...labels },
+          annotations: { ...pod?.annotations, [CHECKSUM_ANNOTATION]: hash },
+        },
+        spec: podSpec(workload, spec, image, composed),
+      },
+    },
+  };
+}
+
+function podSpec(workload: Workload, spec: KafkaProxySpec | undefined, image: string, composed: Composed): PodSpec {
+  const { pod } = spec?.infrastructure ?? {};
+  return {
+    containers: [container(spec, image, composed)],
+    securityContext: { runAsNonRoot: true, fsGroup: PROXY_GROUP, seccompProfile: { type: 'RuntimeDefault' } },
+    ...(pod?.serviceAccountName === undefined ? {} : { serviceAccountName: pod.serviceAccountName }),
+    ...(pod?.terminationGracePeriodSeconds === undefined
+      ? {}
+      : { terminationGracePeriodSeconds: pod.terminationGracePeriodSeconds }),
+    volumes: [{ name: 'config-volume', configMap: { name: configMapName(workload, composed) } }, ...volumes(composed)],
+  };
+}
+
+function container(spec: KafkaProxySpec | undefined, image: string, { mounts, ports }: Composed): Container {
+  // As the user wrote it: the schema takes what Kubernetes takes.
+  const resources = spec?.infrastructure?.proxyContainer?.resources as ResourceRequirements | undefined;
+  const probe = {
+    httpGet: { path: '/livez', port: 'management' },
+    timeoutSeconds: 1,
+    failureThreshold: 3,
+    successThreshold: 1,
+  };
+  return {
+    name: 'proxy',
+    image,
+    args: ['--config', CONFIG_PATH],
+    env: [{ name: 'KROXYLICIOUS_DANGEROUSLY_CHANGE_PERMISSION_CHECK', value: '0640' }],
+    ports: [
+      { name: 'management', containerPort: MANAGEMENT_PORT },
+      ...ports.map(({ name, port }) => ({ name, containerPort: port })),
+    ],
+    livenessProbe: { ...probe, initialDelaySeconds: 10 },
+    readinessProbe: { ...probe, periodSeconds: 1 },
+    ...(resources === undefined ? {} : { resources }),
+    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, readOnlyRootFilesystem: true },
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    volumeMounts: [
+      // By subPath a file never changes under a running process.
+      { name: 'config-volume', mountPath: CONFIG_PATH, subPath: CONFIG_KEY, readOnly: true },
+      ...mounts.map((mount) => ({ name: volumeName(mount), mountPath: mount.path, readOnly: true })),
+    ],
+  };
+}
+
+/** One for each Secret and ConfigMap, however often it is mounted. */
+function volumes({ mounts }: Composed): NonNullable<PodSpec['volumes']> {
+  const byName = new Map(mounts.map((mount) => [volumeName(mount), mount]));
+  return [...byName]
+    .toSorted(([left], [right]) => (left < right ? -1 : 1))
+    .map(([name, { source, name: from }]) =>
+      source === 'Secret'
+        ? { name, secret: { secretName: from, defaultMode: SECRET_MODE } }
+        : { name, configMap: { name: from } },
+    );
+}
+
+/** By content: old pods never see new bytes, and a rollback finds the old configuration. */
+export function configMapName(workload: Workload, { id }: Pick<Composed, 'id'>): string {
+  return `${workloadName(workload)}-proxy-config-${id}`;
+}

@@ -1,0 +1,45 @@
+// Labels of everything that is made for a proxy, and what selects its pods.
+
+export const CHECKSUM_ANNOTATION = 'kroxylicious.io/referent-checksum';
+export const BOOTSTRAP_ANNOTATION = 'kroxylicious.io/bootstrap-servers';
+/** On Deployments: the virtual clusters that they serve. */
+export const CLUSTERS_ANNOTATION = 'kroxylicious.io/virtual-clusters';
+const CLUSTER_LABEL = 'kroxylicious.io/virtual-cluster';
+const INSTANCE_LABEL = 'app.kubernetes.io/instance';
+const COMPONENT_LABEL = 'app.kubernetes.io/component';
+
+/** Which Deployment: the one that a proxy's clusters share, or the one of a cluster alone. */
+export interface Workload {
+  readonly proxy: string;
+  readonly cluster?: string;
+}
+
+/**
+ * The labels of a workload, which are its selector too. The two sorts differ in their component, so that while a proxy is
+ * being switched from one to the other, no Service finds the pods of both.
+ */
+export function workloadLabels({ proxy, cluster }: Workload): Record<string, string> {
+  return {
+    'app.kubernetes.io/managed-by': 'kroxylicious-operator',
+    'app.kubernetes.io/name': 'kroxylicious',
+    [COMPONENT_LABEL]: cluster === undefined ? 'proxy' : 'virtual-cluster',
+    [INSTANCE_LABEL]: proxy,
+    ...(cluster === undefined ? {} : { [CLUSTER_LABEL]: cluster }),
+  };
+}
+
+/** As a selector for lists. */
+export function workloadSelector(workload: Workload): string {
+  return Object.entries(workloadLabels(workload))
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',');
+}
+
+/** Selects the workloads of all clusters of a proxy that have one of their own. */
+export function isolatedSelector(proxy: string): string {
+  return `${COMPONENT_LABEL}=virtual-cluster,${INSTANCE_LABEL}=${proxy}`;
+}
+
+export function workloadName({ proxy, cluster }: Workload): string {
+  return cluster === undefined ? proxy : `${proxy}-${cluster}`;
+}

@@ -1,0 +1,118 @@
+// The Services that clients reach a virtual cluster by.
+import { Service } from '@capstan/kube';
+import { type AppliedChild, apply } from '@capstan/reconcile';
+import { SNI_PORT } from '../configuration/schema.ts';
+import {
+  bootstrapServiceName,
+  type ClusterFragment,
+  type ClusterWay,
+  LOAD_BALANCER_PORT,
+  nodeServiceName,
+  TLS_CLIENT_PORT,
+} from '../tree/cluster-fragment.ts';
+import { BOOTSTRAP_ANNOTATION, type Workload, workloadLabels, workloadName } from './labels.ts';
+
+export interface ServiceParts {
+  readonly namespace: string;
+  /** The workload whose pods serve the cluster. */
+  readonly workload: Workload;
+  readonly fragment: ClusterFragment;
+  /** By ingress. */
+  readonly annotations: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/** The Services of a cluster inside the Kubernetes cluster: one by port, or one for each broker by host name. */
+export function clusterServices(parts: ServiceParts): AppliedChild[] {
+  return parts.fragment.ways.flatMap((way) => {
+    if (way.type === 'LoadBalancer') return [];
+    return way.protocol === 'TCP' ? [portService(parts, way)] : sniServices(parts, way);
+  });
+}
+
+function portService(parts: ServiceParts, way: ClusterWay): AppliedChild {
+  const { config } = parts.fragment;
+  const { bootstrap = 0, nodes = 0, count = 0 } = way.ports ?? {};
+  const numbers = [bootstrap, ...Array.from({ length: count }, (_, i) => nodes + i)];
+  return service(parts, way, bootstrapServiceName(config.name, way.ingress), {
+    ports: numbers.map((port) => ({ name: `${config.name}-${port}`, port, targetPort: port, protocol: 'TCP' })),
+    isBootstrap: true,
+  });
+}
+
+function sniServices(parts: ServiceParts, way: ClusterWay): AppliedChild[] {
+  const { config } = parts.fragment;
+  const ports = [
+    { name: `${config.name}-${TLS_CLIENT_PORT}`, port: TLS_CLIENT_PORT, targetPort: SNI_PORT, protocol: 'TCP' },
+  ];
+  return [
+    service(parts, way, bootstrapServiceName(config.name, way.ingress), { ports, isBootstrap: true }),
+    ...way.nodeIds.map((id) => service(parts, way, nodeServiceName(config.name, way.ingress, id), { ports })),
+  ];
+}
+
+interface ServiceShape {
+  readonly ports: { name: string; port: number; targetPort: number; protocol: string }[];
+  readonly isBootstrap?: boolean;
+}
+
+function service(
+  { namespace, workload, fragment, annotations }: ServiceParts,
+  way: ClusterWay,
+  name: string,
+  { ports, isBootstrap }: ServiceShape,
+): AppliedChild {
+  const told = {
+    ...annotations[way.ingress],
+    ...(isBootstrap ? { [BOOTSTRAP_ANNOTATION]: bootstrapText([[fragment.config.name, way]]) } : {}),
+  };
+  return apply(Service, {
+    metadata: { namespace, name, labels: workloadLabels({ proxy: workload.proxy }), annotations: told },
+    spec: { type: 'ClusterIP', selector: workloadLabels(workload), ports },
+  });
+}
+
+/** The one load balancer of a workload, for all clusters that it serves by TLS host name from outside; undefined when none is. */
+export function loadBalancer(
+  namespace: string,
+  workload: Workload,
+  fragments: readonly ClusterFragment[],
+  annotations: ServiceParts['annotations'],
+): AppliedChild | undefined {
+  const served = fragments.flatMap(({ config, ways }) =>
+    ways.filter(({ type }) => type === 'LoadBalancer').map((way): [string, ClusterWay] => [config.name, way]),
+  );
+  if (served.length === 0) return undefined;
+  const ingresses = [...new Set(served.map(([, { ingress }]) => ingress))].toSorted();
+  const told = Object.assign({}, ...ingresses.map((ingress) => annotations[ingress] ?? {})) as Record<string, string>;
+  return apply(Service, {
+    metadata: {
+      namespace,
+      name: loadBalancerName(workload),
+      labels: workloadLabels({ proxy: workload.proxy }),
+      annotations: { ...told, [BOOTSTRAP_ANNOTATION]: bootstrapText(served) },
+    },
+    spec: {
+      type: 'LoadBalancer',
+      selector: workloadLabels(workload),
+      ports: [{ name: `sni-${LOAD_BALANCER_PORT}`, port: LOAD_BALANCER_PORT, targetPort: SNI_PORT, protocol: 'TCP' }],
+    },
+  });
+}
+
+export function loadBalancerName(workload: Workload): string {
+  return `${workloadName(workload)}-sni`;
+}
+
+/** What consoles read: which clusters a Service leads to. */
+function bootstrapText(served: readonly (readonly [string, ClusterWay])[]): string {
+  const bootstrapServers = served
+    .map(([clusterName, { ingress, bootstrapServer }]) => ({
+      clusterName,
+      ingressName: ingress,
+      bootstrapServers: bootstrapServer,
+    }))
+    .toSorted((left, right) =>
+      `${left.clusterName} ${left.ingressName}` < `${right.clusterName} ${right.ingressName}` ? -1 : 1,
+    );
+  return JSON.stringify({ version: '0.13.0', bootstrapServers });
+}

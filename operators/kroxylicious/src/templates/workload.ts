@@ -1,0 +1,54 @@
+// Everything that runs one workload of a proxy: its configuration, its Deployment, its disruption budget.
+import { ConfigMap, Deployment, PodDisruptionBudget, type ReplicaSet } from '@capstan/kube';
+import { apply, type Child, createOnly, type GroupInput, keep } from '@capstan/reconcile';
+import { CONFIG_KEY, configMapName, type DeploymentParts, proxyDeployment } from './deployment.ts';
+import { workloadLabels, workloadName } from './labels.ts';
+
+export interface WorkloadParts extends DeploymentParts {
+  /** Names of ConfigMaps that ReplicaSets of the Deployment mount. */
+  readonly usedConfigMaps: readonly string[];
+  readonly quietMs: number;
+}
+
+/** The groups of a plan that runs the workload: configuration first, then what uses it. */
+export function workloadGroups(parts: WorkloadParts): GroupInput[] {
+  const { workload, namespace, composed, quietMs, usedConfigMaps } = parts;
+  const labels = workloadLabels(workload);
+  const name = configMapName(workload, composed);
+  const older = new Set(
+    usedConfigMaps.filter((used) => used !== name && used.startsWith(`${workloadName(workload)}-proxy-config-`)),
+  );
+  return [
+    {
+      name: 'configuration',
+      children: [
+        // Created and never changed; collected when no ReplicaSet can come back to it.
+        createOnly(ConfigMap, {
+          metadata: { namespace, name, labels },
+          immutable: true,
+          data: { [CONFIG_KEY]: composed.text },
+        }),
+        ...[...older].map((used): Child => keep(ConfigMap, { namespace, name: used })),
+        apply(PodDisruptionBudget, {
+          metadata: { namespace, name: workloadName(workload), labels },
+          spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
+        }),
+      ],
+    },
+    { name: 'rollout', quietMs, children: [apply(Deployment, proxyDeployment(parts))] },
+  ];
+}
+
+/** Names of the ConfigMaps that a ReplicaSet's pods mount, even one that is scaled to nothing: a rollback may bring it back. */
+export const configMapsOf = ({ spec }: ReplicaSet): readonly string[] =>
+  (spec?.template?.spec?.volumes ?? []).flatMap(({ configMap }) => configMap?.name ?? []);
+
+/** Before a ReplicaSet is cached: only what it mounts counts here. */
+export function trimReplicaSet(object: { metadata: object }): typeof object {
+  const { spec, status: _status, ...rest } = object as unknown as ReplicaSet;
+  const volumes = spec?.template?.spec?.volumes?.filter(({ configMap }) => configMap !== undefined);
+  return {
+    ...rest,
+    spec: { selector: spec?.selector ?? {}, template: { spec: { containers: [], volumes: volumes ?? [] } } },
+  } as typeof object;
+}

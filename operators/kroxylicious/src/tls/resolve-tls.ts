@@ -1,0 +1,151 @@
+// From references to certificates and trust anchors to the TLS part of the proxy's configuration, with the mounts that it
+// needs and the content that its hash covers. Used by KafkaService (towards Kafka) and VirtualKafkaCluster (towards clients).
+import { ConfigMap, Secret } from '@capstan/kube';
+import type { Reader } from '@capstan/reconcile';
+import type { TlsConfig } from '../configuration/schema.ts';
+import type { AllowDeny, CertificateRef, StoreType, TrustAnchorRef } from '../kinds/index.ts';
+import { type Mount, type MountSource, volumeFault } from '../resolution/mounts.ts';
+import { named, notFound, type Problem, problem } from '../resolution/problem.ts';
+import { certificateFault, storeTypeOf, trustFault } from './certificates.ts';
+
+export interface Resolved<V> {
+  readonly value?: V;
+  readonly mounts: readonly Mount[];
+  /** What the files hold, for the hash: strings of Secrets are keyed by the digest. */
+  readonly content: readonly unknown[];
+  readonly problems: readonly Problem[];
+}
+
+interface Place {
+  readonly read: Reader;
+  readonly namespace: string;
+  /** The field that holds the reference. */
+  readonly path: string;
+  /** Where the source is mounted. */
+  readonly mountPath: (name: string) => string;
+}
+
+const secretContent = ({ type, data }: Secret) => ({ type, data });
+const configMapContent = ({ data, binaryData }: ConfigMap) => ({ data, binaryData });
+
+/** A certificate and its key, from a Secret of type kubernetes.io/tls. */
+export function resolveCertificate(ref: CertificateRef, place: Place): Resolved<NonNullable<TlsConfig['key']>> {
+  const { read, namespace, path, mountPath } = place;
+  const at = { namespace, name: ref.name };
+  if (ref.kind !== 'Secret' || ref.group !== '')
+    return failed(
+      problem('ReferencedGroupKindNotSupported', path, `kind must be Secret of the core group, not ${groupKind(ref)}`),
+    );
+  const fault = volumeFault({ source: 'Secret', name: ref.name });
+  if (fault !== undefined) return failed(problem('Invalid', `${path}.name`, fault));
+  const secret = read.get(Secret, at, secretContent);
+  if (secret === undefined) return failed(notFound(path, 'Secret', at));
+  if (secret.type !== 'kubernetes.io/tls')
+    return failed(
+      invalid(path, `${named('Secret', at)} has type ${secret.type ?? 'Opaque'}; it must be kubernetes.io/tls`),
+    );
+  const certificate = secret.data?.['tls.crt'];
+  const key = secret.data?.['tls.key'];
+  const missing = certificate === undefined ? 'tls.crt' : key === undefined ? 'tls.key' : undefined;
+  if (certificate === undefined || key === undefined)
+    return failed(invalid(path, `${named('Secret', at)} has no key ${missing}; add it`));
+  const mismatch = certificateFault(decoded(certificate), decoded(key));
+  if (mismatch !== undefined) return failed(invalid(path, `${named('Secret', at)}: ${mismatch}`));
+  const folder = mountPath(ref.name);
+  return {
+    value: { privateKeyFile: `${folder}/tls.key`, certificateFile: `${folder}/tls.crt` },
+    mounts: [{ source: 'Secret', name: ref.name, path: folder }],
+    content: [certificate, key],
+    problems: [],
+  };
+}
+
+/** A trust store, from one key of a ConfigMap or Secret. */
+export function resolveTrust(ref: TrustAnchorRef, place: Place): Resolved<{ storeFile: string; storeType: StoreType }> {
+  const { read, namespace, path, mountPath } = place;
+  const at = { namespace, name: ref.name };
+  if (ref.group !== '' || (ref.kind !== 'ConfigMap' && ref.kind !== 'Secret'))
+    return failed(
+      problem(
+        'ReferencedGroupKindNotSupported',
+        path,
+        `kind must be ConfigMap or Secret of the core group, not ${groupKind(ref)}`,
+      ),
+    );
+  const source: MountSource = ref.kind;
+  const storeType = ref.storeType ?? storeTypeOf(ref.key);
+  if (storeType === undefined)
+    return failed(
+      problem('Invalid', `${path}.key`, `${ref.key} does not end in .pem, .p12 or .jks; rename it or set storeType`),
+    );
+  const fault = volumeFault({ source, name: ref.name });
+  if (fault !== undefined) return failed(problem('Invalid', `${path}.name`, fault));
+  const data = keysOf(read, source, at);
+  if (data === undefined) return failed(notFound(path, source, at));
+  const content = data(ref.key);
+  if (content === undefined)
+    return failed(invalid(path, `${named(source, at)} has no key ${ref.key}; add it or correct the key`));
+  const wrong = trustFault(content.bytes, storeType);
+  if (wrong !== undefined)
+    return failed(invalid(path, `key ${ref.key} of ${named(source, at)} is not usable: ${wrong}`));
+  const folder = mountPath(ref.name);
+  return {
+    value: { storeFile: `${folder}/${ref.key}`, storeType },
+    mounts: [{ source, name: ref.name, path: folder }],
+    content: [content.text],
+    problems: [],
+  };
+}
+
+/** One key's content: the text as the object holds it (for the hash), and its bytes. */
+export interface KeyContent {
+  readonly text: string;
+  readonly bytes: Buffer;
+}
+
+/** Looks up keys of a Secret or ConfigMap; undefined when there is no such object. */
+export function keysOf(
+  read: Reader,
+  source: MountSource,
+  ref: { name: string; namespace: string },
+): ((key: string) => KeyContent | undefined) | undefined {
+  if (source === 'Secret') {
+    const found = read.get(Secret, ref, secretContent);
+    if (found === undefined) return undefined;
+    return (key) => contentOf(found.data?.[key], 'base64');
+  }
+  const found = read.get(ConfigMap, ref, configMapContent);
+  if (found === undefined) return undefined;
+  return (key) => contentOf(found.data?.[key], 'utf8') ?? contentOf(found.binaryData?.[key], 'base64');
+}
+
+function contentOf(text: string | undefined, encoding: 'base64' | 'utf8'): KeyContent | undefined {
+  return text === undefined ? undefined : { text, bytes: Buffer.from(text, encoding) };
+}
+
+/** The proxy's form of an allow and a deny list; undefined when nothing is said. Denials are a set: sorted. */
+export function allowedDenied(lists: AllowDeny | undefined): TlsConfig['protocols'] {
+  const allowed = lists?.allow ?? [];
+  const denied = [...new Set(lists?.deny)].toSorted();
+  if (allowed.length === 0 && denied.length === 0) return undefined;
+  return { ...(allowed.length > 0 ? { allowed } : {}), ...(denied.length > 0 ? { denied } : {}) };
+}
+
+/** Nothing to resolve: no value, and nothing wrong. */
+export const UNRESOLVED: Resolved<never> = { mounts: [], content: [], problems: [] };
+
+function failed(...problems: Problem[]): Resolved<never> {
+  return { ...UNRESOLVED, problems };
+}
+
+function invalid(path: string, message: string): Problem {
+  return problem('InvalidReferencedResource', path, message);
+}
+
+function groupKind({ group, kind }: { group: string; kind: string }): string {
+  return group === '' ? kind : `${kind}.${group}`;
+}
+
+function decoded(base64: string): string {
+  return Buffer.from(base64, 'base64').toString('utf8');
+}

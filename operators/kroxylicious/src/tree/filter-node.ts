@@ -1,0 +1,76 @@
+// The leaf of a KafkaProtocolFilter: its definition with file paths for placeholders, and the hash of that and of every key
+// that the placeholders name.
+import { derivation } from '@capstan/reconcile';
+import type { FilterDefinition } from '../configuration/schema.ts';
+import { interpolate, type Placeholder } from '../interpolation/placeholder.ts';
+import { GROUP, KafkaProtocolFilter } from '../kinds/index.ts';
+import { distinctMounts, MOUNT_PATHS, type Mount, volumeFault } from '../resolution/mounts.ts';
+import { named, type Problem, problem } from '../resolution/problem.ts';
+import { keysOf } from '../tls/resolve-tls.ts';
+import { refOfKey } from './keys.ts';
+
+export interface FilterNode {
+  readonly problems: readonly Problem[];
+  /** Absent while there are problems. */
+  readonly valid?: {
+    readonly definition: FilterDefinition;
+    readonly mounts: readonly Mount[];
+    readonly hash: string;
+  };
+}
+
+const specOf = ({ spec }: KafkaProtocolFilter) => spec;
+
+/** Undefined when there is no such filter. */
+export const filterNode = derivation<FilterNode | undefined>({
+  name: 'KafkaProtocolFilter',
+  compute({ key, read, digest }) {
+    const { namespace, name } = refOfKey(key);
+    const spec = read.get(KafkaProtocolFilter, { namespace, name }, specOf);
+    if (spec === undefined) return undefined;
+    const { config, references, faults } = interpolate(spec.configTemplate, fileOf);
+    const problems = faults.map(({ path, problem: wrong }) => problem('Invalid', `${TEMPLATE}${path}`, wrong));
+    const mounts: Mount[] = [];
+    const content: unknown[] = [];
+    for (const { provider, name: source, key: wanted } of references) {
+      const kind = provider === 'secret' ? 'Secret' : 'ConfigMap';
+      const fault = volumeFault({ source: kind, name: source });
+      const data = fault === undefined ? keysOf(read, kind, { namespace, name: source }) : undefined;
+      const found = data?.(wanted);
+      const where = named(kind, { namespace, name: source });
+      if (fault !== undefined) problems.push(problem('Invalid', TEMPLATE, fault));
+      else if (data === undefined)
+        problems.push(
+          problem(
+            'InterpolatedReferencedResourcesNotFound',
+            TEMPLATE,
+            `${where} does not exist; create it or correct the name`,
+          ),
+        );
+      else if (found === undefined)
+        problems.push(
+          problem('InvalidReferencedResource', TEMPLATE, `${where} has no key ${wanted}; add it or correct the key`),
+        );
+      else {
+        mounts.push({ source: kind, name: source, path: MOUNT_PATHS[provider](source) });
+        content.push([provider, source, wanted, found.text]);
+      }
+    }
+    if (problems.length > 0) return { problems };
+    const definition = { name: definitionName(name), type: spec.type, config };
+    return {
+      problems,
+      valid: { definition, mounts: distinctMounts(mounts), hash: digest(definition, content) },
+    };
+  },
+});
+
+const TEMPLATE = 'spec.configTemplate';
+
+export function definitionName(filter: string): string {
+  return `${filter}.KafkaProtocolFilter.${GROUP}`;
+}
+
+function fileOf({ provider, name, key }: Placeholder): string {
+  return `${MOUNT_PATHS[provider](name)}/${key}`;
+}

@@ -1,0 +1,78 @@
+// The leaf of a KafkaProxyIngress: what it adds to a cluster's gateway. Annotations for Services are not part of the hash.
+import { derivation } from '@capstan/reconcile';
+import { KafkaProxy, KafkaProxyIngress } from '../kinds/index.ts';
+import { notFound, type Problem, problem } from '../resolution/problem.ts';
+import { exists, refOfKey } from './keys.ts';
+
+export type IngressWay =
+  | { readonly type: 'ClusterIP'; readonly protocol: 'TCP'; readonly bootstrapPort?: number }
+  | { readonly type: 'ClusterIP'; readonly protocol: 'TLS' }
+  | {
+      readonly type: 'LoadBalancer';
+      readonly protocol: 'TLS';
+      readonly bootstrapAddress: string;
+      readonly brokerAddress: string;
+    }
+  | { readonly type: 'Route'; readonly protocol: 'TLS' };
+
+export interface IngressNode {
+  readonly problems: readonly Problem[];
+  readonly proxy: string;
+  readonly way: IngressWay;
+  readonly hash: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** All of an ingress that a cluster's configuration depends on. */
+export const ingressPartOf = (node: IngressNode | undefined) =>
+  node && { problems: node.problems, proxy: node.proxy, way: node.way, hash: node.hash };
+export const ingressWayOf = (node: IngressNode | undefined) => node?.way;
+export const ingressAnnotationsOf = (node: IngressNode | undefined) => node?.annotations;
+
+const specOf = ({ spec }: KafkaProxyIngress) => spec;
+
+/** Undefined when there is no such ingress. */
+export const ingressNode = derivation<IngressNode | undefined>({
+  name: 'KafkaProxyIngress',
+  compute({ key, read, digest }) {
+    const { namespace, name } = refOfKey(key);
+    const spec = read.get(KafkaProxyIngress, { namespace, name }, specOf);
+    if (spec === undefined) return undefined;
+    const problems: Problem[] = [];
+    const proxy = { namespace, name: spec.proxyRef.name };
+    if (read.get(KafkaProxy, proxy, exists) === undefined) {
+      const missing = notFound('spec.proxyRef', 'KafkaProxy', proxy);
+      problems.push(missing, { ...missing, about: 'Accepted', reason: 'Invalid' });
+    }
+    const way = wayOf(spec);
+    if (way.type === 'Route')
+      problems.push(
+        problem(
+          'RequestedResourceKindNotSupported',
+          'spec.openShiftRoute',
+          'Routes of OpenShift are not served here; use spec.loadBalancer',
+          'Accepted',
+        ),
+      );
+    const annotations = spec.infrastructure?.annotations ?? {};
+    return { problems, proxy: spec.proxyRef.name, way, hash: digest(spec.proxyRef.name, way), annotations };
+  },
+});
+
+function wayOf({ clusterIP, loadBalancer }: KafkaProxyIngress['spec']): IngressWay {
+  if (clusterIP?.protocol === 'TLS') return { type: 'ClusterIP', protocol: 'TLS' };
+  if (clusterIP !== undefined)
+    return {
+      type: 'ClusterIP',
+      protocol: 'TCP',
+      ...(clusterIP.bootstrapPort === undefined ? {} : { bootstrapPort: clusterIP.bootstrapPort }),
+    };
+  if (loadBalancer !== undefined)
+    return {
+      type: 'LoadBalancer',
+      protocol: 'TLS',
+      bootstrapAddress: loadBalancer.bootstrapAddress,
+      brokerAddress: loadBalancer.advertisedBrokerAddressPattern,
+    };
+  return { type: 'Route', protocol: 'TLS' };
+}

@@ -1,0 +1,120 @@
+// The network of a proxy: which ports and host names each of its clusters has. Planned for all clusters of a proxy at once,
+// broken ones included, so that healing moves nothing; who was there first keeps what it has.
+import { derivation, index } from '@capstan/reconcile';
+import { MANAGEMENT_PORT, SNI_PORT } from '../configuration/schema.ts';
+import { KafkaProxy, VirtualKafkaCluster } from '../kinds/index.ts';
+import { allocatePorts, type PortBlock, type PortMemory, type PortRequest } from '../ports/allocate-ports.ts';
+import { ingressNode, ingressWayOf } from './ingress-node.ts';
+import { keyIn, refOfKey } from './keys.ts';
+import { nodeIdRangesOf, serviceNode } from './service-node.ts';
+
+export interface NetworkPlan extends PortMemory {
+  readonly byCluster: Readonly<Record<string, ClusterNetwork>>;
+}
+
+/** What one cluster has of its proxy's network, by ingress. */
+export interface ClusterNetwork {
+  readonly ports: Readonly<Record<string, PortBlock>>;
+  readonly refused: Readonly<Record<string, string>>;
+}
+
+/**
+ * The clusters of a proxy: those that name it, and those whose last good configuration it serves, since one whose reference
+ * was broken by an edit is still served there.
+ */
+export const clustersOfProxy = index(VirtualKafkaCluster, 'clusters of a proxy', ({ metadata, spec, status }) => {
+  const lastGood = status?.memory?.lastGood as { proxy?: string } | undefined;
+  const proxies = new Set([spec.proxyRef.name, ...(lastGood?.proxy === undefined ? [] : [lastGood.proxy])]);
+  return [...proxies].map((proxy) => `${metadata.namespace}/${proxy}`);
+});
+
+const portMemoryOf = ({ status }: KafkaProxy): PortMemory => ({
+  ports: status?.memory?.ports ?? {},
+  ...(status?.memory?.nextPort === undefined ? {} : { nextPort: status.memory.nextPort }),
+});
+
+const demandOf = ({ metadata, spec }: VirtualKafkaCluster) => ({
+  name: metadata.name ?? '',
+  created: metadata.creationTimestamp ?? '',
+  proxy: spec.proxyRef.name,
+  service: spec.targetKafkaServiceRef.name,
+  ingresses: spec.ingresses.map(({ ingressRef }) => ingressRef.name),
+});
+
+export const networkPlan = derivation<NetworkPlan>({
+  name: 'network of KafkaProxy',
+  compute({ key, read }) {
+    const proxy = refOfKey(key);
+    const demands = read
+      .by(clustersOfProxy, key, demandOf)
+      .toSorted((left, right) => compare(left.created, right.created) || compare(left.name, right.name));
+    const requests: PortRequest[] = [];
+    const refused: Record<string, string> = {};
+    const hosts = new Map<string, string>();
+    for (const { name, service, ingresses } of demands) {
+      for (const ingress of new Set(ingresses)) {
+        const id = `${name}/${ingress}`;
+        const way = read.derived(ingressNode, keyIn(proxy, ingress), ingressWayOf);
+        const isByPort = way?.type === 'ClusterIP' && way.protocol === 'TCP';
+        const ranges = isByPort ? read.derived(serviceNode, keyIn(proxy, service), nodeIdRangesOf) : undefined;
+        const nodes = ranges?.reduce((sum, range) => sum + range.end - range.start + 1, 0);
+        const fixed = isByPort ? way.bootstrapPort : undefined;
+        // Who needs no ports now, or whose nodes are not known, keeps those that it has: an edit that is taken back moves nothing.
+        requests.push({ name: id, nodes: nodes === 0 ? undefined : nodes, ...(fixed === undefined ? {} : { fixed }) });
+        if (way?.type !== 'LoadBalancer') continue;
+        const wanted = [way.bootstrapAddress, way.brokerAddress].map((address) =>
+          address.replaceAll('$(virtualClusterName)', name).toLowerCase(),
+        );
+        const clash = wanted.find((host) => hosts.has(host));
+        if (clash === undefined) for (const host of wanted) hosts.set(host, id);
+        else
+          refused[id] =
+            `the address ${clash} is used by ${hosts.get(clash)} too; put $(virtualClusterName) into the addresses of the ingress`;
+      }
+    }
+    const memory = read.get(KafkaProxy, proxy, portMemoryOf) ?? { ports: {} };
+    const planned = allocatePorts(requests, memory, [MANAGEMENT_PORT, SNI_PORT]);
+    for (const [id, why] of Object.entries(planned.refused))
+      refused[id] = `${why}; give the ingress another bootstrapPort, or none`;
+    const { ports, nextPort = 0 } = planned;
+    return { ports, nextPort, byCluster: byCluster(ports, refused) };
+  },
+});
+
+const proxyNameOf = ({ spec }: VirtualKafkaCluster) => spec.proxyRef.name;
+
+/** One cluster's part, so that a change for one is no change for the others. */
+export const clusterNetwork = derivation<ClusterNetwork>({
+  name: 'network of VirtualKafkaCluster',
+  compute({ key, read }) {
+    const ref = refOfKey(key);
+    const proxy = read.get(VirtualKafkaCluster, ref, proxyNameOf);
+    if (proxy === undefined) return { ports: {}, refused: {} };
+    return read.derived(networkPlan, keyIn(ref, proxy)).byCluster[ref.name] ?? { ports: {}, refused: {} };
+  },
+});
+
+function byCluster(
+  ports: Readonly<Record<string, PortBlock>>,
+  refused: Readonly<Record<string, string>>,
+): Record<string, ClusterNetwork> {
+  const found: Record<string, { ports: Record<string, PortBlock>; refused: Record<string, string> }> = {};
+  const of = (id: string) => {
+    const [cluster = '', ingress = ''] = id.split('/');
+    found[cluster] ??= { ports: {}, refused: {} };
+    return { network: found[cluster], ingress };
+  };
+  for (const [id, block] of Object.entries(ports)) {
+    const { network, ingress } = of(id);
+    network.ports[ingress] = block;
+  }
+  for (const [id, why] of Object.entries(refused)) {
+    const { network, ingress } = of(id);
+    network.refused[ingress] = why;
+  }
+  return found;
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}

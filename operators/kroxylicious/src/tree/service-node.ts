@@ -1,0 +1,260 @@
+// The leaf of a KafkaService: where the Kafka cluster is and how it is spoken to, and the hash of that and of every file that
+// is mounted for it. Of a Strimzi Kafka only the listener's address counts, so nothing else of it restarts a proxy.
+import { type Digest, derivation, type Reader } from '@capstan/reconcile';
+import type { TargetClusterConfig, TlsConfig } from '../configuration/schema.ts';
+import { KafkaService, type NodeIdRange, type ServiceTls, StrimziKafka } from '../kinds/index.ts';
+import { distinctMounts, MOUNT_PATHS, type Mount } from '../resolution/mounts.ts';
+import { named, notFound, type Problem, problem } from '../resolution/problem.ts';
+import {
+  allowedDenied,
+  keysOf,
+  type Resolved,
+  resolveCertificate,
+  resolveTrust,
+  UNRESOLVED,
+} from '../tls/resolve-tls.ts';
+import { type NamespacedRef, refOfKey } from './keys.ts';
+
+export interface NamedRange {
+  readonly name: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ServiceNode {
+  readonly problems: readonly Problem[];
+  /** Known even while something else is wrong: ports depend on it. */
+  readonly nodeIdRanges: readonly NamedRange[];
+  /** Absent while there are problems. */
+  readonly valid?: {
+    readonly target: TargetClusterConfig;
+    readonly mounts: readonly Mount[];
+    readonly hash: string;
+    /** As `status.tls` tells it. */
+    readonly tls: ServiceTls | undefined;
+    /** Certificates of another namespace, to be copied into this one: a pod can mount no other. */
+    readonly copy: { readonly name: string; readonly data: Readonly<Record<string, string>> } | undefined;
+  };
+}
+
+export const nodeIdRangesOf = (node: ServiceNode | undefined) => node?.nodeIdRanges;
+
+/** More brokers than any Kafka cluster has; each may need a port or a Service of its own. */
+const MAX_NODES = 1000;
+const STRIMZI_CA_KEY = 'ca.crt';
+
+const specOf = ({ spec }: KafkaService) => spec;
+type Spec = KafkaService['spec'];
+
+/** Undefined when there is no such service. */
+export const serviceNode = derivation<ServiceNode | undefined>({
+  name: 'KafkaService',
+  compute({ key, read, digest }) {
+    const ref = refOfKey(key);
+    const spec = read.get(KafkaService, ref, specOf);
+    if (spec === undefined) return undefined;
+    const ranges = namedRanges(spec.nodeIdRanges);
+    const wrong = rangeProblems(ranges);
+    const nodeIdRanges = wrong.length > 0 ? [] : ranges;
+    const found = resolve(spec, ref, read, digest, nodeIdRanges);
+    const problems = [...wrong, ...found.problems];
+    return problems.length > 0 ? { problems, nodeIdRanges } : { ...found, nodeIdRanges };
+  },
+});
+
+function resolve(
+  spec: Spec,
+  ref: NamespacedRef,
+  read: Reader,
+  digest: Digest,
+  ranges: readonly NamedRange[],
+): Omit<ServiceNode, 'nodeIdRanges'> {
+  const { namespace } = ref;
+  const bootstrap = spec.strimziKafkaRef
+    ? strimziBootstrap(spec.strimziKafkaRef, namespace, read)
+    : { servers: spec.bootstrapServers ?? '' };
+  if (bootstrap.problem !== undefined) return { problems: [bootstrap.problem] };
+  const certificate =
+    spec.tls?.certificateRef === undefined
+      ? UNRESOLVED
+      : resolveCertificate(spec.tls.certificateRef, {
+          read,
+          namespace,
+          path: 'spec.tls.certificateRef',
+          mountPath: MOUNT_PATHS.clientCertificate,
+        });
+  const trust = resolveServerTrust(spec, ref, read);
+  const problems = [...trust.problems, ...certificate.problems];
+  if (problems.length > 0) return { problems };
+  const hasTls = spec.tls !== undefined || trust.value !== undefined;
+  const protocols = allowedDenied(spec.tls?.protocols);
+  const cipherSuites = allowedDenied(spec.tls?.cipherSuites);
+  const tls: TlsConfig | undefined = hasTls
+    ? {
+        ...(certificate.value ? { key: certificate.value } : {}),
+        ...(trust.value ? { trust: trust.value } : {}),
+        ...(cipherSuites ? { cipherSuites } : {}),
+        ...(protocols ? { protocols } : {}),
+      }
+    : undefined;
+  const target: TargetClusterConfig = {
+    bootstrapServers: bootstrap.servers.replaceAll(/\s/g, ''),
+    bootstrapServerSelection: { strategy: 'round-robin' },
+    ...(tls ? { tls } : {}),
+  };
+  const shown = hasTls ? { ...spec.tls, ...(trust.shown ? { trustAnchorRef: trust.shown } : {}) } : undefined;
+  return {
+    problems,
+    valid: {
+      target,
+      mounts: distinctMounts([...certificate.mounts, ...trust.mounts]),
+      hash: digest(target, ranges, certificate.content, trust.content),
+      tls: shown,
+      copy: trust.copy,
+    },
+  };
+}
+
+type StrimziRef = NonNullable<Spec['strimziKafkaRef']>;
+const listenersOf = ({ spec, status }: StrimziKafka) => ({
+  wanted: spec?.kafka?.listeners?.map(({ name }) => name) ?? [],
+  served: status?.listeners ?? [],
+});
+
+function strimziBootstrap(ref: StrimziRef, own: string, read: Reader): { servers: string; problem?: Problem } {
+  const path = 'spec.strimziKafkaRef';
+  const at = { namespace: ref.namespace ?? own, name: ref.name };
+  const failed = (found: Problem) => ({ servers: '', problem: found });
+  if (ref.kind !== StrimziKafka.kind || ref.group !== StrimziKafka.group)
+    return failed(
+      problem(
+        'ReferencedGroupKindNotSupported',
+        path,
+        `must name a Kafka of kafka.strimzi.io, not ${ref.kind}.${ref.group}`,
+      ),
+    );
+  const access = read.access(StrimziKafka);
+  if (access === 'not-served')
+    return failed(
+      problem(
+        'ReferencedResourcesNotFound',
+        path,
+        'Strimzi is not installed: there is no kind Kafka of kafka.strimzi.io; install it or use spec.bootstrapServers',
+      ),
+    );
+  if (access === 'forbidden')
+    return failed(
+      problem(
+        'ReferencedResourcesNotFound',
+        path,
+        'this operator may not read Kafka of kafka.strimzi.io; give it that right or use spec.bootstrapServers',
+      ),
+    );
+  const kafka = read.get(StrimziKafka, at, listenersOf);
+  if (kafka === undefined) return failed(notFound(path, 'Kafka', at));
+  if (!kafka.wanted.includes(ref.listenerName))
+    return failed(
+      problem(
+        'InvalidReferencedResource',
+        `${path}.listenerName`,
+        `${named('Kafka', at)} has no listener ${ref.listenerName}; it has ${kafka.wanted.join(', ') || 'none'}`,
+      ),
+    );
+  const listener = kafka.served.find(({ name, type }) => (name ?? type) === ref.listenerName);
+  const servers =
+    listener?.bootstrapServers ?? listener?.addresses?.map(({ host, port }) => `${host}:${port}`).join(',');
+  if (!servers)
+    return failed(
+      problem(
+        'ReferencedResourceNotReconciled',
+        path,
+        `the listener ${ref.listenerName} of ${named('Kafka', at)} has no address yet; wait for Strimzi`,
+      ),
+    );
+  return { servers };
+}
+
+interface ServerTrust extends Resolved<NonNullable<TlsConfig['trust']>> {
+  /** As the status tells it. */
+  readonly shown?: NonNullable<ServiceTls['trustAnchorRef']>;
+  readonly copy?: { name: string; data: Record<string, string> };
+}
+
+/** What the user names wins over the certificates of Strimzi. */
+function resolveServerTrust(spec: Spec, ref: NamespacedRef, read: Reader): ServerTrust {
+  const { namespace } = ref;
+  const explicit = spec.tls?.trustAnchorRef;
+  if (explicit !== undefined) {
+    const found = resolveTrust(explicit, {
+      read,
+      namespace,
+      path: 'spec.tls.trustAnchorRef',
+      mountPath: MOUNT_PATHS.serverTrust,
+    });
+    return found.value === undefined ? found : { ...found, shown: { ...explicit, storeType: found.value.storeType } };
+  }
+  const strimzi = spec.strimziKafkaRef;
+  if (!strimzi?.trustStrimziCaCertificate) return UNRESOLVED;
+  const path = 'spec.strimziKafkaRef.trustStrimziCaCertificate';
+  const name = `${strimzi.name}-cluster-ca-cert`;
+  const from = strimzi.namespace ?? namespace;
+  if (from === namespace) {
+    const anchor = { kind: 'Secret', group: '', name, key: STRIMZI_CA_KEY, storeType: 'PEM' as const };
+    const found = resolveTrust(anchor, { read, namespace, path, mountPath: MOUNT_PATHS.serverTrust });
+    return found.value === undefined ? found : { ...found, shown: anchor };
+  }
+  const keys = keysOf(read, 'Secret', { namespace: from, name });
+  if (keys === undefined) return { ...UNRESOLVED, problems: [notFound(path, 'Secret', { namespace: from, name })] };
+  const certificates = keys(STRIMZI_CA_KEY)?.bytes.toString('utf8');
+  if (certificates === undefined)
+    return {
+      ...UNRESOLVED,
+      problems: [
+        problem(
+          'InvalidReferencedResource',
+          path,
+          `${named('Secret', { namespace: from, name })} has no key ${STRIMZI_CA_KEY}; wait for Strimzi`,
+        ),
+      ],
+    };
+  const copy = { name: `${ref.name}-strimzi-ca`, data: { [STRIMZI_CA_KEY]: certificates } };
+  const folder = MOUNT_PATHS.serverTrust(copy.name);
+  return {
+    value: { storeFile: `${folder}/${STRIMZI_CA_KEY}`, storeType: 'PEM' },
+    mounts: [{ source: 'ConfigMap', name: copy.name, path: folder }],
+    content: [certificates],
+    problems: [],
+    shown: { kind: 'ConfigMap', group: '', name: copy.name, key: STRIMZI_CA_KEY, storeType: 'PEM' },
+    copy,
+  };
+}
+
+function namedRanges(ranges: readonly NodeIdRange[] | undefined): NamedRange[] {
+  if (ranges === undefined) return [{ name: 'default', start: 0, end: 2 }];
+  return ranges.map(({ name, start, end }, i) => ({ name: name ?? `range-${i}`, start, end }));
+}
+
+function rangeProblems(ranges: readonly NamedRange[]): Problem[] {
+  const path = 'spec.nodeIdRanges';
+  const problems: Problem[] = [];
+  const names = new Set(ranges.map(({ name }) => name));
+  if (names.size < ranges.length) problems.push(problem('Invalid', path, 'two ranges have one name; rename one'));
+  const sorted = ranges.toSorted((left, right) => left.start - right.start);
+  for (const [i, { name, start, end }] of sorted.entries()) {
+    const before = sorted[i - 1];
+    if (start > end)
+      problems.push(problem('Invalid', path, `${name} starts at ${start}, above its end ${end}; exchange them`));
+    else if (before !== undefined && before.end >= start)
+      problems.push(problem('Invalid', path, `${name} overlaps ${before.name}; give each id to one range`));
+  }
+  const count = ranges.reduce((sum, { start, end }) => sum + end - start + 1, 0);
+  if (count > MAX_NODES)
+    problems.push(
+      problem(
+        'Invalid',
+        path,
+        `${count} node ids are more than the ${MAX_NODES} that one virtual cluster can have; name only those that exist`,
+      ),
+    );
+  return problems;
+}
