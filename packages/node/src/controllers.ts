@@ -2,6 +2,7 @@
 import type { Client, Clock, Logger, Random } from '@capstan/kube';
 import { type Controller, runController } from './controller/controller.ts';
 import { createToolkit, type Toolkit } from './controller/toolkit.ts';
+import { daemonSetController } from './daemon-set/daemon-set-controller.ts';
 import { deploymentController } from './deployment/deployment-controller.ts';
 import { disruptionController } from './disruption/disruption-controller.ts';
 import { endpointsController } from './endpoints/endpoints-controller.ts';
@@ -32,6 +33,7 @@ export function createControllers(options: ControllersOptions): Controllers {
       const own = [
         deploymentController(tools),
         replicaSetController(tools),
+        daemonSetController(tools),
         endpointsController(tools),
         disruptionController(tools),
         namespaceContents(tools, options.rootCertificate),
