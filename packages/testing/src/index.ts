@@ -4,6 +4,7 @@ export * from './faults/fault-schedule.ts';
 export * from './faults/faulty-transport.ts';
 export * from './faults/mortal-clock.ts';
 export * from './incarnation.ts';
+export * from './plan-of.ts';
 export * from './random.ts';
 export * from './recording-transport.ts';
 export * from './scenario.ts';

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConfigMap, Secret } from '@capstan/kube';
+import { apply, plan, reconciler } from '@capstan/reconcile';
+import { evaluationOf, planOf } from './plan-of.ts';
+
+const copy = reconciler<ConfigMap>({
+  name: 'copy',
+  resource: ConfigMap,
+  reads: [Secret],
+  writes: [ConfigMap],
+  reconcile({ object: { metadata, data = {} }, read }) {
+    const { namespace = '', name = '' } = metadata;
+    if (data['throw']) throw new Error('a bug');
+    const isThere = read.get(Secret, { namespace, name: 'key' }, () => true) ?? false;
+    if (read.reached('2027-01-01T00:00:00Z')) return plan({});
+    return plan({
+      children: [
+        apply(ConfigMap, { metadata: { name: `${name}-copy`, namespace }, data: { isThere: String(isThere) } }),
+      ],
+    });
+  },
+});
+
+const owner = (data: Record<string, string> = {}): ConfigMap => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'a', namespace: 'default', uid: 'u' },
+  data,
+});
+const secret: Secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'key', namespace: 'default' } };
+const dataOf = (made: ReturnType<typeof planOf>) => {
+  const [child] = made.groups[0]?.children ?? [];
+  return child?.how === 'apply' ? (child.object as ConfigMap).data : undefined;
+};
+
+test('a plan is made from exactly the objects that are given', () => {
+  assert.deepEqual(dataOf(planOf(copy, [owner(), secret])), { isThere: 'true' });
+  assert.deepEqual(dataOf(planOf(copy, [owner()])), { isThere: 'false' });
+  assert.deepEqual(planOf(copy, [owner()], { now: Date.UTC(2028, 0, 1) }).groups, []);
+});
+
+test('what is not known, thrown or missing is said', () => {
+  assert.throws(() => planOf(copy, [owner()], { unknown: ['Secret'] }), /waits for .*Secret\/default\/key/);
+  assert.throws(() => planOf(copy, [owner({ throw: 'yes' })]), /a bug/);
+  assert.throws(() => planOf(copy, [secret]), /there is no ConfigMap/);
+});
+
+test('every read is shown, so that a test can say what a reconciler may look at', () => {
+  const { reads, writes } = evaluationOf(copy, [owner(), secret]);
+  assert.ok(reads.includes('Secret/default/key'), reads.join(', '));
+  assert.equal(writes.state === 'value' && writes.value.groups.length, 1);
+});

@@ -1,0 +1,45 @@
+// Pure tests of reconcilers: objects in, plan out. No cluster, no clock that runs, nothing awaited.
+import { groupOf, type KubeObject, keyOfObject, kindId } from '@capstan/kube';
+import { type Evaluation, evaluate, type KnownFact, operator, type Plan, type Reconciler } from '@capstan/reconcile';
+import { createVirtualClock } from './virtual-clock.ts';
+
+export interface PlanOfOptions {
+  /** Of the object to plan for, `namespace/name`; the first of the reconciler's kind among the objects by default. */
+  key?: string;
+  /** Facts that are known; any other one that is read suspends. */
+  facts?: readonly KnownFact[];
+  /** Kind ids (`Secret`, `Deployment.apps`) that are not listed yet: reading them suspends. */
+  unknown?: readonly string[];
+  /** Milliseconds since the epoch, for `read.reached`; default 2026-01-01. */
+  now?: number;
+}
+
+/** What the reconciler plans when exactly these objects are there. Throws what it throws, and when it waits for something. */
+export function planOf(reconciler: Reconciler, objects: readonly KubeObject[], options: PlanOfOptions = {}): Plan {
+  const { plan, key } = evaluationOf(reconciler, objects, options);
+  if (plan.state === 'error') throw plan.error;
+  if (plan.state === 'suspended')
+    throw new Error(`there is no plan for ${key} yet: it waits for ${plan.waitingFor.join(', ')}`);
+  return plan.value;
+}
+
+/** The same with everything that is known of it: the writes that are left, what it read, what it waits for. */
+export function evaluationOf(
+  reconciler: Reconciler,
+  objects: readonly KubeObject[],
+  { key, facts, unknown, now }: PlanOfOptions = {},
+): Evaluation {
+  const id = kindId(reconciler.resource);
+  const owners = objects.filter(({ apiVersion, kind }) => kindId({ group: groupOf(apiVersion), kind }) === id);
+  const wanted = key ?? (owners[0] === undefined ? undefined : keyOfObject(owners[0]));
+  const evaluations = evaluate({
+    operator: operator({ name: 'test', kinds: [], reconcilers: [reconciler] }),
+    objects,
+    clock: createVirtualClock(now === undefined ? {} : { start: now }),
+    ...(facts ? { facts } : {}),
+    ...(unknown ? { unknown } : {}),
+  });
+  const found = evaluations.find((evaluation) => evaluation.key === wanted);
+  if (found === undefined) throw new Error(`there is no ${id} ${wanted ?? ''} among the objects to plan for`);
+  return found;
+}
