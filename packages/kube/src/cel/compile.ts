@@ -91,8 +91,9 @@ function patternFailure({ calls }: Checked): string | undefined {
     target,
   } of calls.keys()) {
     if ((name !== 'find' && name !== 'findAll') || !target || pattern?.op !== 'literal') continue;
+    if (typeof pattern.value !== 'string') continue;
     try {
-      compileRegexp(String(pattern.value as string));
+      compileRegexp(pattern.value);
     } catch (error) {
       if (error instanceof RegexpError) return error.message;
       throw error;

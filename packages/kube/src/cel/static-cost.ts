@@ -24,6 +24,8 @@ interface Estimate {
   /** The size of an item, for lists that an expression makes. */
   readonly item?: Size | undefined;
   readonly type: CelType | undefined;
+  /** An int literal. */
+  readonly literal?: number;
 }
 
 /** Where cel-go's 64 bits end; more is no more. */
@@ -57,7 +59,8 @@ export function estimateCost(
         const { value } = expr;
         const length =
           typeof value === 'string' ? characterCount(value) : value instanceof Uint8Array ? value.length : 1;
-        return { cost: 0, size: { min: length, max: length }, type };
+        const literal = typeof value === 'bigint' ? { literal: Math.max(0, Number(value)) } : {};
+        return { cost: 0, size: { min: length, max: length }, type, ...literal };
       }
       case 'ident': {
         const local = scopes.findLast((scope) => scope.has(expr.name))?.get(expr.name);
@@ -256,12 +259,14 @@ function callEstimate(overload: Overload, args: readonly Estimate[]): CallEstima
     case 'format-validate':
       return { cost: factor({ min: 0, max: factor(b, TRAVERSAL) }, 128 * REGEX) };
     case 'list_flatten':
-    case 'list_flatten_int':
     case 'list_reverse':
+      return made(a, 1);
+    case 'list_flatten_int':
+      return made(a, args[1]?.literal ?? MAX);
     case 'list_slice':
-      return { cost: capped(a.max + 1 + LIST_CREATE), size: a };
+      return made(fixed(Math.max(0, (args[2]?.literal ?? a.max) - (args[1]?.literal ?? 0))), 1);
     case 'lists_range':
-      return { cost: MAX, size: UNKNOWN };
+      return made(fixed(args[0]?.literal ?? MAX), 1);
     default:
       break;
   }
@@ -319,6 +324,11 @@ function callEstimate(overload: Overload, args: readonly Estimate[]): CallEstima
     default:
       return { cost: 1 };
   }
+}
+
+/** A list of that size, so much being done for each item. */
+function made(size: Size, perItem: number): CallEstimate {
+  return { cost: capped(size.max * perItem + 1 + LIST_CREATE), size };
 }
 
 function itemSize({ item, declaration, type }: Estimate): Size {

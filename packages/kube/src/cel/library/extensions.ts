@@ -1,13 +1,18 @@
-import { compareValues } from '../equality.ts';
+import { compareValues, equalValues } from '../equality.ts';
 import { CelError } from '../errors.ts';
-import { func, type Overload } from '../overload.ts';
-import { type CelList, itemsOf, type Uint, uint, type Value } from '../values.ts';
+import { func, method, type Overload } from '../overload.ts';
+import { type CelList, itemsOf, kindOf, type Uint, uint, type Value } from '../values.ts';
 import { checkedInt } from './arithmetic.ts';
 
 const NUMERIC = ['int', 'uint', 'double'];
 
-/** Not offered by API servers: numbers, and bytes as text. */
+/** Not offered by API servers, or only by the newest: numbers, bytes as text, includes. */
 export const extensions: readonly Overload[] = [
+  method('includes', '(dyn, dyn) -> bool', 'list_includes_dyn_dyn', (from: Value, item: Value) =>
+    kindOf(from) === 'list'
+      ? itemsOf(from as CelList).some((other) => equalValues(other, item))
+      : equalValues(from, item),
+  ),
   ...(['@max', '@min'] as const).flatMap((name) => {
     const best = (items: readonly Value[]): Value =>
       items.reduce((a, b) => ((name === '@max' ? compareValues(a, b) < 0 : compareValues(a, b) > 0) ? b : a));

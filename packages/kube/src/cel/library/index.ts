@@ -16,7 +16,7 @@ import { times } from './times.ts';
 import { urls } from './urls.ts';
 
 export interface LibraryOptions {
-  /** math.*, base64.* and string.reverse, which CEL has and API servers do not offer. Default false. */
+  /** math.*, base64.*, string.reverse and list.includes, which CEL has and API servers do not offer yet. Default false. */
   extensions?: boolean;
 }
 

@@ -1,9 +1,10 @@
 import { compareValues, equalValues } from '../equality.ts';
-import { CelError } from '../errors.ts';
+import { CelCostError, CelError } from '../errors.ts';
 import { func, method, type Overload } from '../overload.ts';
 import { type CelList, type Duration, itemOf, itemsOf, kindOf, list, type Uint, uint, type Value } from '../values.ts';
 import { checkedDuration, checkedInt, checkedUint } from './arithmetic.ts';
 
+const MAX_RANGE = 1_000_000n;
 const COMPARABLE = ['int', 'uint', 'double', 'bool', 'duration', 'timestamp', 'string', 'bytes'];
 
 const SUMS: Readonly<Record<string, (items: readonly Value[]) => Value>> = {
@@ -46,11 +47,6 @@ export const kubernetesLists: readonly Overload[] = [
   method('lastIndexOf', '(list(A), A) -> int', 'list_a_last_index_of_int', (items: CelList, item: Value) =>
     BigInt(itemsOf(items).findLastIndex((other) => equalValues(other, item))),
   ),
-  method('includes', '(dyn, dyn) -> bool', 'list_includes_dyn_dyn', (from: Value, item: Value) =>
-    kindOf(from) === 'list'
-      ? itemsOf(from as CelList).some((other) => equalValues(other, item))
-      : equalValues(from, item),
-  ),
 ];
 
 function extreme(name: string, isBetter: (order: number) => boolean): (items: CelList) => Value {
@@ -83,7 +79,8 @@ export const lists: readonly Overload[] = [
     method('sort', `(list(${type})) -> list(${type})`, `list_${type}_sort`, (items: CelList) => sortedBy(items, items)),
   ),
   func('lists.range', '(int) -> list(int)', 'lists_range', (count: bigint) => {
-    if (count > 10_000_000n) throw new CelError('operation cancelled: actual cost limit exceeded');
+    // Longer ones cost more than any expression may.
+    if (count > MAX_RANGE) throw new CelCostError();
     return list(Array.from({ length: Math.max(0, Number(count)) }, (_, index) => BigInt(index)));
   }),
   method('reverse', '(list(T)) -> list(T)', 'list_reverse', (items: CelList) => list(itemsOf(items).toReversed())),

@@ -55,7 +55,15 @@ function substring(text: string, start: bigint, end: bigint | undefined): string
   return sliced(text, Number(start), Number(to));
 }
 
+// Replacing and joining cost little and can make much of it: there is a limit, far above what fits into an object.
+const MAX_LENGTH = 2 ** 25;
+
+function limited(length: number): void {
+  if (length > MAX_LENGTH) throw new CelError(`the result is longer than ${MAX_LENGTH} characters`);
+}
+
 function replace(text: string, from: string, to: string, limit: bigint): string {
+  limited(text.length + ((text.length + 1) / Math.max(1, from.length)) * to.length);
   if (limit < 0n) return from === '' ? everywhere(text, to, Infinity) : text.replaceAll(from, () => to);
   if (from === '') return everywhere(text, to, Number(limit));
   const parts = text.split(from);
@@ -136,5 +144,6 @@ function joined(texts: CelList, separator: string): string {
     if (typeof part !== 'string') throw new CelError(`join: invalid input: ${typeName(part)}`);
     return part;
   });
+  limited(parts.reduce((length, part) => length + part.length + separator.length, 0));
   return parts.join(separator);
 }
