@@ -10,7 +10,12 @@ describe('the program', () => {
     [['--help'], 0, /^Capstan turns[^]*Commands:/, /^$/],
     [['version'], 0, /^capstan \d+\.\d+\.\d+ \(Node\.js 2\d/, /^$/],
     [['nonsense'], 2, /^$/, /^error: there is no command "nonsense"; see capstan --help\n$/],
-    [['up', '--demo'], 1, /^$/, /^error: the embedded cluster .* is not part of this version yet; .*\n$/],
+    [
+      ['up', '--clusters', 'Big'],
+      1,
+      /^$/,
+      /^error: a logical cluster cannot be named "Big"; use lower-case letters.*\n$/,
+    ],
   ];
   for (const [argv, code, out, err] of cases) {
     test(`capstan ${argv.join(' ')} ends with ${code}`, async () => {

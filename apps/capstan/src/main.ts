@@ -1,8 +1,11 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
+import { enableCompileCache } from 'node:module';
 import { runCommandLine } from './cli/cli.ts';
 // The program: the machine's side of the command line.
 import { processIo } from './cli/process-io.ts';
 
+// What commands load is TypeScript: with the cache, starting the whole takes a third of the time.
+enableCompileCache();
 const { io, flushed } = processIo(process);
 const code = await runCommandLine(process.argv.slice(2), io);
 // Not process.exitCode: a connection that is kept alive, or an operator's timer, must not hold the prompt back.

@@ -53,6 +53,12 @@ const mistakes: [line: string, says: RegExp][] = [
     'crds --other.flag=1',
     /^error: --other.flag names the operator "other", which is not loaded; load it with --operator FILE\n$/,
   ],
+  [
+    'up --listen here',
+    /^error: --listen cannot be "here"; write HOST:PORT, as in 127\.0\.0\.1:6443, or :0 for any free port\n$/,
+  ],
+  ['up --listen :70000', /^error: --listen cannot be ":70000"; write HOST:PORT/],
+  ['up --clusters ,', /^error: --clusters cannot be ","; name at least one\n$/],
   ['version --other.flag=1', /^error: capstan version has no flag --other.flag; see capstan version --help\n$/],
   ['-n x why', /^error: -n comes before the command; write the command first/],
 ];
@@ -68,16 +74,7 @@ describe('a mistake in the command', () => {
   }
 });
 
-describe('what is not there yet', () => {
-  test('capstan up says so, and what can be run instead', async () => {
-    const { code, err } = await runTest(['up', '--demo']);
-    assert.equal(code, 1);
-    assert.match(
-      err,
-      /^error: the embedded cluster \(capstan up\) is not part of this version yet; use capstan run .*\n$/,
-    );
-  });
-
+describe('without any operator', () => {
   for (const name of ['run', 'status', 'crds', 'rbac']) {
     test(`capstan ${name} without any operator says how to load one`, async () => {
       const { code, err } = await runTest([name]);
@@ -101,6 +98,6 @@ test('a stack is printed for bugs, and on request', async () => {
   const bug = await runTest(['crds', '--operator', 'bad.ts'], { modules });
   assert.equal(bug.code, 1);
   assert.match(bug.err, /^error: a bug\nRangeError: a bug\n +at [^]*This is a bug in Capstan or in a loaded operator/);
-  const asked = await runTest(['up', '-v']);
+  const asked = await runTest(['run', '-v']);
   assert.match(asked.err, /^error: .*\nCodedError: [^]* +at /);
 });

@@ -14,9 +14,6 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   status: { summary: 'List what is not as it should be', load: () => import('../commands/status.ts') },
   crds: { summary: 'Print the CustomResourceDefinitions of operators', load: () => import('../commands/crds.ts') },
   rbac: { summary: 'Print the permissions that operators need', load: () => import('../commands/rbac.ts') },
-  up: {
-    summary: 'Start a whole cluster on this machine (not in this version yet)',
-    load: () => import('../commands/up.ts'),
-  },
+  up: { summary: 'Start a whole cluster on this machine', load: () => import('../commands/up.ts') },
   version: { summary: 'Print the version', load: () => import('../commands/version.ts') },
 };

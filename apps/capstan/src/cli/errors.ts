@@ -113,9 +113,9 @@ export const CliErrors = errorMakers(
       message: `not everything had ended ${seconds} s after the signal`,
       remedy: 'the lease runs out by itself; the log says what was still under way',
     }),
-    NotThereYet: () => ({
-      message: 'the embedded cluster (capstan up) is not part of this version yet',
-      remedy: 'use capstan run with the cluster of your kubeconfig, or see capstan --help',
+    PartEnded: () => ({
+      message: 'a part of the cluster ended by itself',
+      remedy: 'the log says which one and why; start it again with --log-level debug to see more',
     }),
   },
   (key, text, options) => new CodedError(`capstan/${key}`, text, options),

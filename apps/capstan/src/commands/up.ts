@@ -1,12 +1,45 @@
+import { systemClock } from '@capstan/kube';
+import { createLogger } from '@capstan/reconcile';
 import { command } from '../cli/command.ts';
-import { CliErrors } from '../cli/errors.ts';
+import { loadOperators, OPERATOR_OPTIONS } from '../cli/load-operators.ts';
+import { REPORT_OUTPUT } from '../text/output.ts';
+import { demoFolders } from '../up/demo.ts';
+import { readyText } from '../up/ready-text.ts';
+import { runUp } from '../up/run-up.ts';
+import { UP_OPTIONS, upSettings } from '../up/up-options.ts';
 
 export default command({
-  usage: 'up [--demo]',
-  description: 'Will start a whole cluster in one process. It is not part of this version yet: it only says so.',
-  examples: [],
-  options: { demo: { type: 'boolean', help: 'With something to look at in it.' } },
-  run: async () => {
-    throw CliErrors.NotThereYet();
+  usage: 'up [--demo] [--clusters LIST] [flags]',
+  description:
+    'Starts a whole cluster in this process (API server, controllers, a node, the operators) and runs it until it is stopped\n' +
+    '(SIGTERM or Ctrl-C). It serves this machine; everything is kept in the data folder. Logs go to stderr; with -o json each\n' +
+    'event (started, ready, stopped) is a line on stdout. An operator takes its own flags: --NAME.FLAG=VALUE.',
+  examples: [
+    'capstan up',
+    'capstan up --demo --listen 127.0.0.1:0 --data /tmp/try-it',
+    'capstan up --clusters broker,east,west -o json',
+  ],
+  options: { ...UP_OPTIONS, ...OPERATOR_OPTIONS, output: REPORT_OUTPUT },
+  operatorFlags: true,
+  async run(args, io) {
+    const { flags } = args;
+    const { clock = systemClock } = io;
+    const settings = upSettings(flags, io);
+    const operators = await loadOperators(args, io);
+    const names = operators.map(({ name }) => name);
+    const demos = settings.demo ? await demoFolders(names, flags.operator ?? [], io) : [];
+    const logger = createLogger({
+      clock,
+      format: settings.logFormat,
+      level: settings.logLevel,
+      write: (line) => io.stderr(line),
+    });
+    const announce = (event: string, fields: object) => {
+      if (flags.output === 'json') io.stdout(`${JSON.stringify({ event, ...fields })}\n`);
+      else if (event === 'ready') io.stdout(readyText(settings, fields, io));
+      else logger.info(event, { ...fields });
+    };
+    await runUp({ settings, operators, demos, io, clock, random: Math.random, logger, announce });
+    return 0;
   },
 });

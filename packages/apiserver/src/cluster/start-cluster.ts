@@ -2,7 +2,15 @@
 // of them, and a kubeconfig. It begins by taking the folder for itself, and ends in the opposite order.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Clock, type EvaluateRule, type Logger, type Random, reasonOf, silentLogger } from '@capstan/kube';
+import {
+  type Clock,
+  createRuleEvaluator,
+  type EvaluateRule,
+  type Logger,
+  type Random,
+  reasonOf,
+  silentLogger,
+} from '@capstan/kube';
 import { ADMIN, type Admission } from '../core.ts';
 import { ClusterErrors } from '../errors.ts';
 import { startHttpServer } from '../http/http-server.ts';
@@ -29,7 +37,7 @@ export interface ClusterOptions {
   port?: number;
   /** For each cluster: looks at every write; default none. */
   admission?: (cluster: string) => Admission;
-  /** Evaluates the CEL rules of custom resources. */
+  /** Evaluates the CEL rules of custom resources; default as an API server does. */
   evaluateRule?: EvaluateRule;
 }
 
@@ -70,6 +78,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const keep: Keep = data === undefined ? memoryKeep() : fileKeep(data);
     const pki = await openPki({ keep, clock, host, clusters: names });
     const builtins = loadBuiltins();
+    const evaluateRule = options.evaluateRule ?? createRuleEvaluator();
     const servers = names.map((name, index) =>
       createApiServer({
         clock,
@@ -82,7 +91,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
         staticTokens: [{ token: pki.adminToken, user: ADMIN }],
         namespaceDefaults: { rootCa: pki.ca },
         ...(options.admission && { admission: options.admission(name) }),
-        ...(options.evaluateRule && { evaluateRule: options.evaluateRule }),
+        evaluateRule,
       }),
     );
     opened.splice(0, opened.length, ...servers);

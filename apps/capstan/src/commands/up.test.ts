@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import {
+  type Client,
+  ConfigMap,
+  conditions,
+  connect,
+  createClient,
+  defineKind,
+  object,
+  Secret,
+  string,
+} from '@capstan/kube';
+import { apply, conditionType, operator, plan, reconciler } from '@capstan/reconcile';
+import { runCommandLine } from '../cli/cli.ts';
+import { testIo } from '../cli/test-io.test-support.ts';
+
+const Site = defineKind({
+  group: 'example.capstan.dev',
+  version: 'v1',
+  kind: 'Site',
+  scope: 'Namespaced',
+  spec: object({ text: string() }),
+  status: object({ conditions: conditions() }),
+});
+const ready = conditionType<'Made'>('Ready');
+const site = reconciler({
+  name: 'site',
+  resource: Site,
+  reads: [Secret],
+  writes: [ConfigMap],
+  reconcile({ object: { metadata, spec } }) {
+    const { name = '', namespace = '' } = metadata;
+    return plan({
+      children: [apply(ConfigMap, { metadata: { name, namespace }, data: { text: spec.text } })],
+      conditions: [ready.isTrue('Made')],
+    });
+  },
+});
+const sites = operator({ name: 'sites', kinds: [Site], reconcilers: [site] });
+
+interface Announced {
+  event: string;
+  kubeconfig?: string;
+  clusters?: { name: string; url: string }[];
+}
+
+async function folder(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'capstan-up-'));
+  t.after(() => rm(path, { recursive: true }));
+  return path;
+}
+
+/** Runs `capstan up` until `check` is done, then stops it as a signal would; resolves to what it printed. */
+async function up(argv: string[], modulePath: string, check: (ready: Announced) => Promise<void>) {
+  const stopping = new AbortController();
+  const { io, out, err } = testIo({ modules: { [modulePath]: { default: sites } }, signal: stopping.signal });
+  // Real files: the demonstration is read from them.
+  const files = { ...io.files, read: (path: string) => readFile(path, 'utf8'), list: (path: string) => readdir(path) };
+  const real = { ...io, files };
+  const ended = runCommandLine(['up', '-o', 'json', '--listen', ':0', ...argv], real);
+  const events = () =>
+    out()
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Announced);
+  const told = async () => {
+    for (;;) {
+      const found = events().find(({ event }) => event === 'ready');
+      if (found) return found;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  try {
+    const first = await Promise.race([told(), ended]);
+    assert.ok(typeof first === 'object', `capstan up ended instead of getting ready: ${err()}`);
+    await check(first);
+  } finally {
+    stopping.abort();
+  }
+  return { code: await ended, events: events(), err: err() };
+}
+
+async function clientOf({ kubeconfig = '' }: Announced, context?: string): Promise<Client> {
+  return createClient({
+    transport: await connect({ env: {}, kubeconfig, homeDir: '/', ...(context !== undefined && { context }) }),
+  });
+}
+
+async function found(client: Client, name: string): Promise<ConfigMap> {
+  for (;;) {
+    const map = await client.find(ConfigMap, { namespace: 'default', name });
+    if (map) return map;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+describe('capstan up', () => {
+  test('runs operators under their own account, and keeps everything for the next time', async (t) => {
+    const data = await folder(t);
+    const module = join(data, 'sites.ts');
+    const argv = ['--data', data, '--operator', module];
+    const ran = await up(argv, module, async (told) => {
+      assert.deepEqual(
+        told.clusters?.map(({ name }) => name),
+        ['capstan'],
+      );
+      assert.equal(told.kubeconfig, join(data, 'kubeconfig'));
+      assert.equal((await stat(told.kubeconfig)).mode & 0o777, 0o600);
+      const client = await clientOf(told);
+      const object = { apiVersion: Site.apiVersion, kind: Site.kind, metadata: { namespace: 'default', name: 'home' } };
+      await client.create(Site, { ...object, spec: { text: 'hello' } });
+      const map = await found(client, 'home');
+      assert.equal(map.data?.['text'], 'hello');
+      await client.close();
+    });
+    assert.deepEqual([ran.code, ran.events.map(({ event }) => event)], [0, ['started', 'ready', 'stopped']]);
+    assert.doesNotMatch(ran.err, /forbidden/i);
+    await up(argv, module, async (told) => {
+      const client = await clientOf(told);
+      assert.equal((await found(client, 'home')).data?.['text'], 'hello');
+      await client.close();
+    });
+  });
+
+  test('has one context a logical cluster, and writes its kubeconfig where it is told', async (t) => {
+    const data = await folder(t);
+    const out = join(data, 'elsewhere', 'config');
+    await up(['--data', data, '--clusters', 'east,west', '--kubeconfig-out', out], '/none', async (told) => {
+      assert.equal(told.kubeconfig, out);
+      const [east, west] = [await clientOf(told), await clientOf(told, 'west')];
+      const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'here' } } as const;
+      await west.create(ConfigMap, map);
+      assert.equal(await east.find(ConfigMap, map.metadata), undefined);
+      await Promise.all([east.close(), west.close()]);
+    });
+    assert.match(await readFile(out, 'utf8'), /current-context: east/);
+  });
+
+  test('--demo applies what an operator brings beside it, in namespaces that it makes', async (t) => {
+    const data = await folder(t);
+    const module = join(data, 'sites.ts');
+    await mkdir(join(data, 'demo'));
+    const manifest = { apiVersion: Site.apiVersion, kind: Site.kind, metadata: { namespace: 'shown', name: 'demo' } };
+    await writeFile(join(data, 'demo', 'site.yaml'), JSON.stringify({ ...manifest, spec: { text: 'look' } }));
+    await up(['--data', data, '--operator', module, '--demo'], module, async (told) => {
+      const client = await clientOf(told);
+      const made = await client.find(Site, { namespace: 'shown', name: 'demo' });
+      assert.equal(made?.spec.text, 'look');
+      await client.close();
+    });
+  });
+
+  test('says in one sentence that its folder is in use', async (t) => {
+    const data = await folder(t);
+    await up(['--data', data], '/none', async () => {
+      const { io, err } = testIo();
+      const code = await runCommandLine(['up', '--data', data, '--listen', ':0'], io);
+      assert.equal(code, 1);
+      assert.match(
+        err(),
+        /^error: cannot open .*state\.db: another process \(pid \d+\) is using it; stop that one first.*\n$/,
+      );
+    });
+  });
+
+  test('tells people where it is and what to type next', async (t) => {
+    const data = await folder(t);
+    const stopping = new AbortController();
+    const { io, out } = testIo({ signal: stopping.signal });
+    const ended = runCommandLine(['up', '--data', data, '--listen', ':0', '--log-level', 'error'], io);
+    while (!out().includes('is kept in')) await new Promise((resolve) => setImmediate(resolve));
+    stopping.abort();
+    assert.equal(await ended, 0);
+    assert.match(out(), /^Capstan is ready\.\n {2}capstan {2}https:\/\/127\.0\.0\.1:\d+\n/);
+    assert.match(out(), new RegExp(`export KUBECONFIG=${data}/kubeconfig`));
+  });
+});

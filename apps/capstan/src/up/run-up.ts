@@ -1,0 +1,107 @@
+// A whole cluster in one process: the API server and its data folder, the workload controllers and a node for each logical
+// cluster, and the operators, each under its own service account with the permissions that it declares and no others. It
+// ends in the opposite order of its beginning.
+import { join } from 'node:path';
+import { type Cluster, startCluster, writeSecretFile } from '@capstan/apiserver';
+import { type Client, type Clock, createClient, type Logger, type Random } from '@capstan/kube';
+import { createAddressPool, createControllers, createNode } from '@capstan/node';
+import type { Operator } from '@capstan/reconcile';
+import { CliErrors } from '../cli/errors.ts';
+import type { Io } from '../cli/io.ts';
+import { ensureCrds } from '../run/ensure-crds.ts';
+import { applyDemo } from './demo.ts';
+import { runOwnOperator } from './own-operator.ts';
+import type { UpSettings } from './up-options.ts';
+
+export interface RunUpOptions {
+  settings: UpSettings;
+  operators: readonly Operator[];
+  /** Folders with manifests to look at; empty without --demo. */
+  demos: readonly string[];
+  io: Io;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  /** Tells whoever started us: started, ready, stopped. */
+  announce(event: string, fields: object): void;
+}
+
+/** Runs until the io's signal is aborted and everything has ended. Throws when it cannot start, or when a part gives up. */
+export async function runUp(options: RunUpOptions): Promise<void> {
+  const { settings, clock, random, logger, announce } = options;
+  const { data, host, port, clusters } = settings;
+  const cluster = await startCluster({ clock, random, logger, data, host, port, clusters });
+  try {
+    await writeSecretFile(settings.kubeconfig, cluster.kubeconfig);
+    const told = cluster.clusters.map(({ name, url }) => ({ name, url }));
+    announce('started', { clusters: told, data, operators: options.operators.map(({ name }) => name) });
+    await runParts(cluster, options, () => announce('ready', { kubeconfig: settings.kubeconfig, clusters: told }));
+  } finally {
+    await cluster.close();
+  }
+  announce('stopped', {});
+}
+
+/** Everything that runs besides the API server, until the signal; a part that fails ends them all. */
+async function runParts(cluster: Cluster, options: RunUpOptions, announceReady: () => void): Promise<void> {
+  const { operators, demos, io, clock, logger } = options;
+  const stopping = new AbortController();
+  const signal = AbortSignal.any([io.signal, stopping.signal]);
+  const clients = cluster.clusters.map(({ server }) =>
+    createClient({ transport: server.transport({ userAgent: 'capstan' }), clock, logger }),
+  );
+  const [admin] = clients;
+  const [first] = cluster.clusters;
+  if (!admin || !first) throw new TypeError('a cluster without a logical cluster was started');
+  const parts = workloads(cluster, clients, options, signal);
+  try {
+    await ensureCrds({ client: admin, clock, operators, install: true, signal });
+    // The operators run in the first cluster; those that reach others do so from there.
+    const running = operators.map((operator) =>
+      runOwnOperator({ ...options, operator, admin, cluster: first, signal }),
+    );
+    parts.push(...running.map(({ ended }) => ended));
+    const over = Promise.race([...parts, aborted(signal)]);
+    await Promise.race([Promise.all(running.map(({ ready }) => ready)), over]);
+    await Promise.race([applyDemo(demos, operators, admin, io), over]);
+    if (!signal.aborted) announceReady();
+    await over;
+    if (!io.signal.aborted) throw CliErrors.PartEnded();
+  } catch (error) {
+    // Whoever was interrupted while starting has got what he wanted.
+    if (!io.signal.aborted) throw error;
+  } finally {
+    stopping.abort();
+    await Promise.allSettled(parts);
+    await Promise.all(clients.map((client) => client.close()));
+  }
+}
+
+/** Controllers, scheduler and a node for each logical cluster. Pods of all of them share the addresses of this machine. */
+function workloads(
+  { clusters, host, port }: Cluster,
+  clients: readonly Client[],
+  { settings, clock, random, logger }: RunUpOptions,
+  signal: AbortSignal,
+): Promise<void>[] {
+  const addresses = createAddressPool(random);
+  return clusters.flatMap(({ name }, index) => {
+    const client = clients[index];
+    if (!client) return [];
+    const common = { client, clock, random, logger: logger.with({ cluster: name }) };
+    const node = createNode({
+      ...common,
+      addresses,
+      dataDir: join(settings.data, 'clusters', name, 'node'),
+      apiServer: { host, port },
+    });
+    return [createControllers(common).run(signal), node.run(signal)];
+  });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
