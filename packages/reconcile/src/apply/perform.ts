@@ -212,7 +212,9 @@ async function withdraw(write: WithdrawWrite, performance: Performance): Promise
 async function leave({ kind, ref, ...write }: WithdrawWrite, performance: Performance): Promise<boolean> {
   const { target, signal } = performance;
   const current = await target.client.find(kind, ref, { signal });
-  const managedFields = current?.metadata.managedFields?.filter(({ manager }) => manager !== write.manager) ?? [];
+  const others = current?.metadata.managedFields?.filter(({ manager }) => manager !== write.manager) ?? [];
+  // A list without entries would count as one that the client does not know of; one empty entry clears it.
+  const managedFields = others.length === 0 ? [{}] : others;
   const { resourceVersion } = write;
   const metadata = { resourceVersion, managedFields, annotations: { [write.annotation]: null } };
   return send({ kind, ref, ...write }, performance, () =>

@@ -1,0 +1,417 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ConfigMap, Deployment, type Kind, type KubeObject, Namespace, Secret, TransportError } from '@capstan/kube';
+import { childWrite } from '../diff/child-diff.ts';
+import { inputOf } from '../diff/diff.test-support.ts';
+import { type ChildWrite, diff, type MintWrite, type PatchWrite, type WithdrawWrite } from '../diff/index.ts';
+import { inventoryOf, sharingManager } from '../inventory.ts';
+import { CAUSE_ANNOTATION, HELD_ANNOTATION } from '../marks.ts';
+import { apply, type Child, createOnly, type Minter, mint, patch, plan, remove, share } from '../plan/index.ts';
+import { failing, MANAGER, onCluster, ownershipOf, type Place } from './apply.test-support.ts';
+import { WriteConflict } from './outcome.ts';
+import { type Performance, perform, rehearse } from './perform.ts';
+
+const at = (name: string) => ({ namespace: 'default', name });
+const configMap = (name: string, data: Record<string, string> = {}): ConfigMap => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: at(name),
+  data,
+});
+
+interface Stage extends Place {
+  readonly met: string[];
+  readonly performance: Performance;
+  /** The write that is left for a child, given what is there. */
+  writeFor(child: Child, objects?: readonly KubeObject[]): ChildWrite;
+  /** The writes that are left for a plan, given what is there. */
+  writesFor(input: Parameters<typeof plan>[0], objects: readonly KubeObject[]): readonly ChildWrite[];
+}
+
+/** Everything is planned for a ConfigMap named owner. */
+function staged(check: (stage: Stage) => Promise<void>): Promise<void> {
+  return onCluster(async (place) => {
+    const ownership = ownershipOf(ConfigMap, await place.client.create(ConfigMap, configMap('owner')));
+    const met: string[] = [];
+    const performance: Performance = {
+      target: place.target,
+      manager: MANAGER,
+      meetStranger: (kind: Kind, object) => met.push(`${kind.kind} ${object.metadata.name}`),
+      cause: '{"why":"a test"}',
+      signal: new AbortController().signal,
+    };
+    await check({
+      ...place,
+      met,
+      performance,
+      writeFor(child, objects = []) {
+        const { write } = childWrite(child, inputOf({ ownership, objects }));
+        assert.ok(write, 'there is something to write');
+        return write;
+      },
+      writesFor: (input, objects) =>
+        diff(inputOf({ ownership, objects, plan: plan(input) })).groups.flatMap(({ writes }) => writes),
+    });
+  });
+}
+
+describe('an apply', () => {
+  const child = (value: string) => apply(ConfigMap, { metadata: at('a'), data: { x: value } });
+
+  test('makes a child, shows it to the caches, and says why', () =>
+    staged(async ({ client, performance, writeFor, shown }) => {
+      assert.equal(await perform(writeFor(child('1')), performance), true);
+      const made = await client.get(ConfigMap, at('a'));
+      assert.deepEqual(made.data, { x: '1' });
+      assert.equal(made.metadata.annotations?.[CAUSE_ANNOTATION], performance.cause);
+      assert.equal(made.metadata.managedFields?.[0]?.manager, MANAGER);
+      assert.deepEqual(shown, ['+ ConfigMap default/a']);
+    }));
+
+  test('forces fields that somebody took', () =>
+    staged(async ({ client, performance, writeFor, seen }) => {
+      await perform(writeFor(child('1')), performance);
+      await client.patch(ConfigMap, at('a'), 'merge', { data: { x: 'theirs' } }, { fieldManager: 'them' });
+      const live = seen.get('ConfigMap default/a') as ConfigMap;
+      assert.equal(await perform(writeFor(child('2'), [live]), performance), true);
+      assert.equal((await client.get(ConfigMap, at('a'))).data?.['x'], '2');
+    }));
+
+  test('does not overwrite an object that the cache did not show: it is shown to the diff instead', () =>
+    staged(async ({ client, performance, writeFor, met, shown }) => {
+      await client.create(ConfigMap, configMap('a', { theirs: 'yes' }));
+      assert.equal(await perform(writeFor(child('1')), performance), false);
+      assert.deepEqual((await client.get(ConfigMap, at('a'))).data, { theirs: 'yes' });
+      assert.deepEqual([met, shown], [['ConfigMap a'], ['+ ConfigMap default/a']]);
+    }));
+
+  test('does not overwrite an object that has taken the name of the one that was seen', () =>
+    staged(async ({ client, performance, writeFor, seen, shown }) => {
+      await perform(writeFor(child('1')), performance);
+      const live = seen.get('ConfigMap default/a') as ConfigMap;
+      await client.delete(ConfigMap, at('a'));
+      await client.create(ConfigMap, configMap('a', { theirs: 'yes' }));
+      assert.equal(await perform(writeFor(child('2'), [live]), performance), false);
+      assert.deepEqual((await client.get(ConfigMap, at('a'))).data, { theirs: 'yes' });
+      assert.deepEqual(shown.slice(1), [`- ConfigMap default/a ${live.metadata.uid}`, '+ ConfigMap default/a']);
+    }));
+
+  test('into a namespace that is not there is an error, since no second look helps', () =>
+    staged(async ({ performance, writeFor }) => {
+      const lost = apply(ConfigMap, { metadata: { namespace: 'nowhere', name: 'a' } });
+      await assert.rejects(perform(writeFor(lost), performance), /nowhere/);
+    }));
+});
+
+describe('a create', () => {
+  test('makes what is not there', () =>
+    staged(async ({ client, performance, writeFor }) => {
+      assert.equal(await perform(writeFor(createOnly(ConfigMap, { metadata: at('c') })), performance), true);
+      const made = await client.get(ConfigMap, at('c'));
+      assert.equal(made.metadata.annotations?.[CAUSE_ANNOTATION], performance.cause);
+    }));
+
+  test('leaves what somebody was faster to make', () =>
+    staged(async ({ client, target, performance, writeFor, met }) => {
+      const write = writeFor(createOnly(ConfigMap, { metadata: at('c'), data: { x: 'ours' } }));
+      await client.create(ConfigMap, configMap('c', { x: 'theirs' }));
+      assert.equal(await perform(write, performance), false);
+      // The look finds nothing, and the create is refused all the same.
+      let looks = 0;
+      const blind = new Proxy(client, {
+        get: (real, name) =>
+          name === 'find' && looks++ === 0 ? () => Promise.resolve(undefined) : (Reflect.get(real, name) as unknown),
+      });
+      assert.equal(await perform(write, { ...performance, target: { ...target, client: blind } }), false);
+      assert.equal((await client.get(ConfigMap, at('c'))).data?.['x'], 'theirs');
+      assert.deepEqual(met, ['ConfigMap c', 'ConfigMap c']);
+    }));
+});
+
+describe('a mint', () => {
+  let made = 0;
+  const token: Minter<number, Secret> = {
+    name: 'token',
+    valid: (existing, serial) => existing.data?.['serial'] === btoa(String(serial)),
+    make: (serial, existing) => {
+      made++;
+      const data = { serial: btoa(String(serial)), before: existing?.data?.['serial'] ?? '' };
+      return Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: { labels: { made: 'here' } }, data });
+    },
+  };
+  const child = (serial: number) => mint(Secret, at('t'), token, serial);
+
+  test('makes it once, marked as ours', () =>
+    staged(async ({ client, performance, writeFor }) => {
+      assert.equal(await perform(writeFor(child(1)), performance), true);
+      const secret = await client.get(Secret, at('t'));
+      assert.equal(secret.data?.['serial'], btoa('1'));
+      assert.ok(inventoryOf(secret));
+      assert.equal(secret.metadata.ownerReferences?.[0]?.name, 'owner');
+      assert.equal(secret.metadata.labels?.['made'], 'here');
+    }));
+
+  test('makes nothing when one of that name is there', () =>
+    staged(async ({ client, performance, writeFor, met }) => {
+      await client.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata: at('t') });
+      made = 0;
+      assert.equal(await perform(writeFor(child(1)), performance), false);
+      assert.deepEqual([made, met], [0, ['Secret t']]);
+    }));
+
+  test('replaces the one that was judged, and keeps what others have put on it', () =>
+    staged(async ({ client, performance, writeFor, seen }) => {
+      await perform(writeFor(child(1)), performance);
+      await client.patch(Secret, at('t'), 'merge', { metadata: { labels: { theirs: 'yes' } } });
+      const live = await client.get(Secret, at('t'));
+      assert.equal(await perform(writeFor(child(2), [live]), performance), true);
+      const renewed = await client.get(Secret, at('t'));
+      assert.deepEqual(renewed.data, { serial: btoa('2'), before: btoa('1') });
+      assert.equal(renewed.metadata.labels?.['theirs'], 'yes');
+      assert.equal(renewed.metadata.uid, live.metadata.uid);
+      assert.deepEqual(seen.get('Secret default/t'), renewed);
+    }));
+
+  test('replaces nothing that is not what was judged: it is judged again', () =>
+    staged(async ({ client, performance, writeFor, seen }) => {
+      await perform(writeFor(child(1)), performance);
+      const judged = await client.get(Secret, at('t'));
+      const write = writeFor(child(2), [judged]) as MintWrite;
+      await client.patch(Secret, at('t'), 'merge', { data: { serial: btoa('3') } });
+      made = 0;
+      assert.equal(await perform(write, performance), false);
+      assert.equal((await client.get(Secret, at('t'))).data?.['serial'], btoa('3'));
+      assert.equal((seen.get('Secret default/t') as Secret).data?.['serial'], btoa('3'));
+      await client.delete(Secret, at('t'));
+      assert.equal(await perform(write, performance), false);
+      assert.deepEqual([made, seen.has('Secret default/t')], [0, false]);
+    }));
+});
+
+describe('a share', () => {
+  const lent = (value: string) => share(ConfigMap, { metadata: { ...at('s'), labels: { lent: value } } });
+
+  test('sets our fields in what is there, and withdraws them again', () =>
+    staged(async ({ client, performance, writeFor, writesFor }) => {
+      const theirs = await client.create(ConfigMap, configMap('s', { theirs: 'yes' }));
+      assert.equal(await perform(writeFor(lent('x'), [theirs]), performance), true);
+      const shared = await client.get(ConfigMap, at('s'));
+      assert.equal(shared.metadata.labels?.['lent'], 'x');
+      const [withdraw] = writesFor({}, [shared]);
+      assert.equal(await perform(withdraw as WithdrawWrite, performance), true);
+      const left = await client.get(ConfigMap, at('s'));
+      assert.deepEqual(
+        [left.data, left.metadata.labels, left.metadata.annotations],
+        [{ theirs: 'yes' }, undefined, undefined],
+      );
+    }));
+
+  test('never takes what others have set: it says who, and writes nothing', () =>
+    staged(async ({ client, performance, writeFor }) => {
+      const object = { ...configMap('s'), metadata: { ...at('s'), labels: { lent: 'theirs' } } };
+      const theirs = await client.apply<ConfigMap>(ConfigMap, object, { fieldManager: 'them', force: false });
+      for (const call of [perform, rehearse]) {
+        await assert.rejects(call(writeFor(lent('x'), [theirs]), performance), (error) => {
+          assert.ok(error instanceof WriteConflict);
+          assert.match(error.message, /ConfigMap default\/s .*labels\.lent of them/);
+          return true;
+        });
+      }
+      assert.equal((await client.get(ConfigMap, at('s'))).metadata.labels?.['lent'], 'theirs');
+    }));
+
+  test('of two owners in one object does not undo the other’s', () =>
+    staged(async ({ client, performance, writeFor }) => {
+      await client.create(ConfigMap, configMap('s'));
+      await perform(writeFor(lent('x')), performance);
+      const other = ownershipOf(ConfigMap, await client.create(ConfigMap, configMap('other')));
+      const child = share(ConfigMap, { metadata: { ...at('s'), labels: { more: 'y' } } });
+      const objects = [await client.get(ConfigMap, at('s'))];
+      await perform(childWrite(child, inputOf({ ownership: other, objects })).write as ChildWrite, performance);
+      const both = await client.get(ConfigMap, at('s'));
+      assert.deepEqual(both.metadata.labels, { lent: 'x', more: 'y' });
+      assert.deepEqual(
+        childWrite(
+          lent('x'),
+          inputOf({ objects: [both], ownership: ownershipOf(ConfigMap, await client.get(ConfigMap, at('owner'))) }),
+        ),
+        {},
+      );
+    }));
+
+  test('is withdrawn from no other object, and does not make one that is gone anew', () =>
+    staged(async ({ client, performance, writeFor, writesFor }) => {
+      await client.create(ConfigMap, configMap('s'));
+      await perform(writeFor(lent('x')), performance);
+      const [withdraw] = writesFor({}, [await client.get(ConfigMap, at('s'))]);
+      await client.delete(ConfigMap, at('s'));
+      assert.equal(await perform(withdraw as WithdrawWrite, performance), false);
+      assert.equal(await client.find(ConfigMap, at('s')), undefined);
+    }));
+
+  test('without which the object could not be leaves its fields there, and gives up the claim', () =>
+    staged(async ({ client, performance, writeFor, writesFor }) => {
+      const labels = { app: 's' };
+      const template = { metadata: { labels }, spec: { containers: [{ name: 'm', image: 'i' }] } };
+      const child = share(Deployment, { metadata: at('s'), spec: { selector: { matchLabels: labels }, template } });
+      assert.equal(await perform(writeFor(child), performance), true);
+      const shared = await client.get(Deployment, at('s'));
+      const [withdraw] = writesFor({}, [shared]);
+      assert.equal(await perform(withdraw as WithdrawWrite, performance), true);
+      const left = await client.get(Deployment, at('s'));
+      assert.equal(left.spec?.template.spec?.containers[0]?.image, 'i');
+      const { manager } = withdraw as WithdrawWrite;
+      assert.deepEqual(left.metadata.managedFields?.filter((entry) => entry.manager === manager) ?? [], []);
+      assert.deepEqual(writesFor({}, [left]), []);
+    }));
+
+  test('has a manager that is derived from the owner’s inventory', () => {
+    assert.equal(sharingManager(MANAGER, 'test-web-0123456789abcdef0123'), `${MANAGER}.0123456789abcdef0123`);
+  });
+});
+
+describe('a patch', () => {
+  const patches = (value: string) => ({ patches: [patch(ConfigMap, at('p'), [{ path: '/data/x', value }])] });
+
+  test('changes the object that was seen, and says why', () =>
+    staged(async ({ client, performance, writesFor }) => {
+      const theirs = await client.create(ConfigMap, configMap('p', { x: '1' }));
+      const [write] = writesFor(patches('2'), [theirs]);
+      assert.equal(await perform(write as PatchWrite, performance), true);
+      const patched = await client.get(ConfigMap, at('p'));
+      assert.deepEqual(patched.data, { x: '2' });
+      assert.equal(patched.metadata.annotations?.[CAUSE_ANNOTATION], performance.cause);
+      const [back] = writesFor({}, [patched]);
+      assert.equal(await perform(back as PatchWrite, performance), true);
+      const left = await client.get(ConfigMap, at('p'));
+      assert.deepEqual([left.data, left.metadata.annotations ?? {}], [{ x: '1' }, {}]);
+    }));
+
+  test('says why on an object without annotations too', () =>
+    staged(async ({ client, performance, writesFor }) => {
+      const theirs = await client.create(ConfigMap, configMap('p', { x: '1' }));
+      const fields = [{ path: '/data/x', value: '2' }];
+      const [write] = writesFor({ patches: [patch(ConfigMap, at('p'), fields, { restore: false })] }, [theirs]);
+      await perform(write as PatchWrite, performance);
+      const { metadata } = await client.get(ConfigMap, at('p'));
+      assert.deepEqual(metadata.annotations, { [CAUSE_ANNOTATION]: performance.cause });
+    }));
+
+  test('of an object that moved on is not made: the caches get the newer one', () =>
+    staged(async ({ client, performance, writesFor, seen, shown }) => {
+      const theirs = await client.create(ConfigMap, configMap('p', { x: '1' }));
+      const [write] = writesFor(patches('2'), [theirs]);
+      await client.patch(ConfigMap, at('p'), 'merge', { data: { y: 'new' } });
+      assert.equal(await perform(write as PatchWrite, performance), false);
+      assert.deepEqual((seen.get('ConfigMap default/p') as ConfigMap).data, { x: '1', y: 'new' });
+      await client.delete(ConfigMap, at('p'));
+      assert.equal(await perform(write as PatchWrite, performance), false);
+      assert.equal(shown.at(-1), `- ConfigMap default/p ${theirs.metadata.uid}`);
+    }));
+
+  test('that the server refuses for what it says is an error', () =>
+    staged(async ({ client, performance, writesFor }) => {
+      const theirs = await client.create(ConfigMap, configMap('p', { x: '1' }));
+      const fields = [{ path: '/metadata/labels', value: { 'not a label': 'x' } }];
+      const [write] = writesFor({ patches: [patch(ConfigMap, at('p'), fields)] }, [theirs]);
+      await assert.rejects(perform(write as PatchWrite, performance), /not a label/);
+    }));
+
+  test('without an answer is an error, and asks nothing further', () =>
+    staged(async ({ client, target, performance, writesFor, shown }) => {
+      const theirs = await client.create(ConfigMap, configMap('p', { x: '1' }));
+      const [write] = writesFor(patches('2'), [theirs]);
+      const lost = () => new TransportError('timeout', 'test');
+      const broken = { ...target, client: failing(client, 'patch', lost) };
+      await assert.rejects(perform(write as PatchWrite, { ...performance, target: broken }), TransportError);
+      assert.deepEqual(shown, []);
+    }));
+});
+
+describe('a delete', () => {
+  test('removes exactly the object that was seen', () =>
+    staged(async ({ client, performance, writesFor, shown }) => {
+      const seen = await client.create(ConfigMap, configMap('x'));
+      const [write] = writesFor({ removals: [remove(ConfigMap, seen)] }, [seen]);
+      assert.equal(await perform(write as ChildWrite, performance), true);
+      assert.equal(await client.find(ConfigMap, at('x')), undefined);
+      await client.create(ConfigMap, configMap('x', { new: 'one' }));
+      assert.equal(await perform(write as ChildWrite, performance), false);
+      assert.deepEqual((await client.get(ConfigMap, at('x'))).data, { new: 'one' });
+      const tombstone = `- ConfigMap default/x ${seen.metadata.uid}`;
+      assert.deepEqual(shown, [tombstone, tombstone, '+ ConfigMap default/x']);
+    }));
+
+  test('of one that is gone already is none', () =>
+    staged(async ({ client, performance, writesFor, shown }) => {
+      const seen = await client.create(ConfigMap, configMap('x'));
+      const [write] = writesFor({ removals: [remove(ConfigMap, seen)] }, [seen]);
+      await client.delete(ConfigMap, at('x'));
+      assert.equal(await perform(write as ChildWrite, performance), false);
+      assert.deepEqual(shown, [`- ConfigMap default/x ${seen.metadata.uid}`]);
+    }));
+
+  test('of one that lingers shows it as it goes', () =>
+    staged(async ({ client, performance, writesFor, seen }) => {
+      const held = await client.create(ConfigMap, {
+        ...configMap('x'),
+        metadata: { ...at('x'), finalizers: ['a.dev/b'] },
+      });
+      const [write] = writesFor({ removals: [remove(ConfigMap, held)] }, [held]);
+      assert.equal(await perform(write as ChildWrite, performance), true);
+      assert.ok(seen.get('ConfigMap default/x')?.metadata.deletionTimestamp);
+    }));
+});
+
+describe('a hold', () => {
+  const hold: ChildWrite = { verb: 'hold', kind: ConfigMap, ref: at('h'), from: 'v1.x' };
+
+  test('writes down from what somebody rolled back', () =>
+    staged(async ({ client, performance }) => {
+      await client.create(ConfigMap, configMap('h'));
+      assert.equal(await perform(hold, performance), true);
+      assert.equal((await client.get(ConfigMap, at('h'))).metadata.annotations?.[HELD_ANNOTATION], 'v1.x');
+    }));
+
+  test('of what is gone is none', () =>
+    staged(async ({ performance }) => assert.equal(await perform(hold, performance), false)));
+});
+
+const byText = (left = '', right = '') => (left < right ? -1 : 1);
+
+describe('a rehearsal', () => {
+  test('changes nothing, and says what the server would refuse', () =>
+    staged(async ({ client, performance, writeFor, writesFor, shown }) => {
+      const theirs = await client.create(ConfigMap, configMap('p', { x: '1' }));
+      const good = [
+        writeFor(apply(ConfigMap, { metadata: at('a') })),
+        writeFor(createOnly(ConfigMap, { metadata: at('c') })),
+        writeFor(share(ConfigMap, { metadata: at('s') })),
+        ...writesFor({ patches: [patch(ConfigMap, at('p'), [{ path: '/data/x', value: '2' }])] }, [theirs]),
+        ...writesFor({ removals: [remove(ConfigMap, theirs)] }, [theirs]),
+      ];
+      for (const write of good) assert.equal(await rehearse(write, performance), true, write.verb);
+      const names = (await client.list(ConfigMap, { namespace: 'default' })).items.map(({ metadata }) => metadata.name);
+      assert.deepEqual(
+        names.toSorted(byText),
+        ['kube-root-ca.crt', 'owner', 'p'].filter((name) => names.includes(name)),
+      );
+      assert.equal((await client.get(ConfigMap, at('p'))).data?.['x'], '1');
+      assert.deepEqual(shown, []);
+      const bad = apply(ConfigMap, { metadata: { ...at('a'), labels: { 'not a label': 'x' } } });
+      await assert.rejects(rehearse(writeFor(bad), performance), /not a label/);
+    }));
+
+  test('sees that something stands in the way, before anything of the group is sent', () =>
+    staged(async ({ client, performance, writeFor, met }) => {
+      const write = writeFor(apply(ConfigMap, { metadata: at('a') }));
+      await client.create(ConfigMap, configMap('a'));
+      assert.equal(await rehearse(write, performance), false);
+      assert.deepEqual(met, ['ConfigMap a']);
+    }));
+
+  test('of a cluster-scoped child works as well', () =>
+    staged(async ({ performance, writeFor }) => {
+      assert.equal(await rehearse(writeFor(apply(Namespace, { metadata: { name: 'n' } })), performance), true);
+    }));
+});
