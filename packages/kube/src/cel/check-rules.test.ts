@@ -35,7 +35,9 @@ test('a rule that does not compile is refused with its place', () => {
   const [message = '', ...others] = messages(schema);
   assert.equal(others.length, 0);
   const field = 'schema.properties[spec].properties[list].items.x-kubernetes-validations[0].rule';
-  assert.ok(message.startsWith(`${field}: Invalid value: `), message);
+  const shown =
+    '{"Rule":"self.x","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}';
+  assert.ok(message.startsWith(`${field}: Invalid value: ${shown}: `), message);
   assert.ok(
     message.endsWith(
       "compilation failed: ERROR: <input>:1:5: type 'string' does not support field selection\n | self.x\n | ....^",

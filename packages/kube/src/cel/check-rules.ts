@@ -2,6 +2,7 @@
 // or a map runs as often as it has items, so that its cost is multiplied.
 import type { ValidationRule } from '../builtin/index.ts';
 import { type FieldError, forbiddenField, invalidField } from '../schema/field-error.ts';
+import { goJson } from '../schema/go-text.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { type CelCompiler, createCelCompiler } from './compile.ts';
 import { compileDeclaredRule } from './rule.ts';
@@ -47,7 +48,7 @@ export function checkRules(schema: JsonSchema, options: CheckRulesOptions = {}):
     compiler ??= createCelCompiler();
     const at = `${place.path}.x-kubernetes-validations[${index}]`;
     const compiled = compileDeclaredRule(rule, declaration, compiler);
-    if (compiled.error !== undefined) errors.push(invalidField(`${at}.rule`, rule, compiled.error));
+    if (compiled.error !== undefined) errors.push(invalidRule(`${at}.rule`, rule, compiled.error));
     const { program, message, messageError } = compiled;
     if (program) {
       const cost = Math.min(program.maxCost * (place.cardinality ?? compiled.maxCardinality), MAX_NUMBER);
@@ -55,7 +56,7 @@ export function checkRules(schema: JsonSchema, options: CheckRulesOptions = {}):
         errors.push(forbiddenField(`${at}.rule`, overBudget('estimated rule cost', cost, MAX_RULE_COST)));
       count(`${at}.rule`, cost);
     }
-    if (messageError !== undefined) errors.push(invalidField(`${at}.messageExpression`, rule, messageError));
+    if (messageError !== undefined) errors.push(invalidRule(`${at}.messageExpression`, rule, messageError));
     if (message) {
       if (message.maxCost > MAX_RULE_COST) {
         const detail = overBudget('estimated messageExpression cost', message.maxCost, MAX_RULE_COST);
@@ -118,6 +119,21 @@ export function checkRules(schema: JsonSchema, options: CheckRulesOptions = {}):
     errors.push(forbiddenField(path, overBudget(what, total, MAX_TOTAL_COST)));
   }
   return errors;
+}
+
+// The server shows the rule as its own type, in the order of its fields.
+function invalidRule(field: string, rule: ValidationRule, detail: string): FieldError {
+  const { message = '', messageExpression = '', reason = null, fieldPath = '', optionalOldSelf = null } = rule;
+  const fields = [
+    ['Rule', rule.rule],
+    ['Message', message],
+    ['MessageExpression', messageExpression],
+    ['Reason', reason],
+    ['FieldPath', fieldPath],
+    ['OptionalOldSelf', optionalOldSelf],
+  ] as const;
+  const shown = fields.map(([name, value]) => `"${name}":${goJson(value)}`).join(',');
+  return { ...invalidField(field, rule, detail), message: `${field}: Invalid value: {${shown}}: ${detail}` };
 }
 
 function multiplied(a: number | undefined, b: number | undefined): number | undefined {

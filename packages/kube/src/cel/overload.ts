@@ -1,5 +1,6 @@
 // Functions are tables of overloads, each with its signature in CEL's own notation. A function's name may have a namespace (`sets.contains`);
 // operators are functions too (`_+_`).
+import type { Expr } from './ast.ts';
 import { type CelType, parseType, splitTypes } from './types.ts';
 import type { Value } from './values.ts';
 
@@ -31,6 +32,13 @@ export function method(name: string, signature: string, id: string, run: Impleme
 function parseSignature(signature: string): { args: CelType[]; result: CelType } {
   const [, args = '', result = ''] = /^\((.*)\) -> (.*)$/.exec(signature) ?? [];
   return { args: splitTypes(args).map(parseType), result: parseType(result) };
+}
+
+/** A call with the overloads that can answer it. */
+export interface ResolvedCall {
+  readonly overloads: readonly Overload[];
+  /** The target of a method is the first. */
+  readonly args: readonly Expr[];
 }
 
 /** Overloads by the name of their function. */
