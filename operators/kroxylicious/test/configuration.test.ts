@@ -1,0 +1,476 @@
+// What is made for a proxy: the configuration file, the Deployment's mounts and ports, the Services.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Client, type Deployment, type KubeObject, PodDisruptionBudget, Service } from '@capstan/kube';
+import { parse } from 'yaml';
+import type { ProxyConfiguration } from '../src/configuration/schema.ts';
+import { KafkaProxy, VirtualKafkaCluster, validateConfiguration } from '../src/index.ts';
+import {
+  balancerIngress,
+  certificate,
+  checksum,
+  cluster,
+  condition,
+  configMap,
+  configurationOf,
+  filter,
+  get,
+  minimal,
+  NAMESPACE,
+  object,
+  opaque,
+  patch,
+  proxy,
+  service,
+  staged,
+  tcpIngress,
+  tlsIngress,
+  tlsSecret,
+} from './fixtures.ts';
+
+const issued = await certificate();
+
+/** The configuration that runs; always one that the validator takes. */
+async function configured(client: Client, name?: string): Promise<ProxyConfiguration> {
+  const text = await configurationOf(client, name);
+  const configuration = parse(text) as ProxyConfiguration;
+  assert.deepEqual(validateConfiguration(configuration), []);
+  assert.ok(text.startsWith('---\n') && !text.endsWith('\n'));
+  return configuration;
+}
+
+const serviceOf = (client: Client, name: string) => client.get(Service, { namespace: NAMESPACE, name });
+const portsOf = (found: Service) => found.spec?.ports?.map(({ port, targetPort }) => `${port}->${String(targetPort)}`);
+const mountsOf = ({ spec }: Deployment) =>
+  spec?.template.spec?.containers[0]?.volumeMounts?.map(({ name, mountPath }) => `${name} ${mountPath}`);
+const volumesOf = ({ spec }: Deployment) => spec?.template.spec?.volumes?.map(({ name }) => name);
+const containerPorts = ({ spec }: Deployment) =>
+  spec?.template.spec?.containers[0]?.ports?.map(({ containerPort, name }) => `${containerPort} ${name}`);
+const root = '/opt/kroxylicious';
+
+test('the smallest proxy: one cluster, told apart by ports', () =>
+  staged({ objects: minimal() }, async ({ client }) => {
+    assert.deepEqual(await configured(client), {
+      management: { endpoints: { prometheus: {} } },
+      virtualClusters: [
+        {
+          name: 'one',
+          targetCluster: {
+            bootstrapServers: 'kafka.example:9092',
+            bootstrapServerSelection: { strategy: 'round-robin' },
+          },
+          gateways: [
+            {
+              name: 'tcp',
+              portIdentifiesNode: {
+                bootstrapAddress: 'localhost:9292',
+                advertisedBrokerAddressPattern: 'one-tcp-bootstrap.default.svc.cluster.local',
+                nodeIdRanges: [{ name: 'default', start: 0, end: 2 }],
+              },
+            },
+          ],
+        },
+      ],
+    });
+    const deployment = await get.deployment(client);
+    assert.deepEqual(containerPorts(deployment), [
+      '9190 management',
+      '9292 9292-bootstrap',
+      '9293 9293-node',
+      '9294 9294-node',
+      '9295 9295-node',
+    ]);
+    const found = await serviceOf(client, 'one-tcp-bootstrap');
+    assert.deepEqual(portsOf(found), ['9292->9292', '9293->9293', '9294->9294', '9295->9295']);
+    assert.deepEqual(found.spec?.selector, deployment.spec?.selector?.matchLabels);
+    assert.deepEqual(JSON.parse(found.metadata.annotations?.['kroxylicious.io/bootstrap-servers'] ?? ''), {
+      version: '0.13.0',
+      bootstrapServers: [
+        {
+          clusterName: 'one',
+          ingressName: 'tcp',
+          bootstrapServers: 'one-tcp-bootstrap.default.svc.cluster.local:9292',
+        },
+      ],
+    });
+    assert.deepEqual((await get.cluster(client, 'one')).status?.ingresses, [
+      { name: 'tcp', bootstrapServer: 'one-tcp-bootstrap.default.svc.cluster.local:9292', protocol: 'TCP' },
+    ]);
+    assert.equal(
+      (await client.get(PodDisruptionBudget, { namespace: NAMESPACE, name: 'my-proxy' })).spec?.maxUnavailable,
+      1,
+    );
+  }));
+
+test('filters: named after their resources, in the order of the cluster, with paths for placeholders', () => {
+  const objects: KubeObject[] = [
+    ...minimal().slice(0, 3),
+    filter({ password: '${secret:kms:password}', list: [{ file: '${configmap:rules:rules.txt}' }] }, 'second', 'B'),
+    filter({ again: '${secret:kms:other}' }, 'first', 'A'),
+    opaque('kms', { password: 'x1234', other: 'y1234' }),
+    configMap('rules', { 'rules.txt': 'r' }),
+    cluster('one', { filterRefs: [{ name: 'second' }, { name: 'first' }, { name: 'second' }] }),
+  ];
+  return staged({ objects }, async ({ client }) => {
+    const { filterDefinitions, virtualClusters } = await configured(client);
+    assert.deepEqual(filterDefinitions, [
+      {
+        name: 'second.KafkaProtocolFilter.kroxylicious.io',
+        type: 'B',
+        config: {
+          password: `${root}/secure/secret/kms/password`,
+          list: [{ file: `${root}/secure/configmap/rules/rules.txt` }],
+        },
+      },
+      {
+        name: 'first.KafkaProtocolFilter.kroxylicious.io',
+        type: 'A',
+        config: { again: `${root}/secure/secret/kms/other` },
+      },
+    ]);
+    const names = ['second', 'first', 'second'].map((name) => `${name}.KafkaProtocolFilter.kroxylicious.io`);
+    assert.deepEqual(virtualClusters[0]?.filters, names);
+    const deployment = await get.deployment(client);
+    assert.deepEqual(volumesOf(deployment), ['config-volume', 'configmaps-rules', 'secrets-kms']);
+    assert.deepEqual(mountsOf(deployment)?.slice(1), [
+      `configmaps-rules ${root}/secure/configmap/rules`,
+      `secrets-kms ${root}/secure/secret/kms`,
+    ]);
+    const secret = deployment.spec?.template.spec?.volumes?.find(({ name }) => name === 'secrets-kms');
+    assert.equal(secret?.secret?.defaultMode, 0o640);
+  });
+});
+
+describe('TLS towards Kafka', () => {
+  const withTls = (tls: object, ...more: KubeObject[]) => [
+    proxy(),
+    service({ bootstrapServers: 'a:1, b:2', tls }),
+    tcpIngress(),
+    cluster('one'),
+    ...more,
+  ];
+
+  test('with a certificate, a trust anchor in a ConfigMap, and what is allowed', () =>
+    staged(
+      {
+        objects: withTls(
+          {
+            certificateRef: { name: 'client' },
+            trustAnchorRef: { name: 'ca', key: 'ca.pem' },
+            protocols: { allow: ['TLSv1.3'] },
+            cipherSuites: { deny: ['B', 'A'] },
+          },
+          tlsSecret('client', issued),
+          configMap('ca', { 'ca.pem': issued.ca }),
+        ),
+      },
+      async ({ client }) => {
+        assert.deepEqual((await configured(client)).virtualClusters[0]?.targetCluster, {
+          bootstrapServers: 'a:1,b:2',
+          bootstrapServerSelection: { strategy: 'round-robin' },
+          tls: {
+            key: {
+              privateKeyFile: `${root}/target-cluster/client-certs/client/tls.key`,
+              certificateFile: `${root}/target-cluster/client-certs/client/tls.crt`,
+            },
+            trust: { storeFile: `${root}/target-cluster/trusted-certs/ca/ca.pem`, storeType: 'PEM' },
+            cipherSuites: { denied: ['A', 'B'] },
+            protocols: { allowed: ['TLSv1.3'] },
+          },
+        });
+        assert.deepEqual(volumesOf(await get.deployment(client)), ['config-volume', 'configmaps-ca', 'secrets-client']);
+        const { status } = await get.service(client);
+        assert.equal(status?.bootstrapServers, 'a:1,b:2');
+        assert.equal(status.tls?.trustAnchorRef?.storeType, 'PEM');
+      },
+    ));
+
+  test('with a trust anchor in a Secret, its type given', () =>
+    staged(
+      {
+        objects: withTls(
+          { trustAnchorRef: { kind: 'Secret', name: 'ca', key: 'bundle', storeType: 'PEM' } },
+          opaque('ca', { bundle: issued.ca }),
+        ),
+      },
+      async ({ client }) => {
+        const tls = (await configured(client)).virtualClusters[0]?.targetCluster.tls;
+        assert.deepEqual(tls, {
+          trust: { storeFile: `${root}/target-cluster/trusted-certs/ca/bundle`, storeType: 'PEM' },
+        });
+      },
+    ));
+
+  test('with nothing said about it, trusting what the platform trusts', () =>
+    staged({ objects: withTls({}) }, async ({ client }) => {
+      assert.deepEqual((await configured(client)).virtualClusters[0]?.targetCluster.tls, {});
+    }));
+});
+
+describe('TLS towards clients', () => {
+  const withTls = (tls: object, ...more: KubeObject[]) => [
+    proxy(),
+    service({
+      bootstrapServers: 'a:1',
+      nodeIdRanges: [
+        { name: 'brokers', start: 0, end: 1 },
+        { start: 10, end: 10 },
+      ],
+    }),
+    tlsIngress(),
+    tlsSecret('server', issued),
+    cluster('one', {
+      ingresses: [{ ingressRef: { name: 'tls' }, tls: { certificateRef: { name: 'server' }, ...tls } }],
+    }),
+    ...more,
+  ];
+
+  test('brokers are told apart by host name, each with a Service', () =>
+    staged({ objects: withTls({}) }, async ({ client }) => {
+      assert.deepEqual((await configured(client)).virtualClusters[0]?.gateways, [
+        {
+          name: 'tls',
+          sniHostIdentifiesNode: {
+            bootstrapAddress: 'one-tls-bootstrap.default.svc.cluster.local:9291',
+            advertisedBrokerAddressPattern: 'one-tls-$(nodeId).default.svc.cluster.local:9292',
+          },
+          tls: {
+            key: {
+              privateKeyFile: `${root}/virtual-cluster/server-certs/server/tls.key`,
+              certificateFile: `${root}/virtual-cluster/server-certs/server/tls.crt`,
+            },
+          },
+        },
+      ]);
+      for (const name of ['one-tls-bootstrap', 'one-tls-0', 'one-tls-1', 'one-tls-10'])
+        assert.deepEqual(portsOf(await serviceOf(client, name)), ['9292->9291']);
+      assert.deepEqual(containerPorts(await get.deployment(client)), ['9190 management', '9291 shared-sni-port']);
+      assert.equal(
+        (await get.cluster(client, 'one')).status?.ingresses?.[0]?.bootstrapServer,
+        'one-tls-bootstrap.default.svc.cluster.local:9292',
+      );
+    }));
+
+  for (const [given, clientAuth] of [
+    [undefined, 'REQUIRED'],
+    ['REQUIRED', 'REQUIRED'],
+    ['REQUESTED', 'REQUESTED'],
+    ['NONE', 'NONE'],
+  ] as const) {
+    test(`clients’ certificates, ${given ?? 'nothing said'}: ${clientAuth}`, () =>
+      staged(
+        {
+          objects: withTls(
+            {
+              trustAnchorRef: { name: 'clients', key: 'ca.pem' },
+              ...(given === undefined ? {} : { tlsClientAuthentication: given }),
+            },
+            configMap('clients', { 'ca.pem': issued.ca }),
+          ),
+        },
+        async ({ client }) => {
+          assert.deepEqual((await configured(client)).virtualClusters[0]?.gateways[0]?.tls?.trust, {
+            storeFile: `${root}/virtual-cluster/trusted-certs/clients/ca.pem`,
+            storeType: 'PEM',
+            trustOptions: { clientAuth },
+          });
+        },
+      ));
+  }
+
+  test('two ways in with two certificates', () =>
+    staged(
+      {
+        objects: [
+          ...withTls({}).slice(0, 4),
+          tlsIngress('inner'),
+          tlsSecret('other', issued),
+          cluster('one', {
+            ingresses: [
+              { ingressRef: { name: 'tls' }, tls: { certificateRef: { name: 'server' } } },
+              { ingressRef: { name: 'inner' }, tls: { certificateRef: { name: 'other' } } },
+            ],
+          }),
+        ],
+      },
+      async ({ client }) => {
+        const files = (await configured(client)).virtualClusters[0]?.gateways.map(
+          ({ tls }) => tls?.key?.certificateFile,
+        );
+        assert.deepEqual(files, [
+          `${root}/virtual-cluster/server-certs/server/tls.crt`,
+          `${root}/virtual-cluster/server-certs/other/tls.crt`,
+        ]);
+      },
+    ));
+});
+
+test('a load balancer is one Service for all clusters that use it, beside ports for another', () => {
+  const outside = { ingressRef: { name: 'outside' }, tls: { certificateRef: { name: 'server' } } };
+  const objects = [
+    proxy(),
+    service(),
+    tcpIngress(),
+    balancerIngress(),
+    tlsSecret('server', issued),
+    cluster('two', { ingresses: [outside] }),
+    cluster('one', { ingresses: [outside, { ingressRef: { name: 'tcp' } }] }),
+  ];
+  return staged({ objects }, async ({ client, settle }) => {
+    const { virtualClusters } = await configured(client);
+    assert.deepEqual(
+      virtualClusters.map(({ name }) => name),
+      ['one', 'two'],
+    );
+    assert.deepEqual(virtualClusters[1]?.gateways[0]?.sniHostIdentifiesNode, {
+      bootstrapAddress: '$(virtualClusterName).kafka.example:9291',
+      advertisedBrokerAddressPattern: 'broker-$(nodeId).$(virtualClusterName).kafka.example:9083',
+    });
+    const balancer = await serviceOf(client, 'my-proxy-sni');
+    assert.equal(balancer.spec?.type, 'LoadBalancer');
+    assert.deepEqual(portsOf(balancer), ['9083->9291']);
+    const told = JSON.parse(balancer.metadata.annotations?.['kroxylicious.io/bootstrap-servers'] ?? '') as {
+      bootstrapServers: { bootstrapServers: string }[];
+    };
+    assert.deepEqual(
+      told.bootstrapServers.map((one) => one.bootstrapServers),
+      ['one.kafka.example:9083', 'two.kafka.example:9083'],
+    );
+    await client.patch(
+      Service,
+      { namespace: NAMESPACE, name: 'my-proxy-sni' },
+      'merge',
+      { status: { loadBalancer: { ingress: [{ hostname: 'lb.example' }] } } },
+      { subresource: 'status' },
+    );
+    await settle();
+    assert.deepEqual((await get.cluster(client, 'two')).status?.ingresses, [
+      {
+        name: 'outside',
+        bootstrapServer: 'two.kafka.example:9083',
+        protocol: 'TLS',
+        loadBalancerIngressPoints: [{ hostname: 'lb.example' }],
+      },
+    ]);
+  });
+});
+
+test('several clusters share a TCP ingress, and keep their ports when one goes', () =>
+  staged(
+    { objects: [proxy(), service(), tcpIngress(), cluster('a'), cluster('b'), cluster('c')] },
+    async ({ client, settle }) => {
+      const bootstrap = async () =>
+        Object.fromEntries(
+          (await configured(client)).virtualClusters.map(({ name, gateways }) => [
+            name,
+            gateways[0]?.portIdentifiesNode?.bootstrapAddress,
+          ]),
+        );
+      assert.deepEqual(await bootstrap(), { a: 'localhost:9292', b: 'localhost:9296', c: 'localhost:9300' });
+      await client.delete(VirtualKafkaCluster, { namespace: NAMESPACE, name: 'a' });
+      await settle();
+      assert.deepEqual(await bootstrap(), { b: 'localhost:9296', c: 'localhost:9300' });
+      await client.create(VirtualKafkaCluster, cluster('0') as VirtualKafkaCluster);
+      await settle();
+      assert.deepEqual(await bootstrap(), { '0': 'localhost:9304', b: 'localhost:9296', c: 'localhost:9300' });
+      assert.equal(await client.find(Service, { namespace: NAMESPACE, name: 'a-tcp-bootstrap' }), undefined);
+    },
+  ));
+
+test('what the user says about pods, resources, network and metrics is in them', () =>
+  staged(
+    {
+      objects: [
+        proxy({
+          replicas: 2,
+          infrastructure: {
+            proxyContainer: { resources: { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '500m' } } },
+            pod: {
+              labels: { team: 'kafka', 'app.kubernetes.io/name': 'ignored' },
+              annotations: { 'vault/inject': 'true' },
+              serviceAccountName: 'proxies',
+              terminationGracePeriodSeconds: 60,
+            },
+          },
+          network: {
+            proxy: { workerThreadCount: 4, shutdownTimeout: '1m30s' },
+            management: { shutdownQuietPeriod: '0s' },
+          },
+          micrometer: [{ type: 'StandardBindersHook', config: { binderNames: ['UptimeMetrics'] } }],
+          rollout: { minReadySeconds: 5 },
+        }),
+        ...minimal().slice(1),
+      ],
+    },
+    async ({ client }) => {
+      const configuration = await configured(client);
+      assert.deepEqual(configuration.network, {
+        proxy: { workerThreadCount: 4, shutdownTimeout: '1m30s' },
+        management: { shutdownQuietPeriod: '0s' },
+      });
+      assert.deepEqual(configuration.micrometer, [
+        { type: 'StandardBindersHook', config: { binderNames: ['UptimeMetrics'] } },
+      ]);
+      const { spec } = await get.deployment(client);
+      assert.equal(spec?.replicas, 2);
+      assert.equal(spec.minReadySeconds, 5);
+      assert.deepEqual(spec.strategy, { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } });
+      const { metadata, spec: pod } = spec.template;
+      assert.equal(metadata?.labels?.['team'], 'kafka');
+      assert.equal(metadata.labels['app.kubernetes.io/name'], 'kroxylicious');
+      assert.equal(metadata.annotations?.['vault/inject'], 'true');
+      assert.equal(pod?.serviceAccountName, 'proxies');
+      assert.equal(pod.terminationGracePeriodSeconds, 60);
+      assert.deepEqual(pod.containers[0]?.resources, {
+        limits: { cpu: '1', memory: '1Gi' },
+        requests: { cpu: '500m' },
+      });
+      assert.equal(pod.containers[0].readinessProbe?.httpGet?.port, 'management');
+    },
+  ));
+
+test('a cluster that moves to another proxy is served there and no longer here', () =>
+  staged(
+    {
+      objects: [
+        proxy(),
+        proxy({}, 'other'),
+        service(),
+        tcpIngress(),
+        tcpIngress('theirs', 'other'),
+        cluster('one'),
+        cluster('two'),
+        cluster('three', { proxyRef: { name: 'other' }, ingresses: [{ ingressRef: { name: 'theirs' } }] }),
+      ],
+    },
+    async ({ client, settle }) => {
+      const names = async (of: string) => (await configured(client, of)).virtualClusters.map(({ name }) => name);
+      assert.deepEqual([await names('my-proxy'), await names('other')], [['one', 'two'], ['three']]);
+      await patch(client, VirtualKafkaCluster, 'two', {
+        spec: { proxyRef: { name: 'other' }, ingresses: [{ ingressRef: { name: 'theirs' } }] },
+      });
+      await settle();
+      assert.deepEqual([await names('my-proxy'), await names('other')], [['one'], ['three', 'two']]);
+      const { selector } = (await serviceOf(client, 'two-theirs-bootstrap')).spec ?? {};
+      assert.equal(selector?.['app.kubernetes.io/instance'], 'other');
+    },
+  ));
+
+test('a proxy without clusters has no Deployment; when the last one goes, so does it', () =>
+  staged({ objects: minimal() }, async ({ client, settle }) => {
+    assert.ok(checksum(await get.deployment(client)));
+    await client.delete(VirtualKafkaCluster, { namespace: NAMESPACE, name: 'one' });
+    await settle();
+    const { status } = await get.proxy(client);
+    assert.equal(condition({ status } as never, 'Ready')?.reason, 'NoVirtualClusters');
+    await assert.rejects(get.deployment(client), /not found/);
+  }));
+
+test('a proxy without spec works, and is told to have one', () =>
+  staged({ objects: [object(KafkaProxy, 'my-proxy'), ...minimal().slice(1)] }, async ({ client, settle }) => {
+    assert.equal((await get.deployment(client)).spec?.replicas, 1);
+    assert.equal(condition(await get.proxy(client), 'DeprecationWarning')?.status, 'True');
+    await patch(client, KafkaProxy, 'my-proxy', { spec: {} });
+    await settle();
+    assert.equal(condition(await get.proxy(client), 'DeprecationWarning'), undefined);
+  }));

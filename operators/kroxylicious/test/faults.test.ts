@@ -1,0 +1,431 @@
+// Bad input: a condition on the resource that has the fault, with the path and the remedy, while everything healthy stays up.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Client, ConfigMap, type KubeObject, Secret, Service } from '@capstan/kube';
+import { parse } from 'yaml';
+import type { ProxyConfiguration } from '../src/configuration/schema.ts';
+import { KafkaProtocolFilter, KafkaProxyIngress, KafkaService, VirtualKafkaCluster } from '../src/index.ts';
+import {
+  balancerIngress,
+  certificate,
+  checksum,
+  cluster,
+  condition,
+  configMap,
+  configurationOf,
+  create,
+  encoded,
+  filter,
+  get,
+  NAMESPACE,
+  object,
+  opaque,
+  patch,
+  proxy,
+  service,
+  staged,
+  tcpIngress,
+  tlsIngress,
+  tlsSecret,
+} from './fixtures.ts';
+
+const [issued, other] = await Promise.all([certificate(), certificate()]);
+
+/** A healthy cluster beside which things go wrong. */
+const healthy = (): KubeObject[] => [
+  proxy(),
+  service(),
+  tcpIngress(),
+  tlsIngress(),
+  balancerIngress(),
+  tlsSecret('server', issued),
+  cluster('healthy'),
+];
+const tls = (more: object = {}, ingress = 'tls') => ({
+  ingresses: [{ ingressRef: { name: ingress }, tls: { certificateRef: { name: 'server' }, ...more } }],
+});
+const clusterNames = async (client: Client) =>
+  (parse(await configurationOf(client)) as ProxyConfiguration).virtualClusters.map(({ name }) => name);
+
+describe('a fault of a virtual cluster', () => {
+  const cases: { name: string; given?: KubeObject[]; spec: object; type?: string; reason: string; message: RegExp }[] =
+    [
+      {
+        name: 'no such proxy',
+        spec: { proxyRef: { name: 'nowhere' } },
+        reason: 'ReferencedResourcesNotFound',
+        message: /spec\.proxyRef: kafkaproxy\/nowhere in namespace default does not exist; create it/,
+      },
+      {
+        name: 'no such service',
+        spec: { targetKafkaServiceRef: { name: 'nowhere' } },
+        reason: 'ReferencedResourcesNotFound',
+        message: /spec\.targetKafkaServiceRef: kafkaservice\/nowhere/,
+      },
+      {
+        name: 'no such filter',
+        spec: { filterRefs: [{ name: 'nowhere' }] },
+        reason: 'ReferencedResourcesNotFound',
+        message: /spec\.filterRefs\[0\]: kafkaprotocolfilter\/nowhere/,
+      },
+      {
+        name: 'no such ingress',
+        spec: { ingresses: [{ ingressRef: { name: 'nowhere' } }] },
+        reason: 'ReferencedResourcesNotFound',
+        message: /spec\.ingresses\[0\]\.ingressRef: kafkaproxyingress\/nowhere/,
+      },
+      {
+        name: 'an ingress of another proxy',
+        given: [proxy({}, 'other'), tcpIngress('theirs', 'other')],
+        spec: { ingresses: [{ ingressRef: { name: 'theirs' } }] },
+        reason: 'TransitivelyReferencedResourcesNotFound',
+        message: /belongs to the proxy other, not to my-proxy/,
+      },
+      {
+        name: 'a service with a fault of its own',
+        given: [service({ bootstrapServers: 'x:1', tls: { certificateRef: { name: 'nowhere' } } }, 'broken')],
+        spec: { targetKafkaServiceRef: { name: 'broken' } },
+        reason: 'TransitivelyReferencedResourcesNotFound',
+        message: /kafkaservice\/broken .*spec\.tls\.certificateRef: secret\/nowhere/,
+      },
+      {
+        name: 'a filter with a fault of its own',
+        given: [filter({ a: '${secret:nowhere:x}' }, 'broken')],
+        spec: { filterRefs: [{ name: 'broken' }] },
+        reason: 'TransitivelyReferencedResourcesNotFound',
+        message: /kafkaprotocolfilter\/broken .*secret\/nowhere/,
+      },
+      {
+        name: 'TLS missing',
+        spec: { ingresses: [{ ingressRef: { name: 'tls' } }] },
+        reason: 'InvalidReferencedResource',
+        message:
+          /spec\.ingresses\[0\]\.tls: the ingress tls speaks TLS, and no certificate is given; add tls\.certificateRef/,
+      },
+      {
+        name: 'TLS missing for a load balancer',
+        spec: { ingresses: [{ ingressRef: { name: 'outside' } }] },
+        reason: 'InvalidReferencedResource',
+        message: /speaks TLS/,
+      },
+      {
+        name: 'TLS where there is none',
+        spec: tls({}, 'tcp'),
+        reason: 'InvalidReferencedResource',
+        message: /plain TCP; remove tls/,
+      },
+      {
+        name: 'no such certificate',
+        spec: tls({ certificateRef: { name: 'nowhere' } }),
+        reason: 'ReferencedResourcesNotFound',
+        message: /spec\.ingresses\[0\]\.tls\.certificateRef: secret\/nowhere/,
+      },
+      {
+        name: 'a certificate that is no Secret',
+        spec: tls({ certificateRef: { kind: 'ConfigMap', name: 'x' } }),
+        reason: 'ReferencedGroupKindNotSupported',
+        message: /must be Secret/,
+      },
+      {
+        name: 'a Secret of the wrong type',
+        given: [opaque('plain', { 'tls.crt': 'x', 'tls.key': 'y' })],
+        spec: tls({ certificateRef: { name: 'plain' } }),
+        reason: 'InvalidReferencedResource',
+        message: /type Opaque; it must be kubernetes\.io\/tls/,
+      },
+      {
+        name: 'a certificate that does not parse',
+        given: [tlsSecret('junk', { certificate: 'junk', key: issued.key })],
+        spec: tls({ certificateRef: { name: 'junk' } }),
+        reason: 'InvalidReferencedResource',
+        message: /tls\.crt holds no PEM certificate/,
+      },
+      {
+        name: 'a certificate with another’s key',
+        given: [tlsSecret('mixed', { certificate: issued.certificate, key: other.key })],
+        spec: tls({ certificateRef: { name: 'mixed' } }),
+        reason: 'InvalidReferencedResource',
+        message: /tls\.key is not the key of the certificate/,
+      },
+      {
+        name: 'no such trust anchor',
+        spec: tls({ trustAnchorRef: { name: 'nowhere', key: 'a.pem' } }),
+        reason: 'ReferencedResourcesNotFound',
+        message: /configmap\/nowhere/,
+      },
+      {
+        name: 'a trust anchor without the key',
+        given: [configMap('ca', { 'b.pem': issued.ca })],
+        spec: tls({ trustAnchorRef: { name: 'ca', key: 'a.pem' } }),
+        reason: 'InvalidReferencedResource',
+        message: /has no key a\.pem/,
+      },
+      {
+        name: 'a trust anchor of an unknown type',
+        given: [configMap('ca', { bundle: issued.ca })],
+        spec: tls({ trustAnchorRef: { name: 'ca', key: 'bundle' } }),
+        reason: 'Invalid',
+        message: /trustAnchorRef\.key: bundle does not end in .*set storeType/,
+      },
+      {
+        name: 'a trust anchor that does not parse',
+        given: [configMap('ca', { 'a.pem': 'junk' })],
+        spec: tls({ trustAnchorRef: { name: 'ca', key: 'a.pem' } }),
+        reason: 'InvalidReferencedResource',
+        message: /not usable: it holds no PEM/,
+      },
+      {
+        name: 'a trust anchor of another kind',
+        spec: tls({ trustAnchorRef: { kind: 'Pod', name: 'ca', key: 'a.pem' } }),
+        reason: 'ReferencedGroupKindNotSupported',
+        message: /ConfigMap or Secret/,
+      },
+      {
+        name: 'an ingress twice',
+        spec: { ingresses: [{ ingressRef: { name: 'tcp' } }, { ingressRef: { name: 'tcp' } }] },
+        type: 'Accepted',
+        reason: 'Invalid',
+        message: /spec\.ingresses\[1\]\.ingressRef: the ingress tcp is there twice/,
+      },
+      {
+        name: 'a Secret whose name cannot be a volume',
+        given: [tlsSecret('with.dots', issued)],
+        spec: tls({ certificateRef: { name: 'with.dots' } }),
+        reason: 'Invalid',
+        message: /volume secrets-with\.dots .*shorter name without dots/,
+      },
+      {
+        name: 'two clusters on one port',
+        given: [
+          object(KafkaProxyIngress, 'fixed', {
+            spec: { proxyRef: { name: 'my-proxy' }, clusterIP: { protocol: 'TCP', bootstrapPort: 10_000 } },
+          }),
+          cluster('a', { ingresses: [{ ingressRef: { name: 'fixed' } }] }),
+        ],
+        spec: { ingresses: [{ ingressRef: { name: 'fixed' } }] },
+        type: 'Accepted',
+        reason: 'Invalid',
+        message: /spec\.ingresses\[0\]: port 10000 is used by a\/fixed; give the ingress another bootstrapPort/,
+      },
+      {
+        name: 'two clusters on one host name',
+        given: [
+          object(KafkaProxyIngress, 'same', {
+            spec: {
+              proxyRef: { name: 'my-proxy' },
+              loadBalancer: { bootstrapAddress: 'kafka.example', advertisedBrokerAddressPattern: 'b$(nodeId).example' },
+            },
+          }),
+          cluster('a', tls({}, 'same')),
+        ],
+        spec: tls({}, 'same'),
+        type: 'Accepted',
+        reason: 'Invalid',
+        message: /kafka\.example is used by a\/same too; put \$\(virtualClusterName\)/,
+      },
+    ];
+  for (const { name, given = [], spec, type = 'ResolvedRefs', reason, message } of cases) {
+    test(`${name}: it is told, and the healthy one is served`, () =>
+      staged({ objects: [...healthy(), ...given, cluster('broken', spec)] }, async ({ client }) => {
+        const found = condition(await get.cluster(client, 'broken'), type);
+        assert.equal(found?.status, 'False', JSON.stringify(found));
+        assert.equal(found.reason, reason);
+        assert.match(found.message, message);
+        const names = await clusterNames(client);
+        assert.ok(names.includes('healthy') && !names.includes('broken'), String(names));
+        assert.equal(condition(await get.cluster(client, 'healthy'), 'ResolvedRefs')?.status, 'True');
+        assert.equal(condition(await get.cluster(client, 'healthy'), 'Accepted')?.status, 'True');
+        assert.doesNotMatch(JSON.stringify((await get.cluster(client, 'broken')).status), /PRIVATE KEY/);
+      }));
+  }
+});
+
+describe('a fault of a leaf', () => {
+  const check = (
+    name: string,
+    objects: KubeObject[],
+    look: (client: Client) => Promise<unknown>,
+    expected: { type?: string; status?: string; reason: string; message: RegExp },
+  ) =>
+    test(name, () =>
+      staged({ objects: [proxy(), ...objects] }, async ({ client }) => {
+        const found = condition((await look(client)) as never, expected.type ?? 'ResolvedRefs');
+        assert.equal(found?.status, 'False');
+        assert.equal(found.reason, expected.reason);
+        assert.match(found.message, expected.message);
+      }),
+    );
+  check('a filter names a Secret that is missing', [filter({ a: { b: '${secret:nowhere:x}' } })], get.filter, {
+    reason: 'InterpolatedReferencedResourcesNotFound',
+    message: /secret\/nowhere in namespace default does not exist/,
+  });
+  check(
+    'a filter names Secrets and ConfigMaps that are missing',
+    [filter({ a: '${configmap:b:x}', b: '${secret:z:x}', c: '${secret:a:x}' })],
+    get.filter,
+    { reason: 'InterpolatedReferencedResourcesNotFound', message: /secret\/a .*secret\/z .*configmap\/b / },
+  );
+  check(
+    'a filter names a key that is missing',
+    [opaque('kms', { x: 'abcd' }), filter({ a: '${secret:kms:y}' })],
+    get.filter,
+    { reason: 'InvalidReferencedResource', message: /secret\/kms in namespace default has no key y/ },
+  );
+  check('a filter has a placeholder within text', [filter({ a: ['x ${secret:kms:y}'] })], get.filter, {
+    reason: 'Invalid',
+    message: /spec\.configTemplate\.a\[0\]: a placeholder must be the whole value/,
+  });
+  check(
+    'a service has a client certificate of the wrong type',
+    [opaque('c', { a: 'abc' }), service({ bootstrapServers: 'x:1', tls: { certificateRef: { name: 'c' } } })],
+    get.service,
+    { reason: 'InvalidReferencedResource', message: /kubernetes\.io\/tls/ },
+  );
+  check(
+    'a service has overlapping node ids',
+    [
+      service({
+        bootstrapServers: 'x:1',
+        nodeIdRanges: [
+          { name: 'a', start: 0, end: 5 },
+          { name: 'b', start: 3, end: 9 },
+        ],
+      }),
+    ],
+    get.service,
+    { reason: 'Invalid', message: /spec\.nodeIdRanges: b overlaps a/ },
+  );
+  check(
+    'a service has too many node ids',
+    [service({ bootstrapServers: 'x:1', nodeIdRanges: [{ start: 0, end: 100_000 }] })],
+    get.service,
+    { reason: 'Invalid', message: /100001 node ids/ },
+  );
+  check(
+    'a service names Strimzi, which is not installed',
+    [service({ strimziKafkaRef: { name: 'k', listenerName: 'tls' } })],
+    get.service,
+    { reason: 'ReferencedResourcesNotFound', message: /Strimzi is not installed.*use spec\.bootstrapServers/ },
+  );
+  check('an ingress names no proxy', [tcpIngress('tcp', 'nowhere')], get.ingress, {
+    reason: 'ReferencedResourcesNotFound',
+    message: /spec\.proxyRef: kafkaproxy\/nowhere/,
+  });
+  check('an ingress names no proxy, so it is not accepted', [tcpIngress('tcp', 'nowhere')], get.ingress, {
+    type: 'Accepted',
+    reason: 'Invalid',
+    message: /nowhere/,
+  });
+  check(
+    'an ingress asks for Routes',
+    [object(KafkaProxyIngress, 'tcp', { spec: { proxyRef: { name: 'my-proxy' }, openShiftRoute: {} } })],
+    get.ingress,
+    { type: 'Accepted', reason: 'RequestedResourceKindNotSupported', message: /use spec\.loadBalancer/ },
+  );
+});
+
+describe('a cluster that breaks while it is served', () => {
+  const running = (): KubeObject[] => [
+    ...healthy(),
+    opaque('kms', { password: 'correct horse' }),
+    filter({ password: '${secret:kms:password}' }),
+    cluster('breaking', { ...tls(), filterRefs: [{ name: 'encryption' }] }),
+  ];
+  const ref = (name: string) => ({ namespace: NAMESPACE, name });
+
+  const breakages: Record<string, (client: Client) => Promise<unknown>> = {
+    'its certificate is deleted': (client) => client.delete(Secret, ref('server')),
+    'its certificate is replaced by junk': (client) =>
+      patch(client, Secret, 'server', { data: encoded({ 'tls.crt': 'junk' }) }),
+    'a Secret of its filter is deleted': (client) => client.delete(Secret, ref('kms')),
+    'a key of its filter is taken away': (client) => patch(client, Secret, 'kms', { data: { password: null } }),
+    'its filter is deleted': (client) => client.delete(KafkaProtocolFilter, ref('encryption')),
+    'its filter is spoilt': (client) =>
+      patch(client, KafkaProtocolFilter, 'encryption', {
+        spec: { configTemplate: { password: 'x${secret:kms:password}' } },
+      }),
+    'its ingress is deleted': (client) => client.delete(KafkaProxyIngress, ref('tls')),
+    'its ingress changes to another protocol': (client) =>
+      patch(client, KafkaProxyIngress, 'tls', { spec: { clusterIP: { protocol: 'TCP' } } }),
+    'it is edited to a service that is not there': (client) =>
+      patch(client, VirtualKafkaCluster, 'breaking', { spec: { targetKafkaServiceRef: { name: 'nowhere' } } }),
+  };
+  for (const [name, damage] of Object.entries(breakages)) {
+    test(`because ${name} keeps its last good configuration, and says so`, () =>
+      staged({ objects: running() }, async ({ client, settle }) => {
+        const before = await get.deployment(client);
+        await damage(client);
+        await settle();
+        const after = await get.deployment(client);
+        assert.deepEqual(after.spec?.template, before.spec?.template);
+        assert.deepEqual(await clusterNames(client), ['breaking', 'healthy']);
+        const broken = await get.cluster(client, 'breaking');
+        assert.equal(condition(broken, 'ResolvedRefs')?.status, 'False');
+        assert.equal(condition(broken, 'StaleConfig')?.status, 'True');
+        assert.ok(await client.find(Service, ref('breaking-tls-bootstrap')));
+        assert.match(condition(await get.proxy(client), 'StaleConfig')?.message ?? '', /breaking/);
+        assert.deepEqual(
+          (await get.proxy(client)).status?.clusters?.map((one) => one.name),
+          ['breaking'],
+        );
+      }));
+  }
+
+  test('does not hold back changes of the others', () =>
+    staged({ objects: running() }, async ({ client, settle }) => {
+      await client.delete(Secret, ref('server'));
+      await settle();
+      const before = checksum(await get.deployment(client));
+      await patch(client, KafkaService, 'upstream', { spec: { bootstrapServers: 'other.example:9092' } });
+      await settle();
+      assert.notEqual(checksum(await get.deployment(client)), before);
+      const { virtualClusters } = parse(await configurationOf(client)) as ProxyConfiguration;
+      assert.deepEqual(
+        virtualClusters.map(({ name, targetCluster }) => [name, targetCluster.bootstrapServers]),
+        [
+          ['breaking', 'kafka.example:9092'],
+          ['healthy', 'other.example:9092'],
+        ],
+      );
+    }));
+
+  test('goes when it is deleted, broken or not', () =>
+    staged({ objects: running() }, async ({ client, settle }) => {
+      await client.delete(Secret, ref('server'));
+      await settle();
+      await client.delete(VirtualKafkaCluster, ref('breaking'));
+      await settle();
+      assert.deepEqual(await clusterNames(client), ['healthy']);
+      assert.equal(condition(await get.proxy(client), 'StaleConfig'), undefined);
+    }));
+
+  test('keeps it over a restart of the operator', () =>
+    staged({ objects: running() }, async (stage) => {
+      const before = await get.deployment(stage.client);
+      await stage.client.delete(KafkaProtocolFilter, ref('encryption'));
+      await stage.restart();
+      assert.deepEqual((await get.deployment(stage.client)).spec?.template, before.spec?.template);
+      assert.equal(condition(await get.cluster(stage.client, 'breaking'), 'StaleConfig')?.status, 'True');
+    }));
+
+  test('heals without a rollout when what it needs comes back', () =>
+    staged({ objects: running() }, async ({ client, settle }) => {
+      const before = await get.deployment(client);
+      await client.delete(Secret, ref('server'));
+      await settle();
+      await create(client, tlsSecret('server', issued));
+      await settle();
+      assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
+      assert.equal(condition(await get.cluster(client, 'breaking'), 'StaleConfig'), undefined);
+      assert.equal(condition(await get.cluster(client, 'breaking'), 'ResolvedRefs')?.status, 'True');
+    }));
+
+  test('even all of them at once: the proxy stays', () =>
+    staged({ objects: [proxy(), service(), tcpIngress(), cluster('only')] }, async ({ client, settle }) => {
+      const before = await get.deployment(client);
+      await client.delete(KafkaService, ref('upstream'));
+      await settle();
+      assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
+      assert.ok(await client.find(ConfigMap, ref(before.spec?.template.spec?.volumes?.[0]?.configMap?.name ?? '')));
+    }));
+});
