@@ -141,6 +141,17 @@ export const tooManyRequests = (retryAfterSeconds: number) =>
     details: { retryAfterSeconds },
   });
 
+/** A budget has nothing left; whoever evicts tries again later. */
+export const tooManyEvictions = (budget: string) =>
+  failure({
+    code: 429,
+    reason: 'TooManyRequests',
+    message: "Cannot evict pod as it would violate the pod's disruption budget.",
+    details: {
+      causes: [{ reason: 'DisruptionBudget', message: `The disruption budget ${budget} allows no disruption now` }],
+    },
+  });
+
 export const entityTooLarge = (limit: number) =>
   failure({
     code: 413,

@@ -14,6 +14,8 @@ export { ADMIN, type Admission, type AdmissionRequest, type RequestContext, type
 export { type FieldError, type Status, type StatusCause, type StatusDetails, StatusError } from './errors.ts';
 export { type HttpServer, type HttpServerOptions, startHttpServer } from './http/http-server.ts';
 export { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
+export { SERVICE_RANGE } from './resources/service-addresses.ts';
+export type { LogOptions, ReadLogs } from './rest/pod-subresources.ts';
 export { type ApiServer, type ApiServerOptions, createApiServer, type TransportOptions } from './server.ts';
 export { type SqliteStorageOptions, sqliteStorage } from './storage-sqlite/sqlite-storage.ts';
 export { type Change, memoryStorage, type Storage, type StoredState } from './store/storage.ts';

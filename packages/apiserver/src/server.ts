@@ -34,8 +34,12 @@ import { createOpenApi } from './discovery/open-api.ts';
 import { internalError, notServed, StatusError } from './errors.ts';
 import { createProtobufDecoder } from './protobuf/decode.ts';
 import { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
+import { admitPod } from './resources/pod-strategy.ts';
 import { createRegistry } from './resources/registry.ts';
+import type { Strategy } from './resources/resource.ts';
+import { createServiceAddresses } from './resources/service-addresses.ts';
 import { createDispatcher } from './rest/dispatch.ts';
+import type { ReadLogs } from './rest/pod-subresources.ts';
 import { createRenderer } from './rest/render.ts';
 import { parseResourcePath } from './rest/route.ts';
 import { memoryStorage, type Storage } from './store/storage.ts';
@@ -68,6 +72,8 @@ export interface ApiServerOptions {
   staticTokens?: readonly StaticToken[];
   /** Every namespace gets a `default` service account and this certificate (PEM); default neither. */
   namespaceDefaults?: { rootCa: string };
+  /** Reads what containers say, for `kubectl logs`; without it nobody can. */
+  readLogs?: ReadLogs;
   /** Evaluates the CEL rules of custom resources; without it they are not enforced. */
   evaluateRule?: EvaluateRule;
   /** Tables and schemas of the built-in kinds; they never change, so several servers may share what loadBuiltins() gave. */
@@ -111,8 +117,14 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const builtins = options.builtins ?? loadBuiltins();
   const registry = createRegistry();
   const now = () => timestamp(clock);
+  const addresses = createServiceAddresses(store);
+  const specials: Readonly<Record<string, Partial<Strategy>>> = {
+    [CRD_STORAGE_KEY]: definitionStrategy(registry, now),
+    '/pods': { admit: (pod) => admitPod(store, pod) },
+    '/services': { complete: (service, old) => addresses.complete(service, old) },
+  };
   for (const resource of builtins.resources) {
-    const special = resource.storageKey === CRD_STORAGE_KEY ? definitionStrategy(registry, now) : undefined;
+    const special = specials[resource.storageKey];
     registry.add(special ? { ...resource, strategy: { ...resource.strategy, ...special } } : resource);
   }
   const isRbac = options.authorization === 'RBAC';
@@ -143,7 +155,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   startNamespaceController(core, operations, work.run);
   if (isRbac) startAggregationController(core, operations, work.run);
   if (options.namespaceDefaults) startNamespaceDefaults(core, options.namespaceDefaults.rootCa, work.run);
-  const dispatch = createDispatcher(core, hub, createRenderer(clock));
+  const dispatch = createDispatcher(core, hub, createRenderer(clock), options.readLogs);
   const discover = createDiscovery(registry);
   const describe = createOpenApi(registry, builtins.definitions);
   const protobuf = createProtobufDecoder();

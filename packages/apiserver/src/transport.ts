@@ -27,7 +27,8 @@ export function inProcessTransport(
     address,
     async request(request) {
       const answer = await call(request);
-      if (isResponse(answer)) return answer;
+      if (isResponse(answer))
+        return isTextStream(answer.body) ? { ...answer, body: await textOf(answer.body) } : answer;
       throw new TransportError('malformed', address, {
         message: 'a watch was asked for as a plain request',
         remedy: 'use watch()',
@@ -52,6 +53,17 @@ export function inProcessTransport(
 
 export function isResponse(answer: ApiResponse | WatchStream): answer is ApiResponse {
   return 'status' in answer;
+}
+
+/** A body that is written as it comes (a log): an answer whose body is this is not JSON. */
+export function isTextStream(body: unknown): body is AsyncIterable<string> {
+  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
+}
+
+async function textOf(stream: AsyncIterable<string>): Promise<string> {
+  let text = '';
+  for await (const piece of stream) text += piece;
+  return text;
 }
 
 /** The stream, which breaks (as a connection does) once `lost` says so, where the server would merely end it. */

@@ -136,10 +136,11 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
       const { server, path } = serverFor(pathOf(message));
       const query = queryOf(message);
       const { accept } = message.headers;
-      const form = path.startsWith('/api') ? acceptedForm(message) : 'json';
+      const form = path.startsWith('/api') && !path.endsWith('/log') ? acceptedForm(message) : 'json';
       const identity = identify(message, server, path);
       const isWatch = method === 'GET' && isTrue(query, 'watch');
-      if (!isWatch) {
+      const isFollowed = isTrue(query, 'follow') && path.endsWith('/log');
+      if (!isWatch && !isFollowed) {
         const leave = inFlight.enter(method === 'GET' ? 'reads' : 'writes');
         if (!leave) throw tooManyRequests(RETRY_AFTER_SECONDS);
         response.once('close', leave);
@@ -157,8 +158,8 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
         signal: AbortSignal.any([gone.signal, closing]),
       };
       const answer = await server.handle(request, { user: identity, ...(duplicates.length > 0 && { duplicates }) });
-      if (isResponse(answer)) await writeAnswer(message, response, answer, form, clock);
-      else await writeWatch(response, answer);
+      if (!isResponse(answer)) await writeWatch(response, answer);
+      else await writeAnswer(message, response, answer, form, clock);
     } catch (error) {
       await writeAnswer(message, response, refusal(error, message, logger), 'json', clock);
     }

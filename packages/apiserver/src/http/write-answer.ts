@@ -5,6 +5,7 @@ import type { ApiResponse, Clock } from '@capstan/kube';
 import { stringify } from 'yaml';
 import { notAcceptable } from '../errors.ts';
 import { isObject } from '../json/copy.ts';
+import { isTextStream } from '../transport.ts';
 import { BODY_TYPES } from './read-body.ts';
 
 export type Form = 'json' | 'yaml';
@@ -34,6 +35,13 @@ export async function writeAnswer(
   clock: Clock,
 ): Promise<void> {
   if (response.headersSent || response.destroyed) return;
+  if (isTextStream(body)) {
+    response.statusCode = status;
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    response.flushHeaders();
+    await writeText(response, body);
+    return;
+  }
   const isText = typeof body === 'string' && !(headers['content-type'] ?? '').includes('json');
   response.statusCode = status;
   response.setHeader('cache-control', 'no-cache, private');
@@ -55,6 +63,15 @@ export async function writeAnswer(
   const bytes = isLarge ? await compress(text, { level: 1 }) : text;
   response.setHeader('content-length', bytes.length);
   response.end(bytes);
+}
+
+/** Logs: what is there, and what comes. Their source waits while the client does not read. */
+async function writeText(response: ServerResponse, text: AsyncIterable<string>): Promise<void> {
+  for await (const piece of text) {
+    if (response.destroyed) break;
+    if (!response.write(piece)) await drained(response, response);
+  }
+  response.end();
 }
 
 const compress = promisify(gzip) as (bytes: Buffer, options: { level: number }) => Promise<Buffer>;

@@ -87,7 +87,7 @@ function resourceOf(
   };
 }
 
-const SERVED_SUBRESOURCES = new Set(['status', 'scale', 'finalize', 'token']);
+const SERVED_SUBRESOURCES = new Set(['status', 'scale', 'finalize', 'token', 'binding', 'eviction', 'log']);
 
 function normaliser(
   type: TypeSchema | undefined,

@@ -86,6 +86,16 @@ export interface Strategy {
   /** Whether metadata.generation counts changes of the desired state. */
   readonly countsGeneration: boolean;
   readonly prepareCreate?: (object: UnknownObject) => UnknownObject;
+  /** What Kubernetes' own admission adds to a new object, after it is known who owns what: nobody owns this. */
+  readonly admit?: (object: UnknownObject) => UnknownObject;
+  /**
+   * What only the store can say (addresses): asked in the same step as the write, so that nothing comes between. Its errors
+   * count as those of validation.
+   */
+  readonly complete?: (
+    object: UnknownObject,
+    old: UnknownObject | undefined,
+  ) => { object: UnknownObject; errors: FieldError[] };
   readonly prepareUpdate?: (object: UnknownObject, old: UnknownObject, subresource: string) => UnknownObject;
   /** Why the object may not be deleted at all, or undefined. */
   readonly refuseDelete?: (object: UnknownObject) => string | undefined;

@@ -3,6 +3,7 @@ import type { UnknownObject } from '@capstan/kube';
 import { defaultDefinition } from '../crd/definition-strategy.ts';
 import { isObject, valueAt } from '../json/copy.ts';
 import { label, type NameRule, pathSegment, serviceName, subdomain } from './names.ts';
+import { newPodStatus } from './pod-strategy.ts';
 import type { ScalePaths, Strategy } from './resource.ts';
 
 type Defaults = (object: UnknownObject) => UnknownObject;
@@ -127,7 +128,7 @@ const PROTECTED = new Set(['default', 'kube-system', 'kube-public']);
 
 const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
   pods: {
-    prepareCreate: (pod) => ({ ...pod, status: { phase: 'Pending', qosClass: 'BestEffort' } }),
+    prepareCreate: (pod) => ({ ...pod, status: newPodStatus(pod) }),
     // Only a kubelet can need time: without a node, or once everything has ended, the pod goes at once.
     gracePeriod: (pod, asked) => {
       const phase = valueAt(pod, ['status', 'phase']);

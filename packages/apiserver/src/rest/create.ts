@@ -58,13 +58,16 @@ export async function storeNew(
   }
   if (strategy.prepareCreate) object = strategy.prepareCreate(object);
   object = track(object);
+  if (strategy.admit) object = strategy.admit(object);
   if (core.admission) {
     const request = { operation: 'CREATE', resource, subresource: undefined, object, old: undefined } as const;
     object = (await core.admission({ ...request, dryRun: options.dryRun, context })) ?? object;
   }
-  const { object: named, key } = nameObject(core, target, object);
+  const { object: drawn, key } = nameObject(core, target, object);
+  const { object: named, errors: wishes } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
   const errors = [
     ...validateMeta(resource, named),
+    ...wishes,
     ...version.validate(named, undefined, ''),
     ...(strategy.validate?.(named, undefined) ?? []),
   ];

@@ -15,6 +15,7 @@ import { createObject } from './create.ts';
 import { deleteCollection, deleteObject, deleteOptions } from './delete.ts';
 import { isTrue, listOptions, watchOptions, writeOptions } from './options.ts';
 import { isApply, PATCH_TYPES, patchObject } from './patch.ts';
+import { POD_SUBRESOURCES, podSubresource, type ReadLogs } from './pod-subresources.ts';
 import { getObject, listObjects } from './read.ts';
 import type { Renderer } from './render.ts';
 import type { ResourcePath } from './route.ts';
@@ -27,7 +28,7 @@ export interface Dispatcher {
 }
 
 /** Brings a request to the verb that it means. */
-export function createDispatcher(core: Core, hub: WatchHub, render: Renderer): Dispatcher {
+export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, readLogs?: ReadLogs): Dispatcher {
   return async (request, path, context) => {
     const target = targetOf(core, path);
     const { method, query = {}, body } = request;
@@ -53,6 +54,10 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer): D
     if (target.subresource === 'scale') return scale();
     if (target.subresource !== '' && !target.version.subresources.some(({ name }) => name === target.subresource)) {
       throw notServed();
+    }
+
+    if (target.resource.storageKey === '/pods' && POD_SUBRESOURCES.has(target.subresource)) {
+      return podSubresource(core, readLogs, { target, request, context, options: write });
     }
 
     switch (method) {

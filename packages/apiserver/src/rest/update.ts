@@ -84,9 +84,12 @@ export async function changeObject(
   }
 }
 
-function commit(core: Core, target: Target, key: string, next: UnknownObject, live: UnknownObject, dryRun: boolean) {
+function commit(core: Core, target: Target, key: string, wanted: UnknownObject, live: UnknownObject, dryRun: boolean) {
   const { resource } = target;
+  const complete = target.subresource === '' ? resource.strategy.complete : undefined;
+  const { object: next, errors: wishes } = complete?.(wanted, live) ?? { object: wanted, errors: [] };
   const errors: FieldError[] = [
+    ...wishes,
     ...validateMeta(resource, next),
     ...validateMetaUpdate(next, live),
     ...target.version.validate(next, live, target.subresource),
@@ -155,7 +158,7 @@ function prepare(target: Target, proposed: UnknownObject, live: UnknownObject): 
   }
   if (subresource === 'status') return statusOnly(target, { ...proposed, metadata }, live);
   let object: UnknownObject = { ...proposed, metadata };
-  if (version.hasStatus) {
+  if (version.hasStatus && subresource !== 'binding') {
     const { status: _status, ...rest } = object;
     object = live['status'] === undefined ? rest : { ...rest, status: live['status'] };
   }

@@ -196,7 +196,8 @@ export function webhooks(errors: Errors, { webhooks: list }: ValidatingWebhookCo
   for (const [index, webhook] of (list ?? []).entries()) {
     const at = `webhooks[${index}]`;
     const { name, clientConfig, sideEffects, timeoutSeconds = 10 } = webhook;
-    const { admissionReviewVersions = [] }: Partial<typeof webhook> = webhook;
+    // Required by the type, and all the same absent where somebody forgot it.
+    const admissionReviewVersions = (webhook as Partial<typeof webhook>).admissionReviewVersions ?? [];
     const problems = validateDns1123Subdomain(name);
     named(errors, `${at}.name`, name, problems);
     if (problems.length === 0 && name.split('.').length < 3) {

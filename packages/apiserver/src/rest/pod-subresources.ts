@@ -1,0 +1,144 @@
+// What can be done with a pod besides writing it: bind it to a node, evict it, read what it says.
+import type { ApiRequest, ApiResponse, Pod, PodCondition, PodDisruptionBudget, UnknownObject } from '@capstan/kube';
+import { type Core, type RequestContext, timestamp } from '../core.ts';
+import { badRequest, conflict, methodNotAllowed, StatusError, tooManyEvictions } from '../errors.ts';
+import { isObject, valueAt } from '../json/copy.ts';
+import { nameOf } from '../resources/resource.ts';
+import { selects } from '../validation/rules.ts';
+import { deleteObject, deleteOptions } from './delete.ts';
+import { isTrue, type WriteOptions } from './options.ts';
+import { existing, type Target } from './target.ts';
+import { changeObject } from './update.ts';
+
+/** What a client wants to read of a container's output. */
+export interface LogOptions {
+  follow?: boolean;
+  tailLines?: number;
+  /** Milliseconds since the epoch. */
+  since?: number;
+  previous?: boolean;
+  timestamps?: boolean;
+  limitBytes?: number;
+  signal?: AbortSignal;
+}
+
+/** Reads what a container says, in pieces of whole lines; whoever runs the pods knows. */
+export type ReadLogs = (
+  namespace: string,
+  pod: string,
+  container: string | undefined,
+  options: LogOptions,
+) => Promise<AsyncIterable<string>>;
+
+export const POD_SUBRESOURCES = new Set(['binding', 'eviction', 'log']);
+
+export interface PodRequest {
+  target: Target;
+  request: ApiRequest;
+  context: RequestContext;
+  options: () => WriteOptions;
+}
+
+/** Answers a request for one of the subresources above. */
+export async function podSubresource(
+  core: Core,
+  readLogs: ReadLogs | undefined,
+  asked: PodRequest,
+): Promise<ApiResponse> {
+  const { target, request } = asked;
+  if (target.subresource === 'log') {
+    if (request.method !== 'GET') throw methodNotAllowed();
+    return logs(core, readLogs, asked);
+  }
+  if (request.method !== 'POST') throw methodNotAllowed();
+  return target.subresource === 'binding' ? bind(core, asked) : evict(core, asked);
+}
+
+const JSON_HEADERS = { 'content-type': 'application/json' };
+const SUCCESS = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
+
+async function bind(core: Core, { target, request, context, options }: PodRequest): Promise<ApiResponse> {
+  const node = valueAt(request.body, ['target', 'name']);
+  if (typeof node !== 'string' || node === '') throw badRequest('the binding names no node in target.name');
+  const uid = valueAt(request.body, ['metadata', 'uid']);
+  const { dryRun, fieldManager } = options();
+  await changeObject(core, target, { dryRun, context, conditional: false }, (live) => {
+    const pod = live as Pod;
+    if (typeof uid === 'string' && uid !== '' && uid !== live.metadata.uid) {
+      const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid}`;
+      throw conflict(nameOf(target.resource), target.name, why);
+    }
+    const refuse = (why: string) => conflict({ group: '', resource: 'pods/binding' }, target.name, why);
+    if (live.metadata.deletionTimestamp !== undefined) {
+      throw refuse(`pod ${target.name} is being deleted, cannot be assigned to a host`);
+    }
+    if (pod.spec?.nodeName) {
+      throw refuse(`pod ${target.name} is already assigned to node ${JSON.stringify(pod.spec.nodeName)}`);
+    }
+    const scheduled: PodCondition = {
+      type: 'PodScheduled',
+      status: 'True',
+      lastTransitionTime: timestamp(core.clock),
+    };
+    const others = (pod.status?.conditions ?? []).filter(({ type }) => type !== 'PodScheduled');
+    const object: UnknownObject = {
+      ...live,
+      spec: { ...pod.spec, nodeName: node },
+      status: { ...pod.status, conditions: [...others, scheduled] },
+    };
+    return {
+      object,
+      track: (next) => core.fields.update({ target, live, object: next, manager: fieldManager }),
+    };
+  });
+  return { status: 201, headers: JSON_HEADERS, body: SUCCESS };
+}
+
+const BUDGETS = 'policy/poddisruptionbudgets';
+
+/** A deletion that asks the budgets first. */
+async function evict(core: Core, { target, request, context }: PodRequest): Promise<ApiResponse> {
+  const pod = existing(core, target) as Pod;
+  const wished = valueAt(request.body, ['deleteOptions']);
+  const options = deleteOptions(isObject(wished) ? wished : undefined, request.query ?? {});
+  const isOver = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed' || pod.status?.phase === 'Pending';
+  if (!isOver && pod.metadata.deletionTimestamp === undefined) {
+    const budgets = core.store
+      .list(BUDGETS, `${target.namespace}/`)
+      .map(({ object }) => object as PodDisruptionBudget)
+      .filter(({ spec }) => spec?.selector && selects(spec.selector, pod.metadata.labels) === true);
+    const empty = budgets.find(({ status }) => (status?.disruptionsAllowed ?? 0) < 1);
+    if (empty) throw tooManyEvictions(empty.metadata.name ?? '');
+  }
+  await deleteObject(core, { ...target, subresource: '' }, options, context);
+  return { status: 201, headers: JSON_HEADERS, body: SUCCESS };
+}
+
+async function logs(core: Core, readLogs: ReadLogs | undefined, { target, request }: PodRequest): Promise<ApiResponse> {
+  const { namespace, name } = target;
+  existing(core, target);
+  const { query = {}, signal } = request;
+  if (!readLogs) throw badRequest(`the logs of pod "${name}" are not available: nothing on this server runs pods`);
+  const number = (field: string) => (query[field] === undefined ? undefined : Number(query[field]));
+  const tailLines = number('tailLines');
+  const limitBytes = number('limitBytes');
+  const sinceSeconds = number('sinceSeconds');
+  const since =
+    sinceSeconds === undefined ? Date.parse(query['sinceTime'] ?? '') : core.clock.now() - sinceSeconds * 1000;
+  const options: LogOptions = {
+    follow: isTrue(query, 'follow'),
+    previous: isTrue(query, 'previous'),
+    timestamps: isTrue(query, 'timestamps'),
+    ...(tailLines !== undefined && { tailLines }),
+    ...(limitBytes !== undefined && { limitBytes }),
+    ...(!Number.isNaN(since) && { since }),
+    ...(signal && { signal }),
+  };
+  try {
+    const body = await readLogs(namespace, name, query['container'], options);
+    return { status: 200, headers: { 'content-type': 'text/plain' }, body };
+  } catch (error) {
+    if (error instanceof StatusError) throw error;
+    throw badRequest(error instanceof Error ? error.message : String(error));
+  }
+}
