@@ -81,10 +81,9 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
     running ??= new Promise<void>((resolve, reject) => {
       defer(() => {
         try {
-          commit();
-          resolve();
+          resolve(commit());
         } catch (error) {
-          reject(error);
+          reject(error instanceof Error ? error : new Error(String(error)));
         }
       });
     });
