@@ -113,6 +113,10 @@ export const CliErrors = errorMakers(
       message: `not everything had ended ${seconds} s after the signal`,
       remedy: 'the lease runs out by itself; the log says what was still under way',
     }),
+    NoNodeYet: (cluster: string) => ({
+      message: `the node of cluster ${cluster} has not started yet`,
+      remedy: 'try again in a moment',
+    }),
     PartEnded: () => ({
       message: 'a part of the cluster ended by itself',
       remedy: 'the log says which one and why; start it again with --log-level debug to see more',

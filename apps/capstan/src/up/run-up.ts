@@ -2,9 +2,9 @@
 // cluster, and the operators, each under its own service account with the permissions that it declares and no others. It
 // ends in the opposite order of its beginning.
 import { join } from 'node:path';
-import { type Cluster, startCluster, writeSecretFile } from '@capstan/apiserver';
+import { type Cluster, type ClusterOptions, startCluster, writeSecretFile } from '@capstan/apiserver';
 import { type Client, type Clock, createClient, type Logger, type Random } from '@capstan/kube';
-import { createAddressPool, createControllers, createNode } from '@capstan/node';
+import { createAddressPool, createControllers, createNode, type LocalNode } from '@capstan/node';
 import type { Operator } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
 import type { Io } from '../cli/io.ts';
@@ -30,12 +30,23 @@ export interface RunUpOptions {
 export async function runUp(options: RunUpOptions): Promise<void> {
   const { settings, clock, random, logger, announce } = options;
   const { data, host, port, clusters } = settings;
-  const cluster = await startCluster({ clock, random, logger, data, host, port, clusters });
+  // The nodes come after the servers, which ask them for logs.
+  const nodes = new Map<string, LocalNode>();
+  const readLogs: ClusterOptions['readLogs'] =
+    (name) =>
+    async (...asked) => {
+      const node = nodes.get(name);
+      if (!node) throw CliErrors.NoNodeYet(name);
+      return node.logs(...asked);
+    };
+  const cluster = await startCluster({ clock, random, logger, data, host, port, clusters, readLogs });
   try {
     await writeSecretFile(settings.kubeconfig, cluster.kubeconfig);
     const told = cluster.clusters.map(({ name, url }) => ({ name, url }));
     announce('started', { clusters: told, data, operators: options.operators.map(({ name }) => name) });
-    await runParts(cluster, options, () => announce('ready', { kubeconfig: settings.kubeconfig, clusters: told }));
+    await runParts(cluster, nodes, options, () =>
+      announce('ready', { kubeconfig: settings.kubeconfig, clusters: told }),
+    );
   } finally {
     await cluster.close();
   }
@@ -43,7 +54,12 @@ export async function runUp(options: RunUpOptions): Promise<void> {
 }
 
 /** Everything that runs besides the API server, until the signal; a part that fails ends them all. */
-async function runParts(cluster: Cluster, options: RunUpOptions, announceReady: () => void): Promise<void> {
+async function runParts(
+  cluster: Cluster,
+  nodes: Map<string, LocalNode>,
+  options: RunUpOptions,
+  announceReady: () => void,
+): Promise<void> {
   const { operators, demos, io, clock, logger } = options;
   const stopping = new AbortController();
   const signal = AbortSignal.any([io.signal, stopping.signal]);
@@ -53,7 +69,7 @@ async function runParts(cluster: Cluster, options: RunUpOptions, announceReady: 
   const [admin] = clients;
   const [first] = cluster.clusters;
   if (!admin || !first) throw new TypeError('a cluster without a logical cluster was started');
-  const parts = workloads(cluster, clients, options, signal);
+  const parts = workloads(cluster, nodes, clients, options, signal);
   try {
     await ensureCrds({ client: admin, clock, operators, install: true, signal });
     // The operators run in the first cluster; those that reach others do so from there.
@@ -80,6 +96,7 @@ async function runParts(cluster: Cluster, options: RunUpOptions, announceReady: 
 /** Controllers, scheduler and a node for each logical cluster. Pods of all of them share the addresses of this machine. */
 function workloads(
   { clusters, host, port }: Cluster,
+  nodes: Map<string, LocalNode>,
   clients: readonly Client[],
   { settings, clock, random, logger }: RunUpOptions,
   signal: AbortSignal,
@@ -95,6 +112,7 @@ function workloads(
       dataDir: join(settings.data, 'clusters', name, 'node'),
       apiServer: { host, port },
     });
+    nodes.set(name, node);
     return [createControllers(common).run(signal), node.run(signal)];
   });
 }

@@ -15,6 +15,7 @@ import { ADMIN, type Admission } from '../core.ts';
 import { ClusterErrors } from '../errors.ts';
 import { startHttpServer } from '../http/http-server.ts';
 import { loadBuiltins } from '../resources/builtin.ts';
+import type { ReadLogs } from '../rest/pod-subresources.ts';
 import { type ApiServer, createApiServer } from '../server.ts';
 import { sqliteStorage } from '../storage-sqlite/sqlite-storage.ts';
 import { memoryStorage, type Storage } from '../store/storage.ts';
@@ -37,6 +38,8 @@ export interface ClusterOptions {
   port?: number;
   /** For each cluster: looks at every write; default none. */
   admission?: (cluster: string) => Admission;
+  /** For each cluster: finds what containers wrote; default: logs are not served. */
+  readLogs?: (cluster: string) => ReadLogs;
   /** Evaluates the CEL rules of custom resources; default as an API server does. */
   evaluateRule?: EvaluateRule;
 }
@@ -90,6 +93,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
         serviceAccountKey: pki.serviceAccountKey(name),
         staticTokens: [{ token: pki.adminToken, user: ADMIN }],
         namespaceDefaults: { rootCa: pki.ca },
+        ...(options.readLogs && { readLogs: options.readLogs(name) }),
         ...(options.admission && { admission: options.admission(name) }),
         evaluateRule,
       }),
