@@ -29,7 +29,7 @@ export function createControllers(options: ControllersOptions): Controllers {
   return {
     async run(signal) {
       const tools = createToolkit({ ...options, manager: 'kube-controller-manager' });
-      const schedulerTools = createToolkit({ ...options, manager: 'default-scheduler' });
+      const schedulerTools = createToolkit({ ...options, manager: 'kube-scheduler' });
       const own = [
         deploymentController(tools),
         replicaSetController(tools),

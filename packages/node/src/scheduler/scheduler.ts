@@ -25,7 +25,12 @@ export function scheduler(tools: Toolkit): Controller {
     const target = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name };
     const body = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace, uid }, target };
     try {
-      await client.request({ method: 'POST', path: `/api/v1/namespaces/${namespace}/pods/${name}/binding`, body });
+      await client.request({
+        method: 'POST',
+        path: `/api/v1/namespaces/${namespace}/pods/${name}/binding`,
+        query: { fieldManager: tools.manager },
+        body,
+      });
       const bound = await client.find(Pod, refOf(pod));
       if (bound !== undefined) pods.observeWrite(bound);
     } catch (error) {
