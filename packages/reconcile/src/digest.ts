@@ -91,7 +91,7 @@ function inOrder(value: unknown, textOf: (text: string) => string): unknown {
   if (typeof value !== 'object' || value === null) return checkedScalar(value);
   if (Array.isArray(value)) return itemsInOrder(value, textOf);
   if (value instanceof Uint8Array) return textOf(Buffer.from(value).toString('base64'));
-  if ('toJSON' in value && typeof value.toJSON === 'function') return inOrder(value.toJSON() as unknown, textOf);
+  if (hasToJson(value)) return inOrder(value.toJSON(), textOf);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) throw DigestErrors.NotPlain(nameOf(value));
   return fieldsInOrder(value as Record<string, unknown>, textOf);
@@ -139,6 +139,10 @@ function checkedScalar(value: unknown): unknown {
 }
 
 const SCALARS = new Set(['boolean', 'number', 'object']);
+
+function hasToJson(value: object): value is { toJSON(): unknown } {
+  return 'toJSON' in value && typeof value.toJSON === 'function';
+}
 
 function nameOf(value: object): string {
   return `a ${(value.constructor as { name?: string } | undefined)?.name ?? 'object of a class'}`;

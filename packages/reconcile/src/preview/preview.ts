@@ -178,7 +178,7 @@ function virtualResult(write: ChildWrite, existing: KubeObject | undefined, mana
     case 'create':
       return existing ?? virtuallyApplied(undefined, write.body, manager);
     case 'patch':
-      return existing === undefined ? undefined : (applyJsonPatch(existing, write.operations as never) as KubeObject);
+      return existing === undefined ? undefined : (applyJsonPatch(existing, write.operations) as KubeObject);
     case 'mint':
       return (
         existing ??

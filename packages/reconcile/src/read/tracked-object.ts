@@ -89,5 +89,5 @@ export function trackedObject(tracker: Tracker, table: Table<KubeObject>, key: s
       return tracker.get(table, key, statusOf);
     },
   };
-  return view as KubeObject;
+  return view;
 }

@@ -40,7 +40,7 @@ export interface ReadSources {
   /** Derivations bound to the engine, per world. */
   readonly bound: Map<string, Map<Derived<unknown>, Derivation<unknown>>>;
   /** Projections of derivations' values, wrapped once each. */
-  readonly projections: WeakMap<object, EngineProjection<unknown, unknown>>;
+  readonly projections: WeakMap<object, EngineProjection>;
 }
 
 /** One run of a reconciler or derivation. */
@@ -232,10 +232,7 @@ function unmarked(value: unknown): unknown {
 }
 
 /** A projection that sees the derivation's value and keeps the marks around its result; one per projection, so that edges stay cheap. */
-function throughMarks<R, P>(
-  { projections }: ReadSources,
-  project: Projection<R, P>,
-): EngineProjection<unknown, unknown> {
+function throughMarks<R, P>({ projections }: ReadSources, project: Projection<R, P>): EngineProjection {
   let wrapper = projections.get(project);
   if (wrapper === undefined) {
     wrapper = (value) =>
