@@ -271,6 +271,24 @@ describe('what is left to do for a key goes out', () => {
     assert.deepEqual([await all.run(), all.sent], [{ type: 'done' }, ['apply a']]);
   });
 
+  test('only while we lead, within a group and before the status too', async () => {
+    const many = Array.from({ length: 40 }, (_, index) => applying(`c${index}`));
+    const all = stage(() => ({ groups: [group(many)] }));
+    all.answer = () => {
+      all.leads = false;
+      return undefined;
+    };
+    await all.run();
+    assert.ok(all.sent.length <= 16, `${all.sent.length} were sent`);
+    const late = stage((_sent, made) => {
+      // The lease is lost while the status is being worked out.
+      made.leads = made.waves === 0;
+      return { status: status({ value: 1 }) };
+    });
+    await late.run();
+    assert.deepEqual(late.sent, []);
+  });
+
   test('no further once it is to stop', async () => {
     const all = stage(() => ({ groups: [group([applying('a')])] }));
     all.answer = () => {
@@ -358,6 +376,28 @@ describe('a quiet period', () => {
     assert.deepEqual(await all.run(), { type: 'retryAfter', ms: 1000 });
   });
 
+  test('is forgotten when its writes are no longer wanted', async () => {
+    const all = stage((sent) => (sent.length > 0 ? {} : { groups: [wanting('1')], status: status({ value: 1 }) }));
+    assert.deepEqual(await all.run(), { type: 'done' });
+    assert.deepEqual(all.sent, ['status {"value":1}']);
+  });
+
+  test('that ends before progress is due is looked at in time, and the other way round', async () => {
+    for (const [quietMs, ms] of [
+      [400, 400],
+      [5000, 1000],
+    ] as const) {
+      let value = 0;
+      const all = stage((sent) => ({
+        groups: value === 0 ? [] : [group([applying('a')], { quietMs })],
+        ...(sent.length > value ? {} : { status: status({ value }, false) }),
+      }));
+      await all.run();
+      value = 1;
+      assert.deepEqual(await all.run(), { type: 'retryAfter', ms });
+    }
+  });
+
   test('begins anew after its writes have gone out', async () => {
     const all = stage((sent) => (sent.length === 1 ? {} : { groups: [wanting('1')] }));
     await all.run();
@@ -400,6 +440,13 @@ describe('a pre-flight', () => {
     assert.deepEqual(all.reports, [undefined]);
     assert.deepEqual(all.sent.slice(-2), ['apply a', 'apply b']);
   });
+});
+
+test('a pre-flight that finds the same ground shifted again is left to the back-off', async () => {
+  const all = stage(() => ({ groups: [group([applying('a')], { preflight: true })] }));
+  all.answer = (line) => (line === 'find' ? owner : refused(409, 'Conflict'));
+  assert.equal((await all.run()).type, 'retry');
+  assert.deepEqual(all.sent, ['rehearse a', 'rehearse a']);
 });
 
 describe('pruning', () => {
@@ -453,6 +500,7 @@ describe('pruning', () => {
     uid = 'second';
     await all.clock.advance(5000);
     assert.deepEqual(await all.run(), { type: 'retryAfter', ms: 5000 });
+    assert.deepEqual(all.sent, []);
   });
 
   test('with an owner that is being deleted goes at once', async () => {
@@ -568,11 +616,15 @@ describe('trouble with a write', () => {
     }
   });
 
-  test('with our finalizer is reported too', async () => {
-    const all = stage(() => ({ finalizer: 'add' }));
-    all.answer = () => refused(403);
+  test('with our finalizer is reported too, and shown at once', async () => {
+    const all = stage((sent, { reports }) => ({
+      finalizer: 'add',
+      ...(reports.length > 0 && sent.length < 2 ? { status: status({ trouble: true }) } : {}),
+    }));
+    all.answer = (line) => (line.startsWith('status') ? undefined : refused(403));
     assert.equal((await all.run()).type, 'retry');
     assert.equal(all.reports[0]?.reason, 'WriteRefused');
+    assert.deepEqual(all.sent, ['finalizers capstan.dev/web', 'status {"trouble":true}']);
   });
 
   test('is over when its writes have gone out', async () => {

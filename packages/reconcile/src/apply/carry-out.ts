@@ -190,7 +190,6 @@ async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Prom
     }
   });
   job.state.quiet = undefined;
-  job.state.secondLook = undefined;
   return true;
 }
 
@@ -252,8 +251,7 @@ async function statusStep(attempt: Attempt): Promise<boolean> {
     attempt.failure ??= error;
     return false;
   }
-  // A failure that has been reported ends the attempt: the retry follows with its back-off.
-  return attempt.failure === undefined;
+  return true;
 }
 
 function written(attempt: Attempt, verb: 'status' | 'finalizer'): void {
