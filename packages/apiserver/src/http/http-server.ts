@@ -9,7 +9,7 @@ import { ClusterErrors, internalError, methodNotAllowed, notServed, StatusError,
 import { isTrue } from '../rest/options.ts';
 import type { ApiServer } from '../server.ts';
 import { isResponse } from '../transport.ts';
-import { identify } from './identify.ts';
+import { createIdentifier } from './identify.ts';
 import { createInFlight } from './in-flight.ts';
 import { readBody } from './read-body.ts';
 import { acceptedForm, writeAnswer } from './write-answer.ts';
@@ -114,6 +114,7 @@ function listen(server: Server, host: string, port: number): Promise<AddressInfo
 
 function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
   const { clusters, clock, logger = silentLogger, bodyLimit = DEFAULT_BODY_LIMIT } = options;
+  const identify = createIdentifier();
   const inFlight = createInFlight(options.inFlight ?? { writes: 200, reads: 400 });
   const writeWatch = createWatchWriter(clock, options.drainMs ?? DEFAULT_DRAIN_MS);
   const byName = new Map(clusters.map(({ name, server }) => [name, server]));
@@ -128,8 +129,6 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
 
   return async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (closing.aborted) response.setHeader('connection', 'close');
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
     try {
       const method = METHODS[message.method ?? ''];
       if (method === undefined) throw methodNotAllowed();
@@ -140,7 +139,8 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
       const identity = identify(message, server, path);
       const isWatch = method === 'GET' && isTrue(query, 'watch');
       const isFollowed = isTrue(query, 'follow') && path.endsWith('/log');
-      if (!isWatch && !isFollowed) {
+      const isLong = isWatch || isFollowed;
+      if (!isLong) {
         const leave = inFlight.enter(method === 'GET' ? 'reads' : 'writes');
         if (!leave) throw tooManyRequests(RETRY_AFTER_SECONDS);
         response.once('close', leave);
@@ -155,7 +155,8 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
         ...(contentType !== undefined && { contentType }),
         // YAML is JSON written differently: the server itself only knows JSON.
         ...(accept !== undefined && { accept: accept.replaceAll('application/yaml', 'application/json') }),
-        signal: AbortSignal.any([gone.signal, closing]),
+        // What is over in a moment need not be told that nobody waits for it any more.
+        ...(isLong && { signal: AbortSignal.any([goneSignal(response), closing]) }),
       };
       const answer = await server.handle(request, { user: identity, ...(duplicates.length > 0 && { duplicates }) });
       if (!isResponse(answer)) await writeWatch(response, answer);
@@ -164,6 +165,14 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
       await writeAnswer(message, response, refusal(error, message, logger), 'json', clock);
     }
   };
+}
+
+/** Aborted when the client has gone. */
+function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  if (response.destroyed) gone.abort();
+  return gone.signal;
 }
 
 const CLUSTER_PATH = /^\/clusters\/([^/]+)(\/.*)?$/;

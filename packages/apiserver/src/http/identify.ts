@@ -9,25 +9,37 @@ import type { ApiServer } from '../server.ts';
 /** What may be asked without saying who asks: load balancers and scripts that wait for the server do. */
 const PUBLIC = /^\/(healthz|livez|readyz|version)\/?$/;
 
-/** Who sends this request, and as whom it acts. Throws Unauthorized, or Forbidden where he may not act as that user. */
-export function identify(message: IncomingMessage, server: ApiServer, path: string): UserInfo {
-  const credentials = credentialsOf(message);
-  const user = server.authenticator.authenticate(credentials);
-  if (!user) {
-    const isNobody = credentials.certificate === undefined && credentials.bearerToken === undefined;
+/** Who sends a request, and as whom it acts. Throws Unauthorized, or Forbidden where he may not act as that user. */
+export type Identify = (message: IncomingMessage, server: ApiServer, path: string) => UserInfo;
+
+export function createIdentifier(): Identify {
+  // Reading a certificate takes as long as a small request: once a connection is enough.
+  const subjects = new WeakMap<TLSSocket, { certificate: Credentials['certificate'] }>();
+  const certificateOf = (socket: TLSSocket) => {
+    let known = subjects.get(socket);
+    if (!known) {
+      known = { certificate: socket.authorized ? readSubject(socket) : undefined };
+      subjects.set(socket, known);
+    }
+    return known.certificate;
+  };
+
+  return (message, server, path) => {
+    const { socket, headers } = message;
+    const bearerToken = /^Bearer\s+(.+)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
+    const certificate = socket instanceof TLSSocket ? certificateOf(socket) : undefined;
+    const user = server.authenticator.authenticate({
+      ...(certificate && { certificate }),
+      ...(bearerToken !== undefined && { bearerToken }),
+    });
+    if (user) return server.impersonate(user, impersonatedBy(message));
+    const isNobody = certificate === undefined && bearerToken === undefined;
     if (isNobody && PUBLIC.test(path)) return ANONYMOUS;
     throw unauthorized();
-  }
-  return server.impersonate(user, impersonatedBy(message));
+  };
 }
 
-function credentialsOf({ socket, headers }: IncomingMessage): Credentials {
-  const bearerToken = /^Bearer\s+(.+)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
-  const certificate = socket instanceof TLSSocket && socket.authorized ? subjectOf(socket) : undefined;
-  return { ...(certificate && { certificate }), ...(bearerToken !== undefined && { bearerToken }) };
-}
-
-function subjectOf(socket: TLSSocket): Credentials['certificate'] {
+function readSubject(socket: TLSSocket): Credentials['certificate'] {
   const { subject } = socket.getPeerCertificate() as { subject?: { CN?: string | string[]; O?: string | string[] } };
   if (!subject) return undefined;
   return { commonName: listOf(subject.CN).at(-1) ?? '', organizations: listOf(subject.O) };

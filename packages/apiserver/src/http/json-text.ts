@@ -77,10 +77,13 @@ export function duplicateFields(text: string): string[] {
   return [...found];
 }
 
+/** The quote that ends the string: the first that is not escaped, which is one after an even number of backslashes. */
 function endOfString(text: string, start: number): number {
-  let at = start + 1;
-  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
-  return at;
+  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
+    let slash = end - 1;
+    while (text[slash] === '\\') slash -= 1;
+    if ((end - slash) % 2 === 1) return end;
+  }
 }
 
 function pathOf(levels: readonly Level[]): string {
