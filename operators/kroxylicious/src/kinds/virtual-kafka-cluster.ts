@@ -63,6 +63,7 @@ export const VirtualKafkaCluster = defineKind({
       optional: true,
       description: 'The configuration that is kept in force while the present one has a fault.',
     }),
+    deployment: string({ optional: true }),
   }),
   rules: [
     {

@@ -52,7 +52,7 @@ const deprecationWarning = conditionType<'SpecMissing'>('DeprecationWarning');
 const MAX_CONFIGURATION_BYTES = 1_000_000;
 
 export function createKafkaProxyReconciler(settings: Settings, clusterNode: ClusterNodes): Reconciler {
-  return reconciler<KafkaProxy>({
+  return reconciler<KafkaProxy, ProxyMemory>({
     name: 'kafka-proxy',
     resource: KafkaProxy,
     reads: [
@@ -61,7 +61,7 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
       reading(ReplicaSet, 'everywhere', { trim: trimReplicaSet as never }),
     ],
     writes: [ConfigMap, Deployment, PodDisruptionBudget, Service],
-    reconcile({ object: proxy, read }) {
+    reconcile({ object: proxy, read, memory }) {
       const ref = refOfKey(keyOfObject(proxy));
       const clusters = servedClusters(read, clusterNode, keyOfObject(proxy));
       const { ports, nextPort } = read.derived(networkPlan, keyOfObject(proxy));
@@ -78,10 +78,10 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
       const merged =
         proxy.spec?.isolation === 'VirtualCluster'
           ? isolatedPlan(proxy, ref, read, clusters)
-          : sharedPlan(proxy, ref, read, clusters, settings);
+          : sharedPlan(proxy, ref, read, clusters, settings, memory.own?.rolled);
       return plan({
         ...merged,
-        memory: common.memory,
+        memory: { ...common.memory, ...merged.memory },
         conditions: [...common.conditions, ...(merged.conditions ?? [])],
         status: { ...common.status, ...merged.status },
       });
@@ -89,7 +89,9 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
   });
 }
 
-type Parts = NonNullable<Parameters<typeof plan>[0]>;
+type Parts = Omit<NonNullable<Parameters<typeof plan>[0]>, 'memory'> & { memory?: Pick<ProxyMemory, 'rolled'> };
+
+type ProxyMemory = NonNullable<NonNullable<KafkaProxy['status']>['memory']>;
 
 /** One Deployment for all clusters. */
 function sharedPlan(
@@ -98,6 +100,7 @@ function sharedPlan(
   read: Reader,
   { served, faulty, count }: ServedClusters,
   settings: Settings,
+  known: ProxyMemory['rolled'],
 ): Parts {
   if (served.length === 0) {
     // Clusters that are all broken from the start are no reason to take away what runs; no clusters at all are.
@@ -153,20 +156,24 @@ function sharedPlan(
       clusters: fragments.map(({ config }) => config.name),
     }),
   ];
-  const told = rolloutStatus(proxy, rollout);
+  const rolled = rollout === undefined ? undefined : rolledTo(rollout, known);
+  const progress = rollout && { updated: rollout.updated, available: rollout.available, wanted: rollout.wanted };
   return {
     groups,
-    // The isolated workloads of clusters are theirs to remove, once their Services lead here.
     conditions: [readyCondition(rollout, hash)],
     status: { configHash: hash },
-    progress: { replicas: rollout?.ready ?? 0, ...(told === undefined ? {} : { rollout: told }) },
+    progress: {
+      replicas: rollout?.ready ?? 0,
+      ...(rolled === undefined ? {} : { rollout: { ...rolled, ...progress } }),
+    },
+    ...(rolled === undefined ? {} : { memory: { rolled } }),
     events:
-      told?.reason === undefined || rollout?.isComplete
+      rolled?.reason === undefined || rollout?.isComplete
         ? []
         : [
             {
               reason: 'RolloutStarted',
-              note: `deployment/${deployment.name} goes to ${shortHash(told.configHash)}: ${told.reason}`,
+              note: `deployment/${deployment.name} goes to ${shortHash(rolled.configHash)}: ${rolled.reason}`,
             },
           ],
   };
@@ -244,12 +251,13 @@ function readyCondition(rollout: Rollout | undefined, hash: string): ConditionIn
 }
 
 /** What runs and why it was rolled: the cause counts when it came with another hash, and is kept until the next one. */
-function rolloutStatus(proxy: KafkaProxy, rollout: Rollout | undefined) {
-  if (rollout?.hash === undefined) return undefined;
-  const { hash, updated, available, wanted } = rollout;
-  const known = proxy.status?.rollout;
-  const reason = known === undefined ? undefined : known.configHash === hash ? known.reason : causeText(rollout.cause);
-  return { configHash: hash, ...(reason === undefined ? {} : { reason }), updated, available, wanted };
+function rolledTo(
+  { hash, cause }: Rollout,
+  known: ProxyMemory['rolled'],
+): NonNullable<ProxyMemory['rolled']> | undefined {
+  if (hash === undefined || known?.configHash === hash) return known;
+  const reason = known === undefined ? undefined : causeText(cause);
+  return { configHash: hash, ...(reason === undefined ? {} : { reason }) };
 }
 
 function staleCondition(faulty: readonly FaultyCluster[]): ConditionInput {

@@ -48,6 +48,8 @@ const loadBalancerPointsOf = ({ status }: Service) => status?.loadBalancer?.ingr
 
 interface ClusterMemory {
   lastGood?: ClusterFragment;
+  /** Where its Services lead. */
+  deployment?: string;
 }
 
 export function createVirtualKafkaClusterReconciler(settings: Settings, clusterNode: ClusterNodes): Reconciler {
@@ -83,8 +85,8 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
       const shared: Workload = { proxy: fragment.proxy };
       const own: Workload = { proxy: fragment.proxy, cluster: ref.name };
       const target = proxy?.isolation === 'VirtualCluster' ? own : shared;
-      const serving = servingWorkload(cluster.status?.deployment, target, target === own ? shared : own, ref, read);
-      const hash = continueDigest(cluster.status?.configHash, fragment.hash);
+      const serving = servingWorkload(memory.own?.deployment, target, target === own ? shared : own, ref, read);
+      const hash = continueDigest(memory.own?.lastGood?.hash, fragment.hash);
       const names = [...new Set(fragment.ways.map(({ ingress }) => ingress))];
       const annotations = Object.fromEntries(
         names.map((name) => [name, read.derived(ingressNode, keyIn(ref, name), ingressAnnotationsOf) ?? {}]),
@@ -108,7 +110,7 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
           deployment: workloadName(serving),
           ingresses: ingressStatus(fragment, ref, serving, read),
         },
-        ...(isStale ? {} : { memory: { lastGood: fragment } }),
+        memory: { lastGood: isStale ? fragment : { ...fragment, hash }, deployment: workloadName(serving) },
       });
     },
   });

@@ -56,8 +56,13 @@ function changeText({ object, paths, from, to, via }: CauseChange): string {
         : paths.length === 0
           ? ' changed'
           : ` (${paths.join(', ')}) changed`;
-  const way = via.filter((step) =>
-    /^(VirtualKafkaCluster|KafkaService|KafkaProtocolFilter|KafkaProxyIngress) /.test(step),
-  );
-  return [`${object.replace(/\.[a-z.]+ /, ' ')}${how}`, ...way].join(' → ');
+  const changed = object.replace(/\.[a-z.]+ /, ' ');
+  const way = via.flatMap((step) => {
+    const [, kind, key] = STEP.exec(step) ?? [];
+    return kind === undefined || `${kind} ${key}` === changed ? [] : [`${kind} ${key}`];
+  });
+  return [`${changed}${how}`, ...way].join(' → ');
 }
+
+/** The nodes of the tree, as paths of causes name them. */
+const STEP = /^(VirtualKafkaCluster|KafkaService|KafkaProtocolFilter|KafkaProxyIngress)\((.*)\)$/;

@@ -23,7 +23,7 @@ import {
 } from './cluster-fragment.ts';
 import { type FilterNode, filterNode } from './filter-node.ts';
 import { type IngressWay, ingressNode, ingressPartOf } from './ingress-node.ts';
-import { exists, keyIn, type NamespacedRef, refOfKey } from './keys.ts';
+import { exists, keyIn, type NamespacedRef, refOfKey, specOf } from './keys.ts';
 import { clusterNetwork } from './network-plan.ts';
 import { type NamedRange, nodeIdRangesOf, serviceNode } from './service-node.ts';
 
@@ -37,15 +37,13 @@ export interface ClusterNode {
 
 export type ClusterNodes = DerivationDefinition<ClusterNode | undefined>;
 
-const specOf = ({ spec }: VirtualKafkaCluster) => spec;
-
 /** Undefined when there is no such cluster. */
 export function createClusterNode(settings: Pick<Settings, 'clusterDomain'>): ClusterNodes {
   return derivation<ClusterNode | undefined>({
     name: 'VirtualKafkaCluster',
     compute({ key, read, digest }) {
       const ref = refOfKey(key);
-      const spec = read.get(VirtualKafkaCluster, ref, specOf);
+      const spec = specOf(read, VirtualKafkaCluster, ref);
       if (spec === undefined) return undefined;
       const proxy = spec.proxyRef.name;
       const problems: Problem[] = [];

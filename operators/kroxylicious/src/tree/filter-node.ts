@@ -7,7 +7,7 @@ import { GROUP, KafkaProtocolFilter } from '../kinds/index.ts';
 import { distinctMounts, MOUNT_PATHS, type Mount, volumeFault } from '../resolution/mounts.ts';
 import { named, type Problem, problem } from '../resolution/problem.ts';
 import { keysOf } from '../tls/resolve-tls.ts';
-import { refOfKey } from './keys.ts';
+import { refOfKey, specOf } from './keys.ts';
 
 export interface FilterNode {
   readonly problems: readonly Problem[];
@@ -19,14 +19,12 @@ export interface FilterNode {
   };
 }
 
-const specOf = ({ spec }: KafkaProtocolFilter) => spec;
-
 /** Undefined when there is no such filter. */
 export const filterNode = derivation<FilterNode | undefined>({
   name: 'KafkaProtocolFilter',
   compute({ key, read, digest }) {
     const { namespace, name } = refOfKey(key);
-    const spec = read.get(KafkaProtocolFilter, { namespace, name }, specOf);
+    const spec = specOf(read, KafkaProtocolFilter, { namespace, name });
     if (spec === undefined) return undefined;
     const { config, references, faults } = interpolate(spec.configTemplate, fileOf);
     const problems = faults.map(({ path, problem: wrong }) => problem('Invalid', `${TEMPLATE}${path}`, wrong));

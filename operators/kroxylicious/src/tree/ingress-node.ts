@@ -2,7 +2,7 @@
 import { derivation } from '@capstan/reconcile';
 import { KafkaProxy, KafkaProxyIngress } from '../kinds/index.ts';
 import { notFound, type Problem, problem } from '../resolution/problem.ts';
-import { exists, refOfKey } from './keys.ts';
+import { exists, refOfKey, specOf } from './keys.ts';
 
 export type IngressWay =
   | { readonly type: 'ClusterIP'; readonly protocol: 'TCP'; readonly bootstrapPort?: number }
@@ -29,14 +29,12 @@ export const ingressPartOf = (node: IngressNode | undefined) =>
 export const ingressWayOf = (node: IngressNode | undefined) => node?.way;
 export const ingressAnnotationsOf = (node: IngressNode | undefined) => node?.annotations;
 
-const specOf = ({ spec }: KafkaProxyIngress) => spec;
-
 /** Undefined when there is no such ingress. */
 export const ingressNode = derivation<IngressNode | undefined>({
   name: 'KafkaProxyIngress',
   compute({ key, read, digest }) {
     const { namespace, name } = refOfKey(key);
-    const spec = read.get(KafkaProxyIngress, { namespace, name }, specOf);
+    const spec = specOf(read, KafkaProxyIngress, { namespace, name });
     if (spec === undefined) return undefined;
     const problems: Problem[] = [];
     const proxy = { namespace, name: spec.proxyRef.name };

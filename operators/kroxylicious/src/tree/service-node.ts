@@ -13,7 +13,7 @@ import {
   resolveTrust,
   UNRESOLVED,
 } from '../tls/resolve-tls.ts';
-import { type NamespacedRef, refOfKey } from './keys.ts';
+import { type NamespacedRef, refOfKey, specOf } from './keys.ts';
 
 export interface NamedRange {
   readonly name: string;
@@ -43,7 +43,6 @@ export const nodeIdRangesOf = (node: ServiceNode | undefined) => node?.nodeIdRan
 const MAX_NODES = 1000;
 const STRIMZI_CA_KEY = 'ca.crt';
 
-const specOf = ({ spec }: KafkaService) => spec;
 type Spec = KafkaService['spec'];
 
 /** Undefined when there is no such service. */
@@ -51,7 +50,7 @@ export const serviceNode = derivation<ServiceNode | undefined>({
   name: 'KafkaService',
   compute({ key, read, digest }) {
     const ref = refOfKey(key);
-    const spec = read.get(KafkaService, ref, specOf);
+    const spec = specOf(read, KafkaService, ref);
     if (spec === undefined) return undefined;
     const ranges = namedRanges(spec.nodeIdRanges);
     const wrong = rangeProblems(ranges);

@@ -39,7 +39,13 @@ export function causeRecord(at: string, by: string, owner: string, causes: reado
     // The last step is always the diff of the plan that is named already.
     via: via.filter((step) => !step.startsWith('writes of ')),
   }));
-  return bounded({ at, by, for: owner, changes });
+  return bounded({ at, by, for: owner, changes: told(changes) });
+}
+
+/** What the plan was made from; what only its comparison with the cluster saw (our own last write, mostly) when there is nothing else. */
+function told(changes: readonly CauseChange[]): readonly CauseChange[] {
+  const planned = changes.filter(({ via }) => via.length > 0);
+  return planned.length > 0 ? planned : changes;
 }
 
 /** Several waves before one write: the earliest `from` and the latest `to` of each object. */

@@ -1,0 +1,125 @@
+// Configurations by content: made once, never changed, collected when no ReplicaSet can come back to them.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Client, ConfigMap, Deployment, ReplicaSet } from '@capstan/kube';
+import { KafkaProxy, KafkaService } from '../src/index.ts';
+import {
+  allReady,
+  checksum,
+  condition,
+  configMapNameOf,
+  configurationOf,
+  create,
+  get,
+  minimal,
+  NAMESPACE,
+  object,
+  patch,
+  staged,
+} from './fixtures.ts';
+
+const ref = (name: string) => ({ namespace: NAMESPACE, name });
+const configMaps = async (client: Client) =>
+  (await client.list(ConfigMap, { namespace: NAMESPACE })).items
+    .map(({ metadata }) => metadata.name ?? '')
+    .filter((name) => name.includes('proxy-config'));
+
+/** Plays the Deployment controller: a ReplicaSet of the present template. */
+async function replicaSet(client: Client, name: string): Promise<void> {
+  const { spec } = await get.deployment(client);
+  await create(
+    client,
+    object(ReplicaSet, name, { spec: { replicas: 0, selector: spec?.selector, template: spec?.template } }),
+  );
+  const labels = spec?.template.metadata?.labels ?? {};
+  await patch(client, ReplicaSet, name, { metadata: { labels } });
+}
+
+const edit = (client: Client, servers: string) =>
+  patch(client, KafkaService, 'upstream', { spec: { bootstrapServers: servers } });
+
+describe('a configuration', () => {
+  test('is a ConfigMap that cannot be changed, named by its content', () =>
+    staged({ objects: minimal() }, async ({ client, settle }) => {
+      const [first = ''] = await configMaps(client);
+      assert.equal(configMapNameOf(await get.deployment(client)), first);
+      assert.equal((await client.get(ConfigMap, ref(first))).immutable, true);
+      await edit(client, 'other.example:9092');
+      await settle();
+      const second = configMapNameOf(await get.deployment(client));
+      assert.notEqual(second, first);
+      await edit(client, 'kafka.example:9092');
+      await settle();
+      assert.equal(configMapNameOf(await get.deployment(client)), first);
+    }));
+
+  test('is kept for as long as a ReplicaSet mounts it, and then collected', () =>
+    staged({ objects: minimal() }, async ({ client, settle }) => {
+      const [first = ''] = await configMaps(client);
+      await replicaSet(client, 'rs-1');
+      await edit(client, 'other.example:9092');
+      await settle();
+      await replicaSet(client, 'rs-2');
+      await settle();
+      assert.equal((await configMaps(client)).length, 2);
+      await client.delete(ReplicaSet, ref('rs-1'));
+      await settle();
+      const left = await configMaps(client);
+      assert.deepEqual(left, [configMapNameOf(await get.deployment(client))]);
+      assert.ok(!left.includes(first));
+    }));
+});
+
+describe('kubectl rollout undo', () => {
+  test('brings the earlier configuration back, and is respected until the inputs change', () =>
+    staged({ objects: minimal() }, async (stage) => {
+      const { client, settle } = stage;
+      const earlier = await get.deployment(client);
+      await replicaSet(client, 'rs-1');
+      await edit(client, 'other.example:9092');
+      await settle();
+      await replicaSet(client, 'rs-2');
+      // What kubectl does: the template of the earlier ReplicaSet, put back.
+      const template = earlier.spec?.template;
+      await client.patch(Deployment, ref('my-proxy'), 'json', [
+        { op: 'replace', path: '/spec/template', value: template },
+      ] as never);
+      await settle();
+      assert.equal(checksum(await get.deployment(client)), checksum(earlier));
+      assert.match(await configurationOf(client), /kafka\.example/);
+      assert.equal(condition(await get.proxy(client), 'RolledBack')?.status, 'True');
+      await stage.restart();
+      assert.equal(checksum(await get.deployment(client)), checksum(earlier));
+      await edit(client, 'third.example:9092');
+      await settle();
+      assert.match(await configurationOf(client), /third\.example/);
+      assert.equal(condition(await get.proxy(client), 'RolledBack'), undefined);
+    }));
+});
+
+describe('Ready', () => {
+  test('is true only when the new pods are ready, and tells of the rollout and its reason', () =>
+    staged({ objects: minimal() }, async ({ client, settle }) => {
+      assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'RollingOut');
+      await allReady(client);
+      await settle();
+      assert.equal(condition(await get.proxy(client), 'Ready')?.status, 'True');
+      assert.equal((await get.proxy(client)).status?.replicas, 1);
+      await edit(client, 'other.example:9092');
+      await settle();
+      const rolling = await get.proxy(client);
+      assert.equal(condition(rolling, 'Ready')?.reason, 'RollingOut');
+      assert.match(
+        rolling.status?.rollout?.reason ?? '',
+        /^KafkaService default\/upstream \(spec\.bootstrapServers\) changed → VirtualKafkaCluster default\/one$/,
+      );
+      await allReady(client);
+      await settle();
+      const done = await get.proxy(client);
+      assert.equal(condition(done, 'Ready')?.status, 'True');
+      assert.equal(done.status?.rollout?.configHash, done.status?.configHash);
+      await patch(client, KafkaProxy, 'my-proxy', { spec: { replicas: 2 } });
+      await settle();
+      assert.equal((await get.proxy(client)).status?.rollout?.reason, done.status?.rollout?.reason);
+    }));
+});
