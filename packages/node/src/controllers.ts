@@ -7,6 +7,7 @@ import { deploymentController } from './deployment/deployment-controller.ts';
 import { disruptionController } from './disruption/disruption-controller.ts';
 import { endpointsController } from './endpoints/endpoints-controller.ts';
 import { namespaceContents } from './namespaces/namespace-contents.ts';
+import { lostPods } from './pod-gc/lost-pods.ts';
 import { replicaSetController } from './replica-set/replica-set-controller.ts';
 import { scheduler } from './scheduler/scheduler.ts';
 
@@ -36,6 +37,7 @@ export function createControllers(options: ControllersOptions): Controllers {
         daemonSetController(tools),
         endpointsController(tools),
         disruptionController(tools),
+        lostPods(tools),
         namespaceContents(tools, options.rootCertificate),
       ];
       await Promise.all([runAll(tools, own, signal), runAll(schedulerTools, [scheduler(schedulerTools)], signal)]);

@@ -18,6 +18,8 @@ export interface Controller {
   readonly sources: readonly Source[];
   /** Keys at a time; default 1. */
   readonly concurrency?: number;
+  /** How long a change waits for others to the same key; default not at all. */
+  readonly batchMs?: number;
   /** Milliseconds after which the key is to be looked at again, or nothing. */
   reconcile(key: string, signal: AbortSignal): Promise<number | undefined>;
 }
@@ -48,7 +50,8 @@ export async function runController(tools: Toolkit, controller: Controller, sign
       for (const event of events) {
         if (event.type !== 'upsert' && event.type !== 'delete') continue;
         const old = event.type === 'upsert' ? event.old : undefined;
-        for (const key of keys(event.object, old, event.type === 'delete')) queue.add(key);
+        for (const key of keys(event.object, old, event.type === 'delete'))
+          queue.addAfter(key, controller.batchMs ?? 0);
       }
     }),
   );

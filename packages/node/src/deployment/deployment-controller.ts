@@ -15,7 +15,7 @@ import {
 } from '@capstan/kube';
 import { type Controller, source } from '../controller/controller.ts';
 import { claim, controllerOf, controllerReference, createOwnership, isControlledBy } from '../controller/ownership.ts';
-import { isEnded, isTerminating } from '../controller/pods.ts';
+import { isEnded, isTerminating, podCondition } from '../controller/pods.ts';
 import type { Toolkit } from '../controller/toolkit.ts';
 import {
   annotationsFor,
@@ -30,6 +30,7 @@ import {
   availableOf,
   byCreation,
   isRollingUpdate,
+  maxUnavailable,
   newReplicas,
   proportionalSizes,
   type Resize,
@@ -257,6 +258,19 @@ export function deploymentController(tools: Toolkit): Controller {
     }
   }
 
+  /**
+   * Why the rollout can never go on: its new pods need a port of the host that its old pods have, and no old pod may go
+   * before a new one serves.
+   */
+  function blockedBy(deployment: Deployment, { fresh, old }: Sets): string | undefined {
+    if (fresh === undefined || !isRollingUpdate(deployment) || maxUnavailable(deployment) > 0) return undefined;
+    if (activeOf(old).length === 0 || shrinkOld(deployment, old, fresh).length > 0) return undefined;
+    const waiting = pods.of(fresh).map((pod) => podCondition(pod, 'PodScheduled'));
+    const conflict = waiting.find((one) => one?.reason === 'Unschedulable' && one.message?.includes('free ports'));
+    if (conflict === undefined) return undefined;
+    return `ReplicaSet "${fresh.metadata.name}" would have to share a port with the pods that it replaces: ${conflict.message} Set strategy.rollingUpdate.maxUnavailable to 1, or use the strategy Recreate.`;
+  }
+
   /** The sets as they are after this reconcile's own writes. */
   function latest(deployment: Deployment): [Deployment, Sets] {
     const current = deployments.get(keyOfObject(deployment)) ?? deployment;
@@ -265,8 +279,9 @@ export function deploymentController(tools: Toolkit): Controller {
 
   async function finish(deployment: Deployment, isPaused: boolean): Promise<number | undefined> {
     const [current, sets] = latest(deployment);
-    const make = isPaused ? countedStatus : rolloutStatus;
-    const status = make(current, allOf(sets), sets.fresh, clock.now());
+    const status = isPaused
+      ? countedStatus(current, allOf(sets), sets.fresh, clock.now())
+      : rolloutStatus(current, allOf(sets), sets.fresh, clock.now(), blockedBy(current, sets));
     const written = await setStatus(current, status);
     if (!isPaused && isComplete(written, written.status)) await dropHistory(written, sets.old);
     return untilDeadline(written, status, clock.now());
@@ -278,9 +293,11 @@ export function deploymentController(tools: Toolkit): Controller {
     sources: [
       source(tools, Deployment, (deployment) => [keyOfObject(deployment)]),
       source(tools, ReplicaSet, (set, old) => [...ownerKeys(set), ...(old === undefined ? [] : ownerKeys(old))]),
-      // Recreate waits until the last old pod is gone, of which no ReplicaSet tells.
+      // Recreate waits until the last old pod is gone, of which no ReplicaSet tells; nor of pods that nobody takes.
       source(tools, Pod, (pod, _, isDeleted) => {
-        const set = isDeleted || isEnded(pod) ? setsCache.get(ownerKeys(pod, 'ReplicaSet')[0] ?? '') : undefined;
+        const isUnplaced = podCondition(pod, 'PodScheduled')?.status === 'False';
+        const set =
+          isDeleted || isEnded(pod) || isUnplaced ? setsCache.get(ownerKeys(pod, 'ReplicaSet')[0] ?? '') : undefined;
         return set === undefined ? [] : ownerKeys(set);
       }),
     ],

@@ -249,3 +249,42 @@ test('a pod that is deleted is replaced, and one that lost its label is left alo
   assert.equal((await stage.client.get(Pod, freed)).metadata.ownerReferences, undefined);
   assert.equal((await podsOf(stage.client, 'app=web')).length, 2);
 });
+
+test('a rollout that would have to share a port is refused at once, and goes on when the strategy allows it', async (t) => {
+  const stage = await stageFor(t);
+  const ports = [{ containerPort: 80, hostPort: 8080 }];
+  await stage.client.create(Deployment, deployment('web', {}, { containers: [{ name: 'main', image: 'a:1', ports }] }));
+  await stage.until(() => isRolledOut(stage));
+  const patch = { spec: { template: { spec: { containers: [{ name: 'main', image: 'a:2', ports }] } } } };
+  await stage.client.patch(Deployment, web, 'merge', patch);
+  await stage.pass(5);
+  const refused = condition(await current(stage), 'Progressing');
+  assert.equal(refused?.reason, 'ProgressDeadlineExceeded');
+  assert.match(
+    refused?.message ?? '',
+    /would have to share a port with the pods that it replaces.*8080 is held by default\/web-/,
+  );
+  const strategy = { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1 } };
+  await stage.client.patch(Deployment, web, 'merge', { spec: { strategy } });
+  await stage.until(() => isRolledOut(stage));
+});
+
+test('a replica set that nobody owns is adopted by the deployment that selects it', async (t) => {
+  const stage = await stageFor(t);
+  await stage.client.create(Deployment, deployment('web'));
+  await stage.until(() => isRolledOut(stage));
+  const [set] = await setsOf(stage.client);
+  await stage.client.delete(Deployment, web, { propagationPolicy: 'Orphan' });
+  await stage.pass(2);
+  const orphans = await setsOf(stage.client);
+  assert.equal(orphans.length, 1);
+  assert.equal(orphans[0]?.metadata.ownerReferences, undefined);
+  await stage.client.create(Deployment, deployment('web'));
+  await stage.until(() => isRolledOut(stage));
+  const sets = await setsOf(stage.client);
+  assert.deepEqual(
+    sets.map(({ metadata }) => metadata.uid),
+    [set?.metadata.uid],
+  );
+  assert.equal(sets[0]?.metadata.ownerReferences?.[0]?.kind, 'Deployment');
+});

@@ -97,12 +97,13 @@ export function countedStatus(
   };
 }
 
-/** The counted status with the progress of the rollout in it. */
+/** The counted status with the progress of the rollout in it. `blocked` says why it can never go on, if that is so. */
 export function rolloutStatus(
   deployment: Deployment,
   all: readonly ReplicaSet[],
   fresh: ReplicaSet | undefined,
   now: number,
+  blocked?: string,
 ): DeploymentStatus {
   const status = countedStatus(deployment, all, fresh, now);
   let conditions = status.conditions ?? [];
@@ -110,7 +111,7 @@ export function rolloutStatus(
   const deadline = deadlineOf(deployment);
   const isSettled = (status.replicas ?? 0) === (status.updatedReplicas ?? 0) && current?.reason === COMPLETE;
   if (deadline === undefined) conditions = without(conditions, 'Progressing');
-  else if (!isSettled) conditions = withProgress(deployment, status, fresh, now);
+  else if (!isSettled) conditions = withProgress(deployment, status, fresh, now, blocked);
   const failure = [fresh, ...all].flatMap((set) => set?.status?.conditions ?? []).find(isFailure);
   conditions =
     failure === undefined
@@ -137,6 +138,7 @@ function withProgress(
   status: DeploymentStatus,
   fresh: ReplicaSet | undefined,
   now: number,
+  blocked: string | undefined,
 ): DeploymentCondition[] {
   const conditions = status.conditions ?? [];
   const what =
@@ -147,6 +149,14 @@ function withProgress(
   if (isComplete(deployment, status)) {
     const message = `${what} has successfully progressed.`;
     return withCondition(conditions, { type: 'Progressing', status: 'True', reason: COMPLETE, message }, now);
+  }
+  if (blocked !== undefined) {
+    // The reason at which `kubectl rollout status` gives up: waiting for the deadline would change nothing.
+    const input: ConditionInput = { type: 'Progressing', status: 'False', reason: TIMED_OUT, message: blocked };
+    return [
+      ...without(conditions, 'Progressing'),
+      current?.message === blocked ? current : stamped(current, input, now),
+    ];
   }
   if (isProgressing(deployment.status, status)) {
     const input: ConditionInput = {

@@ -55,6 +55,7 @@ export function disruptionController(tools: Toolkit): Controller {
 
   return {
     name: 'disruption',
+    batchMs: 50,
     sources: [
       source(tools, PodDisruptionBudget, (budget) => [keyOfObject(budget)]),
       source(tools, Pod, ({ metadata }) => budgetsIn.get(metadata.namespace ?? '').map(keyOfObject)),

@@ -63,6 +63,8 @@ export function endpointsController(tools: Toolkit): Controller {
 
   return {
     name: 'endpoints',
+    // Pods of a rollout become ready together; each slice is written once for all of them.
+    batchMs: 20,
     sources: [
       source(tools, Service, (service) => [keyOfObject(service)]),
       source(tools, EndpointSlice, (slice) => {

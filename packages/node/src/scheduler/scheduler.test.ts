@@ -122,3 +122,12 @@ test('pods that keep away from each other go to different nodes, and the third w
   assert.match(await placed(stage, 'three', spec, labels), /anti-affinity rules/);
   assert.ok(['a', 'b'].includes(await placed(stage, 'other', {})));
 });
+
+test('pods of a node that is gone are removed after a while', async (t) => {
+  const stage = await stageFor(t);
+  await placed(stage, 'one', { nodeName: 'nowhere' });
+  await stage.pass(20);
+  await stage.client.get(Pod, { namespace: NAMESPACE, name: 'one' });
+  await stage.pass(30);
+  assert.equal(await stage.client.find(Pod, { namespace: NAMESPACE, name: 'one' }), undefined);
+});
