@@ -343,6 +343,10 @@ export const ClusterErrors = catalogue('apiserver', {
     message: `two logical clusters are named ${JSON.stringify(name)}`,
     remedy: 'name each of them once',
   }),
+  ForeignKubeconfig: (path: string) => ({
+    message: `${path} holds something else than the kubeconfig of this cluster, and is left as it is`,
+    remedy: 'choose another file with --kubeconfig-out',
+  }),
   BadKey: (path: string, problem: string) => ({
     message: `cannot use the key or certificate in ${path}: ${problem}`,
     remedy: 'put back a copy of it, or remove it to have another one made (kubeconfigs and tokens made with it end)',

@@ -1,7 +1,7 @@
 export { ANONYMOUS, type Authenticator, type Credentials, type StaticToken } from './auth/authenticate.ts';
 export type { Impersonated } from './auth/impersonation.ts';
 export { serviceAccountUser } from './auth/rbac.ts';
-export { writeSecretFile } from './cluster/keep.ts';
+export { writeKubeconfig } from './cluster/kubeconfig.ts';
 export {
   type Cluster,
   type ClusterOptions,

@@ -162,9 +162,22 @@ describe('capstan up', () => {
       assert.equal(code, 1);
       assert.match(
         err(),
-        /^error: cannot open .*state\.db: another process \(pid \d+\) is using it; stop that one first.*\n$/,
+        /^error: cannot open .*capstan-up-[^/]*: another process \(pid \d+\) is using it; stop that one first.*\n$/,
       );
     });
+  });
+
+  test('leaves a kubeconfig alone that is not its own', async (t) => {
+    const data = await folder(t);
+    const out = join(data, 'config');
+    await writeFile(out, 'apiVersion: v1\nkind: Config\nusers: [{name: me, user: {token: t}}]\n');
+    const { io, err } = testIo();
+    assert.equal(await runCommandLine(['up', '--data', data, '--listen', ':0', '--kubeconfig-out', out], io), 1);
+    assert.match(
+      err(),
+      /config holds something else than the kubeconfig of this cluster, and is left as it is; choose/,
+    );
+    assert.match(await readFile(out, 'utf8'), /token: t/);
   });
 
   test('tells people where it is and what to type next', async (t) => {

@@ -2,7 +2,7 @@
 // cluster, and the operators, each under its own service account with the permissions that it declares and no others. It
 // ends in the opposite order of its beginning.
 import { join } from 'node:path';
-import { type Cluster, type ClusterOptions, startCluster, writeSecretFile } from '@capstan/apiserver';
+import { type Cluster, type ClusterOptions, startCluster, writeKubeconfig } from '@capstan/apiserver';
 import { type Client, type Clock, createClient, type Logger, type Random } from '@capstan/kube';
 import { createAddressPool, createControllers, createNode, type LocalNode } from '@capstan/node';
 import type { Operator } from '@capstan/reconcile';
@@ -41,7 +41,7 @@ export async function runUp(options: RunUpOptions): Promise<void> {
     };
   const cluster = await startCluster({ clock, random, logger, data, host, port, clusters, readLogs });
   try {
-    await writeSecretFile(settings.kubeconfig, cluster.kubeconfig);
+    await writeKubeconfig(settings.kubeconfig, cluster.kubeconfig);
     const told = cluster.clusters.map(({ name, url }) => ({ name, url }));
     announce('started', { clusters: told, data, operators: options.operators.map(({ name }) => name) });
     await runParts(cluster, nodes, options, () =>

@@ -1,4 +1,8 @@
-import { stringify } from 'yaml';
+import { readFile } from 'node:fs/promises';
+import { parse, stringify } from 'yaml';
+import { ClusterErrors } from '../errors.ts';
+import { valueAt } from '../json/copy.ts';
+import { writeSecretFile } from './keep.ts';
 import type { Pki } from './pki.ts';
 
 const USER = 'capstan-admin';
@@ -25,4 +29,20 @@ export function kubeconfigText(clusters: readonly { name: string; url: string }[
     },
     { lineWidth: 0 },
   );
+}
+
+/** Writes the kubeconfig; throws rather than destroy one that has more in it than we wrote. */
+export async function writeKubeconfig(path: string, text: string): Promise<void> {
+  const present = await readFile(path, 'utf8').catch(() => undefined);
+  if (present !== undefined && present.trim() !== '' && !isOurs(present)) throw ClusterErrors.ForeignKubeconfig(path);
+  await writeSecretFile(path, text);
+}
+
+function isOurs(text: string): boolean {
+  try {
+    const users = valueAt(parse(text), ['users']);
+    return Array.isArray(users) && users.every((user) => valueAt(user, ['name']) === USER);
+  } catch {
+    return false;
+  }
 }

@@ -121,7 +121,9 @@ describe('a cluster that cannot start', () => {
     const data = await folder(t);
     const cluster = await start({ data });
     t.after(() => cluster.close());
-    await assert.rejects(start({ data }), { message: /another process \(pid \d+\) is using it/ });
+    const inUse = { message: new RegExp(`^cannot open ${data}: another process \\(pid \\d+\\) is using it; stop`) };
+    await assert.rejects(start({ data }), inUse);
+    await assert.rejects(start({ data, clusters: ['another'] }), inUse);
     const transport = await client(cluster);
     assert.equal((await transport.request({ method: 'GET', path: CONFIG_MAPS })).status, 200);
     await transport.close();

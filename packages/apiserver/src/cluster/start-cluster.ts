@@ -17,6 +17,7 @@ import { startHttpServer } from '../http/http-server.ts';
 import { loadBuiltins } from '../resources/builtin.ts';
 import type { ReadLogs } from '../rest/pod-subresources.ts';
 import { type ApiServer, createApiServer } from '../server.ts';
+import { lockFolder } from '../storage-sqlite/database.ts';
 import { sqliteStorage } from '../storage-sqlite/sqlite-storage.ts';
 import { memoryStorage, type Storage } from '../store/storage.ts';
 import { fileKeep, type Keep, memoryKeep } from './keep.ts';
@@ -74,10 +75,16 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   checkNames(names);
   const opened: { close(): Promise<unknown> }[] = [];
   try {
-    // The storages first: they take the folder for this process, so nobody else writes keys into it.
+    if (data !== undefined) {
+      await makeFolder(data);
+      opened.push(lockFolder(data));
+    }
     const storages: Storage[] = [];
-    for (const name of names) storages.push(await openStorage(data, name));
-    opened.push(...storages);
+    for (const name of names) {
+      const storage = await openStorage(data, name);
+      storages.push(storage);
+      opened.unshift(storage);
+    }
     const keep: Keep = data === undefined ? memoryKeep() : fileKeep(data);
     const pki = await openPki({ keep, clock, host, clusters: names });
     const builtins = loadBuiltins();
@@ -98,7 +105,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
         evaluateRule,
       }),
     );
-    opened.splice(0, opened.length, ...servers);
+    // A server closes its storage.
+    opened.splice(0, storages.length, ...servers);
     const http = await startHttpServer({
       clusters: names.map((name, index) => ({ name, server: servers[index] as ApiServer })),
       clock,
@@ -131,12 +139,16 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 async function openStorage(data: string | undefined, name: string): Promise<Storage> {
   if (data === undefined) return memoryStorage();
   const folder = join(data, 'clusters', name);
+  await makeFolder(folder);
+  return sqliteStorage({ path: join(folder, 'state.db') });
+}
+
+async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw ClusterErrors.NotWritable(folder, reasonOf(error));
   }
-  return sqliteStorage({ path: join(folder, 'state.db') });
 }
 
 /** In order; all of them, even when one does not end well. */

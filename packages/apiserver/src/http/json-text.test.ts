@@ -33,7 +33,7 @@ test('a field written twice anywhere is found', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), (object) => {
       const [key = ''] = Object.keys(object);
-      const text = `{"list":[0,${JSON.stringify(object).replace(/\}$/, `,${JSON.stringify(key)}:null}`)}]}`;
+      const text = `{"list":[0,${JSON.stringify(object).slice(0, -1)},${JSON.stringify(key)}:null}]}`;
       assert.deepEqual(duplicateFields(text), [`list[1].${key}`]);
     }),
   );

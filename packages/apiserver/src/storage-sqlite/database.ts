@@ -1,6 +1,7 @@
 // One process at a time: the file is opened with SQLite's exclusive lock, which the system gives back when the process
 // ends, however it ends. What is not a good file of ours is left exactly as it is.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { CodedError, reasonOf } from '@capstan/kube';
 import { ClusterErrors } from '../errors.ts';
@@ -22,8 +23,8 @@ export const MIGRATIONS: readonly string[] = [
    INSERT INTO state VALUES ('compacted', 1);`,
 ];
 
-/** Opens (or makes) a cluster's file in its present schema, locked for this process. */
-export function openDatabase(path: string, migrations: readonly string[] = MIGRATIONS): DatabaseSync {
+/** Opens (or makes) a cluster's file in its present schema, locked for this process. `shown` is its name in messages. */
+export function openDatabase(path: string, migrations: readonly string[] = MIGRATIONS, shown = path): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path);
@@ -40,8 +41,18 @@ export function openDatabase(path: string, migrations: readonly string[] = MIGRA
     return database;
   } catch (error) {
     if (database?.isOpen === true) database.close();
-    throw explained(error, path);
+    throw explained(error, path, shown);
   }
+}
+
+/** Takes a folder for this process alone; it is given back by closing what this returns, or by the end of the process. */
+export function lockFolder(folder: string): { close(): Promise<void> } {
+  const database = openDatabase(join(folder, 'lock'), ['CREATE TABLE lock (note TEXT) STRICT'], folder);
+  return {
+    async close() {
+      database.close();
+    },
+  };
 }
 
 function migrate(database: DatabaseSync, from: number, migrations: readonly string[]): void {
@@ -72,12 +83,12 @@ const LOCKED = 6;
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
-function explained(error: unknown, path: string): Error {
+function explained(error: unknown, path: string, shown: string): Error {
   if (error instanceof CodedError) return error;
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
-  if (code === BUSY || code === LOCKED) return ClusterErrors.Locked(path, ownerOf(path));
+  if (code === BUSY || code === LOCKED) return ClusterErrors.Locked(shown, ownerOf(path));
   if (code === CORRUPT || code === NOT_A_DATABASE) return ClusterErrors.Corrupt(path, reasonOf(error));
-  return ClusterErrors.NotWritable(path, reasonOf(error));
+  return ClusterErrors.NotWritable(shown, reasonOf(error));
 }
 
 function ownerOf(path: string): string | undefined {
