@@ -26,12 +26,15 @@ export function rbacManifests(operator: Operator, options: RbacOptions): KubeObj
       object(ClusterRoleBinding, { name }, binding('ClusterRole', name, account)),
     );
   }
-  const perNamespace = new Map<string, PolicyRule[]>([[namespace, [...rules.own]]]);
-  for (const watched of watchNamespaces ?? []) {
-    perNamespace.set(watched, [...(perNamespace.get(watched) ?? []), ...rules.everywhere]);
-  }
+  const perNamespace = new Map<string, PolicyRule[]>();
+  const grant = (place: string, more: readonly PolicyRule[]) => {
+    if (more.length > 0) perNamespace.set(place, [...(perNamespace.get(place) ?? []), ...more]);
+  };
+  grant(namespace, rules.own);
+  for (const watched of new Set(watchNamespaces)) grant(watched, rules.everywhere);
+  // Where everything is granted cluster-wide, and where it is watched, this is granted already.
+  if (watchNamespaces?.includes('default') === false) grant('default', rules.default);
   for (const [place, roleRules] of perNamespace) {
-    if (roleRules.length === 0) continue;
     manifests.push(
       object(Role, { name, namespace: place }, { rules: roleRules }),
       object(RoleBinding, { name, namespace: place }, binding('Role', name, account)),

@@ -1,7 +1,9 @@
 // RBAC rules from what the reconcilers declare: nothing is granted that no declaration asks for.
-import { type Kind, kindId } from '@capstan/kube';
+import type { Kind } from '@capstan/kube';
 import type { Operator } from '../operator.ts';
-import { runtimePrivileges } from './runtime-privileges.ts';
+import type { ReadDeclaration, Reconciler, WriteDeclaration } from '../reconciler.ts';
+import { writtenKinds } from '../worlds/views.ts';
+import { type Privilege, runtimePrivileges } from './runtime-privileges.ts';
 
 export interface PolicyRule {
   apiGroups: string[];
@@ -17,75 +19,89 @@ export interface OperatorRules {
   cluster: PolicyRule[];
   /** Granted in the operator's own namespace: leases, the digest key, and reads that reach no further. */
   own: PolicyRule[];
+  /** Granted in the namespace `default`: events about cluster-scoped objects live there. */
+  default: PolicyRule[];
 }
 
 type Place = keyof OperatorRules;
 
 /** The rules that an operator needs, merged and sorted, so that they read well and compare equal. */
 export function rulesOf(operator: Operator): OperatorRules {
-  const grants = new Map<
-    string,
-    { place: Place; group: string; resource: string; names?: string[]; verbs: Set<string> }
-  >();
-  const grant = (place: Place, group: string, resource: string, verbs: readonly string[], names?: string[]) => {
-    const key = JSON.stringify([place, group, resource, names]);
-    const entry = grants.get(key) ?? { place, group, resource, verbs: new Set<string>(), ...(names ? { names } : {}) };
-    for (const verb of verbs) entry.verbs.add(verb);
-    grants.set(key, entry);
+  const privileges = [...operator.reconcilers.flatMap(privilegesOf), ...runtimePrivileges(operator)];
+  const rulesIn = (place: Place) => mergedRules(privileges.filter((privilege) => privilege.place === place));
+  return {
+    everywhere: rulesIn('everywhere'),
+    cluster: rulesIn('cluster'),
+    own: rulesIn('own'),
+    default: rulesIn('default'),
   };
-  const placeOf = (kind: Kind): Place => (kind.scope === 'Cluster' ? 'cluster' : 'everywhere');
+}
 
-  for (const reconciler of operator.reconcilers) {
-    const { resource } = reconciler;
-    grant(placeOf(resource), resource.group, resource.plural, READ);
-    if (resource.hasStatus) grant(placeOf(resource), resource.group, `${resource.plural}/status`, ['patch']);
-    if (reconciler.writes.length > 0 || reconciler.release !== undefined) {
-      // Our finalizer is a metadata patch; owner references that block deletion need the finalizers subresource.
-      grant(placeOf(resource), resource.group, resource.plural, ['patch']);
-      grant(placeOf(resource), resource.group, `${resource.plural}/finalizers`, ['update']);
-    }
-    for (const { kind, reach } of reconciler.reads) {
-      grant(reach === 'inNamespace' ? 'own' : placeOf(kind), kind.group, kind.plural, READ);
-    }
-    for (const { kind, what, extraVerbs } of reconciler.writes) {
-      grant(placeOf(kind), kind.group, kind.plural, READ);
-      if (what !== 'others') grant(placeOf(kind), kind.group, kind.plural, ['create', 'patch', 'update', 'delete']);
-      if (what !== 'children') grant(placeOf(kind), kind.group, kind.plural, ['create', 'patch', 'delete']);
-      if (extraVerbs) grant(placeOf(kind), kind.group, kind.plural, extraVerbs);
-    }
-  }
-  for (const { place, group, resource, verbs, names } of runtimePrivileges(operator))
-    grant(place, group, resource, verbs, names);
+function privilegesOf(reconciler: Reconciler): readonly Privilege[] {
+  return [
+    ...writtenKinds(reconciler.resource).flatMap((kind) => ofResource(kind, reconciler)),
+    ...reconciler.reads.flatMap(ofRead),
+    ...reconciler.writes.map(ofWrite),
+  ];
+}
 
-  const rules: OperatorRules = { everywhere: [], cluster: [], own: [] };
-  for (const { place, group, resource, names, verbs } of [...grants.values()].toSorted(byPlace)) {
-    const rule = { apiGroups: [group], resources: [resource], verbs: VERBS.filter((verb) => verbs.has(verb)) };
-    rules[place].push(names ? { ...rule, resourceNames: names } : rule);
-  }
-  return { everywhere: merged(rules.everywhere), cluster: merged(rules.cluster), own: merged(rules.own) };
+/** What is reconciled, under whatever name it was written. */
+function ofResource(kind: Kind, { writes, release }: Reconciler): readonly Privilege[] {
+  const makesChildren = writes.some(({ what }) => what !== 'others');
+  // Our finalizer is a metadata patch; owner references that block deletion need the finalizers subresource.
+  const holds = writes.length > 0 || release !== undefined;
+  return [
+    { ...placed(kind), verbs: holds ? [...READ, 'patch'] : READ },
+    ...(kind.hasStatus ? [{ ...placed(kind, '/status'), verbs: ['patch'] }] : []),
+    ...(makesChildren ? [{ ...placed(kind, '/finalizers'), verbs: ['update'] }] : []),
+  ];
+}
+
+function ofRead({ kind, reach }: ReadDeclaration): readonly Privilege[] {
+  // Single objects and our own are looked up under the kind's own name alone.
+  const kinds = reach === 'referenced' || reach === 'owned' ? [kind] : writtenKinds(kind);
+  return kinds.map((written) => {
+    const isOwn = reach === 'inNamespace' && written.scope === 'Namespaced';
+    return { ...placed(written), ...(isOwn ? { place: 'own' as const } : {}), verbs: READ };
+  });
+}
+
+function ofWrite({ kind, what, extraVerbs = [] }: WriteDeclaration): Privilege {
+  // A minted child is replaced as a whole when it is renewed.
+  const update = what === 'others' ? [] : ['update'];
+  return { ...placed(kind), verbs: [...READ, 'create', ...update, 'patch', 'delete', ...extraVerbs] };
+}
+
+function placed({ scope, group, plural }: Kind, subresource = ''): Omit<Privilege, 'verbs'> {
+  return { place: scope === 'Cluster' ? 'cluster' : 'everywhere', group, resource: `${plural}${subresource}` };
 }
 
 const READ = ['get', 'list', 'watch'];
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'escalate', 'bind'];
 
-function byPlace(left: { group: string; resource: string }, right: { group: string; resource: string }): number {
+/** One rule for all resources of a group with the same verbs. */
+function mergedRules(privileges: readonly Omit<Privilege, 'place'>[]): PolicyRule[] {
+  const verbsOf = new Map<string, { group: string; resource: string; names?: string[]; verbs: Set<string> }>();
+  for (const { group, resource, names, verbs } of privileges) {
+    const key = JSON.stringify([group, resource, names]);
+    const known = verbsOf.get(key) ?? { group, resource, ...(names ? { names } : {}), verbs: new Set<string>() };
+    verbsOf.set(key, { ...known, verbs: known.verbs.union(new Set(verbs)) });
+  }
+  const rules = new Map<string, PolicyRule>();
+  for (const { group, resource, names, verbs } of [...verbsOf.values()].toSorted(byResource)) {
+    const sorted = VERBS.filter((verb) => verbs.has(verb));
+    const key = JSON.stringify([group, sorted, names]);
+    const rule = rules.get(key) ?? { apiGroups: [group], resources: [], verbs: sorted, ...resourceNames(names) };
+    rules.set(key, { ...rule, resources: [...rule.resources, resource] });
+  }
+  return [...rules.values()];
+}
+
+function resourceNames(names: string[] | undefined): { resourceNames?: string[] } {
+  return names === undefined ? {} : { resourceNames: names };
+}
+
+function byResource(left: { group: string; resource: string }, right: { group: string; resource: string }): number {
   const [a, b] = [`${left.group} ${left.resource}`, `${right.group} ${right.resource}`];
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** Rules of one group with the same verbs become one. */
-function merged(rules: readonly PolicyRule[]): PolicyRule[] {
-  const byVerbs = new Map<string, PolicyRule>();
-  for (const rule of rules) {
-    const key = JSON.stringify([rule.apiGroups, rule.verbs, rule.resourceNames]);
-    const existing = byVerbs.get(key);
-    if (existing) existing.resources.push(...rule.resources);
-    else byVerbs.set(key, { ...rule, resources: [...rule.resources] });
-  }
-  return [...byVerbs.values()];
-}
-
-/** For messages: which declaration would have allowed a read or write. */
-export function declarationHint(kind: Kind, what: 'reads' | 'writes'): string {
-  return `add ${kindId(kind)} to its ${what}`;
 }

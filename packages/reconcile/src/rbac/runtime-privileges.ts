@@ -1,7 +1,8 @@
 import type { Operator } from '../operator.ts';
+import type { Reconciler } from '../reconciler.ts';
 
 export interface Privilege {
-  place: 'everywhere' | 'cluster' | 'own';
+  place: 'everywhere' | 'cluster' | 'own' | 'default';
   group: string;
   resource: string;
   verbs: readonly string[];
@@ -18,20 +19,29 @@ export function leaseName(operator: string): string {
 }
 
 /** What the runtime itself needs for any operator: its lease, its events, its digest key. */
-export function runtimePrivileges(operator: Operator): readonly Privilege[] {
-  const readsSecrets = operator.reconcilers.some(({ reads }) => reads.some(({ kind }) => kind.sensitive));
+export function runtimePrivileges({ name, reconcilers }: Operator): readonly Privilege[] {
   const lease = { place: 'own', group: 'coordination.k8s.io', resource: 'leases' } as const;
   const secret = { place: 'own', group: '', resource: 'secrets' } as const;
+  const events = { group: 'events.k8s.io', resource: 'events', verbs: ['create', 'patch'] } as const;
+  const isClusterWide = reconcilers.some(({ resource }) => resource.scope === 'Cluster');
   return [
-    { place: 'everywhere', group: 'events.k8s.io', resource: 'events', verbs: ['create', 'patch'] },
+    { place: 'everywhere', ...events },
+    ...(isClusterWide ? [{ place: 'default', ...events } as const] : []),
     // Creating cannot be restricted by name: the name is not known to the authorizer yet.
     { ...lease, verbs: ['create'] },
-    { ...lease, verbs: ['get', 'update', 'patch'], names: [leaseName(operator.name)] },
-    ...(readsSecrets
+    { ...lease, verbs: ['get', 'update', 'patch'], names: [leaseName(name)] },
+    ...(reconcilers.some(readsSecrets)
       ? [
           { ...secret, verbs: ['create'] },
-          { ...secret, verbs: ['get'], names: [digestKeyName(operator.name)] },
+          { ...secret, verbs: ['get'], names: [digestKeyName(name)] },
         ]
       : []),
   ];
+}
+
+/** Whether it may see what digests must key: what it writes it may read as well. */
+function readsSecrets({ resource, reads, writes }: Reconciler): boolean {
+  return [resource, ...reads.map(({ kind }) => kind), ...writes.map(({ kind }) => kind)].some(
+    ({ sensitive }) => sensitive,
+  );
 }

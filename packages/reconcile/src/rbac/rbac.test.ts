@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  ClusterRole as ClusterRoleKind,
+  ConfigMap,
+  Deployment,
+  defineKind,
+  Namespace,
+  object,
+  Role,
+  Secret,
+  Service,
+} from '@capstan/kube';
+import { operator } from '../operator.ts';
+import { plan } from '../plan/index.ts';
+import { type Reconciler, type ReconcilerDefinition, reading, reconciler, writing } from '../reconciler.ts';
+import { rbacManifests } from './manifests.ts';
+import { type PolicyRule, rulesOf } from './rules.ts';
+
+const Site = defineKind({
+  group: 'test.dev',
+  version: 'v1',
+  kind: 'Site',
+  scope: 'Namespaced',
+  spec: object({}),
+  status: object({}),
+  aliases: [{ group: 'old.dev', kind: 'Page' }],
+});
+const Fleet = defineKind({
+  group: 'test.dev',
+  version: 'v1',
+  kind: 'Fleet',
+  scope: 'Cluster',
+  spec: object({}),
+  status: object({}),
+});
+
+const named = (definition: Partial<ReconcilerDefinition<never>>): Reconciler =>
+  reconciler({
+    name: 'site',
+    resource: ConfigMap,
+    reconcile: () => plan(),
+    ...definition,
+  } as ReconcilerDefinition<never>);
+const operatorOf = (...reconcilers: Reconciler[]) => operator({ name: 'sites', kinds: [], reconcilers });
+/** Rules in one line each: `group/resource,resource: verbs [names]`. */
+const lines = (rules: readonly PolicyRule[] = []) =>
+  rules.map(
+    ({ apiGroups, resources, verbs, resourceNames }) =>
+      `${apiGroups.join()}/${resources.join()}: ${verbs.join()}${resourceNames ? ` [${resourceNames.join()}]` : ''}`,
+  );
+const rulesFor = (definition: Partial<ReconcilerDefinition<never>>) => rulesOf(operatorOf(named(definition)));
+const READ = 'get,list,watch';
+const EVENTS = 'events.k8s.io/events: create,patch';
+const LEASE = ['coordination.k8s.io/leases: create', 'coordination.k8s.io/leases: get,update,patch [capstan-sites]'];
+
+describe('an operator may', () => {
+  test('read what it reconciles, and write nothing of it, when it plans no more than a status', () => {
+    const { everywhere, cluster, own } = rulesFor({});
+    assert.deepEqual(lines(everywhere), [`/configmaps: ${READ}`, EVENTS]);
+    assert.deepEqual(lines(cluster), []);
+    assert.deepEqual(lines(own), LEASE);
+  });
+
+  test('patch the status of a kind that has one, under every name that it is written by', () => {
+    assert.deepEqual(lines(rulesFor({ resource: Site as never }).everywhere), [
+      EVENTS,
+      `old.dev/pages: ${READ}`,
+      'old.dev/pages/status: patch',
+      `test.dev/sites: ${READ}`,
+      'test.dev/sites/status: patch',
+    ]);
+  });
+
+  test('read what a reconciler declares to read, aliases included', () => {
+    const { everywhere } = rulesFor({ reads: [Service, Site] });
+    assert.deepEqual(lines(everywhere), [
+      `/configmaps,services: ${READ}`,
+      EVENTS,
+      `old.dev/pages: ${READ}`,
+      `test.dev/sites: ${READ}`,
+    ]);
+  });
+
+  test('read no further than its own namespace where that is declared', () => {
+    const { everywhere, own, cluster } = rulesFor({
+      reads: [reading(Service, 'inNamespace'), reading(Fleet, 'inNamespace')],
+    });
+    assert.deepEqual(lines(everywhere), [`/configmaps: ${READ}`, EVENTS]);
+    assert.deepEqual(lines(own), [`/services: ${READ}`, ...LEASE]);
+    assert.deepEqual(lines(cluster), [`test.dev/fleets: ${READ}`]);
+  });
+
+  test('make children, hold their owners, and be named as theirs', () => {
+    const { everywhere } = rulesFor({ resource: Site as never, writes: [Deployment] });
+    assert.deepEqual(lines(everywhere), [
+      `apps/deployments: ${READ},create,update,patch,delete`,
+      EVENTS,
+      `old.dev/pages: ${READ},patch`,
+      'old.dev/pages/finalizers: update',
+      'old.dev/pages/status: patch',
+      `test.dev/sites: ${READ},patch`,
+      'test.dev/sites/finalizers: update',
+      'test.dev/sites/status: patch',
+    ]);
+  });
+
+  test('patch, share and remove others’ objects, and never replace them', () => {
+    const { everywhere } = rulesFor({ writes: [writing(Service, 'others')] });
+    assert.deepEqual(lines(everywhere), [
+      `/configmaps: ${READ},patch`,
+      `/services: ${READ},create,patch,delete`,
+      EVENTS,
+    ]);
+  });
+
+  test('hold its objects when it has something to release', () => {
+    const { everywhere } = rulesFor({ release: () => plan() });
+    assert.deepEqual(lines(everywhere), [`/configmaps: ${READ},patch`, EVENTS]);
+  });
+
+  test('escalate and bind only where it says so', () => {
+    const { everywhere, cluster } = rulesFor({
+      writes: [writing(Role, 'children', { extraVerbs: ['escalate', 'bind'] }), ClusterRoleKind],
+    });
+    const all = [...lines(everywhere), ...lines(cluster)].filter((line) => line.includes('roles'));
+    assert.deepEqual(all, [
+      `rbac.authorization.k8s.io/roles: ${READ},create,update,patch,delete,escalate,bind`,
+      `rbac.authorization.k8s.io/clusterroles: ${READ},create,update,patch,delete`,
+    ]);
+  });
+
+  test('make and read its digest key exactly if it can see a secret', () => {
+    const key = ['/secrets: create', '/secrets: get [capstan-sites-digest-key]'];
+    for (const definition of [{ reads: [Secret] }, { writes: [Secret] }, { resource: Secret as never }]) {
+      assert.deepEqual(lines(rulesFor(definition).own).slice(0, 2), key);
+    }
+    assert.deepEqual(lines(rulesFor({ reads: [Service] }).own), LEASE);
+  });
+
+  test('what any of its reconcilers needs, once', () => {
+    const one = named({ name: 'one', reads: [Service] });
+    const two = named({ name: 'two', writes: [Service], reads: [Service, Deployment] });
+    assert.deepEqual(lines(rulesOf(operatorOf(one, two)).everywhere), [
+      `/configmaps: ${READ},patch`,
+      '/configmaps/finalizers: update',
+      `/services: ${READ},create,update,patch,delete`,
+      `apps/deployments: ${READ}`,
+      EVENTS,
+    ]);
+  });
+
+  test('the same whatever order its declarations come in', () => {
+    const [a, b] = [
+      [Service, Deployment],
+      [Deployment, Service],
+    ].map((reads) => rulesFor({ reads }));
+    assert.deepEqual(a, b);
+  });
+});
+
+describe('manifests', () => {
+  const sites = operatorOf(named({ resource: Fleet as never, reads: [Service], writes: [Namespace] }));
+  const shape = (manifests: ReturnType<typeof rbacManifests>) =>
+    manifests.map(
+      ({ kind, metadata }) => `${kind} ${metadata.namespace ? `${metadata.namespace}/` : ''}${metadata.name}`,
+    );
+  const roleIn = (manifests: ReturnType<typeof rbacManifests>, kind: string, namespace?: string) =>
+    lines(
+      (
+        manifests.find((each) => each.kind === kind && each.metadata.namespace === namespace) as
+          | { rules?: PolicyRule[] }
+          | undefined
+      )?.rules,
+    );
+
+  test('grant namespaced kinds everywhere by default', () => {
+    const made = rbacManifests(sites, { namespace: 'system' });
+    assert.deepEqual(shape(made), [
+      'ServiceAccount system/capstan-sites',
+      'ClusterRole capstan-sites',
+      'ClusterRoleBinding capstan-sites',
+      'Role system/capstan-sites',
+      'RoleBinding system/capstan-sites',
+    ]);
+    assert.ok(roleIn(made, 'ClusterRole').includes(`/services: ${READ}`));
+    assert.deepEqual(roleIn(made, 'Role', 'system'), LEASE);
+  });
+
+  test('grant them by Roles in the watched namespaces alone when those are given', () => {
+    const made = rbacManifests(sites, { namespace: 'system', watchNamespaces: ['a', 'system', 'a'], name: 'x' });
+    assert.deepEqual(
+      shape(made).filter((line) => line.startsWith('Role ')),
+      ['Role system/x', 'Role a/x', 'Role default/x'],
+    );
+    assert.equal(
+      roleIn(made, 'ClusterRole').some((line) => line.startsWith('/services')),
+      false,
+    );
+    assert.deepEqual(roleIn(made, 'Role', 'a'), [`/services: ${READ}`, EVENTS]);
+    assert.deepEqual(roleIn(made, 'Role', 'system'), [...LEASE, `/services: ${READ}`, EVENTS]);
+  });
+
+  test('let events about cluster-scoped objects be written where they live', () => {
+    const options = { namespace: 'system', watchNamespaces: ['a'] };
+    assert.deepEqual(roleIn(rbacManifests(sites, options), 'Role', 'default'), [EVENTS]);
+    const local = operatorOf(named({}));
+    assert.deepEqual(roleIn(rbacManifests(local, options), 'Role', 'default'), []);
+  });
+
+  test('need no ClusterRole when nothing is cluster-scoped and namespaces are given', () => {
+    const made = rbacManifests(operatorOf(named({})), { namespace: 'system', watchNamespaces: ['system'] });
+    assert.deepEqual(shape(made), [
+      'ServiceAccount system/capstan-sites',
+      'Role system/capstan-sites',
+      'RoleBinding system/capstan-sites',
+    ]);
+  });
+
+  test('bind each role to the account of the operator', () => {
+    for (const made of rbacManifests(sites, { namespace: 'system', watchNamespaces: ['a'] })) {
+      if (!made.kind.endsWith('Binding')) continue;
+      const { roleRef, subjects } = made as unknown as { roleRef: { name: string; kind: string }; subjects: unknown[] };
+      assert.deepEqual(
+        [roleRef.name, subjects],
+        ['capstan-sites', [{ kind: 'ServiceAccount', name: 'capstan-sites', namespace: 'system' }]],
+      );
+      assert.equal(made.kind, `${roleRef.kind}Binding`);
+    }
+  });
+});
