@@ -163,4 +163,19 @@ describe('custom resource definitions', () => {
     await settle();
     assert.equal(watching.ended, true);
   });
+
+  it('gives what was stored before there was a default that default, when it is read', async () => {
+    const test = testServer();
+    await test.ok('POST', CRDS, definition());
+    await test.server.idle();
+    await test.ok('POST', WIDGETS, widget('w', { size: 1 }));
+    const crd = await test.ok('GET', `${CRDS}/widgets.example.com`);
+    const changed = definition({ colour: { type: 'string', default: 'blue' } });
+    await test.ok('PUT', `${CRDS}/widgets.example.com`, { ...changed, metadata: crd.metadata });
+    await test.server.idle();
+    const read = await test.ok('GET', `${WIDGETS}/w`);
+    assert.equal((read['spec'] as { colour?: string }).colour, 'blue');
+    const list = (await test.ok('GET', WIDGETS))['items'] as { spec: { colour?: string } }[];
+    assert.equal(list[0]?.spec.colour, 'blue');
+  });
 });

@@ -12,7 +12,14 @@ import {
 import type { SchemaSource, TypeCompiler } from '../apply/type-schema.ts';
 import type { FieldError } from '../errors.ts';
 import { subdomain } from '../resources/names.ts';
-import type { Resource, ResourceVersion, ScalePaths, Strategy, Subresource } from '../resources/resource.ts';
+import {
+  type Resource,
+  type ResourceVersion,
+  renamed,
+  type ScalePaths,
+  type Strategy,
+  type Subresource,
+} from '../resources/resource.ts';
 import { customPrinter } from '../table/custom-printer.ts';
 import { compareVersions } from './version-order.ts';
 
@@ -77,6 +84,8 @@ function versionOf(
     openApi: { definition: undefined, schema },
     printer: customPrinter(version.additionalPrinterColumns),
     selectableFields: (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, '')),
+    // What was stored before the schema had a default gets it when it is read.
+    convert: (object) => fill(renamed({ group }, version.name, object)) as UnknownObject,
     normalise(object) {
       const { value, dropped } = prune(schema, object, { isResource: true });
       return { object: fill(value) as UnknownObject, unknown: dropped };

@@ -16,6 +16,7 @@ import { podDefaults } from '../defaults/pod-defaults.ts';
 import { builtinPrinter } from '../table/builtin-printers.ts';
 import { builtinValidation } from '../validation/builtin-validation.ts';
 import { typeProblem } from '../validation/go-types.ts';
+import { eventsFace } from './event-faces.ts';
 import type { Resource, ResourceVersion } from './resource.ts';
 import { builtinDefaults, builtinScale, builtinSelectableFields, builtinStrategy } from './strategies.ts';
 
@@ -53,6 +54,7 @@ function resourceOf(
 ): Resource {
   const id = builtin.group === '' ? builtin.plural : `${builtin.plural}.${builtin.group}`;
   const scale = builtin.subresources.some(({ name }) => name === 'scale') ? builtinScale : undefined;
+  const isEventsFace = id === 'events.events.k8s.io';
   const validate = builtinValidation(id);
   const version: ResourceVersion = {
     name: builtin.version,
@@ -79,9 +81,9 @@ function resourceOf(
     categories: builtin.categories,
     namespaced: builtin.namespaced,
     verbs: builtin.verbs,
-    versions: [version],
+    versions: [isEventsFace ? eventsFace(version, builtinPrinter('events')) : version],
     storageVersion: builtin.version,
-    storageKey: `${builtin.group}/${builtin.plural}`,
+    storageKey: isEventsFace ? '/events' : `${builtin.group}/${builtin.plural}`,
     custom: false,
     strategy: builtinStrategy(id),
   };

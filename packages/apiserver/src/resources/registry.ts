@@ -23,6 +23,8 @@ export function createRegistry(): Registry {
   const kinds = new Map<string, ServedResource>();
   let generation = 0;
 
+  // Two resources may share what is stored: the two faces of Events.
+  const idOf = ({ group, plural }: Resource) => `${group}/${plural}`;
   const pathOf = (group: string, version: string, plural: string) => `${group}/${version}/${plural}`;
   const kindOf = (group: string, version: string, kind: string) =>
     group === '' ? `${version} ${kind}` : `${group}/${version} ${kind}`;
@@ -41,9 +43,10 @@ export function createRegistry(): Registry {
     find: (group, version, plural) => paths.get(pathOf(group, version, plural)),
     findKind: (apiVersion, kind) => kinds.get(`${apiVersion} ${kind}`),
     add(resource) {
-      const before = resources.get(resource.storageKey);
+      const id = idOf(resource);
+      const before = resources.get(id);
       if (before) forget(before);
-      resources.set(resource.storageKey, resource);
+      resources.set(id, resource);
       generation += 1;
       for (const version of resource.versions) {
         if (!version.served) continue;
@@ -54,7 +57,7 @@ export function createRegistry(): Registry {
     },
     remove(resource) {
       forget(resource);
-      resources.delete(resource.storageKey);
+      resources.delete(idOf(resource));
       generation += 1;
     },
     all: () => [...resources.values()],

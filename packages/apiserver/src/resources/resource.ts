@@ -45,6 +45,10 @@ export interface ResourceVersion {
   readonly printer: Printer;
   /** The stored object as this version shows it, where more than the name of the version differs. */
   readonly convert?: (object: UnknownObject) => UnknownObject;
+  /** The way back. */
+  readonly toStored?: (object: UnknownObject) => UnknownObject;
+  /** How a selectable field of this version is called in what is stored. */
+  readonly storedField?: (field: string) => string;
   /** `.spec.x` paths by which a field selector may choose, besides name and namespace. */
   readonly selectableFields: readonly string[];
   /** Brings a body into the form in which it is stored: unknown fields dropped (and reported), defaults filled in. */
@@ -110,11 +114,16 @@ export interface Strategy {
 
 export const nameOf = (resource: Resource): ResourceName => ({ group: resource.group, resource: resource.plural });
 
-export const apiVersionOf = (resource: Resource, version: string) =>
+export const apiVersionOf = (resource: Pick<Resource, 'group'>, version: string) =>
   resource.group === '' ? version : `${resource.group}/${version}`;
 
-/** The object as a version of its resource shows it. Versions of a resource differ in nothing but their name. */
-export function inVersion(resource: Resource, version: string, object: UnknownObject): UnknownObject {
+/** The stored object as a version of its resource shows it. */
+export function inVersion(resource: Resource, version: ResourceVersion, object: UnknownObject): UnknownObject {
+  return version.convert ? version.convert(object) : renamed(resource, version.name, object);
+}
+
+/** The object under the name of a version, and otherwise as it is. */
+export function renamed(resource: Pick<Resource, 'group'>, version: string, object: UnknownObject): UnknownObject {
   const apiVersion = apiVersionOf(resource, version);
   return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
 }

@@ -78,7 +78,8 @@ export async function storeNew(
 }
 
 /** The object in the version in which it is stored. */
-export function stored({ resource }: Target, object: UnknownObject): UnknownObject {
+export function stored({ resource, version }: Target, object: UnknownObject): UnknownObject {
+  if (version.toStored) return version.toStored(object);
   const apiVersion = resource.group === '' ? resource.storageVersion : `${resource.group}/${resource.storageVersion}`;
   return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
 }

@@ -46,7 +46,8 @@ const META_VERSION = 'meta.k8s.io/v1';
 
 export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
   const partials = new WeakMap<UnknownObject, UnknownObject>();
-  const versions = new WeakMap<UnknownObject, Map<string, UnknownObject>>();
+  // By the version itself and not by its name: a definition may change what a version shows.
+  const versions = new WeakMap<UnknownObject, WeakMap<ResourceVersion, UnknownObject>>();
 
   const partial = (object: UnknownObject): UnknownObject => {
     const known = partials.get(object);
@@ -56,15 +57,14 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
     return made;
   };
 
-  const convert = (resource: Resource, { name, convert: translate }: ResourceVersion) => {
-    const made = (object: UnknownObject) => (translate ? translate(object) : inVersion(resource, name, object));
+  const convert = (resource: Resource, version: ResourceVersion) => {
+    const id = apiVersionOf(resource, version.name);
     return (object: UnknownObject) => {
-      if (!translate && object.apiVersion === apiVersionOf(resource, name)) return object;
-      const known = versions.get(object) ?? new Map<string, UnknownObject>();
+      if (!version.convert && object.apiVersion === id) return object;
+      const known = versions.get(object) ?? new WeakMap<ResourceVersion, UnknownObject>();
       versions.set(object, known);
-      const id = apiVersionOf(resource, name);
-      const result = known.get(id) ?? made(object);
-      known.set(id, result);
+      const result = known.get(version) ?? inVersion(resource, version, object);
+      known.set(version, result);
       return result;
     };
   };

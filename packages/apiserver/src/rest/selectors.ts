@@ -24,13 +24,14 @@ export function parseSelection(options: { labelSelector: string; fieldSelector: 
     if (!target.version.selectableFields.includes(field)) throw badRequest(`field label not supported: ${field}`);
   }
   const hasFields = fields.terms.length > 0;
+  const storedField = target.version.storedField ?? ((field: string) => field);
   return {
     everything: false,
     name: named ?? fields.required('metadata.name'),
     matches(object) {
       if (named !== undefined && object.metadata.name !== named) return false;
       if (!labels.matches(object.metadata.labels)) return false;
-      return !hasFields || fields.matches((field) => fieldText(object, field));
+      return !hasFields || fields.matches((field) => fieldText(object, storedField(field)));
     },
   };
 }

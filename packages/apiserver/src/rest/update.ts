@@ -69,7 +69,7 @@ export async function changeObject(
   for (;;) {
     const old = core.store.get(resource.storageKey, key);
     if (!old) throw notFound(nameOf(resource), target.name);
-    const live = inVersion(resource, target.version.name, old);
+    const live = inVersion(resource, target.version, old);
     const { object: proposed, track } = propose(live);
     checkPreconditions(target, proposed, live, options.conditional);
     let next = track(prepare(target, proposed, live));
@@ -104,7 +104,7 @@ function commit(core: Core, target: Target, key: string, wanted: UnknownObject, 
   }
   if (dryRun) return counted;
   const result = core.store.put(resource.storageKey, key, stored(target, counted));
-  return inVersion(resource, target.version.name, result);
+  return inVersion(resource, target.version, result);
 }
 
 /** A deletion is over when nobody holds the object and nobody needs time to stop it. */

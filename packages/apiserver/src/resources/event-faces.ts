@@ -1,0 +1,45 @@
+// Events have two faces: core/v1, which everybody reads, and events.k8s.io/v1, which recorders write. They are the same
+// objects under other field names; what is stored is the first.
+import type { UnknownObject } from '@capstan/kube';
+import type { Printer } from '../table/printer.ts';
+import type { ResourceVersion } from './resource.ts';
+
+const CORE = 'v1';
+const EVENTS = 'events.k8s.io/v1';
+
+/** Core name, then that of the other face; what is not here is called the same in both. */
+const NAMES: readonly (readonly [core: string, other: string])[] = [
+  ['involvedObject', 'regarding'],
+  ['message', 'note'],
+  ['reportingComponent', 'reportingController'],
+  ['source', 'deprecatedSource'],
+  ['firstTimestamp', 'deprecatedFirstTimestamp'],
+  ['lastTimestamp', 'deprecatedLastTimestamp'],
+  ['count', 'deprecatedCount'],
+];
+
+const TO_EVENTS = new Map(NAMES);
+const TO_CORE = new Map(NAMES.map(([core, other]) => [other, core]));
+
+const toEvents = (object: UnknownObject) => renamed(object, EVENTS, TO_EVENTS);
+const toCore = (object: UnknownObject) => renamed(object, CORE, TO_CORE);
+
+function renamed(object: UnknownObject, apiVersion: string, names: ReadonlyMap<string, string>): UnknownObject {
+  if (object.apiVersion === apiVersion) return object;
+  const parts = Object.entries(object).map(([name, value]): [string, unknown] => [names.get(name) ?? name, value]);
+  return { ...Object.fromEntries(parts), apiVersion, kind: object.kind, metadata: object.metadata };
+}
+
+/** The version of events.k8s.io, on top of what is stored for core/v1; `printer` is that of core events. */
+export function eventsFace(version: ResourceVersion, printer: Printer): ResourceVersion {
+  return {
+    ...version,
+    convert: toEvents,
+    toStored: toCore,
+    storedField(field) {
+      const [first = '', ...rest] = field.split('.');
+      return [TO_CORE.get(first) ?? first, ...rest].join('.');
+    },
+    printer: { ...printer, cells: (object, now) => printer.cells(toCore(object), now) },
+  };
+}
