@@ -52,7 +52,7 @@ export async function simulate({ seed, moves = 6 }: SimulationOptions): Promise<
   const script = createScript(createRandom(seed).fork('script'), moves);
   const reference = await calmHistory(seed, script);
   const stormy = await stormyHistory(seed, script);
-  const problems = [...stormy.problems, ...differences(reference, stormy.state)];
+  const problems = [...unserved(reference), ...stormy.problems, ...differences(reference, stormy.state)];
   return {
     seed,
     problems,
@@ -211,6 +211,22 @@ const VOLATILE = new Set([
   'capstan.dev/template-history',
   'capstan.dev/held',
 ]);
+
+/** What is compared with must itself be right: every Site has its Deployment with its own hash, every Fleet its ConfigMap. */
+function unserved(state: State): string[] {
+  const problems: string[] = [];
+  for (const [id, site] of state) {
+    const [kind, key] = id.split(' ');
+    const { hash } = (site as { status?: { hash?: string } }).status ?? {};
+    if (kind === kindId(Fleet) && !state.has(`ConfigMap ${key}-fleet`)) problems.push(`${id} has no ConfigMap`);
+    if (kind !== kindId(Site)) continue;
+    const made = state.get(`${kindId(Deployment)} ${key}`) as Deployment | undefined;
+    const rolled = made?.spec?.template.metadata?.annotations?.['hash'];
+    if (hash === undefined || rolled !== hash)
+      problems.push(`${id} with the hash ${hash} has a Deployment with ${rolled}`);
+  }
+  return problems;
+}
 
 function differences(expected: State, actual: State): string[] {
   const problems: string[] = [];
