@@ -151,7 +151,7 @@ describe('kubectl', { skip: hasKubectl ? false : 'kubectl is not installed; inst
   });
 
   for (const [line, code, out, err = ''] of commands) {
-    it(`${line}`, async () => {
+    it(line, async () => {
       const ran = await kubectl(line.split(' '));
       const shown = JSON.stringify(ran);
       same(normal(ran.out), out, shown);
