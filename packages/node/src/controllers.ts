@@ -32,15 +32,18 @@ export function createControllers(options: ControllersOptions): Controllers {
       const tools = createToolkit({ ...options, manager: 'kube-controller-manager' });
       const schedulerTools = createToolkit({ ...options, manager: 'kube-scheduler' });
       const own = [
-        deploymentController(tools),
-        replicaSetController(tools),
-        daemonSetController(tools),
+        deploymentController(tools.as('deployment-controller')),
+        replicaSetController(tools.as('replicaset-controller')),
+        daemonSetController(tools.as('daemonset-controller')),
         endpointsController(tools),
         disruptionController(tools),
         lostPods(tools),
         namespaceContents(tools, options.rootCertificate),
       ];
-      await Promise.all([runAll(tools, own, signal), runAll(schedulerTools, [scheduler(schedulerTools)], signal)]);
+      await Promise.all([
+        runAll(tools, own, signal),
+        runAll(schedulerTools, [scheduler(schedulerTools.as('default-scheduler'))], signal),
+      ]);
     },
   };
 }

@@ -15,14 +15,14 @@ import {
   refOf,
   type SharedInformer,
 } from '@capstan/kube';
-import { alwaysLeader, createEventRecorder, type EventText } from '@capstan/reconcile';
+import { alwaysLeader, createEventRecorder, type EventRecorder, type EventText } from '@capstan/reconcile';
 
 export interface ToolkitOptions {
   client: Client;
   clock: Clock;
   random: Random;
   logger: Logger;
-  /** Names the field manager and the reporter of Events. */
+  /** Names the field manager, and the reporter of Events unless `as` says another. */
   manager: string;
 }
 
@@ -50,6 +50,8 @@ export interface Toolkit extends ToolkitOptions {
   object<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef): SharedInformer<T>;
   readonly write: Writer;
   event(regarding: KubeObject, text: EventText): void;
+  /** The same tools, with Events told under another name. To be called before `run`. */
+  as(reporter: string): Toolkit;
   /** Keeps caches and Events going until the signal is aborted; settles when all have stopped. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -57,18 +59,18 @@ export interface Toolkit extends ToolkitOptions {
 export function createToolkit(options: ToolkitOptions): Toolkit {
   const { client, manager } = options;
   const informers = createInformers(options);
-  const recorder = createEventRecorder({
-    ...options,
-    leadership: alwaysLeader,
-    controller: manager,
-    instance: manager,
-  });
+  const recorders: EventRecorder[] = [];
+  const recorderFor = (controller: string) => {
+    const recorder = createEventRecorder({ ...options, leadership: alwaysLeader, controller, instance: controller });
+    recorders.push(recorder);
+    return recorder;
+  };
   const fieldManager = manager;
   const seen = <T extends KubeObject>(kind: Kind<T>, object: T): T => {
     informers.observeWrite(kind, object);
     return object;
   };
-  return {
+  const tools: Toolkit = {
     ...options,
     cache: (kind) => informers.for(kind).informer,
     object: (kind, { name, namespace }) =>
@@ -97,10 +99,12 @@ export function createToolkit(options: ToolkitOptions): Toolkit {
         else informers.observeWrite(kind, left);
       },
     },
-    event: recorder.record,
+    event: recorderFor(manager).record,
+    as: (reporter) => ({ ...tools, event: recorderFor(reporter).record }),
     async run(signal) {
-      await recorder.run(signal);
+      await Promise.all(recorders.map((recorder) => recorder.run(signal)));
       await informers.close();
     },
   };
+  return tools;
 }
