@@ -3,7 +3,15 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { type Connection, connect, systemClock } from '@capstan/kube';
+import {
+  type Connection,
+  connect,
+  createCa,
+  createHttpTransport,
+  fixedCredentials,
+  issueCertificate,
+  systemClock,
+} from '@capstan/kube';
 import { CONFIG_MAPS, configMap, seeded } from '../server.test-support.ts';
 import { type Cluster, type ClusterOptions, startCluster } from './start-cluster.ts';
 
@@ -42,6 +50,36 @@ describe('an embedded cluster', () => {
     });
     await one.close();
     await two.close();
+  });
+
+  it('knows a service account by its token, holds it to its rights, and lets nobody else in', async (t) => {
+    const cluster = await start({});
+    t.after(() => cluster.close());
+    await cluster.clusters[0]?.server.idle();
+    const admin = await client(cluster);
+    const path = '/api/v1/namespaces/default/serviceaccounts/default/token';
+    const { body } = await admin.request({ method: 'POST', path, body: { spec: {} } });
+    const { token } = (body as { status: { token: string } }).status;
+    const validity = { notBefore: Date.now() - 1000, notAfter: Date.now() + 60_000 };
+    const stranger = await createCa({ commonName: 'capstan', ...validity });
+    const subject = { commonName: 'kubernetes-admin', organizations: ['system:masters'] };
+    const forged = await issueCertificate({ ca: stranger, ...subject, usages: ['client'], ...validity });
+    const server = cluster.clusters[0]?.url ?? '';
+    const as = (headers: Record<string, string>, tls: object = {}) =>
+      createHttpTransport({ server, credentials: fixedCredentials({ headers, tls: { ca: cluster.ca, ...tls } }) });
+    const answers = [
+      [as({ authorization: `Bearer ${token}` }), '/api', 200],
+      [as({ authorization: `Bearer ${token}` }), '/api/v1/namespaces/default/secrets', 403],
+      [as({ authorization: `Bearer ${token}x` }), '/api', 401],
+      [as({}), '/api', 401],
+      [as({}), '/healthz', 200],
+      [as({}, { cert: forged.certificate, key: forged.key }), '/api', 401],
+    ] as const;
+    for (const [transport, asked, status] of answers) {
+      assert.equal((await transport.request({ method: 'GET', path: asked })).status, status, asked);
+      await transport.close();
+    }
+    await admin.close();
   });
 
   it('gives every namespace an account and the certificate', async (t) => {
