@@ -116,8 +116,8 @@ export const ReadErrors = catalogue('read', {
     message: `${reader} reads ${kind} ${name} without a namespace, which its kind needs`,
     remedy: 'give the namespace, usually that of the object that is reconciled',
   }),
-  NotAnInstant: (reader: string) => ({
-    message: `${reader} asked whether an instant has come, and gave no number`,
+  NotAnInstant: () => ({
+    message: 'it was asked whether an instant has come, and the instant is not a number',
     remedy: 'give milliseconds since the epoch, or a time in RFC 3339',
   }),
 });

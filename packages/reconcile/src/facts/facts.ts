@@ -43,6 +43,8 @@ interface Entry {
   failures: number;
   timer: Timer | undefined;
   running: boolean;
+  /** Asked for while it was being fetched: what comes may be older than the question. */
+  again: boolean;
 }
 
 export function createFacts(options: FactsOptions): Facts {
@@ -58,7 +60,14 @@ export function createFacts(options: FactsOptions): Facts {
       demand: {
         key(key) {
           if (isStopped || entries.has(key)) return;
-          const entry: Entry = { key, abort: new AbortController(), failures: 0, timer: undefined, running: false };
+          const entry: Entry = {
+            key,
+            abort: new AbortController(),
+            failures: 0,
+            timer: undefined,
+            running: false,
+            again: false,
+          };
           entries.set(key, entry);
           own(begin(fact, table, entry));
         },
@@ -77,19 +86,26 @@ export function createFacts(options: FactsOptions): Facts {
 
   /** What is durable is there at once, and fetched again only when its period has passed. */
   async function begin(fact: FactDefinition<unknown>, table: Table<FactState<unknown>>, entry: Entry): Promise<void> {
-    const stored = fact.durable && store !== undefined ? await loadQuietly(fact, entry.key) : undefined;
+    entry.running = true;
+    const stored = fact.durable && store !== undefined ? await loadQuietly(fact, entry) : undefined;
+    entry.running = false;
     if (entry.abort.signal.aborted) return;
-    if (stored === undefined) {
-      await attempt(fact, table, entry);
-      return;
+    if (stored !== undefined) {
+      table.put(entry.key, { value: stored.value, error: undefined });
+      if (fact.refreshMs !== undefined)
+        schedule(fact, table, entry, Math.max(0, stored.at + fact.refreshMs - clock.now()));
+      if (!entry.again) return;
+      entry.again = false;
     }
-    table.put(entry.key, { value: stored.value, error: undefined });
-    if (fact.refreshMs !== undefined)
-      schedule(fact, table, entry, Math.max(0, stored.at + fact.refreshMs - clock.now()));
+    await attempt(fact, table, entry);
   }
 
   async function attempt(fact: FactDefinition<unknown>, table: Table<FactState<unknown>>, entry: Entry): Promise<void> {
-    if (entry.running) return;
+    if (entry.abort.signal.aborted) return;
+    if (entry.running) {
+      entry.again = true;
+      return;
+    }
     entry.running = true;
     const previous = table.peek(entry.key)?.value;
     const limit = new AbortController();
@@ -117,12 +133,16 @@ export function createFacts(options: FactsOptions): Facts {
       });
       const longest = fact.maxRetryMs ?? MAX_RETRY_MS;
       const wait = Math.min((fact.retryMs ?? RETRY_MS) * 2 ** (entry.failures - 1), longest);
-      schedule(fact, table, entry, wait * (0.75 + random() / 2));
+      // Up to a quarter less, so that many that failed together do not come back together.
+      schedule(fact, table, entry, wait * (1 - random() / 4));
     } finally {
       entry.running = false;
       timer.cancel();
       entry.abort.signal.removeEventListener('abort', stopLimit);
     }
+    if (!entry.again) return;
+    entry.again = false;
+    schedule(fact, table, entry, 0);
   }
 
   function schedule(fact: FactDefinition<unknown>, table: Table<FactState<unknown>>, entry: Entry, ms: number): void {
@@ -135,11 +155,12 @@ export function createFacts(options: FactsOptions): Facts {
     running.add(settled);
   }
 
-  async function loadQuietly(fact: FactDefinition<unknown>, key: string): Promise<StoredFact | undefined> {
+  async function loadQuietly(fact: FactDefinition<unknown>, entry: Entry): Promise<StoredFact | undefined> {
     try {
-      return await store?.load(fact.name, key);
+      return store && (await withSignal(store.load(fact.name, entry.key), entry.abort.signal));
     } catch (error) {
-      logger.warn('a stored fact could not be read; it is fetched anew', { fact: fact.name, key, error });
+      if (!entry.abort.signal.aborted)
+        logger.warn('a stored fact could not be read; it is fetched anew', { fact: fact.name, key: entry.key, error });
       return undefined;
     }
   }

@@ -2,6 +2,7 @@
 // waits for, so there is no other clock and no forgotten requeue.
 import { type Clock, parseTime, type Timer } from '@capstan/kube';
 import type { Engine, Table, Tracker } from '../engine/index.ts';
+import { ReadErrors } from '../errors.ts';
 
 export interface Instants {
   /** Whether an instant (milliseconds, or RFC 3339) has come; tracked. */
@@ -11,17 +12,16 @@ export interface Instants {
 
 export function createInstants(engine: Engine, clock: Clock): Instants {
   const timers = new Map<string, Timer>();
+  let isStopped = false;
   const table: Table<boolean> = engine.table<boolean>({
     name: 'time',
     demand: {
       key(key) {
         const wait = Number(key) - clock.now();
         table.put(key, wait <= 0);
-        if (wait > 0)
-          timers.set(
-            key,
-            clock.after(wait, () => come(key)),
-          );
+        if (wait <= 0 || isStopped) return;
+        const timer = clock.after(wait, () => come(key));
+        timers.set(key, timer);
       },
       idle(key) {
         timers.get(key)?.cancel();
@@ -38,12 +38,17 @@ export function createInstants(engine: Engine, clock: Clock): Instants {
 
   return {
     reached(tracker, instant) {
-      const key = String(typeof instant === 'number' ? instant : parseTime(instant));
+      const time = typeof instant === 'number' ? instant : parseTime(instant);
+      if (Number.isNaN(time)) throw ReadErrors.NotAnInstant();
+      // What is always or never so needs no timer.
+      if (!Number.isFinite(time)) return time < 0;
+      const key = String(time);
       // A first read need not wait for the table to hear of it: the clock knows. The value that follows is then the same.
-      if (tracker.state(table, key) === 'unknown') return clock.now() >= Number(key);
+      if (tracker.state(table, key) === 'unknown') return clock.now() >= time;
       return tracker.get(table, key) ?? false;
     },
     stop() {
+      isStopped = true;
       for (const timer of timers.values()) timer.cancel();
       timers.clear();
     },
