@@ -25,10 +25,15 @@ function rbacServer() {
       path: string,
       body?: unknown,
       query?: Record<string, string>,
+      contentType?: string,
     ): Promise<ApiResponse> =>
-      test.server
-        .transport({ user })
-        .request({ method, path, ...(body !== undefined && { body }), ...(query && { query }) });
+      test.server.transport({ user }).request({
+        method,
+        path,
+        ...(body !== undefined && { body }),
+        ...(query && { query }),
+        ...(contentType !== undefined && { contentType }),
+      });
   return { ...test, as };
 }
 
@@ -178,6 +183,18 @@ describe('RBAC', () => {
     await test.server.idle();
     for (const name of ['view', 'edit', 'admin']) assert.equal(await has(name), false, name);
   });
+});
+
+it('two who apply the same new object at once both succeed, though the first has to be judged', async () => {
+  const { as } = rbacServer();
+  const admin = as({ name: 'admin', groups: ['system:masters'] });
+  const path = '/api/v1/namespaces/shared';
+  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shared' } };
+  const contentType = 'application/apply-patch+yaml';
+  const answers = await Promise.all(
+    ['one', 'two'].map((fieldManager) => admin('PATCH', path, body, { fieldManager }, contentType)),
+  );
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200, 201]));
 });
 
 describe('nobody grants what he does not hold', () => {

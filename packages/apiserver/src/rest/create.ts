@@ -1,6 +1,15 @@
 import type { UnknownObject } from '@capstan/kube';
 import { type Core, newUid, type RequestContext, timestamp } from '../core.ts';
-import { alreadyExists, badRequest, fieldRequired, forbidden, invalid, methodNotAllowed, notFound } from '../errors.ts';
+import {
+  alreadyExists,
+  badRequest,
+  fieldRequired,
+  forbidden,
+  invalid,
+  methodNotAllowed,
+  notFound,
+  StatusError,
+} from '../errors.ts';
 import { generateName } from '../resources/names.ts';
 import { validateMeta } from '../resources/object-meta.ts';
 import { nameOf } from '../resources/resource.ts';
@@ -75,6 +84,18 @@ export async function storeNew(
   if (core.store.get(resource.storageKey, key)) throw alreadyExists(nameOf(resource), named.metadata.name ?? '');
   if (options.dryRun) return named;
   return core.store.put(resource.storageKey, key, stored(target, named));
+}
+
+/** The same for PUT and apply, which change what is there: undefined when somebody made it while an admission was asked. */
+export async function storeAbsent(...asked: Parameters<typeof storeNew>): Promise<UnknownObject | undefined> {
+  const [core, target] = asked;
+  try {
+    return await storeNew(...asked);
+  } catch (error) {
+    const isRace = error instanceof StatusError && error.status.reason === 'AlreadyExists';
+    if (isRace && core.store.get(target.resource.storageKey, keyFor(target))) return undefined;
+    throw error;
+  }
 }
 
 /** The object in the version in which it is stored. */

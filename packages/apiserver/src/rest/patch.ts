@@ -5,7 +5,7 @@ import { badRequest, conflict, MODIFIED, notFound, unsupportedMediaType, untyped
 import { copyJson, isObject } from '../json/copy.ts';
 import { applyJsonPatch } from '../json/patches.ts';
 import { nameOf } from '../resources/resource.ts';
-import { storeNew } from './create.ts';
+import { storeAbsent } from './create.ts';
 import { checkedObject, normaliseObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
@@ -86,7 +86,8 @@ async function applyObject(
   if (!core.store.get(resource.storageKey, keyFor(target))) {
     if (target.subresource !== '') throw notFound(nameOf(resource), target.name);
     if ((applied.metadata.resourceVersion ?? '') !== '') throw conflict(nameOf(resource), target.name, MODIFIED);
-    return { object: await storeNew(core, target, merge(undefined), options, context, track), created: true };
+    const made = await storeAbsent(core, target, merge(undefined), options, context, track);
+    if (made) return { object: made, created: true };
   }
   const object = await changeObject(core, target, { ...options, context, conditional: false }, (live) => ({
     object: merge(live),

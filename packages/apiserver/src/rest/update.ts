@@ -7,7 +7,7 @@ import { badRequest, conflict, type FieldError, fieldInvalid, invalid, MODIFIED,
 import { equalJson } from '../json/copy.ts';
 import { desiredStateChanged, validateMeta, validateMetaUpdate } from '../resources/object-meta.ts';
 import { inVersion, nameOf } from '../resources/resource.ts';
-import { stored, storeNew } from './create.ts';
+import { storeAbsent, stored } from './create.ts';
 import { decodeObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
@@ -31,7 +31,8 @@ export async function replaceObject(
     if (!resource.strategy.allowsCreateOnUpdate || target.subresource !== '' || conditional) {
       throw notFound(nameOf(resource), target.name);
     }
-    return { object: await storeNew(core, target, decoded, options, context, track(undefined)), created: true };
+    const made = await storeAbsent(core, target, decoded, options, context, track(undefined));
+    if (made) return { object: made, created: true };
   }
   const conditional = !resource.strategy.allowsUnconditionalUpdate;
   const object = await changeObject(core, target, { ...options, context, conditional }, (live) => ({
