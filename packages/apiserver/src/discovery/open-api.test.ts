@@ -38,6 +38,21 @@ describe('OpenAPI v3', () => {
     assert.equal(((await ok('GET', '/openapi/v3')) as unknown as Index).paths['apis/example.com/v1'], undefined);
   });
 
+  it('offers strategic merge patches for built-in kinds alone, since kubectl apply sends what it finds here', async () => {
+    const { ok } = testServer();
+    await ok('POST', CRDS, definition());
+    const patchesOf = async (path: string, plural: string) => {
+      const { paths } = (await ok('GET', `/openapi/v3/${path}`)) as unknown as Document;
+      const item = paths[`/${path}/namespaces/{namespace}/${plural}/{name}`] as unknown as {
+        patch: { requestBody: { content: object } };
+      };
+      return Object.keys(item.patch.requestBody.content);
+    };
+    const strategic = 'application/strategic-merge-patch+json';
+    assert.ok((await patchesOf('apis/apps/v1', 'deployments')).includes(strategic));
+    assert.ok(!(await patchesOf('apis/example.com/v1', 'widgets')).includes(strategic));
+  });
+
   it('describes kinds and declares fieldValidation, with every reference in place', async () => {
     const { ok, refused } = testServer();
     await ok('POST', CRDS, definition());

@@ -162,7 +162,12 @@ function pathsOf(prefix: string, served: Served, name: string): Json {
     parameters: [...above, segment('name')],
     get: operation('get', name, []),
     put: operation('put', name, WRITE, ['application/json']),
-    patch: operation('patch', name, [...WRITE, query('force', 'boolean')], PATCHES),
+    patch: operation(
+      'patch',
+      name,
+      [...WRITE, query('force', 'boolean')],
+      isCustom(version) ? PATCHES : BUILTIN_PATCHES,
+    ),
     delete: operation('delete', name, [
       query('dryRun'),
       query('propagationPolicy'),
@@ -184,12 +189,13 @@ function pathsOf(prefix: string, served: Served, name: string): Json {
   return result;
 }
 
-const PATCHES = [
-  'application/apply-patch+yaml',
-  'application/json-patch+json',
-  'application/merge-patch+json',
-  'application/strategic-merge-patch+json',
-];
+const PATCHES = ['application/apply-patch+yaml', 'application/json-patch+json', 'application/merge-patch+json'];
+/** kubectl apply looks here for what it may send: strategic merge patches are for built-in kinds alone. */
+const BUILTIN_PATCHES = [...PATCHES, 'application/strategic-merge-patch+json'];
+
+function isCustom(version: Served['version']): boolean {
+  return version.openApi.definition === undefined;
+}
 
 function content(types: readonly string[], name: string): Json {
   return Object.fromEntries(types.map((type) => [type, { schema: reference(name) }]));

@@ -5,7 +5,7 @@ import { mergeConditions } from '../plan/conditions.ts';
 import { conditionsOf, type StatusInput } from '../plan/index.ts';
 import { mergeStatus } from '../plan/status.ts';
 
-/** An object as it would be after server-side apply under this manager: maps are merged, lists are ours. */
+/** An object as it would be after server-side apply under this manager: maps are merged, lists hold what we send. */
 export function virtuallyApplied(existing: KubeObject | undefined, body: KubeObject, manager: string): KubeObject {
   const merged = merge(existing, body) as KubeObject;
   const { metadata } = merged;
@@ -50,11 +50,26 @@ export function virtuallyFinalized(object: KubeObject, change: 'add' | 'remove',
 }
 
 function merge(left: unknown, right: unknown): unknown {
+  if (Array.isArray(left) && Array.isArray(right)) return mergeItems(left, right);
   if (!isRecord(left) || !isRecord(right)) return right;
   const merged: Record<string, unknown> = { ...left };
   for (const [name, value] of Object.entries(right)) merged[name] = merge(left[name], value);
   return merged;
 }
+
+/** Items keep what the server filled in: each is merged with the one that has the same key. Those that we do not send go. */
+function mergeItems(left: readonly unknown[], right: readonly unknown[]): unknown[] {
+  const key = KEYS.find((name) => [...left, ...right].every((item) => isRecord(item) && item[name] !== undefined));
+  if (key === undefined) return [...right];
+  const keyOf = (item: unknown) => (item as Record<string, unknown>)[key];
+  return right.map((item) => {
+    const existing = left.find((candidate) => keyOf(candidate) === keyOf(item));
+    return existing === undefined ? item : merge(existing, item);
+  });
+}
+
+/** By which items of lists are told apart in built-in kinds, the most telling first. */
+const KEYS = ['name', 'mountPath', 'containerPort', 'port', 'key', 'ip', 'type', 'uid'];
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
