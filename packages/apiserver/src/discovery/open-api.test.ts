@@ -76,4 +76,18 @@ describe('OpenAPI v3', () => {
     assert.ok(item?.['patch']?.parameters.some(({ name }) => name === 'fieldValidation'));
     assert.equal((await refused('GET', '/openapi/v3/apis/none/v1')).code, 404);
   });
+
+  it('explains kinds and fields in a sentence each', async () => {
+    const { ok } = testServer();
+    const document = (await ok('GET', '/openapi/v3/apis/apps/v1')) as unknown as {
+      components: {
+        schemas: Record<string, { description?: string; properties: Record<string, { description?: string }> }>;
+      };
+    };
+    const spec = document.components.schemas['io.k8s.api.apps.v1.DeploymentSpec'];
+    assert.match(spec?.description ?? '', /rolled out\.$/);
+    assert.match(spec?.properties['replicas']?.description ?? '', /Default 1\.$/);
+    const bare = Object.values(spec?.properties ?? {}).filter(({ description }) => description === undefined);
+    assert.deepEqual(bare, []);
+  });
 });

@@ -6,6 +6,7 @@ import { type ApiRequest, type ApiResponse, type BuiltinSchema, publishedSchema 
 import type { Registry } from '../resources/registry.ts';
 import type { Resource, ResourceVersion } from '../resources/resource.ts';
 import { KUBERNETES_VERSION } from './about.ts';
+import { described } from './descriptions.ts';
 
 type Definitions = ReadonlyMap<string, BuiltinSchema>;
 type Json = Record<string, unknown>;
@@ -77,7 +78,7 @@ function documentOf(path: string, served: readonly Served[], definitions: Defini
   const include = (name: string) => {
     const definition = definitions.get(name);
     if (!definition || name in schemas) return;
-    schemas[name] = publishedSchema(definition);
+    schemas[name] = publishedSchema(described(name, definition));
     for (const other of referencesOf(definition)) include(other);
   };
   for (const one of served) {
@@ -120,10 +121,13 @@ const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
 function customSchema(served: Served, schema: Json): Json {
   const properties = {
-    apiVersion: { type: 'string' },
-    kind: { type: 'string' },
+    apiVersion: { type: 'string', description: 'The group and version of the schema of this object.' },
+    kind: { type: 'string', description: 'What this object is.' },
     ...(schema['properties'] as Json | undefined),
-    metadata: { allOf: [reference(OBJECT_META)] },
+    metadata: {
+      allOf: [reference(OBJECT_META)],
+      description: 'Names, labels, annotations and what the server adds.',
+    },
   };
   return { ...schema, properties, 'x-kubernetes-group-version-kind': [kindOf(served)] };
 }
