@@ -102,7 +102,7 @@ describe('capstan up', () => {
   test('runs operators under their own account, and keeps everything for the next time', async (t) => {
     const data = await folder(t);
     const module = join(data, 'sites.ts');
-    const argv = ['--data', data, '--operator', module];
+    const argv = ['--data', data, '--operator', module, '--operators', 'sites'];
     const ran = await up(argv, module, async (told) => {
       assert.deepEqual(
         told.clusters?.map(({ name }) => name),
@@ -146,7 +146,7 @@ describe('capstan up', () => {
     await mkdir(join(data, 'demo'));
     const manifest = { apiVersion: Site.apiVersion, kind: Site.kind, metadata: { namespace: 'shown', name: 'demo' } };
     await writeFile(join(data, 'demo', 'site.yaml'), JSON.stringify({ ...manifest, spec: { text: 'look' } }));
-    await up(['--data', data, '--operator', module, '--demo'], module, async (told) => {
+    await up(['--data', data, '--operator', module, '--operators', 'sites', '--demo'], module, async (told) => {
       const client = await clientOf(told);
       const made = await client.find(Site, { namespace: 'shown', name: 'demo' });
       assert.equal(made?.spec.text, 'look');
