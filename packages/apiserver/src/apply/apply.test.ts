@@ -288,4 +288,17 @@ describe('server-side apply', () => {
     assert.equal(entries.length, 10);
     assert.equal(entries[0]?.manager, 'ancient-changes');
   });
+
+  it('keeps what client-side apply remembers up to date, for kubectl alone', async () => {
+    const test = testServer();
+    const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
+    const remembered = (object: UnknownObject) => object.metadata.annotations?.[annotation];
+    await test.ok('POST', CONFIG_MAPS, configMap('a', { x: '1' }, { annotations: { [annotation]: '{}\n' } }));
+    assert.equal(remembered(await apply(test, `${CONFIG_MAPS}/a`, configMap('a', { y: '1' }), 'other')), '{}\n');
+    const after = remembered(await apply(test, `${CONFIG_MAPS}/a`, configMap('a', { z: '1' }), 'kubectl'));
+    const { data, metadata } = JSON.parse(after ?? '') as { data: unknown; metadata: object };
+    assert.deepEqual([data, metadata], [{ z: '1' }, { name: 'a', namespace: 'default', annotations: {} }]);
+    await test.ok('POST', CONFIG_MAPS, configMap('b'));
+    assert.equal(remembered(await apply(test, `${CONFIG_MAPS}/b`, configMap('b', { z: '1' }), 'kubectl')), undefined);
+  });
 });

@@ -7,6 +7,7 @@ import { applyJsonPatch } from '../json/patches.ts';
 import { nameOf } from '../resources/resource.ts';
 import { storeAbsent } from './create.ts';
 import { checkedObject, normaliseObject, type Warnings } from './decode.ts';
+import { withLastApplied } from './last-applied.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
 import { changeObject, checkName } from './update.ts';
@@ -80,7 +81,8 @@ async function applyObject(
   checkDeclared(target, applied);
   const merge = (live: UnknownObject | undefined) => {
     const merged = core.fields.apply({ target, live, applied, manager: options.fieldManager, force: options.force });
-    return normaliseObject(target, merged, { ...options, fieldValidation: 'Ignore' }, warnings);
+    const noted = withLastApplied(merged, applied, options.fieldManager);
+    return normaliseObject(target, noted, { ...options, fieldValidation: 'Ignore' }, warnings);
   };
   const track = (object: UnknownObject) => object;
   if (!core.store.get(resource.storageKey, keyFor(target))) {

@@ -1,0 +1,21 @@
+// Client-side apply keeps what it applied in an annotation and compares with it the next time. Who goes over to server-side
+// apply and back would find it out of date; so kubectl's own server-side apply keeps it up to date, where it is.
+import { canonicalJson, type UnknownObject } from '@capstan/kube';
+
+const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
+const MANAGER = 'kubectl';
+/** Of all annotations together; beyond it the object could not be stored. */
+const LIMIT = 256 * 1024;
+
+/** The merged object with the annotation as client-side apply would have written it. */
+export function withLastApplied(merged: UnknownObject, applied: UnknownObject, manager: string): UnknownObject {
+  const annotations = merged.metadata.annotations;
+  if (manager !== MANAGER || annotations?.[ANNOTATION] === undefined) return merged;
+  const { [ANNOTATION]: _, ...others } = applied.metadata.annotations ?? {};
+  const { managedFields: _fields, ...metadata } = applied.metadata;
+  const text = `${canonicalJson({ ...applied, metadata: { ...metadata, annotations: others } })}\n`;
+  const { [ANNOTATION]: _old, ...rest } = annotations;
+  const size = Object.entries(rest).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+  const next = size + text.length > LIMIT ? rest : { ...rest, [ANNOTATION]: text };
+  return { ...merged, metadata: { ...merged.metadata, annotations: next } };
+}
