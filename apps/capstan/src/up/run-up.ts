@@ -108,6 +108,8 @@ function workloads(
     const common = { client, clock, random, logger: logger.with({ cluster: name }) };
     const node = createNode({
       ...common,
+      // Here goes the table of images that run as local processes (`images`), Capstan's own programs first; until then
+      // every pod is simulated, and says so.
       addresses,
       dataDir: join(settings.data, 'clusters', name, 'node'),
       apiServer: { host, port },

@@ -122,7 +122,7 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
   const serverFor = (path: string): { server: ApiServer; path: string } => {
     const [, name, rest = '/'] = CLUSTER_PATH.exec(path) ?? [];
     if (name === undefined && clusters[0]) return { server: clusters[0].server, path };
-    const server = byName.get(decodeURIComponent(name ?? ''));
+    const server = byName.get(name ?? '');
     if (!server) throw notServed();
     return { server, path: rest };
   };
@@ -162,6 +162,8 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
       if (!isResponse(answer)) await writeWatch(response, answer);
       else await writeAnswer(message, response, answer, form, clock);
     } catch (error) {
+      // Nobody is left to be told.
+      if (response.destroyed) return;
       await writeAnswer(message, response, refusal(error, message, logger), 'json', clock);
     }
   };

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock, WatchEvent, WatchStream } from '@capstan/kube';
 
+const PIECE_EVENTS = 200;
+
 /**
  * Writes watches: one line of JSON an event. The text of an event that many watchers share is made once. A watcher that
  * does not read is waited for; its events gather in the server's stream, which ends when they are too many, and the
@@ -22,10 +24,7 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
     response.flushHeaders();
     try {
       for await (const events of stream) {
-        if (response.destroyed) break;
-        let text = '';
-        for (const event of events) text += textOf(event);
-        if (!response.write(text) && !(await hasRoom(response))) break;
+        if (!(await write(response, events))) break;
       }
       response.end();
     } catch {
@@ -33,6 +32,17 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
       response.destroy();
     }
   };
+
+  /** In pieces: the first events of a watch may be a whole large list. False when nobody takes them. */
+  async function write(response: ServerResponse, events: readonly WatchEvent[]): Promise<boolean> {
+    for (let at = 0; at < events.length; at += PIECE_EVENTS) {
+      if (response.destroyed) return false;
+      let text = '';
+      for (const event of events.slice(at, at + PIECE_EVENTS)) text += textOf(event);
+      if (!response.write(text) && !(await hasRoom(response))) return false;
+    }
+    return true;
+  }
 
   /** False when the client took nothing for too long, or is gone. */
   function hasRoom(response: ServerResponse): Promise<boolean> {
