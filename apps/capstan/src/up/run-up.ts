@@ -4,12 +4,13 @@
 import { join } from 'node:path';
 import { type Cluster, type ClusterOptions, startCluster, writeKubeconfig } from '@capstan/apiserver';
 import { type Client, type Clock, createClient, type Logger, type Random } from '@capstan/kube';
-import { createAddressPool, createControllers, createNode, type LocalNode } from '@capstan/node';
+import { createAddressPool, createControllers, createForwarder, createNode, type LocalNode } from '@capstan/node';
 import type { Operator } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
 import type { Io } from '../cli/io.ts';
 import { ensureCrds } from '../run/ensure-crds.ts';
 import { applyDemo } from './demo.ts';
+import { knownImages } from './known-images.ts';
 import { runOwnOperator } from './own-operator.ts';
 import type { UpSettings } from './up-options.ts';
 
@@ -108,14 +109,13 @@ function workloads(
     const common = { client, clock, random, logger: logger.with({ cluster: name }) };
     const node = createNode({
       ...common,
-      // Here goes the table of images that run as local processes (`images`), Capstan's own programs first; until then
-      // every pod is simulated, and says so.
+      images: knownImages(),
       addresses,
       dataDir: join(settings.data, 'clusters', name, 'node'),
       apiServer: { host, port },
     });
     nodes.set(name, node);
-    return [createControllers(common).run(signal), node.run(signal)];
+    return [createControllers(common).run(signal), node.run(signal), createForwarder(common).run(signal)];
   });
 }
 
