@@ -96,14 +96,14 @@ async function runParts(
 
 /** Controllers, scheduler and a node for each logical cluster. Pods of all of them share the addresses of this machine. */
 function workloads(
-  { clusters, host, port }: Cluster,
+  { clusters }: Cluster,
   nodes: Map<string, LocalNode>,
   clients: readonly Client[],
   { settings, clock, random, logger }: RunUpOptions,
   signal: AbortSignal,
 ): Promise<void>[] {
   const addresses = createAddressPool(random);
-  return clusters.flatMap(({ name }, index) => {
+  return clusters.flatMap(({ name, endpoint }, index) => {
     const client = clients[index];
     if (!client) return [];
     const common = { client, clock, random, logger: logger.with({ cluster: name }) };
@@ -112,7 +112,7 @@ function workloads(
       images: knownImages(),
       addresses,
       dataDir: join(settings.data, 'clusters', name, 'node'),
-      apiServer: { host, port },
+      apiServer: endpoint,
     });
     nodes.set(name, node);
     return [createControllers(common).run(signal), node.run(signal), createForwarder(common).run(signal)];

@@ -135,6 +135,19 @@ describe('an embedded cluster', () => {
     const { token } = (answer.body as { status: { token: string } }).status;
     assert.ok(one.server.authenticator.authenticate({ bearerToken: token }));
     assert.equal(two.server.authenticator.authenticate({ bearerToken: token }), undefined);
+    // Programs in pods know a host and a port, no path: each cluster has them for itself.
+    for (const [{ endpoint }, status] of [
+      [one, 200],
+      [two, 401],
+    ] as const) {
+      const headers = { authorization: `Bearer ${token}` };
+      const transport = createHttpTransport({
+        server: `https://${endpoint.host}:${endpoint.port}`,
+        credentials: fixedCredentials({ headers, tls: { ca: cluster.ca } }),
+      });
+      assert.equal((await transport.request({ method: 'GET', path: '/api' })).status, status);
+      await transport.close();
+    }
   });
 
   it('issues certificates anew when they are due or do not fit, and never its authority', async (t) => {

@@ -50,6 +50,8 @@ export interface LogicalCluster {
   readonly server: ApiServer;
   /** Where clients reach it. */
   readonly url: string;
+  /** Where it is at the root, for programs in its pods, which are told a host and a port and no path. */
+  readonly endpoint: { readonly host: string; readonly port: number };
 }
 
 export interface Cluster {
@@ -107,21 +109,21 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     );
     // A server closes its storage.
     opened.splice(0, storages.length, ...servers);
-    const http = await startHttpServer({
-      clusters: names.map((name, index) => ({ name, server: servers[index] as ApiServer })),
-      clock,
-      logger,
-      host,
-      port: options.port ?? DEFAULT_PORT,
-      tls: { certificate: pki.server.certificate, key: pki.server.key, ca: pki.ca },
-    });
-    opened.unshift(http);
+    const serve = async (served: readonly { name: string; server: ApiServer }[], at: number) => {
+      const tls = { certificate: pki.server.certificate, key: pki.server.key, ca: pki.ca };
+      const http = await startHttpServer({ clusters: served, clock, logger, host, port: at, tls });
+      opened.unshift(http);
+      return http;
+    };
+    const all = names.map((name, index) => ({ name, server: servers[index] as ApiServer }));
+    const http = await serve(all, options.port ?? DEFAULT_PORT);
     const origin = `https://${reachable(host)}:${http.port}`;
-    const clusters = names.map((name, index) => ({
-      name,
-      server: servers[index] as ApiServer,
-      url: index === 0 ? origin : `${origin}/clusters/${name}`,
-    }));
+    const clusters: LogicalCluster[] = [];
+    for (const [index, one] of all.entries()) {
+      const { port } = index === 0 ? http : await serve([one], 0);
+      const url = index === 0 ? origin : `${origin}/clusters/${one.name}`;
+      clusters.push({ ...one, url, endpoint: { host: reachable(host), port } });
+    }
     return {
       clusters,
       host,
