@@ -242,6 +242,15 @@ describe('a fact that nobody reads any more', () => {
   });
 });
 
+test('a fact that is read again after nobody did is waited for, not taken from before', async () => {
+  const all = stage();
+  all.answers.push('before', later().promise);
+  await all.read();
+  await all.leave();
+  await all.read();
+  assert.equal(all.value(), 'suspended');
+});
+
 describe('a fact that somebody knows to have changed', () => {
   test('is fetched at once, and its period begins anew', async () => {
     const all = stage({ refreshMs: 10_000 });
@@ -265,6 +274,27 @@ describe('a fact that somebody knows to have changed', () => {
     await all.advance(0);
     assert.deepEqual(all.value(), { value: 'new', error: undefined });
     assert.equal(all.calls.length, 2);
+  });
+
+  test('is not fetched once more for the wait or the period that it had before', async () => {
+    const failed = stage({ retryMs: 1000 });
+    failed.answers.push(new Error('no'));
+    await failed.read();
+    failed.facts.refresh(failed.fact, 'here');
+    await failed.advance(60_000);
+    assert.equal(failed.calls.length, 2);
+
+    const periodic = stage({ refreshMs: 1000 });
+    const { promise, give } = later();
+    periodic.answers.push(promise);
+    await periodic.read();
+    periodic.facts.refresh(periodic.fact, 'here');
+    give('first');
+    await periodic.advance(2500);
+    assert.deepEqual(
+      periodic.calls.map(({ at }) => at),
+      [0, 0, 1000, 2000],
+    );
   });
 
   test('is left alone when nobody reads it', async () => {

@@ -12,6 +12,7 @@ function stage() {
   const clock = createVirtualClock({ start: START });
   let isPending = false;
   let runs = 0;
+  const answers: boolean[] = [];
   const engine = createEngine({ clock, onPending: () => (isPending = true) });
   const instants = createInstants(engine, clock);
   const asked = new Map<string, number | string>();
@@ -20,7 +21,9 @@ function stage() {
     sink: true,
     compute(key, tracker) {
       runs++;
-      return instants.reached(tracker, asked.get(key) ?? Number.NaN);
+      const answer = instants.reached(tracker, asked.get(key) ?? Number.NaN);
+      answers.push(answer);
+      return answer;
     },
   });
   async function settle(): Promise<void> {
@@ -34,6 +37,8 @@ function stage() {
   return {
     clock,
     instants,
+    /** Every answer that was given, in order. */
+    answers,
     get runs() {
       return runs;
     },
@@ -70,6 +75,7 @@ test('an instant that has passed is true at once, and takes no timer', async () 
   await all.ask('a', START);
   await all.ask('b', START - 1);
   assert.deepEqual([all.answer('a'), all.answer('b'), all.clock.pendingTimers], [true, true, 0]);
+  assert.equal(all.answers.includes(false), false, 'and never was anything else');
 });
 
 test('an instant may be given as Kubernetes writes times', async () => {
@@ -89,8 +95,10 @@ test('an instant that nobody waits for any more takes no timer, and is right whe
   await all.settle();
   assert.equal(all.clock.pendingTimers, 0);
   await all.advance(5000);
+  all.answers.length = 0;
   await all.ask('a', START + 1000);
   assert.equal(all.answer('a'), true);
+  assert.equal(all.answers.includes(false), false);
 });
 
 test('waiting costs nothing: readers run when they ask and when the instant comes', async () => {
