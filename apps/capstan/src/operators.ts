@@ -9,5 +9,18 @@ export interface BuiltInOperator {
   load(flags: FlagsOfOperator): Promise<Operator>;
 }
 
-/** The operators that come with Capstan: none yet, each is added here when it is built. */
-export const BUILT_IN_OPERATORS: readonly BuiltInOperator[] = [];
+/** The operators that come with Capstan; each is loaded when it is used. */
+export const BUILT_IN_OPERATORS: readonly BuiltInOperator[] = [
+  {
+    name: 'kroxylicious',
+    async load(flags) {
+      const { createKroxylicious, settingsFromFlags } = await import('@capstan/kroxylicious');
+      const settings = settingsFromFlags(flags);
+      if (!('fault' in settings)) return createKroxylicious(settings);
+      const { UsageErrors } = await import('./cli/errors.ts');
+      const { flag, remedy } = settings.fault;
+      if (remedy === undefined) throw UsageErrors.UnknownFlag(`--kroxylicious.${flag}`, 'run', undefined);
+      throw UsageErrors.BadValue(`--kroxylicious.${flag}`, flags[flag] ?? '', remedy);
+    },
+  },
+];

@@ -47,12 +47,14 @@ const mistakes: [line: string, says: RegExp][] = [
   ['run --leader-elect-retry-period 0s', /^error: --leader-elect-retry-period cannot be "0s"; write a duration/],
   [
     'crds --operators other',
-    /^error: --operators names the operator "other", which is not loaded; load it with --operator FILE\n$/,
+    /^error: --operators names the operator "other", which is not loaded; use one of kroxylicious\n$/,
   ],
   [
     'crds --other.flag=1',
-    /^error: --other.flag names the operator "other", which is not loaded; load it with --operator FILE\n$/,
+    /^error: --other.flag names the operator "other", which is not loaded; use one of kroxylicious\n$/,
   ],
+  ['crds --kroxylicious.imag=x', /^error: capstan run has no flag --kroxylicious\.imag; see capstan run --help\n$/],
+  ['crds --kroxylicious.quiet-period=soon', /^error: --kroxylicious\.quiet-period cannot be "soon"; use a duration/],
   [
     'up --listen here',
     /^error: --listen cannot be "here"; write HOST:PORT, as in 127\.0\.0\.1:6443, or :0 for any free port\n$/,
@@ -77,7 +79,7 @@ describe('a mistake in the command', () => {
 describe('without any operator', () => {
   for (const name of ['run', 'status', 'crds', 'rbac']) {
     test(`capstan ${name} without any operator says how to load one`, async () => {
-      const { code, err } = await runTest([name]);
+      const { code, err } = await runTest([name, '--operators', ',']);
       assert.equal(code, 1);
       assert.match(
         err,
@@ -98,6 +100,6 @@ test('a stack is printed for bugs, and on request', async () => {
   const bug = await runTest(['crds', '--operator', 'bad.ts'], { modules });
   assert.equal(bug.code, 1);
   assert.match(bug.err, /^error: a bug\nRangeError: a bug\n +at [^]*This is a bug in Capstan or in a loaded operator/);
-  const asked = await runTest(['run', '-v']);
+  const asked = await runTest(['run', '-v', '--operators', ',']);
   assert.match(asked.err, /^error: .*\nCodedError: [^]* +at /);
 });

@@ -57,7 +57,7 @@ export const UsageErrors = errorMakers(
 export const CliErrors = errorMakers(
   {
     NoOperators: (command: string) => ({
-      message: `capstan ${command} has no operator to work with: this version brings none of its own`,
+      message: `capstan ${command} has no operator to work with: --operators names none`,
       remedy: `load one with --operator FILE, as in capstan ${command} --operator docs/examples/website-operator.ts`,
     }),
     OperatorNotFound: (file: string) => ({

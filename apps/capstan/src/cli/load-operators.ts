@@ -1,5 +1,5 @@
-// Which operators a command works with: those that come with Capstan and those of --operator FILE, or of all of them the
-// ones that --operators names.
+// Which operators a command works with: those of --operator FILE, or without it those that come with Capstan; or of all of
+// them the ones that --operators names.
 import { resolve } from 'node:path';
 import { CodedError, reasonOf, SchemaError } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
@@ -16,7 +16,11 @@ export const OPERATOR_OPTIONS = {
     value: 'FILE',
     help: 'Load an operator from a module (its default export, or "operator"); may be repeated.',
   },
-  operators: { type: 'string', value: 'LIST', help: 'Use only these, by name, with commas; default all.' },
+  operators: {
+    type: 'string',
+    value: 'LIST',
+    help: 'Use only these, by name, with commas; default those of --operator, else all.',
+  },
 } as const satisfies Options;
 
 type OperatorArgs = Pick<Args, 'operatorFlags'> & { flags: Values<typeof OPERATOR_OPTIONS> };
@@ -31,7 +35,9 @@ export async function loadOperators({ flags, operatorFlags }: OperatorArgs, io: 
     names.add(name);
     return wanted === undefined || wanted.includes(name);
   };
-  for (const { name, load } of BUILT_IN_OPERATORS) if (take(name)) loaded.push(await load(operatorFlags[name] ?? {}));
+  // Who brings operators of his own means those, unless he names others beside them.
+  const builtIn = wanted === undefined && flags.operator !== undefined ? [] : BUILT_IN_OPERATORS;
+  for (const { name, load } of builtIn) if (take(name)) loaded.push(await load(operatorFlags[name] ?? {}));
   for (const file of flags.operator ?? []) {
     const found = await loadModule(file, operatorFlags, io);
     if (take(found.name)) loaded.push(found);

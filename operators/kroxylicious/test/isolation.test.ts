@@ -1,0 +1,156 @@
+// spec.isolation: VirtualCluster. Each cluster runs in a Deployment of its own; switching never leaves a cluster unserved.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Client, ConfigMap, Deployment, type KubeObject, Secret, Service } from '@capstan/kube';
+import { parse } from 'yaml';
+import type { ProxyConfiguration } from '../src/configuration/schema.ts';
+import { KafkaProxy, VirtualKafkaCluster, validateConfiguration } from '../src/index.ts';
+import {
+  allReady,
+  balancerIngress,
+  certificate,
+  checksum,
+  cluster,
+  condition,
+  configurationOf,
+  encoded,
+  get,
+  NAMESPACE,
+  patch,
+  proxy,
+  service,
+  staged,
+  tcpIngress,
+  tlsIngress,
+  tlsSecret,
+  writesTo,
+} from './fixtures.ts';
+
+const [first, renewed] = await Promise.all([certificate(), certificate()]);
+const ref = (name: string) => ({ namespace: NAMESPACE, name });
+const objects = (isolation: string): KubeObject[] => [
+  proxy({ isolation }),
+  service(),
+  tcpIngress(),
+  tlsIngress(),
+  balancerIngress(),
+  tlsSecret('server', first),
+  cluster('one'),
+  cluster('two', {
+    ingresses: [
+      { ingressRef: { name: 'tls' }, tls: { certificateRef: { name: 'server' } } },
+      { ingressRef: { name: 'outside' }, tls: { certificateRef: { name: 'server' } } },
+    ],
+  }),
+];
+const deployments = async (client: Client) =>
+  (await client.list(Deployment, { namespace: NAMESPACE })).items.map(({ metadata }) => metadata.name);
+const leadsTo = async (client: Client, name: string) => {
+  const { selector } = (await client.get(Service, ref(name))).spec ?? {};
+  const all = (await client.list(Deployment, { namespace: NAMESPACE })).items;
+  const isChosen = (labels: Record<string, string>) =>
+    Object.entries(selector ?? {}).every(([label, value]) => labels[label] === value);
+  return all.filter(({ spec }) => isChosen(spec?.template.metadata?.labels ?? {})).map(({ metadata }) => metadata.name);
+};
+
+describe('isolated clusters', () => {
+  test('each have a Deployment, a configuration and Services of their own', () =>
+    staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
+      assert.deepEqual(await deployments(client), ['my-proxy-one', 'my-proxy-two']);
+      for (const name of ['one', 'two']) {
+        const configuration = parse(await configurationOf(client, `my-proxy-${name}`)) as ProxyConfiguration;
+        assert.deepEqual(validateConfiguration(configuration), []);
+        assert.deepEqual(
+          configuration.virtualClusters.map((found) => found.name),
+          [name],
+        );
+        assert.equal((await get.cluster(client, name)).status?.deployment, `my-proxy-${name}`);
+      }
+      assert.deepEqual(await leadsTo(client, 'one-tcp-bootstrap'), ['my-proxy-one']);
+      assert.deepEqual(await leadsTo(client, 'two-tls-0'), ['my-proxy-two']);
+      assert.deepEqual(await leadsTo(client, 'my-proxy-two-sni'), ['my-proxy-two']);
+      assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'RollingOut');
+      await allReady(client, 'my-proxy-one');
+      await allReady(client, 'my-proxy-two');
+      await settle();
+      const ready = await get.proxy(client);
+      assert.equal(condition(ready, 'Ready')?.status, 'True');
+      assert.equal(ready.status?.replicas, 2);
+    }));
+
+  test('a renewed certificate restarts its own cluster only', () =>
+    staged({ objects: objects('VirtualCluster') }, async (stage) => {
+      const { client } = stage;
+      const before = [
+        checksum(await get.deployment(client, 'my-proxy-one')),
+        checksum(await get.deployment(client, 'my-proxy-two')),
+      ];
+      stage.transport.clear();
+      await patch(client, Secret, 'server', {
+        data: encoded({ 'tls.crt': renewed.certificate, 'tls.key': renewed.key }),
+      });
+      await stage.settle();
+      assert.deepEqual(writesTo(stage, 'deployments'), ['PATCH deployments/my-proxy-two']);
+      assert.equal(checksum(await get.deployment(client, 'my-proxy-one')), before[0]);
+      assert.notEqual(checksum(await get.deployment(client, 'my-proxy-two')), before[1]);
+    }));
+
+  test('a cluster that breaks keeps running; one that is deleted takes its own Deployment along', () =>
+    staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
+      const before = await get.deployment(client, 'my-proxy-two');
+      await client.delete(Secret, ref('server'));
+      await settle();
+      assert.deepEqual((await get.deployment(client, 'my-proxy-two')).spec?.template, before.spec?.template);
+      assert.equal(condition(await get.cluster(client, 'two'), 'StaleConfig')?.status, 'True');
+      await client.delete(VirtualKafkaCluster, ref('two'));
+      await settle();
+      assert.deepEqual(await deployments(client), ['my-proxy-one']);
+    }));
+
+  test('a restart of the operator writes nothing', () =>
+    staged({ objects: objects('VirtualCluster') }, async (stage) => {
+      await stage.restart();
+      assert.deepEqual(stage.transport.writes, []);
+    }));
+});
+
+describe('switching', () => {
+  test('to isolation: the shared Deployment goes only when every Service leads elsewhere', () =>
+    staged({ objects: objects('Proxy') }, async ({ client, settle }) => {
+      await allReady(client);
+      await settle();
+      await patch(client, KafkaProxy, 'my-proxy', { spec: { isolation: 'VirtualCluster' } });
+      await settle();
+      assert.deepEqual(await deployments(client), ['my-proxy', 'my-proxy-one', 'my-proxy-two']);
+      assert.deepEqual(await leadsTo(client, 'one-tcp-bootstrap'), ['my-proxy']);
+      await allReady(client, 'my-proxy-one');
+      await settle();
+      assert.deepEqual(await leadsTo(client, 'one-tcp-bootstrap'), ['my-proxy-one']);
+      assert.deepEqual(await leadsTo(client, 'two-tls-bootstrap'), ['my-proxy']);
+      assert.ok((await deployments(client)).includes('my-proxy'));
+      await allReady(client, 'my-proxy-two');
+      await settle();
+      assert.deepEqual(await leadsTo(client, 'two-tls-bootstrap'), ['my-proxy-two']);
+      assert.deepEqual(await deployments(client), ['my-proxy-one', 'my-proxy-two']);
+      const left = (await client.list(ConfigMap, { namespace: NAMESPACE })).items.map(
+        ({ metadata }) => metadata.name ?? '',
+      );
+      assert.equal(left.filter((name) => name.includes('proxy-config')).length, 2);
+    }));
+
+  test('back: each Deployment goes when its Services lead to the shared one', () =>
+    staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
+      await allReady(client, 'my-proxy-one');
+      await allReady(client, 'my-proxy-two');
+      await settle();
+      await patch(client, KafkaProxy, 'my-proxy', { spec: { isolation: 'Proxy' } });
+      await settle();
+      assert.deepEqual(await deployments(client), ['my-proxy', 'my-proxy-one', 'my-proxy-two']);
+      assert.deepEqual(await leadsTo(client, 'one-tcp-bootstrap'), ['my-proxy-one']);
+      await allReady(client);
+      await settle();
+      assert.deepEqual(await leadsTo(client, 'one-tcp-bootstrap'), ['my-proxy']);
+      assert.deepEqual(await leadsTo(client, 'two-tls-bootstrap'), ['my-proxy']);
+      assert.deepEqual(await deployments(client), ['my-proxy']);
+    }));
+});
