@@ -44,7 +44,9 @@ function pathsOf(spec: Spec): Paths {
 /** An applier owns leaves, items and keys; the fields that hold them belong to whoever makes them by another write. */
 function saidBy(spec: Spec): Set<string> {
   const holders = new Set(['spec', 'spec/options', 'spec/items', 'spec/tags']);
-  return new Set([...pathsOf(spec).keys()].filter((path) => !holders.has(path)));
+  const said = [...pathsOf(spec).keys()].filter((path) => !holders.has(path));
+  // With nothing in it, the empty object itself is what was said.
+  return new Set(said.length > 0 ? said : ['spec']);
 }
 
 interface Model {
@@ -71,7 +73,7 @@ function apply(model: Model, id: string, spec: Spec, force: boolean): Model | un
   const others = [...model.owners].filter(([other]) => other !== id).map(([, set]) => set);
   const next = new Map([...model.paths, ...pathsOf(spec)]);
   for (const path of model.owners.get(id) ?? []) {
-    if (said.has(path) || others.some((set) => set.has(path))) continue;
+    if (path === 'spec' || said.has(path) || others.some((set) => set.has(path))) continue;
     for (const below of next.keys()) if (below === path || below.startsWith(`${path}/`)) next.delete(below);
   }
   for (const holder of ['spec/options', 'spec/items', 'spec/tags']) {
