@@ -8,7 +8,7 @@ import {
   type ObjectRef,
   parseLabelSelector,
 } from '@capstan/kube';
-import { type Digest, type DigestKey, keyedDigest } from '../digest.ts';
+import { type Digest, type DigestKey, keyedDigest, plainDigest } from '../digest.ts';
 import type {
   Derivation,
   Engine,
@@ -39,8 +39,20 @@ export interface ReadSources {
   readonly digestKey: Table<DigestKey>;
   /** Derivations bound to the engine, per world. */
   readonly bound: Map<string, Map<Derived<unknown>, Derivation<unknown>>>;
+  /**
+   * The last digest that each object took part in as the first of its values. What is the same object in a later run came
+   * from the caches, where nothing is changed in place; what a run made itself is new in each run.
+   */
+  readonly digests: WeakMap<object, RememberedDigest>;
   /** Projections of derivations' values, wrapped once each. */
   readonly projections: WeakMap<object, EngineProjection>;
+}
+
+interface RememberedDigest {
+  /** Never asked again by the run that made it: a run may change what it made itself. */
+  readonly run: object;
+  readonly values: readonly unknown[];
+  readonly digest: string;
 }
 
 /** One run of a reconciler or derivation. */
@@ -159,7 +171,20 @@ export class WorldReader implements Reader {
 /** The digest function of one run: strings that the run got from sensitive objects are keyed. */
 export function digestOf(run: Run): Digest {
   const key = () => run.tracker.get(run.sources.digestKey, 'key') as DigestKey;
-  return (...values) => keyedDigest(values, (text) => isSensitive(text, run.sensitive), key);
+  return (...values) => {
+    const { sensitive, sources } = run;
+    if (sensitive !== undefined) return keyedDigest(values, (text) => isSensitive(text, sensitive), key);
+    const place = values.find((value) => typeof value === 'object' && value !== null) as object | undefined;
+    const last = place === undefined ? undefined : sources.digests.get(place);
+    if (last !== undefined && last.run !== run && areSame(last.values, values)) return last.digest;
+    const digest = plainDigest(...values);
+    if (place !== undefined) sources.digests.set(place, { run, values, digest });
+    return digest;
+  };
+}
+
+function areSame(before: readonly unknown[], after: readonly unknown[]): boolean {
+  return before.length === after.length && before.every((value, at) => value === after[at]);
 }
 
 /** The engine's derivation for a definition in one world; made on first use. */

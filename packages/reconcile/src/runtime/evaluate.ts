@@ -59,6 +59,7 @@ export function evaluate(options: EvaluateOptions): Evaluation[] {
     instants: createInstants(engine, clock),
     digestKey,
     bound: new Map(),
+    digests: new WeakMap(),
     projections: new WeakMap(),
   };
   for (const { fact, key, state } of options.facts ?? []) sources.facts.table(fact).put(key, state);

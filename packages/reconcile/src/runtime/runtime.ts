@@ -124,6 +124,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     instants,
     digestKey,
     bound: new Map(),
+    digests: new WeakMap(),
     projections: new WeakMap(),
   };
   const history = createHistory();
