@@ -13,39 +13,49 @@ export interface KindRequirement {
   readonly trim: ((object: KubeObject) => KubeObject) | undefined;
 }
 
-/** The union of all declarations: the widest reach wins; a trim counts only if every reader of the kind has the same. */
+/**
+ * The union of all declarations: the widest reach wins; a trim counts only if every reader of the kind has the same; a kind
+ * is optional only if nobody needs it.
+ */
 export function requirementsOf(reconcilers: readonly Reconciler[]): Map<string, KindRequirement> {
   const requirements = new Map<string, KindRequirement>();
   const need = (kind: Kind, wanted: Partial<Omit<KindRequirement, 'kind'>>) => {
     const id = kindId(kind);
     const known = requirements.get(id);
     requirements.set(id, {
-      kind,
+      kind: richer(known?.kind, kind),
       reads: widest(known?.reads, wanted.reads),
       children: (known?.children ?? false) || (wanted.children ?? false),
       optional: (known?.optional ?? true) && (wanted.optional ?? false),
       trim: known === undefined || known.trim === wanted.trim ? wanted.trim : undefined,
     });
   };
-  for (const reconciler of reconcilers) {
-    need(reconciler.resource, { reads: 'all' });
-    for (const { kind, reach, optional, trim } of reconciler.reads) {
+  for (const { resource, reads, writes } of reconcilers) {
+    need(resource, { reads: 'all' });
+    for (const { kind, reach, optional, trim } of reads) {
       const common = { ...(optional ? { optional } : {}), ...(trim ? { trim } : {}) };
       if (reach === 'owned') need(kind, { children: true, ...common });
       else need(kind, { reads: READS[reach], ...common });
     }
-    for (const { kind, what } of reconciler.writes) {
-      if (what !== 'others') need(kind, { children: true });
-      if (what !== 'children') need(kind, { reads: 'all' });
+    for (const { kind, what } of writes) {
+      // Whoever reads a kind as optional can do without it, and writes nothing of it then.
+      const optional = reads.some((read) => read.optional && kindId(read.kind) === kindId(kind));
+      if (what !== 'others') need(kind, { children: true, optional });
+      if (what !== 'children') need(kind, { reads: 'all', optional });
     }
   }
   return requirements;
 }
 
 const READS = { everywhere: 'all', inNamespace: 'ownNamespace', referenced: 'referenced' } as const;
-const WIDTH = ['referenced', 'ownNamespace', 'all'] as const;
 
+/** Single objects anywhere and all of one namespace are no part of each other: together they are all. */
 function widest(left: KindRequirement['reads'], right: KindRequirement['reads']): KindRequirement['reads'] {
   if (left === undefined || right === undefined) return left ?? right;
-  return WIDTH.indexOf(left) > WIDTH.indexOf(right) ? left : right;
+  return left === right ? left : 'all';
+}
+
+/** One that brings its schema and aliases, if any does. */
+function richer(known: Kind | undefined, kind: Kind): Kind {
+  return known !== undefined && 'schema' in known ? known : kind;
 }

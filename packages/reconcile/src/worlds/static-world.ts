@@ -1,44 +1,61 @@
-// A world that holds exactly the objects it is given: for pure tests of reconcilers, and for previews without a cluster.
-import { type Client, groupOf, type Kind, type KubeObject, keyOfObject, kindId } from '@capstan/kube';
+// A world that holds exactly the objects it is given: for pure tests of reconcilers, and for previews without a cluster. It
+// shows what the caches of a real one would: aliases as one view, and of kinds that are only written our own objects alone.
+import { type Client, groupOf, type Kind, type KubeObject, keyOfObject, kindId, silentLogger } from '@capstan/kube';
 import type { Engine, Index, Table } from '../engine/index.ts';
-import { INVENTORY_LABEL } from '../marks.ts';
+import { inventoryOf } from '../inventory.ts';
 import type { Access } from '../read/index.ts';
 import type { KindRequirement } from './requirements.ts';
+import { createViews, writtenKinds } from './views.ts';
 import { inventoriesMarked, type World } from './world.ts';
 
 export interface StaticWorldOptions {
   name: string;
   engine: Engine;
   requirements: ReadonlyMap<string, KindRequirement>;
+  /** Those of kinds that nobody declares are left out. */
   objects: readonly KubeObject[];
   /** Kind ids that are not known yet: reading them suspends. */
   unknown?: readonly string[];
+  /** By kind id, what a server says of kinds that it does not serve or show: they suspend, and read.access() tells. */
+  access?: Readonly<Record<string, Access>>;
+}
+
+interface KindTable {
+  readonly kind: Kind;
+  readonly table: Table<KubeObject>;
+  readonly requirement: KindRequirement;
 }
 
 export function createStaticWorld(options: StaticWorldOptions): World {
-  const { engine, name, requirements, unknown = [] } = options;
-  const tables = new Map<string, Table<KubeObject>>();
+  const { engine, name, objects, requirements, unknown = [], access: given = {} } = options;
+  const views = createViews(silentLogger);
+  const tables = new Map<string, KindTable>();
   const indexes = new Map<string, Index<KubeObject>>();
   const access = engine.table<Access>({ name: `access to kinds of ${name}` });
-  for (const [id, { kind }] of requirements) {
+  for (const [id, requirement] of requirements) {
+    const { kind } = requirement;
     const table = engine.table<KubeObject>({
       name: name === '' ? id : `${name}/${id}`,
       labels: (object) => object.metadata.labels,
       ...(kind.sensitive ? { sensitive: true } : {}),
     });
-    tables.set(id, table);
+    for (const written of writtenKinds(kind)) tables.set(kindId(written), { kind, table, requirement });
     if (unknown.includes(id)) continue;
-    access.put(id, 'served');
-    table.synced();
+    access.put(id, given[id] ?? 'served');
+    if ((given[id] ?? 'served') === 'served') table.synced();
   }
-  for (const object of options.objects) {
-    tables.get(idOf(object))?.put(keyOfObject(object), object);
-  }
-  const tableOf = (kind: Kind) => tables.get(kindId(kind));
+  const put = (object: KubeObject) => {
+    const found = tables.get(idOf(object));
+    const isShown = found?.requirement.reads !== undefined || inventoryOf(object) !== undefined;
+    if (isShown) found?.table.put(keyOfObject(object), views.viewOf(found.kind, object));
+  };
+  for (const object of objects) put(object);
+
+  const tableOf = (kind: Kind) => tables.get(kindId(kind))?.table;
   const indexOf = (kind: Kind, indexName: string, keysOf: (object: KubeObject) => readonly string[]) => {
     const table = tableOf(kind);
     if (table === undefined) return undefined;
-    const id = `${kindId(kind)} ${indexName}`;
+    const id = `${table.name} ${indexName}`;
     const made = indexes.get(id) ?? engine.index(table, indexName, keysOf);
     indexes.set(id, made);
     return made;
@@ -49,23 +66,18 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     get client(): Client {
       throw new TypeError('a static world has no server to write to');
     },
-    originOf: (kind, object) => ({ kind, object }),
+    originOf: (kind, object) => views.originOf(kind, object),
     readTable: tableOf,
     childTable: tableOf,
     markIndex: (kind) => indexOf(kind, 'inventory marks', inventoriesMarked),
     indexOf: (index) => indexOf(index.kind, index.name, index.keysOf),
-    ownedBy: (owner) =>
-      options.objects
-        .filter(
-          (object) =>
-            object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) &&
-            object.metadata.labels?.[INVENTORY_LABEL],
-        )
-        .flatMap((object) => {
-          const kind = requirements.get(idOf(object))?.kind;
-          return kind === undefined ? [] : [{ kind, object }];
-        }),
-    observeWrite: (kind, object) => tableOf(kind)?.put(keyOfObject(object), object),
+    ownedBy: ({ metadata: { uid } }) =>
+      objects.flatMap((object) => {
+        const kind = tables.get(idOf(object))?.kind;
+        const isOwned = object.metadata.ownerReferences?.some((reference) => reference.uid === uid) ?? false;
+        return kind !== undefined && isOwned && inventoryOf(object) !== undefined ? [{ kind, object }] : [];
+      }),
+    observeWrite: (_kind, object) => put(object),
     observeDelete: (kind, object) => tableOf(kind)?.delete(keyOfObject(object)),
     isSynced: true,
     isCurrent: true,
