@@ -47,6 +47,7 @@ describe('the order of layers', () => {
       /may not use/,
     ],
     ['a test may import the test tools', 'packages/kube/src/a.test.ts', "import '@capstan/testing';", undefined],
+    ['so may what only tests use', 'packages/kube/src/a.test-support.ts', "import '@capstan/testing';", undefined],
     ['only a test may', 'packages/kube/src/a.ts', "import '@capstan/testing';", /may not use packages\/testing/],
     [
       'a test may import nothing else out of order',

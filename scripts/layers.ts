@@ -84,7 +84,8 @@ function problemOfName(
   const parts = specifier.split('/');
   const name = parts.slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
   const folder = folders.get(name);
-  const isTest = file.endsWith('.test.ts');
+  // What only tests use counts as test: `x.test-support.ts` beside the code, and everything in a `test/` folder.
+  const isTest = /\.test(-support)?\.ts$|\/test\//.test(file);
   const isTestTool = isTest && name === '@capstan/testing';
   if (folder !== undefined) {
     const entry = `.${specifier.slice(name.length)}`;

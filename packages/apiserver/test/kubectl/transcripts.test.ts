@@ -8,8 +8,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startCluster } from '@capstan/apiserver';
 import { systemClock } from '@capstan/kube';
+import { startCluster } from '../../src/index.ts';
 
 const KUBECTL = process.env['KUBECTL'] ?? 'kubectl';
 const isRecording = process.env['CAPSTAN_RECORD'] === '1';
