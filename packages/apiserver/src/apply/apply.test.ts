@@ -301,4 +301,20 @@ describe('server-side apply', () => {
     await test.ok('POST', CONFIG_MAPS, configMap('b'));
     assert.equal(remembered(await apply(test, `${CONFIG_MAPS}/b`, configMap('b', { z: '1' }), 'kubectl')), undefined);
   });
+
+  it('lets kubectl go on with what its client-side apply applied, as far as nobody changed it since', async () => {
+    const test = testServer();
+    const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
+    const text = JSON.stringify({ data: { x: '1', y: '1' } });
+    const made = configMap('a', { x: '1', y: '1' }, { annotations: { [annotation]: text } });
+    await test.ok('POST', CONFIG_MAPS, made, { query: { fieldManager: 'kubectl-client-side-apply' } });
+    await test.ok('PATCH', `${CONFIG_MAPS}/a`, { data: { y: '2' } }, { ...MERGE, query: { fieldManager: 'ann' } });
+    const changed = configMap('a', { x: '3', y: '3' });
+    const conflict = await applyRefused(test, `${CONFIG_MAPS}/a`, changed, 'kubectl');
+    assert.equal(conflict.message, 'Apply failed with 1 conflict: conflict with "ann" using v1: .data.y');
+    const after = await apply(test, `${CONFIG_MAPS}/a`, configMap('a', { x: '3' }), 'kubectl');
+    assert.deepEqual(after['data'], { x: '3', y: '2' });
+    const other = await applyRefused(test, `${CONFIG_MAPS}/a`, configMap('a', { x: '4' }), 'other');
+    assert.match(other.message ?? '', /conflict with "kubectl": \.data\.x/);
+  });
 });

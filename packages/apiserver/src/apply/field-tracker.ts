@@ -17,6 +17,7 @@ import {
   printPath,
   union,
 } from './field-set.ts';
+import { KUBECTL, lastApplied } from './last-applied.ts';
 import {
   type DecodeCache,
   decodeManagers,
@@ -124,7 +125,8 @@ export function createFieldTracker(now: () => string): FieldTracker {
       const pruned = last && !isEmpty(lost) ? prune(type, merged, current, config, last.set) : merged;
       const comparison = compare(type, owned(before), owned(pruned));
       const others = new Map([...current].filter(([key]) => key !== id));
-      const conflicts = conflictsWith(others, comparison);
+      const allowed = live && manager === KUBECTL ? stillAsApplied(type, live) : EMPTY;
+      const conflicts = conflictsWith(others, comparison, allowed);
       if (conflicts.length > 0 && !force) throw conflictError(conflicts);
 
       const changed = !isSame(comparison) || !last || !equalSets(last.set, set);
@@ -235,8 +237,19 @@ interface FieldConflict {
   path: string;
 }
 
-function conflictsWith(others: Managers, { added, modified }: Comparison): FieldConflict[] {
-  const changed = union(modified, added);
+/**
+ * What client-side apply applied and nobody has changed since: kubectl, which did that, may go on with it by server-side
+ * apply although it was another manager then.
+ */
+function stillAsApplied(type: TypeSchema, live: UnknownObject): FieldSet {
+  const applied = lastApplied(live);
+  if (!applied) return EMPTY;
+  const { added, modified, removed } = compare(type, owned(applied), owned(live));
+  return difference(toFieldSet(type, owned(applied)), union(union(added, modified), removed));
+}
+
+function conflictsWith(others: Managers, { added, modified }: Comparison, allowed: FieldSet): FieldConflict[] {
+  const changed = difference(union(modified, added), allowed);
   const conflicts: FieldConflict[] = [];
   for (const manager of others.values()) {
     for (const path of pathsOf(intersection(manager.set, changed))) conflicts.push({ manager, path: printPath(path) });

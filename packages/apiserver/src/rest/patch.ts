@@ -1,4 +1,5 @@
 import { applyMergePatch, type UnknownObject } from '@capstan/kube';
+import { withLastApplied } from '../apply/last-applied.ts';
 import { applyStrategicPatch } from '../apply/strategic-merge.ts';
 import type { Core, RequestContext } from '../core.ts';
 import { badRequest, conflict, MODIFIED, notFound, unsupportedMediaType, untypedPatch } from '../errors.ts';
@@ -7,7 +8,6 @@ import { applyJsonPatch } from '../json/patches.ts';
 import { nameOf } from '../resources/resource.ts';
 import { storeAbsent } from './create.ts';
 import { checkedObject, normaliseObject, type Warnings } from './decode.ts';
-import { withLastApplied } from './last-applied.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
 import { changeObject, checkName } from './update.ts';

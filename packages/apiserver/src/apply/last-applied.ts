@@ -1,16 +1,30 @@
 // Client-side apply keeps what it applied in an annotation and compares with it the next time. Who goes over to server-side
 // apply and back would find it out of date; so kubectl's own server-side apply keeps it up to date, where it is.
 import { canonicalJson, type UnknownObject } from '@capstan/kube';
+import { isObject } from '../json/copy.ts';
 
 const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
-const MANAGER = 'kubectl';
+/** The manager of kubectl's server-side apply; who uses another name has nothing to do with the annotation. */
+export const KUBECTL = 'kubectl';
 /** Of all annotations together; beyond it the object could not be stored. */
 const LIMIT = 256 * 1024;
+
+/** What client-side apply applied last, if it can be read. */
+export function lastApplied(object: UnknownObject): UnknownObject | undefined {
+  try {
+    const value: unknown = JSON.parse(object.metadata.annotations?.[ANNOTATION] ?? 'null');
+    if (!isObject(value)) return undefined;
+    const metadata = isObject(value['metadata']) ? value['metadata'] : {};
+    return { ...value, apiVersion: object.apiVersion, kind: object.kind, metadata };
+  } catch {
+    return undefined;
+  }
+}
 
 /** The merged object with the annotation as client-side apply would have written it. */
 export function withLastApplied(merged: UnknownObject, applied: UnknownObject, manager: string): UnknownObject {
   const annotations = merged.metadata.annotations;
-  if (manager !== MANAGER || annotations?.[ANNOTATION] === undefined) return merged;
+  if (manager !== KUBECTL || annotations?.[ANNOTATION] === undefined) return merged;
   const { [ANNOTATION]: _, ...others } = applied.metadata.annotations ?? {};
   const { managedFields: _fields, ...metadata } = applied.metadata;
   const text = `${canonicalJson({ ...applied, metadata: { ...metadata, annotations: others } })}\n`;
