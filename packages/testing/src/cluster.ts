@@ -1,6 +1,6 @@
 // A cluster for tests: the embedded API server in this process, on the test's own clock, with the kinds of some operators
 // installed. Everything in it is deterministic.
-import { type ApiServer, createApiServer, loadBuiltins } from '@capstan/apiserver';
+import { type ApiServer, createApiServer, loadBuiltins, type UserInfo } from '@capstan/apiserver';
 import {
   type Client,
   type Clock,
@@ -18,6 +18,8 @@ export interface TestClusterOptions {
   random: Random;
   /** Whose CRDs are installed. */
   operators?: readonly Operator[];
+  /** Enforce RBAC, so that a program can be held to exactly its generated role; off by default. */
+  rbac?: boolean;
 }
 
 export interface TestCluster {
@@ -25,17 +27,28 @@ export interface TestCluster {
   /** An administrator's client, without faults: the test's own hands and eyes. */
   readonly client: Client;
   /** A transport of its own for the program under test. */
-  transport(): Transport;
+  transport(user?: UserInfo): Transport;
   close(): Promise<void>;
 }
 
-export async function createTestCluster({ clock, random, operators = [] }: TestClusterOptions): Promise<TestCluster> {
-  const server = createApiServer({ clock, random, builtins: sharedBuiltins(), freeze: true });
+export async function createTestCluster({
+  clock,
+  random,
+  operators = [],
+  rbac,
+}: TestClusterOptions): Promise<TestCluster> {
+  const server = createApiServer({
+    clock,
+    random,
+    builtins: sharedBuiltins(),
+    freeze: true,
+    ...(rbac ? { authorization: 'RBAC' } : {}),
+  });
   const client = createClient({ transport: server.transport(), clock, random, logger: silentLogger });
   for (const { kinds } of operators) {
     for (const kind of kinds) await client.create(CustomResourceDefinition, kind.crd() as CustomResourceDefinition);
   }
-  return { server, client, transport: () => server.transport(), close: () => server.close() };
+  return { server, client, transport: (user) => server.transport(user ? { user } : {}), close: () => server.close() };
 }
 
 /** Loaded once a process: the tables never change, and thousands of simulated clusters share them. */
