@@ -89,6 +89,8 @@ export interface Strategy {
   readonly allowsCreateOnUpdate: boolean;
   /** Whether metadata.generation counts changes of the desired state. */
   readonly countsGeneration: boolean;
+  /** A new object may come with a status: machines register with what they are. Default: it is dropped. */
+  readonly keepsStatus?: boolean;
   readonly prepareCreate?: (object: UnknownObject) => UnknownObject;
   /** What Kubernetes' own admission adds to a new object, after it is known who owns what: nobody owns this. */
   readonly admit?: (object: UnknownObject) => UnknownObject;

@@ -137,7 +137,7 @@ const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
       return asked ?? (typeof wanted === 'number' ? wanted : POD_GRACE_SECONDS);
     },
   },
-  nodes: { prepareCreate: (node) => node },
+  nodes: { keepsStatus: true },
   namespaces: {
     prepareCreate: (namespace) => ({
       ...namespace,

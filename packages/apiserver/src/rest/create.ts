@@ -61,7 +61,7 @@ export async function storeNew(
   }
   const { strategy } = resource;
   let object = withSystemFields(core, target, decoded);
-  if (version.hasStatus) {
+  if (version.hasStatus && strategy.keepsStatus !== true) {
     const { status: _, ...rest } = object;
     object = version.emptyStatus === undefined ? rest : { ...rest, status: version.emptyStatus };
   }

@@ -161,6 +161,14 @@ describe('update', () => {
     assert.deepEqual(spec['status'], { replicas: 1 });
   });
 
+  it('keeps the status of a node that registers', async () => {
+    const { ok } = testServer();
+    const status = { conditions: [{ type: 'Ready', status: 'True' }], capacity: { cpu: '4' } };
+    const node = await ok('POST', '/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status });
+    assert.deepEqual((node['status'] as typeof status).conditions, [{ type: 'Ready', status: 'True' }]);
+    assert.deepEqual((node['status'] as { allocatable: object }).allocatable, { cpu: '4' });
+  });
+
   it('does not let clients change identity', async () => {
     const { ok, refused } = testServer();
     const first = await ok('POST', CONFIG_MAPS, configMap('a'));
