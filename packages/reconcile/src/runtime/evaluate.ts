@@ -1,15 +1,17 @@
-// One evaluation without a cluster: what would these reconcilers plan for these objects? For pure tests.
-import { type Clock, groupOf, type KubeObject, keyOfObject, kindId, silentLogger } from '@capstan/kube';
+// One evaluation without a cluster: what would these reconcilers plan for these objects? For pure tests. Nothing is fetched
+// or awaited, and what the objects hold is frozen, so that a reconciler that changes its input in place is found.
+import { type Clock, groupOf, type Kind, type KubeObject, keyOfObject, kindId, type ObjectKey } from '@capstan/kube';
 import type { WriteSet } from '../diff/index.ts';
 import type { DigestKey } from '../digest.ts';
-import { createEngine, type Settled } from '../engine/index.ts';
-import { createFacts, createInstants } from '../facts/index.ts';
+import { createEngine, type Engine, type Settled } from '../engine/index.ts';
+import { createInstants, createKnownFacts, type KnownFact } from '../facts/index.ts';
 import type { Operator } from '../operator.ts';
 import type { Plan } from '../plan/index.ts';
-import type { FactDefinition, FactState } from '../read/index.ts';
+import type { Access } from '../read/index.ts';
 import type { ReadSources } from '../read/world-reader.ts';
 import type { Reconciler } from '../reconciler.ts';
 import { createStaticWorld, requirementsOf } from '../worlds/index.ts';
+import { writtenKinds } from '../worlds/views.ts';
 import { bindReconciler } from './binding.ts';
 
 export interface Evaluation {
@@ -22,69 +24,82 @@ export interface Evaluation {
   readonly reads: readonly string[];
 }
 
-export interface EvaluateOptions {
-  operator: Operator;
+/** What is known of one cluster. */
+export interface EvaluatedWorld {
   objects: readonly KubeObject[];
+  /** Kind ids that are not listed yet. */
+  unknown?: readonly string[];
+  /** By kind id: what a server says of kinds that it does not serve or show. */
+  access?: Readonly<Record<string, Access>>;
+}
+
+export interface EvaluateOptions extends EvaluatedWorld {
+  operator: Operator;
   clock: Clock;
   /** Facts that are known; any other one that is read suspends. */
   facts?: readonly KnownFact[];
-  /** Kind ids that are not listed yet. */
-  unknown?: readonly string[];
+  /** Other clusters, by name, that reconcilers may read in. */
+  worlds?: Readonly<Record<string, EvaluatedWorld>>;
+  /** Default: one for tests. */
   digestKey?: DigestKey;
-}
-
-export interface KnownFact {
-  readonly fact: FactDefinition<unknown>;
-  readonly key: string;
-  readonly state: FactState<unknown>;
 }
 
 /** Evaluates every reconciler of the operator for every object of its kind. */
 export function evaluate(options: EvaluateOptions): Evaluation[] {
   const { operator, clock } = options;
-  const engine = createEngine({ clock, freeze: false });
-  const requirements = requirementsOf(operator.reconcilers);
-  const unknown = options.unknown ?? [];
-  const world = createStaticWorld({ name: '', engine, requirements, objects: options.objects, unknown });
-  const worldNames = engine.table<true>({ name: 'worlds' });
-  worldNames.put('', true);
-  worldNames.synced();
-  const digestKey = engine.table<DigestKey>({ name: 'digest key', sensitive: true });
-  digestKey.put('key', options.digestKey ?? { id: 'test', bytes: new Uint8Array(32) });
-  const sources: ReadSources = {
-    engine,
-    worlds: new Map([['', world]]),
-    worldNames,
-    facts: createFacts({ engine, clock, random: () => 0.5, logger: silentLogger }),
-    instants: createInstants(engine, clock),
-    digestKey,
-    bound: new Map(),
-    digests: new WeakMap(),
-    projections: new WeakMap(),
-  };
-  for (const { fact, key, state } of options.facts ?? []) sources.facts.table(fact).put(key, state);
+  const engine = createEngine({ clock, freeze: true });
+  const sources = sourcesOf(engine, options);
+  const world = sources.worlds.get('');
+  if (world === undefined) throw new TypeError('there is always a world without a name');
   const bindings = operator.reconcilers.map((reconciler) =>
     bindReconciler(engine, sources, operator, reconciler, world),
   );
   const roots = bindings.map((binding) => engine.each(binding.table, {}, binding.writes));
   engine.flushSync();
-  const evaluations = bindings.flatMap((binding) =>
-    options.objects
-      .filter(
-        (object) =>
-          kindId({ group: groupOf(object.apiVersion), kind: object.kind }) === kindId(binding.reconciler.resource),
-      )
-      .map((object) => {
-        const key = keyOfObject(object);
-        const { reconciler } = binding;
-        const plan = engine.valueOf(binding.plans, key) as Settled<Plan>;
-        const writes = engine.valueOf(binding.writes, key) as Settled<WriteSet>;
-        const reads = engine.explain(binding.plans, key)?.reads.map(({ source }) => source) ?? [];
-        return { reconciler, key, plan, writes, reads };
-      }),
+  const evaluations = bindings.flatMap(({ reconciler, plans, writes }) =>
+    keysOf(options.objects, reconciler.resource).map((key) => ({
+      reconciler,
+      key,
+      plan: engine.valueOf(plans, key) as Settled<Plan>,
+      writes: engine.valueOf(writes, key) as Settled<WriteSet>,
+      reads: engine.explain(plans, key)?.reads.map(({ source }) => source) ?? [],
+    })),
   );
   for (const root of roots) root.stop();
   sources.instants.stop();
-  void sources.facts.stop();
   return evaluations;
+}
+
+function sourcesOf(engine: Engine, options: EvaluateOptions): ReadSources {
+  const { operator, objects, unknown = [], access = {}, digestKey: given = TEST_KEY } = options;
+  const requirements = requirementsOf(operator.reconcilers);
+  const known: Record<string, EvaluatedWorld> = { ...options.worlds, '': { objects, unknown, access } };
+  const worlds = Object.entries(known).map(
+    ([name, world]) => [name, createStaticWorld({ name, engine, requirements, ...world })] as const,
+  );
+  const worldNames = engine.table<true>({ name: 'worlds' });
+  for (const [name] of worlds) worldNames.put(name, true);
+  worldNames.synced();
+  const digestKey = engine.table<DigestKey>({ name: 'digest key', sensitive: true });
+  digestKey.put('key', given);
+  return {
+    engine,
+    worlds: new Map(worlds),
+    worldNames,
+    facts: createKnownFacts(engine, options.facts ?? []),
+    instants: createInstants(engine, options.clock),
+    digestKey,
+    bound: new Map(),
+    digests: new WeakMap(),
+    projections: new WeakMap(),
+  };
+}
+
+const TEST_KEY: DigestKey = { id: 'test', bytes: new Uint8Array(32) };
+
+/** The objects of a kind, under whatever name they were written; aliases of one name are one object. */
+function keysOf(objects: readonly KubeObject[], resource: Kind): readonly ObjectKey[] {
+  const ids = new Set(writtenKinds(resource).map(kindId));
+  const isOne = ({ apiVersion, kind }: KubeObject) => ids.has(kindId({ group: groupOf(apiVersion), kind }));
+  return [...new Set(objects.filter(isOne).map(keyOfObject))];
 }
