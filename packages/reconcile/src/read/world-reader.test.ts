@@ -1,0 +1,409 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ConfigMap, Deployment, type KubeObject, Namespace, Secret, Service } from '@capstan/kube';
+import { createVirtualClock } from '@capstan/testing';
+import type { DigestKey } from '../digest.ts';
+import { createEngine } from '../engine/index.ts';
+import { createInstants, createKnownFacts } from '../facts/index.ts';
+import { operator } from '../operator.ts';
+import { plan } from '../plan/index.ts';
+import { type Context, type Reconciler, reading, reconciler } from '../reconciler.ts';
+import { type EvaluateOptions, evaluate } from '../runtime/evaluate.ts';
+import { createStaticWorld, requirementsOf } from '../worlds/index.ts';
+import { derivation } from './derivation.ts';
+import { fact } from './fact.ts';
+import { index } from './kind-index.ts';
+import type { Reader } from './reader.ts';
+import { digestOf, type ReadSources, type Run, WorldReader } from './world-reader.ts';
+
+const at = (name: string, namespace = 'default') => ({ namespace, name });
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+const owner: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...at('owner'), uid: 'u' } };
+const service = (name: string, labels: Record<string, string> = {}, namespace?: string): Service => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { ...at(name, namespace), labels },
+  spec: { clusterIP: `ip of ${name}` },
+});
+const secret = (password: string): Secret => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: at('s'),
+  data: { password: base64(password), user: base64('admin') },
+});
+
+const READS: Reconciler['reads'] = [
+  reading(Service, 'everywhere'),
+  reading(Secret, 'referenced'),
+  reading(Namespace, 'everywhere'),
+];
+
+/** What a reconciler sees that looks in this way, or how its run ended. */
+function seen(look: (context: Context) => unknown, options: Partial<EvaluateOptions> = {}): unknown {
+  let found: unknown;
+  const reads = reconciler({
+    name: 'reads',
+    resource: ConfigMap,
+    reads: READS,
+    reconcile(context) {
+      found = look(context);
+      return plan();
+    },
+  });
+  const [evaluation] = evaluate({
+    operator: operator({ name: 'test', kinds: [], reconcilers: [reads] }),
+    clock: createVirtualClock(),
+    ...options,
+    objects: [owner, ...(options.objects ?? [])],
+  });
+  if (evaluation?.plan.state === 'error') throw evaluation.plan.error;
+  return evaluation?.plan.state === 'suspended' ? evaluation.plan : found;
+}
+
+const nameOf = ({ metadata }: KubeObject) => metadata.name;
+
+describe('a read', () => {
+  const objects = [service('b'), service('a', { app: 'x' }), service('c', { app: 'x' }, 'other')];
+
+  test('of one object gives it, through a projection if there is one', () => {
+    assert.deepEqual(
+      seen(({ read }) => read.get(Service, at('a')), { objects }),
+      objects[1],
+    );
+    assert.equal(
+      seen(({ read }) => read.get(Service, at('a'), nameOf), { objects }),
+      'a',
+    );
+  });
+
+  test('of one that is not there says so: absent is an answer', () => {
+    assert.equal(
+      seen(({ read }) => read.get(Service, at('z')) ?? 'absent', { objects }),
+      'absent',
+    );
+  });
+
+  test('of what is not known yet suspends the run, and says what it waits for', () => {
+    const waiting = seen(({ read }) => read.get(Service, at('a')), { unknown: ['Service'] });
+    assert.deepEqual(waiting, { state: 'suspended', waitingFor: ['Service/default/a'] });
+  });
+
+  test('of many gives those selected, sorted', () => {
+    const names = (where?: Parameters<Reader['list']>[1]) =>
+      seen(({ read }) => read.list(Service, where ?? {}, nameOf), { objects });
+    assert.deepEqual(names(), ['a', 'b', 'c']);
+    assert.deepEqual(names({ namespace: 'other' }), ['c']);
+    assert.deepEqual(names({ labels: 'app=x' }), ['a', 'c']);
+    assert.deepEqual(names({ labels: { matchLabels: { app: 'x' } }, namespace: 'default' }), ['a']);
+    assert.deepEqual(names({ where: isB }), ['b']);
+    assert.deepEqual(
+      seen(({ read }) => read.list(Service).map(nameOf), { objects }),
+      ['a', 'b', 'c'],
+    );
+  });
+
+  test('by content gives those that mention the key', () => {
+    const byApp = index(Service, 'app', ({ metadata }) => (metadata.labels?.['app'] ? [metadata.labels['app']] : []));
+    assert.deepEqual(
+      seen(({ read }) => read.by(byApp, 'x', nameOf), { objects }),
+      ['a', 'c'],
+    );
+    assert.deepEqual(
+      seen(({ read }) => read.by(byApp, 'y'), { objects }),
+      [],
+    );
+  });
+
+  test('of a kind that is not declared is refused, before anything is said of it', () => {
+    const message = /test\.reads reads Deployment\.apps, which it does not declare.*add it/;
+    assert.throws(() => seen(({ read }) => read.get(Deployment, at('a'))), message);
+    assert.throws(() => seen(({ read }) => read.list(Deployment)), message);
+    assert.throws(
+      () =>
+        seen(({ read }) =>
+          read.by(
+            index(Deployment, 'x', () => []),
+            'x',
+          ),
+        ),
+      message,
+    );
+    assert.throws(() => seen(({ read }) => read.access(Deployment)), message);
+  });
+
+  test('of a kind that only another reconciler declares is refused too', () => {
+    const one = reconciler({ name: 'one', resource: ConfigMap, reads: [Service], reconcile: () => plan() });
+    const two = reconciler({
+      name: 'two',
+      resource: ConfigMap,
+      reconcile({ read }) {
+        read.list(Service);
+        return plan();
+      },
+    });
+    const [, second] = evaluate({
+      operator: operator({ name: 'test', kinds: [], reconcilers: [one, two] }),
+      clock: createVirtualClock(),
+      objects: [owner],
+    });
+    assert.equal(second?.plan.state, 'error');
+  });
+
+  test('without the namespace that a kind needs is refused: nobody could say that it is absent', () => {
+    assert.throws(() => seen(({ read }) => read.get(Service, { name: 'a' })), /Service a without a namespace/);
+    assert.equal(
+      seen(({ read }) => read.get(Namespace, { name: 'n' }) ?? 'absent'),
+      'absent',
+    );
+  });
+
+  test('of a cluster-scoped object takes no notice of a namespace', () => {
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } };
+    assert.equal(
+      seen(({ read }) => read.get(Namespace, at('n'), nameOf), { objects: [namespace] }),
+      'n',
+    );
+  });
+
+  test('of a fact gives what is known of it, or suspends', () => {
+    const weather = fact({ name: 'weather', fetch: () => assert.fail('nothing is fetched here') });
+    const state = { value: 'sunny', error: undefined };
+    assert.deepEqual(
+      seen(({ read }) => read.fact(weather, 'here'), { facts: [{ fact: weather, key: 'here', state }] }),
+      state,
+    );
+    assert.deepEqual(
+      seen(({ read }) => read.fact(weather, 'there')),
+      { state: 'suspended', waitingFor: ['fact weather/there'] },
+    );
+  });
+
+  test('of a derivation gives its value, computed with reads of its own', () => {
+    const count = derivation({
+      name: 'count',
+      compute: ({ key, read }) => ({ many: read.list(Service, { namespace: key }).length }),
+    });
+    assert.deepEqual(
+      seen(({ read }) => read.derived(count, 'default'), { objects }),
+      { many: 2 },
+    );
+    assert.equal(
+      seen(({ read }) => read.derived(count, 'default', ({ many }) => many), { objects }),
+      2,
+    );
+  });
+
+  test('of the time is false before an instant and true from then on', () => {
+    const clock = createVirtualClock({ start: 1000 });
+    assert.deepEqual(
+      seen(({ read }) => [read.reached(999), read.reached(1000), read.reached(1001)], { clock }),
+      [true, true, false],
+    );
+  });
+
+  test('of what a server does not show tells so, and nothing else', () => {
+    assert.equal(
+      seen(({ read }) => read.access(Service)),
+      'served',
+    );
+    for (const access of ['forbidden', 'not-served'] as const) {
+      assert.equal(
+        seen(({ read }) => read.access(Service), { access: { Service: access } }),
+        access,
+      );
+      const waiting = seen(({ read }) => read.list(Service), { access: { Service: access } });
+      assert.equal((waiting as { state: string }).state, 'suspended');
+    }
+  });
+});
+
+const isB = ({ metadata }: KubeObject) => metadata.name === 'b';
+
+describe('another world', () => {
+  const worlds = { broker: { objects: [service('far')] }, dark: { objects: [], unknown: ['Service'] } };
+
+  test('is read like the own one, by its name', () => {
+    assert.deepEqual(
+      seen(({ read }) => read.in('broker')?.list(Service, {}, nameOf), { worlds }),
+      ['far'],
+    );
+    assert.deepEqual(
+      seen(({ read }) => read.list(Service, {}, nameOf), { worlds, objects: [service('near')] }),
+      ['near'],
+    );
+  });
+
+  test('that is not there is undefined, and all that are there are told', () => {
+    assert.equal(
+      seen(({ read }) => read.in('nowhere') ?? 'none', { worlds }),
+      'none',
+    );
+    assert.deepEqual(
+      seen(({ read }) => read.worlds(), { worlds }),
+      ['', 'broker', 'dark'],
+    );
+  });
+
+  test('that is not known yet suspends', () => {
+    const waiting = seen(({ read }) => read.in('dark')?.get(Service, at('a')), { worlds });
+    assert.deepEqual(waiting, { state: 'suspended', waitingFor: ['dark/Service/default/a'] });
+  });
+
+  test('has derivations of its own', () => {
+    const names = derivation({ name: 'names', compute: ({ read }) => read.list(Service, {}, nameOf) });
+    const both = seen(({ read }) => [read.derived(names, ''), read.in('broker')?.derived(names, '')], { worlds });
+    assert.deepEqual(both, [[], ['far']]);
+  });
+
+  test('may be read for declared kinds alone', () => {
+    assert.throws(() => seen(({ read }) => read.in('broker')?.list(Deployment), { worlds }), /does not declare/);
+  });
+});
+
+describe('a digest is keyed when it covers', () => {
+  const passwordOf = (object: Secret) => object.data?.['password'];
+  const decodedOf = (object: Secret) => ({ value: Buffer.from(object.data?.['password'] ?? '', 'base64').toString() });
+  const bySelf = index(Secret, 'self', () => ['all']);
+  const whole = derivation({ name: 'whole', compute: ({ read }) => read.get(Secret, at('s')) });
+  const part = derivation({
+    name: 'part',
+    compute: ({ read }) => ({ line: `password=${read.get(Secret, at('s'), decodedOf)?.value}` }),
+  });
+  const lineOf = ({ line }: { line: string }) => line;
+  const further = derivation({ name: 'further', compute: ({ read }) => read.derived(part, '', lineOf) });
+
+  const cases: [what: string, value: (read: Reader) => unknown][] = [
+    ['a Secret', (read) => read.get(Secret, at('s'))],
+    ['a part of one', (read) => read.get(Secret, at('s'), passwordOf)],
+    [
+      'what was decoded from one',
+      (read) => Buffer.from(read.get(Secret, at('s'), passwordOf) ?? '', 'base64').toString(),
+    ],
+    ['its bytes', (read) => Buffer.from(read.get(Secret, at('s'), passwordOf) ?? '', 'base64')],
+    ['a text with one in it', (read) => `--password=${read.get(Secret, at('s'), decodedOf)?.value}`],
+    ['one out of a list', (read) => read.list(Secret, {}, passwordOf)],
+    ['one found by content', (read) => read.by(bySelf, 'all', passwordOf)],
+    ['the value of a derivation that read one', (read) => read.derived(whole, '')],
+    ['a projection of such a value', (read) => read.derived(part, '', lineOf)],
+    ['the value of a derivation of derivations', (read) => read.derived(further, '')],
+    ['one from another world', (read) => read.in('far')?.get(Secret, at('s'), passwordOf)],
+  ];
+  const withSecret = (password: string) => ({
+    objects: [secret(password)],
+    worlds: { far: { objects: [secret(password)] } },
+  });
+  for (const [what, value] of cases) {
+    test(what, () => {
+      const digestFor = (password: string) =>
+        seen(({ read, digest }) => digest('x', value(read)), withSecret(password)) as string;
+      const before = digestFor('hunter2');
+      assert.match(before, /^v1\.[0-9a-f]{32}\.test\.[0-9a-f]{32}$/);
+      assert.equal(digestFor('hunter2'), before);
+      const after = digestFor('hunter3');
+      assert.notEqual(after, before);
+      assert.equal(after.split('.')[1], before.split('.')[1], 'the plain part says nothing about the secret');
+    });
+  }
+
+  test('nothing secret: then it is not', () => {
+    const objects = [secret('hunter2'), service('a')];
+    const plain = /^v1\.[0-9a-f]{32}$/;
+    assert.match(seen(({ read, digest }) => digest(read.get(Service, at('a'))), { objects }) as string, plain);
+    assert.match(
+      seen(
+        ({ read, digest }) => {
+          read.get(Secret, at('s'));
+          return digest(read.get(Service, at('a')));
+        },
+        { objects },
+      ) as string,
+      plain,
+    );
+    const exists = derivation({
+      name: 'exists',
+      compute: ({ read }) => ({ exists: read.get(Secret, at('s')) !== undefined }),
+    });
+    assert.match(seen(({ read, digest }) => digest(read.derived(exists, '')), { objects }) as string, plain);
+  });
+
+  test('a secret, by the key that the operator has', () => {
+    const digestKey: DigestKey = { id: 'other', bytes: new Uint8Array(32).fill(1) };
+    const look = ({ read, digest }: Context) => digest(read.get(Secret, at('s'), passwordOf));
+    const [one, two] = [{}, { digestKey }].map((more) => seen(look, { ...withSecret('hunter2'), ...more }) as string);
+    assert.match(two ?? '', /\.other\./);
+    assert.notEqual(one?.split('.')[3], two?.split('.')[3]);
+  });
+});
+
+describe('an equal result stops the wave', () => {
+  /** A derivation over one Secret and a reader of it; how often the reader runs when the Secret changes. */
+  function runsFor(
+    definition: ReturnType<typeof derivation<unknown>>,
+    project: ((value: never) => unknown) | undefined,
+    next: Secret,
+  ) {
+    const engine = createEngine({ clock: createVirtualClock() });
+    const requirements = requirementsOf([
+      reconciler({ name: 'x', resource: ConfigMap, reads: READS, reconcile: () => plan() }),
+    ]);
+    const world = createStaticWorld({ name: '', engine, requirements, objects: [secret('hunter2')] });
+    const digestKey = engine.table<DigestKey>({ name: 'digest key' });
+    digestKey.put('key', { id: 'k', bytes: new Uint8Array(32) });
+    const sources: ReadSources = {
+      engine,
+      worlds: new Map([['', world]]),
+      worldNames: engine.table<true>({ name: 'worlds' }),
+      facts: createKnownFacts(engine, []),
+      instants: createInstants(engine, createVirtualClock()),
+      digestKey,
+      bound: new Map(),
+      digests: new WeakMap(),
+      projections: new WeakMap(),
+    };
+    let runs = 0;
+    const reader = engine.derive<unknown>({
+      name: 'reader',
+      compute(_key, tracker) {
+        runs++;
+        const run: Run = { tracker, sources, sensitive: undefined, declared: undefined, name: 'reader' };
+        const read = new WorldReader(run, world);
+        const value =
+          project === undefined ? read.derived(definition, '') : read.derived(definition, '', project as never);
+        return digestOf(run)(value);
+      },
+    });
+    engine.hold(reader, '');
+    engine.flushSync();
+    runs = 0;
+    world.observeWrite(Secret, next);
+    engine.flushSync();
+    return runs;
+  }
+
+  const about = derivation<unknown>({
+    name: 'about',
+    compute({ read }) {
+      const data = read.get(Secret, at('s'))?.data ?? {};
+      return { keys: Object.keys(data), user: data['user'] };
+    },
+  });
+
+  test('also where a secret was read that is not in the result', () => {
+    assert.equal(runsFor(about, undefined, secret('hunter3')), 0);
+    assert.equal(runsFor(about, undefined, { ...secret('hunter2'), data: { user: base64('root') } }), 1);
+  });
+
+  test('also through a projection of a result with secrets', () => {
+    const keysOf = ({ keys }: { keys: string[] }) => keys;
+    assert.equal(runsFor(about, keysOf, { ...secret('hunter2'), data: { password: '', user: base64('root') } }), 0);
+  });
+
+  test('as a derivation itself says what is equal', () => {
+    const loose = derivation<unknown>({
+      name: 'loose',
+      compute: ({ read }) => read.get(Secret, at('s')),
+      equals: () => true,
+    });
+    assert.equal(runsFor(loose, undefined, secret('hunter3')), 0);
+  });
+});
