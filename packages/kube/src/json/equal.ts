@@ -31,6 +31,8 @@ function equalObjects(a: Record<string, unknown>, b: Record<string, unknown>): b
   let keys = 0;
   for (const key in a) {
     if (!equal(a[key], b[key])) return false;
+    // The one name that every object answers to without having it.
+    if (key === '__proto__' && !Object.hasOwn(b, key)) return false;
     // Only an undefined value leaves open whether the other side has the key at all.
     if (a[key] === undefined && !Object.hasOwn(b, key)) return false;
     keys++;

@@ -78,3 +78,12 @@ describe('canonicalJson', () => {
     fc.assert(fc.property(json, (a) => assert.deepEqual(JSON.parse(canonicalJson(a)), copy(a))));
   });
 });
+
+it('a member named __proto__ is a member like any other', () => {
+  const parse = (text: string) => JSON.parse(text) as unknown;
+  assert.equal(equal(parse('{"__proto__":{}}'), parse('{"a":0}')), false);
+  assert.equal(equal(parse('{"__proto__":{"a":1}}'), parse('{"__proto__":{"a":1}}')), true);
+  const shared = share(parse('{"__proto__":{"a":1},"b":1}'), parse('{"__proto__":{"a":1},"b":2}'));
+  assert.equal(JSON.stringify(shared), '{"__proto__":{"a":1},"b":2}');
+  assert.equal(Object.getPrototypeOf(shared), Object.prototype);
+});
