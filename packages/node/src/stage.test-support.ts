@@ -12,6 +12,7 @@ import {
   type Random,
   ReplicaSet,
   silentLogger,
+  type Transport,
 } from '@capstan/kube';
 import { createControllers } from './controllers.ts';
 import { createNode, type NodeOptions } from './node/local-node.ts';
@@ -38,13 +39,19 @@ export interface StageOptions {
   random: Random;
   nodes?: readonly Partial<NodeOptions>[];
   logger?: Logger;
+  /** What lies between the server and whatever is under test; default nothing. */
+  between?: (transport: Transport) => Transport;
 }
 
 export async function createStage(options: StageOptions): Promise<Stage> {
   const { clock, random, nodes = [{}], logger = silentLogger } = options;
   const server = createApiServer({ clock, random, builtins: sharedBuiltins(), freeze: true });
   const client = createClient({ transport: server.transport(), clock, random, logger });
-  const common = { client, clock, random, logger };
+  const between = options.between ?? ((transport) => transport);
+  const common = () => {
+    const transport = between(server.transport());
+    return { client: createClient({ transport, clock, random, logger }), clock, random, logger };
+  };
   const machine = {
     cpus: 4,
     memoryBytes: 8 * 2 ** 30,
@@ -60,8 +67,8 @@ export async function createStage(options: StageOptions): Promise<Stage> {
     abort = new AbortController();
     const { signal } = abort;
     running = Promise.all([
-      createControllers(common).run(signal),
-      ...nodes.map((one) => createNode({ ...common, machine, ...one }).run(signal)),
+      createControllers(common()).run(signal),
+      ...nodes.map((one) => createNode({ ...common(), machine, ...one }).run(signal)),
     ]);
   }
 

@@ -45,6 +45,8 @@ export function source<T extends KubeObject>(
 export async function runController(tools: Toolkit, controller: Controller, signal: AbortSignal): Promise<void> {
   const { clock, random } = tools;
   const queue: Queue<string> = createQueue({ clock, random, name: controller.name });
+  /** How often in a row somebody else was faster, by key. */
+  const races = new Map<string, number>();
   const unsubscribe = controller.sources.map(({ informer, keys }) =>
     informer.subscribe((events) => {
       for (const event of events) {
@@ -63,7 +65,7 @@ export async function runController(tools: Toolkit, controller: Controller, sign
       signal,
       concurrency: controller.concurrency ?? 1,
       logger: tools.logger.with({ controller: controller.name }),
-      handle: (key, abort) => attempt(controller, key, abort),
+      handle: (key, abort) => attempt(controller, key, abort, races),
     });
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -73,16 +75,27 @@ export async function runController(tools: Toolkit, controller: Controller, sign
   }
 }
 
-/** Somebody else was faster: the caches will tell, a moment later. */
+/** Somebody else was faster: the caches will tell, a moment later, or a little later than that. */
 const RACE_MS = 50;
+const LONGEST_RACE_MS = 5_000;
 
-async function attempt(controller: Controller, key: string, signal: AbortSignal): Promise<Outcome> {
+async function attempt(
+  controller: Controller,
+  key: string,
+  signal: AbortSignal,
+  races: Map<string, number>,
+): Promise<Outcome> {
   try {
     const again = await controller.reconcile(key, signal);
+    races.delete(key);
     return again === undefined ? done : retryAfter(Math.max(again, 1));
   } catch (error) {
     if (isAborted(error) || signal.aborted) return done;
-    if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) return retryAfter(RACE_MS);
+    if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) {
+      const lost = races.get(key) ?? 0;
+      races.set(key, lost + 1);
+      return retryAfter(Math.min(RACE_MS * 2 ** lost, LONGEST_RACE_MS));
+    }
     // A namespace that is being deleted takes nothing new; what is in it goes by itself.
     if (isForbidden(error) && error.message.includes('because it is being terminated')) return done;
     throw error;

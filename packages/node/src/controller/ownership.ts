@@ -2,6 +2,7 @@
 // selector no longer matches, and takes what matches and is nobody's.
 import {
   type CompiledLabelSelector,
+  externalKind,
   type InformerView,
   isInvalid,
   isNotFound,
@@ -58,11 +59,24 @@ export async function claim<T extends KubeObject>(
     else if (!isLeaving) await release(tools, kind, object, owner);
   }
   if (isLeaving) return claimed;
-  for (const object of ownership.orphansIn(owner.metadata.namespace ?? '')) {
-    if (object.metadata.deletionTimestamp !== undefined || !selector.matches(object.metadata.labels)) continue;
-    claimed.push(await adopt(tools, kind, object, owner));
-  }
+  const orphans = ownership
+    .orphansIn(owner.metadata.namespace ?? '')
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined && selector.matches(metadata.labels));
+  if (orphans.length === 0 || !(await isStillThere(tools, owner))) return claimed;
+  for (const object of orphans) claimed.push(await adopt(tools, kind, object, owner));
   return claimed;
+}
+
+/** Asked of the server before anything is adopted: what an owner adopts that is gone would be collected. */
+async function isStillThere({ client }: Toolkit, owner: KubeObject): Promise<boolean> {
+  const live = await client.find(kindOf(owner), refOf(owner));
+  return live?.metadata.uid === owner.metadata.uid && live?.metadata.deletionTimestamp === undefined;
+}
+
+/** Owners here are all in one group, and named regularly. */
+function kindOf({ apiVersion, kind }: KubeObject): Kind {
+  const [group = '', version = ''] = apiVersion.split('/');
+  return externalKind({ group, version, kind, plural: `${kind.toLowerCase()}s`, scope: 'Namespaced' });
 }
 
 function adopt<T extends KubeObject>(tools: Toolkit, kind: Kind<T>, object: T, owner: KubeObject): Promise<T> {

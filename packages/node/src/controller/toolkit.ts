@@ -6,6 +6,7 @@ import {
   createInformers,
   type DeleteOptions,
   type InformerView,
+  isNotFound,
   type Kind,
   type KubeObject,
   type Logger,
@@ -70,6 +71,18 @@ export function createToolkit(options: ToolkitOptions): Toolkit {
     informers.observeWrite(kind, object);
     return object;
   };
+  /**
+   * A write that finds nobody tells the caches so. Without it, a controller whose watch has fallen silent would go on
+   * making children for an owner that is gone, as fast as they are collected.
+   */
+  const unlessGone = async <T extends KubeObject, R>(kind: Kind<T>, object: T, write: () => Promise<R>): Promise<R> => {
+    try {
+      return await write();
+    } catch (error) {
+      if (isNotFound(error)) informers.observeDelete(kind, refOf(object), object.metadata.uid ?? '');
+      throw error;
+    }
+  };
   const tools: Toolkit = {
     ...options,
     cache: (kind) => informers.for(kind).informer,
@@ -80,9 +93,13 @@ export function createToolkit(options: ToolkitOptions): Toolkit {
       }),
     write: {
       create: async (kind, object) => seen(kind, await client.create(kind, object, { fieldManager })),
-      update: async (kind, object) => seen(kind, await client.update(kind, object, { fieldManager })),
+      update: async (kind, object) =>
+        seen(kind, await unlessGone(kind, object, () => client.update(kind, object, { fieldManager }))),
       updateStatus: async (kind, object) =>
-        seen(kind, await client.update(kind, object, { fieldManager, subresource: 'status' })),
+        seen(
+          kind,
+          await unlessGone(kind, object, () => client.update(kind, object, { fieldManager, subresource: 'status' })),
+        ),
       patch: async (kind, ref, type, patch, subresource) =>
         seen(
           kind,
@@ -94,7 +111,9 @@ export function createToolkit(options: ToolkitOptions): Toolkit {
       async remove(kind, object, removal = {}) {
         const { uid = '' } = object.metadata;
         const preconditions = { ...removal.preconditions, uid };
-        const left = await client.delete(kind, refOf(object), { ...removal, preconditions });
+        const left = await unlessGone(kind, object, () =>
+          client.delete(kind, refOf(object), { ...removal, preconditions }),
+        );
         if (left === undefined) informers.observeDelete(kind, refOf(object), uid);
         else informers.observeWrite(kind, left);
       },

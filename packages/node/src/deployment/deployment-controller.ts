@@ -271,6 +271,15 @@ export function deploymentController(tools: Toolkit): Controller {
     return `ReplicaSet "${fresh.metadata.name}" would have to share a port with the pods that it replaces: ${conflict.message} Set strategy.rollingUpdate.maxUnavailable to 1, or use the strategy Recreate.`;
   }
 
+  /** Nobody's set: every Deployment that selects it may adopt it. */
+  function adopters({ metadata }: ReplicaSet): string[] {
+    return deployments
+      .list()
+      .filter((one) => one.metadata.namespace === metadata.namespace)
+      .filter((one) => compileLabelSelector(one.spec?.selector).matches(metadata.labels))
+      .map(keyOfObject);
+  }
+
   /** The sets as they are after this reconcile's own writes. */
   function latest(deployment: Deployment): [Deployment, Sets] {
     const current = deployments.get(keyOfObject(deployment)) ?? deployment;
@@ -292,7 +301,10 @@ export function deploymentController(tools: Toolkit): Controller {
     concurrency: 5,
     sources: [
       source(tools, Deployment, (deployment) => [keyOfObject(deployment)]),
-      source(tools, ReplicaSet, (set, old) => [...ownerKeys(set), ...(old === undefined ? [] : ownerKeys(old))]),
+      source(tools, ReplicaSet, (set, old) => {
+        const owned = [...ownerKeys(set), ...(old === undefined ? [] : ownerKeys(old))];
+        return controllerOf(set) === undefined ? [...owned, ...adopters(set)] : owned;
+      }),
       // Recreate waits until the last old pod is gone, of which no ReplicaSet tells; nor of pods that nobody takes.
       source(tools, Pod, (pod, _, isDeleted) => {
         const isUnplaced = podCondition(pod, 'PodScheduled')?.status === 'False';

@@ -11,6 +11,7 @@ import {
   type Logger,
   Pod,
   type Random,
+  reasonOf,
   sleep,
   type Taint,
 } from '@capstan/kube';
@@ -107,6 +108,7 @@ export function createNode(options: NodeOptions): LocalNode {
           } catch (error) {
             if (signal.aborted || isAborted(error)) return;
             context.logger.error('the pod could not be looked after; it is tried again', { error });
+            context.event({ type: 'Warning', reason: 'FailedSync', note: `error running pod: ${reasonOf(error)}` });
             await sleep(tools.clock, RETRY_MS, signal);
           }
         }

@@ -91,11 +91,10 @@ export function createPodFeed(tools: Toolkit, first: Pod, key: string): PodFeed 
       }),
     async finalise() {
       if (isGone) return;
-      try {
-        await write.remove(Pod, current, { gracePeriodSeconds: 0 });
-      } catch (error) {
-        if (!isNotFound(error) && !isConflict(error)) throw error;
-      }
+      await tryWrite(async (pod) => {
+        await write.remove(Pod, pod, { gracePeriodSeconds: 0 });
+        return undefined;
+      });
     },
     event: (text) => tools.event(current, text),
   };

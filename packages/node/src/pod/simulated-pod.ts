@@ -137,6 +137,7 @@ function containerStatus(pod: Pod, container: Container, state: string, now: num
     ready: state === 'ready',
     started: isRunning,
     restartCount: 0,
+    lastState: {},
     state: isRunning
       ? { running: { startedAt: old?.state?.running?.startedAt ?? formatTime(now) } }
       : { waiting: { reason: 'ContainerCreating' } },
@@ -155,6 +156,7 @@ function initStatus(pod: Pod, container: Container, state: string, startTime: st
     ready: !isSidecar || state === 'ready',
     started: isSidecar,
     restartCount: 0,
+    lastState: {},
     containerID: `simulated://${pod.metadata.uid}/${name}`,
     state: isSidecar ? { running: { startedAt: startTime } } : { terminated },
   };
