@@ -1,5 +1,7 @@
 // Every bench by its name; a new one is a file beside this one and a line here.
+import { apiserver } from './apiserver.ts';
 import type { Bench } from './bench.ts';
+import { kroxylicious } from './kroxylicious.ts';
 import { runtime } from './runtime.ts';
 
-export const benches: readonly Bench[] = [runtime];
+export const benches: readonly Bench[] = [runtime, apiserver, kroxylicious];
