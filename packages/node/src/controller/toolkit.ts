@@ -6,6 +6,7 @@ import {
   createInformers,
   type DeleteOptions,
   type InformerView,
+  isConflict,
   isNotFound,
   type Kind,
   type KubeObject,
@@ -72,14 +73,18 @@ export function createToolkit(options: ToolkitOptions): Toolkit {
     return object;
   };
   /**
-   * A write that finds nobody tells the caches so. Without it, a controller whose watch has fallen silent would go on
-   * making children for an owner that is gone, as fast as they are collected.
+   * A write that is refused because the object is gone or another one tells the caches how it is. Without it, a controller
+   * whose watch has fallen silent would go on making children for an owner that is gone, as fast as they are collected.
    */
-  const unlessGone = async <T extends KubeObject, R>(kind: Kind<T>, object: T, write: () => Promise<R>): Promise<R> => {
+  const informed = async <T extends KubeObject, R>(kind: Kind<T>, object: T, write: () => Promise<R>): Promise<R> => {
     try {
       return await write();
     } catch (error) {
-      if (isNotFound(error)) informers.observeDelete(kind, refOf(object), object.metadata.uid ?? '');
+      const live = isConflict(error) ? await client.find(kind, refOf(object)) : undefined;
+      if (live !== undefined) informers.observeWrite(kind, live);
+      else if (isNotFound(error) || isConflict(error)) {
+        informers.observeDelete(kind, refOf(object), object.metadata.uid ?? '');
+      }
       throw error;
     }
   };
@@ -94,11 +99,11 @@ export function createToolkit(options: ToolkitOptions): Toolkit {
     write: {
       create: async (kind, object) => seen(kind, await client.create(kind, object, { fieldManager })),
       update: async (kind, object) =>
-        seen(kind, await unlessGone(kind, object, () => client.update(kind, object, { fieldManager }))),
+        seen(kind, await informed(kind, object, () => client.update(kind, object, { fieldManager }))),
       updateStatus: async (kind, object) =>
         seen(
           kind,
-          await unlessGone(kind, object, () => client.update(kind, object, { fieldManager, subresource: 'status' })),
+          await informed(kind, object, () => client.update(kind, object, { fieldManager, subresource: 'status' })),
         ),
       patch: async (kind, ref, type, patch, subresource) =>
         seen(
@@ -111,7 +116,7 @@ export function createToolkit(options: ToolkitOptions): Toolkit {
       async remove(kind, object, removal = {}) {
         const { uid = '' } = object.metadata;
         const preconditions = { ...removal.preconditions, uid };
-        const left = await unlessGone(kind, object, () =>
+        const left = await informed(kind, object, () =>
           client.delete(kind, refOf(object), { ...removal, preconditions }),
         );
         if (left === undefined) informers.observeDelete(kind, refOf(object), uid);
