@@ -1,0 +1,36 @@
+// What another process costs, as the system counts it. Linux tells everything under /proc; elsewhere there is the memory
+// only, and figures that need the rest are left out.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+
+const IS_LINUX = process.platform === 'linux';
+
+/** MB of memory that the process has in use. */
+export function residentMegabytes(pid: number): number {
+  const kilobytes = IS_LINUX
+    ? /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+    : execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+  return (Number(kilobytes) * 1024) / 1e6;
+}
+
+/** Milliseconds of processor time of all its threads that are still there; undefined where the system does not tell. */
+export function processorMilliseconds(pid: number): number | undefined {
+  if (!IS_LINUX) return undefined;
+  const threads = readdirSync(`/proc/${pid}/task`);
+  return threads.reduce((sum, thread) => sum + schedule(`/proc/${pid}/task/${thread}`).ran, 0);
+}
+
+/** Milliseconds that its main thread has been ready while the cores were others'; 0 where the system does not tell. */
+export function waitedForCoreBy(pid: number): number {
+  return IS_LINUX ? schedule(`/proc/${pid}`).waited : 0;
+}
+
+function schedule(folder: string): { ran: number; waited: number } {
+  try {
+    const [ran, waited] = readFileSync(`${folder}/schedstat`, 'latin1').split(' ');
+    return { ran: Number(ran) / 1e6, waited: Number(waited) / 1e6 };
+  } catch {
+    // A thread that has just ended, or a kernel without these statistics.
+    return { ran: 0, waited: 0 };
+  }
+}

@@ -1,0 +1,104 @@
+// A server under test: a process with a data folder, reached as any client would, by the kubeconfig that it writes.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { loadKubeconfig, selectContext } from '@capstan/kube';
+import type { Address } from './connection.ts';
+
+export interface ServerUnderTest {
+  readonly pid: number;
+  readonly address: Address;
+  /** By SIGTERM, then SIGKILL when it takes too long; resolves when the process has gone. */
+  stop(): Promise<void>;
+  /** By SIGKILL. */
+  kill(): Promise<void>;
+}
+
+export interface ServerOptions {
+  program: Program;
+  /** Its data is in `data` there; also what Node keeps of compiled modules, so that nobody else's cache is used. */
+  folder: string;
+  data: string;
+}
+
+/** The bare API server, or the whole of `capstan up` without operators. */
+export type Program = 'server' | 'up';
+
+const START_LIMIT_MS = 60_000;
+const STOP_LIMIT_MS = 10_000;
+
+/** Resolves when the server says that it has started and where it is. */
+export async function startServer({ program, folder, data }: ServerOptions): Promise<ServerUnderTest> {
+  const kubeconfig = join(data, 'kubeconfig');
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', ...programArguments(program, data, kubeconfig)],
+    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, TMPDIR: folder } },
+  );
+  const stop = async (signal: NodeJS.Signals) => {
+    if (isOver(child)) return;
+    const over = once(child, 'close');
+    child.kill(signal);
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
+    await over;
+    clearTimeout(timer);
+  };
+  try {
+    await started(child);
+    return {
+      pid: child.pid ?? 0,
+      address: await addressIn(kubeconfig),
+      stop: () => stop('SIGTERM'),
+      kill: () => stop('SIGKILL'),
+    };
+  } catch (error) {
+    await stop('SIGKILL');
+    throw error;
+  }
+}
+
+function programArguments(program: Program, data: string, kubeconfig: string): string[] {
+  if (program === 'server') return [join(import.meta.dirname, 'server-process.ts'), data, kubeconfig];
+  const main = join(import.meta.dirname, '../../../apps/capstan/src/main.ts');
+  const flags = ['--listen', '127.0.0.1:0', '--log-level', 'error', '--data', data, '--kubeconfig-out', kubeconfig];
+  // A list without a name in it: no operators.
+  return [main, 'up', '-o', 'json', '--operators', ',', ...flags];
+}
+
+const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null;
+
+async function started(child: ChildProcess): Promise<void> {
+  const { stdout, stderr } = child;
+  if (stdout === null || stderr === null) throw new TypeError('the server was started without pipes');
+  let said = '';
+  stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    said = (said + chunk).slice(-2000);
+  });
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`the server did not start in time: ${said}`)), START_LIMIT_MS);
+    createInterface(stdout).on('line', (line) => {
+      if (!line.includes('"event":"started"')) return;
+      clearTimeout(timer);
+      resolve();
+    });
+    child.once('error', reject);
+    child.once('close', (code) => {
+      clearTimeout(timer);
+      reject(new Error(`the server ended with code ${code ?? 'none'} instead of starting: ${said}`));
+    });
+  });
+}
+
+async function addressIn(kubeconfig: string): Promise<Address> {
+  const { cluster, user } = selectContext(await loadKubeconfig({ kubeconfig }), undefined);
+  const { hostname, port } = new URL(cluster.server);
+  const decoded = (text = '') => Buffer.from(text, 'base64').toString();
+  return {
+    host: hostname,
+    port: Number(port),
+    ca: decoded(cluster.caData),
+    cert: decoded(user?.certData),
+    key: decoded(user?.keyData),
+  };
+}

@@ -1,0 +1,92 @@
+// How long after its start a server can be written to, with a data folder that is not there yet, and what memory it has in
+// use when it then has nothing to do.
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createRandom } from '@capstan/testing';
+import type { Part } from '../bench.ts';
+import { type Result, result } from '../measure/result.ts';
+import { stopwatch } from '../measure/stopwatch.ts';
+import { openConnection, requestBytes } from './connection.ts';
+import { configMap } from './objects.ts';
+import { residentMegabytes, waitedForCoreBy } from './process-costs.ts';
+import { type Program, startServer } from './server.ts';
+import { inTempFolder } from './temp-folder.ts';
+
+const SIZES = {
+  full: { rounds: 5, idleMs: 3000 },
+  tiny: { rounds: 1, idleMs: 10 },
+};
+
+const PROGRAMS: readonly { program: Program; what: string }[] = [
+  { program: 'server', what: 'API server alone' },
+  { program: 'up', what: 'capstan up' },
+];
+
+export const start: Part = {
+  name: 'start',
+  summary: 'from the start of the process to the first write, and its memory when idle',
+  async measure(scale) {
+    const { rounds, idleMs } = SIZES[scale];
+    return inTempFolder(async (folder) => {
+      const figures: Result[] = [];
+      for (const { program, what } of PROGRAMS) {
+        const measured: Started[] = [];
+        // The first start finds nothing compiled.
+        for (let round = 0; round <= rounds; round++) {
+          measured.push(await startOnce(program, folder, join(folder, `${program}-${round}`), idleMs));
+        }
+        const [cold, ...warm] = measured;
+        const walls = warm.map(({ wall }) => Math.round(wall));
+        figures.push(
+          result({
+            name: `start: ${what}, process start to first write`,
+            unit: 'ms',
+            rounds: warm.map(({ elapsed }) => elapsed),
+            below: 1000,
+            note: `new data folder, keys and certificates included; ${Math.min(...walls)}-${Math.max(...walls)} ms by the clock on the wall`,
+          }),
+          result({
+            name: `start: ${what}, the very first time`,
+            unit: 'ms',
+            rounds: cold === undefined ? [] : [cold.elapsed],
+            note: 'Node has kept nothing of the compiled modules yet',
+          }),
+          result({
+            name: `start: ${what}, memory when idle`,
+            unit: 'MB',
+            rounds: measured.map(({ memory }) => memory),
+            below: 150,
+            note: `resident set ${idleMs} ms after the first write`,
+          }),
+        );
+      }
+      return figures;
+    });
+  },
+};
+
+interface Started {
+  /** Without the time in which others had the cores. */
+  elapsed: number;
+  wall: number;
+  memory: number;
+}
+
+async function startOnce(program: Program, folder: string, data: string, idleMs: number): Promise<Started> {
+  const body = configMap('first', createRandom(1));
+  const elapsed = stopwatch();
+  const begun = performance.now();
+  const server = await startServer({ program, folder, data });
+  try {
+    const connection = await openConnection(server.address);
+    await connection.exchange(requestBytes('POST', '/api/v1/namespaces/default/configmaps', body));
+    const wall = performance.now() - begun;
+    // We wait while it starts, and it waits while we connect: the two never wait for a core at once.
+    const own = elapsed() - waitedForCoreBy(server.pid);
+    connection.close();
+    await sleep(idleMs);
+    return { elapsed: own, wall, memory: residentMegabytes(server.pid) };
+  } finally {
+    await server.stop();
+  }
+}

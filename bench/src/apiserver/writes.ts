@@ -1,0 +1,150 @@
+// Creates by many clients at once, each acknowledged when it is on disk; then the list of all that was created, and a
+// start after SIGKILL with all of it to load.
+import { join } from 'node:path';
+import { createRandom, type SeededRandom } from '@capstan/testing';
+import type { Part } from '../bench.ts';
+import { result } from '../measure/result.ts';
+import { latencyOf, roundsOf } from '../measure/timing.ts';
+import { type Address, type Connection, openConnection, requestBytes } from './connection.ts';
+import { diskFloor } from './disk.ts';
+import { COLLECTION, configMap, createNamespace } from './objects.ts';
+import { processorMilliseconds, residentMegabytes } from './process-costs.ts';
+import { startServer } from './server.ts';
+import { inTempFolder } from './temp-folder.ts';
+
+const SIZES = {
+  full: { clients: 64, warmUp: 2000, objects: 10_000, rounds: 5, lists: 7, synced: 500 },
+  tiny: { clients: 4, warmUp: 8, objects: 40, rounds: 2, lists: 1, synced: 4 },
+};
+
+export const writes: Part = {
+  name: 'writes',
+  summary: 'durable creates by 64 clients, and the list of what they made',
+  async measure(scale) {
+    return inTempFolder((folder) => measureIn(folder, SIZES[scale]));
+  },
+};
+
+async function measureIn(folder: string, size: (typeof SIZES)['full']) {
+  const random = createRandom(11);
+  const options = { program: 'server', folder, data: join(folder, 'data') } as const;
+  let server = await startServer(options);
+  try {
+    const connections = await open(server.address, size.clients);
+    const [one] = connections;
+    if (one === undefined) throw new TypeError('there is no client');
+    for (const namespace of ['bench', 'warm-up']) await one.exchange(createNamespace(namespace));
+    await createAll(connections, requests('/api/v1/namespaces/warm-up/configmaps', size.warmUp, 0, random));
+
+    const each = size.objects / size.rounds;
+    const made = await roundsOf(size.rounds, async (round) => {
+      const bodies = requests(COLLECTION, each, round, random);
+      const before = processorMilliseconds(server.pid);
+      const { elapsed, latencies } = await createAll(connections, bodies);
+      const after = processorMilliseconds(server.pid);
+      return {
+        rate: (each / elapsed) * 1000,
+        processor: before === undefined || after === undefined ? undefined : (after - before) / each,
+        ...latencyOf(latencies),
+        single: diskFloor(join(folder, 'floor'), bodies.slice(0, size.synced), 1),
+        grouped: diskFloor(join(folder, 'floor'), bodies, size.clients),
+      };
+    });
+
+    const list = requestBytes('GET', COLLECTION);
+    await one.exchange(list);
+    let bytes = 0;
+    const lists = await roundsOf(size.lists, async () => {
+      const begun = performance.now();
+      const { body } = await one.exchange(list);
+      const elapsed = performance.now() - begun;
+      if (countOf(body) !== size.objects) throw new Error(`the list has ${countOf(body)} objects`);
+      bytes = body.length;
+      return elapsed;
+    });
+    const memory = residentMegabytes(server.pid);
+    for (const connection of connections) connection.close();
+
+    await server.kill();
+    const begun = performance.now();
+    server = await startServer(options);
+    const again = await openConnection(server.address);
+    await again.exchange(requestBytes('POST', COLLECTION, configMap('after', random)));
+    const restart = performance.now() - begun;
+    again.close();
+
+    const what = `writes: durable creates, ${size.clients} clients, 2 KB`;
+    const processor = made.flatMap((round) => round.processor ?? []);
+    return [
+      result({
+        name: what,
+        unit: '1/s',
+        rounds: made.map(({ rate }) => rate),
+        peer: { name: 'append + fdatasync, one by one', rounds: made.map(({ single }) => single) },
+        note: `${each} a round, by the clock on the wall; the clients share the cores with the server`,
+      }),
+      result({
+        name: `${what}, beside groups`,
+        unit: '1/s',
+        rounds: made.map(({ rate }) => rate),
+        peer: { name: `append + fdatasync, ${size.clients} at a time`, rounds: made.map(({ grouped }) => grouped) },
+        note: 'the floor of the disk when every group is full and nothing else is done',
+      }),
+      result({ name: `${what}, p50`, unit: 'ms', rounds: made.map(({ p50 }) => p50) }),
+      result({ name: `${what}, p99`, unit: 'ms', rounds: made.map(({ p99 }) => p99) }),
+      ...(processor.length > 0
+        ? [result({ name: `${what}, processor time of the server`, unit: 'ms each', rounds: processor })]
+        : []),
+      result({
+        name: `writes: list of ${size.objects} objects of 2 KB`,
+        unit: 'ms',
+        rounds: lists,
+        note: `request to last byte, ${(bytes / 1e6).toFixed(1)} MB, not compressed, by the clock on the wall`,
+      }),
+      result({ name: `writes: memory with ${size.objects} objects, after the lists`, unit: 'MB', rounds: [memory] }),
+      result({
+        name: `writes: start after SIGKILL with ${size.objects} objects, to first write`,
+        unit: 'ms',
+        rounds: [restart],
+      }),
+    ];
+  } finally {
+    await server.stop();
+  }
+}
+
+async function open(address: Address, count: number): Promise<Connection[]> {
+  const connections: Connection[] = [];
+  for (let index = 0; index < count; index++) connections.push(await openConnection(address));
+  return connections;
+}
+
+function requests(path: string, count: number, round: number, random: SeededRandom): Buffer[] {
+  return Array.from({ length: count }, (_, index) =>
+    requestBytes('POST', path, configMap(`object-${round}-${index}`, random)),
+  );
+}
+
+async function createAll(connections: readonly Connection[], bodies: readonly Buffer[]) {
+  const latencies: number[] = [];
+  let next = 0;
+  const begun = performance.now();
+  await Promise.all(
+    connections.map(async (connection) => {
+      for (let body = bodies[next++]; body !== undefined; body = bodies[next++]) {
+        const sent = performance.now();
+        await connection.exchange(body);
+        latencies.push(performance.now() - sent);
+      }
+    }),
+  );
+  return { elapsed: performance.now() - begun, latencies };
+}
+
+const ITEM = Buffer.from('"filling":"');
+
+function countOf(body: Buffer): number {
+  let count = 0;
+  for (let at = body.indexOf(ITEM); at >= 0; at = body.indexOf(ITEM, at + 1)) count += 1;
+  return count;
+}
