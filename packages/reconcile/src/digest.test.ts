@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { continueDigest, keyedDigest, plainDigest, sameDigest } from './digest.ts';
+import { causeDigest, continueDigest, keyedDigest, plainDigest, sameDigest } from './digest.ts';
 
 const key = (id = 'k1', fill = 1) => ({ id, bytes: new Uint8Array(32).fill(fill) });
 const keyed = (values: unknown[], secrets: string[], with_ = key()) =>
@@ -144,3 +144,14 @@ function sorted(value: unknown): unknown {
   const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(fields.map(([name, part]) => [name, sorted(part)]));
 }
+
+test('the digest of a sensitive object in a cause is keyed, and does not count metadata', () => {
+  const secret = (data: string, resourceVersion: string) => ({
+    kind: 'Secret',
+    metadata: { resourceVersion },
+    data: { a: data },
+  });
+  assert.equal(causeDigest(secret('x', '1'), key()), causeDigest(secret('x', '2'), key()));
+  assert.notEqual(causeDigest(secret('x', '1'), key()), causeDigest(secret('y', '1'), key()));
+  assert.notEqual(causeDigest(secret('x', '1'), key()), causeDigest(secret('x', '1'), key('k1', 2)));
+});

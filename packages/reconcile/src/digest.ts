@@ -70,6 +70,14 @@ export function continueDigest(previous: string | undefined, next: string): stri
   return sameDigest(previous, next) ? (previous as string) : next;
 }
 
+/** A short keyed digest of the content of a sensitive object, for causes: metadata and status do not count. */
+export function causeDigest(value: unknown, { bytes }: DigestKey): string {
+  const { metadata: _metadata, status: _status, ...content } = value as { metadata?: unknown; status?: unknown };
+  return createHmac('sha256', bytes).update(canonicalText(content, keepAll)).digest('hex').slice(0, CAUSE_DIGITS);
+}
+
+const CAUSE_DIGITS = 12;
+
 function sha256(text: string): string {
   return hash('sha256', text, 'hex').slice(0, HEX_DIGITS);
 }

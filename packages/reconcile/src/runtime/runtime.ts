@@ -8,7 +8,7 @@ import {
   type Logger,
   type Random,
 } from '@capstan/kube';
-import type { DigestKey } from '../digest.ts';
+import { causeDigest, type DigestKey } from '../digest.ts';
 import { createEngine, type Engine, type Root, type Wave } from '../engine/index.ts';
 import { createFacts, createInstants, type FactStore } from '../facts/index.ts';
 import { alwaysLeader, type Leadership } from '../leadership/index.ts';
@@ -102,6 +102,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     clock,
     onPending: () => waves.pending(),
     onWarning: (message) => logger.warn(message),
+    // Causes show that a Secret changed, and never what it holds: without the key nobody can guess back from the digest.
+    sensitiveDigest(value) {
+      const key = digestKey.peek('key');
+      return key === undefined ? '' : causeDigest(value, key);
+    },
     ...(options.freeze ? { freeze: true } : {}),
   });
   const worlds = new Map<string, World>();

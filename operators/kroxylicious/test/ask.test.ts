@@ -1,0 +1,88 @@
+// What would this do, and why did it happen.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Deployment, type KubeObject, Secret } from '@capstan/kube';
+import { CAUSE_ANNOTATION, parseCause, preview } from '@capstan/reconcile';
+import type { Stage } from '@capstan/testing';
+import { KafkaProtocolFilter, KafkaProxy } from '../src/index.ts';
+import {
+  certificate,
+  cluster,
+  configMap,
+  encoded,
+  filter,
+  get,
+  kindOf,
+  NAMESPACE,
+  opaque,
+  patch,
+  proxy,
+  service,
+  staged,
+  tcpIngress,
+} from './fixtures.ts';
+
+const issued = await certificate();
+const objects = (): KubeObject[] => [
+  proxy(),
+  proxy({}, 'other'),
+  service({
+    bootstrapServers: 'kafka:9092',
+    tls: { trustAnchorRef: { kind: 'Secret', name: 'upstream-ca', key: 'ca.crt', storeType: 'PEM' } },
+  }),
+  opaque('upstream-ca', { 'ca.crt': issued.ca }),
+  filter({ a: '${configmap:rules:rules}' }),
+  configMap('rules', { rules: 'all' }),
+  tcpIngress(),
+  tcpIngress('theirs', 'other'),
+  cluster('orders', { filterRefs: [{ name: 'encryption' }] }),
+  cluster('others', { proxyRef: { name: 'other' }, ingresses: [{ ingressRef: { name: 'theirs' } }] }),
+];
+
+describe('why', () => {
+  test('a Deployment was rolled: the Secret, the key, the path to it, and the hashes', () =>
+    staged({ objects: objects() }, async ({ client, settle }) => {
+      const other = await certificate();
+      await patch(client, Secret, 'upstream-ca', { data: encoded({ 'ca.crt': other.ca }) });
+      await settle();
+      const cause = parseCause((await get.deployment(client)).metadata.annotations?.[CAUSE_ANNOTATION]);
+      assert.equal(cause?.changes.length, 1, JSON.stringify(cause));
+      const [change] = cause.changes;
+      assert.equal(change?.object, 'Secret default/upstream-ca');
+      assert.deepEqual(change.paths, ['data["ca.crt"]']);
+      assert.deepEqual(change.via, [
+        'KafkaService(default/upstream)',
+        'VirtualKafkaCluster(default/orders)',
+        'kroxylicious.kafka-proxy(default/my-proxy)',
+      ]);
+      assert.notEqual(change.from, change.to);
+      const status = (await get.proxy(client)).status?.rollout;
+      assert.match(
+        status?.reason ?? '',
+        /^Secret default\/upstream-ca \(data\["ca\.crt"\]\) changed → KafkaService default\/upstream → VirtualKafkaCluster default\/orders$/,
+      );
+      assert.doesNotMatch(JSON.stringify(await get.deployment(client)), /BEGIN CERTIFICATE/);
+    }));
+});
+
+describe('plan', () => {
+  const rolled = async ({ program: { runtime } }: Stage, ...changes: KubeObject[]) => {
+    const { writes } = await preview(
+      runtime,
+      changes.map((object) => ({ kind: kindOf(object), object })),
+    );
+    return writes.filter(({ disturbs }) => disturbs === 'rolls pods').map(({ object }) => object);
+  };
+
+  const edit = (object: KubeObject & { spec?: object }, spec: object): KubeObject =>
+    ({ ...object, spec: { ...object.spec, ...spec } }) as KubeObject;
+
+  test('names the Deployments that an edit would roll, and no others', () =>
+    staged({ objects: objects() }, async (stage) => {
+      const edited = await stage.client.get(KafkaProtocolFilter, { namespace: NAMESPACE, name: 'encryption' });
+      assert.deepEqual(await rolled(stage, edit(edited, { type: 'Other' })), ['Deployment default/my-proxy']);
+      const scaled = await stage.client.get(KafkaProxy, { namespace: NAMESPACE, name: 'my-proxy' });
+      assert.deepEqual(await rolled(stage, edit(scaled, { replicas: 5 })), []);
+      assert.equal((await stage.client.get(Deployment, { namespace: NAMESPACE, name: 'my-proxy' })).spec?.replicas, 1);
+    }));
+});

@@ -1,0 +1,180 @@
+// KafkaServices that name a Kafka of Strimzi, whose CRD may come and go.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Client, ConfigMap, CustomResourceDefinition, Namespace, Secret } from '@capstan/kube';
+import { createStage, type Stage } from '@capstan/testing';
+import { createKroxylicious, KafkaService, StrimziKafka } from '../src/index.ts';
+import {
+  certificate,
+  checksum,
+  cluster,
+  condition,
+  configurationOf,
+  create,
+  encoded,
+  get,
+  NAMESPACE,
+  opaque,
+  patch,
+  proxy,
+  service,
+  tcpIngress,
+} from './fixtures.ts';
+
+const issued = await certificate();
+const OTHER = 'kafka';
+
+async function installStrimzi(client: Client): Promise<void> {
+  const names = { kind: 'Kafka', listKind: 'KafkaList', plural: 'kafkas', singular: 'kafka' };
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const version = { name: 'v1beta2', served: true, storage: true, schema, subresources: { status: {} } };
+  const spec = { group: 'kafka.strimzi.io', names, scope: 'Namespaced', versions: [version] };
+  await client.create(CustomResourceDefinition, {
+    apiVersion: CustomResourceDefinition.apiVersion,
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'kafkas.kafka.strimzi.io' },
+    spec,
+  } as never);
+}
+
+async function kafka(client: Client, namespace = NAMESPACE, listeners = ['plain', 'tls']): Promise<void> {
+  const spec = { kafka: { version: '4.0.0', listeners: listeners.map((name) => ({ name, port: 9092 })) } };
+  await client.create(StrimziKafka, {
+    apiVersion: StrimziKafka.apiVersion,
+    kind: 'Kafka',
+    metadata: { namespace, name: 'my-kafka' },
+    spec,
+  } as never);
+}
+
+const serve = (client: Client, servers: string, namespace = NAMESPACE) =>
+  client.patch(
+    StrimziKafka,
+    { namespace, name: 'my-kafka' },
+    'merge',
+    { status: { listeners: [{ name: 'tls', bootstrapServers: servers }], observedGeneration: 1 } },
+    { subresource: 'status' },
+  );
+
+async function strimziStage(
+  spec: object,
+  given: (client: Client) => Promise<void>,
+  check: (stage: Stage) => Promise<void>,
+): Promise<void> {
+  const stage = await createStage({
+    operators: [createKroxylicious()],
+    async given(client) {
+      await given(client);
+      await create(
+        client,
+        proxy(),
+        tcpIngress(),
+        service({ strimziKafkaRef: { name: 'my-kafka', listenerName: 'tls', ...spec } }),
+        cluster('one'),
+      );
+    },
+  });
+  try {
+    await check(stage);
+  } finally {
+    await stage.end();
+  }
+}
+
+describe('a Kafka of Strimzi', () => {
+  test('gives its listener’s address, and rolls when that changes and at no other time', () =>
+    strimziStage(
+      {},
+      async (client) => {
+        await installStrimzi(client);
+        await kafka(client);
+        await serve(client, 'my-kafka-bootstrap:9093');
+      },
+      async ({ client, settle }) => {
+        assert.match(await configurationOf(client), /my-kafka-bootstrap:9093/);
+        assert.equal((await get.service(client)).status?.bootstrapServers, 'my-kafka-bootstrap:9093');
+        const before = checksum(await get.deployment(client));
+        await patch(client, StrimziKafka, 'my-kafka', { spec: { kafka: { config: { 'log.retention.ms': 1 } } } });
+        await settle();
+        assert.equal(checksum(await get.deployment(client)), before);
+        await serve(client, 'elsewhere:9093');
+        await settle();
+        assert.match(await configurationOf(client), /elsewhere:9093/);
+        assert.notEqual(checksum(await get.deployment(client)), before);
+      },
+    ));
+
+  test('is told about as long as it is missing, has no such listener, or no address yet', () =>
+    strimziStage({}, installStrimzi, async ({ client, settle }) => {
+      const reason = async () => condition(await get.service(client), 'ResolvedRefs')?.reason;
+      assert.equal(await reason(), 'ReferencedResourcesNotFound');
+      await kafka(client, NAMESPACE, ['plain']);
+      await settle();
+      assert.equal(await reason(), 'InvalidReferencedResource');
+      await patch(client, StrimziKafka, 'my-kafka', { spec: { kafka: { listeners: [{ name: 'tls' }] } } });
+      await settle();
+      assert.equal(await reason(), 'ReferencedResourceNotReconciled');
+      await serve(client, 'a:1');
+      await settle();
+      assert.equal(await reason(), 'ResolvedRefs');
+    }));
+
+  test('brings its CA; what the user names wins over it', () =>
+    strimziStage(
+      { trustStrimziCaCertificate: true },
+      async (client) => {
+        await installStrimzi(client);
+        await kafka(client);
+        await serve(client, 'a:1');
+        await create(client, opaque('my-kafka-cluster-ca-cert', { 'ca.crt': issued.ca }));
+      },
+      async ({ client, settle }) => {
+        assert.match(await configurationOf(client), /trusted-certs\/my-kafka-cluster-ca-cert\/ca\.crt/);
+        const before = checksum(await get.deployment(client));
+        await patch(client, Secret, 'my-kafka-cluster-ca-cert', {
+          data: encoded({ 'ca.crt': (await certificate()).ca }),
+        });
+        await settle();
+        assert.notEqual(checksum(await get.deployment(client)), before);
+        await create(client, opaque('own', { 'ca.pem': issued.ca }));
+        await patch(client, KafkaService, 'upstream', {
+          spec: { tls: { trustAnchorRef: { kind: 'Secret', name: 'own', key: 'ca.pem' } } },
+        });
+        await settle();
+        assert.match(await configurationOf(client), /trusted-certs\/own\/ca\.pem/);
+      },
+    ));
+
+  test('in another namespace: its CA is copied to where pods can mount it', () =>
+    strimziStage(
+      { namespace: OTHER, trustStrimziCaCertificate: true },
+      async (client) => {
+        await installStrimzi(client);
+        await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: OTHER } });
+        await kafka(client, OTHER);
+        await serve(client, 'a.kafka:1', OTHER);
+        const secret = opaque('my-kafka-cluster-ca-cert', { 'ca.crt': issued.ca });
+        await client.create(Secret, { ...secret, metadata: { ...secret.metadata, namespace: OTHER } });
+      },
+      async ({ client }) => {
+        assert.match(await configurationOf(client), /trusted-certs\/upstream-strimzi-ca\/ca\.crt/);
+        const copy = await client.get(ConfigMap, { namespace: NAMESPACE, name: 'upstream-strimzi-ca' });
+        assert.equal(copy.data?.['ca.crt'], issued.ca);
+      },
+    ));
+
+  test('may be installed while the operator runs', () =>
+    strimziStage(
+      {},
+      () => Promise.resolve(),
+      async ({ client, clock, settle }) => {
+        assert.match(condition(await get.service(client), 'ResolvedRefs')?.message ?? '', /Strimzi is not installed/);
+        await installStrimzi(client);
+        await kafka(client);
+        await serve(client, 'a:1');
+        await clock.advance(120_000);
+        await settle();
+        assert.equal(condition(await get.service(client), 'ResolvedRefs')?.status, 'True');
+      },
+    ));
+});
