@@ -4,13 +4,15 @@ import {
   type InformerView,
   isAborted,
   isAlreadyExists,
+  isApiError,
   isConflict,
   isForbidden,
   isNotFound,
+  isTransportError,
   type Kind,
   type KubeObject,
 } from '@capstan/kube';
-import { createQueue, done, type Outcome, type Queue, retryAfter, runWorkers } from '@capstan/reconcile';
+import { createQueue, done, type Outcome, type Queue, retry, retryAfter, runWorkers } from '@capstan/reconcile';
 import type { Toolkit } from './toolkit.ts';
 
 export interface Controller {
@@ -98,6 +100,8 @@ async function attempt(
     }
     // A namespace that is being deleted takes nothing new; what is in it goes by itself.
     if (isForbidden(error) && error.message.includes('because it is being terminated')) return done;
+    // What the server or the network could not do now may work later; anything else is a bug.
+    if (isApiError(error) || isTransportError(error)) return retry(error);
     throw error;
   }
 }
