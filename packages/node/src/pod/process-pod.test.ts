@@ -264,8 +264,8 @@ test('a container that ends is started again, later each time, and its former lo
 test('init containers run one after the other before the rest, beside their sidecars', { skip }, async (t) => {
   const place = await createPlace(t);
   const { client } = place;
-  const append = (text: string) => ['node', '-e', `require('fs').appendFileSync('/work/order', '${text} ')`];
-  const volumeMounts = [{ name: 'work', mountPath: '/work' }];
+  const append = (text: string) => ['node', '-e', `require('fs').appendFileSync('/shared/order', '${text} ')`];
+  const volumeMounts = [{ name: 'work', mountPath: '/shared' }];
   const image = 'test/node';
   await client.create(
     Pod,
@@ -274,7 +274,7 @@ test('init containers run one after the other before the rest, beside their side
       {
         image,
         volumeMounts,
-        command: ['node', '-e', `console.log(require('fs').readFileSync('/work/order', 'utf8'))`],
+        command: ['node', '-e', `console.log(require('fs').readFileSync('/shared/order', 'utf8'))`],
       },
       {
         restartPolicy: 'Never',
@@ -289,14 +289,14 @@ test('init containers run one after the other before the rest, beside their side
             command: [
               'node',
               '-e',
-              `require('fs').appendFileSync('/work/order', 'side '); setInterval(() => {}, 1000)`,
+              `require('fs').appendFileSync('/shared/order', 'side '); setInterval(() => {}, 1000)`,
             ],
             startupProbe: {
               exec: {
                 command: [
                   'node',
                   '-e',
-                  `if (!require('fs').readFileSync('/work/order', 'utf8').includes('side')) process.exit(1)`,
+                  `if (!require('fs').readFileSync('/shared/order', 'utf8').includes('side')) process.exit(1)`,
                 ],
               },
               periodSeconds: 1,
