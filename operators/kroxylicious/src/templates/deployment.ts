@@ -90,8 +90,8 @@ function container(spec: KafkaProxySpec | undefined, image: string, { mounts, po
     args: ['--config', CONFIG_PATH],
     env: [{ name: 'KROXYLICIOUS_DANGEROUSLY_CHANGE_PERMISSION_CHECK', value: '0640' }],
     ports: [
-      { name: 'management', containerPort: MANAGEMENT_PORT },
-      ...ports.map(({ name, port }) => ({ name, containerPort: port })),
+      { name: 'management', containerPort: MANAGEMENT_PORT, protocol: 'TCP' },
+      ...ports.map(({ name, port }) => ({ name, containerPort: port, protocol: 'TCP' })),
     ],
     livenessProbe: { ...probe, initialDelaySeconds: 10 },
     readinessProbe: { ...probe, periodSeconds: 1 },

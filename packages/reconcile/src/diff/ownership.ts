@@ -53,10 +53,27 @@ function walk(value: unknown, owned: FieldSet, path: string, state: Walk): void 
 
 function walkList(items: readonly unknown[], owned: FieldSet, path: string, state: Walk): void {
   const keys = Object.keys(owned);
+  const names = keyNames(keys);
   for (const [index, item] of items.entries()) {
-    const key = keys.find((candidate) => isItem(candidate, item));
+    const key = exactKey(item, names, owned) ?? keys.find((candidate) => isItem(candidate, item));
     visit(item, key === undefined ? undefined : owned[key], `${path}[${index}]`, state);
   }
+}
+
+/** The fields that identify the items of this list, in the order in which the set writes them. */
+function keyNames(keys: readonly string[]): readonly string[] {
+  const first = keys.find((key) => key.startsWith('k:'));
+  return first === undefined ? [] : Object.keys(JSON.parse(first.slice(2)) as FieldSet);
+}
+
+/** The key of an item that has all of its fields, without a look at the others: long lists are walked often. */
+function exactKey(item: unknown, names: readonly string[], owned: FieldSet): string | undefined {
+  let key = `v:${JSON.stringify(item)}`;
+  if (typeof item === 'object' && item !== null) {
+    if (names.some((name) => (item as FieldSet)[name] === undefined)) return undefined;
+    key = `k:${JSON.stringify(Object.fromEntries(names.map((name) => [name, (item as FieldSet)[name]])))}`;
+  }
+  return Object.hasOwn(owned, key) ? key : undefined;
 }
 
 function visit(value: unknown, owned: unknown, path: string, state: Walk): void {
