@@ -43,7 +43,7 @@ export function marked(value: unknown, sensitive: ReadonlySet<string> | undefine
 }
 
 export function isSensitive(text: string, sensitive: ReadonlySet<string> | undefined): boolean {
-  if (sensitive === undefined || text.length < MIN_LENGTH) return false;
+  if (sensitive === undefined) return false;
   if (sensitive.has(text)) return true;
   for (const known of sensitive) {
     if (known.length < text.length ? text.includes(known) : text.length >= MIN_PIECE && known.includes(text))

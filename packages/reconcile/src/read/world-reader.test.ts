@@ -133,20 +133,29 @@ describe('a read', () => {
 
   test('of a kind that only another reconciler declares is refused too', () => {
     const one = reconciler({ name: 'one', resource: ConfigMap, reads: [Service], reconcile: () => plan() });
-    const two = reconciler({
-      name: 'two',
-      resource: ConfigMap,
-      reconcile({ read }) {
-        read.list(Service);
-        return plan();
-      },
-    });
-    const [, second] = evaluate({
-      operator: operator({ name: 'test', kinds: [], reconcilers: [one, two] }),
-      clock: createVirtualClock(),
-      objects: [owner],
-    });
-    assert.equal(second?.plan.state, 'error');
+    for (const look of [
+      (read: Reader) => read.list(Service),
+      (read: Reader) =>
+        read.by(
+          index(Service, 'x', () => []),
+          'x',
+        ),
+    ]) {
+      const two = reconciler({
+        name: 'two',
+        resource: ConfigMap,
+        reconcile({ read }) {
+          look(read);
+          return plan();
+        },
+      });
+      const [, second] = evaluate({
+        operator: operator({ name: 'test', kinds: [], reconcilers: [one, two] }),
+        clock: createVirtualClock(),
+        objects: [owner],
+      });
+      assert.equal(second?.plan.state, 'error');
+    }
   });
 
   test('without the namespace that a kind needs is refused: nobody could say that it is absent', () => {
@@ -335,49 +344,117 @@ describe('a digest is keyed when it covers', () => {
   });
 });
 
+/** Reads that a test may watch, over one Secret. */
+function watched(look: (read: Reader, run: Run) => unknown) {
+  const engine = createEngine({ clock: createVirtualClock() });
+  const requirements = requirementsOf([
+    reconciler({ name: 'x', resource: ConfigMap, reads: READS, reconcile: () => plan() }),
+  ]);
+  const worldOf = (name: string) => createStaticWorld({ name, engine, requirements, objects: [secret('hunter2')] });
+  const world = worldOf('');
+  const worlds = new Map([['', world]]);
+  const worldNames = engine.table<true>({ name: 'worlds' });
+  worldNames.synced();
+  const digestKey = engine.table<DigestKey>({ name: 'digest key' });
+  digestKey.put('key', { id: 'k', bytes: new Uint8Array(32) });
+  const sources: ReadSources = {
+    engine,
+    worlds,
+    worldNames,
+    facts: createKnownFacts(engine, []),
+    instants: createInstants(engine, createVirtualClock()),
+    digestKey,
+    bound: new Map(),
+    digests: new WeakMap(),
+    projections: new WeakMap(),
+  };
+  let runs = 0;
+  const reader = engine.derive<unknown>({
+    name: 'reader',
+    compute(_key, tracker) {
+      runs++;
+      const run: Run = { tracker, sources, sensitive: undefined, declared: undefined, name: 'reader' };
+      return look(new WorldReader(run, world), run) ?? null;
+    },
+  });
+  engine.hold(reader, '');
+  engine.flushSync();
+  return {
+    world,
+    addWorld(name: string) {
+      worlds.set(name, worldOf(name));
+      worldNames.put(name, true);
+    },
+    removeWorld(name: string) {
+      worlds.delete(name);
+      worldNames.delete(name);
+    },
+    /** How often the reader runs because of a change. */
+    runsAfter(change: () => void): number {
+      runs = 0;
+      change();
+      engine.flushSync();
+      return runs;
+    },
+    value: () => engine.valueOf(reader, ''),
+  };
+}
+
+describe('a world that comes or goes', () => {
+  test('wakes those who asked for it, and those who asked for all', () => {
+    const one = watched((read) => read.in('late') !== undefined);
+    assert.equal(
+      one.runsAfter(() => one.addWorld('other')),
+      0,
+    );
+    assert.equal(
+      one.runsAfter(() => one.addWorld('late')),
+      1,
+    );
+    assert.deepEqual(one.value(), { state: 'value', value: true });
+    assert.equal(
+      one.runsAfter(() => one.removeWorld('late')),
+      1,
+    );
+    assert.deepEqual(one.value(), { state: 'value', value: false });
+    const all = watched((read) => read.worlds());
+    assert.equal(
+      all.runsAfter(() => all.addWorld('late')),
+      1,
+    );
+  });
+});
+
+test('a digest that is remembered for one list of values is not given for another', () => {
+  const objects = [service('shared'), { ...owner, metadata: { ...at('second'), uid: 'v' } }];
+  const found: string[] = [];
+  const reads = reconciler<ConfigMap>({
+    name: 'reads',
+    resource: ConfigMap,
+    reads: READS,
+    reconcile({ object, read, digest }) {
+      found.push(digest(read.get(Service, at('shared')), object.metadata.name));
+      return plan();
+    },
+  });
+  const made = operator({ name: 'test', kinds: [], reconcilers: [reads] });
+  evaluate({ operator: made, clock: createVirtualClock(), objects: [owner, ...objects] });
+  assert.equal(new Set(found).size, 2);
+});
+
 describe('an equal result stops the wave', () => {
-  /** A derivation over one Secret and a reader of it; how often the reader runs when the Secret changes. */
+  /** How often the reader of a derivation over one Secret runs when the Secret changes. */
   function runsFor(
     definition: ReturnType<typeof derivation<unknown>>,
     project: ((value: never) => unknown) | undefined,
     next: Secret,
   ) {
-    const engine = createEngine({ clock: createVirtualClock() });
-    const requirements = requirementsOf([
-      reconciler({ name: 'x', resource: ConfigMap, reads: READS, reconcile: () => plan() }),
-    ]);
-    const world = createStaticWorld({ name: '', engine, requirements, objects: [secret('hunter2')] });
-    const digestKey = engine.table<DigestKey>({ name: 'digest key' });
-    digestKey.put('key', { id: 'k', bytes: new Uint8Array(32) });
-    const sources: ReadSources = {
-      engine,
-      worlds: new Map([['', world]]),
-      worldNames: engine.table<true>({ name: 'worlds' }),
-      facts: createKnownFacts(engine, []),
-      instants: createInstants(engine, createVirtualClock()),
-      digestKey,
-      bound: new Map(),
-      digests: new WeakMap(),
-      projections: new WeakMap(),
-    };
-    let runs = 0;
-    const reader = engine.derive<unknown>({
-      name: 'reader',
-      compute(_key, tracker) {
-        runs++;
-        const run: Run = { tracker, sources, sensitive: undefined, declared: undefined, name: 'reader' };
-        const read = new WorldReader(run, world);
-        const value =
-          project === undefined ? read.derived(definition, '') : read.derived(definition, '', project as never);
-        return digestOf(run)(value);
-      },
+    const { runsAfter, world } = watched((read, run) => {
+      const value =
+        project === undefined ? read.derived(definition, '') : read.derived(definition, '', project as never);
+      return digestOf(run)(value);
     });
-    engine.hold(reader, '');
-    engine.flushSync();
-    runs = 0;
-    world.observeWrite(Secret, next);
-    engine.flushSync();
-    return runs;
+    return runsAfter(() => world.observeWrite(Secret, next));
   }
 
   const about = derivation<unknown>({
@@ -402,7 +479,8 @@ describe('an equal result stops the wave', () => {
     const loose = derivation<unknown>({
       name: 'loose',
       compute: ({ read }) => read.get(Secret, at('s')),
-      equals: () => true,
+      equals: (before, after) =>
+        (before as Secret).kind === (after as Secret).kind && (after as Secret).kind === 'Secret',
     });
     assert.equal(runsFor(loose, undefined, secret('hunter3')), 0);
   });

@@ -174,7 +174,7 @@ export function digestOf(run: Run): Digest {
   return (...values) => {
     const { sensitive, sources } = run;
     if (sensitive !== undefined) return keyedDigest(values, (text) => isSensitive(text, sensitive), key);
-    const place = values.find((value) => typeof value === 'object' && value !== null) as object | undefined;
+    const place = values.find((value) => typeof value === 'object' && value !== null);
     const last = place === undefined ? undefined : sources.digests.get(place);
     if (last !== undefined && last.run !== run && areSame(last.values, values)) return last.digest;
     const digest = plainDigest(...values);
