@@ -81,13 +81,25 @@ export function parseCause(text: string | undefined): CauseRecord | undefined {
   }
 }
 
+/** As many changes as fit, at least one: the first, cut to what matters if need be. */
 function bounded(record: CauseRecord): CauseRecord {
-  let { changes } = record;
-  let more = 0;
-  const current = () => (more > 0 ? { ...record, changes, more } : { ...record, changes });
-  while (changes.length > 0 && (changes.length > MAX_CHANGES || formatCause(current()).length > MAX_LENGTH)) {
-    changes = changes.slice(0, -1);
-    more++;
+  const all = record.changes;
+  const withFirst = (count: number, changes = all.slice(0, count)): CauseRecord => {
+    const more = all.length - count;
+    return { ...record, changes, ...(more > 0 ? { more } : {}) };
+  };
+  for (let count = Math.min(all.length, MAX_CHANGES); count > 0; count--) {
+    const fitting = withFirst(count);
+    if (formatCause(fitting).length <= MAX_LENGTH) return fitting;
   }
-  return current();
+  return withFirst(Math.min(all.length, 1), all.slice(0, 1).map(cut));
+}
+
+function cut({ object, paths, from, to, via }: CauseChange): CauseChange {
+  const few = (texts: readonly string[]) => texts.slice(0, 3).map((text) => clip(text, 100));
+  return { object: clip(object, 200), paths: few(paths), from, to, via: few(via) };
+}
+
+function clip(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
