@@ -1,7 +1,7 @@
 import { type Clock, formatTime, type Logger, type Random, type UnknownObject } from '@capstan/kube';
 import type { FieldTracker } from './apply/field-tracker.ts';
 import type { Registry } from './resources/registry.ts';
-import type { Resource } from './resources/resource.ts';
+import type { Resource, ResourceVersion } from './resources/resource.ts';
 import type { Storage } from './store/storage.ts';
 import type { Store } from './store/store.ts';
 
@@ -23,21 +23,44 @@ export interface RequestContext {
   userAgent?: string;
   /** What strict validation objects to in the body's text (fields that are there twice); only who read it knows. */
   duplicates?: readonly string[];
+  /** What the client should be told besides the answer, as Warning headers, also when it is a refusal. */
+  warnings?: Set<string>;
 }
 
 /** A write on its way to the store; an admission may answer with another object, or throw a StatusError. */
 export interface AdmissionRequest {
   operation: 'CREATE' | 'UPDATE' | 'DELETE';
   resource: Resource;
+  /** The version in which the client speaks; objects are in it. */
+  version: ResourceVersion;
+  /** Empty for what has none. */
+  namespace: string;
+  /** Empty for a new object whose name is still to be drawn. */
+  name: string;
   subresource: string | undefined;
+  /** Of a subresource with a kind of its own (Scale, Eviction, Binding): that, not the object behind it. */
   object: UnknownObject | undefined;
   old: UnknownObject | undefined;
   dryRun: boolean;
+  /** CreateOptions, UpdateOptions or DeleteOptions, as the client gave them. */
+  options: UnknownOptions;
   context: RequestContext;
 }
 
-/** Looks at every write, after defaulting and before validation. Undefined in the answer: the object goes on as it is. */
-export type Admission = (request: AdmissionRequest) => Promise<UnknownObject | undefined>;
+export interface UnknownOptions {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly [field: string]: unknown;
+}
+
+/**
+ * Looks at every write, after defaulting and before validation. Undefined in the promised answer: the object goes on as it
+ * is. Undefined instead of a promise: nobody has to be waited for.
+ */
+export type Admission = (request: AdmissionRequest) => Promise<UnknownObject | undefined> | undefined;
+
+/** Looks at what is about to be stored, after validation, and may only refuse it; undefined: nobody has to be asked. */
+export type Judgement = (request: AdmissionRequest) => Promise<void> | undefined;
 
 /** What the parts of the server share. */
 export interface Core {
@@ -49,6 +72,7 @@ export interface Core {
   readonly registry: Registry;
   readonly fields: FieldTracker;
   readonly admission: Admission | undefined;
+  readonly judgement: Judgement | undefined;
   readonly checkNamespaces: boolean;
   readonly watchBufferLimit: number;
 }

@@ -216,6 +216,26 @@ export const internalError = (message: string) =>
     details: { causes: [{ message }] },
   });
 
+/** A webhook said no; the words are its own, the code never one of success. */
+export function webhookDenied(webhook: string, given: Partial<Status> = {}): StatusError {
+  const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;
+  const { message = '', reason = '', code = 0, details } = given;
+  const why = message === '' ? reason : message;
+  return new StatusError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: why === '' ? `${denied} without explanation` : `${denied}: ${why}`,
+    ...(reason !== '' && { reason }),
+    ...(details && { details }),
+    code: code >= 400 && code < 600 ? code : 400,
+  });
+}
+
+export const dryRunUnsupported = (webhook: string) =>
+  badRequest(`admission webhook ${JSON.stringify(webhook)} does not support dry run`);
+
 /** A patch that was understood and does not fit the object. */
 export const unprocessablePatch = (problem: string) =>
   failure({

@@ -11,6 +11,12 @@ import {
   type UnknownObject,
   type WatchStream,
 } from '@capstan/kube';
+import { createAdmissionWebhooks } from './admission/admission-webhooks.ts';
+import { createWebhookCaller } from './admission/call-webhook.ts';
+import { configurationRules } from './admission/configuration-rules.ts';
+import { createConditionCompiler } from './admission/match-conditions.ts';
+import { serviceEndpoints } from './admission/service-endpoint.ts';
+import { MUTATING, VALIDATING } from './admission/webhook.ts';
 import { createFieldTracker } from './apply/field-tracker.ts';
 import { startAggregationController } from './auth/aggregation-controller.ts';
 import { attributesOf, refuse } from './auth/attributes.ts';
@@ -38,7 +44,7 @@ import { admitPod } from './resources/pod-strategy.ts';
 import { createRegistry } from './resources/registry.ts';
 import type { Strategy } from './resources/resource.ts';
 import { createServiceAddresses } from './resources/service-addresses.ts';
-import { createDispatcher } from './rest/dispatch.ts';
+import { createDispatcher, warningHeader } from './rest/dispatch.ts';
 import type { ReadLogs } from './rest/pod-subresources.ts';
 import { createRenderer } from './rest/render.ts';
 import { parseResourcePath } from './rest/route.ts';
@@ -62,7 +68,7 @@ export interface ApiServerOptions {
   freeze?: boolean;
   /** Default: memory only. */
   storage?: Storage;
-  /** Looks at every write; default none. */
+  /** Looks at every write, before the webhooks do; default none. */
   admission?: Admission;
   /** Who may do what: everybody everything (the default, for tests), or as the roles and bindings in the store say. */
   authorization?: 'AlwaysAllow' | 'RBAC';
@@ -118,8 +124,14 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const registry = createRegistry();
   const now = () => timestamp(clock);
   const addresses = createServiceAddresses(store);
+  const conditions = createConditionCompiler();
+  const webhookRules = configurationRules(conditions);
+  const caller = createWebhookCaller(clock, serviceEndpoints(store));
+  const webhooks = createAdmissionWebhooks({ store, random, logger }, caller.call, conditions);
   const specials: Readonly<Record<string, Partial<Strategy>>> = {
     [CRD_STORAGE_KEY]: definitionStrategy(registry, now),
+    [MUTATING]: { validate: webhookRules },
+    [VALIDATING]: { validate: webhookRules },
     '/pods': { admit: (pod) => admitPod(store, pod) },
     '/services': { complete: (service, old) => addresses.complete(service, old) },
   };
@@ -129,6 +141,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   }
   const isRbac = options.authorization === 'RBAC';
   const authorizer = isRbac ? createRbac(store) : allowEverything;
+  const admission = inTurn(options.admission, webhooks.mutate);
   const core: Core = {
     clock,
     random,
@@ -137,7 +150,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     storage,
     registry,
     fields: createFieldTracker(now),
-    admission: isRbac ? escalationAdmission(authorizer, options.admission) : options.admission,
+    admission: isRbac ? escalationAdmission(authorizer, admission) : admission,
+    judgement: webhooks.judge,
     checkNamespaces: options.checkNamespaces ?? true,
     watchBufferLimit: options.watchBufferLimit ?? 10_000,
   };
@@ -161,7 +175,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const protobuf = createProtobufDecoder();
   let closed = false;
 
-  const answer = async (request: ApiRequest, context: RequestContext): Promise<ApiResponse | WatchStream> => {
+  const answer = async (request: ApiRequest, given: RequestContext): Promise<ApiResponse | WatchStream> => {
+    const context = { ...given, warnings: new Set<string>() };
     try {
       const attributes = isRbac ? attributesOf(request) : undefined;
       if (attributes) {
@@ -181,7 +196,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       }
       return review(read, path, context) ?? (await dispatch(read, path, context));
     } catch (error) {
-      return refusal(error, request, logger);
+      const refused = refusal(error, request, logger);
+      return { ...refused, headers: { ...refused.headers, ...warningHeader(context.warnings) } };
     }
   };
 
@@ -214,10 +230,23 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     async close() {
       closed = true;
       hub.endAll();
+      caller.close();
       await storage.close();
     },
   };
   return server;
+}
+
+/** One admission after the other, each asked about what the one before made of the object. */
+function inTurn(first: Admission | undefined, second: Admission): Admission {
+  if (!first) return second;
+  return (request) => {
+    const asked = first(request);
+    if (!asked) return second(request);
+    return asked.then(
+      async (changed) => (await second(changed ? { ...request, object: changed } : request)) ?? changed,
+    );
+  };
 }
 
 function refusal(error: unknown, request: ApiRequest, logger: Logger): ApiResponse {

@@ -18,11 +18,16 @@ import {
 
 /** Runs the other admission first, so that what is judged is what will be stored. */
 export function escalationAdmission(authorizer: Authorizer, first: Admission | undefined): Admission {
-  return async (request) => {
-    const changed = await first?.(request);
+  const confirm = (request: AdmissionRequest, changed: UnknownObject | undefined) => {
     const object = changed ?? request.object;
     if (object && request.operation !== 'DELETE') judge(authorizer, request, object);
     return changed;
+  };
+  return (request) => {
+    const asked = first?.(request);
+    if (asked) return asked.then((changed) => confirm(request, changed));
+    confirm(request, undefined);
+    return undefined;
   };
 }
 

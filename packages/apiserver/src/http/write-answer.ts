@@ -45,7 +45,10 @@ export async function writeAnswer(
   const isText = typeof body === 'string' && !(headers['content-type'] ?? '').includes('json');
   response.statusCode = status;
   response.setHeader('cache-control', 'no-cache, private');
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  // Node writes a character of a header as one byte and refuses what is none; warnings go out as UTF-8, as Go sends them.
+  for (const [name, value] of Object.entries(headers)) {
+    response.setHeader(name, Buffer.from(value, 'utf8').toString('latin1'));
+  }
   if (form === 'yaml' && !isText) response.setHeader('content-type', 'application/yaml');
   const wantsGzip = /\bgzip\b/.test(message.headers['accept-encoding']?.toString() ?? '');
   if (message.method === 'HEAD' || body === undefined) {

@@ -1,5 +1,5 @@
 import type { UnknownObject } from '@capstan/kube';
-import { type Core, newUid, type RequestContext, timestamp } from '../core.ts';
+import { type AdmissionRequest, type Core, newUid, type RequestContext, timestamp } from '../core.ts';
 import {
   alreadyExists,
   badRequest,
@@ -13,6 +13,7 @@ import {
 import { generateName } from '../resources/names.ts';
 import { validateMeta } from '../resources/object-meta.ts';
 import { nameOf } from '../resources/resource.ts';
+import { admissionRequest } from './admission-request.ts';
 import { decodeObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
@@ -68,22 +69,35 @@ export async function storeNew(
   if (strategy.prepareCreate) object = strategy.prepareCreate(object);
   object = track(object);
   if (strategy.admit) object = strategy.admit(object);
-  if (core.admission) {
-    const request = { operation: 'CREATE', resource, subresource: undefined, object, old: undefined } as const;
-    object = (await core.admission({ ...request, dryRun: options.dryRun, context })) ?? object;
-  }
+  const asked = (candidate: UnknownObject): AdmissionRequest =>
+    admissionRequest(target, 'CREATE', { object: candidate, options, context });
+  const admitted = core.admission?.(asked(object));
+  if (admitted) object = (await admitted) ?? object;
   const { object: drawn, key } = nameObject(core, target, object);
-  const { object: named, errors: wishes } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
+  let ready = checkNew(core, target, key, drawn);
+  const judged = core.judgement?.(asked(ready));
+  if (judged) {
+    await judged;
+    // The name or an address may have been taken meanwhile.
+    ready = checkNew(core, target, key, drawn);
+  }
+  if (options.dryRun) return ready;
+  return core.store.put(resource.storageKey, key, stored(target, ready));
+}
+
+/** The object with what only the store can say, or a refusal; what follows in the same step finds the store as this did. */
+function checkNew(core: Core, { resource, version }: Target, key: string, drawn: UnknownObject): UnknownObject {
+  const { strategy } = resource;
+  const { object, errors: wishes } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
   const errors = [
-    ...validateMeta(resource, named),
+    ...validateMeta(resource, object),
     ...wishes,
-    ...version.validate(named, undefined, ''),
-    ...(strategy.validate?.(named, undefined) ?? []),
+    ...version.validate(object, undefined, ''),
+    ...(strategy.validate?.(object, undefined) ?? []),
   ];
-  if (errors.length > 0) throw invalid(resource, named.metadata.name ?? '', errors);
-  if (core.store.get(resource.storageKey, key)) throw alreadyExists(nameOf(resource), named.metadata.name ?? '');
-  if (options.dryRun) return named;
-  return core.store.put(resource.storageKey, key, stored(target, named));
+  if (errors.length > 0) throw invalid(resource, object.metadata.name ?? '', errors);
+  if (core.store.get(resource.storageKey, key)) throw alreadyExists(nameOf(resource), object.metadata.name ?? '');
+  return object;
 }
 
 /** The same for PUT and apply, which change what is there: undefined when somebody made it while an admission was asked. */

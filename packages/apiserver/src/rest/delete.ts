@@ -12,7 +12,8 @@ import {
   type Status,
 } from '../errors.ts';
 import { isObject } from '../json/copy.ts';
-import { nameOf, type Resource } from '../resources/resource.ts';
+import { inVersion, nameOf, type Resource } from '../resources/resource.ts';
+import { admissionRequest } from './admission-request.ts';
 import { stored } from './create.ts';
 import { dryRunOf, type ListOptions } from './options.ts';
 import { currentObjects } from './read.ts';
@@ -59,12 +60,13 @@ export function deleteOptions(body: unknown, query: Readonly<Record<string, stri
   };
 }
 
-/** DELETE: the object, when it lingers; a Success status when it is gone. */
+/** DELETE: the object, when it lingers; a Success status when it is gone. `isAdmitted`: whoever may object has been asked. */
 export async function deleteObject(
   core: Core,
   target: Target,
   options: DeleteOptions,
   context: RequestContext,
+  isAdmitted = false,
 ): Promise<UnknownObject | Status> {
   const { resource } = target;
   const key = keyFor(target);
@@ -74,15 +76,13 @@ export async function deleteObject(
     checkPreconditions(target, object, options);
     const refusal = resource.strategy.refuseDelete?.(object);
     if (refusal !== undefined) throw forbidden(nameOf(resource), target.name, refusal);
-    if (core.admission) {
-      const request = {
-        operation: 'DELETE',
-        resource,
-        subresource: undefined,
-        object: undefined,
-        old: object,
-      } as const;
-      await core.admission({ ...request, dryRun: options.dryRun, context });
+    if (!isAdmitted) {
+      const old = inVersion(resource, target.version, object);
+      const request = admissionRequest(target, 'DELETE', { old, options, context });
+      const admitted = core.admission?.(request);
+      if (admitted) await admitted;
+      const judged = core.judgement?.(request);
+      if (judged) await judged;
       if (core.store.get(resource.storageKey, key) !== object) continue;
     }
     return removeOrMark(core, target, key, object, options);

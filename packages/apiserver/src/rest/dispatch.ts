@@ -32,13 +32,13 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
   return async (request, path, context) => {
     const target = targetOf(core, path);
     const { method, query = {}, body } = request;
-    const warnings = new Set<string>();
+    const warnings = context.warnings ?? new Set<string>();
     if (target.version.deprecationWarning !== undefined) warnings.add(target.version.deprecationWarning);
     const answer = (status: number, value: unknown): ApiResponse => ({
       status,
       headers: {
         'content-type': rendering.contentType,
-        ...(warnings.size > 0 && { warning: [...warnings].map((one) => `299 - ${JSON.stringify(one)}`).join(', ') }),
+        ...warningHeader(warnings),
       },
       body: value,
     });
@@ -99,7 +99,10 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
     }
 
     async function scale(): Promise<ApiResponse> {
-      const json = (value: unknown) => ({ ...answer(200, value), headers: { 'content-type': 'application/json' } });
+      const json = (value: unknown) => {
+        const { headers, ...rest } = answer(200, value);
+        return { ...rest, headers: { ...headers, 'content-type': 'application/json' } };
+      };
       if (method === 'GET') return json(getScale(core, target));
       if (method === 'PUT') return json(await writeScale(core, target, write(), context, () => body));
       if (method !== 'PATCH') throw methodNotAllowed();
@@ -125,6 +128,20 @@ function targetOf(core: Core, path: ResourcePath): Target {
   // A single object of a namespaced resource has no path without its namespace.
   if (resource.namespaced && path.namespace === undefined && name !== '') throw notServed();
   return { resource, version, namespace: path.namespace ?? '', name, subresource: path.subresource ?? '' };
+}
+
+const MAX_WARNINGS = 4096;
+const MAX_WARNING = 256;
+
+/** As Kubernetes writes them: code 299, nobody named as the sender. */
+export function warningHeader(warnings: ReadonlySet<string>): { warning?: string } {
+  if (warnings.size === 0) return {};
+  let total = 0;
+  for (const one of warnings) total += one.length;
+  // As much as Kubernetes sends, so that the headers stay within what clients read.
+  const shown = [...warnings].map((one) => (total > MAX_WARNINGS ? one.slice(0, MAX_WARNING) : one));
+  const sent = total > MAX_WARNINGS ? shown.slice(0, MAX_WARNINGS / MAX_WARNING) : shown;
+  return { warning: sent.map((one) => `299 - ${JSON.stringify(one)}`).join(', ') };
 }
 
 /** The field manager of who does not name one: the program, as its user agent begins. */

@@ -2,9 +2,10 @@
 import type { ApiRequest, ApiResponse, Pod, PodCondition, PodDisruptionBudget, UnknownObject } from '@capstan/kube';
 import { type Core, type RequestContext, timestamp } from '../core.ts';
 import { badRequest, conflict, methodNotAllowed, StatusError, tooManyEvictions } from '../errors.ts';
-import { isObject, valueAt } from '../json/copy.ts';
+import { copyJson, isObject, valueAt } from '../json/copy.ts';
 import { nameOf } from '../resources/resource.ts';
 import { selects } from '../validation/rules.ts';
+import { admissionRequest } from './admission-request.ts';
 import { deleteObject, deleteOptions } from './delete.ts';
 import { isTrue, type WriteOptions } from './options.ts';
 import { existing, type Target } from './target.ts';
@@ -62,7 +63,9 @@ async function bind(core: Core, { target, request, context, options }: PodReques
   if (typeof node !== 'string' || node === '') throw badRequest('the binding names no node in target.name');
   const uid = valueAt(request.body, ['metadata', 'uid']);
   const { dryRun, fieldManager } = options();
-  await changeObject(core, target, { dryRun, context, conditional: false }, (live) => {
+  existing(core, target);
+  await admitted(core, { target, request, context, options });
+  await changeObject(core, target, { dryRun, context, conditional: false, isAdmitted: true }, (live) => {
     const pod = live as Pod;
     if (typeof uid === 'string' && uid !== '' && uid !== live.metadata.uid) {
       const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid}`;
@@ -94,10 +97,21 @@ async function bind(core: Core, { target, request, context, options }: PodReques
   return { status: 201, headers: JSON_HEADERS, body: SUCCESS };
 }
 
+/** Asks about what was posted: an object of its own that nobody stores, so nobody's changes to it count. */
+async function admitted(core: Core, { target, request, context, options }: PodRequest): Promise<void> {
+  const object = copyJson(isObject(request.body) ? request.body : {}) as UnknownObject;
+  const asked = admissionRequest(target, 'CREATE', { object, options: options(), context });
+  await core.admission?.(asked);
+  await core.judgement?.(asked);
+}
+
 const BUDGETS = 'policy/poddisruptionbudgets';
 
 /** A deletion that asks the budgets first. */
-async function evict(core: Core, { target, request, context }: PodRequest): Promise<ApiResponse> {
+async function evict(core: Core, asked: PodRequest): Promise<ApiResponse> {
+  const { target, request, context } = asked;
+  existing(core, target);
+  await admitted(core, asked);
   const pod = existing(core, target) as Pod;
   const wished = valueAt(request.body, ['deleteOptions']);
   const options = deleteOptions(isObject(wished) ? wished : undefined, request.query ?? {});
@@ -110,7 +124,7 @@ async function evict(core: Core, { target, request, context }: PodRequest): Prom
     const empty = budgets.find(({ status }) => (status?.disruptionsAllowed ?? 0) < 1);
     if (empty) throw tooManyEvictions(empty.metadata.name ?? '');
   }
-  await deleteObject(core, { ...target, subresource: '' }, options, context);
+  await deleteObject(core, { ...target, subresource: '' }, options, context, true);
   return { status: 201, headers: JSON_HEADERS, body: SUCCESS };
 }
 

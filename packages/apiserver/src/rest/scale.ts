@@ -6,7 +6,7 @@ import { copyJson, isObject, valueAt, withValueAt } from '../json/copy.ts';
 import type { ScalePaths } from '../resources/resource.ts';
 import type { WriteOptions } from './options.ts';
 import { existing, type Target } from './target.ts';
-import { changeObject } from './update.ts';
+import { changeObject, type Face } from './update.ts';
 
 const SCALE = { group: 'autoscaling', kind: 'Scale' };
 
@@ -23,7 +23,12 @@ export async function writeScale(
   transform: (scale: UnknownObject) => unknown,
 ): Promise<UnknownObject> {
   const paths = pathsOf(target);
-  const object = await changeObject(core, target, { ...options, context, conditional: false }, (live) => {
+  const face: Face = {
+    of: (whole) => scaleOf(paths, whole),
+    applied: (whole, scale) =>
+      withValueAt(whole, paths.spec, valueAt(scale, ['spec', 'replicas']) ?? 0) as UnknownObject,
+  };
+  const object = await changeObject(core, target, { ...options, context, conditional: false, face }, (live) => {
     const scale = copyJson(transform(scaleOf(paths, live)));
     if (!isObject(scale)) throw badRequest('the object provided is unrecognized (must be of type Scale)');
     const replicas = valueAt(scale, ['spec', 'replicas']) ?? 0;

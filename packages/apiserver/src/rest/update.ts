@@ -7,6 +7,7 @@ import { badRequest, conflict, type FieldError, fieldInvalid, invalid, MODIFIED,
 import { equalJson } from '../json/copy.ts';
 import { desiredStateChanged, validateMeta, validateMetaUpdate } from '../resources/object-meta.ts';
 import { inVersion, nameOf } from '../resources/resource.ts';
+import { admissionRequest } from './admission-request.ts';
 import { storeAbsent, stored } from './create.ts';
 import { decodeObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
@@ -47,6 +48,20 @@ export interface ChangeOptions {
   context: RequestContext;
   /** The new object must name the resourceVersion that it was made from. */
   conditional: boolean;
+  /** For who asks whether it may be; default none. */
+  fieldManager?: string;
+  fieldValidation?: WriteOptions['fieldValidation'];
+  /** What admissions see in place of the object; default the object. */
+  face?: Face;
+  /** Whether somebody has been asked about this already; default false. */
+  isAdmitted?: boolean;
+}
+
+/** An object that stands for another one, or for a part of it. */
+export interface Face {
+  of(object: UnknownObject): UnknownObject;
+  /** The object with what somebody changed in its face. */
+  applied(object: UnknownObject, face: UnknownObject): UnknownObject;
 }
 
 export interface Proposal {
@@ -74,18 +89,37 @@ export async function changeObject(
     const { object: proposed, track } = propose(live);
     checkPreconditions(target, proposed, live, options.conditional);
     let next = track(prepare(target, proposed, live));
-    if (core.admission) {
-      const subresource = target.subresource === '' ? undefined : target.subresource;
-      const request = { operation: 'UPDATE', resource, subresource, object: next, old: live } as const;
-      const { dryRun, context } = options;
-      next = (await core.admission({ ...request, dryRun, context })) ?? next;
+    if (options.isAdmitted === true) {
+      return commit(core, target, key, checkChange(target, next, live), live, options.dryRun);
+    }
+    const { face } = options;
+    const asked = (object: UnknownObject) =>
+      admissionRequest(target, 'UPDATE', {
+        object: face ? face.of(object) : object,
+        old: face ? face.of(live) : live,
+        options,
+        context: options.context,
+      });
+    const admitted = core.admission?.(asked(next));
+    if (admitted) {
+      const changed = await admitted;
+      if (changed) next = face ? face.applied(next, changed) : changed;
       if (core.store.get(resource.storageKey, key) !== old) continue;
     }
-    return commit(core, target, key, next, live, options.dryRun);
+    let ready = checkChange(target, next, live);
+    const judged = core.judgement?.(asked(ready));
+    if (judged) {
+      await judged;
+      if (core.store.get(resource.storageKey, key) !== old) continue;
+      // An address may have been taken meanwhile.
+      ready = checkChange(target, next, live);
+    }
+    return commit(core, target, key, ready, live, options.dryRun);
   }
 }
 
-function commit(core: Core, target: Target, key: string, wanted: UnknownObject, live: UnknownObject, dryRun: boolean) {
+/** The object with what only the store can say, or a refusal. */
+function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject): UnknownObject {
   const { resource } = target;
   const complete = target.subresource === '' ? resource.strategy.complete : undefined;
   const { object: next, errors: wishes } = complete?.(wanted, live) ?? { object: wanted, errors: [] };
@@ -97,6 +131,11 @@ function commit(core: Core, target: Target, key: string, wanted: UnknownObject, 
     ...(resource.strategy.validate?.(next, live) ?? []),
   ];
   if (errors.length > 0) throw invalid(resource, target.name, errors);
+  return next;
+}
+
+function commit(core: Core, target: Target, key: string, next: UnknownObject, live: UnknownObject, dryRun: boolean) {
+  const { resource } = target;
   if (equalJson(next, live)) return live;
   const counted = withGeneration(target, next, live);
   if (isGone(target, counted)) {

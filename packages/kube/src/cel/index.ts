@@ -8,4 +8,6 @@ export {
 } from './compile.ts';
 export { CelCostError, CelError } from './errors.ts';
 export { createRuleEvaluator, type RuleEvaluatorOptions } from './evaluator.ts';
+export { DYNAMIC, dynamicValue } from './json-value.ts';
 export { type CompiledRule, type CompileRuleOptions, compileRule } from './rule.ts';
+export type { Value as CelValue } from './values.ts';

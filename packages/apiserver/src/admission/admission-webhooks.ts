@@ -1,0 +1,150 @@
+// Dynamic admission: the webhooks of MutatingWebhookConfigurations are asked one after the other, each about what the ones
+// before it made of the object; those of ValidatingWebhookConfigurations all at once, about what is about to be stored.
+// https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
+import type { UnknownObject } from '@capstan/kube';
+import { type Admission, type AdmissionRequest, type Core, type Judgement, newUid } from '../core.ts';
+import { dryRunUnsupported, forbidden, internalError, webhookDenied } from '../errors.ts';
+import { inVersion, nameOf, type ResourceVersion } from '../resources/resource.ts';
+import { CallFailure } from './call-failure.ts';
+import type { CallWebhook } from './call-webhook.ts';
+import { type ConditionCompiler, createConditionCompiler } from './match-conditions.ts';
+import { isExempt, isSelected, versionFor } from './matching.ts';
+import { patchObject } from './patch-object.ts';
+import { type ReviewAnswer, readAnswer, reviewOf, reviewRequest } from './review.ts';
+import { MUTATING, VALIDATING, type Webhook, watchWebhooks } from './webhook.ts';
+
+export interface AdmissionWebhooks {
+  readonly mutate: Admission;
+  readonly judge: Judgement;
+}
+
+/** A webhook, and the version in which it wants to see the request. */
+interface Candidate {
+  webhook: Webhook;
+  version: ResourceVersion;
+}
+
+export function createAdmissionWebhooks(
+  core: Pick<Core, 'store' | 'random' | 'logger'>,
+  call: CallWebhook,
+  conditions: ConditionCompiler = createConditionCompiler(),
+): AdmissionWebhooks {
+  const { store, logger } = core;
+  const mutating = watchWebhooks(store, MUTATING, conditions);
+  const validating = watchWebhooks(store, VALIDATING, conditions);
+
+  const candidatesOf = (webhooks: readonly Webhook[], request: AdmissionRequest): Candidate[] => {
+    if (webhooks.length === 0 || isExempt(request.resource)) return [];
+    return webhooks.flatMap((webhook) => {
+      const version = versionFor(webhook, request);
+      return version ? [{ webhook, version }] : [];
+    });
+  };
+
+  /** The request as the webhook is told of it, or undefined when it is none of its business. */
+  const toldOf = ({ webhook, version }: Candidate, request: AdmissionRequest) => {
+    if (!isSelected(store, webhook, request)) return undefined;
+    const shown = asVersion(request, version);
+    const uid = newUid(core.random);
+    const { object, oldObject, ...about } = reviewRequest(uid, shown, version);
+    const result = webhook.conditions({ object, oldObject, request: about });
+    if (typeof result !== 'boolean') {
+      if (webhook.failsOpen) return undefined;
+      throw forbidden(nameOf(request.resource), request.name, result.problem);
+    }
+    return result ? { uid, shown, told: { ...about, object, oldObject } } : undefined;
+  };
+
+  /** Undefined: it could not be asked, and its failurePolicy is to go on without it. */
+  const ask = async (
+    webhook: Webhook,
+    { uid, told }: NonNullable<ReturnType<typeof toldOf>>,
+    request: AdmissionRequest,
+    mayPatch: boolean,
+  ): Promise<ReviewAnswer | undefined> => {
+    if (request.dryRun && !webhook.allowsDryRun) throw dryRunUnsupported(webhook.name);
+    let answer: ReviewAnswer;
+    try {
+      const given = await call(webhook.client, reviewOf(webhook, told), webhook.timeoutSeconds);
+      answer = readAnswer(given, webhook, uid, mayPatch);
+    } catch (error) {
+      if (!(error instanceof CallFailure)) throw error;
+      const problem = `failed calling webhook ${JSON.stringify(webhook.name)}: ${error.message}`;
+      if (!webhook.failsOpen) throw internalError(problem);
+      logger.warn('a webhook could not be asked, and what it is about went on without it', { problem });
+      return undefined;
+    }
+    for (const warning of answer.warnings) request.context.warnings?.add(warning);
+    if (!answer.allowed) throw webhookDenied(webhook.name, answer.status);
+    return answer;
+  };
+
+  const mutateAll = async (candidates: readonly Candidate[], request: AdmissionRequest) => {
+    let { object } = request;
+    // Asked since the last change; when there is another one they have to see it, once.
+    const asked = new Set<Candidate>();
+    const again = new Set<Candidate>();
+    for (const isFirst of [true, false]) {
+      for (const candidate of candidates) {
+        if (!isFirst && !again.has(candidate)) continue;
+        const { webhook, version } = candidate;
+        const present = { ...request, object };
+        const told = toldOf(candidate, present);
+        if (!told) continue;
+        const answer = await ask(webhook, told, present, true);
+        const patched =
+          answer?.patch === undefined ? undefined : patchObject(webhook, told.shown, version, answer.patch);
+        if (patched) {
+          object = asRequested(patched, request, version);
+          for (const one of asked) again.add(one);
+          asked.clear();
+        }
+        if (webhook.isReinvoked) asked.add(candidate);
+      }
+      if (again.size === 0) break;
+    }
+    return object === request.object ? undefined : object;
+  };
+
+  const judgeAll = async (candidates: readonly Candidate[], request: AdmissionRequest) => {
+    const concerned = candidates.flatMap(({ webhook, version }) => {
+      const told = toldOf({ webhook, version }, request);
+      return told ? [{ webhook, told }] : [];
+    });
+    const results = await Promise.allSettled(concerned.map(({ webhook, told }) => ask(webhook, told, request, false)));
+    const refusal = results.find((one) => one.status === 'rejected');
+    if (refusal) throw refusal.reason;
+  };
+
+  return {
+    mutate(request) {
+      const candidates = candidatesOf(mutating(), request);
+      return candidates.length === 0 ? undefined : mutateAll(candidates, request);
+    },
+    judge(request) {
+      const candidates = candidatesOf(validating(), request);
+      return candidates.length === 0 ? undefined : judgeAll(candidates, request);
+    },
+  };
+}
+
+/** The request with its objects in another version; those of a subresource with a kind of its own have only one. */
+function asVersion(request: AdmissionRequest, version: ResourceVersion): AdmissionRequest {
+  if (version === request.version || hasOwnKind(request)) return request;
+  const convert = (object: UnknownObject | undefined) => object && between(object, request, request.version, version);
+  return { ...request, object: convert(request.object), old: convert(request.old) };
+}
+
+function asRequested(object: UnknownObject, request: AdmissionRequest, version: ResourceVersion): UnknownObject {
+  if (version === request.version || hasOwnKind(request)) return object;
+  return between(object, request, version, request.version);
+}
+
+const between = (
+  object: UnknownObject,
+  { resource }: AdmissionRequest,
+  from: ResourceVersion,
+  to: ResourceVersion,
+): UnknownObject => inVersion(resource, to, from.toStored?.(object) ?? object);
+
+const hasOwnKind = ({ subresource }: AdmissionRequest) => subresource !== undefined && subresource !== 'status';
