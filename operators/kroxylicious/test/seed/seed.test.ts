@@ -1,0 +1,29 @@
+// The table of the seed document: one reconciler a kind, each with its role.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { createKroxylicious } from '../../src/index.ts';
+
+interface Row {
+  reconciler: string;
+  roles: string[];
+  watches: string[];
+}
+
+const rows = JSON.parse(readFileSync(new URL('reconcilers.json', import.meta.url), 'utf8')) as Row[];
+
+test('every row of the seed’s table is one reconciler of one kind, and there are no others', () => {
+  const made = createKroxylicious().reconcilers.map(({ name, resource }) => [name, resource.kind]);
+  const wanted = rows.map(({ reconciler }) => [
+    reconciler.toLowerCase().replaceAll(' ', '-'),
+    reconciler.replaceAll(' ', ''),
+  ]);
+  assert.deepEqual(made.toSorted(), wanted.toSorted());
+});
+
+test('every kind has its hash in its status, as leaf or aggregator', () => {
+  for (const kind of createKroxylicious().kinds) {
+    const { schema } = kind as unknown as { schema: { properties: { status: { properties: object } } } };
+    assert.ok('configHash' in schema.properties.status.properties, kind.kind);
+  }
+});
