@@ -160,8 +160,13 @@ test('a pod of a known image is a process on an address of its own, and ends wit
   await client.delete(Pod, at('one'));
   await until(async () => (await client.find(Pod, at('one'))) === undefined);
   assert.equal(await isAlive(identity), false);
-  await assert.rejects(access(join(dataDir, 'pods', one.metadata.uid ?? '')));
+  // The folder goes right after the pod, not with it.
+  const folder = join(dataDir, 'pods', one.metadata.uid ?? '');
+  await until(() => access(folder).then(isThere, isGone), 'the removal of its folder');
 });
+
+const isThere = () => false;
+const isGone = () => true;
 
 test('environment and files come from ConfigMaps, Secrets and the pod itself, and files follow their source', {
   skip,
