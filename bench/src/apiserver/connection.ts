@@ -46,7 +46,7 @@ export async function openConnection(address: Address): Promise<Connection> {
   let received: Buffer[] = [];
   let waiting: { resolve(answer: Answer): void; reject(error: Error): void } | undefined;
   const fail = (error: Error) => waiting?.reject(error);
-  socket.on('data', (chunk) => {
+  socket.on('data', (chunk: Buffer) => {
     received.push(chunk);
     const answer = completeAnswer(received);
     if (answer === undefined) return;

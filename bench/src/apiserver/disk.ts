@@ -1,4 +1,6 @@
 import { closeSync, fdatasyncSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stopwatch } from '../measure/stopwatch.ts';
 
 /**
  * Records a second that the disk itself takes: appended and synced in groups, nothing else done. No server that
@@ -13,6 +15,25 @@ export function diskFloor(path: string, records: readonly Buffer[], group: numbe
       fdatasyncSync(file);
     }
     return (records.length / (performance.now() - begun)) * 1000;
+  } finally {
+    closeSync(file);
+    unlinkSync(path);
+  }
+}
+
+/** Milliseconds that each of some records took to be appended and synced, at a steady pace. */
+export async function syncLatencies(path: string, record: Buffer, count: number, perSecond: number): Promise<number[]> {
+  const file = openSync(path, 'w');
+  try {
+    const latencies: number[] = [];
+    for (let index = 0; index < count; index++) {
+      await sleep(1000 / perSecond);
+      const elapsed = stopwatch();
+      writeSync(file, record);
+      fdatasyncSync(file);
+      latencies.push(elapsed());
+    }
+    return latencies;
   } finally {
     closeSync(file);
     unlinkSync(path);

@@ -2,14 +2,11 @@
 // use when it then has nothing to do.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createRandom } from '@capstan/testing';
 import type { Part } from '../bench.ts';
 import { type Result, result } from '../measure/result.ts';
-import { stopwatch } from '../measure/stopwatch.ts';
-import { openConnection, requestBytes } from './connection.ts';
-import { configMap } from './objects.ts';
-import { residentMegabytes, waitedForCoreBy } from './process-costs.ts';
-import { type Program, startServer } from './server.ts';
+import { type FirstWrite, startAndWrite } from './first-write.ts';
+import { residentMegabytes } from './process-costs.ts';
+import type { Program } from './server.ts';
 import { inTempFolder } from './temp-folder.ts';
 
 const SIZES = {
@@ -65,27 +62,15 @@ export const start: Part = {
   },
 };
 
-interface Started {
-  /** Without the time in which others had the cores. */
-  elapsed: number;
-  wall: number;
+interface Started extends FirstWrite {
   memory: number;
 }
 
 async function startOnce(program: Program, folder: string, data: string, idleMs: number): Promise<Started> {
-  const body = configMap('first', createRandom(1));
-  const elapsed = stopwatch();
-  const begun = performance.now();
-  const server = await startServer({ program, folder, data });
+  const { server, ...times } = await startAndWrite({ program, folder, data }, 'first');
   try {
-    const connection = await openConnection(server.address);
-    await connection.exchange(requestBytes('POST', '/api/v1/namespaces/default/configmaps', body));
-    const wall = performance.now() - begun;
-    // We wait while it starts, and it waits while we connect: the two never wait for a core at once.
-    const own = elapsed() - waitedForCoreBy(server.pid);
-    connection.close();
     await sleep(idleMs);
-    return { elapsed: own, wall, memory: residentMegabytes(server.pid) };
+    return { ...times, memory: residentMegabytes(server.pid) };
   } finally {
     await server.stop();
   }

@@ -28,7 +28,7 @@ export async function openWatcher(
       inOrder = false;
       reject(new Error('the server ended a watch'));
     });
-    socket.on('data', (chunk) => {
+    socket.on('data', (chunk: Buffer) => {
       resolve();
       const data = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
       let done = 0;

@@ -4,20 +4,22 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom } from '@capstan/testing';
 import type { Part } from '../bench.ts';
-import { result } from '../measure/result.ts';
-import { waitedForCore } from '../measure/stopwatch.ts';
-import { latencyOf } from '../measure/timing.ts';
+import { type Result, result } from '../measure/result.ts';
+import { latencyOf, roundsOf } from '../measure/timing.ts';
 import { type Connection, openConnection, requestBytes } from './connection.ts';
+import { syncLatencies } from './disk.ts';
+import { createNeighbourWatch, type Moment } from './neighbours.ts';
 import { COLLECTION, configMap, createNamespace } from './objects.ts';
-import { processorMilliseconds, waitedForCoreBy } from './process-costs.ts';
+import { processorMilliseconds } from './process-costs.ts';
 import { type ServerUnderTest, startServer } from './server.ts';
 import { inTempFolder } from './temp-folder.ts';
 import { openWatcher, type Watcher } from './watcher.ts';
 
 const SIZES = {
-  full: { watchers: 200, objects: 20, warmUp: 100, changes: 1000, perSecond: 50 },
-  tiny: { watchers: 5, objects: 3, warmUp: 2, changes: 10, perSecond: 100 },
+  full: { watchers: 200, objects: 20, warmUp: 100, changes: 1000, rounds: 3, perSecond: 50, synced: 150 },
+  tiny: { watchers: 5, objects: 3, warmUp: 2, changes: 10, rounds: 1, perSecond: 100, synced: 5 },
 };
+type Size = (typeof SIZES)['full'];
 
 /** After the last change: how long the last watcher may take. */
 const LAST_LIMIT_MS = 30_000;
@@ -29,7 +31,7 @@ export const watches: Part = {
     return inTempFolder(async (folder) => {
       const server = await startServer({ program: 'server', folder, data: join(folder, 'data') });
       try {
-        return await measureOn(server, SIZES[scale]);
+        return figures(await measureOn(server, join(folder, 'floor'), SIZES[scale]), SIZES[scale]);
       } finally {
         await server.stop();
       }
@@ -37,122 +39,137 @@ export const watches: Part = {
   },
 };
 
-async function measureOn({ pid, address }: ServerUnderTest, size: (typeof SIZES)['full']) {
+interface Round {
+  /** Deliveries, in milliseconds: by the clock on the wall, and without what neighbours took. */
+  wall: number[];
+  own: number[];
+  changesPerSecond: number;
+  /** Milliseconds a change. */
+  processor: number | undefined;
+  /** Of the disk alone, just before. */
+  synced: readonly number[];
+}
+
+interface Measured {
+  rounds: readonly Round[];
+  /** Watchers that saw every change in order. */
+  complete: number;
+}
+
+async function measureOn({ pid, address }: ServerUnderTest, floor: string, size: Size): Promise<Measured> {
   const random = createRandom(13);
   const writer = await openConnection(address);
   await writer.exchange(createNamespace('bench'));
   for (let index = 0; index < size.objects; index++) {
     await writer.exchange(requestBytes('POST', COLLECTION, configMap(`object-${index}`, random)));
   }
-  const total = size.warmUp + size.changes;
+  const now = createNeighbourWatch(pid);
   const sent: Moment[] = [];
-  const samples: { wall: number; own: number }[] = [];
-  const now = momentTaker(pid);
+  let round: Round | undefined;
   const onChange = (sequence: number) => {
     const from = sent[sequence];
-    if (from === undefined || sequence <= size.warmUp) return;
-    const { at, waited } = now();
-    samples.push({ wall: at - from.at, own: Math.max(0, at - from.at - (waited - from.waited)) });
+    if (from === undefined || round === undefined) return;
+    const { at, lost } = now();
+    round.wall.push(at - from.at);
+    round.own.push(at - from.at - (lost - from.lost));
   };
   const watchers: Watcher[] = [];
-  try {
-    // One after the other: a watch is open once its head has come.
-    for (let index = 0; index < size.watchers; index++) watchers.push(await openWatcher(address, COLLECTION, onChange));
-    const before = processorMilliseconds(pid);
-    const begun = performance.now();
-    await writeChanges(writer, total, size, (sequence) => {
-      sent[sequence] = now.fresh();
+  const change = async (first: number, count: number) => {
+    await writeChanges(writer, { ...size, first, count }, (sequence) => {
+      sent[sequence] = now();
     });
-    const seconds = (performance.now() - begun) / 1000;
     const limit = performance.now() + LAST_LIMIT_MS;
-    while (watchers.some(({ last }) => last() < total) && performance.now() < limit) await sleep(5);
-    const after = processorMilliseconds(pid);
-
-    const what = `watches: ${size.watchers} watchers, ${size.perSecond} changes a second`;
-    const wall = latencyOf(samples.map((sample) => sample.wall));
-    const own = latencyOf(samples.map((sample) => sample.own));
-    const all = watchers.filter((watcher) => watcher.inOrder() && watcher.last() === total).length;
-    return [
-      result({
-        name: `${what}: watchers that saw every change in order`,
-        unit: 'watchers',
-        rounds: [all],
-        exactly: size.watchers,
-        note: `${total} changes each, ${size.warmUp} of them to warm up`,
-      }),
-      result({
-        name: `${what}, delivery p50`,
-        unit: 'ms',
-        rounds: [wall.p50],
-        note: `by the clock on the wall, ${samples.length} deliveries; without the waits for a core ${own.p50.toFixed(1)} ms`,
-      }),
-      result({
-        name: `${what}, delivery p99`,
-        unit: 'ms',
-        rounds: [wall.p99],
-        below: 50,
-        note: `by the clock on the wall, the write and its sync included; without the waits for a core ${own.p99.toFixed(1)} ms`,
-      }),
-      result({ name: `${what}: changes a second in fact`, unit: '1/s', rounds: [total / seconds] }),
-      ...(before === undefined || after === undefined
-        ? []
-        : [
-            result({
-              name: `${what}, processor time of the server`,
-              unit: 'ms a change',
-              rounds: [(after - before) / total],
-              note: `for ${size.watchers} deliveries of 2 KB over TLS`,
-            }),
-          ]),
-    ];
+    while (watchers.some(({ last }) => last() < first + count - 1) && performance.now() < limit) await sleep(5);
+  };
+  try {
+    // One after the other: a watch is open once its first bytes have come.
+    for (let index = 0; index < size.watchers; index++) watchers.push(await openWatcher(address, COLLECTION, onChange));
+    await change(1, size.warmUp);
+    const record = Buffer.from(JSON.stringify(configMap('record', random)));
+    const rounds = await roundsOf(size.rounds, async (index) => {
+      const synced = await syncLatencies(floor, record, size.synced, size.perSecond);
+      const before = processorMilliseconds(pid);
+      const begun = performance.now();
+      round = { wall: [], own: [], changesPerSecond: 0, processor: undefined, synced };
+      await change(1 + size.warmUp + index * size.changes, size.changes);
+      const after = processorMilliseconds(pid);
+      round.changesPerSecond = (size.changes / (performance.now() - begun)) * 1000;
+      if (before !== undefined && after !== undefined) round.processor = (after - before) / size.changes;
+      return round;
+    });
+    const total = size.warmUp + size.rounds * size.changes;
+    const complete = watchers.filter((watcher) => watcher.inOrder() && watcher.last() === total).length;
+    return { rounds, complete };
   } finally {
     for (const watcher of watchers) watcher.close();
     writer.close();
   }
 }
 
+function figures({ rounds, complete }: Measured, { watchers, perSecond, changes }: Size): Result[] {
+  const what = `watches: ${watchers} watchers, ${perSecond} changes a second`;
+  const wall = rounds.map((round) => latencyOf(round.wall));
+  const own = rounds.map((round) => latencyOf(round.own));
+  const disk = rounds.map((round) => latencyOf(round.synced));
+  const shown = (values: readonly number[]) => values.map((value) => value.toFixed(1)).join(', ');
+  const peer = 'append + fdatasync alone';
+  const processor = rounds.flatMap((round) => round.processor ?? []);
+  return [
+    result({
+      name: `${what}: watchers that saw every change in order`,
+      unit: 'watchers',
+      rounds: [complete],
+      exactly: watchers,
+    }),
+    result({
+      name: `${what}, delivery p50`,
+      unit: 'ms',
+      rounds: own.map(({ p50 }) => p50),
+      peer: { name: peer, rounds: disk.map(({ p50 }) => p50) },
+      note: `the write and its sync included, ${changes} changes a round; by the clock on the wall ${shown(wall.map(({ p50 }) => p50))} ms`,
+    }),
+    result({
+      name: `${what}, delivery p99`,
+      unit: 'ms',
+      rounds: own.map(({ p99 }) => p99),
+      below: 50,
+      peer: { name: peer, rounds: disk.map(({ p99 }) => p99) },
+      note: `by the clock on the wall, with what others on the machine took, ${shown(wall.map(({ p99 }) => p99))} ms`,
+    }),
+    result({
+      name: `${what}: changes a second in fact`,
+      unit: '1/s',
+      rounds: rounds.map((round) => round.changesPerSecond),
+    }),
+    ...(processor.length === 0
+      ? []
+      : [result({ name: `${what}, processor time of the server`, unit: 'ms a change', rounds: processor })]),
+  ];
+}
+
+interface Changes {
+  /** The number of the first one. */
+  first: number;
+  count: number;
+  objects: number;
+  perSecond: number;
+}
+
 /** One change after the other, each at its time, or at once when the one before it was late. */
 async function writeChanges(
   writer: Connection,
-  total: number,
-  { objects, perSecond }: { objects: number; perSecond: number },
+  { first, count, objects, perSecond }: Changes,
   onSend: (sequence: number) => void,
 ): Promise<void> {
   const begun = performance.now();
-  for (let sequence = 1; sequence <= total; sequence++) {
+  for (let index = 0; index < count; index++) {
+    const sequence = first + index;
     const patch = { data: { seq: String(sequence).padStart(6, '0') } };
     const path = `${COLLECTION}/object-${sequence % objects}`;
     const bytes = requestBytes('PATCH', path, patch, 'application/merge-patch+json');
-    const wait = begun + (sequence * 1000) / perSecond - performance.now();
+    const wait = begun + (index * 1000) / perSecond - performance.now();
     if (wait > 0) await sleep(wait);
     onSend(sequence);
     await writer.exchange(bytes);
   }
-}
-
-interface Moment {
-  at: number;
-  /** Milliseconds that this process and the server have waited for a core so far. */
-  waited: number;
-}
-
-/** The waits are read once a turn of the event loop, and not for each of the events that came in it. */
-function momentTaker(pid: number): (() => Moment) & { fresh(): Moment } {
-  let waited: number | undefined;
-  const take = () => {
-    const at = performance.now();
-    if (waited === undefined) {
-      waited = waitedForCore() + waitedForCoreBy(pid);
-      setImmediate(() => {
-        waited = undefined;
-      });
-    }
-    return { at, waited };
-  };
-  return Object.assign(take, {
-    fresh() {
-      waited = undefined;
-      return take();
-    },
-  });
 }
