@@ -246,8 +246,8 @@ describe('a fault of a leaf', () => {
     objects: KubeObject[],
     look: (client: Client) => Promise<unknown>,
     expected: { type?: string; status?: string; reason: string; message: RegExp },
-  ) =>
-    test(name, () =>
+  ): void => {
+    void test(name, () =>
       staged({ objects: [proxy(), ...objects] }, async ({ client }) => {
         const found = condition((await look(client)) as never, expected.type ?? 'ResolvedRefs');
         assert.equal(found?.status, 'False');
@@ -255,6 +255,7 @@ describe('a fault of a leaf', () => {
         assert.match(found.message, expected.message);
       }),
     );
+  };
   check('a filter names a Secret that is missing', [filter({ a: { b: '${secret:nowhere:x}' } })], get.filter, {
     reason: 'InterpolatedReferencedResourcesNotFound',
     message: /secret\/nowhere in namespace default does not exist/,

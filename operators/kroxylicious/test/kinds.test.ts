@@ -1,7 +1,7 @@
 // What the API accepts and refuses, on the embedded server: schemas, defaults and rules of the five kinds.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Kind, KubeObject } from '@capstan/kube';
+import type { Kind } from '@capstan/kube';
 import { createRandom, createTestCluster, createVirtualClock, type TestCluster } from '@capstan/testing';
 import {
   createKroxylicious,
@@ -24,7 +24,7 @@ before(async () => {
 after(() => cluster.close());
 
 const tryOut = (kind: Kind, spec: unknown, name = 'x') =>
-  cluster.client.create(kind, object(kind, name, { spec }) as KubeObject, { dryRun: true });
+  cluster.client.create(kind, object(kind, name, { spec }), { dryRun: true });
 
 const vkc = (more: object = {}) => ({
   proxyRef: { name: 'p' },

@@ -34,7 +34,7 @@ async function installStrimzi(client: Client): Promise<void> {
     kind: 'CustomResourceDefinition',
     metadata: { name: 'kafkas.kafka.strimzi.io' },
     spec,
-  } as never);
+  });
 }
 
 async function kafka(client: Client, namespace = NAMESPACE, listeners = ['plain', 'tls']): Promise<void> {
@@ -44,7 +44,7 @@ async function kafka(client: Client, namespace = NAMESPACE, listeners = ['plain'
     kind: 'Kafka',
     metadata: { namespace, name: 'my-kafka' },
     spec,
-  } as never);
+  });
 }
 
 const serve = (client: Client, servers: string, namespace = NAMESPACE) =>
