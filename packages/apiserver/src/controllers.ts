@@ -1,5 +1,6 @@
-// What runs inside the server after a write: each piece of work once, in order, by microtasks alone.
-import type { UnknownObject } from '@capstan/kube';
+// What runs inside the server after a write: each piece of work once, in order, by microtasks alone. What an admission refused
+// is tried again later, because nothing else may ever happen that would bring it back.
+import type { Timer, UnknownObject } from '@capstan/kube';
 import { ADMIN, type Core } from './core.ts';
 import { StatusError } from './errors.ts';
 import { deleteObject } from './rest/delete.ts';
@@ -7,32 +8,60 @@ import type { Target } from './rest/target.ts';
 import { changeObject } from './rest/update.ts';
 
 export interface WorkQueue {
-  /** Begins after the present write has been answered to; a failure is logged. */
+  /** Begins after the present write has been answered to; a failure is logged, and tried again when it was a refusal. */
   run(work: () => Promise<void>): void;
-  /** Resolves when nothing is left to do. */
+  /** Resolves when nothing is left to do now. */
   idle(): Promise<void>;
+  /** Nothing is tried again any more. */
+  close(): void;
 }
 
-export function createWorkQueue(core: Pick<Core, 'logger'>): WorkQueue {
-  const waiting: (() => Promise<void>)[] = [];
+const FIRST_RETRY_MS = 1000;
+const LAST_RETRY_MS = 60_000;
+
+interface Piece {
+  work: () => Promise<void>;
+  /** How long to wait before it is tried again. */
+  retryMs: number;
+}
+
+export function createWorkQueue(core: Pick<Core, 'logger' | 'clock'>): WorkQueue {
+  const waiting: Piece[] = [];
+  const retries = new Set<Timer>();
   let running: Promise<void> | undefined;
+  let closed = false;
+  const add = (piece: Piece) => {
+    waiting.push(piece);
+    running ??= Promise.resolve().then(drain);
+  };
+  const retry = ({ work, retryMs }: Piece) => {
+    if (closed) return;
+    const timer = core.clock.after(retryMs, () => {
+      retries.delete(timer);
+      add({ work, retryMs: Math.min(retryMs * 2, LAST_RETRY_MS) });
+    });
+    retries.add(timer);
+  };
   const drain = async () => {
-    for (let work = waiting.shift(); work; work = waiting.shift()) {
+    for (let piece = waiting.shift(); piece; piece = waiting.shift()) {
       try {
-        await work();
+        await piece.work();
       } catch (error) {
         core.logger.error('a controller of the API server could not finish its work', { error });
+        if (error instanceof StatusError) retry(piece);
       }
     }
     running = undefined;
   };
   return {
-    run(work) {
-      waiting.push(work);
-      running ??= Promise.resolve().then(drain);
-    },
+    run: (work) => add({ work, retryMs: FIRST_RETRY_MS }),
     async idle() {
       while (running) await running;
+    },
+    close() {
+      closed = true;
+      for (const timer of retries) timer.cancel();
+      retries.clear();
     },
   };
 }

@@ -231,6 +231,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       closed = true;
       hub.endAll();
       caller.close();
+      work.close();
       await storage.close();
     },
   };

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { connect, systemClock } from '@capstan/kube';
+import { startCluster } from '../cluster/start-cluster.ts';
 import {
   CONFIG_MAPS,
   CRDS,
@@ -7,11 +9,13 @@ import {
   DEPLOYMENTS,
   definition,
   deployment,
+  seeded,
   type TestServer,
   testServer,
   WIDGETS,
   widget,
 } from '../server.test-support.ts';
+import { memoryStorage } from '../store/storage.ts';
 import { patch, type Say, type WebhookServer, webhookServer } from './webhook-server.test-support.ts';
 
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
@@ -264,6 +268,26 @@ describe('a dry run', () => {
     assert.deepEqual([hook.asked[0]?.request.dryRun, hook.asked[0]?.request.options['dryRun']], [true, ['All']]);
     assert.equal((await refused('GET', `${CONFIG_MAPS}/a`)).code, 404);
   });
+
+  it('is refused by a webhook that may have side effects, without asking it', async (t) => {
+    const hook = await webhookServer(t, yes);
+    // Nobody can write such a configuration any more; an old one may be there.
+    const object = {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name: 'old', resourceVersion: '1' },
+      webhooks: [webhook(hook.at('/'), { sideEffects: 'Some' })],
+    };
+    const resource = 'admissionregistration.k8s.io/validatingwebhookconfigurations';
+    const load = () => ({ revision: 1, objects: [{ resource, key: 'old', object }] });
+    const server = testServer({ storage: { ...memoryStorage(), load } });
+    t.after(() => server.server.close());
+    const status = await server.refused('POST', CONFIG_MAPS, configMap('a'), { query: { dryRun: 'All' } });
+    const message = 'admission webhook "judge.example.com" does not support dry run';
+    assert.deepEqual([status.code, status.message, hook.asked.length], [400, message, 0]);
+    await server.ok('POST', CONFIG_MAPS, configMap('a'));
+    assert.equal(hook.asked.length, 1);
+  });
 });
 
 describe('a mutating webhook', () => {
@@ -493,6 +517,24 @@ describe('what a webhook is asked about', () => {
   });
 });
 
+describe('the controllers of the server', () => {
+  it('come back to what a webhook refused them, and go on with the rest', async (t) => {
+    let isStubborn = true;
+    const say: Say = ({ name }) => ({ allowed: !isStubborn || name !== 'kept' });
+    const { ok, refused, server, clock } = await stage(t, say, { rules: everything(['configmaps'], ['DELETE']) });
+    await ok('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } });
+    for (const name of ['kept', 'other']) await ok('POST', '/api/v1/namespaces/n/configmaps', configMap(name));
+    await ok('DELETE', '/api/v1/namespaces/n');
+    await server.idle();
+    await ok('GET', '/api/v1/namespaces/n/configmaps/kept');
+    assert.equal((await refused('GET', '/api/v1/namespaces/n/configmaps/other')).code, 404);
+    isStubborn = false;
+    await clock.advance(60_000);
+    await server.idle();
+    assert.equal((await refused('GET', '/api/v1/namespaces/n')).code, 404);
+  });
+});
+
 describe('a webhook behind a Service', () => {
   it('is reached by the address of the Service, under the name of the Service', async (t) => {
     const server = testServer();
@@ -531,6 +573,32 @@ describe('a webhook behind a Service', () => {
     await register(server, { webhooks: [webhook(client(442))] });
     const shut = await server.refused('POST', CONFIG_MAPS, configMap('b'));
     assert.match(shut.message ?? '', /no service port 442 found for service "hook"$/);
+  });
+});
+
+describe('an embedded cluster', () => {
+  it('asks webhooks for clients that come over the network, and sends their warnings as UTF-8', async (t) => {
+    const hook = await webhookServer(t, () => ({ allowed: true, warnings: ['déjà vu'] }));
+    const cluster = await startCluster({ clock: systemClock, random: seeded(5), port: 0 });
+    t.after(() => cluster.close());
+    const connection = await connect({
+      env: { KUBECONFIG: '/kubeconfig' },
+      homeDir: '/',
+      readFile: async () => cluster.kubeconfig,
+    });
+    t.after(() => connection.close());
+    const body = {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name: 'hooks' },
+      webhooks: [webhook(hook.at('/'))],
+    };
+    await connection.request({ method: 'POST', path: `${REGISTRATION}/validatingwebhookconfigurations`, body });
+    const created = await connection.request({ method: 'POST', path: CONFIG_MAPS, body: configMap('a') });
+    assert.equal(created.status, 201);
+    const warning = Buffer.from(created.headers['warning'] ?? '', 'latin1').toString('utf8');
+    assert.equal(warning, '299 - "déjà vu"');
+    assert.equal(hook.asked[0]?.request.userInfo.username, 'kubernetes-admin');
   });
 });
 

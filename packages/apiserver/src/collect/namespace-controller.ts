@@ -17,12 +17,17 @@ export function startNamespaceController(
     const held = valueAt(namespace, ['spec', 'finalizers']);
     if (!namespace || !isTerminating(name) || !Array.isArray(held) || !held.includes('kubernetes')) return;
     let left = 0;
+    // One that an admission wants to keep does not keep the others.
+    const refusals: unknown[] = [];
     for (const resource of core.registry.all()) {
       if (!resource.namespaced) continue;
       const { storageKey } = resource;
-      for (const { key } of core.store.list(storageKey, `${name}/`)) await operations.remove(storageKey, key);
+      for (const { key } of core.store.list(storageKey, `${name}/`)) {
+        await operations.remove(storageKey, key).catch((error: unknown) => refusals.push(error));
+      }
       left += core.store.list(storageKey, `${name}/`).length;
     }
+    if (refusals.length > 0) throw refusals[0];
     if (left > 0) return;
     const finalized = (object: typeof namespace) => {
       const spec = isObject(object['spec']) ? object['spec'] : {};
