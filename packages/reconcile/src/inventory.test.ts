@@ -30,6 +30,7 @@ test('an inventory id is a label value however long the name of its reconciler i
       assert.ok(id.length <= 63);
     }),
   );
+  assert.equal(inventoryId({ ...owner, reconciler: `a.${'b'.repeat(80)}` }).length, 51);
 });
 
 test('an owner is described for people', () => {

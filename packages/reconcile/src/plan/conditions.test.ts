@@ -38,15 +38,22 @@ describe('conditions', () => {
     ]);
   });
 
-  test('of other owners stay, in their places', () => {
-    const { conditions } = mergeConditions([theirs, before], [ready.isFalse('Broken')], 1, now);
+  test('of other owners stay, all in their places', () => {
+    const { conditions } = mergeConditions([before, theirs], [ready.isFalse('Broken')], 1, now);
     assert.deepEqual(
       conditions.map(({ type, status }) => [type, status]),
       [
-        ['Theirs', 'True'],
         ['Ready', 'False'],
+        ['Theirs', 'True'],
       ],
     );
+  });
+
+  test('change with their reason or their message alone', () => {
+    const broken = { ...before, reason: 'Broken' };
+    assert.deepEqual(mergeConditions([broken], [ready.isTrue('Fine')], 1, never).conditions, [before]);
+    const noisy = { ...before, message: 'more to say' };
+    assert.deepEqual(mergeConditions([noisy], [ready.isTrue('Fine')], 1, never).conditions, [before]);
   });
 
   test('go when a plan says that there is none', () => {

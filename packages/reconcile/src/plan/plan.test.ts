@@ -78,6 +78,11 @@ describe('a child', () => {
     assert.deepEqual(apply(Namespace, { metadata: { name: 'a' } }).ref, { name: 'a' });
   });
 
+  test('that is only created is ours, unless the plan says otherwise', () => {
+    assert.equal(createOnly(ConfigMap, { metadata }).owned, true);
+    assert.equal(createOnly(ConfigMap, { metadata }, { owned: false }).owned, false);
+  });
+
   test('can yield fields, and no items of lists', () => {
     assert.deepEqual(apply(ConfigMap, { metadata }, { yields: ['data.x'] }).yields, ['data.x']);
     assert.throws(() => apply(ConfigMap, { metadata }, { yields: ['spec.containers[0].image'] }), /items of lists/);
