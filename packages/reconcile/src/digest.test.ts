@@ -29,6 +29,14 @@ describe('a digest', () => {
     fc.assert(fc.property(json(), (value) => assert.equal(plainDigest(rebuilt(value)), plainDigest(value))));
   });
 
+  test('does not depend on it either where names are numbers, which JavaScript puts first', () => {
+    const sorted = { 9: 'x', 10: 'y', b: { y: 1, z: 2 } };
+    assert.equal(plainDigest({ b: { z: 2, y: 1 }, 10: 'y', 9: 'x' }), plainDigest(sorted));
+    assert.equal(plainDigest({ ...sorted, gone: undefined }), plainDigest(sorted));
+    assert.equal(plainDigest({ 1: 'x', a: undefined }), plainDigest({ 1: 'x' }));
+    assert.notEqual(plainDigest({ 9: 'y', 10: 'x' }), plainDigest({ 9: 'x', 10: 'y' }));
+  });
+
   test('of two different lists of values is never the same', () => {
     fc.assert(
       fc.property(fc.array(json(), { maxLength: 3 }), fc.array(json(), { maxLength: 3 }), (left, right) => {
