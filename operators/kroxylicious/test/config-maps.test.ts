@@ -88,6 +88,8 @@ describe('kubectl rollout undo', () => {
       assert.equal(checksum(await get.deployment(client)), checksum(earlier));
       assert.match(await configurationOf(client), /kafka\.example/);
       assert.equal(condition(await get.proxy(client), 'RolledBack')?.status, 'True');
+      assert.equal((await get.proxy(client)).status?.rollout?.reason, 'somebody rolled the Deployment back');
+      assert.match(condition(await get.proxy(client), 'Ready')?.message ?? '', /is to follow/);
       await stage.restart();
       assert.equal(checksum(await get.deployment(client)), checksum(earlier));
       await edit(client, 'third.example:9092');

@@ -156,7 +156,7 @@ function sharedPlan(
       clusters: fragments.map(({ config }) => config.name),
     }),
   ];
-  const rolled = rollout === undefined ? undefined : rolledTo(rollout, known);
+  const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash, known);
   const progress = rollout && { updated: rollout.updated, available: rollout.available, wanted: rollout.wanted };
   return {
     groups,
@@ -243,7 +243,12 @@ function refusalOf({ faults, text }: Composed): ConditionInput | undefined {
 function readyCondition(rollout: Rollout | undefined, hash: string): ConditionInput {
   if (rollout === undefined) return ready.isFalse('RollingOut', 'the Deployment is being made');
   const { isComplete, updated, available, wanted } = rollout;
-  if (rollout.hash === hash && isComplete) return ready.isTrue('Ready', `${available} pods run ${shortHash(hash)}`);
+  if (rollout.hash !== hash)
+    return ready.isFalse(
+      'RollingOut',
+      `${available} pods run ${shortHash(rollout.hash ?? '')}; ${shortHash(hash)} is to follow`,
+    );
+  if (isComplete) return ready.isTrue('Ready', `${available} pods run ${shortHash(hash)}`);
   return ready.isFalse(
     'RollingOut',
     `${updated} of ${wanted} pods have the new configuration, ${available} are available`,
@@ -253,10 +258,12 @@ function readyCondition(rollout: Rollout | undefined, hash: string): ConditionIn
 /** What runs and why it was rolled: the cause counts when it came with another hash, and is kept until the next one. */
 function rolledTo(
   { hash, cause }: Rollout,
+  wanted: string,
   known: ProxyMemory['rolled'],
 ): NonNullable<ProxyMemory['rolled']> | undefined {
   if (hash === undefined || known?.configHash === hash) return known;
-  const reason = known === undefined ? undefined : causeText(cause);
+  if (known === undefined) return { configHash: hash };
+  const reason = hash === wanted ? causeText(cause) : 'somebody rolled the Deployment back';
   return { configHash: hash, ...(reason === undefined ? {} : { reason }) };
 }
 
