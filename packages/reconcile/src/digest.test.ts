@@ -32,6 +32,7 @@ describe('a digest', () => {
   test('does not depend on it either where names are numbers, which JavaScript puts first', () => {
     const sorted = { 9: 'x', 10: 'y', b: { y: 1, z: 2 } };
     assert.equal(plainDigest({ b: { z: 2, y: 1 }, 10: 'y', 9: 'x' }), plainDigest(sorted));
+    assert.equal(plainDigest({ 1: 'x', b: { z: 2, y: 1 } }), plainDigest({ 1: 'x', b: { y: 1, z: 2 } }));
     assert.equal(plainDigest({ ...sorted, gone: undefined }), plainDigest(sorted));
     assert.equal(plainDigest({ 1: 'x', a: undefined }), plainDigest({ 1: 'x' }));
     assert.notEqual(plainDigest({ 9: 'y', 10: 'x' }), plainDigest({ 9: 'x', 10: 'y' }));
