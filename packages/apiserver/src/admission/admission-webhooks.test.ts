@@ -250,6 +250,20 @@ describe('a webhook that cannot be asked', () => {
     assert.match(message, /received invalid webhook response: expected response.uid="[0-9a-f-]{36}", got "other"$/);
   });
 
+  it('is asked again when it had closed a connection that was kept, and not when the connection is new', async (t) => {
+    let turn = 0;
+    const { ok, refused, hook } = await stage(t, () => {
+      turn += 1;
+      return turn === 2 || turn === 4 || turn === 5 ? 'drop' : yes();
+    });
+    await ok('POST', CONFIG_MAPS, configMap('a'));
+    await ok('POST', CONFIG_MAPS, configMap('b'));
+    assert.equal(hook.asked.length, 3);
+    const { message } = await refused('POST', CONFIG_MAPS, configMap('c'));
+    assert.equal(message, failure(`Post "${url(hook.port)}": EOF`));
+    assert.equal(hook.asked.length, 5);
+  });
+
   it('is one that does not listen', async (t) => {
     const server = testServer();
     t.after(() => server.server.close());

@@ -81,7 +81,7 @@ export function createAdmissionWebhooks(
 
   const mutateAll = async (candidates: readonly Candidate[], request: AdmissionRequest) => {
     let { object } = request;
-    // Asked since the last change; when there is another one they have to see it, once.
+    // Who wants to see what was changed after it; everybody is asked a second time at most.
     const asked = new Set<Candidate>();
     const again = new Set<Candidate>();
     for (const isFirst of [true, false]) {
@@ -97,7 +97,6 @@ export function createAdmissionWebhooks(
         if (patched) {
           object = asRequested(patched, request, version);
           for (const one of asked) again.add(one);
-          asked.clear();
         }
         if (webhook.isReinvoked) asked.add(candidate);
       }

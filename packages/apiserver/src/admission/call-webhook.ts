@@ -26,7 +26,7 @@ const MAX_ANSWER = 16 * 1024 * 1024;
 export function createWebhookCaller(clock: Clock, resolve: ResolveService): WebhookCaller {
   let agent: Agent | undefined;
   const post = (place: Place, client: WebhookClient, body: string, signal: AbortSignal) =>
-    new Promise<{ status: number; text: string; reused: boolean }>((answered, failed) => {
+    new Promise<{ status: number; text: string }>((answered, failed) => {
       agent ??= new Agent({ keepAlive: true, maxFreeSockets: 4 });
       const sent = httpsRequest({
         agent,
@@ -45,8 +45,13 @@ export function createWebhookCaller(clock: Clock, resolve: ResolveService): Webh
         },
         signal,
       });
-      sent.on('error', (error) => failed(sent.reusedSocket ? new StaleConnection(error) : error));
+      let isAnswered = false;
+      sent.on('error', (error: NodeJS.ErrnoException) => {
+        const isStale = sent.reusedSocket && !isAnswered && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+        failed(isStale ? new StaleConnection(error) : error);
+      });
       sent.on('response', (response) => {
+        isAnswered = true;
         const chunks: Buffer[] = [];
         let size = 0;
         response.on('data', (chunk: Buffer) => {
@@ -56,7 +61,7 @@ export function createWebhookCaller(clock: Clock, resolve: ResolveService): Webh
         });
         response.on('error', failed);
         response.on('end', () =>
-          answered({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8'), reused: false }),
+          answered({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),
         );
       });
       sent.end(body);
@@ -74,7 +79,7 @@ export function createWebhookCaller(clock: Clock, resolve: ResolveService): Webh
       try {
         answer = await post(place, client, body, controller.signal);
       } catch (error) {
-        // A kept connection that the other side had closed: nobody has read the request.
+        // A kept connection that the other side has closed, most likely before it read the request.
         if (!(error instanceof StaleConnection) || controller.signal.aborted) throw error;
         answer = await post(place, client, body, controller.signal);
       }

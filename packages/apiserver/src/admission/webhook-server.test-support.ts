@@ -21,8 +21,8 @@ export interface ReviewRequest {
   options: Record<string, unknown>;
 }
 
-/** What to answer: the response without its uid, a whole body, or `hang` for never. */
-export type Say = (request: ReviewRequest, path: string) => object | { raw: string; status: number } | 'hang';
+/** What to answer: the response without its uid, a whole body, `hang` for never, or `drop` to end the connection. */
+export type Say = (request: ReviewRequest, path: string) => object | { raw: string; status: number } | 'hang' | 'drop';
 
 export interface WebhookServer {
   /** Everything that was asked, in order. */
@@ -61,6 +61,10 @@ export async function webhookServer(
       waiting = [];
       const answer = say(review.request, path);
       if (answer === 'hang') return;
+      if (answer === 'drop') {
+        message.socket.destroy();
+        return;
+      }
       if ('raw' in answer) {
         response.writeHead(answer.status).end(answer.raw);
         return;
