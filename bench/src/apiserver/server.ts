@@ -17,7 +17,7 @@ export interface ServerUnderTest {
 
 export interface ServerOptions {
   program: Program;
-  /** Its data is in `data` there; also what Node keeps of compiled modules, so that nobody else's cache is used. */
+  /** Where Node keeps compiled modules, so that nobody else's are used. It must be there. */
   folder: string;
   data: string;
 }
