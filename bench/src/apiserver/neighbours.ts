@@ -1,10 +1,9 @@
 // The stopwatch for work that two processes do together: ourselves as the client, and the server. What is taken off the
-// clock on the wall is time in which the work could not go on because the system had given the cores to others. While we
-// have nothing to do, everything depends on the server, or on our being let in again: then the larger of the two waits
-// counts. While we are at work, only our own waits do, because the server's may be in vain. Both are counted once, so the
-// rest is never less than what the two of them took.
+// clock on the wall is time in which neither of them got on because the system had given the cores to others. While we
+// are at work, that is our own waits only: what the server waits for meanwhile may delay nobody. While we are not, it is
+// at least the server's waits, and at least our own less the time that the server ran; the larger one is taken off.
 import { waitedForCore } from '../measure/stopwatch.ts';
-import { waitedForCoreBy } from './process-costs.ts';
+import { mainThreadOf } from './process-costs.ts';
 
 export interface Moment {
   /** By the clock on the wall. */
@@ -17,21 +16,22 @@ export interface Moment {
 export function createNeighbourWatch(server: number): () => Moment {
   let lost = 0;
   let ours = waitedForCore();
-  let theirs = waitedForCoreBy(server);
+  let theirs = mainThreadOf(server);
   let isAtWork = false;
-  const count = (weigh: (ours: number, theirs: number) => number) => {
-    const [oursNow, theirsNow] = [waitedForCore(), waitedForCoreBy(server)];
-    lost += weigh(oursNow - ours, theirsNow - theirs);
+  const count = () => {
+    const [oursNow, theirsNow] = [waitedForCore(), mainThreadOf(server)];
+    const own = oursNow - ours;
+    lost += isAtWork ? own : Math.max(theirsNow.waited - theirs.waited, own - (theirsNow.ran - theirs.ran));
     [ours, theirs] = [oursNow, theirsNow];
   };
   return () => {
     const at = performance.now();
     if (!isAtWork) {
+      count();
       isAtWork = true;
-      count(Math.max);
       setImmediate(() => {
+        count();
         isAtWork = false;
-        count((own) => own);
       });
     }
     return { at, lost };

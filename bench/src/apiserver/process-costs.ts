@@ -22,10 +22,20 @@ export function processorMilliseconds(pid: number): number | undefined {
 
 /** Milliseconds that its main thread has been ready while the cores were others'; 0 where the system does not tell. */
 export function waitedForCoreBy(pid: number): number {
-  return IS_LINUX ? schedule(`/proc/${pid}`).waited : 0;
+  return mainThreadOf(pid).waited;
 }
 
-function schedule(folder: string): { ran: number; waited: number } {
+/** Milliseconds that its main thread has run, and waited for a core; 0 where the system does not tell. */
+export function mainThreadOf(pid: number): Schedule {
+  return IS_LINUX ? schedule(`/proc/${pid}`) : { ran: 0, waited: 0 };
+}
+
+export interface Schedule {
+  readonly ran: number;
+  readonly waited: number;
+}
+
+function schedule(folder: string): Schedule {
   try {
     const [ran, waited] = readFileSync(`${folder}/schedstat`, 'latin1').split(' ');
     return { ran: Number(ran) / 1e6, waited: Number(waited) / 1e6 };
