@@ -233,6 +233,22 @@ describe('several changes', () => {
     }));
 });
 
+describe('a new digest key', () => {
+  for (const isolation of ['Proxy', 'VirtualCluster']) {
+    test(`alone rolls nothing, and the next change of a Secret rolls once (isolation ${isolation})`, () =>
+      staged({ objects: [proxy({ isolation }), ...everything().slice(1)] }, async (stage) => {
+        stage.transport.clear();
+        stage.program.runtime.setDigestKey({ id: 'other', bytes: new Uint8Array(32).fill(7) });
+        await stage.settle();
+        assert.deepEqual(writesTo(stage, 'deployments'), []);
+        assert.match((await get.filter(stage.client)).status?.configHash ?? '', /\.other\./);
+        await patch(stage.client, Secret, 'kms', { data: encoded({ password: 'battery staple' }) });
+        await stage.settle();
+        assert.equal(writesTo(stage, 'deployments').length, 1);
+      }));
+  }
+});
+
 describe('a restart of the operator', () => {
   test('on a settled cluster writes nothing', () =>
     staged({ objects: everything() }, async (stage) => {

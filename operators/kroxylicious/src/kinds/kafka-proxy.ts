@@ -119,6 +119,7 @@ export const KafkaProxy = defineKind({
   memory: object({
     ports: map(object({ bootstrap: integer(), nodes: integer(), count: integer() }), { default: {} }),
     nextPort: integer({ optional: true }),
+    hash: object({ shown: string(), is: string() }, { optional: true }),
     rolled: object({ configHash: string(), reason: string({ optional: true }) }, { optional: true }),
   }),
   rules: [

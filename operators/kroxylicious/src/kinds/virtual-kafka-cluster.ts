@@ -64,6 +64,7 @@ export const VirtualKafkaCluster = defineKind({
       description: 'The configuration that is kept in force while the present one has a fault.',
     }),
     deployment: string({ optional: true }),
+    hash: object({ shown: string(), is: string() }, { optional: true }),
   }),
   rules: [
     {

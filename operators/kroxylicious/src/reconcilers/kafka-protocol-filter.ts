@@ -1,5 +1,5 @@
 import { ConfigMap, keyOfObject, Secret } from '@capstan/kube';
-import { continueDigest, plan, type Reconciler, reconciler } from '@capstan/reconcile';
+import { plan, type Reconciler, reconciler } from '@capstan/reconcile';
 import { KafkaProtocolFilter } from '../kinds/index.ts';
 import { conditionAbout } from '../resolution/problem.ts';
 import { filterNode } from '../tree/filter-node.ts';
@@ -14,6 +14,6 @@ export const kafkaProtocolFilter: Reconciler = reconciler<KafkaProtocolFilter>({
     const conditions = [conditionAbout('ResolvedRefs', node?.problems ?? [])];
     // The last good hash stays: a field that a plan does not mention is kept.
     if (node?.valid === undefined) return plan({ conditions });
-    return plan({ conditions, status: { configHash: continueDigest(filter.status?.configHash, node.valid.hash) } });
+    return plan({ conditions, status: { configHash: node.valid.hash } });
   },
 });

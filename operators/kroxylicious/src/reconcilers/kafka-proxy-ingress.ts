@@ -1,5 +1,5 @@
 import { keyOfObject } from '@capstan/kube';
-import { continueDigest, plan, type Reconciler, reconciler } from '@capstan/reconcile';
+import { plan, type Reconciler, reconciler } from '@capstan/reconcile';
 import { KafkaProxy, KafkaProxyIngress } from '../kinds/index.ts';
 import { conditionAbout } from '../resolution/problem.ts';
 import { ingressNode } from '../tree/ingress-node.ts';
@@ -14,7 +14,7 @@ export const kafkaProxyIngress: Reconciler = reconciler<KafkaProxyIngress>({
     const problems = node?.problems ?? [];
     return plan({
       conditions: [conditionAbout('ResolvedRefs', problems), conditionAbout('Accepted', problems)],
-      ...(node === undefined ? {} : { status: { configHash: continueDigest(ingress.status?.configHash, node.hash) } }),
+      ...(node === undefined ? {} : { status: { configHash: node.hash } }),
     });
   },
 });

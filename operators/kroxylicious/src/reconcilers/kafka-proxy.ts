@@ -12,7 +12,6 @@ import {
 import {
   type ConditionInput,
   conditionType,
-  continueDigest,
   drop,
   type GroupInput,
   noCondition,
@@ -23,6 +22,7 @@ import {
   reconciler,
 } from '@capstan/reconcile';
 import { type Composed, compose } from '../configuration/compose.ts';
+import { carryHash } from '../hash/carried-hash.ts';
 import { shortHash } from '../hash/combine-hashes.ts';
 import { KafkaProxy, type KafkaProxySpec, VirtualKafkaCluster } from '../kinds/index.ts';
 import { causeText, type Rollout, rolloutOf } from '../resolution/rollout.ts';
@@ -66,7 +66,8 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
       const clusters = servedClusters(read, clusterNode, keyOfObject(proxy));
       const { ports, nextPort } = read.derived(networkPlan, keyOfObject(proxy));
       const common = {
-        memory: { ports, nextPort },
+        // What a run has nothing to say about is remembered as it was.
+        memory: { hash: memory.own?.hash, rolled: memory.own?.rolled, ports, nextPort },
         conditions: [
           staleCondition(clusters.faulty),
           proxy.spec === undefined
@@ -78,7 +79,7 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
       const merged =
         proxy.spec?.isolation === 'VirtualCluster'
           ? isolatedPlan(proxy, ref, read, clusters)
-          : sharedPlan(proxy, ref, read, clusters, settings, memory.own?.rolled);
+          : sharedPlan(proxy, ref, read, clusters, settings, memory.own);
       return plan({
         ...merged,
         memory: { ...common.memory, ...merged.memory },
@@ -89,7 +90,9 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
   });
 }
 
-type Parts = Omit<NonNullable<Parameters<typeof plan>[0]>, 'memory'> & { memory?: Pick<ProxyMemory, 'rolled'> };
+type Parts = Omit<NonNullable<Parameters<typeof plan>[0]>, 'memory'> & {
+  memory?: Pick<ProxyMemory, 'rolled' | 'hash'>;
+};
 
 type ProxyMemory = NonNullable<NonNullable<KafkaProxy['status']>['memory']>;
 
@@ -100,7 +103,7 @@ function sharedPlan(
   read: Reader,
   { served, faulty, count }: ServedClusters,
   settings: Settings,
-  known: ProxyMemory['rolled'],
+  known: ProxyMemory | undefined,
 ): Parts {
   if (served.length === 0) {
     // Clusters that are all broken from the start are no reason to take away what runs; no clusters at all are.
@@ -130,7 +133,8 @@ function sharedPlan(
   const workload = { proxy: ref.name };
   const deployment = { namespace: ref.namespace, name: workloadName(workload) };
   const rollout = read.get(Deployment, deployment, rolloutOf);
-  const hash = continueDigest(rollout?.hash, composed.hash);
+  const carried = carryHash(known?.hash, rollout?.hash, composed.hash);
+  const hash = carried.shown;
   const usedConfigMaps = read
     .list(ReplicaSet, { namespace: ref.namespace, labels: workloadSelector(workload) }, configMapsOf)
     .flat();
@@ -156,7 +160,7 @@ function sharedPlan(
       clusters: fragments.map(({ config }) => config.name),
     }),
   ];
-  const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash, known);
+  const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash, known?.rolled);
   const progress = rollout && { updated: rollout.updated, available: rollout.available, wanted: rollout.wanted };
   return {
     groups,
@@ -166,7 +170,7 @@ function sharedPlan(
       replicas: rollout?.ready ?? 0,
       ...(rolled === undefined ? {} : { rollout: { ...rolled, ...progress } }),
     },
-    ...(rolled === undefined ? {} : { memory: { rolled } }),
+    memory: { hash: carried, ...(rolled === undefined ? {} : { rolled }) },
     events:
       rolled?.reason === undefined || rollout?.isComplete
         ? []

@@ -1,5 +1,5 @@
 import { ConfigMap, keyOfObject, Secret } from '@capstan/kube';
-import { apply, continueDigest, drop, plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
+import { apply, drop, plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
 import { KafkaService, StrimziKafka, trimStrimziKafka } from '../kinds/index.ts';
 import { conditionAbout } from '../resolution/problem.ts';
 import { serviceNode } from '../tree/service-node.ts';
@@ -23,7 +23,7 @@ export const kafkaService: Reconciler = reconciler<KafkaService>({
           : [apply(ConfigMap, { metadata: { namespace, name: copy.name }, data: { ...copy.data } })],
       conditions,
       status: {
-        configHash: continueDigest(service.status?.configHash, hash),
+        configHash: hash,
         bootstrapServers: target.bootstrapServers,
         tls: tls ?? drop(),
       },

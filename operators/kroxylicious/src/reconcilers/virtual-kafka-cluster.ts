@@ -13,7 +13,6 @@ import {
 import {
   type ConditionInput,
   conditionType,
-  continueDigest,
   type GroupInput,
   noCondition,
   plan,
@@ -23,6 +22,7 @@ import {
   reconciler,
 } from '@capstan/reconcile';
 import { compose } from '../configuration/compose.ts';
+import { type CarriedHash, carryHash } from '../hash/carried-hash.ts';
 import {
   KafkaProtocolFilter,
   KafkaProxy,
@@ -50,6 +50,8 @@ interface ClusterMemory {
   lastGood?: ClusterFragment;
   /** Where its Services lead. */
   deployment?: string;
+  /** Of its own Deployment. */
+  hash?: CarriedHash;
 }
 
 export function createVirtualKafkaClusterReconciler(settings: Settings, clusterNode: ClusterNodes): Reconciler {
@@ -86,7 +88,8 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
       const own: Workload = { proxy: fragment.proxy, cluster: ref.name };
       const target = proxy?.isolation === 'VirtualCluster' ? own : shared;
       const serving = servingWorkload(memory.own?.deployment, target, target === own ? shared : own, ref, read);
-      const hash = continueDigest(memory.own?.lastGood?.hash, fragment.hash);
+      const isolated =
+        target === own ? isolatedWorkload(own, fragment, ref, proxy, read, settings, memory.own?.hash) : undefined;
       const names = [...new Set(fragment.ways.map(({ ingress }) => ingress))];
       const annotations = Object.fromEntries(
         names.map((name) => [name, read.derived(ingressNode, keyIn(ref, name), ingressAnnotationsOf) ?? {}]),
@@ -101,16 +104,16 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
         ],
       };
       return plan({
-        groups: [services, ...(target === own ? isolatedGroups(own, fragment, ref, proxy, read, settings) : [])],
+        groups: [services, ...(isolated?.groups ?? [])],
         // What is left of a workload that is no longer wanted stays while Services lead to it.
-        prune: !isStale && serving === target,
+        prune: !isStale && serving === target && isolated?.isRefused !== true,
         conditions,
         status: {
-          ...(isStale ? {} : { configHash: hash }),
+          ...(isStale ? {} : { configHash: fragment.hash }),
           deployment: workloadName(serving),
           ingresses: ingressStatus(fragment, ref, serving, read),
         },
-        memory: { lastGood: isStale ? fragment : { ...fragment, hash }, deployment: workloadName(serving) },
+        memory: { lastGood: fragment, deployment: workloadName(serving), hash: isolated?.hash ?? memory.own?.hash },
       });
     },
   });
@@ -136,31 +139,40 @@ const servingOf = (deployment: Deployment) => ({
   clusters: (deployment.metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '').split(','),
 });
 
-function isolatedGroups(
+interface IsolatedWorkload {
+  readonly groups: GroupInput[];
+  readonly hash?: CarriedHash;
+  /** The proxy would not take the configuration: what runs stays. */
+  readonly isRefused?: true;
+}
+
+function isolatedWorkload(
   own: Workload,
   fragment: ClusterFragment,
   { namespace }: NamespacedRef,
   spec: KafkaProxySpec | undefined,
   read: Reader,
   settings: Settings,
-): GroupInput[] {
+  known: CarriedHash | undefined,
+): IsolatedWorkload {
   const composed = compose(spec, [served(fragment)]);
-  if (composed.faults.length > 0) return [];
+  if (composed.faults.length > 0) return { groups: [], isRefused: true };
   const rollout = read.get(Deployment, { namespace, name: workloadName(own) }, rolloutOf);
   const usedConfigMaps = read.list(ReplicaSet, { namespace, labels: workloadSelector(own) }, configMapsOf).flat();
   const quietMs = spec?.rollout?.quietPeriod === undefined ? settings.quietMs : parseDuration(spec.rollout.quietPeriod);
-  const hash = continueDigest(rollout?.hash, composed.hash);
-  return workloadGroups({
+  const hash = carryHash(known, rollout?.hash, composed.hash);
+  const groups = workloadGroups({
     workload: own,
     namespace,
     spec,
     image: settings.image,
     composed,
-    hash,
+    hash: hash.shown,
     usedConfigMaps,
     quietMs,
     clusters: [fragment.config.name],
   });
+  return { groups, hash };
 }
 
 function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, serving: Workload, read: Reader) {

@@ -1,5 +1,5 @@
 // The Services that clients reach a virtual cluster by.
-import { Service } from '@capstan/kube';
+import { childName, Service } from '@capstan/kube';
 import { type AppliedChild, apply } from '@capstan/reconcile';
 import { SNI_PORT } from '../configuration/schema.ts';
 import {
@@ -100,7 +100,7 @@ export function loadBalancer(
 }
 
 export function loadBalancerName(workload: Workload): string {
-  return `${workloadName(workload)}-sni`;
+  return childName(workloadName(workload), 'sni');
 }
 
 /** What consoles read: which clusters a Service leads to. */
