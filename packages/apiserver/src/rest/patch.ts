@@ -88,6 +88,13 @@ async function applyObject(
   if (!core.store.get(resource.storageKey, keyFor(target))) {
     if (target.subresource !== '') throw notFound(nameOf(resource), target.name);
     if ((applied.metadata.resourceVersion ?? '') !== '') throw conflict(nameOf(resource), target.name, MODIFIED);
+    const { uid } = applied.metadata;
+    if (uid)
+      throw conflict(
+        nameOf(resource),
+        target.name,
+        `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
+      );
     const made = await storeAbsent(core, target, merge(undefined), options, context, track);
     if (made) return { object: made, created: true };
   }

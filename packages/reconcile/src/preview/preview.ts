@@ -173,8 +173,9 @@ function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay): 
 function virtualResult(write: ChildWrite, existing: KubeObject | undefined, manager: string): KubeObject | undefined {
   switch (write.verb) {
     case 'apply':
-    case 'share':
       return virtuallyApplied(existing, write.body, manager);
+    case 'share':
+      return virtuallyApplied(existing, write.body, write.manager);
     case 'create':
       return existing ?? virtuallyApplied(undefined, write.body, manager);
     case 'patch':

@@ -1,6 +1,6 @@
 // A reconciler in a world, as two derivations per object: its plan, and the writes that are left until the plan is so.
 // The second is a sink: what it publishes goes to the queue. Both are tracked, so drift of a child wakes the second alone.
-import { type JsonSchema, type KubeObject, keyOf, keyOfObject, kindId, type ObjectKey } from '@capstan/kube';
+import { type JsonSchema, type Kind, type KubeObject, keyOf, keyOfObject, kindId, type ObjectKey } from '@capstan/kube';
 import type { Ownership } from '../diff/child-body.ts';
 import {
   type DiffInput,
@@ -10,14 +10,16 @@ import {
   NOTHING,
   type Observed,
   statusOnly,
+  storedMemory,
   type Trouble,
   type WriteSet,
 } from '../diff/index.ts';
 import type { Derivation, Engine, Table, Tracker } from '../engine/index.ts';
 import { fieldManager, inventoryId } from '../inventory.ts';
-import { INVENTORY_LABEL, MEMORY_ANNOTATION } from '../marks.ts';
+import { INVENTORY_LABEL } from '../marks.ts';
 import { isPrimary, type Operator } from '../operator.ts';
 import { type AppliedChild, type Plan, plan, released } from '../plan/index.ts';
+import { collectSensitive } from '../read/sensitive.ts';
 import { finalizersOf, statusOf, trackedObject, wholeOf } from '../read/tracked-object.ts';
 import { digestOf, type ReadSources, type Run, WorldReader } from '../read/world-reader.ts';
 import type { Memory, Reconciler } from '../reconciler.ts';
@@ -72,12 +74,12 @@ export function bindReconciler(
     compute(key, tracker) {
       const object = trackedObject(tracker, table, key);
       if (object === undefined) return plan();
-      const run: Run = { tracker, sources, sensitive: undefined, declared, name: id };
+      const run: Run = { tracker, sources, sensitive: sensitiveOf(resource, object), declared, name: id };
       const context = {
         object,
         read: new WorldReader(run, world),
         digest: digestOf(run),
-        memory: memoryOf(tracker, table, world, key),
+        memory: memoryOf(tracker, table, world, key, ownership),
       };
       if (object.metadata.deletionTimestamp === undefined) return reconciler.reconcile(context);
       const isHeld = tracker.get(table, key, finalizersOf)?.includes(finalizer) ?? false;
@@ -103,6 +105,7 @@ export function bindReconciler(
     hasRelease: reconciler.release !== undefined,
     isPrimary: isPrimary(operator, reconciler) && hasObservedGeneration(resource),
     hasStatus: resource.hasStatus ?? false,
+    isForeign: !('schema' in resource),
   };
 
   const writes = engine.derive<WriteSet>({
@@ -138,6 +141,14 @@ export function bindReconciler(
   return { operator, reconciler, world, id, manager, finalizer, table, plans, writes, troubles, strangers, ownership };
 }
 
+/** The content of a sensitive object is sensitive for its own reconciler too. */
+function sensitiveOf(kind: Kind, object: KubeObject): Set<string> | undefined {
+  if (!kind.sensitive) return undefined;
+  const found = new Set<string>();
+  collectSensitive(object, found);
+  return found;
+}
+
 /** Whether the kind's status has the field at all: only kinds of ours say so. */
 function hasObservedGeneration(kind: unknown): boolean {
   const { schema } = kind as { schema?: JsonSchema };
@@ -145,17 +156,25 @@ function hasObservedGeneration(kind: unknown): boolean {
 }
 
 /** Read without being tracked: what was remembered wakes nobody. */
-function memoryOf(tracker: Tracker, table: Table<KubeObject>, world: World, key: ObjectKey): Memory {
+function memoryOf(
+  tracker: Tracker,
+  table: Table<KubeObject>,
+  world: World,
+  key: ObjectKey,
+  ownership: (view: KubeObject) => Ownership,
+): Memory {
+  const owner = () => tracker.get(table, key, memoryView);
   return {
     get own() {
-      const view = tracker.get(table, key, memoryView);
+      const view = owner();
       return view === undefined ? undefined : (wholeOf(view) as { status?: { memory?: unknown } }).status?.memory;
     },
     of(kind, ref) {
       const from = world.childTable(kind) ?? world.readTable(kind);
       const view = from === undefined ? undefined : tracker.get(from, keyOf(ref), memoryView);
-      const text = view === undefined ? undefined : wholeOf(view).metadata.annotations?.[MEMORY_ANNOTATION];
-      return text === undefined ? undefined : (JSON.parse(text) as unknown);
+      const owned = owner();
+      if (view === undefined || owned === undefined) return undefined;
+      return storedMemory(wholeOf(view), ownership(wholeOf(owned)));
     },
   };
 }

@@ -15,7 +15,12 @@ import {
 import type { Target } from '../apply/index.ts';
 import type { Engine, Index, Table } from '../engine/index.ts';
 import { FIELD_MANAGER_PREFIX } from '../inventory.ts';
-import { INVENTORY_LABEL, ORIGINAL_ANNOTATION_PREFIX, SHARED_ANNOTATION_PREFIX } from '../marks.ts';
+import {
+  INVENTORY_LABEL,
+  MEMORY_ANNOTATION_PREFIX,
+  ORIGINAL_ANNOTATION_PREFIX,
+  SHARED_ANNOTATION_PREFIX,
+} from '../marks.ts';
 import type { Access, KindIndex } from '../read/index.ts';
 import { createFeed, type Feed } from './feed.ts';
 import { createReferencedFeed } from './referenced-feed.ts';
@@ -73,7 +78,8 @@ interface KindState {
   readonly read: Feed | undefined;
   readonly children: Feed | undefined;
   readonly informers: readonly InformerView<KubeObject>[];
-  readonly indexes: Map<string, Index<KubeObject>>;
+  /** By the function that finds the keys: two indexes may have one name. */
+  readonly indexes: Map<(object: KubeObject) => readonly string[], Index<KubeObject>>;
 }
 
 export function createWorld(options: WorldOptions): World {
@@ -265,10 +271,11 @@ export function createWorld(options: WorldOptions): World {
     indexName: string,
     keysOf: (object: KubeObject) => readonly string[],
   ) {
-    const existing = found.indexes.get(indexName);
+    const existing = found.indexes.get(keysOf);
     if (existing !== undefined) return existing;
-    const made = engine.index(table, indexName, keysOf);
-    found.indexes.set(indexName, made);
+    const twins = [...found.indexes.values()].filter(({ name: known }) => known.split('#')[0] === indexName).length;
+    const made = engine.index(table, twins === 0 ? indexName : `${indexName}#${twins + 1}`, keysOf);
+    found.indexes.set(keysOf, made);
     return made;
   }
 }
@@ -279,7 +286,7 @@ export function inventoriesMarked(object: KubeObject): readonly string[] {
   if (annotations === undefined) return [];
   const found: string[] = [];
   for (const name of Object.keys(annotations)) {
-    for (const prefix of [ORIGINAL_ANNOTATION_PREFIX, SHARED_ANNOTATION_PREFIX]) {
+    for (const prefix of [ORIGINAL_ANNOTATION_PREFIX, SHARED_ANNOTATION_PREFIX, MEMORY_ANNOTATION_PREFIX]) {
       if (name.startsWith(prefix)) found.push(name.slice(prefix.length));
     }
   }
