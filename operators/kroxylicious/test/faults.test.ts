@@ -1,10 +1,17 @@
 // Bad input: a condition on the resource that has the fault, with the path and the remedy, while everything healthy stays up.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Client, ConfigMap, type KubeObject, Secret, Service } from '@capstan/kube';
+import { type Client, ConfigMap, type KubeObject, Secret, Service, systemClock } from '@capstan/kube';
+import { evaluate } from '@capstan/reconcile';
 import { parse } from 'yaml';
 import type { ProxyConfiguration } from '../src/configuration/schema.ts';
-import { KafkaProtocolFilter, KafkaProxyIngress, KafkaService, VirtualKafkaCluster } from '../src/index.ts';
+import {
+  createKroxylicious,
+  KafkaProtocolFilter,
+  KafkaProxyIngress,
+  KafkaService,
+  VirtualKafkaCluster,
+} from '../src/index.ts';
 import {
   balancerIngress,
   certificate,
@@ -429,4 +436,23 @@ describe('a cluster that breaks while it is served', () => {
       assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
       assert.ok(await client.find(ConfigMap, ref(before.spec?.template.spec?.volumes?.[0]?.configMap?.name ?? '')));
     }));
+});
+
+test('names too long for their Services are told before a Service is refused', () => {
+  const name = 'c'.repeat(50);
+  const objects = [...healthy(), cluster(name)].map((one) => ({
+    ...one,
+    metadata: { ...one.metadata, uid: `uid of ${one.metadata.name}`, generation: 1 },
+  }));
+  const evaluations = evaluate({
+    operator: createKroxylicious(),
+    objects,
+    clock: systemClock,
+    unknown: ['Kafka.kafka.strimzi.io'],
+  });
+  const found = evaluations.find(({ key }) => key === `${NAMESPACE}/${name}`);
+  assert.ok(found?.plan.state === 'value');
+  const told = found.plan.value.conditions.find(({ type }) => type === 'Accepted');
+  assert.equal(told?.reason, 'Invalid');
+  assert.match(told.message, /spec\.ingresses\[0\]\.ingressRef: the Service .* too long a name.*shorten one/);
 });
