@@ -53,7 +53,8 @@ export function keyedDigest(
 
 /**
  * Whether two digests say the same. A new key makes the keyed parts incomparable; they then count as equal, because a new
- * key alone must never roll anything.
+ * key alone must never roll anything. Whoever keeps a hash that rolls keeps the newest digest beside it: compared with one
+ * under an old key, a later change of a secret alone would look equal for ever.
  */
 export function sameDigest(left: string | undefined, right: string | undefined): boolean {
   if (left === right) return true;
@@ -63,11 +64,6 @@ export function sameDigest(left: string | undefined, right: string | undefined):
   if (leftVersion !== rightVersion || leftPlain !== rightPlain) return false;
   if (leftKey === undefined || rightKey === undefined) return false;
   return leftKey !== rightKey || leftKeyed === rightKeyed;
-}
-
-/** The previous digest when it says the same as the next one, else the next: the value to write where a digest is kept. */
-export function continueDigest(previous: string | undefined, next: string): string {
-  return sameDigest(previous, next) ? (previous as string) : next;
 }
 
 /** A short keyed digest of the content of a sensitive object, for causes: metadata and status do not count. */

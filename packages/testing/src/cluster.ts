@@ -6,6 +6,7 @@ import {
   type Clock,
   CustomResourceDefinition,
   createClient,
+  createRuleEvaluator,
   type KubeObject,
   type Random,
   silentLogger,
@@ -37,7 +38,10 @@ export async function createTestCluster({
   operators = [],
   rbac,
 }: TestClusterOptions): Promise<TestCluster> {
+  // CEL rules of the kinds hold in tests as on every cluster.
+  const evaluateRule = createRuleEvaluator();
   const server = createApiServer({
+    evaluateRule,
     clock,
     random,
     builtins: sharedBuiltins(),
