@@ -3,7 +3,6 @@
 // fetch the module) and its output is committed. Three parts of the release are read: the OpenAPI v3 documents (fields), the
 // discovery documents (resources) and the generated Go definitions (enums, which the published OpenAPI leaves out). No
 // description is taken over.
-// oxlint-disable typescript/no-unsafe-type-assertion -- what is read is a release that this file pins by its version.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

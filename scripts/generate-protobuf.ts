@@ -88,7 +88,6 @@ function moduleFolder(name: string): string {
       `cannot fetch ${name}@${LIBRARY} with "go mod download": ${result.error?.message ?? result.stderr + result.stdout}; Go must be installed and its module proxy reachable`,
     );
   }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the go command prints.
   return (JSON.parse(result.stdout) as { Dir: string }).Dir;
 }
 

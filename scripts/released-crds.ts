@@ -40,7 +40,6 @@ function releasedCrds(folder: string): CustomResourceDefinition[] {
   if (!existsSync(folder)) return [];
   const files = readdirSync(folder).filter((file) => file.endsWith('.yaml'));
   // Written by recordReleasedCrds.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return files.toSorted().map((file) => parse(readFileSync(join(folder, file), 'utf8')) as CustomResourceDefinition);
 }
 

@@ -31,6 +31,5 @@ export interface Manifest {
 
 export function readManifest(file: string): Manifest {
   // npm would have refused to install from a package.json of another form.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return JSON.parse(readFileSync(join(root, file), 'utf8')) as Manifest;
 }

@@ -78,7 +78,6 @@ function flattened(value: unknown, place: string): Manifest[] {
   const name = isRecord(metadata) ? metadata['name'] : undefined;
   if (typeof name !== 'string' || name === '') throw CliErrors.BadManifest(place, 'it has no metadata.name');
   // Checked as far as an object of any kind can be.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return [{ place, object: value as unknown as UnknownObject }];
 }
 

@@ -20,7 +20,6 @@ export interface Messages {
 export function loadMessages(): Messages {
   const text = readFileSync(new URL('./gen/messages.json', import.meta.url), 'utf8');
   // Our own file, whose shape the generator makes and the tests of the decoder check.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const tables = JSON.parse(text) as { kinds: Record<string, string>; messages: Record<string, string[]> };
   const kinds = new Map(Object.entries(tables.kinds));
   const rows = new Map(Object.entries(tables.messages));

@@ -25,7 +25,6 @@ export function loadState(database: DatabaseSync, path: string): LoadedState {
       }
       const id = `${row.resource} ${row.key}`;
       const before = current.get(id)?.object;
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion
       const object = row.value === null ? undefined : (JSON.parse(row.value) as UnknownObject);
       if (object) current.set(id, { resource: row.resource, key: row.key, object });
       else current.delete(id);

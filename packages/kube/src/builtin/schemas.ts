@@ -37,7 +37,6 @@ export interface BuiltinSchema {
 export function loadBuiltinSchemas(): ReadonlyMap<string, BuiltinSchema> {
   const text = readFileSync(new URL('./gen/schemas.json', import.meta.url), 'utf8');
   // Our own file, whose shape the generator makes and a test checks.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const { definitions } = JSON.parse(text) as { definitions: Record<string, BuiltinSchema> };
   return new Map(Object.entries(definitions));
 }

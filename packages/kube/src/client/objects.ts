@@ -18,14 +18,12 @@ export function objectOf<T extends KubeObject>(kind: Kind<T>, value: unknown, or
   const { apiVersion, kind: name } = kind;
   const named = value.apiVersion === apiVersion && value.kind === name ? value : { ...value, apiVersion, kind: name };
   // The one place where the server's word is taken for the type: its schema is what the kind's type was made from.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return named as T;
 }
 
 /** An answer whose kind depends on the subresource (Scale, TokenRequest, Eviction): given back as it is. */
 export function subresourceOf<T extends KubeObject>(_kind: Kind<T>, value: unknown, origin: AnswerOrigin): T {
   if (!isRecord(value)) throw notAnObject(origin);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return value as unknown as T;
 }
 

@@ -35,13 +35,11 @@ export function errorMakers<T extends Record<string, (...args: never[]) => Error
   const wrapped = Object.entries(entries).map(([key, entry]) => [
     key,
     (...args: never[]) => {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion
       const text = entry(...args) as ReturnType<T[keyof T]>;
       return make(key, text, text.cause === undefined ? undefined : { cause: text.cause });
     },
   ]);
   // The keys are those of `entries`, which fromEntries cannot know.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return Object.fromEntries(wrapped) as { [K in keyof T]: (...args: Parameters<T[K]>) => E };
 }
 

@@ -94,7 +94,6 @@ export function createInformers(options: InformersOptions): Informers {
       let isReleased = false;
       return {
         // The id holds the kind, so this is the informer of that kind.
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion
         informer: entry.informer as unknown as InformerView<T>,
         async release() {
           if (!isReleased) {

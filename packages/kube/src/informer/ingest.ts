@@ -78,7 +78,6 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
       else if (isOfKind && metadata === raw.metadata) object = raw;
       else object = { ...raw, apiVersion: raw.apiVersion ?? kind.apiVersion, kind: kind.kind, metadata };
       // The kind's type is the server's promise; nothing here could check it.
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion
       return share(previous, trimmed(object as T));
     },
   };

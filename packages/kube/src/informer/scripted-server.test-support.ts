@@ -138,7 +138,6 @@ export function createScriptedServer(clock: Clock): ScriptedServer {
 
   const server: ScriptedServer = {
     // Only what an informer calls; anything else fails loudly.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     client: {
       list: (_kind: Kind, options?: ListOptions) => list(options),
       watch: (_kind: Kind, options?: WatchOptions) => watch(options),

@@ -39,7 +39,6 @@ export function source<T extends KubeObject>(
   keys: (object: T, old: T | undefined, isDeleted: boolean) => Iterable<string>,
 ): Source {
   // Sources of several kinds stand in one list; each gets objects of its own kind only.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return { informer: tools.cache(kind), keys } as unknown as Source;
 }
 

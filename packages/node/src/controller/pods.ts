@@ -53,7 +53,6 @@ export function untilAvailable(pod: Pod, minReadySeconds: number, now: number): 
 
 /** The counts of a status, without those that are zero: the API leaves them out. */
 export function positive<T extends Record<string, number>>(counts: T): Partial<T> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)) as Partial<T>;
 }
 

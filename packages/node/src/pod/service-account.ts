@@ -30,7 +30,6 @@ export function createTokenSource({ client, clock }: Toolkit, pod: Pod): TokenSo
       body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', metadata: {}, spec },
     });
     // The API's own answer to a TokenRequest.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const { status } = body as { status: { token: string; expirationTimestamp: string } };
     const life = parseTime(status.expirationTimestamp) - clock.now();
     tokens.set(id, { token: status.token, renewAt: clock.now() + life * RENEW_AT });

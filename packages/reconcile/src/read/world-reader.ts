@@ -82,6 +82,7 @@ export class WorldReader implements Reader {
     if (kind.scope === 'Namespaced' && !ref.namespace)
       throw ReadErrors.NoNamespace(this.#run.name, kindId(kind), ref.name);
     const key = keyOf(kind.scope === 'Cluster' ? { name: ref.name } : ref);
+    this.#waitUnlessCovered(kind, ref.namespace, key);
     const found =
       project === undefined
         ? tracker.get(table, key)
@@ -93,6 +94,7 @@ export class WorldReader implements Reader {
   list<T extends KubeObject, P = T>(kind: Kind<T>, where: Where = {}, project?: Projection<T, P>): readonly P[] {
     const table = this.#table(kind);
     const { tracker } = this.#run;
+    this.#waitUnlessCovered(kind, where.namespace, where.namespace ?? '');
     const found =
       project === undefined
         ? tracker.list(table, toEngine(where))
@@ -155,6 +157,12 @@ export class WorldReader implements Reader {
     const table = this.#world.readTable(kind) ?? this.#world.childTable(kind);
     if (table === undefined || this.#run.declared?.has(kindId(kind)) === false) throw this.#undeclared(kind);
     return table;
+  }
+
+  /** Absent always means that the server said so: of a namespace that nobody watches it says nothing. */
+  #waitUnlessCovered(kind: Kind, namespace: string | undefined, key: string): void {
+    if (this.#world.covers(kind, namespace)) return;
+    this.#run.tracker.get(this.#world.beyond, `${kindId(kind)} ${key}`);
   }
 
   #undeclared(kind: Kind): Error {

@@ -212,6 +212,45 @@ describe('a kind that is not served', () => {
   });
 });
 
+describe('a namespace that is not watched', () => {
+  test('is not taken for an empty one: what reads there waits, and says so', async () => {
+    const elsewhere = reconciler<ConfigMap>({
+      name: 'elsewhere',
+      resource: ConfigMap,
+      reads: [Secret],
+      writes: [ConfigMap],
+      reconcile({ object: { metadata, data = {} }, read }) {
+        const { name = '', namespace = '' } = metadata;
+        if (!data['from']) return plan({});
+        const found =
+          read.get(Secret, { namespace: data['from'], name: 's' }, (secret) => secret.metadata.name) ?? 'absent';
+        return plan({
+          children: [apply(ConfigMap, { metadata: { name: `${name}-made`, namespace }, data: { found } })],
+        });
+      },
+    });
+    const owner = (name: string, from: string): ConfigMap => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: ref(name),
+      data: { from },
+    });
+    const stage = await createStage({
+      operators: [operator({ name: 'test', kinds: [], reconcilers: [elsewhere] })],
+      world: { watchNamespaces: ['default'] },
+      given: async (client) => {
+        await client.create(ConfigMap, owner('near', 'default'));
+        await client.create(ConfigMap, owner('far', 'kube-system'));
+      },
+    });
+    assert.equal((await stage.client.get(ConfigMap, ref('near-made'))).data?.['found'], 'absent');
+    assert.equal(await stage.client.find(ConfigMap, ref('far-made')), undefined);
+    const [waiting] = stage.program.runtime.status().reconcilers.flatMap(({ suspended }) => suspended);
+    assert.match(waiting?.waitingFor.join() ?? '', /outside the watched namespaces\/Secret kube-system\/s/);
+    await stage.end();
+  });
+});
+
 describe('an alias', () => {
   test('is one view: reconciled like the kind, with the status on the object that was written', async () => {
     const stage = await createStage({

@@ -6,7 +6,7 @@ import { inventoryOf } from '../inventory.ts';
 import type { Access } from '../read/index.ts';
 import type { KindRequirement } from './requirements.ts';
 import { createViews, writtenKinds } from './views.ts';
-import { inventoriesMarked, type World } from './world.ts';
+import { BEYOND, inventoriesMarked, type World } from './world.ts';
 
 export interface StaticWorldOptions {
   name: string;
@@ -66,6 +66,8 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     get client(): Client {
       throw new TypeError('a static world has no server to write to');
     },
+    beyond: engine.table<KubeObject>({ name: BEYOND }),
+    covers: () => true,
     originOf: (kind, object) => views.originOf(kind, object),
     readTable: tableOf,
     childTable: tableOf,

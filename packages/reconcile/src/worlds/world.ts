@@ -49,6 +49,10 @@ export interface World extends Target {
   originOf(kind: Kind, view: KubeObject): Origin;
   /** The table that reads of a kind go to; undefined when nobody declared reading it. */
   readTable(kind: Kind): Table<KubeObject> | undefined;
+  /** Whether reads of a kind reach into a namespace: where none do, nothing may be said to be absent. */
+  covers(kind: Kind, namespace: string | undefined): boolean;
+  /** Never known: what reads outside the watched namespaces wait for. */
+  readonly beyond: Table<KubeObject>;
   /** The table in which our own children of a kind are. */
   childTable(kind: Kind): Table<KubeObject> | undefined;
   /** Objects that carry annotations of an inventory: originals of patched fields, or what is shared in them. */
@@ -96,6 +100,7 @@ export function createWorld(options: WorldOptions): World {
   });
   const views = createViews(logger);
   const access = engine.table<Access>({ name: `access to kinds of ${name}` });
+  const beyond = engine.table<KubeObject>({ name: BEYOND });
   const kinds = new Map<string, KindState>();
   const stops: (() => void)[] = [];
   for (const [id, requirement] of options.requirements) kinds.set(id, openKind(requirement));
@@ -188,6 +193,13 @@ export function createWorld(options: WorldOptions): World {
     client,
     access,
     originOf: (kind, view) => views.originOf(kind, view),
+    beyond,
+    covers(kind, namespace) {
+      const found = state(kind);
+      if (found === undefined || namespace === undefined || kind.scope === 'Cluster') return true;
+      const places = found.read === undefined ? allNamespaces(kind) : namespacesFor(found.requirement);
+      return places.includes(undefined) || places.includes(namespace);
+    },
     readTable: (kind) => state(kind)?.read?.table,
     childTable: (kind) => state(kind)?.children?.table,
     markIndex(kind) {
@@ -259,7 +271,7 @@ export function createWorld(options: WorldOptions): World {
         }
       }
       access.drop('unknown');
-      engine.retire(access);
+      engine.retire(access, beyond);
       for (const stop of stops) stop();
       await informers.close();
     },
@@ -279,6 +291,9 @@ export function createWorld(options: WorldOptions): World {
     return made;
   }
 }
+
+/** Named by the tables of all worlds, in what a reconcile waits for. */
+export const BEYOND = 'outside the watched namespaces';
 
 /** The inventories whose annotations an object of somebody else carries. */
 export function inventoriesMarked(object: KubeObject): readonly string[] {
