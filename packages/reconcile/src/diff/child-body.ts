@@ -21,6 +21,9 @@ export interface Ownership {
   readonly object: KubeObject;
 }
 
+/** A digest of content that nobody may guess from it: of a Secret that we apply, in its own annotation. */
+export type KeyedDigest = (content: unknown) => string;
+
 export interface ChildBody {
   /** Without what changes nothing by itself: the applied digest, the template history, the cause. */
   readonly body: KubeObject;
@@ -33,10 +36,11 @@ export interface ChildBody {
 const TEMPLATE_HISTORY = 10;
 
 /** The planned child with marks and owner reference, and its digest. Yielded fields do not count in the digest. */
-export function childBody(child: AppliedChild, ownership: Ownership): ChildBody {
+export function childBody(child: AppliedChild, ownership: Ownership, keyed: KeyedDigest = plainDigest): ChildBody {
   const template = withTemplateMark(child.object);
   const marked = withMarks(template.object, ownership, child.memory);
-  const digest = plainDigest(withoutPaths(marked, child.yields));
+  const digestOf = child.kind.sensitive ? keyed : plainDigest;
+  const digest = digestOf(withoutPaths(marked, child.yields));
   return { body: marked, digest, template: template.digest };
 }
 

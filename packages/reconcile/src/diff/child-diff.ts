@@ -88,11 +88,11 @@ function applied(child: AppliedChild, observed: KubeObject | undefined, input: D
   return { write, note: { about: 'taken', message } };
 }
 
-function knownChild(child: AppliedChild, { known, ownership }: DiffInput): KnownChild {
+function knownChild(child: AppliedChild, { known, ownership, keyed }: DiffInput): KnownChild {
   const owner = ownership.object.metadata.uid;
   const remembered = known?.get(child);
   if (remembered !== undefined && remembered.owner === owner) return remembered;
-  const fresh: KnownChild = { owner, made: childBody(child, ownership) };
+  const fresh: KnownChild = { owner, made: childBody(child, ownership, keyed) };
   known?.set(child, fresh);
   return fresh;
 }

@@ -7,7 +7,7 @@ import {
   SHARED_ANNOTATION_PREFIX,
 } from '../marks.ts';
 import type { AppliedChild, Plan, StatusInput } from '../plan/index.ts';
-import type { ChildBody, Ownership } from './child-body.ts';
+import type { ChildBody, KeyedDigest, Ownership } from './child-body.ts';
 
 /** What the diff may look at. Every method is a tracked read; what is not known yet suspends. */
 export interface Observed {
@@ -40,6 +40,8 @@ export interface KnownChild {
 }
 
 export interface DiffInput {
+  /** The digest for children of sensitive kinds; a plain one by default. */
+  readonly keyed?: KeyedDigest;
   /** Plans share what did not change, so a child that is the same object is the same child. None by default. */
   readonly known?: WeakMap<AppliedChild, KnownChild>;
   readonly plan: Plan;

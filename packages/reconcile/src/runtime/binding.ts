@@ -14,6 +14,7 @@ import {
   type Trouble,
   type WriteSet,
 } from '../diff/index.ts';
+import { type DigestKey, keyedDigest } from '../digest.ts';
 import type { Derivation, Engine, Table, Tracker } from '../engine/index.ts';
 import { fieldManager, inventoryId } from '../inventory.ts';
 import { INVENTORY_LABEL } from '../marks.ts';
@@ -126,7 +127,10 @@ export function bindReconciler(
         sources,
       });
       const outcome = tracker.settled(plans, key);
-      const input = (desired: Plan): DiffInput => ({ ...traits, plan: desired, ownership: owned, observed });
+      const secretKey = () => tracker.get(sources.digestKey, 'key') as DigestKey;
+      // Every string of a sensitive child counts as secret: what is none is only not shown to be none.
+      const keyed = (content: unknown) => keyedDigest([content], () => true, secretKey);
+      const input = (desired: Plan): DiffInput => ({ ...traits, keyed, plan: desired, ownership: owned, observed });
       if (outcome.state === 'value') return diff(input(outcome.value));
       // Suspended: no plan, nothing pruned; this read suspends too.
       if (outcome.state === 'suspended') return diff(input(tracker.derived(plans, key)));

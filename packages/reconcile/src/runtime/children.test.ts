@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConfigMap, Deployment, type KubeObject, Namespace } from '@capstan/kube';
+import { ConfigMap, Deployment, type KubeObject, Namespace, Secret } from '@capstan/kube';
 import { createStage, type Stage } from '@capstan/testing';
 import { APPLIED_ANNOTATION, CAUSE_ANNOTATION, INVENTORY_LABEL } from '../marks.ts';
 import { operator } from '../operator.ts';
@@ -243,4 +243,35 @@ describe('pruning', () => {
       assert.ok(gone === undefined || gone.metadata.deletionTimestamp !== undefined);
       assert.equal(await client.find(ConfigMap, child), undefined);
     }));
+});
+
+describe('an applied Secret', () => {
+  test('carries a digest that tells nothing of its content', async () => {
+    const vault = reconciler<ConfigMap>({
+      name: 'vault',
+      resource: ConfigMap,
+      writes: [Secret],
+      reconcile({ object: { metadata, data = {} } }) {
+        const { name = '', namespace = '' } = metadata;
+        if (!data['word']) return plan({});
+        return plan({ children: [apply(Secret, { metadata: { name, namespace }, data: { word: data['word'] } })] });
+      },
+    });
+    const stage = await createStage({
+      operators: [operator({ name: 'test', kinds: [], reconcilers: [vault] })],
+      given: async (client) => void (await client.create(ConfigMap, owner({ word: 'aHVudGVyMg==' }))),
+    });
+    const applied = async () =>
+      (await stage.client.get(Secret, child)).metadata.annotations?.[APPLIED_ANNOTATION] ?? '';
+    const before = await applied();
+    assert.match(before, /^v1\.[0-9a-f]{32}\.test\.[0-9a-f]{32}$/);
+    await stage.restart();
+    assert.deepEqual(stage.transport.writes, []);
+    await stage.client.patch(ConfigMap, child, 'merge', { data: { word: 'b3RoZXI=' } });
+    await stage.settle();
+    const after = await applied();
+    assert.equal(after.split('.')[1], before.split('.')[1], 'the public part knows no word');
+    assert.notEqual(after, before);
+    await stage.end();
+  });
 });

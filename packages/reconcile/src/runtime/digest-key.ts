@@ -58,9 +58,11 @@ export async function findDigestKey(client: Client, options: DigestKeyOptions): 
   return { id, bytes };
 }
 
-/** Whether the operator reads kinds whose digests need a key. */
+/** Whether the operator reads or writes kinds whose digests need a key. */
 export function readsSensitive({ reconcilers }: Operator): boolean {
-  return reconcilers.some(({ resource, reads }) => resource.sensitive || reads.some(({ kind }) => kind.sensitive));
+  return reconcilers.some(({ resource, reads, writes }) =>
+    [resource, ...[...reads, ...writes].map(({ kind }) => kind)].some(({ sensitive }) => sensitive),
+  );
 }
 
 function encode(text: string): string {
