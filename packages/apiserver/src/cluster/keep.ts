@@ -1,8 +1,9 @@
 // Where keys and certificates are between two runs: files that nobody else may read.
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { reasonOf } from '@capstan/kube';
 import { ClusterErrors } from '../errors.ts';
+import { makePrivateFolder } from './private-folder.ts';
 
 export interface Keep {
   /** For messages. */
@@ -42,7 +43,7 @@ export function fileKeep(folder: string): Keep {
 /** Writes a file that only its owner may read, in one step. */
 export async function writeSecretFile(path: string, text: string): Promise<void> {
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makePrivateFolder(dirname(path));
     const draft = `${path}.new`;
     await writeFile(draft, text, { mode: 0o600 });
     // The mode above counts for new files only.

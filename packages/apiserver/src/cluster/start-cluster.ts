@@ -1,6 +1,5 @@
 // A whole embedded cluster from the outside: a data folder, one API server for each logical cluster in it, one port for all
 // of them, and a kubeconfig. It begins by taking the folder for itself, and ends in the opposite order.
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   type Clock,
@@ -23,6 +22,7 @@ import { memoryStorage, type Storage } from '../store/storage.ts';
 import { fileKeep, type Keep, memoryKeep } from './keep.ts';
 import { kubeconfigText } from './kubeconfig.ts';
 import { openPki } from './pki.ts';
+import { makePrivateFolder } from './private-folder.ts';
 
 export interface ClusterOptions {
   clock: Clock;
@@ -147,7 +147,7 @@ async function openStorage(data: string | undefined, name: string): Promise<Stor
 
 async function makeFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makePrivateFolder(folder);
   } catch (error) {
     throw ClusterErrors.NotWritable(folder, reasonOf(error));
   }
