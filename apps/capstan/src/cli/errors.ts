@@ -117,6 +117,11 @@ export const CliErrors = errorMakers(
       message: `the node of cluster ${cluster} has not started yet`,
       remedy: 'try again in a moment',
     }),
+    BadDemo: (file: string) => ({
+      message: `${file} does not say how to prepare the demonstration: its default export is no function`,
+      remedy:
+        'export default async function prepare({ data, clusters, signal }), which returns the variables of the manifests',
+    }),
     PartEnded: () => ({
       message: 'a part of the cluster ended by itself',
       remedy: 'the log says which one and why; start it again with --log-level debug to see more',

@@ -29,7 +29,9 @@ const Site = defineKind({
   scope: 'Namespaced',
   spec: object({ image: string(), tier: string({ default: 'web' }), password: string({ optional: true }) }),
   status: object({ conditions: conditions() }),
+  aliases: [{ kind: 'Place', normalise: ({ spec, ...rest }) => ({ ...rest, spec: (spec as { site: Json }).site }) }],
 });
+type Json = Record<string, string>;
 const ready = conditionType<'Made'>('Ready');
 
 const site = reconciler({
@@ -115,6 +117,14 @@ describe('a plan', () => {
     assert.deepEqual(made.toSorted(), ['ConfigMap default/other', 'Deployment default/other']);
     assert.ok(report.writes.some(({ verb, object }) => verb === 'status' && object === 'Site default/other'));
     assert.equal(await cluster.client.find(Site, { namespace: 'default', name: 'other' }), undefined);
+  });
+
+  test('sees a manifest under an alias as its operator would', async () => {
+    const text =
+      'apiVersion: example.capstan.dev/v1\nkind: Place\nmetadata: {name: old}\nspec: {site: {image: "a:1"}}\n';
+    const { out } = await planned(text, cluster.transport);
+    assert.match(out, /\+ create Place default\/old\n/);
+    assert.match(out, /\+ create Deployment default\/old .*by sites\.site for Site default\/old\n/);
   });
 
   test('tells that nothing follows from what is already so', async () => {

@@ -78,11 +78,23 @@ export default command({
       });
       try {
         const changes = given.filter(({ verb }) => verb !== 'none');
-        const result = await preview(runtime, changes.map(previewChange));
+        const result = await preview(
+          runtime,
+          changes.map((change) => previewChange(change, kinds.seenAs(change.kind))),
+        );
         const report: PlanReport = {
           given: given.map(({ verb, object, paths }) => ({ verb, object, paths })),
           ...result,
-          notes: [...new Set([...given.flatMap(({ note }) => note ?? []), ...notes, ...unread(operators, given)])],
+          notes: [
+            ...new Set([
+              ...given.flatMap(({ note }) => note ?? []),
+              ...notes,
+              ...unread(
+                operators,
+                given.map(({ kind }) => kinds.seenAs(kind)),
+              ),
+            ]),
+          ],
         };
         io.stdout(flags.output === 'json' ? json(report) : formatPlan(report));
         return flags['exit-code'] && (changes.length > 0 || result.writes.length > 0) ? 2 : 0;
@@ -100,14 +112,14 @@ function inNamespace({ place, object }: Manifest, kind: Kind, namespace: string)
 }
 
 /** In the form in which reconcilers see objects. */
-function previewChange({ kind, after, ref }: GivenChange): PreviewChange {
+function previewChange({ after, ref }: GivenChange, kind: Kind): PreviewChange {
   if (after === undefined) return { kind, ref, gone: true };
   const view: KubeObject = 'viewOf' in kind ? (kind as DefinedKind).viewOf(after) : after;
   return { kind, object: view };
 }
 
 /** Nothing can follow from an object that nobody looks at; better said than wondered about. */
-function unread(operators: readonly Operator[], given: readonly GivenChange[]): string[] {
+function unread(operators: readonly Operator[], given: readonly Kind[]): string[] {
   const read = new Set(
     operators
       .flatMap(({ reconcilers }) =>
@@ -119,6 +131,6 @@ function unread(operators: readonly Operator[], given: readonly GivenChange[]): 
       .map(kindId),
   );
   return given
-    .filter(({ kind }) => !read.has(kindId(kind)))
-    .map(({ kind }) => `none of the loaded operators reads ${kindId(kind)}`);
+    .filter((kind) => !read.has(kindId(kind)))
+    .map((kind) => `none of the loaded operators reads ${kindId(kind)}`);
 }

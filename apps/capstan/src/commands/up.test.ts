@@ -17,6 +17,7 @@ import {
 import { apply, conditionType, operator, plan, reconciler } from '@capstan/reconcile';
 import { runCommandLine } from '../cli/cli.ts';
 import { testIo } from '../cli/test-io.test-support.ts';
+import type { DemoContext } from '../up/demo.ts';
 
 const Site = defineKind({
   group: 'example.capstan.dev',
@@ -55,11 +56,16 @@ async function folder(t: TestContext): Promise<string> {
 }
 
 /** Runs `capstan up` until `check` is done, then stops it as a signal would; resolves to what it printed. */
-async function up(argv: string[], modulePath: string, check: (ready: Announced) => Promise<void>) {
+async function up(
+  argv: string[],
+  modulePath: string,
+  check: (ready: Announced) => Promise<void>,
+  more: Record<string, Record<string, unknown>> = {},
+) {
   const stopping = new AbortController();
-  const { io, out, err } = testIo({ modules: { [modulePath]: { default: sites } }, signal: stopping.signal });
+  const { io, out, err } = testIo({ modules: { [modulePath]: { default: sites }, ...more }, signal: stopping.signal });
   // Real files: the demonstration is read from them.
-  const files = { ...io.files, read: (path: string) => readFile(path, 'utf8'), list: (path: string) => readdir(path) };
+  const files = { ...io.files, read: (path: string) => readFile(path, 'utf8'), list: listed };
   const real = { ...io, files };
   const ended = runCommandLine(['up', '-o', 'json', '--listen', ':0', ...argv], real);
   const events = () =>
@@ -82,6 +88,10 @@ async function up(argv: string[], modulePath: string, check: (ready: Announced) 
     stopping.abort();
   }
   return { code: await ended, events: events(), err: err() };
+}
+
+async function listed(path: string) {
+  return (await stat(path)).isDirectory() ? (await readdir(path)).toSorted() : undefined;
 }
 
 async function clientOf({ kubeconfig = '' }: Announced, context?: string): Promise<Client> {
@@ -152,6 +162,44 @@ describe('capstan up', () => {
       assert.equal(made?.spec.text, 'look');
       await client.close();
     });
+  });
+
+  test('--demo starts the clusters that a demonstration needs, and fills in what it prepared', async (t) => {
+    const data = await folder(t);
+    const module = join(data, 'sites.ts');
+    await mkdir(join(data, 'demo', 'east'), { recursive: true });
+    const map = (name: string) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { namespace: 'default', name },
+      data: { at: '${PLACE}', other: '${nobody}' },
+    });
+    await writeFile(join(data, 'demo', 'here.yaml'), JSON.stringify(map('here')));
+    await writeFile(join(data, 'demo', 'east', 'there.yaml'), JSON.stringify(map('there')));
+    await writeFile(join(data, 'demo', 'prepare.ts'), '');
+    let asked: DemoContext | undefined;
+    const prepare = async (context: DemoContext) => {
+      asked = context;
+      return { PLACE: [...context.clusters.keys()].join(' and ') };
+    };
+    const modules = { [join(data, 'demo', 'prepare.ts')]: { default: prepare } };
+    const argv = ['--data', data, '--operator', module, '--operators', 'sites', '--demo'];
+    await up(
+      argv,
+      module,
+      async (told) => {
+        const [first, east] = [await clientOf(told), await clientOf(told, 'east')];
+        const here = await first.find(ConfigMap, { namespace: 'default', name: 'here' });
+        assert.deepEqual(here?.data, { at: 'capstan and east', other: '${nobody}' });
+        const there = await east.find(ConfigMap, { namespace: 'default', name: 'there' });
+        assert.equal(there?.data?.['at'], 'capstan and east');
+        assert.equal(await first.find(ConfigMap, { namespace: 'default', name: 'there' }), undefined);
+        await Promise.all([first.close(), east.close()]);
+      },
+      modules,
+    );
+    assert.ok(asked?.data.startsWith(join(data, 'demo')));
+    assert.ok(asked?.signal.aborted, 'what it started is told to end');
   });
 
   test('says in one sentence that its folder is in use', async (t) => {

@@ -3,7 +3,7 @@ import { createLogger } from '@capstan/reconcile';
 import { command } from '../cli/command.ts';
 import { loadOperators, OPERATOR_OPTIONS } from '../cli/load-operators.ts';
 import { REPORT_OUTPUT } from '../text/output.ts';
-import { demoFolders } from '../up/demo.ts';
+import { findDemos } from '../up/demo.ts';
 import { readyText } from '../up/ready-text.ts';
 import { runUp } from '../up/run-up.ts';
 import { UP_OPTIONS, upSettings } from '../up/up-options.ts';
@@ -27,7 +27,7 @@ export default command({
     const settings = upSettings(flags, io);
     const operators = await loadOperators(args, io);
     const names = operators.map(({ name }) => name);
-    const demos = settings.demo ? await demoFolders(names, flags.operator ?? [], io) : [];
+    const demos = settings.demo ? await findDemos(names, flags.operator ?? [], io) : [];
     const logger = createLogger({
       clock,
       format: settings.logFormat,

@@ -1,4 +1,4 @@
-import { type Client, type Discovery, discover, type Kind } from '@capstan/kube';
+import { type Client, type DefinedKind, type Discovery, discover, type Kind, kindId } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
 import type { Manifest } from './read-manifests.ts';
@@ -6,6 +6,8 @@ import type { Manifest } from './read-manifests.ts';
 /** Finds the kind of a manifest: the operators' own kinds first (they need not be installed), then the server's. */
 export interface KnownKinds {
   kindOf(manifest: Manifest): Promise<Kind>;
+  /** The kind as which the operators see objects of this one: itself, or the one of which it is an alias. */
+  seenAs(kind: Kind): Kind;
 }
 
 export function knownKinds(operators: readonly Operator[], client: Client, signal: AbortSignal): KnownKinds {
@@ -16,16 +18,30 @@ export function knownKinds(operators: readonly Operator[], client: Client, signa
       ...[...reads, ...writes].map(({ kind }) => kind),
     ]),
   ]);
+  // Other versions of a kind are the same kind, and its aliases are other names for it.
+  const seen = new Map(
+    own.filter(isDefined).flatMap((kind) => [kind, ...aliasesOf(kind)].map((name) => [kindId(name), kind] as const)),
+  );
+  const named = [...own, ...own.filter(isDefined).flatMap(aliasesOf)];
   let discovery: Promise<Discovery> | undefined;
   return {
     async kindOf({ object, place }) {
       const { apiVersion, kind: name } = object;
-      const known = own.find((kind) => kind.apiVersion === apiVersion && kind.kind === name);
+      const known = named.find((kind) => kind.apiVersion === apiVersion && kind.kind === name);
       if (known !== undefined) return known;
       discovery ??= discover(client, { signal });
       const found = (await discovery).kindOf(apiVersion, name);
       if (found === undefined) throw CliErrors.BadManifest(place, `the cluster has no kind ${name} in ${apiVersion}`);
       return found;
     },
+    seenAs: (kind) => seen.get(kindId(kind)) ?? kind,
   };
+}
+
+function aliasesOf({ aliases }: DefinedKind): Kind[] {
+  return aliases.map(({ kind }) => kind);
+}
+
+function isDefined(kind: Kind): kind is DefinedKind {
+  return 'aliases' in kind;
 }

@@ -1,15 +1,52 @@
+// What operators bring to look at, applied by `capstan up --demo`. A demonstration is a folder:
+//
+//   demo/*.yaml            manifests for the first logical cluster
+//   demo/NAME/*.yaml       manifests for the logical cluster NAME, which is there because of this folder
+//   demo/prepare.ts        starts what the manifests need besides a cluster (a registry, an account elsewhere)
+//
+// Manifests may say ${NAME} wherever a text stands: `prepare` says what it is.
 import { dirname, join, resolve } from 'node:path';
 import { type Client, isConflict, Namespace, type UnknownObject } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
+import { CliErrors } from '../cli/errors.ts';
 import type { Io } from '../cli/io.ts';
 import { knownKinds } from '../plan/known-kinds.ts';
-import { readManifests } from '../plan/read-manifests.ts';
+import { type Manifest, readManifests } from '../plan/read-manifests.ts';
+
+export interface Demo {
+  readonly folder: string;
+  /** The logical clusters that it needs besides the first. */
+  readonly clusters: readonly string[];
+  readonly prepare?: PrepareDemo;
+}
+
+/** The default export of a `demo/prepare.ts`. It must end what it started when the signal is aborted. */
+export type PrepareDemo = (context: DemoContext) => Promise<DemoVariables>;
+
+export type DemoVariables = Readonly<Record<string, string>>;
+
+export interface DemoContext {
+  /** A folder of its own for what it keeps. */
+  readonly data: string;
+  /** As administrator, by the name of the logical cluster; the first is where the operators run. */
+  readonly clusters: ReadonlyMap<string, DemoCluster>;
+  readonly signal: AbortSignal;
+}
+
+export interface DemoCluster {
+  readonly client: Client;
+  /** Where programs reach it. */
+  readonly url: string;
+  /** PEM, of the authority of its certificate. */
+  readonly ca: string;
+}
 
 const FIELD_MANAGER = 'capstan-demo';
 const OPERATORS = resolve(import.meta.dirname, '../../../../operators');
+const PREPARE = 'prepare.ts';
 
-/** The folders in which operators keep what there is to look at: `demo` in their own folder, or beside a module's. */
-export async function demoFolders(names: readonly string[], files: readonly string[], io: Io): Promise<string[]> {
+/** The demonstrations of the operators: `demo` in their own folder, or beside a module's. */
+export async function findDemos(names: readonly string[], files: readonly string[], io: Io): Promise<Demo[]> {
   const candidates = [
     ...names.map((name) => join(OPERATORS, name, 'demo')),
     ...files.flatMap((file) => {
@@ -17,34 +54,86 @@ export async function demoFolders(names: readonly string[], files: readonly stri
       return [join(folder, 'demo'), join(folder, '..', 'demo')];
     }),
   ];
-  const found: string[] = [];
-  for (const folder of candidates) {
-    const inside = await io.files.list(folder).catch(() => undefined);
-    if (inside?.some((name) => /\.ya?ml$/.test(name)) === true) found.push(folder);
-  }
-  return found;
+  const found = await Promise.all(candidates.map((folder) => findDemo(folder, io)));
+  return found.filter((demo) => demo !== undefined);
 }
 
-/** Applies the manifests of the folders. What somebody has changed since stays as he wants it. */
-export async function applyDemo(
-  folders: readonly string[],
-  operators: readonly Operator[],
-  client: Client,
-  io: Io,
-): Promise<void> {
-  if (folders.length === 0) return;
-  const { signal } = io;
-  const known = knownKinds(operators, client, signal);
-  const namespaces = new Set<string>();
-  for (const manifest of await readManifests(folders, io)) {
-    const kind = await known.kindOf(manifest);
-    const { namespace } = manifest.object.metadata;
-    if (namespace !== undefined && !namespaces.has(namespace)) {
-      namespaces.add(namespace);
-      await applied(client, Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }, signal);
-    }
-    await applied(client, kind, manifest.object, signal);
+async function findDemo(folder: string, io: Io): Promise<Demo | undefined> {
+  const names = await io.files.list(folder).catch(() => undefined);
+  if (names === undefined) return undefined;
+  const clusters: string[] = [];
+  for (const name of names) {
+    const inside = name.includes('.') ? undefined : await io.files.list(join(folder, name)).catch(() => undefined);
+    if (inside?.some(isManifest) === true) clusters.push(name);
   }
+  if (clusters.length === 0 && !names.some(isManifest)) return undefined;
+  if (!names.includes(PREPARE)) return { folder, clusters };
+  const { default: prepare } = await io.importModule(join(folder, PREPARE));
+  if (typeof prepare !== 'function') throw CliErrors.BadDemo(join(folder, PREPARE));
+  // A module of our own, or of an operator that the user named: its signature is documented, and not checked further.
+  return { folder, clusters, prepare: prepare as PrepareDemo };
+}
+
+export interface ApplyDemoOptions {
+  operators: readonly Operator[];
+  /** The first is where manifests without a cluster of their own go. */
+  clusters: ReadonlyMap<string, DemoCluster>;
+  /** Where demonstrations keep what they need. */
+  data: string;
+  io: Io;
+  signal: AbortSignal;
+}
+
+/** Prepares a demonstration and applies its manifests. What somebody has changed since stays as he wants it. */
+export async function applyDemo(demo: Demo, options: ApplyDemoOptions): Promise<void> {
+  const { operators, clusters, io, signal } = options;
+  const { folder, prepare } = demo;
+  // `operators/NAME/demo` is known by its operator.
+  const data = join(options.data, 'demo', dirname(folder).split(/[/\\]/).at(-1) ?? 'demo');
+  const variables = (await prepare?.({ data, clusters, signal })) ?? {};
+  const [first] = clusters.keys();
+  const names = await io.files.list(folder);
+  // The other clusters first: what is applied to the first one finds them as they will be.
+  const parts = [
+    ...demo.clusters.map((cluster) => ({ cluster, path: join(folder, cluster) })),
+    ...(names?.some(isManifest) === true ? [{ cluster: first, path: folder }] : []),
+  ];
+  for (const { cluster, path } of parts) {
+    const target = cluster === undefined ? undefined : clusters.get(cluster);
+    if (!target) throw new TypeError(`the logical cluster ${cluster} of a demonstration was not started`);
+    const known = knownKinds(operators, target.client, signal);
+    const made = new Set<string>();
+    for (const manifest of await readManifests([path], io)) {
+      const kind = await known.kindOf(manifest);
+      const object = filledIn(manifest, variables);
+      const { namespace } = object.metadata;
+      if (namespace !== undefined && !made.has(namespace)) {
+        made.add(namespace);
+        const metadata = { name: namespace };
+        await applied(target.client, Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata }, signal);
+      }
+      await applied(target.client, kind, object, signal);
+    }
+  }
+}
+
+function isManifest(name: string): boolean {
+  return /\.ya?ml$/.test(name);
+}
+
+const VARIABLE = /\$\{([A-Z][A-Z0-9_]*)\}/g;
+
+/** The manifest's texts with the variables that `prepare` named; a `${…}` that it did not name stays what it is. */
+function filledIn({ object }: Manifest, variables: DemoVariables): UnknownObject {
+  if (Object.keys(variables).length === 0) return object;
+  const filled = (value: unknown): unknown => {
+    if (typeof value === 'string') return value.replace(VARIABLE, (whole, name: string) => variables[name] ?? whole);
+    if (Array.isArray(value)) return value.map(filled);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, filled(inner)]));
+  };
+  // Only texts inside it have changed.
+  return filled(object) as UnknownObject;
 }
 
 async function applied(

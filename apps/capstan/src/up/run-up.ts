@@ -9,7 +9,7 @@ import type { Operator } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
 import type { Io } from '../cli/io.ts';
 import { ensureCrds } from '../run/ensure-crds.ts';
-import { applyDemo } from './demo.ts';
+import { applyDemo, type Demo, type DemoCluster } from './demo.ts';
 import { knownImages } from './known-images.ts';
 import { runOwnOperator } from './own-operator.ts';
 import type { UpSettings } from './up-options.ts';
@@ -17,8 +17,8 @@ import type { UpSettings } from './up-options.ts';
 export interface RunUpOptions {
   settings: UpSettings;
   operators: readonly Operator[];
-  /** Folders with manifests to look at; empty without --demo. */
-  demos: readonly string[];
+  /** What there is to look at; empty without --demo. */
+  demos: readonly Demo[];
   io: Io;
   clock: Clock;
   random: Random;
@@ -30,7 +30,8 @@ export interface RunUpOptions {
 /** Runs until the io's signal is aborted and everything has ended. Throws when it cannot start, or when a part gives up. */
 export async function runUp(options: RunUpOptions): Promise<void> {
   const { settings, clock, random, logger, announce } = options;
-  const { data, host, port, clusters } = settings;
+  const { data, host, port } = settings;
+  const clusters = [...new Set([...settings.clusters, ...options.demos.flatMap((demo) => demo.clusters)])];
   // The nodes come after the servers, which ask them for logs.
   const nodes = new Map<string, LocalNode>();
   const readLogs: ClusterOptions['readLogs'] =
@@ -80,7 +81,11 @@ async function runParts(
     parts.push(...running.map(({ ended }) => ended));
     const over = Promise.race([...parts, aborted(signal)]);
     await Promise.race([Promise.all(running.map(({ ready }) => ready)), over]);
-    await Promise.race([applyDemo(demos, operators, admin, io), over]);
+    const demoed = demoClusters(cluster, clients);
+    const data = options.settings.data;
+    for (const demo of demos) {
+      await Promise.race([applyDemo(demo, { operators, clusters: demoed, data, io, signal }), over]);
+    }
     if (!signal.aborted) announceReady();
     await over;
     if (!io.signal.aborted) throw CliErrors.PartEnded();
@@ -92,6 +97,15 @@ async function runParts(
     await Promise.allSettled(parts);
     await Promise.all(clients.map((client) => client.close()));
   }
+}
+
+function demoClusters({ clusters, ca }: Cluster, clients: readonly Client[]): ReadonlyMap<string, DemoCluster> {
+  return new Map(
+    clusters.flatMap(({ name, url }, index) => {
+      const client = clients[index];
+      return client ? [[name, { client, url, ca }] as const] : [];
+    }),
+  );
 }
 
 /** Controllers, scheduler and a node for each logical cluster. Pods of all of them share the addresses of this machine. */
