@@ -8,6 +8,11 @@ export const OWNER_ANNOTATION = 'capstan.dev/owner';
 export const APPLIED_ANNOTATION = 'capstan.dev/applied';
 /** On what a plan changed: which inputs changed, and the path from them. Never a value of a Secret. */
 export const CAUSE_ANNOTATION = 'capstan.dev/cause';
+/**
+ * On children with a pod template: the cause of the last write that changed the template, kept while later writes (scaling)
+ * do not. Absent when the last write was that one.
+ */
+export const ROLLED_ANNOTATION = 'capstan.dev/rolled';
 /** On children: what the plan asked to remember with them. */
 export const MEMORY_ANNOTATION = 'capstan.dev/memory';
 /** Set by people on any object that we reconcile or apply: "true" stops writes to it. */

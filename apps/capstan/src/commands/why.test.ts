@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ConfigMap, Deployment, type KubeObject, Pod, ReplicaSet, systemClock } from '@capstan/kube';
-import { CAUSE_ANNOTATION, type CauseRecord, formatCause, OWNER_ANNOTATION } from '@capstan/reconcile';
+import {
+  CAUSE_ANNOTATION,
+  type CauseRecord,
+  formatCause,
+  OWNER_ANNOTATION,
+  ROLLED_ANNOTATION,
+  TEMPLATE_HISTORY_ANNOTATION,
+} from '@capstan/reconcile';
 import { createRandom, createTestCluster, type TestCluster } from '@capstan/testing';
 import { runTest } from '../cli/test-io.test-support.ts';
 
@@ -16,7 +23,7 @@ const cause: CauseRecord = {
       from: 'a1b2c3',
       to: 'd4e5f6',
       via: [
-        'kafka service(default/orders)',
+        'KafkaService(default/orders)',
         'plan kroxylicious.kafka-proxy(default/my-proxy)',
         'writes kroxylicious.kafka-proxy(default/my-proxy)',
       ],
@@ -74,14 +81,54 @@ describe('why', () => {
       assert.equal(
         out,
         `Deployment default/my-proxy was changed at 2026-01-01T00:00:00Z by kroxylicious.kafka-proxy for KafkaProxy default/my-proxy because
-  Secret default/upstream-ca: data["ca.crt"] changed (a1b2c3 → d4e5f6)
-    → kafka service default/orders → kroxylicious.kafka-proxy default/my-proxy
-  KafkaProtocolFilter default/audit: was made
+  Secret upstream-ca key ca.crt changed → KafkaService orders → KafkaProxy my-proxy
+    Secret upstream-ca: a1b2c3 → d4e5f6
+  KafkaProtocolFilter audit was made
   and 1 further change.
 `,
       );
     });
   }
+
+  test('after a change that rolled nothing, still tells what the pods were last rolled for, and the templates', async () => {
+    const scaled: CauseRecord = {
+      at: '2026-01-02T00:00:00Z',
+      by: cause.by,
+      for: cause.for,
+      changes: [{ object: cause.for, paths: ['spec.replicas'], from: '111111', to: '222222', via: [] }],
+    };
+    await cluster.client.create(Deployment, {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: {
+        namespace: 'default',
+        name: 'scaled',
+        annotations: {
+          [CAUSE_ANNOTATION]: formatCause(scaled),
+          [ROLLED_ANNOTATION]: formatCause({
+            at: cause.at,
+            by: cause.by,
+            for: cause.for,
+            changes: cause.changes.slice(0, 1),
+          }),
+          [TEMPLATE_HISTORY_ANNOTATION]: 'v1.bbbb v1.aaaa',
+        },
+      },
+      spec: workload,
+    });
+    const { out } = await why('deployment/scaled');
+    assert.equal(
+      out,
+      `Deployment default/scaled was changed at 2026-01-02T00:00:00Z by kroxylicious.kafka-proxy for KafkaProxy default/my-proxy because
+  KafkaProxy my-proxy spec.replicas changed
+    KafkaProxy my-proxy: 111111 → 222222
+Its pods were last rolled at 2026-01-01T00:00:00Z by kroxylicious.kafka-proxy for KafkaProxy default/my-proxy because
+  Secret upstream-ca key ca.crt changed → KafkaService orders → KafkaProxy my-proxy
+    Secret upstream-ca: a1b2c3 → d4e5f6
+    pod template: v1.aaaa → v1.bbbb
+`,
+    );
+  });
 
   test('follows the owners of an object that Capstan did not write itself', async () => {
     const { out } = await why('pod/my-proxy-1-x');

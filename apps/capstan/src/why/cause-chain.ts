@@ -1,7 +1,14 @@
 // From an object to what is known about its last change: its own cause annotation, or that of the object which owns it (a
 // Pod is changed through its ReplicaSet, that through its Deployment).
 import { type Client, type Discovery, type Kind, type KubeObject, keyOfObject } from '@capstan/kube';
-import { CAUSE_ANNOTATION, type CauseRecord, OWNER_ANNOTATION, parseCause } from '@capstan/reconcile';
+import {
+  CAUSE_ANNOTATION,
+  type CauseRecord,
+  OWNER_ANNOTATION,
+  parseCause,
+  ROLLED_ANNOTATION,
+  TEMPLATE_HISTORY_ANNOTATION,
+} from '@capstan/reconcile';
 
 export interface Answer {
   /** `Kind namespace/name` of the object that was asked for. */
@@ -10,6 +17,10 @@ export interface Answer {
   readonly belongsTo: readonly string[];
   /** What the last of them was changed for; undefined when Capstan left no note on any. */
   readonly cause: CauseRecord | undefined;
+  /** What its pods were last rolled for, when that was an earlier change. */
+  readonly rolled: CauseRecord | undefined;
+  /** Digests of its pod template before and after it was last rolled. */
+  readonly template: { readonly from: string; readonly to: string } | undefined;
   /** `operator.reconciler Kind.group namespace/name`, where Capstan made it. */
   readonly owner: string | undefined;
   /** Who else writes its fields, and when last. */
@@ -35,6 +46,8 @@ export async function findCause(client: Client, discovery: Discovery, asked: Kub
     object: nameOf(asked),
     belongsTo,
     cause,
+    rolled: parseCause(subject.metadata.annotations?.[ROLLED_ANNOTATION]),
+    template: templateOf(subject),
     owner: subject.metadata.annotations?.[OWNER_ANNOTATION],
     managers: managersOf(subject),
   };
@@ -46,6 +59,12 @@ export function nameOf(object: KubeObject): string {
 
 function causeOf(object: KubeObject): CauseRecord | undefined {
   return parseCause(object.metadata.annotations?.[CAUSE_ANNOTATION]);
+}
+
+/** From the digests of templates that are kept on the object, newest first. */
+function templateOf({ metadata }: KubeObject): Answer['template'] {
+  const [to, from] = (metadata.annotations?.[TEMPLATE_HISTORY_ANNOTATION] ?? '').split(' ');
+  return to && from ? { from, to } : undefined;
 }
 
 async function ownerOf(client: Client, discovery: Discovery, object: KubeObject): Promise<KubeObject | undefined> {

@@ -3,10 +3,12 @@ import { describe, test } from 'node:test';
 import { ConfigMap, Deployment, externalKind, type KubeObject } from '@capstan/kube';
 import {
   APPLIED_ANNOTATION,
+  CAUSE_ANNOTATION,
   HELD_ANNOTATION,
   INVENTORY_LABEL,
   MEMORY_ANNOTATION,
   OWNER_ANNOTATION,
+  ROLLED_ANNOTATION,
   TEMPLATE_ANNOTATION,
   TEMPLATE_HISTORY_ANNOTATION,
 } from '../marks.ts';
@@ -54,6 +56,22 @@ describe('what is sent of a child', () => {
     const made = bodyOf('a:1');
     assert.equal(bodyToSend(made, undefined).metadata.uid, undefined);
     assert.equal(bodyToSend(made, { apiVersion: '', kind: '', metadata: { uid: 'u1' } }).metadata.uid, 'u1');
+  });
+
+  test('keeps what the pods were last rolled for while the template stays, and drops it when it changes', () => {
+    const before = bodyToSend(bodyOf('a:1'), undefined);
+    const written = (body: KubeObject, cause: string): KubeObject => ({
+      ...body,
+      metadata: { ...body.metadata, annotations: { ...body.metadata.annotations, [CAUSE_ANNOTATION]: cause } },
+    });
+    const rolledOf = (body: KubeObject) => body.metadata.annotations?.[ROLLED_ANNOTATION];
+    assert.equal(rolledOf(before), undefined);
+    const rolled = bodyToSend(bodyOf('a:2'), written(before, 'made'));
+    assert.equal(rolledOf(rolled), undefined);
+    const scaled = bodyToSend(bodyOf('a:2'), written(rolled, 'another image'));
+    assert.equal(rolledOf(scaled), 'another image');
+    assert.equal(rolledOf(bodyToSend(bodyOf('a:2'), written(scaled, 'scaled'))), 'another image');
+    assert.equal(rolledOf(bodyToSend(bodyOf('a:3'), written(scaled, 'scaled'))), undefined);
   });
 
   test('carries what is to be remembered, the same for the same content', () => {

@@ -5,10 +5,12 @@ import { plainDigest } from '../digest.ts';
 import { describeOwner, type InventoryId, type InventoryOwner } from '../inventory.ts';
 import {
   APPLIED_ANNOTATION,
+  CAUSE_ANNOTATION,
   HELD_ANNOTATION,
   INVENTORY_LABEL,
   MEMORY_ANNOTATION,
   OWNER_ANNOTATION,
+  ROLLED_ANNOTATION,
   TEMPLATE_ANNOTATION,
   TEMPLATE_HISTORY_ANNOTATION,
 } from '../marks.ts';
@@ -53,6 +55,8 @@ export function bodyToSend(made: ChildBody, observed: KubeObject | undefined): K
   if (made.template !== undefined) {
     const earlier = templateHistory(observed).filter((digest) => digest !== made.template);
     annotations[TEMPLATE_HISTORY_ANNOTATION] = [made.template, ...earlier].slice(0, TEMPLATE_HISTORY).join(' ');
+    const rolledFor = templateMark(observed) === made.template ? lastRoll(observed) : undefined;
+    if (rolledFor !== undefined) annotations[ROLLED_ANNOTATION] = rolledFor;
     // Taken over and emptied, so that the next apply, which does not mention it, removes it.
     if (heldFrom(observed) !== undefined) annotations[HELD_ANNOTATION] = '';
   }
@@ -64,13 +68,19 @@ export function templateHistory(observed: KubeObject | undefined): string[] {
   return (observed?.metadata.annotations?.[TEMPLATE_HISTORY_ANNOTATION] ?? '').split(' ').filter(Boolean);
 }
 
+/** What the live template was written for, as JSON. */
+function lastRoll(observed: KubeObject | undefined): string | undefined {
+  const { [ROLLED_ANNOTATION]: rolled, [CAUSE_ANNOTATION]: cause } = observed?.metadata.annotations ?? {};
+  return rolled || cause;
+}
+
 export function heldFrom(observed: KubeObject | undefined): string | undefined {
   return observed?.metadata.annotations?.[HELD_ANNOTATION] || undefined;
 }
 
 /** The template digest that the live object carries. */
 export function templateMark(object: unknown): string | undefined {
-  return (object as WithTemplate).spec?.template?.metadata?.annotations?.[TEMPLATE_ANNOTATION];
+  return (object as WithTemplate | undefined)?.spec?.template?.metadata?.annotations?.[TEMPLATE_ANNOTATION];
 }
 
 /** Labels, annotations and owner reference that every child of ours carries. */

@@ -33,13 +33,19 @@ const MAX_CHANGES = 10;
 export function causeRecord(at: string, by: string, owner: string, causes: readonly Cause[]): CauseRecord {
   const changes = causes.map(({ source, paths, before, after, via }) => ({
     object: `${source.table} ${source.key}`,
-    paths,
+    paths: telling(paths),
     from: before,
     to: after,
     // The last step is always the diff of the plan that is named already.
     via: via.filter((step) => !step.startsWith('writes of ')),
   }));
   return bounded({ at, by, for: owner, changes: told(changes) });
+}
+
+/** An object's own status follows from the rest: it is told only where nothing else changed. */
+function telling(paths: readonly string[]): readonly string[] {
+  const wanted = paths.filter((path) => !path.startsWith('status.'));
+  return wanted.length > 0 ? wanted : paths;
 }
 
 /** What the plan was made from; what only its comparison with the cluster saw (our own last write, mostly) when there is nothing else. */
