@@ -1,11 +1,12 @@
 // Fetches real peers for tests and benchmarks into a cache folder outside the checkout, so that every clone shares them.
 // Usage: npm run setup:real -- NAME…   npm run -s setup:real -- --list   npm run -s setup:real -- --where NAME
-import { join } from 'node:path';
 import { javascriptClient } from './setup-real/javascript-client.ts';
-import { bring, cacheFolder, isThere, type Peer } from './setup-real/peer.ts';
+import { realKubernetes } from './setup-real/kubernetes.ts';
+import { bring, folderOf, isThere, isThereAndWhole, type Peer } from './setup-real/peer.ts';
 
 /** One line a peer: another is added here, with a file of its own in setup-real/. */
 const PEERS: Record<string, Peer> = {
+  kubernetes: realKubernetes,
   peers: javascriptClient,
 };
 
@@ -24,7 +25,7 @@ function where(name: string | undefined): number {
   const peer = name === undefined ? undefined : PEERS[name];
   if (name === undefined || peer === undefined) return unknown(name);
   if (!isThere(name, peer)) return 1;
-  console.log(join(cacheFolder(), name));
+  console.log(folderOf(name, peer));
   return 0;
 }
 
@@ -33,10 +34,15 @@ async function setUp(names: readonly string[]): Promise<number> {
   for (const name of names) {
     const peer = PEERS[name];
     if (peer === undefined) return unknown(name);
-    const folder = join(cacheFolder(), name);
-    if (isThere(name, peer)) {
+    const folder = folderOf(name, peer);
+    if (await isThereAndWhole(name, peer)) {
       console.log(`${name}: there already, in ${folder}`);
       continue;
+    }
+    const lack = peer.lacks?.();
+    if (lack !== undefined) {
+      console.error(`${name}: ${lack}`);
+      return 1;
     }
     console.log(`${name}: fetching about ${peer.size} MB into ${folder} ...`);
     if (!(await bring(name, peer))) {

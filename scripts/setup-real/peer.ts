@@ -11,6 +11,12 @@ export interface Peer {
   readonly version: string;
   /** Brings it into the folder, which is empty; false when that did not succeed, after it has said why on stderr. */
   fetch(folder: string): boolean | Promise<boolean>;
+  /** What this machine lacks to fetch it, and how to get that, in one line; default: nothing. */
+  lacks?(): string | undefined;
+  /** A folder that takes the place of the cache, because somebody has the peer already; default: none. */
+  elsewhere?(): string | undefined;
+  /** Looks closer than the stamp does before setup:real leaves a cache as it is; default: the stamp is enough. */
+  isWhole?(folder: string): boolean | Promise<boolean>;
 }
 
 /** The cache folder that all clones share: CAPSTAN_REAL, by default ~/.cache/capstan/real. */
@@ -18,10 +24,24 @@ export function cacheFolder(): string {
   return process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real');
 }
 
+/** The peer's folder, whether it is there or not. */
+export function folderOf(name: string, peer: Peer): string {
+  return peer.elsewhere?.() ?? join(cacheFolder(), name);
+}
+
 /** Whether the peer is there as a whole and in the version that is wanted. */
-export function isThere(name: string, { version }: Peer): boolean {
+export function isThere(name: string, peer: Peer): boolean {
+  if (peer.elsewhere?.() !== undefined) return true;
   const stamp = join(cacheFolder(), name, STAMP);
-  return existsSync(stamp) && readFileSync(stamp, 'utf8') === version;
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === peer.version;
+}
+
+/** As isThere, and what is there has not been damaged since. */
+export async function isThereAndWhole(name: string, peer: Peer): Promise<boolean> {
+  if (!isThere(name, peer)) return false;
+  if (peer.elsewhere?.() !== undefined || (await peer.isWhole?.(join(cacheFolder(), name))) !== false) return true;
+  console.log(`${name}: what is in ${join(cacheFolder(), name)} is damaged, and is made again`);
+  return false;
 }
 
 /**
