@@ -1,0 +1,181 @@
+// Fields that Provider, Function and Configuration share, and their revisions.
+import {
+  array,
+  boolean,
+  conditions,
+  enumOf,
+  integer,
+  localReference,
+  map,
+  object,
+  objectName,
+  string,
+} from '@capstan/kube';
+
+/** An image reference: host, path, tag, digest; without spaces and without a scheme. What is wrong beyond that is a condition. */
+const IMAGE = '^[a-zA-Z0-9][-a-zA-Z0-9_./:@]*$';
+
+export const IMAGE_CONFIG_REASONS = ['SetImagePullSecret', 'VerifyImage', 'RewriteImage', 'ConfigureRuntime'] as const;
+export type ImageConfigReason = (typeof IMAGE_CONFIG_REASONS)[number];
+
+/** Names another object by kind: any kind of runtime configuration is passed on to those who know it. */
+const runtimeConfigRef = () =>
+  object(
+    {
+      apiVersion: string({ optional: true, minLength: 1, description: 'pkg.crossplane.io/v1beta1 by default.' }),
+      kind: string({ optional: true, minLength: 1, description: 'DeploymentRuntimeConfig by default.' }),
+      name: objectName(),
+    },
+    {
+      optional: true,
+      description:
+        'How the package’s runtime is run. By default the configuration named default, of the kind that --package-runtime implies.',
+    },
+  );
+
+const controllerConfigRef = () =>
+  object(
+    { name: objectName() },
+    {
+      optional: true,
+      description:
+        'Deprecated: use runtimeConfigRef; `crossplane convert deployment-runtime` rewrites it. Honoured only with --enable-runtime-config=false.',
+    },
+  );
+
+const pulling = () => ({
+  packagePullSecrets: array(localReference(), {
+    optional: true,
+    description: 'Secrets in the system namespace with which the package and its runtime image are pulled.',
+  }),
+  packagePullPolicy: enumOf(['Always', 'IfNotPresent', 'Never'], {
+    default: 'IfNotPresent',
+    description:
+      'IfNotPresent: the registry is asked once for each spec.package. Always: its tag is looked up every minute. Never: only what is in the cache.',
+  }),
+  ignoreCrossplaneConstraints: boolean({
+    default: false,
+    description: 'Install whatever version the package asks for.',
+  }),
+  skipDependencyResolution: boolean({ default: false, description: 'Neither look for dependencies nor install them.' }),
+  commonLabels: map(string(), { optional: true, description: 'Labels of every object that the package installs.' }),
+  commonAnnotations: map(string(), {
+    optional: true,
+    description: 'Annotations of every object that the package installs.',
+  }),
+});
+
+export const packageFields = () => ({
+  package: string({
+    minLength: 1,
+    maxLength: 1024,
+    pattern: IMAGE,
+    description: 'The package’s image, with a tag or a digest: registry.example/team/provider:v1.0.0.',
+  }),
+  revisionActivationPolicy: enumOf(['Automatic', 'Manual'], {
+    default: 'Automatic',
+    description: 'Manual: a new revision waits until its spec.desiredState is set to Active.',
+  }),
+  revisionHistoryLimit: integer({
+    default: 1,
+    minimum: 0,
+    format: 'int64',
+    description: 'How many inactive revisions are kept; 0 keeps all.',
+  }),
+  ...pulling(),
+});
+
+export const runtimeFields = () => ({
+  runtimeConfigRef: runtimeConfigRef(),
+  controllerConfigRef: controllerConfigRef(),
+});
+
+export const revisionFields = () => ({
+  desiredState: enumOf(['Active', 'Inactive']),
+  image: string({ minLength: 1, description: 'The spec.package that this revision was made of.' }),
+  revision: integer({ format: 'int64', minimum: 0, description: 'The higher, the newer.' }),
+  ...pulling(),
+});
+
+export const revisionRuntimeFields = () => ({
+  ...runtimeFields(),
+  tlsServerSecretName: string({
+    optional: true,
+    description: 'The Secret with the certificate that its server shows.',
+  }),
+  tlsClientSecretName: string({
+    optional: true,
+    description: 'The Secret with the certificate that its client shows.',
+  }),
+});
+
+const appliedImageConfigRefs = () =>
+  array(object({ name: string(), reason: enumOf(IMAGE_CONFIG_REASONS) }), {
+    optional: true,
+    listMapKeys: ['reason'],
+    description: 'The ImageConfigs that had a say, one for each purpose.',
+  });
+
+export const packageStatusFields = () => ({
+  conditions: conditions(),
+  currentRevision: string({ optional: true, description: 'The newest revision, active or not.' }),
+  currentIdentifier: string({
+    optional: true,
+    description: 'The spec.package that it was made of. Clear it to have the registry asked again.',
+  }),
+  resolvedPackage: string({ optional: true, description: 'The reference after ImageConfigs rewrote it.' }),
+  appliedImageConfigRefs: appliedImageConfigRefs(),
+});
+
+/** What a package remembers from run to run. */
+export const packageMemory = () =>
+  object({
+    /** The digest behind currentIdentifier. */
+    digest: string({ optional: true }),
+    /** The revision that is active, so that one which a user activates beside it is recognised as the newer wish. */
+    active: string({ optional: true }),
+    /** The revision whose runtime was last healthy: it runs until the active one is. */
+    serving: string({ optional: true }),
+  });
+
+export const dependency = () =>
+  object({
+    package: string({ description: 'Without tag and digest.' }),
+    apiVersion: string({ optional: true }),
+    kind: string({ optional: true }),
+    type: enumOf(['Configuration', 'Provider', 'Function'], {
+      optional: true,
+      description: 'Deprecated form of kind.',
+    }),
+    constraints: string({ description: 'Versions that serve: a semantic version constraint, or a digest.' }),
+  });
+
+export const policyRule = () =>
+  object({
+    apiGroups: array(string(), { optional: true }),
+    resources: array(string(), { optional: true }),
+    resourceNames: array(string(), { optional: true }),
+    nonResourceURLs: array(string(), { optional: true }),
+    verbs: array(string()),
+  });
+
+export const revisionStatusFields = () => ({
+  conditions: conditions(),
+  objectRefs: array(object({ apiVersion: string(), kind: string(), name: string(), uid: string({ optional: true }) }), {
+    optional: true,
+    description: 'The objects that the package brought.',
+  }),
+  foundDependencies: integer({ optional: true, format: 'int64' }),
+  installedDependencies: integer({ optional: true, format: 'int64' }),
+  invalidDependencies: integer({ optional: true, format: 'int64' }),
+  dependencies: array(dependency(), { optional: true, description: 'What the package depends on.' }),
+  resolvedImage: string({ optional: true, description: 'The reference after ImageConfigs rewrote it.' }),
+  appliedImageConfigRefs: appliedImageConfigRefs(),
+  permissionRequests: array(policyRule(), { optional: true, description: 'What the package asks to be allowed.' }),
+  capabilities: array(string(), { optional: true }),
+});
+
+export const revisionRuntimeStatusFields = () => ({
+  tlsServerSecretName: string({ optional: true }),
+  tlsClientSecretName: string({ optional: true }),
+});
