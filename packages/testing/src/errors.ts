@@ -14,6 +14,20 @@ export const TestingErrors = catalogue('testing', {
     message: `the virtual clock fired ${fired} timers at ${instant(now)} without time passing`,
     remedy: 'look for a timer of 0 ms that sets itself again',
   }),
+  NoControlPlane: (missing: string) => ({ message: 'cannot start a real control plane', remedy: missing }),
+  NoProgram: (program: string, folder: string) => ({
+    message: `cannot start a real control plane: ${program} is not in ${folder}`,
+    remedy:
+      'unset KUBEBUILDER_ASSETS and run `npm run setup:real -- kubernetes`, or start without the part that needs it',
+  }),
+  PartEnded: (program: string, said: string) => ({
+    message: `${program} ended while the control plane was starting, and said: ${said}`,
+    remedy: 'read what it said; a damaged program is built anew by `npm run setup:real -- kubernetes`',
+  }),
+  NotReady: (ms: number, said: string) => ({
+    message: `the real control plane was not ready after ${ms} ms; it last said: ${said}`,
+    remedy: 'look whether the machine is overloaded, then try again',
+  }),
   NothingToPick: () => ({
     message: 'pick was given an empty list',
     remedy: 'give it at least one entry',

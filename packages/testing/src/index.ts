@@ -6,6 +6,7 @@ export * from './faults/mortal-clock.ts';
 export * from './incarnation.ts';
 export * from './plan-of.ts';
 export * from './random.ts';
+export * from './real-cluster/index.ts';
 export * from './recording-transport.ts';
 export * from './scenario.ts';
 export * from './virtual-clock.ts';
