@@ -40,7 +40,7 @@ const TEMPLATE_HISTORY = 10;
 /** The planned child with marks and owner reference, and its digest. Yielded fields do not count in the digest. */
 export function childBody(child: AppliedChild, ownership: Ownership, keyed: KeyedDigest = plainDigest): ChildBody {
   const template = withTemplateMark(child.object);
-  const marked = withMarks(template.object, ownership, child.memory);
+  const marked = withMarks(template.object, ownership, child);
   const digestOf = child.kind.sensitive ? keyed : plainDigest;
   const digest = digestOf(withoutPaths(marked, child.yields));
   return { body: marked, digest, template: template.digest };
@@ -84,8 +84,13 @@ export function templateMark(object: unknown): string | undefined {
 }
 
 /** Labels, annotations and owner reference that every child of ours carries. */
-export function marksFor(ownership: Ownership, child: { namespace?: string | undefined }): KubeObject['metadata'] {
-  const reference = ownerReference(ownership.object, child.namespace);
+export function marksFor(
+  ownership: Ownership,
+  child: { namespace?: string | undefined },
+  controls = true,
+): KubeObject['metadata'] {
+  const found = ownerReference(ownership.object, child.namespace);
+  const reference = found === undefined || controls ? found : { ...found, controller: false };
   return {
     labels: { [INVENTORY_LABEL]: ownership.inventory },
     annotations: { [OWNER_ANNOTATION]: describeOwner(ownership.owner) },
@@ -118,8 +123,12 @@ function withTemplateMark(object: KubeObject): { object: KubeObject; digest: str
   return { object: marked, digest };
 }
 
-function withMarks(object: KubeObject, ownership: Ownership, memory: unknown): KubeObject {
-  const marks = marksFor(ownership, object.metadata);
+function withMarks(
+  object: KubeObject,
+  ownership: Ownership,
+  { memory, controls }: Pick<AppliedChild, 'memory' | 'controls'>,
+): KubeObject {
+  const marks = marksFor(ownership, object.metadata, controls);
   const annotations = { ...object.metadata.annotations, ...marks.annotations };
   if (memory !== undefined) annotations[MEMORY_ANNOTATION] = canonicalJson(memory);
   const ownerReferences = [...(object.metadata.ownerReferences ?? []), ...(marks.ownerReferences ?? [])];

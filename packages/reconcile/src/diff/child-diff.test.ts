@@ -72,6 +72,33 @@ describe('an applied child', () => {
     assert.deepEqual(verdict(configMap(), [normalised]), {});
   });
 
+  test('that another object controls names us as a plain owner, and stays ours without its label', () => {
+    const revision = { apiVersion: 'x/v1', kind: 'Revision', name: 'r', uid: 'uid-of-r', controller: true };
+    const child = apply(ConfigMap, { metadata: { ...metadata, ownerReferences: [revision] } }, { controls: false });
+    const body = bodyOf(child);
+    assert.deepEqual(
+      body.metadata.ownerReferences?.map(({ name, controller }) => [name, controller]),
+      [
+        ['r', true],
+        [OWNED.object.metadata.name, false],
+      ],
+    );
+    const there = live(body);
+    assert.deepEqual(verdict(child, [there]), {});
+    const unlabelled = { ...there, metadata: { ...there.metadata, labels: {} } };
+    assert.deepEqual(verdict(child, [unlabelled]), {});
+  });
+
+  test('that adopts takes over what nobody controls, and nothing else', () => {
+    const stranger = theirs({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
+    const adopting = apply(ConfigMap, { metadata, data: { x: '1' } }, { adopts: true });
+    assert.equal(verdict(configMap(), [stranger]).note?.about, 'conflict');
+    assert.equal(verdict(adopting, [stranger]).write?.verb, 'apply');
+    const owner = { apiVersion: 'v1', kind: 'Other', name: 'o', uid: 'uid-of-o', controller: true };
+    const controlled = { ...stranger, metadata: { ...stranger.metadata, ownerReferences: [owner] } };
+    assert.equal(verdict(adopting, [controlled]).note?.about, 'conflict');
+  });
+
   test('with a new plan is applied, under the uid that was seen', () => {
     const { write, note } = verdict(configMap({ x: '2' }), [applied(configMap())]);
     assert.deepEqual([write?.verb, (write as ApplyWrite).exists, note], ['apply', true, undefined]);

@@ -69,7 +69,7 @@ function applied(child: AppliedChild, observed: KubeObject | undefined, input: D
   if (observed === undefined) {
     return { write: { verb: 'apply', kind, ref, body: bodyToSend(made, undefined), exists: false, taken: [] } };
   }
-  const claim = strangerClaim(observed, ownership, manager);
+  const claim = strangerClaim(observed, ownership, manager, child);
   if (claim !== undefined) return conflict(`${describe(kind, ref)} ${claim}`);
   const entry = appliedEntry(observed, manager);
   if (made.template !== undefined && isRolledBack(observed, made.template, entry)) {
@@ -153,17 +153,25 @@ function withoutTakenYields(
 }
 
 /** Why an existing object is not ours to apply, or undefined when it is. */
-export function strangerClaim(observed: KubeObject, ownership: Ownership, manager: string): string | undefined {
+export function strangerClaim(
+  observed: KubeObject,
+  ownership: Ownership,
+  manager: string,
+  { controls, adopts }: Pick<AppliedChild, 'controls' | 'adopts'> = { controls: true, adopts: false },
+): string | undefined {
   const inventory = inventoryOf(observed);
   if (inventory === ownership.inventory) return undefined;
   if (inventory !== undefined) return OTHER_OWNER;
-  const controller = observed.metadata.ownerReferences?.find((reference) => reference.controller);
+  const { ownerReferences = [] } = observed.metadata;
+  if (!controls && ownerReferences.some(({ uid }) => uid === ownership.object.metadata.uid)) return undefined;
+  const controller = ownerReferences.find((reference) => reference.controller);
   if (controller !== undefined) {
     const isOurs = controller.uid === ownership.object.metadata.uid;
     return isOurs ? undefined : `is controlled by ${controller.kind} ${controller.name}: rename one of the two`;
   }
   // Somebody took our label off. The field manager is that of all owners of the reconciler: the annotation says which one.
   const owner = observed.metadata.annotations?.[OWNER_ANNOTATION];
+  if (appliedEntry(observed, manager) === undefined && adopts) return undefined;
   if (appliedEntry(observed, manager) === undefined)
     return 'exists already and was not made for this resource: remove or rename it';
   return owner === undefined || owner === describeOwner(ownership.owner) ? undefined : OTHER_OWNER;

@@ -17,6 +17,13 @@ export interface AppliedChild extends ChildBase {
   readonly yields: readonly string[];
   /** Remembered as an annotation on the child, written in the same request. */
   readonly memory: unknown;
+  /**
+   * Whether our owner reference is the controller's. False where the object itself names another controller (a revision that
+   * takes turns with others) and must stay one child of ours all the same.
+   */
+  readonly controls: boolean;
+  /** Whether an existing object that nobody controls is taken over instead of reported as a conflict. */
+  readonly adopts: boolean;
 }
 
 /** Created when absent and never changed after that; pruned when no longer planned. */
@@ -58,6 +65,10 @@ export interface Minter<I = never, T extends KubeObject = KubeObject> {
 export interface ApplyChildOptions {
   yields?: readonly string[];
   memory?: unknown;
+  /** True by default. */
+  controls?: boolean;
+  /** False by default. */
+  adopts?: boolean;
 }
 
 /** A child that is ours wholly. */
@@ -73,6 +84,8 @@ export function apply<T extends KubeObject>(
     object: identified(kind, object),
     yields: checkedYields(kind, object.metadata, options.yields ?? []),
     memory: options.memory,
+    controls: options.controls ?? true,
+    adopts: options.adopts ?? false,
   };
 }
 
