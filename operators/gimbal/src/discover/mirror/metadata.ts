@@ -1,0 +1,102 @@
+// Labels and annotations of what is discovered. The source's own are copied first, then ours are laid over them. Which keys
+// were copied is written on the object, so that a key that disappears there disappears here, and one that somebody else set
+// here is left alone. The same annotation marks the object as made by a discoverer: nothing without it is ever removed.
+
+import { BACKEND_LABEL, GROUP, LABEL_FAMILIES, SERVICE_LABEL } from '../../kinds/group.ts';
+import { labelValue } from '../names/discovered-name.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** Which keys were copied: `{"labels":["app"],"annotations":[]}`. */
+export const MIRROR_ANNOTATION = `${GROUP}/mirror`;
+
+/** Where objects come from. */
+export interface Origin {
+  readonly backend: string;
+  /** The service's name there. */
+  readonly service: string;
+}
+
+export interface Metadata {
+  readonly labels: Record<string, string>;
+  readonly annotations: Record<string, string>;
+}
+
+/** The metadata of an object that is made from a source with these. */
+export function mirroredMetadata(
+  origin: Origin,
+  source: { readonly labels?: Labels | undefined; readonly annotations?: Labels | undefined },
+  more: Labels = {},
+): Metadata {
+  const labels = copied(source.labels, more);
+  const annotations = copied(source.annotations);
+  return {
+    labels: { ...labels, ...originLabels(origin), ...more },
+    annotations: {
+      ...annotations,
+      [MIRROR_ANNOTATION]: JSON.stringify({
+        labels: Object.keys(labels).toSorted(),
+        annotations: Object.keys(annotations).toSorted(),
+      }),
+    },
+  };
+}
+
+/** Every object of a backend carries these. */
+export function originLabels({ backend, service }: Origin): Record<string, string> {
+  return { [BACKEND_LABEL]: labelValue(backend), [SERVICE_LABEL]: labelValue(service) };
+}
+
+/** The keys that an object says were copied; undefined when no discoverer made it. */
+export function copiedKeys(annotations: Labels | undefined): CopiedKeys | undefined {
+  const text = annotations?.[MIRROR_ANNOTATION];
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    const keys: { labels?: unknown; annotations?: unknown } = typeof value === 'object' && value !== null ? value : {};
+    return { labels: texts(keys.labels), annotations: texts(keys.annotations) };
+  } catch {
+    // Somebody wrote over it: it is ours all the same, and is mended with the next write.
+    return { labels: [], annotations: [] };
+  }
+}
+
+export interface CopiedKeys {
+  readonly labels: readonly string[];
+  readonly annotations: readonly string[];
+}
+
+/** Whether a discoverer, of any family, made it: such objects are never discovered again, or two clusters would mirror each other for ever. */
+export function isMirror(labels: Labels | undefined): boolean {
+  return LABEL_FAMILIES.some((family) => labels?.[`${family}/backend`] !== undefined);
+}
+
+function copied(source: Labels = {}, over: Labels = {}): Record<string, string> {
+  const kept = Object.entries(source).filter(([key]) => isCopied(key) && !Object.hasOwn(over, key));
+  return Object.fromEntries(kept);
+}
+
+/** What tells something about the source that is not true of its copy stays there. */
+function isCopied(key: string): boolean {
+  const slash = key.indexOf('/');
+  const prefix = slash < 0 ? '' : key.slice(0, slash);
+  return !LEFT_KEYS.has(key) && !LEFT_PREFIXES.has(prefix);
+}
+
+const LEFT_KEYS: ReadonlySet<string> = new Set([
+  'kubectl.kubernetes.io/last-applied-configuration',
+  'control-plane.alpha.kubernetes.io/leader',
+  'kubernetes.io/service-name',
+  'service.kubernetes.io/headless',
+]);
+
+// Labels of the families are ours to write; a source that carries one is not discovered at all.
+const LEFT_PREFIXES: ReadonlySet<string> = new Set([
+  'endpoints.kubernetes.io',
+  'endpointslice.kubernetes.io',
+  ...LABEL_FAMILIES,
+]);
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+}

@@ -1,0 +1,28 @@
+import type { KubeObject } from '@capstan/kube';
+import type { CopiedKeys } from './metadata.ts';
+
+/** What is known of an object that is here already, as far as a patch depends on it. */
+export interface Existing {
+  readonly resourceVersion: string;
+  readonly copied: CopiedKeys;
+}
+
+/** The merge patch that makes an existing object what is wanted: keys that are no longer copied go, keys of others stay. */
+export function patchTo(wanted: KubeObject, { resourceVersion, copied }: Existing): Record<string, unknown> {
+  const { apiVersion: _apiVersion, kind: _kind, metadata, ...content } = wanted as KubeObject & Record<string, unknown>;
+  const { labels = {}, annotations = {} } = metadata;
+  return {
+    metadata: {
+      // Of two writers one is refused, and looks again.
+      resourceVersion,
+      labels: { ...removal(copied.labels, labels), ...labels },
+      annotations: { ...removal(copied.annotations, annotations), ...annotations },
+    },
+    // The address type of a slice cannot change, and is part of its name.
+    ...(wanted.kind === 'Service' ? { spec: { ...(content['spec'] as object), selector: null } } : content),
+  };
+}
+
+function removal(keys: readonly string[], wanted: Readonly<Record<string, string>>): Record<string, null> {
+  return Object.fromEntries(keys.filter((key) => !Object.hasOwn(wanted, key)).map((key) => [key, null]));
+}

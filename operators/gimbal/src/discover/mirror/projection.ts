@@ -1,0 +1,70 @@
+// What of an object here is ours, as one text: two objects with the same text need no write. Fields that the server fills in,
+// and keys that somebody else set, are not in it; keys that we copied are, so that a change to one of them is mended.
+import { createHash } from 'node:crypto';
+import { canonicalJson, type EndpointSlice, type Endpoints, type KubeObject, type Service } from '@capstan/kube';
+import { BACKEND_LABEL, LOAD_BALANCER_ID_LABEL, LOAD_BALANCER_NAME_LABEL, SERVICE_LABEL } from '../../kinds/group.ts';
+import { copiedKeys, type Labels, MIRROR_ANNOTATION } from './metadata.ts';
+
+/** A digest of what we manage of this object, be it one that we want or one that the server has. */
+export function managedDigest(object: KubeObject): string {
+  const { labels, annotations } = object.metadata;
+  const copied = copiedKeys(annotations);
+  const managed = [
+    pick(labels, [...OWN_LABELS, ...(copied?.labels ?? [])]),
+    pick(annotations, [MIRROR_ANNOTATION, ...(copied?.annotations ?? [])]),
+    contentOf(object),
+  ];
+  return createHash('sha256').update(canonicalJson(managed)).digest('base64url').slice(0, 22);
+}
+
+const OWN_LABELS = [
+  BACKEND_LABEL,
+  SERVICE_LABEL,
+  LOAD_BALANCER_ID_LABEL,
+  LOAD_BALANCER_NAME_LABEL,
+  'kubernetes.io/service-name',
+  'endpointslice.kubernetes.io/managed-by',
+  'endpointslice.kubernetes.io/skip-mirror',
+];
+
+function pick(from: Labels | undefined, keys: readonly string[]): Record<string, string> {
+  const picked: Record<string, string> = {};
+  for (const key of keys) {
+    const value = from?.[key];
+    if (value !== undefined) picked[key] = value;
+  }
+  return picked;
+}
+
+function contentOf(object: KubeObject): unknown {
+  if (isService(object)) {
+    const { type, clusterIP, selector, ports = [] } = object.spec ?? {};
+    const shown = ports.map(({ name, port, protocol = 'TCP', appProtocol }) => ({ name, port, protocol, appProtocol }));
+    return { type, clusterIP, selector, ports: shown };
+  }
+  if (isSlice(object)) {
+    const { addressType, ports = [], endpoints = [] } = object;
+    return { addressType, ports, endpoints: endpoints.map((endpoint) => ({ conditions: {}, ...endpoint })) };
+  }
+  return isEndpoints(object) ? (object.subsets ?? []) : undefined;
+}
+
+function isService(object: KubeObject): object is Service {
+  return object.kind === 'Service';
+}
+function isSlice(object: KubeObject): object is EndpointSlice {
+  return object.kind === 'EndpointSlice';
+}
+function isEndpoints(object: KubeObject): object is Endpoints {
+  return object.kind === 'Endpoints';
+}
+
+/** Addresses in a slice, or in Endpoints. */
+export function addressCount(object: KubeObject): number {
+  if (isSlice(object)) return (object.endpoints ?? []).reduce((sum, { addresses }) => sum + addresses.length, 0);
+  if (!isEndpoints(object)) return 0;
+  return (object.subsets ?? []).reduce(
+    (sum, { addresses = [], notReadyAddresses = [] }) => sum + addresses.length + notReadyAddresses.length,
+    0,
+  );
+}
