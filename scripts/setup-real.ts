@@ -1,11 +1,13 @@
 // Fetches real peers for tests and benchmarks into a cache folder outside the checkout, so that every clone shares them.
 // Usage: npm run setup:real -- NAME…   npm run -s setup:real -- --list   npm run -s setup:real -- --where NAME
 import { javascriptClient } from './setup-real/javascript-client.ts';
+import { realKroxylicious } from './setup-real/kroxylicious.ts';
 import { realKubernetes } from './setup-real/kubernetes.ts';
 import { bring, folderOf, isThere, isThereAndWhole, type Peer } from './setup-real/peer.ts';
 
 /** One line a peer: another is added here, with a file of its own in setup-real/. */
 const PEERS: Record<string, Peer> = {
+  kroxylicious: realKroxylicious,
   kubernetes: realKubernetes,
   peers: javascriptClient,
 };

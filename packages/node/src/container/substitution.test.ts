@@ -65,6 +65,8 @@ test('paths of mounts, names of services and what the table says become what the
 
 test('names stay where the table says so, and files are changed only where it says so', () => {
   assert.equal(substitute({ resolveServices: false }).text('web.shop.svc'), 'web.shop.svc');
+  const some = substitute({ resolveServices: /^\s*to:/, substituteInFiles: true });
+  assert.equal(some.file('name: web.shop.svc\n  to: web.shop.svc\n'), 'name: web.shop.svc\n  to: 127.96.0.7\n');
   assert.equal(substitute().file('web.shop.svc /etc/app'), 'web.shop.svc /etc/app');
   assert.equal(substitute({ substituteInFiles: true }).file('web.shop.svc /etc/app'), '127.96.0.7 /data/app');
 });

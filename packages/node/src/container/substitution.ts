@@ -21,7 +21,7 @@ export interface Substitute {
 
 export function createSubstitute(options: SubstitutionOptions): Substitute {
   const { image, variables } = options;
-  const hosts = image.resolveServices === false ? (text: string) => text : serviceNames(options);
+  const hosts = hostReplacer(options);
   const paths = pathReplacer(options.paths);
   const table = (image.substitute ?? []).map(({ from, to }) => ({ from, to: expand(to, variables) }));
   const replaced = (text: string) => table.reduce((rest, { from, to }) => rest.replaceAll(from, to), hosts(text));
@@ -29,6 +29,15 @@ export function createSubstitute(options: SubstitutionOptions): Substitute {
     text: (value) => replaced(paths(value)),
     file: (value) => (image.substituteInFiles === true ? replaced(paths(value)) : value),
   };
+}
+
+function hostReplacer(options: SubstitutionOptions): (text: string) => string {
+  const where = options.image.resolveServices ?? true;
+  if (where === false) return (text) => text;
+  const replace = serviceNames(options);
+  if (where === true) return replace;
+  const inLine = (line: string) => (where.test(line) ? replace(line) : line);
+  return (text) => text.split('\n').map(inLine).join('\n');
 }
 
 /** Longer paths first; only where a path begins and ends, so that `/etc` does not change `/etcetera` or `/srv/etc`. */

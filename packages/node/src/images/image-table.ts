@@ -19,8 +19,11 @@ export interface KnownImage {
   env?: Readonly<Record<string, string>>;
   /** Replaced in command, args and environment of the container, in this order; `to` is filled in. */
   substitute?: readonly Substitution[];
-  /** Whether names of Services (`web.default.svc`) are replaced by their addresses in the same places; default true. */
-  resolveServices?: boolean;
+  /**
+   * Whether names of Services (`web.default.svc`) are replaced by their addresses in the same places, or in which lines;
+   * default true. A name that a server goes by (in TLS, to its clients) must stay a name.
+   */
+  resolveServices?: boolean | RegExp;
   /** Whether both kinds of replacement also apply to files from ConfigMaps; default false. Never to Secrets. */
   substituteInFiles?: boolean;
   /** Whether KUBECONFIG names a file with the pod's ServiceAccount; default false. */
