@@ -2,7 +2,17 @@
 // some mirrors have only older libraries, and then the runtime is put together from those, with a command line of ours.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { findJdk } from './find-jdk.ts';
 import { copyWithDependencies, hasMaven, unpack } from './maven.ts';

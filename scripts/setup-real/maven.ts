@@ -28,7 +28,10 @@ export function unpack(archive: Coordinates, folder: string): boolean {
 }
 
 function maven(project: string, args: readonly string[], stdio: 'inherit' | 'ignore'): boolean {
-  return spawnSync('mvn', ['-q', '-B', '-f', join(project, 'pom.xml'), ...args], { stdio }).status === 0;
+  return (
+    spawnSync('mvn', ['-q', '-B', '-Dstyle.color=never', '-f', join(project, 'pom.xml'), ...args], { stdio }).status ===
+    0
+  );
 }
 
 function inProject<T>(wanted: readonly Coordinates[], use: (project: string) => T): T {
