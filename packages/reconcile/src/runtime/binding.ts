@@ -217,7 +217,7 @@ function observe(
     inventory: () =>
       reconciler.writes.flatMap(({ kind, what }) => {
         const from = what === 'others' ? undefined : world.childTable(kind);
-        if (from === undefined) return [];
+        if (from === undefined || isMissing(tracker, world, reconciler, kind)) return [];
         return tracker.list(from, { selector }, childView).map((view) => ({ kind, object: wholeOf(view) }));
       }),
     marked: () =>
@@ -230,6 +230,13 @@ function observe(
     reached: (instant) => sources.instants.reached(tracker, instant),
     trouble: () => tracker.get(troubles, key),
   };
+}
+
+/** Of a kind that the reconciler can do without, and that the server does not serve or show, there are no children to prune. */
+function isMissing(tracker: Tracker, world: World, { reads }: Reconciler, kind: Kind): boolean {
+  const id = kindId(kind);
+  const isOptional = reads.some((read) => read.optional && kindId(read.kind) === id);
+  return isOptional && tracker.get(world.access, id) !== 'served';
 }
 
 function tableFor(world: World, reconciler: Reconciler, kind: Reconciler['resource']): Table<KubeObject> {

@@ -188,6 +188,12 @@ export function createWorld(options: WorldOptions): World {
     if (found?.children && found.children !== found.read) yield found.children;
   };
 
+  /** A kind that nobody needs, and that the server does not serve or show: there is nothing of it to be late with. */
+  const isDoneWithout = (kind: Kind) => {
+    const known = access.peek(kindId(kind));
+    return state(kind)?.requirement.optional === true && known !== undefined && known !== 'served';
+  };
+
   return {
     name,
     client,
@@ -249,7 +255,8 @@ export function createWorld(options: WorldOptions): World {
           return `${kindId(requirement.kind)}${trouble === undefined ? '' : `: ${trouble}`}`;
         });
     },
-    isFresh: (wanted, maxAgeMs) => wanted.every((kind) => [...feeds(kind)].every((feed) => feed.isFresh(maxAgeMs))),
+    isFresh: (wanted, maxAgeMs) =>
+      wanted.every((kind) => isDoneWithout(kind) || [...feeds(kind)].every((feed) => feed.isFresh(maxAgeMs))),
     staleness: () =>
       new Map(
         [...kinds].map(([id, { read, children }]) => [
