@@ -325,7 +325,7 @@ describe('a fault of a leaf', () => {
     message: /nowhere/,
   });
   check(
-    'an ingress asks for Routes',
+    'an ingress asks for Routes where there are none',
     [object(KafkaProxyIngress, 'tcp', { spec: { proxyRef: { name: 'my-proxy' }, openShiftRoute: {} } })],
     get.ingress,
     { type: 'Accepted', reason: 'RequestedResourceKindNotSupported', message: /use spec\.loadBalancer/ },

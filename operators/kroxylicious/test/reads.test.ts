@@ -129,6 +129,7 @@ describe('what each reconciler reads', () => {
         'Secret',
         'ConfigMap',
         'Service',
+        'Route',
         'Deployment',
         'ReplicaSet',
       ],

@@ -1,6 +1,7 @@
 import {
   anyObject,
   array,
+  boolean,
   conditions,
   defineKind,
   enumOf,
@@ -119,6 +120,7 @@ export const KafkaProxy = defineKind({
   memory: object({
     ports: map(object({ bootstrap: integer(), nodes: integer(), count: integer() }), { default: {} }),
     nextPort: integer({ optional: true }),
+    openShift: boolean({ optional: true }),
     hash: object({ shown: string(), is: string() }, { optional: true }),
     rolled: object({ configHash: string(), reason: string({ optional: true }) }, { optional: true }),
   }),

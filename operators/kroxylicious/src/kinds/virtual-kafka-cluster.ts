@@ -1,4 +1,15 @@
-import { anyObject, array, conditions, defineKind, enumOf, type KindOf, object, optional, string } from '@capstan/kube';
+import {
+  anyObject,
+  array,
+  boolean,
+  conditions,
+  defineKind,
+  enumOf,
+  type KindOf,
+  object,
+  optional,
+  string,
+} from '@capstan/kube';
 import { ACCEPTED_COLUMN, COMMON, GROUP, RESOLVED_REFS_COLUMN } from './group.ts';
 import { allowDeny, certificateRef, trustAnchorRef } from './tls.ts';
 
@@ -64,6 +75,7 @@ export const VirtualKafkaCluster = defineKind({
       description: 'The configuration that is kept in force while the present one has a fault.',
     }),
     deployment: string({ optional: true }),
+    openShift: boolean({ optional: true }),
     hash: object({ shown: string(), is: string() }, { optional: true }),
   }),
   rules: [

@@ -34,6 +34,7 @@ import type { ClusterNodes } from '../tree/cluster-node.ts';
 import { ingressAnnotationsOf, ingressNode } from '../tree/ingress-node.ts';
 import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
 import { networkPlan } from '../tree/network-plan.ts';
+import { isOpenShift } from '../tree/platform.ts';
 import { type FaultyCluster, type ServedClusters, servedClusters } from '../tree/served-clusters.ts';
 
 type ReadyReason =
@@ -65,9 +66,11 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
       const ref = refOfKey(keyOfObject(proxy));
       const clusters = servedClusters(read, clusterNode, keyOfObject(proxy));
       const { ports, nextPort } = read.derived(networkPlan, keyOfObject(proxy));
+      // Once seen it stays so: an API server of OpenShift that is away for a moment must not change pods.
+      const openShift = memory.own?.openShift === true || read.derived(isOpenShift, '') ? true : undefined;
       const common = {
         // What a run has nothing to say about is remembered as it was.
-        memory: { hash: memory.own?.hash, rolled: memory.own?.rolled, ports, nextPort },
+        memory: { hash: memory.own?.hash, rolled: memory.own?.rolled, ports, nextPort, openShift },
         conditions: [
           staleCondition(clusters.faulty),
           proxy.spec === undefined
@@ -79,7 +82,7 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
       const merged =
         proxy.spec?.isolation === 'VirtualCluster'
           ? isolatedPlan(proxy, ref, read, clusters)
-          : sharedPlan(proxy, ref, read, clusters, settings, memory.own);
+          : sharedPlan(proxy, ref, read, clusters, settings, { ...memory.own, openShift });
       return plan({
         ...merged,
         memory: { ...common.memory, ...merged.memory },
@@ -103,7 +106,7 @@ function sharedPlan(
   read: Reader,
   { served, faulty, count }: ServedClusters,
   settings: Settings,
-  known: ProxyMemory | undefined,
+  known: Partial<ProxyMemory>,
 ): Parts {
   if (served.length === 0) {
     // Clusters that are all broken from the start are no reason to take away what runs; no clusters at all are.
@@ -133,7 +136,7 @@ function sharedPlan(
   const workload = { proxy: ref.name };
   const deployment = { namespace: ref.namespace, name: workloadName(workload) };
   const rollout = read.get(Deployment, deployment, rolloutOf);
-  const carried = carryHash(known?.hash, rollout?.hash, composed.hash);
+  const carried = carryHash(known.hash, rollout?.hash, composed.hash);
   const hash = carried.shown;
   const usedConfigMaps = read
     .list(ReplicaSet, { namespace: ref.namespace, labels: workloadSelector(workload) }, configMapsOf)
@@ -158,9 +161,10 @@ function sharedPlan(
       usedConfigMaps,
       quietMs: quietMs(proxy.spec, settings),
       clusters: fragments.map(({ config }) => config.name),
+      isOpenShift: known.openShift === true,
     }),
   ];
-  const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash, known?.rolled);
+  const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash, known.rolled);
   const progress = rollout && { updated: rollout.updated, available: rollout.available, wanted: rollout.wanted };
   return {
     groups,

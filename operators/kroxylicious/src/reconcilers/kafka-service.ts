@@ -1,7 +1,7 @@
 import { ConfigMap, keyOfObject, Secret } from '@capstan/kube';
 import { apply, drop, plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
 import { KafkaService, StrimziKafka, trimStrimziKafka } from '../kinds/index.ts';
-import { conditionAbout } from '../resolution/problem.ts';
+import { conditionAbout, warningCondition } from '../resolution/problem.ts';
 import { serviceNode } from '../tree/service-node.ts';
 
 /** A leaf: its hash covers the addresses, the TLS settings and the content of every file that is mounted for it. */
@@ -13,7 +13,7 @@ export const kafkaService: Reconciler = reconciler<KafkaService>({
   reconcile({ object: service, read }) {
     const { namespace = '' } = service.metadata;
     const node = read.derived(serviceNode, keyOfObject(service));
-    const conditions = [conditionAbout('ResolvedRefs', node?.problems ?? [])];
+    const conditions = [conditionAbout('ResolvedRefs', node?.problems ?? []), warningCondition(node?.warnings ?? [])];
     if (node?.valid === undefined) return plan({ conditions, prune: false });
     const { target, hash, tls, copy } = node.valid;
     return plan({

@@ -29,18 +29,21 @@ import {
   KafkaProxyIngress,
   type KafkaProxySpec,
   KafkaService,
+  OpenShiftRoute,
   VirtualKafkaCluster,
 } from '../kinds/index.ts';
-import { conditionAbout, type Problem } from '../resolution/problem.ts';
+import { conditionAbout, type Problem, warningCondition } from '../resolution/problem.ts';
 import { rolloutOf } from '../resolution/rollout.ts';
 import type { Settings } from '../settings.ts';
 import { CLUSTERS_ANNOTATION, type Workload, workloadName, workloadSelector } from '../templates/labels.ts';
+import { clusterRoutes } from '../templates/routes.ts';
 import { clusterServices, loadBalancer, loadBalancerName } from '../templates/services.ts';
 import { configMapsOf, trimReplicaSet, workloadGroups } from '../templates/workload.ts';
 import { type ClusterFragment, served } from '../tree/cluster-fragment.ts';
 import type { ClusterNodes } from '../tree/cluster-node.ts';
 import { ingressAnnotationsOf, ingressNode } from '../tree/ingress-node.ts';
 import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
+import { isOpenShift } from '../tree/platform.ts';
 
 const staleConfig = conditionType<'StaleConfig'>('StaleConfig');
 const proxySpecOf = ({ spec }: KafkaProxy) => spec ?? { replicas: 1, isolation: 'Proxy' as const };
@@ -50,6 +53,8 @@ interface ClusterMemory {
   lastGood?: ClusterFragment;
   /** Where its Services lead. */
   deployment?: string;
+  /** Once seen it stays so: an API server of OpenShift that is away for a moment must not change pods. */
+  openShift?: boolean;
   /** Of its own Deployment. */
   hash?: CarriedHash;
 }
@@ -66,10 +71,11 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
       Secret,
       ConfigMap,
       reading(Service, 'owned'),
+      reading(OpenShiftRoute, 'owned', { optional: true }),
       reading(Deployment, 'owned'),
       reading(ReplicaSet, 'everywhere', { trim: trimReplicaSet as never }),
     ],
-    writes: [Service, ConfigMap, Deployment, PodDisruptionBudget],
+    writes: [Service, OpenShiftRoute, ConfigMap, Deployment, PodDisruptionBudget],
     reconcile({ object: cluster, read, memory }) {
       const ref = refOfKey(keyOfObject(cluster));
       const node = read.derived(clusterNode, keyOfObject(cluster));
@@ -80,28 +86,41 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
         conditionAbout('ResolvedRefs', problems),
         conditionAbout('Accepted', problems),
         staleCondition(problems, isStale ? fragment : undefined),
+        warningCondition(node?.warnings ?? []),
       ];
-      if (fragment === undefined) return plan({ conditions, prune: false });
+      // Hosts of Routes are known only when there are Routes: they are made even for a cluster that cannot be served yet.
+      const awaited = isStale ? (node?.routes ?? []) : [];
+      const ways = [
+        ...(fragment?.ways ?? []).filter(({ ingress }) => !awaited.some((way) => way.ingress === ingress)),
+        ...awaited,
+      ];
+      const names = [...new Set(ways.map(({ ingress }) => ingress))];
+      const annotations = Object.fromEntries(
+        names.map((name) => [name, read.derived(ingressNode, keyIn(ref, name), ingressAnnotationsOf) ?? {}]),
+      );
+      const lead = (workload: Workload) => {
+        const parts = { namespace: ref.namespace, workload, cluster: ref.name, ways, annotations };
+        const hasRoutes = ways.some(({ type }) => type === 'Route') && read.access(OpenShiftRoute) === 'served';
+        return [...clusterServices(parts), ...(hasRoutes ? clusterRoutes(parts) : [])];
+      };
+      if (fragment === undefined)
+        return plan({ conditions, prune: false, children: lead({ proxy: cluster.spec.proxyRef.name }) });
 
       const proxy = read.get(KafkaProxy, { namespace: ref.namespace, name: fragment.proxy }, proxySpecOf);
       const shared: Workload = { proxy: fragment.proxy };
       const own: Workload = { proxy: fragment.proxy, cluster: ref.name };
       const target = proxy?.isolation === 'VirtualCluster' ? own : shared;
       const serving = servingWorkload(memory.own?.deployment, target, target === own ? shared : own, ref, read);
+      const openShift = memory.own?.openShift === true || read.derived(isOpenShift, '') ? true : undefined;
       const isolated =
-        target === own ? isolatedWorkload(own, fragment, ref, proxy, read, settings, memory.own?.hash) : undefined;
-      const names = [...new Set(fragment.ways.map(({ ingress }) => ingress))];
-      const annotations = Object.fromEntries(
-        names.map((name) => [name, read.derived(ingressNode, keyIn(ref, name), ingressAnnotationsOf) ?? {}]),
-      );
+        target === own
+          ? isolatedWorkload(own, fragment, ref, proxy, read, settings, { ...memory.own, openShift })
+          : undefined;
       // A load balancer of its own only leads to pods of its own; the shared one is the proxy's.
       const balancer = target === own ? loadBalancer(ref.namespace, own, [fragment], annotations) : undefined;
       const services: GroupInput = {
         name: 'services',
-        children: [
-          ...clusterServices({ namespace: ref.namespace, workload: serving, fragment, annotations }),
-          ...(balancer === undefined ? [] : [balancer]),
-        ],
+        children: [...lead(serving), ...(balancer === undefined ? [] : [balancer])],
       };
       return plan({
         groups: [services, ...(isolated?.groups ?? [])],
@@ -113,7 +132,12 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
           deployment: workloadName(serving),
           ingresses: ingressStatus(fragment, ref, serving, read),
         },
-        memory: { lastGood: fragment, deployment: workloadName(serving), hash: isolated?.hash ?? memory.own?.hash },
+        memory: {
+          lastGood: fragment,
+          deployment: workloadName(serving),
+          hash: isolated?.hash ?? memory.own?.hash,
+          openShift,
+        },
       });
     },
   });
@@ -153,14 +177,14 @@ function isolatedWorkload(
   spec: KafkaProxySpec | undefined,
   read: Reader,
   settings: Settings,
-  known: CarriedHash | undefined,
+  known: Pick<ClusterMemory, 'hash'> & { openShift: true | undefined },
 ): IsolatedWorkload {
   const composed = compose(spec, [served(fragment)]);
   if (composed.faults.length > 0) return { groups: [], isRefused: true };
   const rollout = read.get(Deployment, { namespace, name: workloadName(own) }, rolloutOf);
   const usedConfigMaps = read.list(ReplicaSet, { namespace, labels: workloadSelector(own) }, configMapsOf).flat();
   const quietMs = spec?.rollout?.quietPeriod === undefined ? settings.quietMs : parseDuration(spec.rollout.quietPeriod);
-  const hash = carryHash(known, rollout?.hash, composed.hash);
+  const hash = carryHash(known.hash, rollout?.hash, composed.hash);
   const groups = workloadGroups({
     workload: own,
     namespace,
@@ -171,6 +195,7 @@ function isolatedWorkload(
     usedConfigMaps,
     quietMs,
     clusters: [fragment.config.name],
+    isOpenShift: known.openShift === true,
   });
   return { groups, hash };
 }
@@ -187,7 +212,7 @@ function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, 
     }));
     return {
       name: ingress,
-      bootstrapServer,
+      ...(bootstrapServer === undefined ? {} : { bootstrapServer }),
       protocol,
       ...(told.length === 0 ? {} : { loadBalancerIngressPoints: told }),
     };

@@ -1,5 +1,5 @@
 // What can be wrong with a resource, as its conditions tell it.
-import { type ConditionInput, conditionType } from '@capstan/reconcile';
+import { type ConditionInput, conditionType, noCondition } from '@capstan/reconcile';
 
 export type Reason =
   | 'ReferencedResourcesNotFound'
@@ -20,6 +20,13 @@ export interface Problem {
   readonly message: string;
 }
 
+/** Something that is served as it is, and that people should look at all the same. */
+export interface Warning {
+  readonly reason: 'CertificateExpired' | 'CertificateNotYetValid' | 'RoutePending' | 'RouteNotAdmitted';
+  readonly path: string;
+  readonly message: string;
+}
+
 export function problem(
   reason: Reason,
   path: string,
@@ -32,14 +39,26 @@ export function problem(
 const resolvedRefs = conditionType<Reason | 'ResolvedRefs'>('ResolvedRefs');
 const accepted = conditionType<Reason | 'Accepted'>('Accepted');
 
+const warning = conditionType<Warning['reason']>('Warning');
+
+/** There only while there is something to warn of. */
+export function warningCondition(warnings: readonly Warning[]): ConditionInput {
+  const [first] = warnings;
+  if (first === undefined) return noCondition(warning.type);
+  return warning.isTrue(first.reason, told(warnings));
+}
+
 /** The condition of one type; of several problems the first names the reason, and all are told. */
 export function conditionAbout(about: Problem['about'], problems: readonly Problem[]): ConditionInput {
   const found = problems.filter((one) => one.about === about);
   const [first] = found;
   const type = about === 'ResolvedRefs' ? resolvedRefs : accepted;
   if (first === undefined) return type.isTrue(about as never);
-  const messages = [...new Set(found.map(({ path, message }) => `${path}: ${message}`))];
-  return type.isFalse(first.reason, messages.join('; '));
+  return type.isFalse(first.reason, told(found));
+}
+
+function told(found: readonly { readonly path: string; readonly message: string }[]): string {
+  return [...new Set(found.map(({ path, message }) => `${path}: ${message}`))].join('; ');
 }
 
 /** An object as messages name it: `secret/upstream-ca in namespace edge`. */

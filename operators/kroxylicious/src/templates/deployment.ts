@@ -17,6 +17,8 @@ export interface DeploymentParts {
   readonly composed: Composed;
   /** The hash to write: the one that is there already when it says the same. */
   readonly hash: string;
+  /** There the platform gives pods their groups, and refuses any other. */
+  readonly isOpenShift: boolean;
   /** Names of the virtual clusters that it serves. */
   readonly clusters: readonly string[];
 }
@@ -35,6 +37,7 @@ export function proxyDeployment({
   composed,
   hash,
   clusters,
+  isOpenShift,
 }: DeploymentParts): ChildObject<Deployment> {
   const labels = workloadLabels(workload);
   const { pod } = spec?.infrastructure ?? {};
@@ -56,17 +59,27 @@ export function proxyDeployment({
           labels: { ...pod?.labels, ...labels },
           annotations: { ...pod?.annotations, [CHECKSUM_ANNOTATION]: hash },
         },
-        spec: podSpec(workload, spec, image, composed),
+        spec: podSpec(workload, spec, image, composed, isOpenShift),
       },
     },
   };
 }
 
-function podSpec(workload: Workload, spec: KafkaProxySpec | undefined, image: string, composed: Composed): PodSpec {
+function podSpec(
+  workload: Workload,
+  spec: KafkaProxySpec | undefined,
+  image: string,
+  composed: Composed,
+  isOpenShift: boolean,
+): PodSpec {
   const { pod } = spec?.infrastructure ?? {};
   return {
     containers: [container(spec, image, composed)],
-    securityContext: { runAsNonRoot: true, fsGroup: PROXY_GROUP, seccompProfile: { type: 'RuntimeDefault' } },
+    securityContext: {
+      runAsNonRoot: true,
+      ...(isOpenShift ? {} : { fsGroup: PROXY_GROUP }),
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
     ...(pod?.serviceAccountName === undefined ? {} : { serviceAccountName: pod.serviceAccountName }),
     ...(pod?.terminationGracePeriodSeconds === undefined
       ? {}

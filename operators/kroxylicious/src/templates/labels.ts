@@ -4,6 +4,8 @@ export const CHECKSUM_ANNOTATION = 'kroxylicious.io/referent-checksum';
 export const BOOTSTRAP_ANNOTATION = 'kroxylicious.io/bootstrap-servers';
 /** On Deployments: the virtual clusters that they serve. */
 export const CLUSTERS_ANNOTATION = 'kroxylicious.io/virtual-clusters';
+/** On Routes: what they lead to, `bootstrap` or `node`. */
+export const ROUTE_FOR_LABEL = 'kroxylicious.io/route-for';
 const CLUSTER_LABEL = 'kroxylicious.io/virtual-cluster';
 const INSTANCE_LABEL = 'app.kubernetes.io/instance';
 const COMPONENT_LABEL = 'app.kubernetes.io/component';

@@ -8,6 +8,7 @@ import {
   type ClusterWay,
   LOAD_BALANCER_PORT,
   nodeServiceName,
+  routeServiceName,
   TLS_CLIENT_PORT,
 } from '../tree/cluster-fragment.ts';
 import { BOOTSTRAP_ANNOTATION, type Workload, workloadLabels, workloadName } from './labels.ts';
@@ -16,38 +17,44 @@ export interface ServiceParts {
   readonly namespace: string;
   /** The workload whose pods serve the cluster. */
   readonly workload: Workload;
-  readonly fragment: ClusterFragment;
+  readonly cluster: string;
+  readonly ways: readonly ClusterWay[];
   /** By ingress. */
   readonly annotations: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 /** The Services of a cluster inside the Kubernetes cluster: one by port, or one for each broker by host name. */
 export function clusterServices(parts: ServiceParts): AppliedChild[] {
-  return parts.fragment.ways.flatMap((way) => {
+  return parts.ways.flatMap((way) => {
     if (way.type === 'LoadBalancer') return [];
+    if (way.type === 'Route') return [routeService(parts, way)];
     return way.protocol === 'TCP' ? [portService(parts, way)] : sniServices(parts, way);
   });
 }
 
 function portService(parts: ServiceParts, way: ClusterWay): AppliedChild {
-  const { config } = parts.fragment;
   const { bootstrap = 0, nodes = 0, count = 0 } = way.ports ?? {};
   const numbers = [bootstrap, ...Array.from({ length: count }, (_, i) => nodes + i)];
-  return service(parts, way, bootstrapServiceName(config.name, way.ingress), {
-    ports: numbers.map((port) => ({ name: `${config.name}-${port}`, port, targetPort: port, protocol: 'TCP' })),
+  return service(parts, way, bootstrapServiceName(parts.cluster, way.ingress), {
+    ports: numbers.map((port) => ({ name: `${parts.cluster}-${port}`, port, targetPort: port, protocol: 'TCP' })),
     isBootstrap: true,
   });
 }
 
 function sniServices(parts: ServiceParts, way: ClusterWay): AppliedChild[] {
-  const { config } = parts.fragment;
   const ports = [
-    { name: `${config.name}-${TLS_CLIENT_PORT}`, port: TLS_CLIENT_PORT, targetPort: SNI_PORT, protocol: 'TCP' },
+    { name: `${parts.cluster}-${TLS_CLIENT_PORT}`, port: TLS_CLIENT_PORT, targetPort: SNI_PORT, protocol: 'TCP' },
   ];
   return [
-    service(parts, way, bootstrapServiceName(config.name, way.ingress), { ports, isBootstrap: true }),
-    ...way.nodeIds.map((id) => service(parts, way, nodeServiceName(config.name, way.ingress, id), { ports })),
+    service(parts, way, bootstrapServiceName(parts.cluster, way.ingress), { ports, isBootstrap: true }),
+    ...way.nodeIds.map((id) => service(parts, way, nodeServiceName(parts.cluster, way.ingress, id), { ports })),
   ];
+}
+
+/** What the Routes of a cluster lead to. */
+function routeService(parts: ServiceParts, way: ClusterWay): AppliedChild {
+  const ports = [{ name: `${parts.cluster}-${SNI_PORT}`, port: SNI_PORT, targetPort: SNI_PORT, protocol: 'TCP' }];
+  return service(parts, way, routeServiceName(parts.cluster, way.ingress), { ports, isBootstrap: true });
 }
 
 interface ServiceShape {
@@ -56,14 +63,16 @@ interface ServiceShape {
 }
 
 function service(
-  { namespace, workload, fragment, annotations }: ServiceParts,
+  { namespace, workload, cluster, annotations }: ServiceParts,
   way: ClusterWay,
   name: string,
   { ports, isBootstrap }: ServiceShape,
 ): AppliedChild {
   const told = {
     ...annotations[way.ingress],
-    ...(isBootstrap ? { [BOOTSTRAP_ANNOTATION]: bootstrapText([[fragment.config.name, way]]) } : {}),
+    ...(isBootstrap && way.bootstrapServer !== undefined
+      ? { [BOOTSTRAP_ANNOTATION]: bootstrapText([[cluster, way]]) }
+      : {}),
   };
   return apply(Service, {
     metadata: { namespace, name, labels: workloadLabels({ proxy: workload.proxy }), annotations: told },
@@ -104,9 +113,9 @@ export function loadBalancerName(workload: Workload): string {
 }
 
 /** What consoles read: which clusters a Service leads to. */
-function bootstrapText(served: readonly (readonly [string, ClusterWay])[]): string {
+export function bootstrapText(served: readonly (readonly [string, ClusterWay])[]): string {
   const bootstrapServers = served
-    .map(([clusterName, { ingress, bootstrapServer }]) => ({
+    .map(([clusterName, { ingress, bootstrapServer = '' }]) => ({
       clusterName,
       ingressName: ingress,
       bootstrapServers: bootstrapServer,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { createPrivateKey } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { createCa } from '@capstan/kube';
-import { certificateFault, storeTypeOf, trustFault } from './certificates.ts';
+import { createCa, issueCertificate } from '@capstan/kube';
+import { certificateFault, storeTypeOf, trustFault, validityOf } from './certificates.ts';
 
 const validity = { notBefore: Date.parse('2026-01-01T00:00:00Z'), notAfter: Date.parse('2036-01-01T00:00:00Z') };
 
@@ -18,6 +19,31 @@ describe('certificates', () => {
     assert.doesNotMatch(certificateFault(one.certificate, 'hunter2') ?? '', /hunter2/);
   });
 
+  test('of a chain begin with the one that the key belongs to, and can all be read', async () => {
+    const ca = await createCa({ commonName: 'ca', ...validity });
+    const { certificate, key } = await issueCertificate({ ca, commonName: 'leaf', usages: ['server'], ...validity });
+    assert.equal(certificateFault(`${certificate}${ca.certificate}`, key), undefined);
+    assert.match(certificateFault(`${ca.certificate}${certificate}`, key) ?? '', /not the first one in tls\.crt/);
+    const cut = ca.certificate.replace(/\n.{40}/, '\n');
+    assert.match(certificateFault(`${certificate}${cut}`, key) ?? '', /cannot be read after the first/);
+    for (const empty of ['', '\n', '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n'])
+      assert.match(certificateFault(empty, key) ?? '', /tls\.crt holds no PEM certificate/);
+    assert.match(certificateFault(certificate, '') ?? '', /tls\.key holds no PEM private key/);
+  });
+
+  test('need a key in the form that the proxy reads', async () => {
+    const { certificate, key } = await createCa({ commonName: 'a', ...validity });
+    const older = createPrivateKey(key).export({ type: 'sec1', format: 'pem' });
+    assert.match(String(older), /^-----BEGIN EC PRIVATE KEY-----/);
+    assert.match(certificateFault(certificate, String(older)) ?? '', /not in the PKCS#8 form.*openssl pkcs8/);
+  });
+
+  test('have times from and until when they are valid', async () => {
+    const { certificate } = await createCa({ commonName: 'a', ...validity });
+    assert.deepEqual(validityOf(certificate), { from: validity.notBefore, until: validity.notAfter });
+    assert.equal(validityOf('junk'), undefined);
+  });
+
   test('of a trust store look like what they should be', async () => {
     const { certificate } = await createCa({ commonName: 'a', ...validity });
     assert.equal(trustFault(Buffer.from(certificate), 'PEM'), undefined);
@@ -25,8 +51,17 @@ describe('certificates', () => {
     assert.match(trustFault(Buffer.from('junk'), 'PEM') ?? '', /no PEM/);
     assert.equal(trustFault(Buffer.from('feedfeed00000002', 'hex'), 'JKS'), undefined);
     assert.match(trustFault(Buffer.from('x'), 'JKS') ?? '', /Java key store/);
-    assert.equal(trustFault(Buffer.from('3082', 'hex'), 'PKCS12'), undefined);
-    assert.match(trustFault(Buffer.from(''), 'PKCS12') ?? '', /PKCS#12/);
+    const cut = certificate.replace(/\n.{40}/, '\n');
+    assert.match(trustFault(Buffer.from(`${certificate}${cut}`), 'PEM') ?? '', /certificate 2 in it cannot be read/);
+    for (const [head, isStore] of [
+      ['308209d3020103', true],
+      ['3080020103', true],
+      ['30820002020101', false],
+      ['3082', false],
+      ['', false],
+    ] as const)
+      assert.equal(trustFault(Buffer.from(head, 'hex'), 'PKCS12') === undefined, isStore, head);
+    assert.match(trustFault(Buffer.from(certificate), 'PKCS12') ?? '', /PKCS#12/);
   });
 
   test('have the store type that their key ends in', () => {

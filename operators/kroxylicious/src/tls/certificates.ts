@@ -1,44 +1,76 @@
 // What is in certificate Secrets and trust anchors: checked before a proxy starts with it, since one bad file stops all of
 // its virtual clusters.
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import type { StoreType } from '../kinds/index.ts';
 
 /** What is wrong with a certificate and its key (PEM); undefined when they fit. Never tells any of their content. */
 export function certificateFault(certificate: string, key: string): string | undefined {
-  let parsed: X509Certificate;
-  try {
-    parsed = new X509Certificate(certificate);
-  } catch {
-    return 'tls.crt holds no PEM certificate that can be read; renew it';
-  }
-  try {
-    return parsed.checkPrivateKey(createPrivateKey(key))
-      ? undefined
+  const chain = chainOf(certificate);
+  const [leaf, ...others] = chain ?? [];
+  if (leaf === undefined) return 'tls.crt holds no PEM certificate that can be read; renew it';
+  if (chain?.includes(undefined))
+    return 'tls.crt holds a certificate that cannot be read after the first; renew it with the whole chain';
+  const privateKey = keyOf(key);
+  if (privateKey === undefined) return 'tls.key holds no PEM private key that can be read; it must not have a password';
+  if (!leaf.checkPrivateKey(privateKey))
+    return others.some((other) => other?.checkPrivateKey(privateKey))
+      ? 'the certificate of tls.key is not the first one in tls.crt; put it before those that signed it'
       : 'tls.key is not the key of the certificate in tls.crt; store the two that belong together';
-  } catch {
-    return 'tls.key holds no PEM private key that can be read; it must not have a password';
-  }
+  // Netty reads no other form, and the proxy would not start.
+  if (!/-----BEGIN PRIVATE KEY-----/.test(key))
+    return 'tls.key is not in the PKCS#8 form, the only one that the proxy reads; convert it with "openssl pkcs8 -topk8 -nocrypt", or set privateKey.encoding to PKCS8 in its Certificate of cert-manager';
+  return undefined;
+}
+
+/** From when until when a certificate is valid, in milliseconds; of one that can be read. */
+export function validityOf(certificate: string): { from: number; until: number } | undefined {
+  const leaf = chainOf(certificate)?.[0];
+  return leaf && { from: leaf.validFromDate.getTime(), until: leaf.validToDate.getTime() };
 }
 
 /** What is wrong with a trust store's bytes; undefined when it looks like what it should be. */
 export function trustFault(content: Buffer, storeType: StoreType): string | undefined {
   switch (storeType) {
-    case 'PEM':
-      try {
-        // The first certificate is parsed; the proxy reads all of them.
-        return new X509Certificate(content).raw.length > 0 ? undefined : 'it is empty';
-      } catch {
-        return 'it holds no PEM certificate that can be read';
-      }
+    case 'PEM': {
+      const chain = chainOf(content.toString('utf8'));
+      if (chain?.[0] === undefined) return 'it holds no PEM certificate that can be read';
+      const unreadable = chain.indexOf(undefined);
+      return unreadable < 0 ? undefined : `certificate ${unreadable + 1} in it cannot be read; renew or remove it`;
+    }
     case 'JKS':
       return content.length > 4 && content.readUInt32BE() === JKS_MAGIC ? undefined : 'it is no Java key store';
     case 'PKCS12':
-      return content[0] === DER_SEQUENCE ? undefined : 'it is no PKCS#12 store';
+      return isPkcs12(content) ? undefined : 'it is no PKCS#12 store';
+  }
+}
+
+/** All certificates of a PEM text in their order, undefined for one that cannot be read; undefined when there is none. */
+function chainOf(pem: string): (X509Certificate | undefined)[] | undefined {
+  const blocks = pem.match(/-----BEGIN [^-\n]*CERTIFICATE-----[\s\S]*?-----END [^-\n]*CERTIFICATE-----/g);
+  return blocks?.map((block) => {
+    try {
+      return new X509Certificate(block);
+    } catch {
+      return undefined;
+    }
+  });
+}
+
+function keyOf(pem: string): KeyObject | undefined {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return undefined;
   }
 }
 
 const JKS_MAGIC = 0xfe_ed_fe_ed;
-const DER_SEQUENCE = 0x30;
+/** SEQUENCE with a length of one, two or three bytes, or none; then the version, INTEGER 3. */
+const PKCS12_HEAD = /^30(80|[0-7].|81..|82.{4}|83.{6}|84.{8})020103/;
+
+function isPkcs12(content: Buffer): boolean {
+  return PKCS12_HEAD.test(content.subarray(0, 12).toString('hex'));
+}
 
 /** The store type that a key's ending stands for. */
 export function storeTypeOf(key: string): StoreType | undefined {

@@ -5,8 +5,8 @@ import type { Reader } from '@capstan/reconcile';
 import type { TlsConfig } from '../configuration/schema.ts';
 import type { AllowDeny, CertificateRef, StoreType, TrustAnchorRef } from '../kinds/index.ts';
 import { type Mount, type MountSource, volumeFault } from '../resolution/mounts.ts';
-import { named, notFound, type Problem, problem } from '../resolution/problem.ts';
-import { certificateFault, storeTypeOf, trustFault } from './certificates.ts';
+import { named, notFound, type Problem, problem, type Warning } from '../resolution/problem.ts';
+import { certificateFault, storeTypeOf, trustFault, validityOf } from './certificates.ts';
 
 export interface Resolved<V> {
   readonly value?: V;
@@ -14,6 +14,7 @@ export interface Resolved<V> {
   /** What the files hold, for the hash: strings of Secrets are keyed by the digest. */
   readonly content: readonly unknown[];
   readonly problems: readonly Problem[];
+  readonly warnings?: readonly Warning[];
 }
 
 interface Place {
@@ -57,7 +58,26 @@ export function resolveCertificate(ref: CertificateRef, place: Place): Resolved<
     mounts: [{ source: 'Secret', name: ref.name, path: folder }],
     content: [certificate, key],
     problems: [],
+    warnings: validityWarnings(decoded(certificate), named('Secret', at), place),
   };
+}
+
+/** The proxy starts with it, and clients refuse it: told, and served as it is. */
+function validityWarnings(certificate: string, where: string, { read, path }: Place): Warning[] {
+  const valid = validityOf(certificate);
+  if (valid === undefined) return [];
+  const time = (instant: number) => new Date(instant).toISOString().replace('.000Z', 'Z');
+  if (!read.reached(valid.from))
+    return [
+      {
+        reason: 'CertificateNotYetValid',
+        path,
+        message: `the certificate in ${where} is valid from ${time(valid.from)} on; check the clock of who issued it, or wait`,
+      },
+    ];
+  if (!read.reached(valid.until)) return [];
+  const message = `the certificate in ${where} expired at ${time(valid.until)}; renew it`;
+  return [{ reason: 'CertificateExpired', path, message }];
 }
 
 /** A trust store, from one key of a ConfigMap or Secret. */

@@ -35,17 +35,27 @@ export function served(fragment: ClusterFragment): ServedFragment {
 /** How clients get in by one ingress. */
 export interface ClusterWay {
   readonly ingress: string;
-  readonly type: 'ClusterIP' | 'LoadBalancer';
+  readonly type: 'ClusterIP' | 'LoadBalancer' | 'Route';
   readonly protocol: 'TCP' | 'TLS';
-  /** host:port for clients. */
-  readonly bootstrapServer: string;
+  /** host:port for clients; absent while a Route has no host. */
+  readonly bootstrapServer?: string;
   readonly nodeIds: readonly number[];
   /** For TCP. */
   readonly ports?: PortBlock;
+  /** For Routes whose hosts are known. */
+  readonly domains?: RouteDomains;
+}
+
+/** What the routers of OpenShift put after the subdomains of Routes. */
+export interface RouteDomains {
+  readonly bootstrap: string;
+  readonly nodes: string;
 }
 
 export const TLS_CLIENT_PORT = 9292;
 export const LOAD_BALANCER_PORT = 9083;
+/** Routers of OpenShift take TLS on this port. */
+export const ROUTE_PORT = 443;
 
 export function bootstrapServiceName(cluster: string, ingress: string): string {
   return `${cluster}-${ingress}-bootstrap`;
@@ -53,4 +63,14 @@ export function bootstrapServiceName(cluster: string, ingress: string): string {
 
 export function nodeServiceName(cluster: string, ingress: string, node: number | string): string {
   return `${cluster}-${ingress}-${node}`;
+}
+
+/** The Service that the Routes of a cluster lead to. */
+export function routeServiceName(cluster: string, ingress: string): string {
+  return `${cluster}-${ingress}-service`;
+}
+
+/** A Route's name, which is its subdomain too. */
+export function routeName(cluster: string, suffix: number | string): string {
+  return `${cluster}-${suffix}`;
 }

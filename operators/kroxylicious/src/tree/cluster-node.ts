@@ -8,7 +8,7 @@ import { combineHashes, type HashedChild } from '../hash/combine-hashes.ts';
 import { type ClusterIngress, KafkaProxy, MAX_CLUSTER_AND_INGRESS, VirtualKafkaCluster } from '../kinds/index.ts';
 import type { Mount } from '../resolution/mounts.ts';
 import { distinctMounts, MOUNT_PATHS } from '../resolution/mounts.ts';
-import { named, notFound, type Problem, problem } from '../resolution/problem.ts';
+import { named, notFound, type Problem, problem, type Warning } from '../resolution/problem.ts';
 import type { Settings } from '../settings.ts';
 import { allowedDenied, resolveCertificate, resolveTrust, UNRESOLVED } from '../tls/resolve-tls.ts';
 import {
@@ -25,12 +25,17 @@ import { type FilterNode, filterNode } from './filter-node.ts';
 import { type IngressWay, ingressNode, ingressPartOf } from './ingress-node.ts';
 import { exists, keyIn, type NamespacedRef, refOfKey, specOf } from './keys.ts';
 import { clusterNetwork } from './network-plan.ts';
+import { resolveRouteWay } from './route-way.ts';
 import { type NamedRange, nodeIdRangesOf, serviceNode } from './service-node.ts';
 
 export interface ClusterNode {
   /** The KafkaProxy that it names. */
   readonly proxy: string;
   readonly problems: readonly Problem[];
+  /** Served all the same. */
+  readonly warnings: readonly Warning[];
+  /** Ways in by Routes, which must be made before it is known what clients call them; also while there are problems. */
+  readonly routes: readonly ClusterWay[];
   /** Absent while there are problems. */
   readonly served?: ServedFragment;
 }
@@ -47,6 +52,7 @@ export function createClusterNode(settings: Pick<Settings, 'clusterDomain'>): Cl
       if (spec === undefined) return undefined;
       const proxy = spec.proxyRef.name;
       const problems: Problem[] = [];
+      const warnings: Warning[] = [];
       const proxyRef = { namespace: ref.namespace, name: proxy };
       if (read.get(KafkaProxy, proxyRef, exists) === undefined)
         problems.push(notFound('spec.proxyRef', 'KafkaProxy', proxyRef));
@@ -75,16 +81,28 @@ export function createClusterNode(settings: Pick<Settings, 'clusterDomain'>): Cl
         read,
         serviceName: spec.targetKafkaServiceRef.name,
         problems,
+        warnings,
         domain: settings.clusterDomain,
       });
-      if (problems.length > 0 || service === undefined) return { proxy, problems };
+      const known = gateways.flatMap(({ config: gateway }) => gateway ?? []);
+      const routes = gateways.map(({ way }) => way).filter(({ type }) => type === 'Route');
+      const found = { proxy, problems, warnings, routes };
+      if (known.length === 0 && problems.length === 0)
+        problems.push(
+          problem(
+            'ReferencedResourceNotReconciled',
+            'spec.ingresses',
+            `no way in is ready: ${warnings.map(({ message }) => message).join('; ')}`,
+          ),
+        );
+      if (problems.length > 0 || service === undefined) return found;
 
       const definitions = new Map<string, NonNullable<FilterNode['valid']>>();
       for (const filter of filters) if (filter !== undefined) definitions.set(filter.definition.name, filter);
       const config: VirtualClusterConfig = {
         name: ref.name,
         targetCluster: service.target,
-        gateways: gateways.map(({ config: gateway }) => gateway),
+        gateways: known,
         ...(filters.length > 0 ? { filters: filters.flatMap((filter) => filter?.definition.name ?? []) } : {}),
       };
       const faults = [
@@ -95,7 +113,7 @@ export function createClusterNode(settings: Pick<Settings, 'clusterDomain'>): Cl
       ];
       if (faults.length > 0)
         return {
-          proxy,
+          ...found,
           problems: faults.map(({ path, problem: wrong }) =>
             problem('Invalid', 'spec', `the proxy would refuse the configuration: ${path} ${wrong}`, 'Accepted'),
           ),
@@ -124,7 +142,7 @@ export function createClusterNode(settings: Pick<Settings, 'clusterDomain'>): Cl
         ingresses,
         hash: combineHashes(config, children),
       };
-      return { proxy, problems, served: served(fragment) };
+      return { ...found, served: served(fragment) };
     },
   });
 }
@@ -157,11 +175,13 @@ interface Surroundings {
   readonly read: Reader;
   readonly serviceName: string;
   readonly problems: Problem[];
+  readonly warnings: Warning[];
   readonly domain: string;
 }
 
 interface Gateway {
-  readonly config: GatewayConfig;
+  /** Absent while its addresses are not known. */
+  readonly config: GatewayConfig | undefined;
   readonly way: ClusterWay;
   readonly hash: string;
   readonly mounts: readonly Mount[];
@@ -169,9 +189,10 @@ interface Gateway {
 }
 
 function resolveGateways(ingresses: readonly ClusterIngress[], around: Surroundings): Gateway[] {
-  const { ref, proxy, read, problems } = around;
+  const { ref, proxy, read, problems, warnings } = around;
   const network = read.derived(clusterNetwork, keyIn(ref, ref.name));
   const seen = new Set<string>();
+  let routed: string | undefined;
   return ingresses.flatMap((ingress, i): Gateway[] => {
     const path = `spec.ingresses[${i}]`;
     const { name } = ingress.ingressRef;
@@ -213,20 +234,34 @@ function resolveGateways(ingresses: readonly ClusterIngress[], around: Surroundi
           `${named('KafkaProxyIngress', at)} has a fault of its own: ${fault.path}: ${fault.message}`,
         ),
       );
+    if (node.way.type === 'Route' && routed !== undefined)
+      return add(
+        problem(
+          'Invalid',
+          `${path}.ingressRef`,
+          `the ingresses ${routed} and ${name} would make the same Routes; a cluster can have one ingress by Routes`,
+          'Accepted',
+        ),
+      );
+    if (node.way.type === 'Route') routed = name;
     const refusal = network.refused[name];
     if (refusal !== undefined) return add(problem('Invalid', path, refusal, 'Accepted'));
     const tls = resolveGatewayTls(ingress, node.way, path, around);
     if (tls.problems.length > 0) return add(...tls.problems);
+    warnings.push(...tls.warnings);
     const ranges = read.derived(serviceNode, keyIn(ref, around.serviceName), nodeIdRangesOf) ?? [];
-    const addressed = addressesOf(node.way, { ...around, ingress: name, ranges, ports: network.ports[name] });
+    const addressing = { ...around, ingress: name, path, ranges, ports: network.ports[name] };
+    const addressed = addressesOf(node.way, addressing);
     if (addressed === undefined) return [];
-    const config = { name, ...addressed.config, ...(tls.value ? { tls: tls.value } : {}) };
+    warnings.push(...(addressed.warnings ?? []));
+    const config = addressed.config && { name, ...addressed.config, ...(tls.value ? { tls: tls.value } : {}) };
     return [{ config, way: addressed.way, hash: node.hash, mounts: tls.mounts, content: tls.content }];
   });
 }
 
 interface Addressing extends Surroundings {
   readonly ingress: string;
+  readonly path: string;
   readonly ranges: readonly NamedRange[];
   readonly ports: ClusterWay['ports'];
 }
@@ -234,8 +269,8 @@ interface Addressing extends Surroundings {
 /** Addresses inside the proxy and for clients; undefined while ports wait for something that is wrong already. */
 function addressesOf(
   way: IngressWay,
-  { ref, ingress, ranges, ports, domain }: Addressing,
-): { config: Omit<GatewayConfig, 'name' | 'tls'>; way: ClusterWay } | undefined {
+  { ref, ingress, path, ranges, ports, domain, read }: Addressing,
+): { config?: Omit<GatewayConfig, 'name' | 'tls'>; way: ClusterWay; warnings?: readonly Warning[] } | undefined {
   const cluster = ref.name;
   const host = (service: string) => `${service}.${ref.namespace}.svc.${domain}`;
   const bootstrapHost = host(bootstrapServiceName(cluster, ingress));
@@ -281,7 +316,8 @@ function addressesOf(
       },
     };
   }
-  if (way.type === 'Route') return undefined;
+  if (way.type === 'Route')
+    return nodeIds.length === 0 ? undefined : resolveRouteWay(read, ref, ingress, nodeIds, path);
   const forClients = way.bootstrapAddress.replaceAll('$(virtualClusterName)', cluster);
   return {
     config: {
@@ -306,10 +342,10 @@ function resolveGatewayTls(
   path: string,
   { read, ref }: Surroundings,
 ) {
-  const failed = (found: Problem) => ({ ...UNRESOLVED, problems: [found], value: undefined });
+  const failed = (found: Problem) => ({ ...UNRESOLVED, problems: [found], warnings: [], value: undefined });
   if (tls === undefined) {
     return way.protocol === 'TCP'
-      ? { ...UNRESOLVED, value: undefined }
+      ? { ...UNRESOLVED, warnings: [], value: undefined }
       : failed(
           problem(
             'InvalidReferencedResource',
@@ -354,6 +390,7 @@ function resolveGatewayTls(
     mounts: [...certificate.mounts, ...trust.mounts],
     content: [certificate.content, trust.content],
     problems: [...certificate.problems, ...trust.problems],
+    warnings: certificate.warnings ?? [],
   };
 }
 

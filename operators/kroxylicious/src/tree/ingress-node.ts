@@ -1,6 +1,6 @@
 // The leaf of a KafkaProxyIngress: what it adds to a cluster's gateway. Annotations for Services are not part of the hash.
 import { derivation } from '@capstan/reconcile';
-import { KafkaProxy, KafkaProxyIngress } from '../kinds/index.ts';
+import { KafkaProxy, KafkaProxyIngress, OpenShiftRoute } from '../kinds/index.ts';
 import { notFound, type Problem, problem } from '../resolution/problem.ts';
 import { exists, refOfKey, specOf } from './keys.ts';
 
@@ -43,12 +43,15 @@ export const ingressNode = derivation<IngressNode | undefined>({
       problems.push(missing, { ...missing, about: 'Accepted', reason: 'Invalid' });
     }
     const way = wayOf(spec);
-    if (way.type === 'Route')
+    const access = way.type === 'Route' ? read.access(OpenShiftRoute) : 'served';
+    if (access !== 'served')
       problems.push(
         problem(
           'RequestedResourceKindNotSupported',
           'spec.openShiftRoute',
-          'Routes of OpenShift are not served here; use spec.loadBalancer',
+          access === 'forbidden'
+            ? 'this operator may not read Routes of route.openshift.io; give it that right or use spec.loadBalancer'
+            : 'this cluster has no Routes (route.openshift.io), which come with OpenShift; use spec.loadBalancer',
           'Accepted',
         ),
       );

@@ -4,7 +4,7 @@ import { type Digest, derivation, type Reader } from '@capstan/reconcile';
 import type { TargetClusterConfig, TlsConfig } from '../configuration/schema.ts';
 import { KafkaService, type NodeIdRange, type ServiceTls, StrimziKafka } from '../kinds/index.ts';
 import { distinctMounts, MOUNT_PATHS, type Mount } from '../resolution/mounts.ts';
-import { named, notFound, type Problem, problem } from '../resolution/problem.ts';
+import { named, notFound, type Problem, problem, type Warning } from '../resolution/problem.ts';
 import {
   allowedDenied,
   keysOf,
@@ -23,6 +23,7 @@ export interface NamedRange {
 
 export interface ServiceNode {
   readonly problems: readonly Problem[];
+  readonly warnings?: readonly Warning[];
   /** Known even while something else is wrong: ports depend on it. */
   readonly nodeIdRanges: readonly NamedRange[];
   /** Absent while there are problems. */
@@ -104,6 +105,7 @@ function resolve(
   const shown = hasTls ? { ...spec.tls, ...(trust.shown ? { trustAnchorRef: trust.shown } : {}) } : undefined;
   return {
     problems,
+    warnings: certificate.warnings ?? [],
     valid: {
       target,
       mounts: distinctMounts([...certificate.mounts, ...trust.mounts]),

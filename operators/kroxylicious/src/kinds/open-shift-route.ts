@@ -1,0 +1,28 @@
+import { externalKind, type KubeObject } from '@capstan/kube';
+
+/** A Route of OpenShift, as far as it is made and looked at here. Its API need not be there. */
+export interface OpenShiftRoute extends KubeObject {
+  spec?: {
+    /** Of the host; what follows it is the router's. */
+    subdomain?: string;
+    port?: { targetPort: number };
+    tls?: { termination: string };
+    to?: { kind: string; name: string };
+  };
+  status?: { ingress?: RouteIngress[] };
+}
+
+/** What one router made of a Route. */
+export interface RouteIngress {
+  host?: string;
+  conditions?: { type: string; status: string; reason?: string; message?: string }[];
+}
+
+export const OpenShiftRoute = externalKind<OpenShiftRoute>({
+  group: 'route.openshift.io',
+  version: 'v1',
+  kind: 'Route',
+  plural: 'routes',
+  scope: 'Namespaced',
+  hasStatus: true,
+});

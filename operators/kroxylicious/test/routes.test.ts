@@ -1,0 +1,256 @@
+// Ways in by Routes of OpenShift: made first, put into the configuration when the router has given them hosts.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Client, CustomResourceDefinition, type KubeObject, Service } from '@capstan/kube';
+import { createStage, type Stage } from '@capstan/testing';
+import { parse } from 'yaml';
+import type { ProxyConfiguration } from '../src/configuration/schema.ts';
+import {
+  createKroxylicious,
+  KafkaProxy,
+  KafkaProxyIngress,
+  OpenShiftRoute,
+  VirtualKafkaCluster,
+  validateConfiguration,
+} from '../src/index.ts';
+import {
+  certificate,
+  checksum,
+  cluster,
+  condition,
+  configurationOf,
+  create,
+  get,
+  NAMESPACE,
+  object,
+  patch,
+  proxy,
+  service,
+  tcpIngress,
+  tlsSecret,
+  writesTo,
+} from './fixtures.ts';
+
+const issued = await certificate();
+const ref = (name: string) => ({ namespace: NAMESPACE, name });
+
+async function installRoutes(client: Client): Promise<void> {
+  const names = { kind: 'Route', listKind: 'RouteList', plural: 'routes', singular: 'route' };
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const version = { name: 'v1', served: true, storage: true, schema, subresources: { status: {} } };
+  await client.create(CustomResourceDefinition, {
+    apiVersion: CustomResourceDefinition.apiVersion,
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'routes.route.openshift.io' },
+    spec: { group: 'route.openshift.io', names, scope: 'Namespaced', versions: [version] },
+  });
+}
+
+const routeIngress = (name = 'outside', annotations = {}) =>
+  object(KafkaProxyIngress, name, {
+    spec: { proxyRef: { name: 'my-proxy' }, openShiftRoute: {}, infrastructure: { annotations } },
+  });
+const byRoute = (name = 'outside') => ({ ingressRef: { name }, tls: { certificateRef: { name: 'server' } } });
+const given = (ingresses: object[] = [byRoute()]): KubeObject[] => [
+  proxy(),
+  service(),
+  tcpIngress(),
+  routeIngress('outside', { 'haproxy.router.openshift.io/timeout': '60s' }),
+  tlsSecret('server', issued),
+  cluster('one', { ingresses }),
+];
+
+async function onOpenShift(objects: KubeObject[], check: (stage: Stage) => Promise<void>): Promise<void> {
+  const stage = await createStage({
+    operators: [createKroxylicious()],
+    async given(client) {
+      await installRoutes(client);
+      await create(client, ...objects);
+    },
+  });
+  try {
+    await check(stage);
+  } finally {
+    await stage.end();
+  }
+}
+
+const routes = async (client: Client) => (await client.list(OpenShiftRoute, { namespace: NAMESPACE })).items;
+
+/** Plays the router: every Route gets its subdomain's host. */
+async function admit(client: Client, domain: string): Promise<void> {
+  for (const { metadata, spec } of await routes(client)) {
+    const conditions = [{ type: 'Admitted', status: 'True' }];
+    const status = { ingress: [{ host: `${spec?.subdomain}.${domain}`, conditions }] };
+    await client.patch(OpenShiftRoute, ref(metadata.name ?? ''), 'merge', { status }, { subresource: 'status' });
+  }
+}
+
+async function gatewaysOf(client: Client) {
+  const configuration = parse(await configurationOf(client)) as ProxyConfiguration;
+  assert.deepEqual(validateConfiguration(configuration), []);
+  return configuration.virtualClusters[0]?.gateways;
+}
+
+describe('an ingress by Routes', () => {
+  test('makes a Route for the bootstrap address and one for each broker, and the Service that they lead to', () =>
+    onOpenShift(given(), async ({ client }) => {
+      const made = await routes(client);
+      assert.deepEqual(
+        made.map(({ metadata, spec }) => [metadata.name, metadata.labels?.['kroxylicious.io/route-for'], spec]),
+        ['one-0', 'one-1', 'one-2', 'one-bootstrap'].map((name) => [
+          name,
+          name === 'one-bootstrap' ? 'bootstrap' : 'node',
+          {
+            subdomain: name,
+            port: { targetPort: 9291 },
+            tls: { termination: 'passthrough' },
+            to: { kind: 'Service', name: 'one-outside-service' },
+          },
+        ]),
+      );
+      for (const { metadata } of made)
+        assert.equal(metadata.annotations?.['haproxy.router.openshift.io/timeout'], '60s');
+      const { spec } = await client.get(Service, ref('one-outside-service'));
+      assert.deepEqual(
+        spec?.ports?.map(({ port, targetPort }) => [port, targetPort]),
+        [[9291, 9291]],
+      );
+    }));
+
+  test('is in the configuration once the router has given hosts, by one rollout', () =>
+    onOpenShift(given(), async (stage) => {
+      const { client, settle } = stage;
+      assert.equal(
+        await client.find(KafkaProxy, ref('my-proxy')).then((found) => found?.status?.configHash),
+        undefined,
+      );
+      const waiting = await get.cluster(client, 'one');
+      assert.equal(condition(waiting, 'ResolvedRefs')?.reason, 'ReferencedResourceNotReconciled');
+      assert.match(condition(waiting, 'ResolvedRefs')?.message ?? '', /route\/one-bootstrap .* has no host yet/);
+      stage.transport.clear();
+      await admit(client, 'apps.example');
+      await settle();
+      assert.deepEqual(await gatewaysOf(client), [
+        {
+          name: 'outside',
+          sniHostIdentifiesNode: {
+            bootstrapAddress: '$(virtualClusterName)-bootstrap.apps.example:9291',
+            advertisedBrokerAddressPattern: '$(virtualClusterName)-$(nodeId).apps.example:443',
+          },
+          tls: {
+            key: {
+              privateKeyFile: '/opt/kroxylicious/virtual-cluster/server-certs/server/tls.key',
+              certificateFile: '/opt/kroxylicious/virtual-cluster/server-certs/server/tls.crt',
+            },
+          },
+        },
+      ]);
+      assert.deepEqual(writesTo(stage, 'deployments'), ['PATCH deployments/my-proxy']);
+      const ready = await get.cluster(client, 'one');
+      assert.equal(condition(ready, 'ResolvedRefs')?.status, 'True');
+      assert.equal(condition(ready, 'Warning'), undefined);
+      assert.deepEqual(ready.status?.ingresses, [
+        { name: 'outside', bootstrapServer: 'one-bootstrap.apps.example:443', protocol: 'TLS' },
+      ]);
+      const [told] = await routes(client);
+      assert.match(
+        told?.metadata.annotations?.['kroxylicious.io/bootstrap-servers'] ?? '',
+        /one-bootstrap\.apps\.example:443/,
+      );
+      const security = (await get.deployment(client)).spec?.template.spec?.securityContext;
+      assert.equal(security?.fsGroup, undefined);
+    }));
+
+  test('another domain changes the hash; Routes that are made again do not', () =>
+    onOpenShift(given(), async ({ client, settle }) => {
+      await admit(client, 'apps.example');
+      await settle();
+      const before = checksum(await get.deployment(client));
+      await client.delete(OpenShiftRoute, ref('one-bootstrap'));
+      await settle();
+      assert.deepEqual((await routes(client)).map(({ metadata }) => metadata.name).length, 4);
+      assert.equal(checksum(await get.deployment(client)), before);
+      await admit(client, 'other.example');
+      await settle();
+      assert.notEqual(checksum(await get.deployment(client)), before);
+      assert.match(JSON.stringify(await gatewaysOf(client)), /other\.example/);
+    }));
+
+  test('does not keep the other ways in waiting', () =>
+    onOpenShift(given([{ ingressRef: { name: 'tcp' } }, byRoute()]), async ({ client, settle }) => {
+      assert.deepEqual(
+        (await gatewaysOf(client))?.map(({ name }) => name),
+        ['tcp'],
+      );
+      const waiting = await get.cluster(client, 'one');
+      assert.equal(condition(waiting, 'ResolvedRefs')?.status, 'True');
+      assert.equal(condition(waiting, 'Warning')?.reason, 'RoutePending');
+      assert.equal(waiting.status?.ingresses?.[1]?.bootstrapServer, undefined);
+      await admit(client, 'apps.example');
+      await settle();
+      assert.deepEqual(
+        (await gatewaysOf(client))?.map(({ name }) => name),
+        ['tcp', 'outside'],
+      );
+    }));
+
+  test('that the router does not admit is told with the router’s words', () =>
+    onOpenShift(given([{ ingressRef: { name: 'tcp' } }, byRoute()]), async ({ client, settle }) => {
+      const conditions = [{ type: 'Admitted', status: 'False', message: 'host is claimed by namespace other' }];
+      const status = { ingress: [{ host: 'one-bootstrap.apps.example', conditions }] };
+      await client.patch(OpenShiftRoute, ref('one-bootstrap'), 'merge', { status }, { subresource: 'status' });
+      await settle();
+      const told = condition(await get.cluster(client, 'one'), 'Warning');
+      assert.equal(told?.reason, 'RouteNotAdmitted');
+      assert.match(told.message, /route\/one-bootstrap .*host is claimed by namespace other/);
+    }));
+
+  test('replaces another way in: what runs stays until the hosts are known', () =>
+    onOpenShift(given([{ ingressRef: { name: 'tcp' } }]), async ({ client, settle }) => {
+      const before = await get.deployment(client);
+      await patch(client, VirtualKafkaCluster, 'one', { spec: { ingresses: [byRoute()] } });
+      await settle();
+      assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
+      assert.equal(condition(await get.cluster(client, 'one'), 'StaleConfig')?.status, 'True');
+      await admit(client, 'apps.example');
+      await settle();
+      assert.match(JSON.stringify(await gatewaysOf(client)), /apps\.example/);
+      assert.equal(await client.find(Service, ref('one-tcp-bootstrap')), undefined);
+    }));
+
+  test('is refused a second time in one cluster, since both would make the same Routes', () =>
+    onOpenShift([...given([byRoute(), byRoute('again')]), routeIngress('again')], async ({ client }) => {
+      const told = condition(await get.cluster(client, 'one'), 'Accepted');
+      assert.equal(told?.reason, 'Invalid');
+      assert.match(told.message, /spec\.ingresses\[1\]\.ingressRef: the ingresses outside and again/);
+    }));
+
+  test('goes with its cluster, and a restart before that writes nothing', () =>
+    onOpenShift(given(), async (stage) => {
+      const { client, settle } = stage;
+      await admit(client, 'apps.example');
+      await settle();
+      await stage.restart();
+      assert.deepEqual(stage.transport.writes, []);
+      await client.delete(VirtualKafkaCluster, ref('one'));
+      await stage.settle();
+      assert.deepEqual(await routes(client), []);
+    }));
+});
+
+test('where there are no Routes they may come while the operator runs', async (t) => {
+  const stage = await createStage({
+    operators: [createKroxylicious()],
+    given: (client) => create(client, ...given()),
+  });
+  t.after(() => stage.end());
+  const { client, clock } = stage;
+  const refused = condition(await get.ingress(client, 'outside'), 'Accepted');
+  assert.equal(refused?.reason, 'RequestedResourceKindNotSupported');
+  await installRoutes(client);
+  await clock.advance(120_000);
+  await stage.settle();
+  assert.equal(condition(await get.ingress(client, 'outside'), 'Accepted')?.status, 'True');
+  assert.equal((await routes(client)).length, 4);
+});
