@@ -1,0 +1,101 @@
+// Compares a value with one of Kubernetes' own schemas, as far as a partial template can be: fields that there are none of
+// and values of a wrong type are found, required fields are not asked for. A typo is told with its path instead of vanishing.
+import { type BuiltinSchema, isJsonObject, joinPath } from '@capstan/kube';
+import { type Finding, finding } from './finding.ts';
+
+export type BuiltinSchemas = ReadonlyMap<string, BuiltinSchema>;
+
+export const DEPLOYMENT_SPEC = 'io.k8s.api.apps.v1.DeploymentSpec';
+export const POD_SPEC = 'io.k8s.api.core.v1.PodSpec';
+export const CONTAINER = 'io.k8s.api.core.v1.Container';
+
+export interface CheckedTemplate {
+  /** The value without unknown fields and nulls. */
+  readonly value: unknown;
+  /** Fields that there are none of; they are left out. */
+  readonly unknown: readonly Finding[];
+  /** Values that cannot be used. */
+  readonly wrong: readonly Finding[];
+}
+
+/** Looks through the value by the definition of that name. */
+export function checkTemplate(
+  value: unknown,
+  definition: string,
+  path: string,
+  schemas: BuiltinSchemas,
+): CheckedTemplate {
+  const unknown: Finding[] = [];
+  const wrong: Finding[] = [];
+  const clean = walk(value, { $ref: definition }, path);
+  return { value: clean, unknown, wrong };
+
+  function walk(part: unknown, schema: BuiltinSchema, at: string): unknown {
+    const { properties, items, additionalProperties, type, oneOf } = resolved(schema, schemas);
+    if (properties !== undefined || additionalProperties !== undefined || type === 'object') {
+      if (!isJsonObject(part)) return refused(part, 'an object', at);
+      // Objects without a schema of their own (FieldsV1, for one) are kept as they are.
+      if (properties === undefined && additionalProperties === undefined) return part;
+      const kept: Record<string, unknown> = {};
+      for (const [field, content] of Object.entries(part)) {
+        if (content === null || content === undefined) continue;
+        const known = properties?.[field] ?? additionalProperties;
+        const below = joinPath(at, field);
+        if (known === undefined)
+          unknown.push(finding(below, 'is not a field', 'correct or remove it: it has no effect'));
+        else kept[field] = walk(content, known, below);
+      }
+      return kept;
+    }
+    if (type === 'array') {
+      if (!Array.isArray(part)) return refused(part, 'a list', at);
+      return part.map((item: unknown, index) => walk(item, items ?? {}, `${at}[${index}]`));
+    }
+    const types = type === undefined ? (oneOf ?? []).flatMap((one) => one.type ?? []) : [type];
+    if (types.length > 0 && !types.some((one) => isOfType(part, one)))
+      return refused(part, NAMES[types[0] ?? ''] ?? 'another type', at);
+    return part;
+  }
+
+  function refused(part: unknown, wanted: string, at: string): unknown {
+    wrong.push(finding(at, `must be ${wanted} and is ${typeName(part)}`, 'correct it'));
+    return part;
+  }
+}
+
+/** The names of the fields of a definition. */
+export function fieldsOf(definition: string, schemas: BuiltinSchemas): ReadonlySet<string> {
+  return new Set(Object.keys(schemas.get(definition)?.properties ?? {}));
+}
+
+function resolved(schema: BuiltinSchema, schemas: BuiltinSchemas): BuiltinSchema {
+  return schema.$ref === undefined ? schema : (schemas.get(schema.$ref) ?? {});
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  string: 'a text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+};
+
+function isOfType(value: unknown, type: string): boolean {
+  switch (type) {
+    case 'string':
+      return typeof value === 'string';
+    case 'integer':
+      return Number.isSafeInteger(value);
+    case 'number':
+      return typeof value === 'number';
+    case 'boolean':
+      return typeof value === 'boolean';
+    default:
+      return true;
+  }
+}
+
+function typeName(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'an object';
+  return typeof value === 'string' ? 'a text' : JSON.stringify(value);
+}

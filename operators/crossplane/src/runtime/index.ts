@@ -1,0 +1,15 @@
+export * from './check-template.ts';
+export * from './controller-config.ts';
+export * from './default-config.ts';
+export * from './finding.ts';
+export * from './labels.ts';
+export * from './names.ts';
+export * from './normalize.ts';
+export * from './render.ts';
+export { SERVICE_PORT } from './render-service.ts';
+export * from './runtime-config.ts';
+export * from './runtime-image.ts';
+export * from './runtimes.ts';
+export * from './stages.ts';
+export * from './tls.ts';
+export * from './tls-secrets.ts';

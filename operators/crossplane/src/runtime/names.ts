@@ -1,0 +1,34 @@
+// What the objects of a runtime are called.
+import type { RevisionIdentity } from './labels.ts';
+import type { RuntimeConfig } from './runtime-config.ts';
+
+export interface RuntimeNames {
+  readonly deployment: string;
+  readonly service: string;
+  readonly serviceAccount: string;
+  /** What the pods run as: another than `serviceAccount` is somebody else's, and none is made then. */
+  readonly podServiceAccount: string;
+  /** True when the config names the Deployment: the next revision takes it over in one rolling update. */
+  readonly isDeploymentFixed: boolean;
+  readonly isServiceFixed: boolean;
+}
+
+/** The names that the config gives, else the revision's. */
+export function runtimeNames({ name }: Pick<RevisionIdentity, 'name'>, config: RuntimeConfig): RuntimeNames {
+  const { metadata, spec } = config.deployment;
+  const pod = spec.template?.spec;
+  const serviceAccount = config.serviceAccount.name ?? name;
+  return {
+    deployment: metadata.name ?? name,
+    service: config.service.name ?? name,
+    serviceAccount,
+    // `serviceAccount` is the old spelling, which the API still takes.
+    podServiceAccount: given(pod?.serviceAccountName) ?? given(pod?.serviceAccount) ?? serviceAccount,
+    isDeploymentFixed: metadata.name !== undefined,
+    isServiceFixed: config.service.name !== undefined,
+  };
+}
+
+function given(name: string | undefined): string | undefined {
+  return name === '' ? undefined : name;
+}
