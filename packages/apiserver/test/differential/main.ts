@@ -1,0 +1,75 @@
+// By hand: node packages/apiserver/test/differential/main.ts --from 1 --count 100 [--class TEXT] [--json FILE]
+// Runs generated sequences on both servers and prints the classes of differences, the most frequent first.
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { classOf, type Difference, differencesOf } from './compare.ts';
+import { generateSequence } from './generate.ts';
+import { startPair } from './pair.ts';
+import { runSequence } from './run.ts';
+
+const { values } = parseArgs({
+  options: {
+    from: { type: 'string', default: '1' },
+    count: { type: 'string', default: '50' },
+    class: { type: 'string' },
+    json: { type: 'string' },
+    all: { type: 'boolean' },
+    examples: { type: 'string', default: '1' },
+    parallel: { type: 'string', default: '6' },
+  },
+});
+const from = Number(values.from);
+const seeds = Array.from({ length: Number(values.count) }, (_, index) => from + index);
+const pair = await startPair({ withReal: true });
+const classes = new Map<string, { seed: number; difference: Difference }[]>();
+let differing = 0;
+try {
+  const began = Date.now();
+  await Promise.all(Array.from({ length: Number(values.parallel) }, work));
+  console.log(`${values.count} sequences in ${((Date.now() - began) / 1000).toFixed(1)} s, ${differing} differ`);
+} finally {
+  await pair.close();
+}
+const found = [...classes]
+  .filter(([name]) => name.includes(values.class ?? ''))
+  .toSorted((a, b) => b[1].length - a[1].length);
+for (const [name, examples] of found) {
+  console.log(`\n${examples.length} × ${name}`);
+  for (const { seed, difference } of examples.slice(0, Number(values.examples))) {
+    const { request, real, embedded } = difference;
+    const { id, ...asked } = request;
+    console.log(`  seed ${seed} #${id}  ${clip(asked, 700)}`);
+    console.log(`  real      ${clip(real, 900)}`);
+    console.log(`  embedded  ${clip(embedded, 900)}`);
+  }
+}
+if (values.json !== undefined) writeFileSync(values.json, JSON.stringify([...classes], null, 1));
+
+async function work(): Promise<void> {
+  for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) {
+    const sequence = generateSequence(seed);
+    if (pair.real === undefined) throw new Error('there is no real server');
+    try {
+      const [real, embedded] = await runSequence(sequence, [pair.real, pair.embedded]);
+      const differences = differencesOf(sequence, real?.answers ?? [], embedded?.answers ?? []);
+      if (differences.length > 0) differing++;
+      const [first] = differences;
+      // What follows from the first difference is not another one.
+      for (const difference of values.all
+        ? differences
+        : first
+          ? differences.filter(({ request }) => request === first.request)
+          : []) {
+        const name = classOf(difference);
+        classes.set(name, [...(classes.get(name) ?? []), { seed, difference }]);
+      }
+    } catch (error) {
+      console.log(`seed ${seed}: ${error instanceof Error ? error.stack : String(error)}`);
+    }
+  }
+}
+
+function clip(value: unknown, length: number): string {
+  const text = JSON.stringify(value) ?? 'undefined';
+  return text.length > length ? `${text.slice(0, length)}…` : text;
+}

@@ -1,0 +1,46 @@
+// A sequence of requests that two servers get alike. It is plain JSON, so that one that found something can be kept in a file.
+// Texts may refer to what the server itself said before, which differs from server to server:
+//   {ns}         the sequence's own namespace
+//   @rv:PATH     the resourceVersion in which the object at this path was last seen; @oldrv:PATH: first seen
+//   @uid:PATH    its uid
+//   @name:ID     the name in the answer to request ID, also as {name:ID} in paths
+//   @continue:ID the continue token in that answer; @listrv:ID the resourceVersion of that list
+
+export interface DiffRequest {
+  /** Of this request in its sequence; stays when others are left out. */
+  id: number;
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  path: string;
+  query?: Record<string, string>;
+  /** A JSON value, sent as its text. */
+  body?: unknown;
+  /** In place of a body: sent as it is. */
+  text?: string;
+  /** In place of a body: the object that was last seen at this path, changed by a merge patch. */
+  edit?: { path: string; patch: unknown };
+  contentType?: string;
+  accept?: string;
+  /** Whom the administrator acts for. */
+  as?: string;
+  /** A watch that goes on until the sequence is over; what it brings is compared at the end. */
+  watch?: boolean;
+  /** Asked again until the two agree, for what controllers do in their own time. */
+  eventually?: boolean;
+}
+
+export interface Sequence {
+  /** The namespace, and the beginning of the names of what lies in none. */
+  name: string;
+  requests: DiffRequest[];
+}
+
+/** What a server said, with everything replaced that may differ. */
+export interface Answer {
+  id: number;
+  status: number;
+  contentType: string;
+  warnings: string[];
+  body: unknown;
+  /** Of a watch. */
+  events?: unknown[];
+}

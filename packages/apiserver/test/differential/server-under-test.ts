@@ -1,0 +1,102 @@
+// One of the two servers, spoken to over HTTPS with nothing in between: what goes out is what the sequence says, byte for byte.
+import type { IncomingMessage } from 'node:http';
+import { Agent, request } from 'node:https';
+import { loadKubeconfigText } from './kubeconfig.ts';
+
+export interface RawRequest {
+  method: string;
+  /** With the query. */
+  path: string;
+  headers: Record<string, string>;
+  body?: string;
+}
+
+export interface RawAnswer {
+  status: number;
+  headers: IncomingMessage['headers'];
+  text: string;
+}
+
+export interface OpenWatch {
+  status: number;
+  headers: IncomingMessage['headers'];
+  /** Lines so far. */
+  readonly lines: readonly string[];
+  readonly ended: boolean;
+  close(): void;
+}
+
+export interface ServerUnderTest {
+  readonly label: string;
+  send(request: RawRequest): Promise<RawAnswer>;
+  watch(request: RawRequest): Promise<OpenWatch>;
+  close(): void;
+}
+
+const TIMEOUT_MS = 30_000;
+
+export function serverUnderTest(label: string, kubeconfig: string): ServerUnderTest {
+  const { server, ca, cert, key } = loadKubeconfigText(kubeconfig);
+  const { hostname, port, pathname } = new URL(server);
+  const base = pathname === '/' ? '' : pathname;
+  const requests = new Agent({ keepAlive: true, ca, cert, key });
+  const watches = new Agent({ keepAlive: false, ca, cert, key });
+
+  function open(raw: RawRequest, agent: Agent): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const body = raw.body === undefined ? undefined : Buffer.from(raw.body);
+      const headers: Record<string, string> = { 'user-agent': USER_AGENT, ...raw.headers };
+      if (body) headers['content-length'] = String(body.length);
+      const sent = request({ hostname, port, agent, method: raw.method, path: `${base}${raw.path}`, headers });
+      sent.setTimeout(TIMEOUT_MS, () => sent.destroy(new Error(`${label}: ${raw.method} ${raw.path} took too long`)));
+      sent.on('response', resolve).on('error', reject);
+      sent.end(body);
+    });
+  }
+
+  return {
+    label,
+    async send(raw) {
+      const response = await open(raw, requests);
+      return { status: response.statusCode ?? 0, headers: response.headers, text: await textOf(response) };
+    },
+    async watch(raw) {
+      const response = await open(raw, watches);
+      const lines: string[] = [];
+      let rest = '';
+      let ended = false;
+      response.setEncoding('utf8').on('data', (text: string) => {
+        const parts = (rest + text).split('\n');
+        rest = parts.pop() ?? '';
+        lines.push(...parts);
+      });
+      response.on('close', () => {
+        ended = true;
+        if (rest !== '') lines.push(rest);
+        rest = '';
+      });
+      response.on('error', () => {});
+      return {
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        lines,
+        get ended() {
+          return ended;
+        },
+        close: () => response.destroy(),
+      };
+    },
+    close() {
+      requests.destroy();
+      watches.destroy();
+    },
+  };
+}
+
+const USER_AGENT = 'differential/1.0';
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk as string;
+  return text;
+}
