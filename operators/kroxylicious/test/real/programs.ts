@@ -1,0 +1,100 @@
+// The real programs of the end-to-end tests: what setup:real brought, started so that nothing of it is left behind.
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { realProxyIn } from '../../src/local/proxy-image.ts';
+
+/** Where setup:real puts things. */
+export const folder = join(process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real'), 'kroxylicious');
+export const realProxy = realProxyIn(folder);
+/** Why a test is left out, or false. */
+export const skip =
+  realProxy === undefined ? 'the real proxy and broker are not there: npm run setup:real -- kroxylicious' : false;
+
+export interface Program {
+  /** All lines of its standard output so far. */
+  readonly lines: readonly string[];
+  readonly input: Writable;
+  /** What it wrote to its standard error, for messages. */
+  errors(): string;
+  /** Resolves with the exit code. */
+  readonly ended: Promise<number | null>;
+  /** Ends it, by force after some seconds. */
+  stop(): Promise<void>;
+}
+
+/** Starts Java with all jars of a folder of setup:real. */
+export function java(jars: string, args: readonly string[]): Program {
+  const options = ['-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-XX:-UsePerfData', '-Xmx256m'];
+  const path = ['-cp', join(folder, jars, '*')];
+  const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(
+    join(folder, 'java', 'bin', 'java'),
+    [...options, ...path, '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn', ...args],
+    { stdio: ['pipe', 'pipe', 'pipe'] },
+  );
+  const lines: string[] = [];
+  const errors: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  createInterface({ input: child.stderr }).on('line', (line) => errors.push(line));
+  child.stdin.on('error', () => {});
+  // The runner may end this process before it has cleaned up.
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const ended = once(child, 'close').then(([code]) => {
+    process.off('exit', kill);
+    return code as number | null;
+  });
+  return {
+    lines,
+    input: child.stdin,
+    errors: () => errors.slice(-40).join('\n'),
+    ended,
+    async stop() {
+      child.kill('SIGTERM');
+      const late = new AbortController();
+      await Promise.race([ended, pause(5_000, undefined, { signal: late.signal }).catch(() => {})]);
+      late.abort();
+      kill();
+      await ended;
+    },
+  };
+}
+
+/** Waits until it is so; after the deadline the error says what it waited for, and what is there to see instead. */
+export async function until<T>(
+  what: string,
+  look: () => Promise<T | undefined | false> | T | undefined | false,
+  { seconds = 40, instead = () => '' }: { seconds?: number; instead?: () => string | Promise<string> } = {},
+): Promise<T> {
+  const deadline = performance.now() + seconds * 1000;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined && found !== false) return found;
+    if (performance.now() > deadline) throw new Error(`${what}: not within ${seconds} s\n${await instead()}`);
+    await pause(50);
+  }
+}
+
+/** Ports of 127.0.0.1 that nobody listens on. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(
+    servers.map(async (server) => {
+      server.close();
+      await once(server, 'close');
+    }),
+  );
+  return ports;
+}
