@@ -4,8 +4,8 @@ import { derivation, index } from '@capstan/reconcile';
 import { MANAGEMENT_PORT, SNI_PORT } from '../configuration/schema.ts';
 import { KafkaProxy, VirtualKafkaCluster } from '../kinds/index.ts';
 import { allocatePorts, type PortBlock, type PortMemory, type PortRequest } from '../ports/allocate-ports.ts';
-import { ingressNode, ingressWayOf } from './ingress-node.ts';
-import { keyIn, refOfKey } from './keys.ts';
+import { type IngressWay, ingressNode, ingressWayOf } from './ingress-node.ts';
+import { keyIn, keyOfAny, refOfKey } from './keys.ts';
 import { nodeIdRangesOf, serviceNode } from './service-node.ts';
 
 export interface NetworkPlan extends PortMemory {
@@ -33,12 +33,43 @@ const portMemoryOf = ({ status }: KafkaProxy): PortMemory => ({
   ...(status?.memory?.nextPort === undefined ? {} : { nextPort: status.memory.nextPort }),
 });
 
-const demandOf = ({ metadata, spec }: VirtualKafkaCluster) => ({
+const namesOf = ({ metadata, spec }: VirtualKafkaCluster) => ({
   name: metadata.name ?? '',
   created: metadata.creationTimestamp ?? '',
-  proxy: spec.proxyRef.name,
   service: spec.targetKafkaServiceRef.name,
-  ingresses: spec.ingresses.map(({ ingressRef }) => ingressRef.name),
+  ingresses: [...new Set(spec.ingresses.map(({ ingressRef }) => ingressRef.name))],
+});
+
+/** What a cluster asks of its proxy's network. */
+interface ClusterDemand {
+  readonly name: string;
+  readonly created: string;
+  readonly ways: readonly {
+    readonly ingress: string;
+    /** Undefined while there is no such ingress. */
+    readonly way: IngressWay | undefined;
+    /** How many ports it needs for nodes; undefined when that is not known, or none are needed. */
+    readonly nodes: number | undefined;
+  }[];
+}
+
+/** The cluster's own node: the proxy's plan looks at no service, only at what clusters ask for. */
+const clusterDemand = derivation<ClusterDemand | undefined>({
+  name: 'demand of VirtualKafkaCluster',
+  compute({ key, read }) {
+    const ref = refOfKey(key);
+    const named = read.get(VirtualKafkaCluster, ref, namesOf);
+    if (named === undefined) return undefined;
+    const { name, created, service, ingresses } = named;
+    const ways = ingresses.map((ingress) => {
+      const way = read.derived(ingressNode, keyIn(ref, ingress), ingressWayOf);
+      const isByPort = way?.type === 'ClusterIP' && way.protocol === 'TCP';
+      const ranges = isByPort ? read.derived(serviceNode, keyIn(ref, service), nodeIdRangesOf) : undefined;
+      const nodes = ranges?.reduce((sum, range) => sum + range.end - range.start + 1, 0);
+      return { ingress, way, nodes: nodes === 0 ? undefined : nodes };
+    });
+    return { name, created, ways };
+  },
 });
 
 export const networkPlan = derivation<NetworkPlan>({
@@ -46,21 +77,18 @@ export const networkPlan = derivation<NetworkPlan>({
   compute({ key, read }) {
     const proxy = refOfKey(key);
     const demands = read
-      .by(clustersOfProxy, key, demandOf)
+      .by(clustersOfProxy, key, keyOfAny)
+      .flatMap((cluster) => read.derived(clusterDemand, cluster) ?? [])
       .toSorted((left, right) => compare(left.created, right.created) || compare(left.name, right.name));
     const requests: PortRequest[] = [];
     const refused: Record<string, string> = {};
     const hosts = new Map<string, string>();
-    for (const { name, service, ingresses } of demands) {
-      for (const ingress of new Set(ingresses)) {
+    for (const { name, ways } of demands) {
+      for (const { ingress, way, nodes } of ways) {
         const id = `${name}/${ingress}`;
-        const way = read.derived(ingressNode, keyIn(proxy, ingress), ingressWayOf);
-        const isByPort = way?.type === 'ClusterIP' && way.protocol === 'TCP';
-        const ranges = isByPort ? read.derived(serviceNode, keyIn(proxy, service), nodeIdRangesOf) : undefined;
-        const nodes = ranges?.reduce((sum, range) => sum + range.end - range.start + 1, 0);
-        const fixed = isByPort ? way.bootstrapPort : undefined;
+        const fixed = way?.type === 'ClusterIP' && way.protocol === 'TCP' ? way.bootstrapPort : undefined;
         // Who needs no ports now, or whose nodes are not known, keeps those that it has: an edit that is taken back moves nothing.
-        requests.push({ name: id, nodes: nodes === 0 ? undefined : nodes, ...(fixed === undefined ? {} : { fixed }) });
+        requests.push({ name: id, nodes, ...(fixed === undefined ? {} : { fixed }) });
         if (way?.type !== 'LoadBalancer') continue;
         const wanted = [way.bootstrapAddress, way.brokerAddress].map((address) =>
           address.replaceAll('$(virtualClusterName)', name).toLowerCase(),

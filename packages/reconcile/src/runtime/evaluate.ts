@@ -22,6 +22,14 @@ export interface Evaluation {
   readonly writes: Settled<WriteSet>;
   /** Every read that the plan was made from, for tests of what a reconciler looks at. */
   readonly reads: readonly string[];
+  /** Every derivation that the plan was made from, directly or through others, with what that one read. */
+  readonly derived: readonly DerivedReads[];
+}
+
+export interface DerivedReads {
+  /** `name(key)` */
+  readonly node: string;
+  readonly reads: readonly string[];
 }
 
 /** What is known of one cluster. */
@@ -57,17 +65,36 @@ export function evaluate(options: EvaluateOptions): Evaluation[] {
   const roots = bindings.map((binding) => engine.each(binding.table, {}, binding.writes));
   engine.flushSync();
   const evaluations = bindings.flatMap(({ reconciler, plans, writes }) =>
-    keysOf(options.objects, reconciler.resource).map((key) => ({
-      reconciler,
-      key,
-      plan: engine.valueOf(plans, key) as Settled<Plan>,
-      writes: engine.valueOf(writes, key) as Settled<WriteSet>,
-      reads: engine.explain(plans, key)?.reads.map(({ source }) => source) ?? [],
-    })),
+    keysOf(options.objects, reconciler.resource).map((key) => {
+      const reads = engine.explain(plans, key)?.reads.map(({ source }) => source) ?? [];
+      return {
+        reconciler,
+        key,
+        plan: engine.valueOf(plans, key) as Settled<Plan>,
+        writes: engine.valueOf(writes, key) as Settled<WriteSet>,
+        reads,
+        derived: derivedReads(engine, sources, reads),
+      };
+    }),
   );
   for (const root of roots) root.stop();
   sources.instants.stop();
   return evaluations;
+}
+
+function derivedReads(engine: Engine, { bound }: ReadSources, from: readonly string[]): DerivedReads[] {
+  const nodes = new Map([...(bound.get('') ?? [])].map(([{ name }, derivation]) => [name, derivation]));
+  const found = new Map<string, DerivedReads>();
+  const waiting = [...from];
+  for (const source of waiting) {
+    const [, name = '', key = ''] = /^(.*?)\((.*)\)$/.exec(source) ?? [];
+    const derivation = nodes.get(name);
+    if (derivation === undefined || found.has(source)) continue;
+    const reads = engine.explain(derivation, key)?.reads.map((read) => read.source) ?? [];
+    found.set(source, { node: source, reads });
+    waiting.push(...reads);
+  }
+  return [...found.values()];
 }
 
 function sourcesOf(engine: Engine, options: EvaluateOptions): ReadSources {
