@@ -6,6 +6,10 @@ export const ReferenceErrors = catalogue('crossplane', {
     message: `${JSON.stringify(text.slice(0, 300))} does not name an image: ${problem}`,
     remedy: 'write it as REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@sha256:DIGEST',
   }),
+  BadPullSecret: (name: string, problem: string) => ({
+    message: `the pull secret ${JSON.stringify(name)} cannot be used: ${problem}`,
+    remedy: 'make it with kubectl create secret docker-registry',
+  }),
 });
 
 /** What a caller may do about a failure: wait and try again, or tell somebody. */

@@ -57,12 +57,12 @@ async function* inflate(head: Buffer, chunks: AsyncGenerator<Buffer>): AsyncGene
     yield* chunks;
     return;
   }
-  let fromSource: unknown;
+  let fromSource: Error | undefined;
   const watched = (async function* () {
     try {
       yield* chunks;
     } catch (error) {
-      fromSource = error;
+      fromSource = error instanceof Error ? error : new Error('the source ended', { cause: error });
       throw error;
     }
   })();

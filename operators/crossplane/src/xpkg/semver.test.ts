@@ -179,7 +179,7 @@ describe('versions and constraints, generated', () => {
 
   test('any text is read or refused, in time that does not run away', () => {
     fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom(...'0123.x*-+ ,|<>=~^!va'), maxLength: 300 }), (text) => {
+      fc.property(fc.string({ unit: fc.constantFrom(...'0123.x*-+ ,|<>=~^!va'.split('')), maxLength: 300 }), (text) => {
         const read = parseConstraint(text);
         if (read !== undefined) satisfies(version('1.2.3'), read);
       }),

@@ -3,6 +3,7 @@
 // event loop run between two documents. A line that begins with `---` ends a document wherever it stands: YAML allows
 // no block of text that holds one.
 import { setImmediate } from 'node:timers/promises';
+import { TextDecoder } from 'node:util';
 import { reasonOf } from '@capstan/kube';
 import { parseDocument, type Tags } from 'yaml';
 import { PackageErrors } from './errors.ts';
