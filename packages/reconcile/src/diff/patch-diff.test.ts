@@ -162,6 +162,15 @@ describe('a patch', () => {
     assert.deepEqual(carriedOut(patched, {}).metadata.annotations, {});
   });
 
+  test('that is the last of all takes the explanation off the object', () => {
+    const target = route({ a: 1 }, { annotations: { [CAUSE_ANNOTATION]: 'why', x: 'y' } });
+    const patches = [patch(Route, ref, [{ path: '/spec/a', value: 2 }], { restore: false, explained: false })];
+    const write = writesFor(target, { patches }).groups[0]?.writes[0] as PatchWrite | undefined;
+    assert.equal(write?.causeAt, undefined);
+    const after = carriedOut(target, { patches });
+    assert.deepEqual([specOf(after), after.metadata.annotations], [{ a: 2 }, { x: 'y' }]);
+  });
+
   test('that stops to give back leaves what it has set', () => {
     const patched = carriedOut(route({ a: 1, b: 1 }), set({ path: '/spec/a', value: 2 }));
     const patches = [patch(Route, ref, [{ path: '/spec/b', value: 2 }], { restore: false })];

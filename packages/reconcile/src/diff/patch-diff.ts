@@ -54,7 +54,8 @@ export function patchWrite(patch: Patch, planned: PlannedFields, input: DiffInpu
   }
   annotate(draft, annotation, planned.restores && Object.keys(next).length > 0 ? canonicalJson(next) : undefined);
   if (patch.memory !== undefined) annotate(draft, memoryAnnotation(input.ownership), canonicalJson(patch.memory));
-  return draft.operations.length === 0 ? {} : { write: writeOf(kind, target, draft, true) };
+  if (!patch.explained) annotate(draft, CAUSE_ANNOTATION, undefined);
+  return draft.operations.length === 0 ? {} : { write: writeOf(kind, target, draft, patch.explained) };
 }
 
 /** The value as the server will give it back: without undefined parts. */

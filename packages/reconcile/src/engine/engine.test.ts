@@ -41,6 +41,28 @@ describe('a derivation', () => {
     assert.deepEqual(afterOf(engine.flushSync().changes), [['a', { 'spec.ports': [2] }]]);
   });
 
+  it('is given its value of the wave before, in a fork that of the main graph', () => {
+    const { engine, items } = setUp();
+    const highest = engine.derive<number>({
+      name: 'highest',
+      sink: true,
+      compute: (key, read, previous) => Math.max(read.get(items, key)?.status ?? 0, previous ?? 0),
+    });
+    engine.hold(highest, 'a');
+    const valueAfter = (status: number) => {
+      items.put('a', { status });
+      engine.flushSync();
+      return engine.valueOf(highest, 'a');
+    };
+    assert.deepEqual(valueAfter(3), { state: 'value', value: 3 });
+    assert.deepEqual(valueAfter(2), { state: 'value', value: 3 });
+    const fork = engine.fork();
+    fork.put(items, 'a', { status: 1 });
+    fork.evaluate();
+    assert.deepEqual(fork.valueOf(highest, 'a'), { state: 'value', value: 3 });
+    assert.deepEqual(valueAfter(4), { state: 'value', value: 4 });
+  });
+
   it('stops the wave where its result is equal to the one before', () => {
     const { engine, items } = setUp();
     const sign = engine.derive({ name: 'sign', compute: (key, read) => Math.sign(read.get(items, key)?.status ?? 0) });

@@ -102,7 +102,7 @@ function newDerivation<R>(
     id: graph.nextId++,
     name,
     nodes: new Map(),
-    compute: (key, read) => declaration.compute(key, read),
+    compute: (key, read, previous) => declaration.compute(key, read, previous as R | undefined),
     attempt,
     equals: equals?.bind(declaration) as DerivationState['equals'],
     sink: declaration.sink ?? false,

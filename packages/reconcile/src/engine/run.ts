@@ -41,7 +41,7 @@ export function attemptRun(graph: Graph, node: Node): RunFrame {
   graph.active = run;
   node.flags |= RUNNING;
   try {
-    run.result = node.derivation.compute(node.key, run);
+    run.result = node.derivation.compute(node.key, run, previousOf(graph, node));
     run.resultState = HAS_VALUE;
   } catch (error) {
     run.resultState = HAS_ERROR;
@@ -51,6 +51,12 @@ export function attemptRun(graph: Graph, node: Node): RunFrame {
   graph.active = run.parent;
   run.finish();
   return run;
+}
+
+/** The value before this wave, however often the node has run in it. */
+function previousOf(graph: Graph, node: Node): unknown {
+  const before = graph.wave.changed.get(node) ?? node;
+  return before.state === HAS_VALUE ? before.value : undefined;
 }
 
 /**

@@ -15,6 +15,8 @@ export interface Patch {
    * field still has our value, once the plan no longer mentions the patch. False: the reconciler takes care of that.
    */
   readonly restore: boolean;
+  /** True (the default): why it was patched is written on the object. False: that is taken off it, with the last patch of all. */
+  readonly explained: boolean;
 }
 
 export interface FieldValue {
@@ -35,9 +37,10 @@ export function patch(
   kind: Kind,
   ref: ObjectRef,
   set: readonly FieldValue[],
-  options: { memory?: unknown; restore?: boolean } = {},
+  options: { memory?: unknown; restore?: boolean; explained?: boolean } = {},
 ): Patch {
-  return { kind, ref, set, memory: options.memory, restore: options.restore ?? true };
+  const { memory, restore = true, explained = true } = options;
+  return { kind, ref, set, memory, restore, explained };
 }
 
 export function remove(kind: Kind, object: KubeObject): Removal {

@@ -4,7 +4,11 @@ import type { Reader } from './reader.ts';
 /** A keyed, memoised pure function with tracked reads: an equal result stops the wave. */
 export interface DerivationDefinition<R> {
   readonly name: string;
-  compute(context: { key: string; read: Reader; digest: Digest }): R;
+  /**
+   * `previous` is the result as of the last wave, if there was one: for what the inputs no longer say. It is lost with the
+   * process, so nothing may depend on it that matters after a restart.
+   */
+  compute(context: { key: string; read: Reader; digest: Digest; previous: R | undefined }): R;
   /** Deep equality by default. */
   equals?(left: R, right: R): boolean;
   /** The value of members of a cycle; without it a cycle is an error that names its members. */

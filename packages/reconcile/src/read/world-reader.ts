@@ -217,9 +217,11 @@ function nameIn(world: World, { name }: { name: string }): string {
 function bindDerivation<R>(sources: ReadSources, world: World, definition: DerivationDefinition<R>) {
   return sources.engine.derive<unknown>({
     name: nameIn(world, definition),
-    compute(key, tracker) {
-      const run: Run = { tracker, sources, sensitive: undefined, declared: undefined, name: definition.name };
-      const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run) });
+    compute(key, tracker, before) {
+      const sensitive = isMarked(before) ? new Set(before.$sensitive) : undefined;
+      const run: Run = { tracker, sources, sensitive, declared: undefined, name: definition.name };
+      const previous = unmarked(before) as R | undefined;
+      const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run), previous });
       return marked(value, run.sensitive);
     },
     ...(definition.equals

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  type Client,
   ConfigMap,
+  CustomResourceDefinition,
   conditions,
   createClient,
   defineKind,
@@ -15,7 +17,7 @@ import {
 } from '@capstan/kube';
 import { createRandom, createStage, createTestCluster, createVirtualClock, recordingTransport } from '@capstan/testing';
 import { createLeaderElection } from '../leadership/index.ts';
-import { operator } from '../operator.ts';
+import { type Operator, operator } from '../operator.ts';
 import { apply, plan } from '../plan/index.ts';
 import { reading, reconciler } from '../reconciler.ts';
 import { createRuntime } from './runtime.ts';
@@ -272,6 +274,60 @@ describe('an alias', () => {
     const made = await stage.client.get(ConfigMap, ref('d-copy'));
     assert.equal(made.metadata.ownerReferences?.[0]?.kind, 'Duplicate');
     assert.equal(made.metadata.ownerReferences?.[0]?.uid, written.metadata.uid);
+    await stage.end();
+  });
+});
+
+describe('objects of one name under several aliases', () => {
+  const of = (kind: typeof Copy | typeof Duplicate, spec: object) => ({
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: ref('d'),
+    spec,
+  });
+  const textOf = async (client: Client, kind: typeof Copy | typeof Duplicate) =>
+    (await client.get(kind, ref('d'))).status?.text;
+
+  test('are the oldest of them; the next follows when it is gone', async () => {
+    const stage = await createStage({
+      operators,
+      world: { name: 'here' },
+      given: async (client) => {
+        await client.create(ConfigMap, source('one'));
+        await client.create(Duplicate, of(Duplicate, { source: 'here' }));
+      },
+    });
+    const { client, clock } = stage;
+    await clock.advance(5000);
+    await client.create(Copy, of(Copy, { from: 'here' }));
+    await stage.settle();
+    assert.deepEqual([await textOf(client, Duplicate), await textOf(client, Copy)], ['one', undefined]);
+    await client.delete(Duplicate, ref('d'));
+    await stage.settle();
+    assert.equal(await textOf(client, Copy), 'one');
+    await client.delete(Copy, ref('d'));
+    await stage.settle();
+    // Nothing of either is left in the caches.
+    assert.equal(stage.program.runtime.status().reconcilers.find(({ id }) => id.startsWith('test.copy'))?.objects, 0);
+    await stage.end();
+  });
+
+  test('need no alias to be installed, and are seen when one is', async () => {
+    const stage = await createStage({
+      operators: [{ ...operators[0], kinds: [Copy] } as Operator],
+      world: { name: 'here' },
+      given: (client) => client.create(ConfigMap, source('one')).then(() => undefined),
+    });
+    const { client, clock } = stage;
+    await client.create(Copy, of(Copy, { from: 'here' }));
+    await stage.settle();
+    assert.equal(await textOf(client, Copy), 'one');
+    await client.delete(Copy, ref('d'));
+    await client.create(CustomResourceDefinition, Duplicate.crd());
+    await client.create(Duplicate, of(Duplicate, { source: 'here' }));
+    await clock.advance(300_000);
+    await stage.settle();
+    assert.equal(await textOf(client, Duplicate), 'one');
     await stage.end();
   });
 });

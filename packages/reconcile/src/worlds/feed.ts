@@ -1,5 +1,5 @@
 // A feed brings the objects of one kind into one table of the engine, and shows our own writes there at once.
-import { type InformerEvent, type InformerView, type KubeObject, keyOfObject, refOf } from '@capstan/kube';
+import { groupOf, type InformerEvent, type InformerView, type KubeObject, keyOfObject, refOf } from '@capstan/kube';
 import type { Table } from '../engine/index.ts';
 import { holderOf } from './views.ts';
 
@@ -22,6 +22,7 @@ export function createFeed(
   table: Table<KubeObject>,
   informers: readonly InformerView<KubeObject>[],
   view: (object: KubeObject) => KubeObject = (object) => object,
+  isReady: (informer: InformerView<KubeObject>) => boolean = (informer) => informer.isSynced,
 ): Feed {
   const onEvents = (events: readonly InformerEvent<KubeObject>[]) => {
     for (const event of events) {
@@ -32,27 +33,34 @@ export function createFeed(
           informers.length > 1 ? holderOf(informers, key) : event.type === 'upsert' ? event.object : undefined;
         if (object === undefined) table.delete(key);
         else table.put(key, view(object));
-      } else if (event.type === 'synced' && informers.every((informer) => informer.isSynced)) table.synced();
+      } else if (informers.every(isReady)) table.synced();
     }
   };
+  /** Not listed, and not waited for. */
+  const isMissing = (informer: InformerView<KubeObject>) => !informer.isSynced && isReady(informer);
   const stops = informers.map((informer) => informer.subscribe(onEvents));
-  if (informers.every((informer) => informer.isSynced)) table.synced();
+  if (informers.every(isReady)) table.synced();
   return {
     table,
     observeWrite(object) {
-      for (const informer of informers) informer.observeWrite(object);
+      for (const informer of informers) if (isOf(informer, object)) informer.observeWrite(object);
     },
     observeDelete(object) {
       const { uid = '', resourceVersion } = object.metadata;
       for (const informer of informers) informer.observeDelete(refOf(object), uid, resourceVersion);
     },
     get isSynced() {
-      return informers.every((informer) => informer.isSynced);
+      return informers.every(isReady);
     },
-    isFresh: (maxAgeMs) => informers.every((informer) => informer.isFresh(maxAgeMs)),
-    staleness: () => Math.max(0, ...informers.map((informer) => informer.staleness())),
+    isFresh: (maxAgeMs) => informers.every((informer) => isMissing(informer) || informer.isFresh(maxAgeMs)),
+    staleness: () => Math.max(0, ...informers.map((informer) => (isMissing(informer) ? 0 : informer.staleness()))),
     stop() {
       for (const stop of stops) stop();
     },
   };
+}
+
+/** An informer of another alias will never hear of the object: if it took it in, nobody would ever take it out. */
+function isOf({ kind }: InformerView<KubeObject>, object: KubeObject): boolean {
+  return kind.kind === object.kind && kind.group === groupOf(object.apiVersion);
 }

@@ -53,6 +53,13 @@ describe('a world caches', () => {
     assert.deepEqual([both?.reads, both?.children], ['all', true]);
   });
 
+  test('what is reconciled only where it is installed, if the reconciler says so among its reads', () => {
+    const reads = [reading(ConfigMap, 'everywhere', { optional: true })];
+    assert.equal(needOf(ConfigMap, { reads })?.optional, true);
+    assert.equal(needOf(ConfigMap, { reads, writes: [writing(ConfigMap, 'others')] })?.optional, true);
+    assert.equal(needOf(ConfigMap, { reads }, {})?.optional, false);
+  });
+
   test('nothing that nobody declares', () => {
     assert.equal(needOf(Deployment, { reads: [Service] }), undefined);
   });

@@ -31,7 +31,9 @@ export function requirementsOf(reconcilers: readonly Reconciler[]): Map<string, 
     });
   };
   for (const { resource, reads, writes } of reconcilers) {
-    need(resource, { reads: 'all' });
+    // A reconciler whose own kind may not be installed says so among its reads.
+    const isOptional = reads.some((read) => read.optional && kindId(read.kind) === kindId(resource));
+    need(resource, { reads: 'all', optional: isOptional });
     for (const { kind, reach, optional, trim } of reads) {
       const common = { ...(optional ? { optional } : {}), ...(trim ? { trim } : {}) };
       if (reach === 'owned') need(kind, { children: true, ...common });

@@ -5,7 +5,7 @@ import type { Engine, Index, Table } from '../engine/index.ts';
 import { inventoryOf } from '../inventory.ts';
 import type { Access } from '../read/index.ts';
 import type { KindRequirement } from './requirements.ts';
-import { createViews, writtenKinds } from './views.ts';
+import { createViews, originAmong, writtenKinds } from './views.ts';
 import { BEYOND, inventoriesMarked, type World } from './world.ts';
 
 export interface StaticWorldOptions {
@@ -44,8 +44,11 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     access.put(id, given[id] ?? 'served');
     if ((given[id] ?? 'served') === 'served') table.synced();
   }
+  /** What was put last, by the kind that it is seen as: a table makes its own of what it is given. */
+  const written = new Map<string, KubeObject>();
   const put = (object: KubeObject) => {
     const found = tables.get(idOf(object));
+    if (found !== undefined) written.set(writtenId(found.kind, object), object);
     const isShown = found?.requirement.reads !== undefined || inventoryOf(object) !== undefined;
     if (isShown) found?.table.put(keyOfObject(object), views.viewOf(found.kind, object));
   };
@@ -68,7 +71,7 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     },
     beyond: engine.table<KubeObject>({ name: BEYOND }),
     covers: () => true,
-    originOf: (kind, object) => views.originOf(kind, object),
+    originOf: (kind, view) => views.originOf(view) ?? originAmong(kind, view, [written.get(writtenId(kind, view))]),
     readTable: tableOf,
     childTable: tableOf,
     markIndex: (kind) => indexOf(kind, 'inventory marks', inventoriesMarked),
@@ -93,4 +96,8 @@ export function createStaticWorld(options: StaticWorldOptions): World {
 
 function idOf(object: KubeObject): string {
   return kindId({ group: groupOf(object.apiVersion), kind: object.kind });
+}
+
+function writtenId(kind: Kind, object: KubeObject): string {
+  return `${kindId(kind)} ${keyOfObject(object)}`;
 }

@@ -19,8 +19,8 @@ export interface Origin {
 export interface Views {
   /** The normal form of an object, remembered with its origin. */
   viewOf(kind: Kind, object: KubeObject): KubeObject;
-  /** Where a view came from; the object itself when it is no view. */
-  originOf(kind: Kind, view: KubeObject): Origin;
+  /** Where a view came from; undefined when it is no view, or was put together anew from one (tables share what stays equal). */
+  originOf(view: KubeObject): Origin | undefined;
 }
 
 export function createViews(logger: Logger): Views {
@@ -40,7 +40,7 @@ export function createViews(logger: Logger): Views {
         return object;
       }
     },
-    originOf: (kind, view) => origins.get(view) ?? { kind, object: view },
+    originOf: (view) => origins.get(view),
   };
 }
 
@@ -50,15 +50,30 @@ export function writtenKinds(kind: Kind): readonly Kind[] {
 }
 
 /**
- * Two objects of one name under different aliases cannot both be the one view. The first in the order of the kinds counts,
- * the others wait until it is gone.
+ * Two objects of one name under different aliases cannot both be the one view. The oldest counts, so that a newcomer moves
+ * nothing, and of several of one second the one with the lowest uid; the others wait until it is gone.
  */
 export function holderOf(informers: readonly InformerView<KubeObject>[], key: ObjectKey): KubeObject | undefined {
+  let holder: KubeObject | undefined;
   for (const informer of informers) {
     const object = informer.get(key);
-    if (object !== undefined) return object;
+    if (object !== undefined && (holder === undefined || isOlder(object, holder))) holder = object;
   }
-  return undefined;
+  return holder;
+}
+
+function isOlder({ metadata: left }: KubeObject, { metadata: right }: KubeObject): boolean {
+  const [before = '', after = ''] = [left.creationTimestamp, right.creationTimestamp];
+  return before === after ? (left.uid ?? '') < (right.uid ?? '') : before < after;
+}
+
+/** The one of these objects that a view shows, and the kind under which it was written. */
+export function originAmong(kind: Kind, view: KubeObject, objects: Iterable<KubeObject | undefined>): Origin {
+  const { uid } = view.metadata;
+  for (const object of objects)
+    if (object !== undefined && object.metadata.uid === uid && isDefined(kind))
+      return { kind: writtenAs(kind, object), object };
+  return { kind, object: view };
 }
 
 function writtenAs(kind: DefinedKind, object: KubeObject): Kind {

@@ -7,6 +7,7 @@ import {
   type InformerView,
   type Kind,
   type KubeObject,
+  keyOfObject,
   kindId,
   type Logger,
   type Random,
@@ -25,7 +26,7 @@ import type { Access, KindIndex } from '../read/index.ts';
 import { createFeed, type Feed } from './feed.ts';
 import { createReferencedFeed } from './referenced-feed.ts';
 import type { KindRequirement } from './requirements.ts';
-import { createViews, type Origin, writtenKinds } from './views.ts';
+import { createViews, type Origin, originAmong, writtenKinds } from './views.ts';
 
 export interface WorldOptions {
   /** Unique; part of every key, and the same from one start to the next. */
@@ -102,6 +103,11 @@ export function createWorld(options: WorldOptions): World {
   const access = engine.table<Access>({ name: `access to kinds of ${name}` });
   const beyond = engine.table<KubeObject>({ name: BEYOND });
   const kinds = new Map<string, KindState>();
+  const aliasInformers = new Set<InformerView<KubeObject>>();
+  /** Another name of a kind that the server does not know has no objects; the kind itself can be waited for. */
+  const isMissingAlias = (informer: InformerView<KubeObject>) =>
+    aliasInformers.has(informer) && informer.state().reason === 'NotServed';
+  const isReady = (informer: InformerView<KubeObject>) => informer.isSynced || isMissingAlias(informer);
   const stops: (() => void)[] = [];
   for (const [id, requirement] of options.requirements) kinds.set(id, openKind(requirement));
 
@@ -111,10 +117,11 @@ export function createWorld(options: WorldOptions): World {
     const opened: InformerView<KubeObject>[] = [];
     const open = (selection: Selection, places: readonly (string | undefined)[], written: readonly Kind[] = [kind]) => {
       const made = written.flatMap((source) =>
-        places.map(
-          (namespace) =>
-            informers.for(source, namespace === undefined ? selection : { ...selection, namespace }).informer,
-        ),
+        places.map((namespace) => {
+          const { informer } = informers.for(source, namespace === undefined ? selection : { ...selection, namespace });
+          if (source !== kind) aliasInformers.add(informer);
+          return informer;
+        }),
       );
       opened.push(...made);
       return made;
@@ -132,9 +139,8 @@ export function createWorld(options: WorldOptions): World {
       const common = { engine, name: tableName(kind), kind, client, clock, logger, metadata };
       read = createReferencedFeed({ ...common, signal: stopping.signal });
     } else if (reads !== undefined) {
-      read = createFeed(tableFor(tableName(kind)), open({}, namespaces, writtenKinds(kind)), (object) =>
-        views.viewOf(kind, object),
-      );
+      const view = (object: KubeObject) => views.viewOf(kind, object);
+      read = createFeed(tableFor(tableName(kind)), open({}, namespaces, writtenKinds(kind)), view, isReady);
     }
     const isCovered = reads === 'all';
     const children =
@@ -168,20 +174,20 @@ export function createWorld(options: WorldOptions): World {
   /** Forbidden and not-served are values that can be read, and the reason why everything else about the kind suspends. */
   function watchAccess(kind: Kind, opened: readonly InformerView<KubeObject>[]): void {
     const judge = () => {
-      const reasons = opened.map((informer) => informer.state().reason);
+      const reasons = opened.filter((informer) => !isMissingAlias(informer)).map((informer) => informer.state().reason);
       if (reasons.includes('NotServed')) access.put(kindId(kind), 'not-served');
       else if (reasons.includes('Forbidden')) access.put(kindId(kind), 'forbidden');
-      else if (opened.every((informer) => informer.isSynced)) access.put(kindId(kind), 'served');
+      else if (opened.every(isReady)) access.put(kindId(kind), 'served');
     };
     for (const informer of opened) stops.push(informer.subscribe(judge));
     judge();
   }
 
-  /** Aliases share the state of the kind that they are a view of. */
+  /** Aliases share the state of the kind that they are a view of, unless somebody reads them under their own name too. */
   const aliases = new Map<string, KindState>();
   for (const found of kinds.values())
     for (const kind of writtenKinds(found.requirement.kind)) aliases.set(kindId(kind), found);
-  const state = (kind: Kind) => aliases.get(kindId(kind));
+  const state = (kind: Kind) => kinds.get(kindId(kind)) ?? aliases.get(kindId(kind));
   const feeds = function* (kind: Kind): Generator<Feed> {
     const found = state(kind);
     if (found?.read) yield found.read;
@@ -198,7 +204,18 @@ export function createWorld(options: WorldOptions): World {
     name,
     client,
     access,
-    originOf: (kind, view) => views.originOf(kind, view),
+    originOf(kind, view) {
+      const key = keyOfObject(view);
+      const known = views.originOf(view);
+      return (
+        known ??
+        originAmong(
+          kind,
+          view,
+          (state(kind)?.informers ?? []).map((informer) => informer.get(key)),
+        )
+      );
+    },
     beyond,
     covers(kind, namespace) {
       const found = state(kind);
@@ -239,17 +256,17 @@ export function createWorld(options: WorldOptions): World {
     },
     get isSynced() {
       return [...kinds.values()].every(
-        ({ requirement, informers: opened }) => requirement.optional || opened.every((informer) => informer.isSynced),
+        ({ requirement, informers: opened }) => requirement.optional || opened.every(isReady),
       );
     },
     get isCurrent() {
       return [...kinds.values()].every(({ informers: opened }) =>
-        opened.every((informer) => informer.state().phase === 'watching'),
+        opened.every((informer) => informer.state().phase === 'watching' || isMissingAlias(informer)),
       );
     },
     waitingFor() {
       return [...kinds.values()]
-        .filter(({ informers: opened }) => !opened.every((informer) => informer.isSynced))
+        .filter(({ informers: opened }) => !opened.every(isReady))
         .map(({ requirement, informers: opened }) => {
           const trouble = opened.map((informer) => informer.state().lastError).find((error) => error !== undefined);
           return `${kindId(requirement.kind)}${trouble === undefined ? '' : `: ${trouble}`}`;

@@ -30,7 +30,7 @@ export function runInFork(evaluation: Evaluation, shadow: Shadow): Outcome {
     evaluation.active = run;
     let outcome: Outcome;
     try {
-      outcome = { state: HAS_VALUE, value: node.derivation.compute(node.key, run) };
+      outcome = { state: HAS_VALUE, value: node.derivation.compute(node.key, run, previousIn(shadow)) };
     } catch (error) {
       outcome = { state: HAS_ERROR, value: error instanceof Error ? error : new Error(String(error)) };
     }
@@ -38,6 +38,11 @@ export function runInFork(evaluation: Evaluation, shadow: Shadow): Outcome {
   } finally {
     evaluation.active = outer;
   }
+}
+
+/** A preview goes on from where the main graph is. */
+function previousIn({ node, isNew }: Shadow): unknown {
+  return !isNew && node.state === HAS_VALUE ? node.value : undefined;
 }
 
 class ForkRun implements Tracker {
