@@ -26,7 +26,9 @@ export function normalise(backend: Pick<DiscoveryBackend, 'metadata' | 'spec' | 
   const fields = merged(backend, faults);
   const take = <V>(names: readonly (keyof BackendFields)[], parse: (written: unknown) => Parsed<V>): V | undefined =>
     taken(fields, names, parse, faults);
-  const type = take(['type'], (written) => parseWord(written, ['kubernetes', 'openstack'], { k8s: 'kubernetes' }));
+  const type = take(['type'], (written) =>
+    parseWord<EffectiveBackend['type']>(written, ['kubernetes', 'openstack'], { k8s: 'kubernetes' }),
+  );
   if (type === undefined && fields.get('type') === undefined)
     faults.push({ path: `${fields.place}.type`, message: 'it is needed: kubernetes or openstack' });
   const secret = take(['secret', 'credentials', 'secretName', 'secretRef'], parseSecret);
@@ -51,8 +53,9 @@ export function normalise(backend: Pick<DiscoveryBackend, 'metadata' | 'spec' | 
     refreshInterval: refreshInterval ?? REFRESH[type ?? 'kubernetes'],
     debug: take(['debug'], parseFlag) ?? false,
     clusterStatus:
-      take(['clusterStatus', 'ClusterStatus'], (written) => parseWord(written, ['Enabled', 'Maintenance'])) ??
-      'Enabled',
+      take(['clusterStatus', 'ClusterStatus'], (written) =>
+        parseWord<EffectiveBackend['clusterStatus']>(written, ['Enabled', 'Maintenance']),
+      ) ?? 'Enabled',
     namespaces: { include: include ?? [], exclude: exclude ?? EXCLUDED },
     createNamespaces: take(['createNamespaces'], parseFlag) ?? false,
     numThreads: fields.get('numThreads') ?? 2,
@@ -61,7 +64,10 @@ export function normalise(backend: Pick<DiscoveryBackend, 'metadata' | 'spec' | 
     httpTimeout: take(['httpTimeout'], (written) => parseSeconds(written, 1, 600)) ?? 5,
     maintenance: maintenanceOf(fields, faults),
     ...rotationOf(fields, faults),
-    deletionPolicy: take(['deletionPolicy'], (written) => parseWord(written, ['Clean', 'Orphan'])) ?? 'Clean',
+    deletionPolicy:
+      take(['deletionPolicy'], (written) =>
+        parseWord<EffectiveBackend['deletionPolicy']>(written, ['Clean', 'Orphan']),
+      ) ?? 'Clean',
   };
   if (faults.length > 0 || type === undefined || secret === undefined) return { effective: undefined, faults };
   return { effective: { ...effective, type, secret }, faults };
@@ -120,7 +126,7 @@ function taken<V>(
 }
 
 function parseSecret(written: unknown): Parsed<string> {
-  const name = bare(typeof written === 'object' ? (written as { name?: unknown } | null)?.name : written) ?? '';
+  const name = bare(typeof written === 'object' ? (written as { name?: unknown })?.name : written) ?? '';
   const [fault] = validateDns1123Subdomain(name);
   return fault === undefined ? { value: name } : { fault: `"${name}" is no name of a Secret: ${fault}` };
 }

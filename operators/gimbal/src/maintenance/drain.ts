@@ -1,0 +1,181 @@
+// The pure heart of maintenance: from what a user wrote into one rule, and the entries that traffic should leave, to what
+// should stand there now. It knows nothing of what was written before; whoever calls it brings the originals. So draining
+// and restoring, in any order and for any number of backends, are the same function of the originals.
+import type { Fields, RouteEntry, RouteRule } from './model.ts';
+import { weightOf } from './model.ts';
+
+export type OnNoCapacity = 'Zero' | 'Keep' | 'Reject';
+
+/** How traffic leaves an entry. */
+export interface Leaving {
+  /** How much of its weight it keeps: 0 drained, 1 as before. */
+  readonly keep: number;
+  readonly onNoCapacity: OnNoCapacity;
+  readonly promoteZero: boolean;
+}
+
+/** An entry with the fields that its user gave it. */
+export interface OriginalEntry {
+  readonly entry: RouteEntry;
+  readonly original: Fields;
+  /** undefined: traffic does not leave it. */
+  readonly leaving: Leaving | undefined;
+}
+
+/** Why a rule cannot be drained, or not well. */
+export type Blocked = 'NoCapacity' | 'NoWeights';
+
+export interface DrainedRule {
+  /** What should stand in each entry, in the order of the entries. */
+  readonly desired: readonly Fields[];
+  readonly blocked: Blocked | undefined;
+  /** The policy that decided a rule without capacity. */
+  readonly policy: OnNoCapacity | undefined;
+}
+
+export function drainRule(
+  rule: Pick<RouteRule, 'semantics' | 'refusal'>,
+  entries: readonly OriginalEntry[],
+): DrainedRule {
+  const originals = entries.map(({ original }) => original);
+  const leaving = entries.flatMap((each) => each.leaving ?? []);
+  if (leaving.length === 0) return { desired: originals, blocked: undefined, policy: undefined };
+  if (rule.semantics === 'none') return { desired: originals, blocked: 'NoWeights', policy: undefined };
+
+  const shares = sharesOf(rule, entries);
+  const isLeft = ({ entry, leaving: left }: OriginalEntry) => entry.role === 'service' && left === undefined;
+  const rest = entries.filter(isLeft);
+  const isLive = rest.some((each) => share(shares, each) > 0);
+  const promoted = new Set(isLive ? [] : promotable(rule, rest, leaving));
+  const hasLeavingService = entries.some(({ entry, leaving: left }) => entry.role === 'service' && left !== undefined);
+  if (!isLive && promoted.size === 0 && hasLeavingService) return withoutCapacity(rule, entries, leaving);
+
+  const isWhole = leaving.every(({ keep }) => keep === 0);
+  const desired = isWhole ? drained(entries, shares, promoted) : scaled(entries, shares, promoted);
+  return { desired, blocked: undefined, policy: undefined };
+}
+
+interface Shares {
+  /** Of each service entry: what its weight counts. */
+  readonly of: ReadonlyMap<OriginalEntry, number>;
+  /** Nobody wrote a weight that counts: all have the same. */
+  readonly isEven: boolean;
+}
+
+function share({ of }: Shares, entry: OriginalEntry): number {
+  return of.get(entry) ?? 0;
+}
+
+/** What each weight counts, as the proxy reads it. */
+function sharesOf({ semantics }: Pick<RouteRule, 'semantics'>, entries: readonly OriginalEntry[]): Shares {
+  const services = entries.filter(({ entry }) => entry.role === 'service');
+  if (semantics === 'gateway')
+    return { of: new Map(services.map((each) => [each, weightOf(each.original) ?? 1])), isEven: false };
+  const isEven = services.every(({ original }) => (weightOf(original) ?? 0) === 0);
+  return { of: new Map(services.map((each) => [each, isEven ? 1 : (weightOf(each.original) ?? 0)])), isEven };
+}
+
+/** Who may take over where nobody else has a share: those whose weight nobody wrote, and explicit zeros if that is wanted. */
+function promotable(
+  { semantics }: Pick<RouteRule, 'semantics'>,
+  rest: readonly OriginalEntry[],
+  leaving: readonly Leaving[],
+): readonly OriginalEntry[] {
+  const standby = semantics === 'contour' ? rest.filter(({ original }) => weightOf(original) === undefined) : [];
+  if (standby.length > 0) return standby;
+  return leaving.some(({ promoteZero }) => promoteZero) ? rest : [];
+}
+
+/** Everything that leaves gets nothing; the rest stays as it is, but for weights that must be written to count. */
+function drained(
+  entries: readonly OriginalEntry[],
+  shares: Shares,
+  promoted: ReadonlySet<OriginalEntry>,
+): readonly Fields[] {
+  return entries.map((each) => {
+    const { entry, original, leaving } = each;
+    if (leaving !== undefined) return emptied(entry, original);
+    if (promoted.has(each) || (entry.role === 'service' && shares.isEven)) return { ...original, weight: 1 };
+    return original;
+  });
+}
+
+function emptied({ role }: RouteEntry, original: Fields): Fields {
+  if (role === 'service') return { ...original, weight: 0 };
+  // Weight 0 of a mirror means all: only as a service that is no mirror does it get nothing.
+  if (role === 'mirror') return { ...original, mirror: false, weight: 0 };
+  if (role === 'mirrorFilter') return mirrored(original, 0);
+  return original;
+}
+
+/** Small weights are multiplied, so that a fifth of them can be said. */
+const SCALE = 100;
+
+/** On the way: what leaves keeps a part, all other shares stay as they are to each other. */
+function scaled(
+  entries: readonly OriginalEntry[],
+  shares: Shares,
+  promoted: ReadonlySet<OriginalEntry>,
+): readonly Fields[] {
+  const scale = Math.max(...shares.of.values(), 0) < SCALE ? SCALE : 1;
+  const lost = entries.reduce((sum, each) => sum + share(shares, each) * scale * (1 - (each.leaving?.keep ?? 1)), 0);
+  return entries.map((each) => {
+    const { entry, original, leaving } = each;
+    const { role } = entry;
+    if (role === 'service') {
+      // What the leaving ones give up goes to those that had nothing.
+      if (promoted.has(each)) return { ...original, weight: Math.max(1, Math.round(lost / promoted.size)) };
+      const weight = share(shares, each) * scale;
+      if (leaving !== undefined) return { ...original, weight: Math.round(weight * leaving.keep) };
+      return weight === 0 ? original : { ...original, weight };
+    }
+    if (leaving === undefined) return original;
+    if (leaving.keep === 0) return emptied(entry, original);
+    if (role === 'mirror')
+      return { ...original, weight: Math.max(1, Math.round((weightOf(original) || 100) * leaving.keep)) };
+    return mirrored(original, leaving.keep);
+  });
+}
+
+/** A filter that mirrors a part of what it did; it has a percentage or a fraction, or mirrors all. */
+function mirrored(original: Fields, keep: number): Fields {
+  const { percent, fraction } = original;
+  if (typeof fraction === 'object' && fraction !== null) {
+    const { numerator } = fraction as { numerator?: unknown };
+    const counted = typeof numerator === 'number' ? numerator : 0;
+    return { ...original, fraction: { ...fraction, numerator: Math.round(counted * keep) } };
+  }
+  return { ...original, percent: Math.round((typeof percent === 'number' ? percent : 100) * keep) };
+}
+
+/** There is nowhere else to send requests. Mirrors stay: with the weights of all others at 0 they would take requests. */
+function withoutCapacity(
+  { refusal }: Pick<RouteRule, 'refusal'>,
+  entries: readonly OriginalEntry[],
+  leaving: readonly Leaving[],
+): DrainedRule {
+  const policy = strictest(leaving);
+  const originals = entries.map(({ original }) => original);
+  const isStaying = policy === 'Keep' || (policy === 'Reject' && refusal === undefined);
+  // Part of nothing to spare is nothing: until all of it should leave, all of it stays.
+  if (isStaying || leaving.some(({ keep }) => keep > 0)) return { desired: originals, blocked: 'NoCapacity', policy };
+  const desired = entries.map(({ entry, original, leaving: left }) => {
+    if (entry.role === 'gate') return policy === 'Reject' ? DENY_ALL : original;
+    return entry.role === 'service' && left !== undefined ? { ...original, weight: 0 } : original;
+  });
+  return { desired, blocked: 'NoCapacity', policy };
+}
+
+const DENY_ALL: Fields = {
+  ipAllowPolicy: undefined,
+  ipDenyPolicy: [
+    { source: 'Peer', cidr: '0.0.0.0/0' },
+    { source: 'Peer', cidr: '::/0' },
+  ],
+};
+
+/** Where several backends leave one rule, the one that disturbs least decides. */
+function strictest(leaving: readonly Leaving[]): OnNoCapacity {
+  const policies = leaving.map(({ onNoCapacity }) => onNoCapacity);
+  return (['Keep', 'Reject', 'Zero'] as const).find((policy) => policies.includes(policy)) ?? 'Zero';
+}

@@ -1,0 +1,42 @@
+// Routes of all kinds as maintenance sees them: rules, and in each rule the places that can be turned up or down. Shapes of
+// single kinds are in routes/; everything else works on this.
+
+/** Fields of one place by name; undefined: not there. Values are plain data. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * What a weight that is not written means. `contour`: 0 next to others that are written, else an even share; `gateway`: 1;
+ * `none`: there are no weights.
+ */
+export type Semantics = 'contour' | 'gateway' | 'none';
+
+export interface RouteRule {
+  /** What the rule matches, so that it is known again when rules were moved: 12 hex digits and, for twins, which of them. */
+  readonly key: string;
+  /** Where it is, as people read it: `routes[0]`. */
+  readonly place: string;
+  readonly semantics: Semantics;
+  /** How requests can be refused without taking a reference away; undefined: not at all. */
+  readonly refusal: 'weights' | 'deny' | undefined;
+  readonly entries: readonly RouteEntry[];
+}
+
+export interface RouteEntry {
+  /**
+   * `service`: takes a share of the requests by its weight. `mirror`: takes copies; its weight is a percentage.
+   * `mirrorFilter`: the same as a filter. `gate`: the rule itself, where it can refuse requests.
+   */
+  readonly role: 'service' | 'mirror' | 'mirrorFilter' | 'gate';
+  /** Unique within the rule and independent of the order: namespace, name, port, and which of several equal ones. */
+  readonly id: string;
+  /** The Service; undefined for what is none (another kind of backend, a gate). */
+  readonly service: { readonly namespace: string; readonly name: string } | undefined;
+  /** JSON pointer to the object that the fields are in. */
+  readonly path: string;
+  readonly fields: Fields;
+}
+
+/** The weight that a service has, if one is written. */
+export function weightOf({ weight }: Fields): number | undefined {
+  return typeof weight === 'number' ? weight : undefined;
+}

@@ -1,0 +1,89 @@
+// The routes of the Gateway API: references with weights, to Services of any namespace, and filters that mirror.
+import { externalKind, type KubeObject } from '@capstan/kube';
+import type { RouteEntry, RouteRule } from '../model.ts';
+import { entryIds, ruleKeys } from './identity.ts';
+import { fieldsIn, type Json, listIn, objectIn, textIn } from './json.ts';
+import type { RouteKind } from './route-kind.ts';
+
+/** Versions that differ between releases of the Gateway API; the ones here have been served longest. */
+export interface GatewayVersions {
+  readonly tlsRoute?: string;
+  readonly tcpRoute?: string;
+}
+
+export function gatewayRoutes({ tlsRoute = 'v1alpha2', tcpRoute = 'v1alpha2' }: GatewayVersions = {}): RouteKind[] {
+  return [
+    gatewayRoute('HTTPRoute', 'v1', 'http-route'),
+    gatewayRoute('GRPCRoute', 'v1', 'grpc-route'),
+    gatewayRoute('TLSRoute', tlsRoute, 'tls-route'),
+    gatewayRoute('TCPRoute', tcpRoute, 'tcp-route'),
+  ];
+}
+
+function gatewayRoute(kind: string, version: string, id: string): RouteKind {
+  const plural = `${kind.toLowerCase()}s`;
+  const group = 'gateway.networking.k8s.io';
+  return { kind: externalKind({ group, version, kind, plural, scope: 'Namespaced', hasStatus: true }), id, rulesOf };
+}
+
+function rulesOf(route: KubeObject): RouteRule[] {
+  const spec = objectIn((route as { spec?: unknown }).spec);
+  const namespace = route.metadata.namespace ?? '';
+  const keyOf = ruleKeys();
+  return listIn(spec['rules']).map((one, at) => {
+    const rule = objectIn(one);
+    return {
+      // Filters are no part of it: we change the percentage of mirrors.
+      key: keyOf(rule['name'] ?? rule['matches']),
+      place: textIn(rule['name']) ?? `rules[${at}]`,
+      semantics: 'gateway',
+      refusal: 'weights',
+      entries: entriesOf(rule, `/spec/rules/${at}`, namespace),
+    };
+  });
+}
+
+function entriesOf(rule: Json, path: string, namespace: string): RouteEntry[] {
+  const idOf = entryIds();
+  const mirrorId = entryIds();
+  const mirrorsIn = (owner: Json, at: string) => mirrorsOf(owner, at, namespace, mirrorId);
+  const references = listIn(rule['backendRefs']).map(objectIn);
+  return [
+    ...references.map((reference, at): RouteEntry => {
+      const { id, service } = targetOf(reference, namespace, idOf);
+      const fields = fieldsIn(reference, ['weight']);
+      return { role: 'service', id, service, path: `${path}/backendRefs/${at}`, fields };
+    }),
+    ...mirrorsIn(rule, path),
+    ...references.flatMap((reference, at) => mirrorsIn(reference, `${path}/backendRefs/${at}`)),
+  ];
+}
+
+function mirrorsOf(owner: Json, path: string, namespace: string, idOf: ReturnType<typeof entryIds>): RouteEntry[] {
+  return listIn(owner['filters']).flatMap((one, at): RouteEntry[] => {
+    const filter = objectIn(one);
+    if (filter['type'] !== 'RequestMirror') return [];
+    const mirror = objectIn(filter['requestMirror']);
+    const { id, service } = targetOf(objectIn(mirror['backendRef']), namespace, idOf);
+    return [
+      {
+        role: 'mirrorFilter',
+        id: `mirror ${id}`,
+        service,
+        path: `${path}/filters/${at}/requestMirror`,
+        fields: fieldsIn(mirror, ['percent', 'fraction']),
+      },
+    ];
+  });
+}
+
+/** Only Services of the core group can be a backend's. */
+function targetOf(reference: Json, own: string, idOf: ReturnType<typeof entryIds>) {
+  const { group = '', kind = 'Service', namespace = own, name } = reference;
+  const target = { namespace: textIn(namespace) ?? own, name: textIn(name) ?? '' };
+  const isService = group === '' && kind === 'Service';
+  return {
+    id: idOf(target.namespace, isService ? target.name : `${String(kind)} ${target.name}`, reference['port']),
+    service: isService ? target : undefined,
+  };
+}

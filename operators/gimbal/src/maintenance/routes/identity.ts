@@ -1,0 +1,25 @@
+// By what rules and entries are known again. Never by their place alone: people sort and insert.
+import { hash } from 'node:crypto';
+import { canonicalJson } from '@capstan/kube';
+
+/** Names rules by what they match, counting twins. */
+export function ruleKeys(): (match: unknown) => string {
+  const count = counter();
+  return (match) => count(hash('sha256', canonicalJson(match ?? null), 'hex').slice(0, 12));
+}
+
+/** Names entries by what they lead to, counting equal ones. */
+export function entryIds(): (namespace: string, name: string, port: unknown) => string {
+  const count = counter();
+  return (namespace, name, port) =>
+    count(`${namespace}/${name}${typeof port === 'number' || typeof port === 'string' ? `:${port}` : ''}`);
+}
+
+function counter(): (name: string) => string {
+  const seen = new Map<string, number>();
+  return (name) => {
+    const times = (seen.get(name) ?? 0) + 1;
+    seen.set(name, times);
+    return times === 1 ? name : `${name}#${times}`;
+  };
+}

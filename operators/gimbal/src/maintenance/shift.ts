@@ -1,0 +1,172 @@
+// One route as a whole: from what stands in it and what was remembered of it, to what should stand in it, what is to be
+// remembered, and what there is to tell. Pure: it is the same for a preview, a first drain, a restore and a restart.
+import { equal } from '@capstan/kube';
+import { type Blocked, type DrainedRule, drainRule, type Leaving, type OriginalEntry } from './drain.ts';
+import { type Fields, type RouteEntry, type RouteRule, weightOf } from './model.ts';
+import {
+  backendsOf,
+  formatState,
+  NOTHING_STORED,
+  type OriginalRule,
+  originalsOf,
+  type StoredRule,
+  type StoredState,
+  storedRule,
+} from './stored-state.ts';
+
+export interface ShiftInput {
+  readonly rules: readonly RouteRule[];
+  /** What was remembered of the route. */
+  readonly state: StoredState | undefined;
+  /** The backend that an entry's Service belongs to. */
+  backendOf(entry: RouteEntry): string | undefined;
+  /** How traffic leaves an entry; undefined: it does not. */
+  leavingOf(entry: RouteEntry, backend: string): Leaving | undefined;
+  /**
+   * Nothing is remembered of a route that we changed: somebody removed it while nobody looked. What was there before the
+   * zeros can only be guessed.
+   */
+  readonly isForgotten?: boolean;
+}
+
+export interface Shift {
+  /** What has to be set, as JSON pointers; undefined removes. */
+  readonly changes: readonly { readonly path: string; readonly value: unknown }[];
+  readonly rules: readonly StoredRule[];
+  /** By backend: how the route stands towards it. */
+  readonly reports: ReadonlyMap<string, RouteReport>;
+  /** Entries whose values somebody wrote over, as people read them. */
+  readonly overwritten: readonly string[];
+  /** Entries whose originals were guessed. */
+  readonly guessed: readonly string[];
+}
+
+export interface RouteReport {
+  /** Whether traffic should leave: of some entry of the backend. */
+  readonly isLeaving: boolean;
+  /** Whether nothing reaches the backend by this route, as it stands now. */
+  readonly isDrained: boolean;
+  /** Rules that need a look. */
+  readonly blocked: readonly { readonly rule: string; readonly reason: Blocked; readonly message: string }[];
+}
+
+export function shiftRoute(input: ShiftInput): Shift {
+  const known = originalsOf(input.rules, input.state ?? NOTHING_STORED);
+  const shifted = known.map((one) => shiftRule(one, input));
+  return {
+    changes: shifted.flatMap(({ changes }) => changes),
+    rules: shifted.flatMap(({ stored }) => stored ?? []),
+    reports: reportsOf(shifted, input),
+    overwritten: shifted.flatMap(({ overwritten }) => overwritten),
+    guessed: shifted.flatMap(({ guessed }) => guessed),
+  };
+}
+
+/** The annotations that go with a shift: the state, and the names of backends for people. */
+export function annotationsOf({ rules }: Shift, fights: readonly number[]): [state?: string, backends?: string] {
+  const state = formatState({ rules, fights });
+  return state === undefined ? [] : [state, backendsOf(rules).join(',')];
+}
+
+interface ShiftedRule {
+  readonly rule: RouteRule;
+  readonly entries: readonly OriginalEntry[];
+  readonly outcome: DrainedRule;
+  readonly stored: StoredRule | undefined;
+  readonly changes: Shift['changes'];
+  readonly overwritten: readonly string[];
+  readonly guessed: readonly string[];
+}
+
+function shiftRule({ rule, stored, originals }: OriginalRule, input: ShiftInput): ShiftedRule {
+  const plain = originals.map(({ entry, original }): OriginalEntry => {
+    const backend = input.backendOf(entry);
+    const leaving = backend === undefined ? undefined : input.leavingOf(entry, backend);
+    return { entry, original, leaving };
+  });
+  const isGuessed = input.isForgotten === true && stored === undefined;
+  const entries = isGuessed ? plain.map((each) => guessOriginal(each, plain)) : plain;
+  const outcome = drainRule(rule, entries);
+  const changes = entries.flatMap(({ entry }, at) => changesOf(entry, outcome.desired[at] ?? entry.fields));
+  return {
+    rule,
+    entries,
+    outcome,
+    stored: storedRule(rule.key, entries, outcome.desired, input.backendOf),
+    changes,
+    overwritten: originals.flatMap(({ entry, isOverwritten }, at) =>
+      isOverwritten && entries[at]?.leaving !== undefined ? [nameOf(rule, entry)] : [],
+    ),
+    guessed: entries.flatMap((each, at) => (each === plain[at] ? [] : [nameOf(rule, each.entry)])),
+  };
+}
+
+function nameOf({ place }: RouteRule, { id }: RouteEntry): string {
+  return `${place} ${id}`;
+}
+
+function changesOf({ path, fields }: RouteEntry, desired: Fields): { path: string; value: unknown }[] {
+  const names = new Set([...Object.keys(fields), ...Object.keys(desired)]);
+  return [...names].flatMap((name) =>
+    equal(fields[name], desired[name]) ? [] : [{ path: `${path}/${name}`, value: desired[name] }],
+  );
+}
+
+/** A zero of ours whose original is lost: no weight where the others have none to speak of, else the mean of the others. */
+function guessOriginal(each: OriginalEntry, all: readonly OriginalEntry[]): OriginalEntry {
+  const { entry, original, leaving } = each;
+  if (leaving === undefined || entry.role !== 'service' || weightOf(original) !== 0) return each;
+  const others = all
+    .filter((other) => other.entry.role === 'service' && other.leaving === undefined)
+    .map((other) => weightOf(other.original));
+  const given = others.filter((weight) => weight !== undefined);
+  const isPlain = given.every((weight) => weight === 1);
+  const mean = Math.round(given.reduce((sum, weight) => sum + weight, 0) / Math.max(1, given.length));
+  return { ...each, original: { ...original, weight: isPlain ? undefined : mean } };
+}
+
+function reportsOf(shifted: readonly ShiftedRule[], { backendOf }: ShiftInput): Map<string, RouteReport> {
+  const reports = new Map<
+    string,
+    { isLeaving: boolean; isDrained: boolean; blocked: RouteReport['blocked'][number][] }
+  >();
+  for (const { rule, entries, outcome } of shifted) {
+    for (const { entry, leaving } of entries) {
+      const backend = backendOf(entry);
+      if (backend === undefined) continue;
+      const report = reports.get(backend) ?? { isLeaving: false, isDrained: true, blocked: [] };
+      reports.set(backend, report);
+      if (leaving !== undefined) report.isLeaving = true;
+      if (takesTraffic(rule, entry)) report.isDrained = false;
+      const { blocked } = outcome;
+      if (leaving === undefined || blocked === undefined || report.blocked.some((one) => one.rule === rule.place))
+        continue;
+      report.blocked.push({ rule: rule.place, reason: blocked, message: explain(outcome) });
+    }
+  }
+  return reports;
+}
+
+/** Whether the entry, as it stands, is meant to get anything. All weights 0 counts as nothing, whatever a proxy makes of it. */
+function takesTraffic({ semantics, entries }: RouteRule, { role, fields }: RouteEntry): boolean {
+  if (role === 'gate') return false;
+  if (role === 'mirrorFilter') return !isEmptyMirror(fields);
+  if (fields['mirror'] === true || semantics === 'none') return true;
+  const weight = weightOf(fields);
+  if (weight !== undefined) return weight > 0;
+  if (semantics === 'gateway') return true;
+  // Without a weight: nothing next to others that have one, else an even share.
+  return !entries.some((other) => other.role !== 'gate' && (weightOf(other.fields) ?? 0) > 0);
+}
+
+function isEmptyMirror({ percent, fraction }: Fields): boolean {
+  if (typeof fraction === 'object' && fraction !== null) return (fraction as { numerator?: unknown }).numerator === 0;
+  return percent === 0;
+}
+
+function explain({ blocked, policy }: DrainedRule): string {
+  if (blocked === 'NoWeights') return 'an Ingress has no weights: its path leads to one service';
+  if (policy === 'Zero') return 'no other service can take its requests; the weight is 0';
+  if (policy === 'Reject') return 'no other service can take its requests; they are refused';
+  return 'no other service can take its requests; they still go there';
+}
