@@ -60,7 +60,7 @@ export interface DerivationOptions<R> {
    * Pure and synchronous. May run when its result is no longer wanted; must then be harmless. `previous` is the value as of
    * the last wave, undefined where there was none: for what an input no longer says. It is lost with the process.
    */
-  compute(key: string, read: Tracker, previous: R | undefined): R;
+  compute(key: string, read: Tracker, previous: unknown): R;
   /** Default: deep equality of plain data, with unchanged parts shared. */
   equals?(before: R, after: R): boolean;
   /** Live nodes of a sink are published in waves. */

@@ -46,7 +46,8 @@ describe('a derivation', () => {
     const highest = engine.derive<number>({
       name: 'highest',
       sink: true,
-      compute: (key, read, previous) => Math.max(read.get(items, key)?.status ?? 0, previous ?? 0),
+      compute: (key, read, previous) =>
+        Math.max(read.get(items, key)?.status ?? 0, (previous as number | undefined) ?? 0),
     });
     engine.hold(highest, 'a');
     const valueAfter = (status: number) => {

@@ -102,7 +102,7 @@ function newDerivation<R>(
     id: graph.nextId++,
     name,
     nodes: new Map(),
-    compute: (key, read, previous) => declaration.compute(key, read, previous as R | undefined),
+    compute: (key, read, previous) => declaration.compute(key, read, previous),
     attempt,
     equals: equals?.bind(declaration) as DerivationState['equals'],
     sink: declaration.sink ?? false,

@@ -6,9 +6,9 @@ export interface DerivationDefinition<R> {
   readonly name: string;
   /**
    * `previous` is the result as of the last wave, if there was one: for what the inputs no longer say. It is lost with the
-   * process, so nothing may depend on it that matters after a restart.
+   * process, so nothing may depend on it that matters after a restart. (Its type is R; said so, R could not be inferred.)
    */
-  compute(context: { key: string; read: Reader; digest: Digest; previous: R | undefined }): R;
+  compute(context: { key: string; read: Reader; digest: Digest; previous: unknown }): R;
   /** Deep equality by default. */
   equals?(left: R, right: R): boolean;
   /** The value of members of a cycle; without it a cycle is an error that names its members. */

@@ -220,7 +220,7 @@ function bindDerivation<R>(sources: ReadSources, world: World, definition: Deriv
     compute(key, tracker, before) {
       const sensitive = isMarked(before) ? new Set(before.$sensitive) : undefined;
       const run: Run = { tracker, sources, sensitive, declared: undefined, name: definition.name };
-      const previous = unmarked(before) as R | undefined;
+      const previous = unmarked(before);
       const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run), previous });
       return marked(value, run.sensitive);
     },

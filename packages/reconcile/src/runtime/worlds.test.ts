@@ -286,7 +286,7 @@ describe('objects of one name under several aliases', () => {
     spec,
   });
   const textOf = async (client: Client, kind: typeof Copy | typeof Duplicate) =>
-    (await client.get(kind, ref('d'))).status?.text;
+    ((await client.get(kind as typeof Copy, ref('d'))) as Copy).status?.text;
 
   test('are the oldest of them; the next follows when it is gone', async () => {
     const stage = await createStage({

@@ -12,5 +12,6 @@ export interface RouteKind {
 /** Before a route is cached: its status is large, moves often, and nobody here reads it. */
 export function trimRoute(route: KubeObject): KubeObject {
   const { apiVersion, kind, metadata, spec } = route as KubeObject & { spec?: unknown };
-  return { apiVersion, kind, metadata, ...(spec === undefined ? {} : { spec }) } as KubeObject;
+  const trimmed: KubeObject & { spec?: unknown } = { apiVersion, kind, metadata, spec };
+  return trimmed;
 }
