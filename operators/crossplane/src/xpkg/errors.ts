@@ -27,6 +27,10 @@ export const PackageErrors = errorMakers(
       message: `${where} is not a package: it has no package.yaml`,
       remedy: 'build it with crossplane xpkg build',
     }),
+    NotCached: (name: string) => ({
+      message: `${name} is not in the package cache, and its pull policy is Never`,
+      remedy: 'set packagePullPolicy to IfNotPresent, or bring the package into the cache',
+    }),
     TwoStreams: (where: string, count: number) => ({
       message: `${where} marks ${count} layers as the package where there must be one`,
       remedy: 'build it again with crossplane xpkg build',
