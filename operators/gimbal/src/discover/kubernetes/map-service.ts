@@ -99,12 +99,14 @@ function partsOf({ slices, endpoints }: RemoteService, made: MapOptions['made'])
   return slices === undefined ? partsOfEndpoints(endpoints) : slices.map((slice) => partOfSlice(slice, made));
 }
 
+const FAMILIES = ['IPv4', 'IPv6'] as const;
+
 /** A slice there is a slice here: what changes there in one changes here in one. */
 function partOfSlice(slice: EndpointSlice, made: MapOptions['made']): Part {
   const { addressType, ports = [], endpoints, metadata } = slice;
   const all = endpoints ?? [];
   const count = all.reduce((sum, { addresses }) => sum + addresses.length, 0);
-  const family = addressType === 'IPv4' || addressType === 'IPv6' ? addressType : undefined;
+  const family = FAMILIES.find((each) => each === addressType);
   const { usable, refused } = checkEndpoints(all);
   return {
     count,
@@ -148,7 +150,7 @@ function partsOfEndpoints(endpoints: Endpoints | undefined): Part[] {
       count: all.length,
       refused,
       build: (place) =>
-        (['IPv4', 'IPv6'] as const).flatMap((addressType) => {
+        FAMILIES.flatMap((addressType) => {
           const ofFamily = usable.filter(({ addresses: [ip = ''] }) => addressTypeOf(ip) === addressType);
           if (ofFamily.length === 0) return [];
           return split(ofFamily, ({ addresses: [ip = ''] }) => ip).map(({ bits, members }) => {

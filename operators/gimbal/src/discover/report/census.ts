@@ -1,0 +1,86 @@
+// How much there is on either side, kept up to date key by key: metrics and status read it without listing anything.
+import { refOfKey } from '@capstan/kube';
+import type { Finding } from '../mirror/mirror.ts';
+import type { LocalUnit } from '../sync/difference.ts';
+
+export interface Tally {
+  readonly namespace: string;
+  /** As it is called here. */
+  readonly name: string;
+  /** Whether the remote side has it. */
+  readonly isUpstream: boolean;
+  readonly isInvalid: boolean;
+  /** Whether its Service is here. */
+  readonly isReplicated: boolean;
+  readonly upstreamEndpoints: number;
+  readonly replicatedEndpoints: number;
+  readonly invalidEndpoints: number;
+}
+
+export interface Counts {
+  readonly upstreamServices: number;
+  readonly replicatedServices: number;
+  readonly invalidServices: number;
+  readonly upstreamEndpoints: number;
+  readonly replicatedEndpoints: number;
+  readonly invalidEndpoints: number;
+}
+
+export interface Census {
+  take(key: string, finding: Finding, unit: LocalUnit): void;
+  readonly counts: Counts;
+  tallies(): Iterable<Tally>;
+}
+
+export function createCensus(): Census {
+  const tallies = new Map<string, Tally>();
+  const counts = {
+    upstreamServices: 0,
+    replicatedServices: 0,
+    invalidServices: 0,
+    upstreamEndpoints: 0,
+    replicatedEndpoints: 0,
+    invalidEndpoints: 0,
+  };
+
+  function add(tally: Tally | undefined, sign: 1 | -1): void {
+    if (tally === undefined) return;
+    if (tally.isUpstream) counts.upstreamServices += sign;
+    if (tally.isReplicated) counts.replicatedServices += sign;
+    if (tally.isInvalid) counts.invalidServices += sign;
+    counts.upstreamEndpoints += sign * tally.upstreamEndpoints;
+    counts.replicatedEndpoints += sign * tally.replicatedEndpoints;
+    counts.invalidEndpoints += sign * tally.invalidEndpoints;
+  }
+
+  return {
+    take(key, finding, { service, slices }) {
+      add(tallies.get(key), -1);
+      let replicatedEndpoints = 0;
+      for (const { addresses } of slices.values()) replicatedEndpoints += addresses;
+      const isUpstream = finding.state !== 'absent';
+      const isReplicated = service !== undefined;
+      if (!isUpstream && !isReplicated && replicatedEndpoints === 0) {
+        tallies.delete(key);
+        return;
+      }
+      const { namespace = '', name } = refOfKey(key);
+      const tally: Tally = {
+        namespace,
+        name,
+        isUpstream,
+        isReplicated,
+        isInvalid: finding.state === 'invalid',
+        upstreamEndpoints: finding.state === 'absent' ? 0 : finding.upstreamEndpoints,
+        replicatedEndpoints,
+        invalidEndpoints: finding.state === 'present' ? finding.invalidEndpoints : 0,
+      };
+      tallies.set(key, tally);
+      add(tally, 1);
+    },
+    get counts() {
+      return { ...counts };
+    },
+    tallies: () => tallies.values(),
+  };
+}

@@ -1,0 +1,65 @@
+// A source that can be opened only with credentials that are there and can be read. Until then it is not live and says why; it
+// is tried again, because a Secret that is missing now may come, and a process that ends and starts anew helps nobody.
+import { type Clock, type Logger, sleep } from '@capstan/kube';
+import { ABSENT } from '../mirror/mirror.ts';
+import type { Problem } from '../mirror/problem.ts';
+import { createListeners, type Source } from './source.ts';
+
+export interface LateSourceOptions {
+  /** Throws when it cannot be opened. */
+  open(signal: AbortSignal): Promise<Source>;
+  problemOf(error: unknown): Problem;
+  clock: Clock;
+  logger: Logger;
+}
+
+const FIRST_MS = 5_000;
+const LONGEST_MS = 300_000;
+
+export function createLateSource({ open, problemOf, clock, logger }: LateSourceOptions): Source {
+  const listeners = createListeners();
+  let source: Source | undefined;
+  let trouble: Problem | undefined;
+
+  async function opened(signal: AbortSignal): Promise<Source | undefined> {
+    for (let wait = FIRST_MS; !signal.aborted; wait = Math.min(2 * wait, LONGEST_MS)) {
+      try {
+        return await open(signal);
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        trouble = problemOf(error);
+        logger.error(trouble.message, { type: trouble.type });
+        listeners.state();
+        await sleep(clock, wait, signal).catch(() => {});
+      }
+    }
+    return undefined;
+  }
+
+  return {
+    get isSynced() {
+      return source?.isSynced ?? false;
+    },
+    get isLive() {
+      return source?.isLive ?? false;
+    },
+    get trouble() {
+      return source === undefined ? trouble : source.trouble;
+    },
+    get identity() {
+      return source?.identity;
+    },
+    keys: () => source?.keys() ?? [],
+    find: (key) => source?.find(key) ?? ABSENT,
+    problems: () => source?.problems() ?? [],
+    subscribe: (listener) => listeners.add(listener),
+    async run(signal) {
+      source = await opened(signal);
+      if (source === undefined) return;
+      const end = source.subscribe(listeners);
+      listeners.state();
+      await source.run(signal);
+      end();
+    },
+  };
+}

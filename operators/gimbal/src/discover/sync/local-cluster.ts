@@ -1,0 +1,184 @@
+// This cluster, as far as one backend is concerned: what carries its label, which namespaces there are, and the few ways in which
+// a discoverer writes. Only what carries our label is watched; who owns a name that is taken is asked when it matters.
+import {
+  type Client,
+  type Clock,
+  createInformer,
+  type Informer,
+  type KubeObject,
+  type Logger,
+  Namespace,
+  type Random,
+  refOf,
+} from '@capstan/kube';
+import { BACKEND_LABEL } from '../../kinds/group.ts';
+import { patchTo } from '../mirror/patch.ts';
+import { labelValue } from '../names/discovered-name.ts';
+import type { LocalUnit } from './difference.ts';
+import { type LocalRecord, RECORDS, type RecordKind, toRecord } from './local-record.ts';
+
+export interface LocalClusterOptions {
+  client: Client;
+  backend: string;
+  /** Whether Endpoints are ours to write; when they are not, none are watched either. */
+  writeEndpoints: boolean;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+}
+
+export interface LocalCluster {
+  readonly isSynced: boolean;
+  /** Objects of this backend. */
+  readonly size: number;
+  keys(): Iterable<string>;
+  unit(key: string): LocalUnit;
+  /** Undefined when we may not know. */
+  hasNamespace(name: string): boolean | undefined;
+  subscribe(listener: LocalListener): () => void;
+  create(kind: RecordKind, object: KubeObject, signal: AbortSignal): Promise<void>;
+  change(kind: RecordKind, wanted: KubeObject, record: LocalRecord, signal: AbortSignal): Promise<void>;
+  remove(kind: RecordKind, record: LocalRecord, signal: AbortSignal): Promise<void>;
+  /** The object as it is on the server, whoever owns it. */
+  find(kind: RecordKind, object: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined>;
+  createNamespace(name: string, signal: AbortSignal): Promise<void>;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export interface LocalListener {
+  /** isSynced may have changed. */
+  synced(): void;
+  changed(keys: ReadonlySet<string>): void;
+  namespaceAppeared(name: string): void;
+}
+
+/** The one who writes discovered objects. */
+export const FIELD_MANAGER = 'gimbal-discoverer';
+
+export function createLocalCluster(options: LocalClusterOptions): LocalCluster {
+  const { client, backend, writeEndpoints, clock, random, logger } = options;
+  const common = { client, clock, random, logger };
+  const labelSelector = `${BACKEND_LABEL}=${labelValue(backend)}`;
+  const informerOf = (kind: RecordKind) =>
+    createInformer<LocalRecord>({ ...common, kind: RECORDS[kind], labelSelector, trim: toRecord });
+  const informers = {
+    Service: informerOf('Service'),
+    EndpointSlice: informerOf('EndpointSlice'),
+    ...(writeEndpoints && { Endpoints: informerOf('Endpoints') }),
+  };
+  const watched = Object.entries(informers) as [RecordKind, Informer<LocalRecord>][];
+  const namespaces = createInformer({ ...common, kind: Namespace, metadataOnly: true });
+  const units = new Map<string, Unit>();
+  const listeners = new Set<LocalListener>();
+
+  for (const [kind, informer] of watched) {
+    informer.subscribe((events) => {
+      const keys = new Set<string>();
+      let isSynced = false;
+      for (const event of events) {
+        if (event.type === 'synced') isSynced = true;
+        if (event.type === 'upsert') {
+          if (event.old !== undefined && event.old.unit !== event.object.unit) drop(kind, event.old, keys);
+          put(kind, event.object, keys);
+        }
+        if (event.type === 'delete') drop(kind, event.object, keys);
+      }
+      for (const listener of listeners) {
+        if (isSynced) listener.synced();
+        if (keys.size > 0) listener.changed(keys);
+      }
+    });
+  }
+  namespaces.subscribe((events) => {
+    for (const event of events) {
+      for (const listener of listeners) {
+        // Also when we learn that we may not list them: then nothing more is waited for.
+        if (event.type === 'synced' || event.type === 'state') listener.synced();
+        if (event.type === 'upsert' && event.old === undefined) listener.namespaceAppeared(event.key);
+      }
+    }
+  });
+
+  function put(kind: RecordKind, record: LocalRecord, keys: Set<string>): void {
+    const unit = units.get(record.unit) ?? { slices: new Map<string, LocalRecord>() };
+    units.set(record.unit, unit);
+    if (kind === 'EndpointSlice') unit.slices.set(record.metadata.name ?? '', record);
+    else if (kind === 'Service') unit.service = record;
+    else unit.endpoints = record;
+    keys.add(record.unit);
+  }
+
+  function drop(kind: RecordKind, record: LocalRecord, keys: Set<string>): void {
+    const unit = units.get(record.unit);
+    keys.add(record.unit);
+    if (unit === undefined) return;
+    if (kind === 'EndpointSlice') unit.slices.delete(record.metadata.name ?? '');
+    else if (kind === 'Service') delete unit.service;
+    else delete unit.endpoints;
+    if (unit.slices.size === 0 && unit.service === undefined && unit.endpoints === undefined) units.delete(record.unit);
+  }
+
+  // What we may not list we do not know.
+  const knowsNamespaces = () => namespaces.isSynced && namespaces.state().reason !== 'Forbidden';
+
+  return {
+    get isSynced() {
+      const isForbidden = namespaces.state().reason === 'Forbidden';
+      return watched.every(([, informer]) => informer.isSynced) && (namespaces.isSynced || isForbidden);
+    },
+    get size() {
+      return watched.reduce((sum, [, informer]) => sum + informer.size, 0);
+    },
+    keys: () => units.keys(),
+    unit: (key) => units.get(key) ?? EMPTY,
+    hasNamespace(name) {
+      if (!knowsNamespaces()) return undefined;
+      const found = namespaces.get(name);
+      // Nothing can be made in one that is being deleted.
+      return found !== undefined && found.metadata.deletionTimestamp === undefined;
+    },
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async create(kind, object, signal) {
+      const written = await client.create(RECORDS[kind], asWritten(object), { fieldManager: FIELD_MANAGER, signal });
+      informers[kind]?.observeWrite(written);
+    },
+    async change(kind, wanted, record, signal) {
+      const { resourceVersion = '' } = record.metadata;
+      const patch = patchTo(wanted, { resourceVersion, copied: record.copied ?? { labels: [], annotations: [] } });
+      const options = { fieldManager: FIELD_MANAGER, signal };
+      const written = await client.patch(RECORDS[kind], refOf(wanted), 'merge', patch, options);
+      informers[kind]?.observeWrite(written);
+    },
+    async remove(kind, record, signal) {
+      const { uid = '', resourceVersion } = record.metadata;
+      // Of exactly this version: whoever took it over in between keeps it.
+      const preconditions = { uid, ...(resourceVersion !== undefined && { resourceVersion }) };
+      const lingering = await client.delete(RECORDS[kind], refOf(record), { preconditions, signal });
+      if (lingering === undefined) informers[kind]?.observeDelete(refOf(record), uid);
+    },
+    find: (kind, object, signal) => client.find(RECORDS[kind], refOf(object), { signal }),
+    async createNamespace(name, signal) {
+      const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+      await client.create(Namespace, object, { fieldManager: FIELD_MANAGER, signal });
+    },
+    async run(signal) {
+      await Promise.all([namespaces.run(signal), ...watched.map(([, informer]) => informer.run(signal))]);
+    },
+  };
+}
+
+interface Unit {
+  service?: LocalRecord;
+  endpoints?: LocalRecord;
+  slices: Map<string, LocalRecord>;
+}
+
+const EMPTY: LocalUnit = { slices: new Map() };
+
+function asWritten(object: KubeObject): LocalRecord {
+  // The server gets the object as it is; only the type of the kind asks for a record.
+  return object as LocalRecord;
+}

@@ -1,0 +1,46 @@
+// What is remembered of an object here: a digest of what we manage of it instead of its content, so that a backend with
+// thousands of endpoints costs little memory, and "is it as it should be" is the comparison of two texts.
+import { EndpointSlice, Endpoints, type Kind, type KubeObject, Service } from '@capstan/kube';
+import { type CopiedKeys, copiedKeys } from '../mirror/metadata.ts';
+import { addressCount, managedDigest } from '../mirror/projection.ts';
+
+export interface LocalRecord extends KubeObject {
+  readonly digest: string;
+  /** Undefined when no discoverer made it: then it is never removed. */
+  readonly copied: CopiedKeys | undefined;
+  readonly addresses: number;
+  /** `namespace/name` of the Service that it belongs to. */
+  readonly unit: string;
+}
+
+/** Kinds of what is discovered, as their records: what the server sends is cut down to one on arrival. */
+export const RECORDS = {
+  Service: recordKind(Service),
+  EndpointSlice: recordKind(EndpointSlice),
+  Endpoints: recordKind(Endpoints),
+};
+
+export type RecordKind = keyof typeof RECORDS;
+
+function recordKind<T extends KubeObject>(kind: Kind<T>): Kind<LocalRecord> {
+  // Only where the kind lives in the API is used: `toRecord` makes what the type promises.
+  return kind as unknown as Kind<LocalRecord>;
+}
+
+export function toRecord(object: KubeObject): LocalRecord {
+  const { name = '', namespace = '', uid, resourceVersion, labels, annotations } = object.metadata;
+  return {
+    apiVersion: object.apiVersion,
+    kind: object.kind,
+    metadata: {
+      name,
+      namespace,
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    },
+    digest: managedDigest(object),
+    copied: copiedKeys(annotations),
+    addresses: addressCount(object),
+    unit: `${namespace}/${object.kind === 'EndpointSlice' ? (labels?.['kubernetes.io/service-name'] ?? name) : name}`,
+  };
+}
