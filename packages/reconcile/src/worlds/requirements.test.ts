@@ -47,6 +47,13 @@ describe('a world caches', () => {
     }
   });
 
+  test('what a reconciler trims, trimmed also where it reconciles or writes it', () => {
+    const reads = [reading(ConfigMap, 'everywhere', { trim }), reading(Service, 'everywhere', { trim })];
+    assert.equal(needOf(ConfigMap, { reads })?.trim, trim);
+    assert.equal(needOf(Service, { reads, writes: [writing(Service, 'both')] })?.trim, trim);
+    assert.equal(needOf(Service, { reads }, { writes: [Service] })?.trim, undefined);
+  });
+
   test('everything of kinds in which others’ objects are written', () => {
     assert.deepEqual(needOf(Service, { writes: [writing(Service, 'others')] })?.reads, 'all');
     const both = needOf(Service, { writes: [writing(Service, 'both')] });

@@ -33,7 +33,12 @@ export function requirementsOf(reconcilers: readonly Reconciler[]): Map<string, 
   for (const { resource, reads, writes } of reconcilers) {
     // A reconciler whose own kind may not be installed says so among its reads.
     const isOptional = reads.some((read) => read.optional && kindId(read.kind) === kindId(resource));
-    need(resource, { reads: 'all', optional: isOptional });
+    // Whoever says how a kind is trimmed reconciles and writes it so, too.
+    const trimOf = (kind: Kind) => {
+      const trim = reads.find((read) => kindId(read.kind) === kindId(kind))?.trim;
+      return trim ? { trim } : {};
+    };
+    need(resource, { reads: 'all', optional: isOptional, ...trimOf(resource) });
     for (const { kind, reach, optional, trim } of reads) {
       const common = { ...(optional ? { optional } : {}), ...(trim ? { trim } : {}) };
       if (reach === 'owned') need(kind, { children: true, ...common });
@@ -42,8 +47,8 @@ export function requirementsOf(reconcilers: readonly Reconciler[]): Map<string, 
     for (const { kind, what } of writes) {
       // Whoever reads a kind as optional can do without it, and writes nothing of it then.
       const optional = reads.some((read) => read.optional && kindId(read.kind) === kindId(kind));
-      if (what !== 'others') need(kind, { children: true, optional });
-      if (what !== 'children') need(kind, { reads: 'all', optional });
+      if (what !== 'others') need(kind, { children: true, optional, ...trimOf(kind) });
+      if (what !== 'children') need(kind, { reads: 'all', optional, ...trimOf(kind) });
     }
   }
   return requirements;
