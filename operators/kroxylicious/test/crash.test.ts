@@ -90,3 +90,20 @@ test('whenever it dies, the end is the same and the pods were rolled once', asyn
   assert.ok(died >= 12, `it died only ${died} times`);
   assert.equal(expected.metadata.namespace, NAMESPACE);
 });
+
+test('whenever it dies during a change, what breaks before it is back rolls nothing', async () => {
+  const clock = createVirtualClock();
+  for (let writes = 1; writes <= 8; writes++) {
+    const world = await createTestCluster({ clock, random: createRandom(1), operators });
+    await create(world.client, ...objects());
+    await live(world, clock, undefined);
+    await patch(world.client, Secret, 'kms', { data: encoded({ password: 'battery staple' }) });
+    await live(world, clock, writes);
+    const before = await get.deployment(world.client);
+    await world.client.delete(Secret, { namespace: NAMESPACE, name: 'kms' });
+    await live(world, clock, undefined);
+    const after = await get.deployment(world.client);
+    assert.deepEqual(after.spec?.template, before.spec?.template, `after ${writes} writes`);
+    await world.close();
+  }
+});

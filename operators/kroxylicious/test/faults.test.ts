@@ -379,6 +379,42 @@ describe('a cluster that breaks while it is served', () => {
       }));
   }
 
+  test('in the middle of a change keeps what runs, and the change follows when it is mended', () =>
+    staged({ objects: running() }, async ({ client, clock, settle }) => {
+      const before = await get.deployment(client);
+      await patch(client, Secret, 'kms', { data: encoded({ password: 'battery staple' }) });
+      await clock.advance(500);
+      await client.delete(Secret, ref('kms'));
+      await settle();
+      assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
+      await patch(client, KafkaService, 'upstream', { spec: { bootstrapServers: 'other.example:9092' } });
+      await settle();
+      assert.match(await configurationOf(client), /other\.example/);
+      const others = checksum(await get.deployment(client));
+      await create(client, opaque('kms', { password: 'battery staple' }));
+      await settle();
+      assert.notEqual(checksum(await get.deployment(client)), others);
+      assert.equal(condition(await get.proxy(client), 'StaleConfig'), undefined);
+    }));
+
+  test('while several changes waited: nothing is rolled until it is mended, and that is told', () =>
+    staged({ objects: running() }, async ({ client, clock, settle }) => {
+      const before = await get.deployment(client);
+      for (const password of ['first', 'second', 'third']) {
+        await patch(client, Secret, 'kms', { data: encoded({ password }) });
+        await clock.advance(500);
+      }
+      await client.delete(Secret, ref('kms'));
+      await settle();
+      assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
+      const held = condition(await get.proxy(client), 'Ready');
+      assert.equal(held?.reason, 'Held');
+      assert.match(held.message, /breaking broke in the middle of a change.*mend or delete it/);
+      await create(client, opaque('kms', { password: 'third' }));
+      await settle();
+      assert.notEqual(checksum(await get.deployment(client)), checksum(before));
+    }));
+
   test('does not hold back changes of the others', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       await client.delete(Secret, ref('server'));

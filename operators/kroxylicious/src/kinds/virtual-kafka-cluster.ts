@@ -74,6 +74,10 @@ export const VirtualKafkaCluster = defineKind({
       optional: true,
       description: 'The configuration that is kept in force while the present one has a fault.',
     }),
+    previousGood: anyObject({
+      optional: true,
+      description: 'The one before: it is still in force where the last one was not rolled out yet.',
+    }),
     deployment: string({ optional: true }),
     openShift: boolean({ optional: true }),
     hash: object({ shown: string(), is: string() }, { optional: true }),

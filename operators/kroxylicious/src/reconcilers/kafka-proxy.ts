@@ -24,6 +24,7 @@ import {
 import { type Composed, compose } from '../configuration/compose.ts';
 import { carryHash } from '../hash/carried-hash.ts';
 import { shortHash } from '../hash/combine-hashes.ts';
+import { formatRunning } from '../hash/running-clusters.ts';
 import { KafkaProxy, type KafkaProxySpec, VirtualKafkaCluster } from '../kinds/index.ts';
 import { causeText, type Rollout, rolloutOf } from '../resolution/rollout.ts';
 import type { Settings } from '../settings.ts';
@@ -40,6 +41,7 @@ import { type FaultyCluster, type ServedClusters, servedClusters } from '../tree
 type ReadyReason =
   | 'Ready'
   | 'RollingOut'
+  | 'Held'
   | 'NoVirtualClusters'
   | 'NoValidVirtualClusters'
   | 'InvalidConfiguration'
@@ -64,7 +66,9 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
     writes: [ConfigMap, Deployment, PodDisruptionBudget, Service],
     reconcile({ object: proxy, read, memory }) {
       const ref = refOfKey(keyOfObject(proxy));
-      const clusters = servedClusters(read, clusterNode, keyOfObject(proxy));
+      const isIsolated = proxy.spec?.isolation === 'VirtualCluster';
+      const rollout = isIsolated ? undefined : read.get(Deployment, ref, rolloutOf);
+      const clusters = servedClusters(read, clusterNode, keyOfObject(proxy), rollout?.clusters);
       const { ports, nextPort } = read.derived(networkPlan, keyOfObject(proxy));
       // Once seen it stays so: an API server of OpenShift that is away for a moment must not change pods.
       const openShift = memory.own?.openShift === true || read.derived(isOpenShift, '') ? true : undefined;
@@ -79,10 +83,9 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
         ],
         status: { clusters: faultyStatus(clusters.faulty) },
       };
-      const merged =
-        proxy.spec?.isolation === 'VirtualCluster'
-          ? isolatedPlan(proxy, ref, read, clusters)
-          : sharedPlan(proxy, ref, read, clusters, settings, { ...memory.own, openShift });
+      const merged = isIsolated
+        ? isolatedPlan(proxy, ref, read, clusters)
+        : sharedPlan(proxy, ref, read, clusters, rollout, settings, { ...memory.own, openShift });
       return plan({
         ...merged,
         memory: { ...common.memory, ...merged.memory },
@@ -105,9 +108,21 @@ function sharedPlan(
   ref: NamespacedRef,
   read: Reader,
   { served, faulty, count }: ServedClusters,
+  rollout: Rollout | undefined,
   settings: Settings,
   known: Partial<ProxyMemory>,
 ): Parts {
+  const lost = faulty.filter(({ isLost }) => isLost).map(({ name }) => name);
+  if (lost.length > 0)
+    return {
+      prune: false,
+      conditions: [
+        ready.isFalse(
+          'Held',
+          `what runs stays as it is: ${lost.join(', ')} broke in the middle of a change, and the configuration of it that runs is not known any more; mend or delete it`,
+        ),
+      ],
+    };
   if (served.length === 0) {
     // Clusters that are all broken from the start are no reason to take away what runs; no clusters at all are.
     return count === 0
@@ -135,7 +150,6 @@ function sharedPlan(
   if (refusal !== undefined) return { prune: false, conditions: [refusal] };
   const workload = { proxy: ref.name };
   const deployment = { namespace: ref.namespace, name: workloadName(workload) };
-  const rollout = read.get(Deployment, deployment, rolloutOf);
   const carried = carryHash(known.hash, rollout?.hash, composed.hash);
   const hash = carried.shown;
   const usedConfigMaps = read
@@ -160,7 +174,11 @@ function sharedPlan(
       hash,
       usedConfigMaps,
       quietMs: quietMs(proxy.spec, settings),
-      clusters: fragments.map(({ config }) => config.name),
+      // The same hash is the same content, under whichever key it was made.
+      clusters:
+        rollout?.hash === hash
+          ? rollout.clusters
+          : formatRunning(fragments.map(({ config: { name }, hash: of }) => ({ name, hash: of }))),
       isOpenShift: known.openShift === true,
     }),
   ];

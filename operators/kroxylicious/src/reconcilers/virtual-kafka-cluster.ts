@@ -23,6 +23,7 @@ import {
 } from '@capstan/reconcile';
 import { compose } from '../configuration/compose.ts';
 import { type CarriedHash, carryHash } from '../hash/carried-hash.ts';
+import { formatRunning, inForce, parseRunning } from '../hash/running-clusters.ts';
 import {
   KafkaProtocolFilter,
   KafkaProxy,
@@ -35,7 +36,7 @@ import {
 import { conditionAbout, type Problem, warningCondition } from '../resolution/problem.ts';
 import { rolloutOf } from '../resolution/rollout.ts';
 import type { Settings } from '../settings.ts';
-import { CLUSTERS_ANNOTATION, type Workload, workloadName, workloadSelector } from '../templates/labels.ts';
+import { type Workload, workloadName, workloadSelector } from '../templates/labels.ts';
 import { clusterRoutes } from '../templates/routes.ts';
 import { clusterServices, loadBalancer, loadBalancerName } from '../templates/services.ts';
 import { configMapsOf, trimReplicaSet, workloadGroups } from '../templates/workload.ts';
@@ -51,6 +52,7 @@ const loadBalancerPointsOf = ({ status }: Service) => status?.loadBalancer?.ingr
 
 interface ClusterMemory {
   lastGood?: ClusterFragment;
+  previousGood?: ClusterFragment;
   /** Where its Services lead. */
   deployment?: string;
   /** Once seen it stays so: an API server of OpenShift that is away for a moment must not change pods. */
@@ -80,7 +82,8 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
       const ref = refOfKey(keyOfObject(cluster));
       const node = read.derived(clusterNode, keyOfObject(cluster));
       const problems = node?.problems ?? [];
-      const fragment = node?.served?.fragment ?? memory.own?.lastGood;
+      const { lastGood, previousGood } = memory.own ?? {};
+      const fragment = node?.served?.fragment ?? lastGood;
       const isStale = node?.served === undefined;
       const conditions = [
         conditionAbout('ResolvedRefs', problems),
@@ -114,7 +117,7 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
       const openShift = memory.own?.openShift === true || read.derived(isOpenShift, '') ? true : undefined;
       const isolated =
         target === own
-          ? isolatedWorkload(own, fragment, ref, proxy, read, settings, { ...memory.own, openShift })
+          ? isolatedWorkload(own, node?.served?.fragment, ref, proxy, read, settings, { ...memory.own, openShift })
           : undefined;
       // A load balancer of its own only leads to pods of its own; the shared one is the proxy's.
       const balancer = target === own ? loadBalancer(ref.namespace, own, [fragment], annotations) : undefined;
@@ -134,6 +137,7 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
         },
         memory: {
           lastGood: fragment,
+          previousGood: fragment.hash === lastGood?.hash ? previousGood : lastGood,
           deployment: workloadName(serving),
           hash: isolated?.hash ?? memory.own?.hash,
           openShift,
@@ -152,16 +156,13 @@ function servingWorkload(
   read: Reader,
 ): Workload {
   if (current !== workloadName(other)) return target;
-  const rollout = read.get(Deployment, { namespace, name: workloadName(target) }, servingOf);
+  const rollout = read.get(Deployment, { namespace, name: workloadName(target) }, rolloutOf);
   const isReady =
-    rollout?.isComplete && rollout.available > 0 && (target.cluster !== undefined || rollout.clusters.includes(name));
+    rollout?.isComplete &&
+    rollout.available > 0 &&
+    (target.cluster !== undefined || parseRunning(rollout.clusters).has(name));
   return isReady ? target : other;
 }
-
-const servingOf = (deployment: Deployment) => ({
-  ...rolloutOf(deployment),
-  clusters: (deployment.metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '').split(','),
-});
 
 interface IsolatedWorkload {
   readonly groups: GroupInput[];
@@ -172,19 +173,23 @@ interface IsolatedWorkload {
 
 function isolatedWorkload(
   own: Workload,
-  fragment: ClusterFragment,
-  { namespace }: NamespacedRef,
+  /** Undefined while the cluster has a fault: then what runs stays. */
+  wanted: ClusterFragment | undefined,
+  { namespace, name }: NamespacedRef,
   spec: KafkaProxySpec | undefined,
   read: Reader,
   settings: Settings,
-  known: Pick<ClusterMemory, 'hash'> & { openShift: true | undefined },
+  memory: Omit<ClusterMemory, 'openShift'> & { openShift: true | undefined },
 ): IsolatedWorkload {
+  const rollout = read.get(Deployment, { namespace, name: workloadName(own) }, rolloutOf);
+  const good = [memory.lastGood, memory.previousGood].filter((one) => one !== undefined);
+  const fragment = wanted ?? inForce(good, name, rollout && parseRunning(rollout.clusters));
+  if (fragment === undefined || fragment === 'unknown') return { groups: [], isRefused: true };
   const composed = compose(spec, [served(fragment)]);
   if (composed.faults.length > 0) return { groups: [], isRefused: true };
-  const rollout = read.get(Deployment, { namespace, name: workloadName(own) }, rolloutOf);
   const usedConfigMaps = read.list(ReplicaSet, { namespace, labels: workloadSelector(own) }, configMapsOf).flat();
   const quietMs = spec?.rollout?.quietPeriod === undefined ? settings.quietMs : parseDuration(spec.rollout.quietPeriod);
-  const hash = carryHash(known.hash, rollout?.hash, composed.hash);
+  const hash = carryHash(memory.hash, rollout?.hash, composed.hash);
   const groups = workloadGroups({
     workload: own,
     namespace,
@@ -194,8 +199,8 @@ function isolatedWorkload(
     hash: hash.shown,
     usedConfigMaps,
     quietMs,
-    clusters: [fragment.config.name],
-    isOpenShift: known.openShift === true,
+    clusters: rollout?.hash === hash.shown ? rollout.clusters : formatRunning([{ name, hash: fragment.hash }]),
+    isOpenShift: memory.openShift === true,
   });
   return { groups, hash };
 }

@@ -1,7 +1,7 @@
 // How far a Deployment is with what was last asked of it.
 import type { Deployment } from '@capstan/kube';
 import { CAUSE_ANNOTATION, type CauseChange, parseCause } from '@capstan/reconcile';
-import { CHECKSUM_ANNOTATION } from '../templates/labels.ts';
+import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION } from '../templates/labels.ts';
 
 export interface Rollout {
   /** The hash that the pod template carries. */
@@ -12,6 +12,8 @@ export interface Rollout {
   readonly ready: number;
   /** All pods are of the present template and available. */
   readonly isComplete: boolean;
+  /** Which configurations of which virtual clusters it runs; see running-clusters.ts. */
+  readonly clusters: string;
   /** What the last write was made for. */
   readonly cause: string | undefined;
 }
@@ -32,6 +34,7 @@ export const rolloutOf = ({ metadata, spec, status }: Deployment): Rollout => {
     available,
     ready,
     isComplete: isSeen && updated === wanted && available === wanted && replicas === wanted,
+    clusters: metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '',
     cause: metadata.annotations?.[CAUSE_ANNOTATION],
   };
 };

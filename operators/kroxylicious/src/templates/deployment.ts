@@ -19,8 +19,8 @@ export interface DeploymentParts {
   readonly hash: string;
   /** There the platform gives pods their groups, and refuses any other. */
   readonly isOpenShift: boolean;
-  /** Names of the virtual clusters that it serves. */
-  readonly clusters: readonly string[];
+  /** The virtual clusters that it serves, as their annotation tells them. */
+  readonly clusters: string;
 }
 
 const CONFIG_PATH = '/opt/kroxylicious/config/proxy-config.yaml';
@@ -46,7 +46,7 @@ export function proxyDeployment({
       namespace,
       name: workloadName(workload),
       labels,
-      annotations: { [CLUSTERS_ANNOTATION]: clusters.join(',') },
+      annotations: { [CLUSTERS_ANNOTATION]: clusters },
     },
     spec: {
       replicas: spec?.replicas ?? 1,

@@ -2,7 +2,7 @@
 
 export const CHECKSUM_ANNOTATION = 'kroxylicious.io/referent-checksum';
 export const BOOTSTRAP_ANNOTATION = 'kroxylicious.io/bootstrap-servers';
-/** On Deployments: the virtual clusters that they serve. */
+/** On Deployments: which configurations of which virtual clusters they run, as running-clusters.ts writes it. */
 export const CLUSTERS_ANNOTATION = 'kroxylicious.io/virtual-clusters';
 /** On Routes: what they lead to, `bootstrap` or `node`. */
 export const ROUTE_FOR_LABEL = 'kroxylicious.io/route-for';
