@@ -18,7 +18,7 @@ import type {
   VolumeMount,
 } from '@capstan/kube';
 import { podLabels } from './labels.ts';
-import { overlayBy } from './overlay.ts';
+import { overlayBy, references } from './overlay.ts';
 import type { RenderedRuntime, RenderInput } from './render.ts';
 import { renderServiceAccount } from './render-service-account.ts';
 
@@ -136,7 +136,7 @@ function podMetadata(
   { metadata }: ControllerConfigSpec,
   selected: Record<string, string>,
 ) {
-  const own = metadata === undefined ? annotations : metadata.annotations;
+  const own = metadata ? metadata.annotations : annotations;
   return {
     ...rest,
     labels: { ...labels, ...metadata?.labels, ...selected },
@@ -145,6 +145,7 @@ function podMetadata(
 }
 
 function overlayPod(pod: PodSpec, spec: ControllerConfigSpec, serviceAccountName: string): PodSpec {
+  const pullSecrets = references(spec.imagePullSecrets?.map(({ name = '' }) => name));
   const volumes = overlayBy(
     pod.volumes,
     spec.volumes ?? [],
@@ -154,7 +155,7 @@ function overlayPod(pod: PodSpec, spec: ControllerConfigSpec, serviceAccountName
   return {
     ...pod,
     serviceAccountName,
-    ...(isFilled(spec.imagePullSecrets) && { imagePullSecrets: [...(spec.imagePullSecrets ?? [])] }),
+    ...(pullSecrets.length > 0 && { imagePullSecrets: pullSecrets }),
     ...(isFilled(spec.nodeSelector) && { nodeSelector: { ...spec.nodeSelector } }),
     ...(spec.nodeName && { nodeName: spec.nodeName }),
     ...(spec.podSecurityContext && { securityContext: spec.podSecurityContext }),

@@ -26,7 +26,7 @@ export function overlayBy<T>(
     list.push(instead ?? entry);
     seen.add(key);
   }
-  list.push(...entries.filter((entry) => !seen.has(keyOf(entry))));
+  list.push(...lastOfEach(entries, keyOf).filter((entry) => !seen.has(keyOf(entry))));
   return { list, replaced };
 }
 

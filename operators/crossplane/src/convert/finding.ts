@@ -1,0 +1,27 @@
+// What a conversion has to say: what cannot be carried over, what is ambiguous, what will be a little different.
+
+/** A part of a rendered object that is not what it was before the conversion. */
+export interface RenderedChange {
+  /** `Provider/provider-example`. */
+  readonly package: string;
+  readonly object: 'Deployment' | 'Service' | 'ServiceAccount';
+  /** Everything at or below this path may differ. */
+  readonly path: string;
+}
+
+export interface ConversionFinding {
+  /** A note tells what was done; a warning is something to look at, and with --strict a failure. */
+  readonly level: 'note' | 'warning';
+  /** `config.yaml:12`. */
+  readonly place: string;
+  /** `ControllerConfig debug`. */
+  readonly subject: string;
+  /** A sentence without a full stop. */
+  readonly message: string;
+  readonly changes: readonly RenderedChange[];
+}
+
+/** One line for a person. */
+export function findingLine({ level, place, subject, message }: ConversionFinding): string {
+  return `${level}: ${place}: ${subject}: ${message}`;
+}

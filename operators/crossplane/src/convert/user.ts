@@ -1,0 +1,22 @@
+import type { RuntimeKind } from '../runtime/labels.ts';
+import { controllerConfigOf } from './convert-package.ts';
+import { type Manifest, nameOf, roleOf } from './manifest.ts';
+
+/** A package that refers to a ControllerConfig. */
+export interface User {
+  readonly manifest: Manifest;
+  readonly kind: RuntimeKind;
+  /** `Provider/provider-example`. */
+  readonly id: string;
+}
+
+export function usersIn(manifests: readonly Manifest[]): User[] {
+  return manifests.flatMap((manifest): User[] => {
+    const role = roleOf(manifest.value);
+    if ((role !== 'Provider' && role !== 'Function') || controllerConfigOf(manifest.value) === undefined) return [];
+    return [{ manifest, kind: role, id: `${role}/${nameOf(manifest.value)}` }];
+  });
+}
+
+/** A package's when it says nothing. */
+export const DEFAULT_PULL_POLICY = 'IfNotPresent';
