@@ -134,8 +134,6 @@ export const packageMemory = () =>
     digest: string({ optional: true }),
     /** The revision that is active, so that one which a user activates beside it is recognised as the newer wish. */
     active: string({ optional: true }),
-    /** The revision whose runtime was last healthy: it runs until the active one is. */
-    serving: string({ optional: true }),
   });
 
 export const dependency = () =>
@@ -173,6 +171,10 @@ export const revisionStatusFields = () => ({
   appliedImageConfigRefs: appliedImageConfigRefs(),
   permissionRequests: array(policyRule(), { optional: true, description: 'What the package asks to be allowed.' }),
   capabilities: array(string(), { optional: true }),
+  verified: object(
+    { authority: string({ description: 'Who vouches for the image.' }), subject: string() },
+    { optional: true, description: 'The image that was verified, and by which keys.' },
+  ),
 });
 
 export const revisionRuntimeStatusFields = () => ({

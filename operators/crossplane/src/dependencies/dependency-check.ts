@@ -1,0 +1,111 @@
+// Whether what a package depends on is installed, and in a version that serves. Pure.
+import { isDigest } from '../oci/reference.ts';
+import { parseConstraint, parseVersion, satisfies } from '../xpkg/semver.ts';
+
+export interface Dependency {
+  readonly kind: string;
+  /** Registry and repository. */
+  readonly source: string;
+  readonly constraints: string;
+}
+
+/** A package that is active and unpacked: one entry of the Lock. */
+export interface InstalledPackage {
+  readonly kind: string;
+  /** The revision. */
+  readonly name: string;
+  readonly source: string;
+  /** Tag or digest. */
+  readonly version: string;
+  readonly dependencies: readonly Dependency[];
+}
+
+export interface DependencyCheck {
+  /** All, as far as they are known: those of dependencies that are not installed are not. */
+  readonly found: number;
+  readonly installed: number;
+  readonly invalid: number;
+  /** Not installed, its own and those of its dependencies. */
+  readonly missing: readonly Dependency[];
+  /** Its own that are installed in a version that does not serve. */
+  readonly unsuitable: readonly Dependency[];
+  /** What is wrong, in one sentence; undefined when all is well. */
+  readonly problem: string | undefined;
+}
+
+export type InstalledBySource = ReadonlyMap<string, InstalledPackage>;
+
+export function bySource(packages: readonly InstalledPackage[]): InstalledBySource {
+  return new Map(packages.map((one) => [one.source, one]));
+}
+
+export function checkDependencies(
+  self: { readonly source: string; readonly dependencies: readonly Dependency[] },
+  installed: InstalledBySource,
+): DependencyCheck {
+  const { all, cycle } = reach(self, installed);
+  const missing = [...all.values()].filter(({ source }) => !installed.has(source));
+  const unsuitable = self.dependencies.filter((dependency) => {
+    const there = installed.get(dependency.source);
+    return there !== undefined && !suits(dependency, there);
+  });
+  return {
+    found: all.size,
+    installed: all.size - missing.length,
+    invalid: unsuitable.length,
+    missing,
+    unsuitable,
+    problem: problemOf(missing, unsuitable, cycle, installed),
+  };
+}
+
+export function suits({ kind, constraints }: Dependency, there: InstalledPackage): boolean {
+  if (there.kind !== kind) return false;
+  if (isDigest(constraints)) return there.version === constraints;
+  const constraint = parseConstraint(constraints);
+  const version = parseVersion(there.version);
+  return constraint !== undefined && version !== undefined && satisfies(version, constraint);
+}
+
+/** Everything that is depended on, by source, and a cycle through the package itself if there is one. */
+function reach(self: { source: string; dependencies: readonly Dependency[] }, installed: InstalledBySource) {
+  const all = new Map<string, Dependency>();
+  let cycle: readonly string[] | undefined;
+  const visit = (dependencies: readonly Dependency[], path: readonly string[]) => {
+    for (const dependency of dependencies) {
+      if (dependency.source === self.source) {
+        cycle ??= [...path, dependency.source];
+        continue;
+      }
+      if (all.has(dependency.source)) continue;
+      all.set(dependency.source, dependency);
+      visit(installed.get(dependency.source)?.dependencies ?? [], [...path, dependency.source]);
+    }
+  };
+  visit(self.dependencies, [self.source]);
+  return { all, cycle };
+}
+
+const SHOWN = 3;
+
+function problemOf(
+  missing: readonly Dependency[],
+  unsuitable: readonly Dependency[],
+  cycle: readonly string[] | undefined,
+  installed: InstalledBySource,
+): string | undefined {
+  if (cycle !== undefined)
+    return `the dependencies form a cycle: ${cycle.join(' → ')}; take one of them out, or set spec.skipDependencyResolution`;
+  const [first] = unsuitable;
+  if (first !== undefined) {
+    const there = installed.get(first.source);
+    const found =
+      there?.kind === first.kind ? `version ${there.version}` : `a ${there?.kind}, and a ${first.kind} is needed`;
+    const more = unsuitable.length > 1 ? ` (and ${unsuitable.length - 1} more)` : '';
+    return `the dependency ${first.source} must be ${first.constraints}, and what is installed is ${found}${more}; change its spec.package`;
+  }
+  if (missing.length === 0) return undefined;
+  const shown = missing.slice(0, SHOWN).map(({ source, constraints }) => `"${source}" (${constraints})`);
+  const more = missing.length > SHOWN ? ` and ${missing.length - SHOWN} more` : '';
+  return `missing dependencies: ${shown.join(', ')}${more}`;
+}

@@ -1,0 +1,24 @@
+import { catalogue } from '@capstan/kube';
+
+/** Errors of the facts about packages. */
+export const FactErrors = catalogue('crossplane', {
+  Forgotten: (what: string) => ({
+    message: `${what} for this package is no longer at hand`,
+    remedy: 'it is read again with the next change of the package or its Secrets',
+  }),
+  NoSource: () => ({
+    message: 'no registry is set up here',
+    remedy: 'run Crossplane with crossplane core start, or with capstan run or capstan up',
+  }),
+  NotCached: (image: string) => ({
+    message: `the package ${image} is not in the cache, and its pull policy is Never`,
+    remedy: 'set spec.packagePullPolicy to IfNotPresent, or put the package into the cache',
+  }),
+});
+
+export const CertificateErrors = catalogue('crossplane', {
+  NoAuthority: (namespace: string, secret: string) => ({
+    message: `there is no certificate authority in the Secret ${namespace}/${secret}`,
+    remedy: 'it is made when Crossplane starts; see the Events of the CustomResourceDefinition locks.pkg.crossplane.io',
+  }),
+});

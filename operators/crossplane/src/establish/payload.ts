@@ -1,0 +1,228 @@
+// What the active revision of a package installs, and whether it may: the package is unpacked, its dependencies are there,
+// and none of its objects belongs to somebody else. The objects are children of the package, not of the revision: they stay
+// the same objects, with all data of the types that they define, while revisions come and go. Their owner references say
+// which revision is in force (the controller) and which ones know them too.
+import { type Kind, type KubeObject, kindId, type ObjectRef, type OwnerReference, Secret } from '@capstan/kube';
+import {
+  type DerivationDefinition,
+  derivation,
+  INVENTORY_LABEL,
+  OWNER_ANNOTATION,
+  type Reader,
+} from '@capstan/reconcile';
+import { checkDependencies, bySource } from '../dependencies/dependency-check.ts';
+import { type InstalledPackages, normalised } from '../dependencies/installed-packages.ts';
+import { type PackageKind, type PackageObject, packageKindOf, PROVIDER, type RevisionObject, runtimeModeOf } from '../packages/package-kind.ts';
+import { readReference } from '../packages/reference.ts';
+import { contentKey, type ReadyContent, type RevisionContents } from '../packages/revision-content.ts';
+import { activeRevision, type RevisionView, revisionsOf } from '../packages/revisions.ts';
+import { SERVICE_PORT } from '../runtime/index.ts';
+import type { Settings } from '../settings.ts';
+import { webhookService } from '../workload/webhook-service.ts';
+import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
+import { enrich, type PayloadObject, type WebhookTarget } from './enrich.ts';
+import { isOptionalKind, isWebhookConfiguration, kindOfObject, payloadKinds } from './payload-kinds.ts';
+
+export interface Payload {
+  /** Undefined while no revision is active. */
+  readonly revision: { readonly name: string; readonly uid: string } | undefined;
+  /** What is installed, with its owners. */
+  readonly objects: readonly PayloadObject[];
+  /** What stays as it is: brought by an earlier revision and no longer by this one, or waiting for its webhook. */
+  readonly kept: readonly { readonly kind: Kind; readonly ref: ObjectRef }[];
+  /** Why nothing is installed, or undefined. */
+  readonly problem: string | undefined;
+  /** What some objects wait for, or undefined. */
+  readonly waiting: string | undefined;
+}
+
+export type Payloads = DerivationDefinition<Payload>;
+
+export function payloadKey({ kind }: PackageKind, packageName: string): string {
+  return `${kind} ${packageName}`;
+}
+
+const NOTHING: Payload = { revision: undefined, objects: [], kept: [], problem: undefined, waiting: undefined };
+
+interface Parts {
+  readonly settings: Settings;
+  readonly contents: RevisionContents;
+  readonly runtimes: RevisionRuntimes;
+  readonly installed: InstalledPackages;
+}
+
+export function createPayloads({ settings, contents, runtimes, installed }: Parts): Payloads {
+  return derivation<Payload>({
+    name: 'payload-of-package',
+    compute({ key, read }) {
+      const [kindName = '', name = ''] = key.split(' ');
+      const kind = packageKindOf(kindName) ?? PROVIDER;
+      const identity = read.get(kind.package, { name }, identityOf);
+      if (identity === undefined) return NOTHING;
+      const revisions = revisionsOf(read, kind, identity);
+      const active = activeRevision(revisions);
+      if (active === undefined) return NOTHING;
+      const revision = { name: active.name, uid: active.uid };
+      const found = read.derived(contents, contentKey(kind, active.name));
+      if (found.state === 'failed') return { ...NOTHING, revision, problem: found.message };
+      const problem = dependencyProblem(read, active, found);
+      if (problem !== undefined) return { ...NOTHING, revision, problem };
+      const kinds = payloadKinds(kind);
+      const target = webhookTarget(read, kind, identity, active);
+      const objects = enrich({
+        kind,
+        packageName: name,
+        kinds,
+        objects: found.content.objects,
+        commonLabels: active.spec.commonLabels,
+        commonAnnotations: active.spec.commonAnnotations,
+        target,
+      });
+      const refused = firstRefusal(read, objects, identity);
+      if (refused !== undefined) return { ...NOTHING, revision, problem: refused };
+      return assembled(read, kind, revisions, active, objects);
+    },
+  });
+
+  function dependencyProblem(read: Reader, { spec }: RevisionView, { content }: ReadyContent): string | undefined {
+    if (spec.skipDependencyResolution || content.meta.dependsOn.length === 0) return undefined;
+    const reference = readReference(spec.image, settings.registry);
+    const source = 'problem' in reference ? spec.image : reference.source;
+    const dependencies = normalised(content.meta.dependsOn, settings.registry);
+    return checkDependencies({ source, dependencies }, bySource(read.derived(installed, ''))).problem;
+  }
+
+  /** Whom webhooks ask: the Service of what runs, with the authority of its certificate. */
+  function webhookTarget(
+    read: Reader,
+    kind: PackageKind,
+    { metadata }: PackageObject,
+    active: RevisionView,
+  ): WebhookTarget | undefined {
+    if (kind.runtime === undefined) return undefined;
+    const { namespace } = settings;
+    const mode = runtimeModeOf(kind, settings);
+    const observed = read.get(kind.revision, { name: active.name }, tlsServerOf);
+    const secret = mode === 'Deployment' ? active.spec.tlsServerSecretName : (observed ?? active.spec.tlsServerSecretName);
+    const ca = secret === undefined ? undefined : read.get(Secret, { namespace, name: secret })?.data?.['ca.crt'];
+    if (ca === undefined) return undefined;
+    const service =
+      mode === 'Deployment'
+        ? webhookService({ read, runtimes, kind, uid: metadata.uid ?? '', revision: active.name })
+        : metadata.name;
+    return service === undefined ? undefined : { caBundle: ca, service: { name: service, namespace, port: SERVICE_PORT } };
+  }
+}
+
+const tlsServerOf = ({ status }: RevisionObject) => status?.tlsServerSecretName;
+const objectRefsOf = ({ status }: RevisionObject) => status?.objectRefs ?? [];
+
+/** Of the package only who it is: its status is none of this business. */
+const identityOf = ({ apiVersion, kind, metadata: { name, uid }, spec }: PackageObject): PackageObject => ({
+  apiVersion,
+  kind,
+  metadata: { ...(name === undefined ? {} : { name }), ...(uid === undefined ? {} : { uid }) },
+  spec,
+});
+
+interface Claim {
+  readonly isOurs: boolean;
+  readonly by: string | undefined;
+}
+
+const ownersOf = ({ metadata }: KubeObject) => ({
+  inventory: metadata.labels?.[INVENTORY_LABEL],
+  owner: metadata.annotations?.[OWNER_ANNOTATION],
+  references: (metadata.ownerReferences ?? []).map(({ kind, name, uid, controller }) => ({ kind, name, uid, controller })),
+});
+
+function claimOn({ references, inventory, owner }: ReturnType<typeof ownersOf>, uid: string | undefined): Claim {
+  const controller = references.find((reference) => reference.controller);
+  const isOurs = references.some((reference) => reference.uid === uid);
+  if (isOurs) return { isOurs, by: undefined };
+  if (controller !== undefined) return { isOurs, by: `${controller.kind} ${controller.name}` };
+  return { isOurs, by: inventory === undefined ? undefined : (owner ?? 'another owner') };
+}
+
+/** Why the first object that cannot be installed cannot. */
+function firstRefusal(
+  read: Reader,
+  objects: readonly PayloadObject[],
+  { metadata }: PackageObject,
+): string | undefined {
+  for (const { kind, object } of objects) {
+    const name = `${kind.kind} ${object.metadata.name ?? ''}`;
+    if (isOptionalKind(kind) && read.access(kind) !== 'served')
+      return `${name} cannot be installed, because ${kind.apiVersion} is not served; install the CustomResourceDefinition of ${kindId(kind)}`;
+    const found = read.get(kind, { name: object.metadata.name ?? '' }, ownersOf);
+    const claim = found === undefined ? undefined : claimOn(found, metadata.uid);
+    if (claim?.by !== undefined)
+      return `${name} is already controlled by ${claim.by}; uninstall that, or take the object away from it, before installing this package`;
+  }
+  return undefined;
+}
+
+function assembled(
+  read: Reader,
+  kind: PackageKind,
+  revisions: readonly RevisionView[],
+  active: RevisionView,
+  objects: readonly PayloadObject[],
+): Payload {
+  const known = revisions.map((revision) => ({
+    revision,
+    refs: read.get(kind.revision, { name: revision.name }, objectRefsOf) ?? [],
+  }));
+  const kinds = payloadKinds(kind);
+  const identify = (one: { kind: string; apiVersion: string }, name: string) =>
+    `${one.apiVersion.split('/')[0]}/${one.kind}/${name}`;
+  const planned = new Map(objects.map((one) => [identify(one.kind, one.object.metadata.name ?? ''), one]));
+  const kept = new Map<string, { kind: Kind; ref: ObjectRef }>();
+  const knownBy = new Map<string, RevisionView[]>();
+  for (const { revision, refs } of known)
+    for (const ref of refs) {
+      const id = identify(ref, ref.name);
+      knownBy.set(id, [...(knownBy.get(id) ?? []), revision]);
+      const found = kindOfObject(kinds, ref as unknown as KubeObject);
+      // A type that is no longer brought still has data; a webhook that is no longer brought stands in everybody's way.
+      if (found !== undefined && !planned.has(id) && !isWebhookConfiguration(found))
+        kept.set(id, { kind: found, ref: { name: ref.name } });
+    }
+  const waiting = objects.filter(({ waits }) => waits);
+  for (const { kind: of, object } of waiting) {
+    const name = object.metadata.name ?? '';
+    kept.set(identify(of, name), { kind: of, ref: { name } });
+  }
+  return {
+    revision: { name: active.name, uid: active.uid },
+    objects: objects
+      .filter(({ waits }) => !waits)
+      .map((one) => withOwners(one, kind, active, knownBy.get(identify(one.kind, one.object.metadata.name ?? '')) ?? [])),
+    kept: [...kept.values()],
+    problem: undefined,
+    waiting:
+      waiting.length === 0
+        ? undefined
+        : `${waiting.map(({ kind: of, object }) => `${of.kind} ${object.metadata.name ?? ''}`).join(', ')} wait for the certificate of the runtime's webhooks (status.tlsServerSecretName names its Secret)`,
+  };
+}
+
+function withOwners(
+  one: PayloadObject,
+  kind: PackageKind,
+  active: RevisionView,
+  knownBy: readonly RevisionView[],
+): PayloadObject {
+  const reference = ({ name, uid }: RevisionView, controller: boolean): OwnerReference => ({
+    apiVersion: kind.revision.apiVersion,
+    kind: kind.revision.kind,
+    name,
+    uid,
+    controller,
+    blockOwnerDeletion: true,
+  });
+  const others = knownBy.filter(({ uid }) => uid !== active.uid).map((revision) => reference(revision, false));
+  const { object } = one;
+  const ownerReferences = [reference(active, true), ...others];
+  return { ...one, object: { ...object, metadata: { ...object.metadata, ownerReferences } } };
+}

@@ -1,0 +1,53 @@
+// Where packages come from, as the facts use it: a registry with a cache on disk in the program, anything in tests.
+import { FactErrors } from '../errors.ts';
+import type { ParsedPackage } from '../xpkg/package.ts';
+
+/** Log-in data by registry, in the form of a Docker configuration file. Never printed. */
+export interface Credentials {
+  /** The texts of `.dockerconfigjson` and `.dockercfg` Secrets, the first that knows a registry counting. */
+  readonly configs: readonly { readonly type: 'dockerconfigjson' | 'dockercfg'; readonly text: string }[];
+}
+
+/** What cannot be mended by trying again: the package itself is not usable. */
+export interface PackageFault {
+  readonly fault: string;
+}
+
+/** One who vouches for images: a public key. */
+export interface Authority {
+  readonly name: string;
+  /** PEM. */
+  readonly publicKey: string;
+  readonly hashAlgorithm: string;
+}
+
+export interface SourceContext {
+  readonly credentials: Credentials;
+  readonly signal: AbortSignal;
+}
+
+export interface PackageSource {
+  /** The digest that a reference has now. */
+  resolve(image: string, context: SourceContext): Promise<string>;
+  /** The package of an image that is named by its digest: from the cache, else from its registry. Throws what may pass. */
+  pull(image: string, context: SourceContext): Promise<ParsedPackage | PackageFault>;
+  /** The package of a reference from the cache alone; undefined when it is not there. */
+  cached(image: string): Promise<ParsedPackage | PackageFault | undefined>;
+  /** All tags of a repository. */
+  tags(repository: string, context: SourceContext): Promise<readonly string[]>;
+  /** The name of the authority that vouches for an image that is named by its digest. A fault when none does. */
+  verify(image: string, authorities: readonly Authority[], context: SourceContext): Promise<string | PackageFault>;
+}
+
+/** Has no packages: for whoever only looks at kinds and permissions. */
+export const noSource: PackageSource = {
+  resolve: refuse,
+  pull: refuse,
+  cached: () => Promise.resolve(undefined),
+  tags: refuse,
+  verify: refuse,
+};
+
+function refuse(): Promise<never> {
+  return Promise.reject(FactErrors.NoSource());
+}

@@ -1,0 +1,75 @@
+import { type Operator, operator } from '@capstan/reconcile';
+import { createInstalledPackages } from './dependencies/installed-packages.ts';
+import { createPayloads } from './establish/payload.ts';
+import { createRegistryFacts } from './facts/registry-facts.ts';
+import {
+  Configuration,
+  ConfigurationRevision,
+  ControllerConfig,
+  DeploymentRuntimeConfig,
+  FunctionPackage,
+  FunctionRevision,
+  ImageConfig,
+  Lock,
+  Provider,
+  ProviderRevision,
+} from './kinds/index.ts';
+import { PACKAGE_KINDS, runtimeModeOf } from './packages/package-kind.ts';
+import { createRevisionContents } from './packages/revision-content.ts';
+import { createDependencyReconciler } from './reconcilers/dependencies.ts';
+import { createEssentialsReconciler } from './reconcilers/essentials.ts';
+import { createLockReconciler } from './reconcilers/lock.ts';
+import { createPackageReconciler } from './reconcilers/package.ts';
+import { createPayloadReconciler } from './reconcilers/payload.ts';
+import { createProviderRbacReconciler } from './reconcilers/provider-rbac.ts';
+import { createRevisionReconciler } from './reconcilers/revision.ts';
+import { createRuntimeReconciler } from './reconcilers/runtime.ts';
+import { createRuntimeConfigReconciler } from './reconcilers/runtime-config.ts';
+import { defaultSettings, type Settings } from './settings.ts';
+import { createCertificates } from './workload/certificates.ts';
+import { createRevisionRuntimes } from './workload/runtime-of-revision.ts';
+
+export const CROSSPLANE_KINDS = [
+  Provider,
+  ProviderRevision,
+  FunctionPackage,
+  FunctionRevision,
+  Configuration,
+  ConfigurationRevision,
+  Lock,
+  DeploymentRuntimeConfig,
+  ControllerConfig,
+  ImageConfig,
+];
+
+/** Packages: pulled from registries, installed, and run as their runtime configuration says. */
+export function createCrossplane(given: Partial<Settings> = {}): Operator {
+  const settings = { ...defaultSettings(), ...given };
+  const facts = createRegistryFacts(settings.source, settings.pollMs);
+  const contents = createRevisionContents(settings, facts);
+  const runtimes = createRevisionRuntimes(settings, contents);
+  const installed = createInstalledPackages(settings.registry);
+  const payloads = createPayloads({ settings, contents, runtimes, installed });
+  const certificates = createCertificates(settings);
+  const deployed = PACKAGE_KINDS.filter((kind) => runtimeModeOf(kind, settings) === 'Deployment');
+  return operator({
+    name: 'crossplane',
+    description: 'Packages from OCI registries, installed and run as their runtime configuration says.',
+    kinds: CROSSPLANE_KINDS,
+    reconcilers: [
+      createEssentialsReconciler(settings, certificates),
+      ...PACKAGE_KINDS.flatMap((kind) => [
+        createPackageReconciler(kind, settings, facts),
+        createPayloadReconciler(kind, settings, payloads),
+        createDependencyReconciler(kind, settings, facts, installed),
+        createRevisionReconciler(kind, { settings, contents, payloads, runtimes, installed }),
+      ]),
+      ...deployed.map((kind) => createRuntimeReconciler(kind, settings, runtimes, certificates)),
+      createLockReconciler(installed),
+      createRuntimeConfigReconciler(runtimes),
+      ...(settings.manageRbac ? [createProviderRbacReconciler(settings)] : []),
+    ],
+  });
+}
+
+export default createCrossplane();

@@ -1,0 +1,34 @@
+// Images as packages name them, and what follows from that.
+import { identifierOf, parseReference, type Reference, repositoryNameOf, withDigest } from '../oci/reference.ts';
+
+export interface PackageReference {
+  readonly reference: Reference;
+  /** With its registry, and otherwise as the user wrote it: what ImageConfigs are matched with. */
+  readonly qualified: string;
+  /** Registry and repository: what dependencies are compared by. */
+  readonly source: string;
+  /** Tag or digest. */
+  readonly version: string;
+}
+
+/** Reads a reference, or says what is wrong with it. */
+export function readReference(image: string, defaultRegistry: string): PackageReference | { problem: string } {
+  try {
+    const reference = parseReference(image, { defaultRegistry });
+    const source = repositoryNameOf(reference);
+    const hasRegistry = parseReference(image, { defaultRegistry: 'none.invalid' }).registry !== 'none.invalid';
+    return {
+      reference,
+      qualified: hasRegistry ? image : `${defaultRegistry}/${image}`,
+      source,
+      version: identifierOf(reference),
+    };
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** The same image by its digest. */
+export function imageByDigest(reference: Reference, digest: string): string {
+  return withDigest(reference, digest).original;
+}

@@ -1,0 +1,205 @@
+// What a revision's package holds, or why that is not known: the one place where references, ImageConfigs, pull secrets,
+// the registry and verification come together. The payload, the runtime and the status of a revision all read it.
+import { Secret } from '@capstan/kube';
+import { type DerivationDefinition, type Digest, derivation, type Reader } from '@capstan/reconcile';
+import type { Authority, PackageFault } from '../facts/package-source.ts';
+import { factKey, type RegistryFacts } from '../facts/registry-facts.ts';
+import { type ImageSettings, imageSettings } from '../images/image-settings.ts';
+import { keychainOf } from '../images/keychain.ts';
+import { DIGEST_ANNOTATION } from '../kinds/index.ts';
+import type { Settings } from '../settings.ts';
+import type { ParsedPackage } from '../xpkg/package.ts';
+import { parseConstraint, parseVersion, satisfies } from '../xpkg/semver.ts';
+import { type PackageKind, PROVIDER, packageKindOf, type RevisionObject } from './package-kind.ts';
+import { imageByDigest, readReference } from './reference.ts';
+
+export type RevisionContent = ReadyContent | FailedContent;
+
+export interface ReadyContent {
+  readonly state: 'ready';
+  readonly content: ParsedPackage;
+  /** Registry, repository and what was asked for: what the runtime pulls. */
+  readonly resolvedImage: string;
+  readonly settings: ImageSettings;
+  /** Who vouches for the image, where somebody must. */
+  readonly verified: Verified | undefined;
+}
+
+export interface FailedContent {
+  readonly state: 'failed';
+  readonly reason: 'Unpack' | 'Parse' | 'Verify' | 'Constraint';
+  readonly message: string;
+  readonly settings?: ImageSettings;
+  readonly resolvedImage?: string;
+}
+
+export interface Verified {
+  readonly authority: string;
+  /** Which image, by which keys: verified once, and again when either changes. */
+  readonly subject: string;
+}
+
+export type RevisionContents = DerivationDefinition<RevisionContent>;
+
+export function contentKey({ kind }: PackageKind, revision: string): string {
+  return `${kind} ${revision}`;
+}
+
+export function createRevisionContents(settings: Settings, facts: RegistryFacts): RevisionContents {
+  return derivation<RevisionContent>({
+    name: 'content-of-revision',
+    compute({ key, read, digest }) {
+      const [kindName = '', name = ''] = key.split(' ');
+      const packageKind = packageKindOf(kindName) ?? PROVIDER;
+      const wanted = read.get(packageKind.revision, { name }, wantedOf);
+      if (wanted === undefined) return failed('Unpack', `the revision ${name} does not exist`);
+      return contentOf({ read, digest, settings, facts }, packageKind, wanted);
+    },
+  });
+}
+
+interface Tools {
+  readonly read: Reader;
+  readonly digest: Digest;
+  readonly settings: Settings;
+  readonly facts: RegistryFacts;
+}
+
+type Wanted = ReturnType<typeof wantedOf>;
+
+const wantedOf = ({ metadata, spec, status }: RevisionObject) => ({
+  image: spec.image,
+  digest: metadata.annotations?.[DIGEST_ANNOTATION],
+  policy: spec.packagePullPolicy,
+  secrets: (spec.packagePullSecrets ?? []).map(({ name }) => name),
+  ignoreConstraints: spec.ignoreCrossplaneConstraints,
+  verified: status?.verified,
+});
+
+function contentOf(tools: Tools, packageKind: PackageKind, wanted: Wanted): RevisionContent {
+  const { read, settings, facts } = tools;
+  const original = readReference(wanted.image, settings.registry);
+  if ('problem' in original) return failed('Unpack', `spec.package cannot be read: ${original.problem}`);
+  const image = imageSettings(read, original.qualified);
+  const resolved = readReference(image.image, settings.registry);
+  if ('problem' in resolved) {
+    const by = image.applied.find(({ reason }) => reason === 'RewriteImage')?.name ?? '';
+    return failed('Unpack', `the ImageConfig ${by} makes ${image.image} of it: ${resolved.problem}`, image);
+  }
+  const secrets = [...wanted.secrets, ...(image.pullSecret === undefined ? [] : [image.pullSecret])];
+  const keychain = keychainOf({ ...tools, vault: facts.credentials, secrets });
+  const key = { image: image.image, ...(keychain.id === undefined ? {} : { credentials: keychain.id }) };
+  const digest = resolved.reference.digest ?? wanted.digest ?? (wanted.policy === 'Never' ? undefined : ask());
+  if (typeof digest === 'object') return failed('Unpack', digest.problem, image, image.image);
+  const byDigest = digest === undefined ? undefined : imageByDigest(resolved.reference, digest);
+  const found =
+    byDigest === undefined || wanted.policy === 'Never'
+      ? read.fact(facts.cachedContent, byDigest ?? image.image)
+      : read.fact(facts.content, factKey({ ...key, image: byDigest }));
+  if (found.value === undefined)
+    return failed('Unpack', `${found.error ?? 'no answer'}${missingSecrets()}`, image, image.image);
+  if ('fault' in found.value) return failed('Parse', found.value.fault, image, image.image);
+  const content = found.value;
+  const unfit = unfitness(content, packageKind, wanted, settings);
+  if (unfit !== undefined) return failed(unfit.reason, unfit.message, image, image.image);
+  if (image.verification === undefined)
+    return { state: 'ready', content, resolvedImage: image.image, settings: image, verified: undefined };
+  if (byDigest === undefined)
+    return failed('Verify', 'an image without a digest cannot be verified; name it by its digest', image, image.image);
+  const verified = verify(tools, image, { ...key, image: byDigest }, wanted.verified);
+  if ('fault' in verified) return failed('Verify', verified.fault, image, image.image);
+  return { state: 'ready', content, resolvedImage: image.image, settings: image, verified };
+
+  /** A revision that nobody wrote the digest on: the registry is asked. */
+  function ask(): string | { problem: string } {
+    const { value, error } = read.fact(facts.digest, factKey(key));
+    return value ?? { problem: `${error ?? 'no answer'}${missingSecrets()}` };
+  }
+
+  function missingSecrets(): string {
+    if (keychain.missing.length === 0) return '';
+    return `; the pull secrets ${keychain.missing.join(', ')} are not usable Secrets in namespace ${settings.namespace}: create them with type kubernetes.io/dockerconfigjson`;
+  }
+}
+
+function unfitness(
+  { meta }: ParsedPackage,
+  { kind }: PackageKind,
+  { ignoreConstraints }: Wanted,
+  settings: Settings,
+): Pick<FailedContent, 'reason' | 'message'> | undefined {
+  if (meta.type !== kind)
+    return {
+      reason: 'Parse',
+      message: `the package is a ${meta.type} and was installed as a ${kind}; create a ${meta.type} with it instead`,
+    };
+  const text = meta.crossplaneVersion;
+  if (text === undefined || ignoreConstraints) return undefined;
+  const constraint = parseConstraint(text);
+  if (constraint === undefined)
+    return {
+      reason: 'Constraint',
+      message: `the package asks for Crossplane ${JSON.stringify(text)}, which is no version constraint; correct the package, or set spec.ignoreCrossplaneConstraints`,
+    };
+  const version = parseVersion(settings.version);
+  if (version !== undefined && satisfies(version, constraint)) return undefined;
+  return {
+    reason: 'Constraint',
+    message: `the package asks for Crossplane ${text}, and this is ${settings.version}; use another version of the package, or set spec.ignoreCrossplaneConstraints`,
+  };
+}
+
+/** By one of the authorities that the ImageConfig names; what was verified before is not asked again. */
+function verify(
+  { read, digest, settings, facts }: Tools,
+  image: ImageSettings,
+  key: { image: string; credentials?: string },
+  known: Verified | undefined,
+): Verified | PackageFault {
+  const by = image.applied.find(({ reason }) => reason === 'VerifyImage')?.name ?? '';
+  const declared = image.verification?.cosign?.authorities ?? [];
+  const keyless = declared.find(({ keyless: identities }) => identities !== undefined);
+  if (keyless !== undefined)
+    return {
+      fault: `the ImageConfig ${by} verifies without a key (authority ${keyless.name}), which is not supported; use authorities with a key`,
+    };
+  const authorities: Authority[] = [];
+  for (const { name, key: publicKey, attestations } of declared) {
+    if (attestations !== undefined)
+      return { fault: `the ImageConfig ${by} asks for attestations (authority ${name}), which is not supported; remove them` };
+    if (publicKey === undefined) return { fault: `the authority ${name} of the ImageConfig ${by} has no key; give it one` };
+    const { name: secret, key: entry } = publicKey.secretRef;
+    const data = read.get(Secret, { namespace: settings.namespace, name: secret })?.data?.[entry];
+    if (data === undefined)
+      return {
+        fault: `the public key of authority ${name} is not there; put it under ${entry} into the Secret ${secret} in namespace ${settings.namespace}`,
+      };
+    authorities.push({
+      name,
+      publicKey: Buffer.from(data, 'base64').toString('utf8'),
+      hashAlgorithm: publicKey.hashAlgorithm,
+    });
+  }
+  const id = digest(authorities);
+  const subject = `${key.image} ${id}`;
+  if (known?.subject === subject) return known;
+  facts.authorities.put(id, authorities);
+  const { value, error } = read.fact(facts.voucher, factKey({ ...key, authorities: id }));
+  if (value === undefined) return { fault: `the signature could not be looked up: ${error ?? 'no answer'}` };
+  return typeof value === 'string' ? { authority: value, subject } : value;
+}
+
+function failed(
+  reason: FailedContent['reason'],
+  message: string,
+  settings?: ImageSettings,
+  resolvedImage?: string,
+): FailedContent {
+  return {
+    state: 'failed',
+    reason,
+    message,
+    ...(settings && { settings }),
+    ...(resolvedImage === undefined ? {} : { resolvedImage }),
+  };
+}

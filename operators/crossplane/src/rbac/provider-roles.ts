@@ -1,0 +1,84 @@
+// The roles of a provider: what people get (edit, view), what the provider itself gets (system). Pure. Rules are per API
+// group, with resources sorted, so that equal providers give equal bytes.
+import type { PolicyRule } from '@capstan/kube';
+
+export interface DefinedType {
+  readonly group: string;
+  readonly plural: string;
+}
+
+export interface RoleObject {
+  readonly metadata: { readonly name: string; readonly labels: Record<string, string> };
+  readonly rules: PolicyRule[];
+}
+
+const AGGREGATE = 'rbac.crossplane.io/aggregate-to-';
+const EDIT_LABELS = { [`${AGGREGATE}crossplane`]: 'true', [`${AGGREGATE}admin`]: 'true', [`${AGGREGATE}edit`]: 'true' };
+const VIEW_LABELS = { [`${AGGREGATE}view`]: 'true' };
+const SYSTEM_LABEL = 'rbac.crossplane.io/system';
+export const ALLOWED_LABEL = `${AGGREGATE}allowed-provider-permissions`;
+
+const VIEW_VERBS = ['get', 'list', 'watch'];
+const SYSTEM_VERBS = ['get', 'list', 'watch', 'update', 'patch', 'create'];
+/** What every controller needs: secrets of connections, its events, its lease. */
+const SYSTEM_RULES: PolicyRule[] = [
+  { apiGroups: ['', 'coordination.k8s.io'], resources: ['secrets', 'configmaps', 'events', 'leases'], verbs: ['*'] },
+];
+
+export function systemRoleName(revision: string): string {
+  return `crossplane:provider:${revision}:system`;
+}
+
+export interface ProviderRolesInput {
+  readonly revision: string;
+  /** The types that it defines itself: what people may edit and view. */
+  readonly types: readonly DefinedType[];
+  /** Types of other members of its family, which its controller may use as well. */
+  readonly familyTypes: readonly DefinedType[];
+  /** What the package asks for besides, if it is allowed. */
+  readonly permissionRequests: readonly PolicyRule[];
+}
+
+/** No types, no roles. */
+export function providerRoles({ revision, types, familyTypes, permissionRequests }: ProviderRolesInput): RoleObject[] {
+  if (types.length === 0) return [];
+  const name = (suffix: string) => `crossplane:provider:${revision}:${suffix}`;
+  const all = [...types, ...familyTypes];
+  return [
+    {
+      metadata: { name: name('aggregate-to-edit'), labels: EDIT_LABELS },
+      rules: rulesFor(types, ['*']),
+    },
+    {
+      metadata: { name: name('aggregate-to-view'), labels: VIEW_LABELS },
+      rules: rulesFor(types, VIEW_VERBS),
+    },
+    {
+      metadata: { name: systemRoleName(revision), labels: { [SYSTEM_LABEL]: revision.slice(0, 63) } },
+      rules: [
+        ...rulesFor(all, SYSTEM_VERBS),
+        { apiGroups: groupsOf(all), resources: ['*/finalizers'], verbs: ['update'] },
+        ...SYSTEM_RULES,
+        ...permissionRequests,
+      ],
+    },
+  ];
+}
+
+/** `buckets.s3.example.org` is the plural and its group. */
+export function definedType(crdName: string): DefinedType {
+  const dot = crdName.indexOf('.');
+  return { plural: crdName.slice(0, dot), group: crdName.slice(dot + 1) };
+}
+
+function groupsOf(types: readonly DefinedType[]): string[] {
+  return [...new Set(types.map(({ group }) => group))].toSorted();
+}
+
+function rulesFor(types: readonly DefinedType[], verbs: string[]): PolicyRule[] {
+  return groupsOf(types).map((group) => ({
+    apiGroups: [group],
+    resources: [...new Set(types.filter((type) => type.group === group).flatMap(({ plural }) => [plural, `${plural}/status`]))].toSorted(),
+    verbs,
+  }));
+}

@@ -1,0 +1,187 @@
+// From a package to its revisions: which digest its image has, which revision that is, which one is active, and which old
+// ones are kept. What a revision brings and runs is not decided here.
+import { Deployment, Secret, ServiceAccount } from '@capstan/kube';
+import {
+  apply,
+  type ConditionInput,
+  drop,
+  type EventInput,
+  plan,
+  type Reconciler,
+  reading,
+  reconciler,
+} from '@capstan/reconcile';
+import type { RegistryFacts } from '../facts/registry-facts.ts';
+import { healthCondition, healthy, installed } from '../health/conditions.ts';
+import { imageSettings } from '../images/image-settings.ts';
+import { keychainOf } from '../images/keychain.ts';
+import { DIGEST_ANNOTATION, ImageConfig, PACKAGE_LABEL } from '../kinds/index.ts';
+import { type CurrentRevision, currentRevision } from '../packages/current-revision.ts';
+import { type PackageKind, type PackageObject, type RevisionObject, runtimeModeOf } from '../packages/package-kind.ts';
+import { isPaused, pausedCondition } from '../packages/paused.ts';
+import { readReference } from '../packages/reference.ts';
+import { type History, historyOf, type WantedRevision } from '../packages/revision-history.ts';
+import { healthOf, type RevisionView, revisionsOf } from '../packages/revisions.ts';
+import { labelValue, tlsSecretNames } from '../runtime/index.ts';
+import type { Settings } from '../settings.ts';
+import { deploymentsByOwner, ownerKey, runningOf, trimDeployment } from '../workload/owned-objects.ts';
+
+type PackageMemory = NonNullable<NonNullable<PackageObject['status']>['memory']>;
+
+export function createPackageReconciler(kind: PackageKind, settings: Settings, facts: RegistryFacts): Reconciler {
+  const mode = runtimeModeOf(kind, settings);
+  return reconciler<PackageObject, PackageMemory>({
+    name: kind.name,
+    resource: kind.package,
+    reads: [
+      ImageConfig,
+      Secret,
+      reading(ServiceAccount, 'everywhere'),
+      ...(mode === 'Deployment' ? [reading(Deployment, 'everywhere', { trim: trimDeployment })] : []),
+    ],
+    writes: [kind.revision],
+    reconcile({ object, read, digest, memory }) {
+      if (isPaused(object)) return plan({ prune: false, conditions: [pausedCondition(true)] });
+      const revisions = revisionsOf(read, kind, object);
+      const original = readReference(object.spec.package, settings.registry);
+      if ('problem' in original) return unknown(revisions, `spec.package cannot be read: ${original.problem}`);
+      const image = imageSettings(read, original.qualified);
+      const reference = readReference(image.image, settings.registry);
+      const status = {
+        resolvedPackage: image.image,
+        appliedImageConfigRefs: image.applied.length === 0 ? drop() : image.applied,
+      };
+      if ('problem' in reference)
+        return unknown(revisions, `an ImageConfig makes ${image.image} of spec.package: ${reference.problem}`, status);
+      const secrets = [
+        ...(object.spec.packagePullSecrets ?? []).map(({ name }) => name),
+        ...(image.pullSecret === undefined ? [] : [image.pullSecret]),
+      ];
+      const keychain = keychainOf({ read, digest, settings, vault: facts.credentials, secrets });
+      const identifier = read.get(kind.package, { name: object.metadata.name ?? '' }, identifierOf);
+      const known = { identifier, digest: memory.own?.digest };
+      const current = currentRevision({ read, facts, object, image, reference, keychain, known });
+      if ('problem' in current) return unknown(revisions, current.problem, status);
+      const history = historyOf({
+        revisions,
+        current,
+        policy: object.spec.revisionActivationPolicy,
+        limit: object.spec.revisionHistoryLimit,
+        lastActive: memory.own?.active,
+        serving: servingOf(object),
+      });
+      return plan({
+        children: history.wanted.map((wanted) => revisionChild(wanted, object, current)),
+        status: { ...status, currentRevision: current.name, currentIdentifier: object.spec.package },
+        conditions: [pausedCondition(false), installedCondition(history, current), health(history, current)],
+        memory: {
+          ...(current.digest === undefined ? {} : { digest: current.digest }),
+          ...(history.active === undefined ? {} : { active: history.active }),
+        },
+        events: eventsOf(history, current),
+      });
+
+      /** Revisions with pods of theirs, which outlive the switch until those of the active one are ready. */
+      function servingOf({ metadata }: PackageObject): ReadonlySet<string> {
+        if (mode !== 'Deployment') return new Set();
+        const running = read.by(deploymentsByOwner, ownerKey(kind, metadata.uid ?? ''), runningOf);
+        return new Set(running.flatMap(({ revision }) => revision ?? []));
+      }
+
+      function health({ active }: History, { name }: CurrentRevision): ConditionInput {
+        const found = read.get(kind.revision, { name: active ?? name }, healthOf);
+        if (found === undefined || active === undefined)
+          return healthCondition(healthy, {
+            status: 'Unknown',
+            message: active === undefined ? 'no revision is active' : 'nothing is known yet about the active revision',
+          });
+        return { type: healthy.type, ...found } as ConditionInput;
+      }
+    },
+  });
+
+  function revisionChild(wanted: WantedRevision, object: PackageObject, current: CurrentRevision) {
+    const { name, existing } = wanted;
+    const isCurrent = name === current.name;
+    const digest = isCurrent ? (current.digest ?? existing?.digest) : existing?.digest;
+    const metadata = {
+      name,
+      labels: { [PACKAGE_LABEL]: labelValue(object.metadata.name ?? '') },
+      ...(digest === undefined ? {} : { annotations: { [DIGEST_ANNOTATION]: digest } }),
+    };
+    // An old revision stays what it was: only whether it is active changes.
+    const content = isCurrent || existing === undefined ? specOf(object) : frozen(existing.spec);
+    const spec = { ...content, desiredState: wanted.state, revision: wanted.revision };
+    return apply<RevisionObject>(kind.revision, { metadata, spec });
+  }
+
+  function specOf(object: PackageObject): Omit<RevisionObject['spec'], 'desiredState' | 'revision'> {
+    const { spec, metadata } = object;
+    const tls =
+      kind.runtime === undefined || mode !== 'Deployment' ? undefined : tlsSecretNames(kind.runtime, metadata.name ?? '');
+    return {
+      image: spec.package,
+      ...pulling(spec),
+      ...(kind.runtime && {
+        ...(spec.runtimeConfigRef && { runtimeConfigRef: spec.runtimeConfigRef }),
+        ...(spec.controllerConfigRef && { controllerConfigRef: spec.controllerConfigRef }),
+      }),
+      ...(tls && {
+        tlsServerSecretName: tls.server,
+        ...(tls.client === undefined ? {} : { tlsClientSecretName: tls.client }),
+      }),
+    };
+  }
+}
+
+/** While it is not known what is asked for, everything stays as it is, and the reason is on the package. */
+function unknown(revisions: readonly RevisionView[], problem: string, status = {}) {
+  const active = revisions.findLast(({ spec }) => spec.desiredState === 'Active');
+  const kept = active === undefined ? '' : `; the revision ${active.name} stays active`;
+  return plan({
+    prune: false,
+    status,
+    conditions: [
+      pausedCondition(false),
+      installed.isFalse('UnpackingPackage', `${problem}${kept}`),
+      ...(active === undefined
+        ? [healthCondition(healthy, { status: 'Unknown', message: 'the package could not be unpacked' })]
+        : []),
+    ],
+    events: [{ type: 'Warning', reason: 'UnpackPackage', note: problem }],
+  });
+}
+
+const identifierOf = ({ status }: PackageObject) => status?.currentIdentifier;
+
+function pulling(spec: PackageObject['spec'] | RevisionObject['spec']) {
+  return {
+    packagePullPolicy: spec.packagePullPolicy,
+    ...(spec.packagePullSecrets && { packagePullSecrets: spec.packagePullSecrets }),
+    ignoreCrossplaneConstraints: spec.ignoreCrossplaneConstraints,
+    skipDependencyResolution: spec.skipDependencyResolution,
+    ...(spec.commonLabels && { commonLabels: spec.commonLabels }),
+    ...(spec.commonAnnotations && { commonAnnotations: spec.commonAnnotations }),
+  };
+}
+
+function frozen({ desiredState: _state, revision: _revision, ...spec }: RevisionObject['spec']) {
+  return spec;
+}
+
+function installedCondition({ active }: History, { name, note = '' }: CurrentRevision): ConditionInput {
+  if (active === name) return installed.isTrue('ActivePackageRevision', note);
+  if (active !== undefined)
+    return installed.isTrue(
+      'ActivePackageRevision',
+      `the revision ${active} is active; the newest, ${name}, waits for spec.desiredState: Active`,
+    );
+  return installed.isFalse(
+    'InactivePackageRevision',
+    `the revision ${name} is inactive; set its spec.desiredState to Active`,
+  );
+}
+
+function eventsOf({ active }: History, { name }: CurrentRevision): EventInput[] {
+  return active === name ? [{ reason: 'InstallPackageRevision', note: `the revision ${name} is active` }] : [];
+}

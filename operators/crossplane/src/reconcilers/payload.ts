@@ -1,0 +1,57 @@
+// Installs what the active revision of a package brings: all of it is asked for by dry run first, so that a package which
+// the server would refuse in one place changes nothing anywhere.
+import { Deployment, Secret, Service, ServiceAccount } from '@capstan/kube';
+import { apply, keep, plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
+import { type Payloads, payloadKey } from '../establish/payload.ts';
+import { isOptionalKind, payloadKinds, trimPayload } from '../establish/payload-kinds.ts';
+import { ControllerConfig, DeploymentRuntimeConfig, ImageConfig } from '../kinds/index.ts';
+import { PACKAGE_KINDS, type PackageKind, type PackageObject, runtimeModeOf } from '../packages/package-kind.ts';
+import { isPaused } from '../packages/paused.ts';
+import type { Settings } from '../settings.ts';
+import { trimDeployment, trimService } from '../workload/owned-objects.ts';
+
+/** Reads of whoever looks at contents, runtimes and payloads. */
+export function derivedReads(kind: PackageKind, settings: Settings) {
+  const isDeployed = runtimeModeOf(kind, settings) === 'Deployment';
+  return [
+    ImageConfig,
+    Secret,
+    reading(ServiceAccount, 'everywhere'),
+    ...PACKAGE_KINDS.map(({ revision }) => revision),
+    ...(isDeployed
+      ? [
+          DeploymentRuntimeConfig,
+          ControllerConfig,
+          reading(Deployment, 'everywhere', { trim: trimDeployment }),
+          reading(Service, 'everywhere', { trim: trimService }),
+        ]
+      : []),
+    ...payloadKinds(kind).map((one) => reading(one, 'everywhere', { trim: trimPayload, optional: isOptionalKind(one) })),
+  ];
+}
+
+export function createPayloadReconciler(kind: PackageKind, settings: Settings, payloads: Payloads): Reconciler {
+  return reconciler<PackageObject>({
+    name: `${kind.name}-payload`,
+    resource: kind.package,
+    primary: false,
+    reads: derivedReads(kind, settings),
+    writes: [...payloadKinds(kind)],
+    reconcile({ object, read }) {
+      if (isPaused(object)) return plan({ prune: false });
+      const payload = read.derived(payloads, payloadKey(kind, object.metadata.name ?? ''));
+      // What is there stays in force until something better can take its place.
+      if (payload.revision === undefined || payload.problem !== undefined) return plan({ prune: false });
+      return plan({
+        groups: [
+          {
+            name: 'objects',
+            preflight: true,
+            children: payload.objects.map((one) => apply(one.kind, one.object, { controls: false, adopts: true })),
+          },
+          { name: 'kept', children: payload.kept.map((one) => keep(one.kind, one.ref)) },
+        ],
+      });
+    },
+  });
+}

@@ -1,0 +1,130 @@
+// Permissions of providers: one set of ClusterRoles for each revision, and a binding of the system role to whatever its
+// pods run as. A request beyond the provider's own types is granted only as far as --provider-clusterrole allows it.
+import { ClusterRole, ClusterRoleBinding, Deployment, type PolicyRule } from '@capstan/kube';
+import {
+  apply,
+  conditionType,
+  type EventInput,
+  noCondition,
+  plan,
+  type Reader,
+  type Reconciler,
+  reading,
+  reconciler,
+  writing,
+} from '@capstan/reconcile';
+import { FAMILY_LABEL, ProviderRevision } from '../kinds/index.ts';
+import { PROVIDER, runtimeModeOf } from '../packages/package-kind.ts';
+import { isPaused } from '../packages/paused.ts';
+import { readReference } from '../packages/reference.ts';
+import { refusedParts } from '../rbac/covers.ts';
+import { definedType, providerRoles, systemRoleName } from '../rbac/provider-roles.ts';
+import type { Settings } from '../settings.ts';
+import { deploymentsByOwner, runningOf, trimDeployment } from '../workload/owned-objects.ts';
+
+/** Only there while the package asks for more than it may have. */
+const refused = conditionType<'NotAllowed'>('PermissionsRefused');
+
+export function createProviderRbacReconciler(settings: Settings): Reconciler {
+  const isDeployed = runtimeModeOf(PROVIDER, settings) === 'Deployment';
+  return reconciler<ProviderRevision>({
+    name: 'provider-rbac',
+    resource: ProviderRevision,
+    primary: false,
+    reads: [
+      ...(isDeployed ? [reading(Deployment, 'everywhere', { trim: trimDeployment })] : []),
+      reading(ClusterRole, settings.providerClusterRole === undefined ? 'owned' : 'referenced'),
+    ],
+    writes: [
+      writing(ClusterRole, 'children', { extraVerbs: ['escalate', 'bind'] }),
+      writing(ClusterRoleBinding, 'children'),
+    ],
+    reconcile({ object, read }) {
+      if (isPaused(object)) return plan({ prune: false });
+      const name = object.metadata.name ?? '';
+      const mine = read.get(ProviderRevision, { name }, brought);
+      if (mine === undefined || mine.types.length === 0) return plan({ conditions: [noCondition(refused.type)] });
+      const denied = deniedBy(read, settings, mine.requests);
+      // Half of what was asked for is worse than a clear word: nothing is granted.
+      if (denied.length > 0) {
+        const message = `the package asks for permissions that it may not have: ${denied.slice(0, 10).join(', ')}${denied.length > 10 ? ` and ${denied.length - 10} more` : ''}; ${remedy(settings)}`;
+        const events: EventInput[] = [{ type: 'Warning', reason: 'ApplyClusterRoles', note: message }];
+        return plan({ prune: false, conditions: [refused.isTrue('NotAllowed', message)], events });
+      }
+      const roles = providerRoles({
+        revision: name,
+        types: mine.types,
+        familyTypes: familyTypes(read, settings, mine),
+        permissionRequests: mine.requests,
+      });
+      const system = systemRoleName(name);
+      return plan({
+        conditions: [noCondition(refused.type)],
+        groups: [
+          { name: 'roles', children: roles.map((role) => apply(ClusterRole, role)) },
+          {
+            name: 'binding',
+            children: [
+              apply(ClusterRoleBinding, {
+                metadata: { name: system },
+                roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: system },
+                subjects: subjectsOf(read, object.metadata.uid ?? ''),
+              }),
+            ],
+          },
+        ],
+      });
+    },
+  });
+
+  /** What its pods run as: an account of somebody else's, too. */
+  function subjectsOf(read: Reader, uid: string) {
+    if (!isDeployed) return [];
+    const running = read.by(deploymentsByOwner, `${ProviderRevision.kind} ${uid}`, runningOf);
+    return running.flatMap(({ namespace, account }) =>
+      account === undefined ? [] : [{ kind: 'ServiceAccount', namespace, name: account }],
+    );
+  }
+}
+
+type Brought = ReturnType<typeof brought>;
+
+const brought = ({ metadata, spec, status }: ProviderRevision) => ({
+  types: (status?.objectRefs ?? [])
+    .filter(({ kind }) => kind === 'CustomResourceDefinition')
+    .map(({ name }) => definedType(name)),
+  requests: (status?.permissionRequests ?? []) as PolicyRule[],
+  family: metadata.labels?.[FAMILY_LABEL],
+  image: spec.image,
+  name: metadata.name,
+});
+
+/** Members of a family from one registry and organisation may use each other's types. */
+function familyTypes(read: Reader, { registry }: Settings, { family, image, name }: Brought) {
+  if (family === undefined) return [];
+  const home = homeOf(image, registry);
+  return read
+    .list(ProviderRevision, { labels: `${FAMILY_LABEL}=${family}` }, brought)
+    .filter((member) => member.name !== name && homeOf(member.image, registry) === home)
+    .flatMap(({ types }) => types);
+}
+
+function homeOf(image: string, registry: string): string {
+  const reference = readReference(image, registry);
+  return 'problem' in reference ? image : reference.source.split('/').slice(0, 2).join('/');
+}
+
+const rulesOf = ({ rules }: ClusterRole) => rules ?? [];
+
+function deniedBy(read: Reader, { providerClusterRole }: Settings, requests: readonly PolicyRule[]): string[] {
+  if (requests.length === 0) return [];
+  const allowed =
+    providerClusterRole === undefined ? [] : (read.get(ClusterRole, { name: providerClusterRole }, rulesOf) ?? []);
+  return requests.flatMap((request) => refusedParts(allowed, request));
+}
+
+function remedy({ providerClusterRole }: Settings): string {
+  return providerClusterRole === undefined
+    ? 'name a ClusterRole that allows them with --provider-clusterrole'
+    : `add them to the ClusterRole ${providerClusterRole}`;
+}

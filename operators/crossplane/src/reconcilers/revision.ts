@@ -1,0 +1,229 @@
+// The status of a revision: what it brought, what it depends on, and both halves of its health. It changes nothing but the
+// revision itself.
+import { findCondition, Pod } from '@capstan/kube';
+import {
+  type ConditionInput,
+  drop,
+  type EventInput,
+  noCondition,
+  patch,
+  plan,
+  type Reader,
+  type Reconciler,
+  reading,
+  reconciler,
+  writing,
+} from '@capstan/reconcile';
+import { bySource, checkDependencies } from '../dependencies/dependency-check.ts';
+import { type InstalledPackages, normalised } from '../dependencies/installed-packages.ts';
+import { type Payloads, payloadKey } from '../establish/payload.ts';
+import {
+  configWarning,
+  type Health,
+  healthCondition,
+  healthy,
+  revisionHealthy,
+  rollUp,
+  runtimeHealthy,
+  verified,
+} from '../health/conditions.ts';
+import { payloadHealth } from '../health/payload-health.ts';
+import { runtimeHealth } from '../health/runtime-health.ts';
+import { type PackageKind, type PackageObject, type RevisionObject, runtimeModeOf } from '../packages/package-kind.ts';
+import { isPaused, pausedCondition } from '../packages/paused.ts';
+import { readReference } from '../packages/reference.ts';
+import { contentKey, type ReadyContent, type RevisionContent, type RevisionContents } from '../packages/revision-content.ts';
+import { runtimeHealthOf } from '../packages/revisions.ts';
+import type { Settings } from '../settings.ts';
+import { troubleOf } from '../workload/deployment-health.ts';
+import { trimPod } from '../workload/owned-objects.ts';
+import type { RevisionRuntime, RevisionRuntimes } from '../workload/runtime-of-revision.ts';
+import { derivedReads } from './payload.ts';
+
+export interface RevisionParts {
+  readonly settings: Settings;
+  readonly contents: RevisionContents;
+  readonly payloads: Payloads;
+  readonly runtimes: RevisionRuntimes;
+  readonly installed: InstalledPackages;
+}
+
+export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts): Reconciler {
+  const { settings, contents, payloads, runtimes, installed } = parts;
+  const mode = runtimeModeOf(kind, settings);
+  const troubleOfPod = troubleOf(settings.statusLogLines);
+  return reconciler<RevisionObject>({
+    name: `${kind.name}-revision`,
+    resource: kind.revision,
+    reads: [
+      ...derivedReads(kind, settings),
+      kind.package,
+      ...(mode === 'Deployment' ? [reading(Pod, 'everywhere', { trim: trimPod })] : []),
+    ],
+    writes: [writing(kind.revision, 'others')],
+    reconcile({ object, read }) {
+      if (isPaused(object)) return plan({ prune: false, conditions: [pausedCondition(true)] });
+      if (object.spec.desiredState !== 'Active') return plan({ conditions: [pausedCondition(false), ...inactive()] });
+      const name = object.metadata.name ?? '';
+      const found = read.derived(contents, contentKey(kind, name));
+      const packageName = object.metadata.ownerReferences?.find(({ controller }) => controller)?.name ?? '';
+      const trouble = read.get(kind.package, { name: packageName }, troublesOf);
+      const payload = payloadOf(read, object, packageName, found, trouble?.payload);
+      const runtime =
+        mode === 'Deployment' ? read.derived(runtimes.ofRevision, contentKey(kind, name)) : undefined;
+      const runtimePart =
+        runtime === undefined
+          ? externalHealth(read, name)
+          : runtimeHealth({ read, runtime, revision: name, payload, trouble: trouble?.runtime, troubleOfPod });
+      const conditions = [
+        pausedCondition(false),
+        healthCondition(revisionHealthy, payload),
+        ...(runtime !== undefined && runtimePart !== undefined ? [healthCondition(runtimeHealthy, runtimePart)] : []),
+        healthCondition(healthy, rollUp(payload, runtimePart)),
+        verification(found),
+        ...warnings(runtime),
+      ];
+      return plan({
+        patches: metaPatches(object, found),
+        held: false,
+        conditions,
+        status: {
+          ...imageStatus(found),
+          ...(found.state === 'ready' ? contentStatus(read, object, found) : {}),
+          ...(payload.objectRefs === undefined ? {} : { objectRefs: payload.objectRefs }),
+          ...runtimeStatus(object, runtime),
+        },
+        events: eventsOf(found, payload),
+      });
+    },
+  });
+
+  function payloadOf(
+    read: Reader,
+    object: RevisionObject,
+    packageName: string,
+    found: RevisionContent,
+    trouble: string | undefined,
+  ): Health & { objectRefs?: readonly object[] } {
+    if (found.state === 'failed') return { status: 'False', message: found.message };
+    const payload = read.derived(payloads, payloadKey(kind, packageName));
+    if (payload.revision?.uid !== object.metadata.uid)
+      return { status: 'False', message: 'another revision of the package is active' };
+    if (payload.problem !== undefined) return { status: 'False', message: payload.problem };
+    const health = payloadHealth(read, payload, object.metadata.uid ?? '');
+    return trouble === undefined ? health : { ...health, status: 'False', message: trouble };
+  }
+
+  /** What a controller elsewhere says counts, if it says anything. */
+  function externalHealth(read: Reader, name: string): Health | undefined {
+    if (kind.runtime === undefined) return undefined;
+    const said = read.get(kind.revision, { name }, runtimeHealthOf);
+    return said === undefined ? undefined : { status: said.status as Health['status'], message: said.message };
+  }
+
+  function contentStatus(read: Reader, { spec }: RevisionObject, { content: { meta }, verified: by }: ReadyContent) {
+    const reference = readReference(spec.image, settings.registry);
+    const source = 'problem' in reference ? spec.image : reference.source;
+    const dependencies = normalised(meta.dependsOn, settings.registry);
+    const check = checkDependencies({ source, dependencies }, bySource(read.derived(installed, '')));
+    return {
+      dependencies: meta.dependsOn,
+      foundDependencies: check.found,
+      installedDependencies: check.installed,
+      invalidDependencies: check.invalid,
+      permissionRequests: meta.permissionRequests.length === 0 ? drop() : meta.permissionRequests,
+      capabilities: meta.capabilities.length === 0 ? drop() : meta.capabilities,
+      verified: by ?? drop(),
+    };
+  }
+
+  function inactive(): ConditionInput[] {
+    const message = 'the revision is inactive';
+    return [
+      healthCondition(revisionHealthy, { status: 'True', message }),
+      healthCondition(healthy, { status: 'True', message }),
+      ...(mode === 'Deployment' ? [healthCondition(runtimeHealthy, { status: 'True', message })] : []),
+    ];
+  }
+
+  function runtimeStatus({ spec }: RevisionObject, runtime: RevisionRuntime | undefined) {
+    if (runtime?.state !== 'rendered') return {};
+    return {
+      tlsServerSecretName: spec.tlsServerSecretName,
+      tlsClientSecretName: spec.tlsClientSecretName,
+      ...(runtime.rendered.endpoint === undefined ? {} : { endpoint: runtime.rendered.endpoint }),
+    };
+  }
+
+  /** What the server refused, by the half that it belongs to: the runtime of reconcilers says so on the package. */
+  function troublesOf({ status }: PackageObject) {
+    const trouble = findCondition(status?.conditions, 'ReconcileError')?.message;
+    const of = (reconcilerName: string) => {
+      const signature = ` (crossplane.${reconcilerName})`;
+      return trouble?.endsWith(signature) ? trouble.slice(0, -signature.length) : undefined;
+    };
+    return { payload: of(`${kind.name}-payload`), runtime: of(`${kind.name}-runtime`) };
+  }
+
+  /** Labels and annotations of the package itself, where they are not there yet. */
+  function metaPatches({ metadata }: RevisionObject, found: RevisionContent) {
+    if (found.state === 'failed') return [];
+    const { labels, annotations } = found.content.meta;
+    const set = [
+      ...missing('labels', labels, metadata.labels),
+      ...missing('annotations', annotations, metadata.annotations),
+    ];
+    return set.length === 0 ? [] : [patch(kind.revision, { name: metadata.name ?? '' }, set, { restore: false })];
+  }
+}
+
+function missing(
+  part: 'labels' | 'annotations',
+  wanted: Readonly<Record<string, string>>,
+  present: Readonly<Record<string, string>> = {},
+) {
+  return Object.entries(wanted).flatMap(([name, value]) =>
+    present[name] === value || name.startsWith('capstan.dev/')
+      ? []
+      : [{ path: `/metadata/${part}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, value }],
+  );
+}
+
+function imageStatus(found: RevisionContent) {
+  const applied = found.settings?.applied ?? [];
+  return {
+    ...(found.resolvedImage === undefined ? {} : { resolvedImage: found.resolvedImage }),
+    appliedImageConfigRefs: applied.length === 0 ? drop() : applied,
+  };
+}
+
+function verification(found: RevisionContent): ConditionInput {
+  if (found.state === 'failed')
+    return found.reason === 'Verify'
+      ? verified.isFalse('SignatureVerificationFailed', found.message)
+      : noCondition(verified.type);
+  if (found.verified === undefined) return noCondition(verified.type);
+  return verified.isTrue('SignatureVerificationSucceeded', `verified by ${found.verified.authority}`);
+}
+
+function warnings(runtime: RevisionRuntime | undefined): ConditionInput[] {
+  if (runtime === undefined) return [];
+  if (runtime.ignored !== undefined) return [configWarning.isTrue('Ignored', runtime.ignored.message)];
+  if (runtime.state === 'failed' || runtime.warnings.length === 0) return [noCondition(configWarning.type)];
+  return [configWarning.isTrue('NoEffect', runtime.warnings.join('; '))];
+}
+
+const EVENT_REASONS = {
+  Unpack: 'ParsePackage',
+  Parse: 'LintPackage',
+  Verify: 'ImageConfigSelection',
+  Constraint: 'LintPackage',
+} as const;
+
+function eventsOf(found: RevisionContent, payload: Health): EventInput[] {
+  if (found.state === 'failed')
+    return [{ type: 'Warning', reason: EVENT_REASONS[found.reason], note: found.message }];
+  if (payload.status === 'False') return [{ type: 'Warning', reason: 'SyncPackage', note: payload.message }];
+  return [{ reason: 'SyncPackage', note: 'the package’s objects are installed' }];
+}
+

@@ -1,0 +1,55 @@
+import { systemClock } from '@capstan/kube';
+import { noSource, type PackageSource } from './facts/package-source.ts';
+import { type ChosenRuntimes, type RuntimeConfigFeature, runtimeConfigFeature } from './runtime/index.ts';
+
+/** What the operator is started with. */
+export interface Settings {
+  /** Where runtimes, their certificates and pull secrets are. */
+  readonly namespace: string;
+  /** The manager's own ServiceAccount: its pull secrets serve for all packages. */
+  readonly serviceAccount: string;
+  /** For references that name no registry. */
+  readonly registry: string;
+  /** What packages' version constraints are compared with. */
+  readonly version: string;
+  /** Who runs the runtimes of each kind. */
+  readonly packageRuntime: ChosenRuntimes;
+  /** Whether runtimeConfigRef or controllerConfigRef is honoured. */
+  readonly runtimeConfig: RuntimeConfigFeature;
+  /** How often the tag of a package with pull policy Always is looked up. */
+  readonly pollMs: number;
+  /** How many log lines of a runtime that does not start are put into the status; 0 for none. */
+  readonly statusLogLines: number;
+  /** Whether a dependency that is installed in a version that does not serve is moved to one that does. */
+  readonly upgradeDependencies: boolean;
+  /** The ClusterRole that limits what packages may ask for; undefined refuses all such requests. */
+  readonly providerClusterRole: string | undefined;
+  /** Whether ClusterRoles and bindings of providers are made. */
+  readonly manageRbac: boolean;
+  /** What host names of Services end in. */
+  readonly clusterDomain: string;
+  /** Milliseconds since the epoch, for the validity of certificates. */
+  now(): number;
+  /** Where packages come from. */
+  readonly source: PackageSource;
+}
+
+/** What holds when nothing is said. A function, because the clock is the machine's. */
+export function defaultSettings(): Settings {
+  return {
+    namespace: 'crossplane-system',
+    serviceAccount: 'crossplane',
+    registry: 'xpkg.crossplane.io',
+    version: '1.20.0',
+    packageRuntime: { Provider: 'Deployment', Function: 'Deployment', Configuration: 'Deployment' },
+    runtimeConfig: runtimeConfigFeature(),
+    pollMs: 60_000,
+    statusLogLines: 0,
+    upgradeDependencies: false,
+    providerClusterRole: undefined,
+    manageRbac: true,
+    clusterDomain: 'cluster.local',
+    now: () => systemClock.now(),
+    source: noSource,
+  };
+}

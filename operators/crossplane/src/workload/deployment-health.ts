@@ -1,0 +1,64 @@
+// How a runtime's Deployment is doing, and why its pods do not start.
+import type { Deployment, Pod } from '@capstan/kube';
+
+export interface DeploymentHealth {
+  /** Enough pods are ready, whatever version they run. */
+  readonly isAvailable: boolean;
+  /** Every pod is what the Deployment asks for now, and ready. */
+  readonly isComplete: boolean;
+  readonly message: string;
+}
+
+export const deploymentHealth = ({ metadata, spec, status = {} }: Deployment): DeploymentHealth => {
+  const wanted = spec?.replicas ?? 1;
+  const isCurrent = (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  const available = status.conditions?.find(({ type }) => type === 'Available');
+  const isAvailable = isCurrent && available?.status === 'True';
+  const isComplete =
+    isAvailable && (status.updatedReplicas ?? 0) >= wanted && (status.replicas ?? 0) === (status.updatedReplicas ?? 0);
+  return { isAvailable, isComplete, message: isAvailable ? '' : (available?.message ?? 'it is not available yet') };
+};
+
+/** Reasons for which a container does not start and will not without somebody's help. */
+const STUCK = new Set([
+  'CrashLoopBackOff',
+  'ImagePullBackOff',
+  'ErrImagePull',
+  'ErrImageNeverPull',
+  'InvalidImageName',
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'RunContainerError',
+]);
+const LONGEST = 1000;
+
+/** Why a pod does not start, in words for a status; undefined when it does. `lines` of its last words, 0 for one. */
+export function podTrouble({ metadata, status }: Pod, lines: number): string | undefined {
+  const name = metadata.name ?? '';
+  const unschedulable = status?.conditions?.find(
+    ({ type, status: is, reason }) => type === 'PodScheduled' && is === 'False' && reason === 'Unschedulable',
+  );
+  if (unschedulable !== undefined) return `pod ${name} cannot be scheduled: ${unschedulable.message ?? ''}`;
+  for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
+    const { waiting } = container.state ?? {};
+    if (waiting?.reason === undefined || !STUCK.has(waiting.reason)) continue;
+    const ended = container.lastState?.terminated ?? container.state?.terminated;
+    const parts = [`container ${container.name} of pod ${name}: ${waiting.reason}`];
+    if (ended !== undefined) parts.push(`it ended with code ${ended.exitCode}`);
+    const words = lastLines(ended?.message ?? waiting.message ?? '', lines);
+    if (words !== '') parts.push(words);
+    return parts.join('; ').slice(0, LONGEST);
+  }
+  return undefined;
+}
+
+function lastLines(text: string, lines: number): string {
+  const all = text.trim().split('\n');
+  return all.slice(-Math.max(1, lines)).join('\n');
+}
+
+/** What a rollout of this says to a user. */
+export const troubleOf =
+  (lines: number) =>
+  (pod: Pod): string | undefined =>
+    pod.metadata.deletionTimestamp === undefined ? podTrouble(pod, lines) : undefined;
