@@ -1,0 +1,199 @@
+// Packages, objects and moves that the scenarios share.
+import { hash } from 'node:crypto';
+import {
+  type Client,
+  type Condition,
+  Deployment,
+  findCondition,
+  type Kind,
+  type KubeObject,
+  parseDuration,
+  type UnknownObject,
+} from '@capstan/kube';
+import type { Operator } from '@capstan/reconcile';
+import { createStage, type Stage } from '@capstan/testing';
+import type { PackageFault, PackageSource } from '../src/facts/package-source.ts';
+import { createCrossplane } from '../src/operator.ts';
+import type { Settings } from '../src/settings.ts';
+import { PackageError } from '../src/xpkg/errors.ts';
+import { parsePackage, type ParsedPackage } from '../src/xpkg/package.ts';
+
+export const SYSTEM = 'crossplane-system';
+export const REGISTRY = 'registry.example';
+
+/** A registry in memory, which counts what it is asked. */
+export interface FakeRegistry extends PackageSource {
+  /** Puts a package there; its digest. */
+  push(image: string, documents: readonly object[]): string;
+  untag(image: string): void;
+  /** Answers nothing but this from now on; undefined mends it. */
+  breakDown(problem: string | undefined): void;
+  /** `resolve IMAGE`, `pull IMAGE`, `tags REPOSITORY`, `verify IMAGE`. */
+  readonly asked: string[];
+  /** Log-in data that it was given last. */
+  readonly logins: string[];
+  readonly signed: Map<string, string>;
+}
+
+export function fakeRegistry(): FakeRegistry {
+  const tags = new Map<string, string>();
+  const contents = new Map<string, ParsedPackage | PackageFault>();
+  const cache = new Map<string, ParsedPackage | PackageFault>();
+  const asked: string[] = [];
+  const logins: string[] = [];
+  const signed = new Map<string, string>();
+  let broken: string | undefined;
+  const ask = (what: string) => {
+    asked.push(what);
+    if (broken !== undefined) throw new Error(broken);
+  };
+  return {
+    asked,
+    logins,
+    signed,
+    push(image, documents) {
+      const digest = `sha256:${hash('sha256', JSON.stringify(documents), 'hex')}`;
+      tags.set(image, digest);
+      contents.set(digest, parsed(documents));
+      return digest;
+    },
+    untag: (image) => void tags.delete(image),
+    breakDown: (problem) => {
+      broken = problem;
+    },
+    async resolve(image, { credentials }) {
+      ask(`resolve ${image}`);
+      logins.push(...credentials.configs.map(({ text }) => text));
+      const digest = tags.get(image);
+      if (digest === undefined) throw new Error(`MANIFEST_UNKNOWN: there is no ${image}; check the tag`);
+      return digest;
+    },
+    async pull(image) {
+      const digest = image.slice(image.indexOf('@') + 1);
+      const cached = cache.get(digest);
+      if (cached !== undefined) return cached;
+      ask(`pull ${image}`);
+      const found = contents.get(digest);
+      if (found === undefined) throw new Error(`MANIFEST_UNKNOWN: there is no ${image}`);
+      cache.set(digest, found);
+      return found;
+    },
+    cached: async (image) => cache.get(image.slice(image.indexOf('@') + 1)) ?? cache.get(tags.get(image) ?? ''),
+    async tags(repository) {
+      ask(`tags ${repository}`);
+      return [...tags.keys()].flatMap((image) => {
+        const [name, tag] = splitTag(image);
+        return name === repository ? [tag] : [];
+      });
+    },
+    async verify(image, authorities) {
+      ask(`verify ${image}`);
+      const by = authorities.find(({ publicKey }) => signed.get(image.slice(image.indexOf('@') + 1)) === publicKey);
+      return by?.name ?? { fault: `none of ${authorities.map(({ name }) => name).join(', ')} has signed ${image}` };
+    },
+  };
+}
+
+function splitTag(image: string): [string, string] {
+  const colon = image.lastIndexOf(':');
+  return [image.slice(0, colon), image.slice(colon + 1)];
+}
+
+function parsed(documents: readonly object[]): ParsedPackage | PackageFault {
+  try {
+    return parsePackage(documents.map((value, index) => ({ line: index + 1, value })));
+  } catch (error) {
+    if (!(error instanceof PackageError)) throw error;
+    return { fault: error.message };
+  }
+}
+
+export const meta = (kind: string, spec: object = {}, metadata: object = {}) => ({
+  apiVersion: 'meta.pkg.crossplane.io/v1',
+  kind,
+  metadata: { name: 'example', ...metadata },
+  spec,
+});
+
+export function crd(kind: string, group = 'example.org', more: { spec?: object; fields?: object } = {}): UnknownObject {
+  const plural = `${kind.toLowerCase()}s`;
+  const properties = { spec: { type: 'object', properties: more.fields ?? { size: { type: 'integer' } } } };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      scope: 'Cluster',
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', properties } } }],
+      ...more.spec,
+    },
+  };
+}
+
+export function object(kind: Kind, name: string, parts: object = {}): KubeObject {
+  return { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name }, ...parts };
+}
+
+export interface Scene {
+  registry: FakeRegistry;
+  objects?: readonly [Kind, KubeObject][];
+  settings?: Partial<Settings>;
+}
+
+export function operatorWith({ registry, settings }: Pick<Scene, 'registry' | 'settings'>): Operator {
+  return createCrossplane({ source: registry, ...settings });
+}
+
+/** Runs a check on a cluster in which Crossplane has come to rest. */
+export async function staged(
+  { registry, objects = [], settings }: Scene,
+  check: (stage: Stage) => Promise<void>,
+): Promise<void> {
+  const clock = { now: () => Date.parse('2026-01-01T00:00:00Z') };
+  const stage = await createStage({
+    operators: [operatorWith({ registry, settings: { now: () => clock.now(), ...settings } })],
+    async given(client) {
+      for (const [kind, one] of objects) await client.create(kind, one);
+    },
+  });
+  clock.now = () => stage.clock.now();
+  try {
+    await stage.settle();
+    await check(stage);
+  } finally {
+    await stage.end();
+  }
+}
+
+/** Plays the Deployment controller for everything that is there: all pods are ready. */
+export async function allReady(stage: Stage): Promise<void> {
+  const { items } = await stage.client.list(Deployment, { namespace: SYSTEM });
+  for (const deployment of items) await ready(stage.client, deployment);
+  await stage.settle();
+}
+
+export async function ready(client: Client, { metadata, spec }: Deployment): Promise<void> {
+  const replicas = spec?.replicas ?? 1;
+  const status = {
+    observedGeneration: metadata.generation,
+    replicas,
+    updatedReplicas: replicas,
+    readyReplicas: replicas,
+    availableReplicas: replicas,
+    conditions: [
+      { type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable', message: 'Deployment has minimum availability.' },
+    ],
+  };
+  const ref = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
+  await client.patch(Deployment, ref, 'merge', { status }, { subresource: 'status' });
+}
+
+export function condition(from: KubeObject, type: string): Pick<Condition, 'status' | 'reason' | 'message'> | undefined {
+  const { status } = from as KubeObject & { status?: { conditions?: Condition[] } };
+  const found = findCondition(status?.conditions, type);
+  return found && { status: found.status, reason: found.reason, message: found.message };
+}
+
+export const minutes = (count: number) => parseDuration(`${count}m`);
