@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, ConfigMap, Deployment, ReplicaSet } from '@capstan/kube';
-import { KafkaProxy, KafkaService } from '../src/index.ts';
+import { createStage } from '@capstan/testing';
+import { createKroxylicious, KafkaProxy, KafkaService } from '../src/index.ts';
 import {
   allReady,
   checksum,
@@ -89,7 +90,7 @@ describe('kubectl rollout undo', () => {
       assert.match(await configurationOf(client), /kafka\.example/);
       assert.equal(condition(await get.proxy(client), 'RolledBack')?.status, 'True');
       assert.equal((await get.proxy(client)).status?.rollout?.reason, 'somebody rolled the Deployment back');
-      assert.match(condition(await get.proxy(client), 'Ready')?.message ?? '', /is to follow/);
+      assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'RolledBack');
       await stage.restart();
       assert.equal(checksum(await get.deployment(client)), checksum(earlier));
       await edit(client, 'third.example:9092');
@@ -97,6 +98,34 @@ describe('kubectl rollout undo', () => {
       assert.match(await configurationOf(client), /third\.example/);
       assert.equal(condition(await get.proxy(client), 'RolledBack'), undefined);
     }));
+});
+
+describe('a rollout', () => {
+  test('is told once by an Event, with the hashes before and after; scaling is none', async () => {
+    const told: string[] = [];
+    const stage = await createStage({
+      operators: [createKroxylicious()],
+      runtime: { tell: (_world, _operator, owner, { reason, note }) => told.push(`${owner.kind} ${reason}: ${note}`) },
+      given: (client) => create(client, ...minimal()),
+    });
+    const { client, settle } = stage;
+    try {
+      assert.deepEqual(told, []);
+      await edit(client, 'other.example:9092');
+      await settle();
+      await allReady(client);
+      await settle();
+      await patch(client, KafkaProxy, 'my-proxy', { spec: { replicas: 3 } });
+      await settle();
+      assert.equal(told.length, 1, told.join('\n'));
+      assert.match(
+        told[0] ?? '',
+        /^KafkaProxy RolloutStarted: deployment\/my-proxy goes from [0-9a-f]{12} to [0-9a-f]{12}: KafkaService default\/upstream \(spec\.bootstrapServers\) changed → VirtualKafkaCluster default\/one$/,
+      );
+    } finally {
+      await stage.end();
+    }
+  });
 });
 
 describe('Ready', () => {
@@ -120,6 +149,7 @@ describe('Ready', () => {
       const done = await get.proxy(client);
       assert.equal(condition(done, 'Ready')?.status, 'True');
       assert.equal(done.status?.rollout?.configHash, done.status?.configHash);
+      assert.notEqual(done.status?.rollout?.from, done.status?.rollout?.configHash);
       await patch(client, KafkaProxy, 'my-proxy', { spec: { replicas: 2 } });
       await settle();
       assert.equal((await get.proxy(client)).status?.rollout?.reason, done.status?.rollout?.reason);

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, ConfigMap, Deployment, type KubeObject, Secret, Service } from '@capstan/kube';
+import { createStage } from '@capstan/testing';
 import { parse } from 'yaml';
 import type { ProxyConfiguration } from '../src/configuration/schema.ts';
-import { KafkaProxy, VirtualKafkaCluster, validateConfiguration } from '../src/index.ts';
+import { createKroxylicious, KafkaProxy, VirtualKafkaCluster, validateConfiguration } from '../src/index.ts';
 import {
   allReady,
   balancerIngress,
@@ -13,6 +14,7 @@ import {
   cluster,
   condition,
   configurationOf,
+  create,
   encoded,
   get,
   NAMESPACE,
@@ -93,6 +95,51 @@ describe('isolated clusters', () => {
       assert.deepEqual(writesTo(stage, 'deployments'), ['PATCH deployments/my-proxy-two']);
       assert.equal(checksum(await get.deployment(client, 'my-proxy-one')), before[0]);
       assert.notEqual(checksum(await get.deployment(client, 'my-proxy-two')), before[1]);
+    }));
+
+  test('why a cluster’s pods were rolled, and how far that is, stands on the cluster', async () => {
+    const told: string[] = [];
+    const stage = await createStage({
+      operators: [createKroxylicious()],
+      runtime: { tell: (_world, _operator, owner, { reason, note }) => told.push(`${owner.kind} ${reason}: ${note}`) },
+      given: (client) => create(client, ...objects('VirtualCluster')),
+    });
+    const { client } = stage;
+    try {
+      await patch(client, Secret, 'server', {
+        data: encoded({ 'tls.crt': renewed.certificate, 'tls.key': renewed.key }),
+      });
+      await stage.settle();
+      const { status } = await get.cluster(client, 'two');
+      assert.match(status?.rollout?.reason ?? '', /^Secret default\/server .* changed/);
+      assert.equal(status?.rollout?.wanted, 1);
+      assert.notEqual(status?.rollout?.from, status?.rollout?.configHash);
+      assert.equal((await get.cluster(client, 'one')).status?.rollout?.reason, undefined);
+      assert.deepEqual(
+        told.map((line) => line.replace(/ from .*/, '')),
+        ['VirtualKafkaCluster RolloutStarted: deployment/my-proxy-two goes'],
+      );
+      await patch(client, KafkaProxy, 'my-proxy', { spec: { replicas: 3 } });
+      await stage.settle();
+      assert.equal(told.length, 1, told.join('\n'));
+    } finally {
+      await stage.end();
+    }
+  });
+
+  test('a proxy that is paused rolls none of them', () =>
+    staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
+      const before = await get.deployment(client, 'my-proxy-two');
+      await patch(client, KafkaProxy, 'my-proxy', { metadata: { annotations: { 'capstan.dev/paused': 'true' } } });
+      await settle();
+      await patch(client, Secret, 'server', {
+        data: encoded({ 'tls.crt': renewed.certificate, 'tls.key': renewed.key }),
+      });
+      await settle();
+      assert.deepEqual((await get.deployment(client, 'my-proxy-two')).spec, before.spec);
+      await patch(client, KafkaProxy, 'my-proxy', { metadata: { annotations: { 'capstan.dev/paused': null } } });
+      await settle();
+      assert.notEqual(checksum(await get.deployment(client, 'my-proxy-two')), checksum(before));
     }));
 
   test('a cluster that breaks keeps running; one that is deleted takes its own Deployment along', () =>

@@ -14,6 +14,7 @@ import {
   string,
 } from '@capstan/kube';
 import { COMMON } from './group.ts';
+import { rolledMemory, rolloutStatus } from './rollout.ts';
 
 /** Durations of the proxy: whole numbers with units, one or more groups. Neither ISO forms nor hours and days. */
 const proxyDuration = () => string({ optional: true, pattern: '^([0-9]+(m|s|ms|us|μs|ns))+$' });
@@ -106,23 +107,14 @@ export const KafkaProxy = defineKind({
       listMapKeys: ['name'],
       description: 'Virtual clusters that are not served as they ask; all is well with those that are not named.',
     }),
-    rollout: object(
-      {
-        configHash: string({ description: 'What the Deployment was last rolled to.' }),
-        reason: string({ optional: true, description: 'What had changed.' }),
-        updated: integer({ optional: true }),
-        available: integer({ optional: true }),
-        wanted: integer({ optional: true }),
-      },
-      { optional: true },
-    ),
+    rollout: rolloutStatus(),
   }),
   memory: object({
     ports: map(object({ bootstrap: integer(), nodes: integer(), count: integer() }), { default: {} }),
     nextPort: integer({ optional: true }),
     openShift: boolean({ optional: true }),
     hash: object({ shown: string(), is: string() }, { optional: true }),
-    rolled: object({ configHash: string(), reason: string({ optional: true }) }, { optional: true }),
+    rolled: rolledMemory(),
   }),
   rules: [
     {

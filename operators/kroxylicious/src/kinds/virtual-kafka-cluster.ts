@@ -11,6 +11,7 @@ import {
   string,
 } from '@capstan/kube';
 import { ACCEPTED_COLUMN, COMMON, GROUP, RESOLVED_REFS_COLUMN } from './group.ts';
+import { rolledMemory, rolloutStatus } from './rollout.ts';
 import { allowDeny, certificateRef, trustAnchorRef } from './tls.ts';
 
 const name = () => string({ minLength: 1, maxLength: 253 });
@@ -56,6 +57,7 @@ export const VirtualKafkaCluster = defineKind({
     conditions: conditions(),
     configHash: string({ optional: true, description: 'Hash of everything that its configuration was made from.' }),
     deployment: string({ optional: true, description: 'The Deployment that its Services lead to.' }),
+    rollout: rolloutStatus(),
     ingresses: array(
       object({
         name: string(),
@@ -80,6 +82,7 @@ export const VirtualKafkaCluster = defineKind({
     }),
     deployment: string({ optional: true }),
     openShift: boolean({ optional: true }),
+    rolled: rolledMemory(),
     hash: object({ shown: string(), is: string() }, { optional: true }),
   }),
   rules: [

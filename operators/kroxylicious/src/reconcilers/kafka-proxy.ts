@@ -26,7 +26,7 @@ import { carryHash } from '../hash/carried-hash.ts';
 import { shortHash } from '../hash/combine-hashes.ts';
 import { formatRunning } from '../hash/running-clusters.ts';
 import { KafkaProxy, type KafkaProxySpec, VirtualKafkaCluster } from '../kinds/index.ts';
-import { causeText, type Rollout, rolloutOf } from '../resolution/rollout.ts';
+import { type Rollout, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
 import type { Settings } from '../settings.ts';
 import { isolatedSelector, workloadName, workloadSelector } from '../templates/labels.ts';
 import { loadBalancer } from '../templates/services.ts';
@@ -41,6 +41,7 @@ import { type FaultyCluster, type ServedClusters, servedClusters } from '../tree
 type ReadyReason =
   | 'Ready'
   | 'RollingOut'
+  | 'RolledBack'
   | 'Held'
   | 'NoVirtualClusters'
   | 'NoValidVirtualClusters'
@@ -183,25 +184,16 @@ function sharedPlan(
     }),
   ];
   const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash, known.rolled);
-  const progress = rollout && { updated: rollout.updated, available: rollout.available, wanted: rollout.wanted };
   return {
     groups,
     conditions: [readyCondition(rollout, hash)],
     status: { configHash: hash },
     progress: {
       replicas: rollout?.ready ?? 0,
-      ...(rolled === undefined ? {} : { rollout: { ...rolled, ...progress } }),
+      ...rolloutProgress(rollout, rolled),
     },
     memory: { hash: carried, ...(rolled === undefined ? {} : { rolled }) },
-    events:
-      rolled?.reason === undefined || rollout?.isComplete
-        ? []
-        : [
-            {
-              reason: 'RolloutStarted',
-              note: `deployment/${deployment.name} goes to ${shortHash(rolled.configHash)}: ${rolled.reason}`,
-            },
-          ],
+    events: rolloutEvents(deployment.name, rolled, known.rolled),
   };
 }
 
@@ -269,6 +261,11 @@ function refusalOf({ faults, text }: Composed): ConditionInput | undefined {
 function readyCondition(rollout: Rollout | undefined, hash: string): ConditionInput {
   if (rollout === undefined) return ready.isFalse('RollingOut', 'the Deployment is being made');
   const { isComplete, updated, available, wanted } = rollout;
+  if (rollout.hash !== hash && rollout.isHeld)
+    return ready.isFalse(
+      'RolledBack',
+      `${available} pods run ${shortHash(rollout.hash ?? '')}, to which somebody rolled back; ${shortHash(hash)} is not rolled out until something that it is made from changes again`,
+    );
   if (rollout.hash !== hash)
     return ready.isFalse(
       'RollingOut',
@@ -279,18 +276,6 @@ function readyCondition(rollout: Rollout | undefined, hash: string): ConditionIn
     'RollingOut',
     `${updated} of ${wanted} pods have the new configuration, ${available} are available`,
   );
-}
-
-/** What runs and why it was rolled: the cause counts when it came with another hash, and is kept until the next one. */
-function rolledTo(
-  { hash, cause }: Rollout,
-  wanted: string,
-  known: ProxyMemory['rolled'],
-): NonNullable<ProxyMemory['rolled']> | undefined {
-  if (hash === undefined || known?.configHash === hash) return known;
-  if (known === undefined) return { configHash: hash };
-  const reason = hash === wanted ? causeText(cause) : 'somebody rolled the Deployment back';
-  return { configHash: hash, ...(reason === undefined ? {} : { reason }) };
 }
 
 function staleCondition(faulty: readonly FaultyCluster[]): ConditionInput {

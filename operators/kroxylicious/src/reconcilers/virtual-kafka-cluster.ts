@@ -13,8 +13,11 @@ import {
 import {
   type ConditionInput,
   conditionType,
+  drop,
+  type EventInput,
   type GroupInput,
   noCondition,
+  PAUSED_ANNOTATION,
   plan,
   type Reader,
   type Reconciler,
@@ -34,7 +37,7 @@ import {
   VirtualKafkaCluster,
 } from '../kinds/index.ts';
 import { conditionAbout, type Problem, warningCondition } from '../resolution/problem.ts';
-import { rolloutOf } from '../resolution/rollout.ts';
+import { type Rolled, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
 import type { Settings } from '../settings.ts';
 import { type Workload, workloadName, workloadSelector } from '../templates/labels.ts';
 import { clusterRoutes } from '../templates/routes.ts';
@@ -47,6 +50,7 @@ import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
 import { isOpenShift } from '../tree/platform.ts';
 
 const staleConfig = conditionType<'StaleConfig'>('StaleConfig');
+const isPausedOf = ({ metadata }: KafkaProxy) => metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
 const proxySpecOf = ({ spec }: KafkaProxy) => spec ?? { replicas: 1, isolation: 'Proxy' as const };
 const loadBalancerPointsOf = ({ status }: Service) => status?.loadBalancer?.ingress ?? [];
 
@@ -59,6 +63,7 @@ interface ClusterMemory {
   openShift?: boolean;
   /** Of its own Deployment. */
   hash?: CarriedHash;
+  rolled?: Rolled;
 }
 
 export function createVirtualKafkaClusterReconciler(settings: Settings, clusterNode: ClusterNodes): Reconciler {
@@ -134,12 +139,16 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
           ...(isStale ? {} : { configHash: fragment.hash }),
           deployment: workloadName(serving),
           ingresses: ingressStatus(fragment, ref, serving, read),
+          ...(target === own ? {} : { rollout: drop() }),
         },
+        progress: isolated?.progress ?? {},
+        events: isolated?.events ?? [],
         memory: {
           lastGood: fragment,
           previousGood: fragment.hash === lastGood?.hash ? previousGood : lastGood,
           deployment: workloadName(serving),
           hash: isolated?.hash ?? memory.own?.hash,
+          rolled: target === own ? (isolated?.rolled ?? memory.own?.rolled) : undefined,
           openShift,
         },
       });
@@ -166,6 +175,9 @@ function servingWorkload(
 
 interface IsolatedWorkload {
   readonly groups: GroupInput[];
+  readonly rolled?: Rolled | undefined;
+  readonly progress?: { rollout?: object };
+  readonly events?: EventInput[];
   readonly hash?: CarriedHash;
   /** The proxy would not take the configuration: what runs stays. */
   readonly isRefused?: true;
@@ -199,10 +211,19 @@ function isolatedWorkload(
     hash: hash.shown,
     usedConfigMaps,
     quietMs,
+    // Whoever pauses the proxy means all of its pods.
+    open: read.get(KafkaProxy, { namespace, name: own.proxy }, isPausedOf) !== true,
     clusters: rollout?.hash === hash.shown ? rollout.clusters : formatRunning([{ name, hash: fragment.hash }]),
     isOpenShift: memory.openShift === true,
   });
-  return { groups, hash };
+  const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash.shown, memory.rolled);
+  return {
+    groups,
+    hash,
+    rolled,
+    progress: rolloutProgress(rollout, rolled),
+    events: rolloutEvents(workloadName(own), rolled, memory.rolled),
+  };
 }
 
 function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, serving: Workload, read: Reader) {

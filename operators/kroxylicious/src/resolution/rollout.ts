@@ -1,6 +1,7 @@
 // How far a Deployment is with what was last asked of it.
 import type { Deployment } from '@capstan/kube';
-import { CAUSE_ANNOTATION, type CauseChange, parseCause } from '@capstan/reconcile';
+import { CAUSE_ANNOTATION, type CauseChange, type EventInput, HELD_ANNOTATION, parseCause } from '@capstan/reconcile';
+import { shortHash } from '../hash/combine-hashes.ts';
 import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION } from '../templates/labels.ts';
 
 export interface Rollout {
@@ -12,6 +13,8 @@ export interface Rollout {
   readonly ready: number;
   /** All pods are of the present template and available. */
   readonly isComplete: boolean;
+  /** Somebody rolled it back, and it is left so until the inputs change. */
+  readonly isHeld: boolean;
   /** Which configurations of which virtual clusters it runs; see running-clusters.ts. */
   readonly clusters: string;
   /** What the last write was made for. */
@@ -34,10 +37,41 @@ export const rolloutOf = ({ metadata, spec, status }: Deployment): Rollout => {
     available,
     ready,
     isComplete: isSeen && updated === wanted && available === wanted && replicas === wanted,
+    isHeld: (metadata.annotations?.[HELD_ANNOTATION] ?? '') !== '',
     clusters: metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '',
     cause: metadata.annotations?.[CAUSE_ANNOTATION],
   };
 };
+
+/** What was last rolled to, from what, and why; remembered, because later writes have other causes. */
+export interface Rolled {
+  configHash: string;
+  from?: string;
+  reason?: string;
+}
+
+/** The cause counts when it came with another hash, and is kept until the next one. */
+export function rolledTo({ hash, cause }: Rollout, wanted: string, known: Rolled | undefined): Rolled | undefined {
+  if (hash === undefined || known?.configHash === hash) return known;
+  if (known === undefined) return { configHash: hash };
+  const reason = hash === wanted ? causeText(cause) : 'somebody rolled the Deployment back';
+  return { configHash: hash, from: known.configHash, ...(reason === undefined ? {} : { reason }) };
+}
+
+/** `status.rollout`, which moves while pods come and go. */
+export function rolloutProgress(rollout: Rollout | undefined, rolled: Rolled | undefined): { rollout?: object } {
+  if (rollout === undefined || rolled === undefined) return {};
+  const { updated, available, wanted } = rollout;
+  return { rollout: { ...rolled, updated, available, wanted } };
+}
+
+/** Once a rollout: what happens afterwards with the same configuration (scaling, a lost node) is no new one. */
+export function rolloutEvents(name: string, rolled: Rolled | undefined, known: Rolled | undefined): EventInput[] {
+  if (rolled?.reason === undefined || rolled === known) return [];
+  const { from = '', configHash, reason } = rolled;
+  const note = `deployment/${name} goes from ${shortHash(from)} to ${shortHash(configHash)}: ${reason}`;
+  return [{ reason: 'RolloutStarted', note }];
+}
 
 /** The cause of a write in one line: `Secret edge/upstream-ca (data.ca.crt) → KafkaService edge/upstream → …`. */
 export function causeText(annotation: string | undefined): string | undefined {

@@ -8,11 +8,13 @@ export interface WorkloadParts extends DeploymentParts {
   /** Names of ConfigMaps that ReplicaSets of the Deployment mount. */
   readonly usedConfigMaps: readonly string[];
   readonly quietMs: number;
+  /** False holds the rollout back; true by default. */
+  readonly open?: boolean;
 }
 
 /** The groups of a plan that runs the workload: configuration first, then what uses it. */
 export function workloadGroups(parts: WorkloadParts): GroupInput[] {
-  const { workload, namespace, composed, quietMs, usedConfigMaps } = parts;
+  const { workload, namespace, composed, quietMs, usedConfigMaps, open = true } = parts;
   const labels = workloadLabels(workload);
   const name = configMapName(workload, composed);
   const older = new Set(
@@ -35,7 +37,7 @@ export function workloadGroups(parts: WorkloadParts): GroupInput[] {
         }),
       ],
     },
-    { name: 'rollout', quietMs, children: [apply(Deployment, proxyDeployment(parts))] },
+    { name: 'rollout', quietMs, open, children: [apply(Deployment, proxyDeployment(parts))] },
   ];
 }
 
