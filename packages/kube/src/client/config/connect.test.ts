@@ -399,3 +399,12 @@ test('a kubeconfig that came as data may not run programs or read files', async 
   await assert.rejects(open({ server, user: { tokenFile: '/etc/passwd' } }), /refers to a file \(tokenFile\)/);
   await assert.rejects(open({ server, cluster: { 'certificate-authority': 'x' } }), /a file \(certificate-authority\)/);
 });
+
+test('the address in a kubeconfig that came as data can be replaced', async (t) => {
+  const { address: server } = await serve(t, echoLogin);
+  const text = kubeconfig({ server: 'http://127.0.0.1:1', user: { token: 'x' } });
+  const connection = await connectKubeconfig(text, { name: 'Secret shop/remote', server });
+  assert.equal(connection.address, server);
+  assert.deepEqual((await connection.request(get)).body, { authorization: 'Bearer x' });
+  await connection.close();
+});

@@ -41,10 +41,16 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
  */
 export async function connectKubeconfig(
   text: string,
-  options: Omit<ConnectOptions, 'kubeconfig' | 'inCluster'> & { name: string },
+  options: Omit<ConnectOptions, 'kubeconfig' | 'inCluster'> & {
+    name: string;
+    /** The address to use instead of the cluster's own. */
+    server?: string;
+  },
 ): Promise<Connection> {
   const edge = createEdge(options);
-  const config = selectContext(parseKubeconfig(text, options.name), options.context);
+  const selected = selectContext(parseKubeconfig(text, options.name), options.context);
+  const { server } = options;
+  const config = server === undefined ? selected : { ...selected, cluster: { ...selected.cluster, server } };
   const { cluster, user } = config;
   const outside = {
     'a program (exec)': user.exec,
