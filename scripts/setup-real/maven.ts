@@ -29,8 +29,8 @@ export function unpack(archive: Coordinates, folder: string): boolean {
 
 function maven(project: string, args: readonly string[], stdio: 'inherit' | 'ignore'): boolean {
   return (
-    spawnSync('mvn', ['-q', '-B', '-Dstyle.color=never', '-f', join(project, 'pom.xml'), ...args], { stdio }).status ===
-    0
+    spawnSync('mvn', ['-q', '-B', '-U', '-Dstyle.color=never', '-f', join(project, 'pom.xml'), ...args], { stdio })
+      .status === 0
   );
 }
 

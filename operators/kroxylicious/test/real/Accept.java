@@ -4,7 +4,7 @@ import java.nio.file.Path;
 
 /**
  * Asks the proxy whether it takes configuration files: each is parsed, and a proxy is made of it that is not started. Says a
- * line for each, `accepted` or why not. By reflection, so that it goes with every release.
+ * line for each, `answer: accepted` or why not; whatever else is said is the proxy's log. By reflection, so that it goes with every release.
  */
 public final class Accept {
     public static void main(String[] files) throws Exception {
@@ -18,9 +18,9 @@ public final class Accept {
                         parserType.getMethod("parseConfiguration", String.class).invoke(parser, Files.readString(Path.of(file)));
                 Object features = featuresType.getMethod("defaultFeatures").invoke(null);
                 proxyType.getConstructors()[0].newInstance(parser, configuration, features);
-                System.out.println("accepted");
+                System.out.println("answer: accepted");
             } catch (InvocationTargetException error) {
-                System.out.println(why(error.getCause()));
+                System.out.println("answer: " + why(error.getCause()));
             }
         }
         System.exit(0);

@@ -77,11 +77,14 @@ test('a renewed certificate rolls the real proxy once, and its clients lose noth
   const addresses = await until('every name has an address', () => serviceAddresses(client));
   const hosts = join(folder, 'hosts');
   writeFileSync(hosts, [...addresses].map(([name, address]) => `${address} ${name}\n`).join(''));
+  const clients = [
+    ['one', `${PLAIN}:9292`, '-'],
+    ['two', `${SECURE}:9292`, trust],
+  ];
   const traffic = java('kafka', [
     `-Djdk.net.hosts.file=${hosts}`,
     join(import.meta.dirname, 'Traffic.java'),
-    ...['one', `${PLAIN}:9292`, '-'],
-    ...['two', `${SECURE}:9292`, trust],
+    ...clients.flat(),
   ]);
   cleanUp.push(() => traffic.stop());
   await haveRead(traffic, local, { one: 100, two: 100 });
@@ -102,7 +105,7 @@ test('a renewed certificate rolls the real proxy once, and its clients lose noth
   traffic.input.end();
   assert.equal(await traffic.ended, 0, traffic.errors());
   const results = matches(traffic.lines, RESULT);
-  assert.deepEqual(results.map(({ name }) => name).toSorted(), ['one', 'two']);
+  assert.deepEqual(new Set(results.map(({ name }) => name)), new Set(['one', 'two']));
   for (const { name, sent, acknowledged, appended, inOrder } of results) {
     assert.ok(Number(sent) > 200, `${name} sent ${sent}`);
     assert.deepEqual(
