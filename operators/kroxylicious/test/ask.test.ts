@@ -1,10 +1,10 @@
 // What would this do, and why did it happen.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Deployment, type KubeObject, Secret } from '@capstan/kube';
+import { ConfigMap, Deployment, type Kind, type KubeObject, Secret } from '@capstan/kube';
 import { CAUSE_ANNOTATION, parseCause, preview } from '@capstan/reconcile';
 import type { Stage } from '@capstan/testing';
-import { KafkaProtocolFilter, KafkaProxy } from '../src/index.ts';
+import { KafkaProtocolFilter, KafkaProxy, KafkaProxyIngress, VirtualKafkaCluster } from '../src/index.ts';
 import {
   certificate,
   cluster,
@@ -63,6 +63,74 @@ describe('why', () => {
       );
       assert.doesNotMatch(JSON.stringify(await get.deployment(client)), /BEGIN CERTIFICATE/);
     }));
+});
+
+describe('why names the field and the path to it', () => {
+  const filterPath = [
+    'KafkaProtocolFilter(default/encryption)',
+    'VirtualKafkaCluster(default/orders)',
+    'kroxylicious.kafka-proxy(default/my-proxy)',
+  ];
+  const cases: Record<
+    string,
+    { kind: Kind; name: string; body: object; object: string; paths: string[]; via: string[] }
+  > = {
+    'for an edit of a filter': {
+      kind: KafkaProtocolFilter,
+      name: 'encryption',
+      body: { spec: { configTemplate: { more: true } } },
+      object: 'KafkaProtocolFilter.kroxylicious.io default/encryption',
+      paths: ['spec.configTemplate.more'],
+      via: filterPath,
+    },
+    'for an edit of a ConfigMap': {
+      kind: ConfigMap,
+      name: 'rules',
+      body: { data: { rules: 'none' } },
+      object: 'ConfigMap default/rules',
+      paths: ['data.rules'],
+      via: filterPath,
+    },
+    'for an edit of a virtual cluster': {
+      kind: VirtualKafkaCluster,
+      name: 'orders',
+      body: { spec: { filterRefs: null } },
+      object: 'VirtualKafkaCluster.kroxylicious.io default/orders',
+      paths: ['spec.filterRefs'],
+      via: filterPath.slice(1),
+    },
+    'for an edit of an ingress': {
+      kind: KafkaProxyIngress,
+      name: 'tcp',
+      body: { spec: { clusterIP: { bootstrapPort: 20_000 } } },
+      object: 'KafkaProxyIngress.kroxylicious.io default/tcp',
+      paths: ['spec.clusterIP.bootstrapPort'],
+      via: ['KafkaProxyIngress(default/tcp)', 'VirtualKafkaCluster(default/orders)', filterPath[2] ?? ''],
+    },
+    'for an edit of the proxy itself': {
+      kind: KafkaProxy,
+      name: 'my-proxy',
+      body: { spec: { network: { proxy: { workerThreadCount: 3 } } } },
+      object: 'KafkaProxy.kroxylicious.io default/my-proxy',
+      paths: ['spec.network'],
+      via: [],
+    },
+  };
+  for (const [name, { kind, name: of, body, object, paths, via }] of Object.entries(cases)) {
+    test(name, () =>
+      staged({ objects: objects() }, async ({ client, settle }) => {
+        await patch(client, kind, of, body);
+        await settle();
+        const cause = parseCause((await get.deployment(client)).metadata.annotations?.[CAUSE_ANNOTATION]);
+        const [change] = cause?.changes ?? [];
+        assert.equal(cause?.changes.length, 1, JSON.stringify(cause));
+        assert.deepEqual({ object: change?.object, paths: change?.paths }, { object, paths });
+        assert.deepEqual(change?.via, via);
+        assert.match(`${change?.from} ${change?.to}`, /^[0-9a-f]{12} [0-9a-f]{12}$/);
+        assert.notEqual(change?.from, change?.to);
+      }),
+    );
+  }
 });
 
 describe('plan', () => {

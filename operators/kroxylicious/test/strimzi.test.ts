@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, ConfigMap, CustomResourceDefinition, Namespace, Secret } from '@capstan/kube';
+import { CAUSE_ANNOTATION, parseCause } from '@capstan/reconcile';
 import { createStage, type Stage } from '@capstan/testing';
 import { createKroxylicious, KafkaService, StrimziKafka } from '../src/index.ts';
 import {
@@ -100,7 +101,16 @@ describe('a Kafka of Strimzi', () => {
         await serve(client, 'elsewhere:9093');
         await settle();
         assert.match(await configurationOf(client), /elsewhere:9093/);
-        assert.notEqual(checksum(await get.deployment(client)), before);
+        const rolled = await get.deployment(client);
+        assert.notEqual(checksum(rolled), before);
+        const [change] = parseCause(rolled.metadata.annotations?.[CAUSE_ANNOTATION])?.changes ?? [];
+        assert.equal(change?.object, 'Kafka.kafka.strimzi.io default/my-kafka');
+        assert.match(String(change.paths), /bootstrapServers/);
+        assert.deepEqual(change.via, [
+          'KafkaService(default/upstream)',
+          'VirtualKafkaCluster(default/one)',
+          'kroxylicious.kafka-proxy(default/my-proxy)',
+        ]);
       },
     ));
 

@@ -21,6 +21,16 @@ describe('the record of a cause', () => {
     assert.deepEqual(objects(secret, child), ['Secret default/a']);
   });
 
+  test('tells of an edit of the object itself without our own writes, and of its status only where nothing else changed', () => {
+    const own = (...paths: string[]) => ({ ...cause('Site', ['writes of x.y default/a']), paths });
+    const child = cause('our ConfigMap', ['writes of x.y default/a']);
+    const secret = cause('Secret', ['x.y default/a', 'writes of x.y default/a']);
+    assert.deepEqual(objects(own('spec.size', 'status.ready'), child), ['Site default/a']);
+    assert.deepEqual(objects(secret, own('status.ready')), ['Secret default/a']);
+    assert.deepEqual(recordOf([own('spec.size', 'status.ready')]).changes[0]?.paths, ['spec.size']);
+    assert.deepEqual(recordOf([own('status.ready')]).changes[0]?.paths, ['status.ready']);
+  });
+
   test('tells of drift when there is nothing else', () => {
     assert.deepEqual(objects(cause('our Deployment.apps', ['writes of x.y default/a'])), [
       'our Deployment.apps default/a',

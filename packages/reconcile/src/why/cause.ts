@@ -39,18 +39,22 @@ export function causeRecord(at: string, by: string, owner: string, causes: reado
     // The last step is always the diff of the plan that is named already.
     via: via.filter((step) => !step.startsWith('writes of ')),
   }));
-  return bounded({ at, by, for: owner, changes: told(changes) });
+  return bounded({ at, by, for: owner, changes: told(changes, owner) });
 }
 
 /** An object's own status follows from the rest: it is told only where nothing else changed. */
 function telling(paths: readonly string[]): readonly string[] {
-  const wanted = paths.filter((path) => !path.startsWith('status.'));
-  return wanted.length > 0 ? wanted : paths;
+  return isStatusOnly(paths) ? paths : paths.filter((path) => !path.startsWith('status.'));
+}
+
+function isStatusOnly(paths: readonly string[]): boolean {
+  return paths.length > 0 && paths.every((path) => path.startsWith('status.'));
 }
 
 /** What the plan was made from; what only its comparison with the cluster saw (our own last write, mostly) when there is nothing else. */
-function told(changes: readonly CauseChange[]): readonly CauseChange[] {
-  const planned = changes.filter(({ via }) => via.length > 0);
+function told(changes: readonly CauseChange[], owner: string): readonly CauseChange[] {
+  const isOwn = ({ object, paths }: CauseChange) => object === owner && !isStatusOnly(paths);
+  const planned = changes.filter((change) => change.via.length > 0 || isOwn(change));
   return planned.length > 0 ? planned : changes;
 }
 
