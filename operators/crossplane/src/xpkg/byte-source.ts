@@ -1,5 +1,7 @@
 /** Bytes from chunks of any size, in pieces of the size that is asked for. */
 export interface ByteSource {
+  /** Bytes that were taken so far. */
+  readonly position: number;
   /** Exactly so many bytes, fewer only at the end. */
   take(count: number): Promise<Buffer>;
   /** What is at hand, at most so many bytes; none only at the end. */
@@ -14,6 +16,7 @@ export function createByteSource(chunks: AsyncIterable<Uint8Array>): ByteSource 
   const iterator = chunks[Symbol.asyncIterator]();
   let held: Buffer = Buffer.alloc(0);
   let isOver = false;
+  let position = 0;
 
   async function some(count: number): Promise<Buffer> {
     while (held.length === 0 && !isOver) {
@@ -23,10 +26,14 @@ export function createByteSource(chunks: AsyncIterable<Uint8Array>): ByteSource 
     }
     const piece = held.subarray(0, count);
     held = held.subarray(piece.length);
+    position += piece.length;
     return piece;
   }
 
   return {
+    get position() {
+      return position;
+    },
     some,
     async take(count) {
       if (count === 0) return Buffer.alloc(0);

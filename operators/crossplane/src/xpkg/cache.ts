@@ -41,7 +41,8 @@ export function createPackageCache(folder: string): PackageCache {
       const start = await checked(path, digest);
       if (start === 'absent') return undefined;
       if (start === 'damaged') {
-        await rm(path, { force: true });
+        // What cannot be removed either is somebody's to look at, and no reason not to pull.
+        await rm(path, { force: true }).catch(() => {});
         return undefined;
       }
       const unpacked = createGunzip();

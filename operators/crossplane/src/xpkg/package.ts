@@ -61,13 +61,16 @@ export async function readPackage(chunks: AsyncIterable<Uint8Array>, limits?: Ya
   return parsePackage(documents);
 }
 
-/** Reads a package from its documents; throws PackageError. */
-export function parsePackage(documents: readonly { line: number; value: unknown }[]): ParsedPackage {
+/** Reads a package from its documents; `placeOf` says in errors where one is. Throws PackageError. */
+export function parsePackage(
+  documents: readonly { line: number; value: unknown }[],
+  placeOf: (line: number) => string = (line) => `line ${line}`,
+): ParsedPackage {
   const problems: string[] = [];
   const metas: { place: string; object: PackageObject }[] = [];
   const objects: { place: string; object: PackageObject }[] = [];
   for (const { line, value } of documents) {
-    const place = `line ${line}`;
+    const place = placeOf(line);
     const object = objectIn(value);
     if (typeof object === 'string') problems.push(`${place}: ${object}`);
     else if (object.apiVersion.startsWith('meta.pkg.crossplane.io/')) metas.push({ place, object });

@@ -12,6 +12,8 @@ export interface TarEntry {
   readonly size: number;
   readonly mode: number;
   readonly linkName: string;
+  /** Where its content begins in the archive, for whoever comes back for it. */
+  readonly offset: number;
   /** What is not read by the time that the next entry is asked for is skipped. */
   content(): AsyncGenerator<Buffer>;
 }
@@ -56,6 +58,7 @@ export async function* readTar(
         size,
         mode: header.mode,
         linkName: extra.linkPath ?? header.linkName,
+        offset: source.position,
         content: body.read,
       };
       await body.skip();

@@ -128,6 +128,12 @@ describe('an archive', () => {
     assert.ok(isAtEnd);
   });
 
+  test('says where the content of its entries lies', async () => {
+    const archive = await bytesOf(writeTar([tarFile('a', 'first'), tarFile('x'.repeat(150), 'second')]));
+    for (const { offset, size, text } of await entriesOf(archive, 100))
+      assert.equal(archive.toString('utf8', offset, offset + size), text);
+  });
+
   test('that is left early lets its source go', async () => {
     let isLetGo = false;
     async function* source() {

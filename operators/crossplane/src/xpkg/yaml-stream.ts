@@ -55,14 +55,17 @@ export function parseYaml(text: string, place: string): unknown {
   }
 }
 
-interface DocumentText {
-  line: number;
-  text: string;
+export interface DocumentText {
+  /** In the stream, from 1. */
+  readonly line: number;
+  readonly text: string;
 }
 
-async function* splitDocuments(
+/** The texts of the documents that hold anything. Throws PackageError. */
+export async function* splitDocuments(
   chunks: AsyncIterable<Uint8Array>,
-  { maxBytes = 200 * 1024 ** 2, maxDocumentBytes = 16 * 1024 ** 2 }: YamlLimits,
+  { maxBytes = 200 * 1024 ** 2, maxDocumentBytes = 16 * 1024 ** 2 }: YamlLimits = {},
+  name = 'package.yaml',
 ): AsyncGenerator<DocumentText> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let rest = '';
@@ -95,31 +98,31 @@ async function* splitDocuments(
     }
     size += text.length + 1;
     if (size > maxDocumentBytes)
-      throw PackageErrors.TooLarge(`the document at line ${start} of package.yaml`, `${maxDocumentBytes} bytes`);
+      throw PackageErrors.TooLarge(`the document at line ${start} of ${name}`, `${maxDocumentBytes} bytes`);
     line++;
   }
 
   for await (const chunk of chunks) {
     total += chunk.length;
-    if (total > maxBytes) throw PackageErrors.TooLarge('package.yaml', `${maxBytes} bytes`);
-    rest += decode(decoder, chunk, line);
+    if (total > maxBytes) throw PackageErrors.TooLarge(name, `${maxBytes} bytes`);
+    rest += decode(decoder, chunk, `${name}, line ${line}`);
     if (rest.length > maxDocumentBytes)
-      throw PackageErrors.TooLarge(`line ${line} of package.yaml`, `${maxDocumentBytes} bytes`);
+      throw PackageErrors.TooLarge(`line ${line} of ${name}`, `${maxDocumentBytes} bytes`);
     const parts = rest.split(/\r?\n/);
     rest = parts.pop() ?? '';
     for (const part of parts) yield* take(part);
   }
-  rest += decode(decoder, undefined, line);
+  rest += decode(decoder, undefined, `${name}, line ${line}`);
   if (rest !== '') yield* take(rest);
   const found = finish();
   if (found !== undefined) yield found;
 }
 
-function decode(decoder: TextDecoder, chunk: Uint8Array | undefined, line: number): string {
+function decode(decoder: TextDecoder, chunk: Uint8Array | undefined, place: string): string {
   try {
     return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true });
   } catch {
-    throw PackageErrors.BadYaml(`package.yaml, line ${line}`, 'it is not UTF-8');
+    throw PackageErrors.BadYaml(place, 'it is not UTF-8');
   }
 }
 

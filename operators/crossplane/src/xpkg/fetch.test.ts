@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { createRegistryClient } from '../oci/client.ts';
+import { digestOf } from '../oci/digest.ts';
+import { OCI_INDEX, OCI_MANIFEST } from '../oci/media-types.ts';
+import { parseReference } from '../oci/reference.ts';
+import { startRegistry } from '../registry/index.ts';
+import { CacheWriteError, createPackageCache } from './cache.ts';
+import { createPackageFetcher } from './fetch.ts';
+import { bytesOf, imageOf, layerOf, pushImage } from './image.test-support.ts';
+
+const PACKAGE = 'apiVersion: meta.pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\n';
+const seen: string[] = [];
+const registry = await startRegistry({ onRequest: ({ method, path }) => void seen.push(`${method} ${path}`) });
+const client = createRegistryClient({ retries: 0 });
+const folder = mkdtempSync(join(tmpdir(), 'capstan-cache-'));
+after(async () => {
+  await client.close();
+  await registry.close();
+  rmSync(folder, { recursive: true });
+});
+
+const image = imageOf([await layerOf({ 'package.yaml': PACKAGE }, { annotated: true })]);
+const reference = parseReference(`${registry.address}/acme/p:v1`);
+const digest = await pushImage(client, `${registry.address}/acme/p:v1`, image);
+async function* chunks(text = PACKAGE) {
+  yield Buffer.from(text);
+}
+
+describe('a package', () => {
+  test('is pulled once and comes from the cache afterwards, after a restart too', async () => {
+    const cache = createPackageCache(join(folder, 'one'));
+    const fetcher = createPackageFetcher({ client, cache });
+    assert.equal(await fetcher.resolve(reference), digest);
+    assert.equal(await fetcher.cached(digest), undefined);
+    assert.equal((await fetcher.fetch(reference, digest)).meta.name, 'p');
+    seen.length = 0;
+    assert.equal((await fetcher.fetch(reference, digest)).meta.name, 'p');
+    const restarted = createPackageFetcher({ client, cache: createPackageCache(join(folder, 'one')) });
+    assert.equal((await restarted.fetch(reference, digest)).meta.name, 'p');
+    assert.deepEqual(seen, []);
+    await fetcher.forget(digest);
+    assert.equal(await restarted.cached(digest), undefined);
+    assert.deepEqual(await fetcher.tags(reference), ['v1']);
+  });
+
+  test('is pulled by its digest, so that a tag that moves meanwhile changes nothing', async () => {
+    const fetcher = createPackageFetcher({ client });
+    seen.length = 0;
+    await fetcher.fetch(reference, digest);
+    assert.ok(seen.some((line) => line.endsWith(`/manifests/${digest}`)));
+    assert.ok(!seen.some((line) => line.endsWith('/manifests/v1')));
+  });
+
+  test('in an index is that of linux/amd64, and the digest is that of the index', async () => {
+    const arm = imageOf([
+      await layerOf({ 'package.yaml': PACKAGE.replace('name: p', 'name: arm') }, { annotated: true }),
+    ]);
+    const target = `${registry.address}/acme/multi`;
+    await pushImage(client, `${target}@${arm.digest}`, arm);
+    await pushImage(client, `${target}@${image.digest}`, image);
+    const entry = ({ digest: each, body }: typeof arm, architecture: string) => ({
+      mediaType: OCI_MANIFEST,
+      digest: each,
+      size: body.length,
+      platform: { os: 'linux', architecture },
+    });
+    const index = { schemaVersion: 2, mediaType: OCI_INDEX, manifests: [entry(arm, 'arm64'), entry(image, 'amd64')] };
+    const body = Buffer.from(JSON.stringify(index));
+    const tagged = parseReference(`${target}:v1`);
+    await client.pushManifest(tagged, { mediaType: OCI_INDEX, body });
+    const fetcher = createPackageFetcher({ client });
+    const found = await fetcher.resolve(tagged);
+    assert.equal(found, digestOf(body));
+    assert.equal((await fetcher.fetch(tagged, found)).meta.name, 'p');
+  });
+
+  test('that cannot be kept is installed all the same', async () => {
+    writeFileSync(join(folder, 'file'), '');
+    const warnings: string[] = [];
+    const logger = {
+      debug() {},
+      info() {},
+      error() {},
+      warn: (text: string) => void warnings.push(text),
+      with: () => logger,
+    };
+    const fetcher = createPackageFetcher({ client, cache: createPackageCache(join(folder, 'file', 'sub')), logger });
+    assert.equal((await fetcher.fetch(reference, digest)).meta.name, 'p');
+    assert.equal(warnings.length, 1);
+  });
+
+  test('that is not one leaves nothing in the cache', async () => {
+    const bad = imageOf([await layerOf({ other: 'x' }, { annotated: true })]);
+    const name = `${registry.address}/acme/bad:v1`;
+    await pushImage(client, name, bad);
+    const cache = join(folder, 'bad');
+    const fetcher = createPackageFetcher({ client, cache: createPackageCache(cache) });
+    await assert.rejects(fetcher.fetch(parseReference(name), bad.digest), /has no package.yaml/);
+    assert.deepEqual(readdirSync(cache), []);
+  });
+});
+
+describe('the cache', () => {
+  const damage: [what: string, change: (bytes: Buffer) => Buffer][] = [
+    ['cut short', (bytes) => bytes.subarray(0, -3)],
+    ['without its content', (bytes) => bytes.subarray(0, 1024)],
+    ['empty', () => Buffer.alloc(0)],
+    [
+      'with a bit flipped',
+      (bytes) => {
+        bytes[bytes.length - 12] = (bytes.at(-12) ?? 0) ^ 1;
+        return bytes;
+      },
+    ],
+    ['longer than it was', (bytes) => Buffer.concat([bytes, Buffer.from('x')])],
+    ['of another digest', (bytes) => Buffer.from(bytes.toString('latin1').replace(digest, digestOf('x')), 'latin1')],
+    ['something else', () => Buffer.from('{"format":1}')],
+  ];
+  for (const [what, change] of damage)
+    test(`takes an entry that is ${what} for none, and gets it anew`, async () => {
+      const place = join(folder, 'damaged');
+      const cache = createPackageCache(place);
+      await cache.store(digest, chunks());
+      const path = join(place, readdirSync(place)[0] ?? '');
+      writeFileSync(path, change(readFileSync(path)));
+      assert.equal(await cache.open(digest), undefined);
+      assert.deepEqual(readdirSync(place), []);
+      await createPackageFetcher({ client, cache }).fetch(reference, digest);
+      assert.equal((await bytesOf((await cache.open(digest)) ?? assert.fail())).toString(), PACKAGE);
+    });
+
+  test('keeps what is in use, and drops the rest and what dead processes left', async () => {
+    const place = join(folder, 'gc');
+    const cache = createPackageCache(place);
+    await cache.store(digest, chunks());
+    await cache.store(digestOf('other'), chunks());
+    for (const name of ['.old.tmp', '.new.tmp']) writeFileSync(join(place, name), '');
+    writeFileSync(join(place, 'not ours'), '');
+    const now = 1_800_000_000_000;
+    utimesSync(join(place, '.old.tmp'), now / 1000 - 100_000, now / 1000 - 100_000);
+    utimesSync(join(place, '.new.tmp'), now / 1000 - 10, now / 1000 - 10);
+    assert.equal(await cache.keepOnly(new Set([digest]), now), 1);
+    assert.deepEqual(readdirSync(place).toSorted(), ['.new.tmp', `${digest.slice(7)}.xpkg`, 'not ours']);
+    assert.equal(await createPackageCache(join(folder, 'nowhere')).keepOnly(new Set(), now), 0);
+  });
+
+  test('tells the failure of a source from that of the disk, and leaves nothing half', async () => {
+    const place = join(folder, 'failing');
+    async function* failing() {
+      yield Buffer.from('a');
+      throw new Error('wrong digest');
+    }
+    await assert.rejects(createPackageCache(place).store(digest, failing()), /^Error: wrong digest$/);
+    assert.deepEqual(readdirSync(place), []);
+    await assert.rejects(createPackageCache(join(folder, 'file', 'x')).store(digest, chunks()), CacheWriteError);
+  });
+
+  test('is not led out of its folder by what is no digest', async () => {
+    const cache = createPackageCache(join(folder, 'safe'));
+    for (const bad of ['../../x', 'sha256:../../../x', '', 'sha256:ABC'])
+      await assert.rejects(async () => cache.open(bad), /is not a digest/);
+  });
+});
