@@ -6,7 +6,7 @@ export type FlagsOfOperator = Readonly<Record<string, string>>;
 export interface BuiltInOperator {
   readonly name: string;
   /** Loads its module when it is used. Throws a UsageError for a flag that it does not have. */
-  load(flags: FlagsOfOperator): Promise<Operator>;
+  load(flags: FlagsOfOperator, env: Readonly<Record<string, string | undefined>>): Promise<Operator>;
 }
 
 /** The operators that come with Capstan; each is loaded when it is used. */
@@ -21,6 +21,18 @@ export const BUILT_IN_OPERATORS: readonly BuiltInOperator[] = [
       const { flag, remedy } = settings.fault;
       if (remedy === undefined) throw UsageErrors.UnknownFlag(`--kroxylicious.${flag}`, 'run', undefined);
       throw UsageErrors.BadValue(`--kroxylicious.${flag}`, flags[flag] ?? '', remedy);
+    },
+  },
+  {
+    name: 'crossplane',
+    async load(flags, env) {
+      const { createCrossplane, settingsFromFlags } = await import('@capstan/crossplane');
+      const settings = settingsFromFlags(flags, env);
+      if (!('fault' in settings)) return createCrossplane(settings);
+      const { UsageErrors } = await import('./cli/errors.ts');
+      const { flag, remedy } = settings.fault;
+      if (remedy === undefined) throw UsageErrors.UnknownFlag(`--crossplane.${flag}`, 'run', undefined);
+      throw UsageErrors.BadValue(`--crossplane.${flag}`, flags[flag] ?? '', remedy);
     },
   },
 ];

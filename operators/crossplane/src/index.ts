@@ -1,3 +1,11 @@
+export { FLAGS, type FlagFault, settingsFromFlags } from './commands/flags.ts';
+export { initCrossplane } from './commands/init.ts';
+export { requestOf, startArguments } from './commands/program.ts';
+export { convertCommand, systemFiles } from './convert/index.ts';
+export type { PackageSource } from './facts/package-source.ts';
+export { createRegistrySource } from './facts/registry-source.ts';
 export * from './kinds/index.ts';
 export { fullNameOf, parseReference, type Reference, sourceOf } from './oci/reference.ts';
+export { createCrossplane, default } from './operator.ts';
+export { defaultSettings, type Settings } from './settings.ts';
 export { friendlyId, toDnsLabel } from './xpkg/names.ts';

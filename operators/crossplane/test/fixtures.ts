@@ -16,7 +16,7 @@ import type { PackageFault, PackageSource } from '../src/facts/package-source.ts
 import { createCrossplane } from '../src/operator.ts';
 import type { Settings } from '../src/settings.ts';
 import { PackageError } from '../src/xpkg/errors.ts';
-import { parsePackage, type ParsedPackage } from '../src/xpkg/package.ts';
+import { type ParsedPackage, parsePackage } from '../src/xpkg/package.ts';
 
 export const SYSTEM = 'crossplane-system';
 export const REGISTRY = 'registry.example';
@@ -30,7 +30,7 @@ export interface FakeRegistry extends PackageSource {
   breakDown(problem: string | undefined): void;
   /** `resolve IMAGE`, `pull IMAGE`, `tags REPOSITORY`, `verify IMAGE`. */
   readonly asked: string[];
-  /** Log-in data that it was given last. */
+  /** Names of pull secrets that it was given. */
   readonly logins: string[];
   readonly signed: Map<string, string>;
 }
@@ -61,9 +61,9 @@ export function fakeRegistry(): FakeRegistry {
     breakDown: (problem) => {
       broken = problem;
     },
-    async resolve(image, { credentials }) {
+    async resolve(image, { secrets }) {
       ask(`resolve ${image}`);
-      logins.push(...credentials.configs.map(({ text }) => text));
+      logins.push(...secrets.map(({ name }) => name));
       const digest = tags.get(image);
       if (digest === undefined) throw new Error(`MANIFEST_UNKNOWN: there is no ${image}; check the tag`);
       return digest;
@@ -126,7 +126,9 @@ export function crd(kind: string, group = 'example.org', more: { spec?: object; 
       group,
       names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
       scope: 'Cluster',
-      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', properties } } }],
+      versions: [
+        { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', properties } } },
+      ],
       ...more.spec,
     },
   };
@@ -183,14 +185,22 @@ export async function ready(client: Client, { metadata, spec }: Deployment): Pro
     readyReplicas: replicas,
     availableReplicas: replicas,
     conditions: [
-      { type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable', message: 'Deployment has minimum availability.' },
+      {
+        type: 'Available',
+        status: 'True',
+        reason: 'MinimumReplicasAvailable',
+        message: 'Deployment has minimum availability.',
+      },
     ],
   };
   const ref = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
   await client.patch(Deployment, ref, 'merge', { status }, { subresource: 'status' });
 }
 
-export function condition(from: KubeObject, type: string): Pick<Condition, 'status' | 'reason' | 'message'> | undefined {
+export function condition(
+  from: KubeObject,
+  type: string,
+): Pick<Condition, 'status' | 'reason' | 'message'> | undefined {
   const { status } = from as KubeObject & { status?: { conditions?: Condition[] } };
   const found = findCondition(status?.conditions, type);
   return found && { status: found.status, reason: found.reason, message: found.message };

@@ -37,7 +37,7 @@ export async function loadOperators({ flags, operatorFlags }: OperatorArgs, io: 
   };
   // Who brings operators of his own means those, unless he names others beside them.
   const builtIn = wanted === undefined && flags.operator !== undefined ? [] : BUILT_IN_OPERATORS;
-  for (const { name, load } of builtIn) if (take(name)) loaded.push(await load(operatorFlags[name] ?? {}));
+  for (const { name, load } of builtIn) if (take(name)) loaded.push(await load(operatorFlags[name] ?? {}, io.env));
   for (const file of flags.operator ?? []) {
     const found = await loadModule(file, operatorFlags, io);
     if (take(found.name)) loaded.push(found);

@@ -10,7 +10,9 @@ export type InstalledPackages = DerivationDefinition<readonly InstalledPackage[]
 
 /** Read under the empty key. */
 export function createInstalledPackages(registry: string): InstalledPackages {
-  const partOf = new Map(PACKAGE_KINDS.map((kind) => [kind, (revision: RevisionObject) => entryOf(kind, revision, registry)]));
+  const partOf = new Map(
+    PACKAGE_KINDS.map((kind) => [kind, (revision: RevisionObject) => entryOf(kind, revision, registry)]),
+  );
   return derivation({
     name: 'installed-packages',
     compute: ({ read }) =>
@@ -34,7 +36,11 @@ function entryOf({ kind }: PackageKind, revision: RevisionObject, registry: stri
     source: reference.source,
     version: reference.version,
     dependencies: normalised(
-      status.dependencies.map((each) => ({ ...each, kind: each.kind ?? each.type ?? '', apiVersion: each.apiVersion ?? '' })),
+      status.dependencies.map((each) => ({
+        ...each,
+        kind: each.kind ?? each.type ?? '',
+        apiVersion: each.apiVersion ?? '',
+      })),
       registry,
     ),
   };

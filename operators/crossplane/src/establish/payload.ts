@@ -10,16 +10,23 @@ import {
   OWNER_ANNOTATION,
   type Reader,
 } from '@capstan/reconcile';
-import { checkDependencies, bySource } from '../dependencies/dependency-check.ts';
+import { bySource, checkDependencies } from '../dependencies/dependency-check.ts';
 import { type InstalledPackages, normalised } from '../dependencies/installed-packages.ts';
-import { type PackageKind, type PackageObject, packageKindOf, PROVIDER, type RevisionObject, runtimeModeOf } from '../packages/package-kind.ts';
+import {
+  type PackageKind,
+  type PackageObject,
+  PROVIDER,
+  packageKindOf,
+  type RevisionObject,
+  runtimeModeOf,
+} from '../packages/package-kind.ts';
 import { readReference } from '../packages/reference.ts';
 import { contentKey, type ReadyContent, type RevisionContents } from '../packages/revision-content.ts';
 import { activeRevision, type RevisionView, revisionsOf } from '../packages/revisions.ts';
 import { SERVICE_PORT } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
-import { webhookService } from '../workload/webhook-service.ts';
 import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
+import { webhookService } from '../workload/webhook-service.ts';
 import { enrich, type PayloadObject, type WebhookTarget } from './enrich.ts';
 import { isOptionalKind, isWebhookConfiguration, kindOfObject, payloadKinds } from './payload-kinds.ts';
 
@@ -103,14 +110,17 @@ export function createPayloads({ settings, contents, runtimes, installed }: Part
     const { namespace } = settings;
     const mode = runtimeModeOf(kind, settings);
     const observed = read.get(kind.revision, { name: active.name }, tlsServerOf);
-    const secret = mode === 'Deployment' ? active.spec.tlsServerSecretName : (observed ?? active.spec.tlsServerSecretName);
+    const secret =
+      mode === 'Deployment' ? active.spec.tlsServerSecretName : (observed ?? active.spec.tlsServerSecretName);
     const ca = secret === undefined ? undefined : read.get(Secret, { namespace, name: secret })?.data?.['ca.crt'];
     if (ca === undefined) return undefined;
     const service =
       mode === 'Deployment'
         ? webhookService({ read, runtimes, kind, uid: metadata.uid ?? '', revision: active.name })
         : metadata.name;
-    return service === undefined ? undefined : { caBundle: ca, service: { name: service, namespace, port: SERVICE_PORT } };
+    return service === undefined
+      ? undefined
+      : { caBundle: ca, service: { name: service, namespace, port: SERVICE_PORT } };
   }
 }
 
@@ -133,7 +143,12 @@ interface Claim {
 const ownersOf = ({ metadata }: KubeObject) => ({
   inventory: metadata.labels?.[INVENTORY_LABEL],
   owner: metadata.annotations?.[OWNER_ANNOTATION],
-  references: (metadata.ownerReferences ?? []).map(({ kind, name, uid, controller }) => ({ kind, name, uid, controller })),
+  references: (metadata.ownerReferences ?? []).map(({ kind, name, uid, controller }) => ({
+    kind,
+    name,
+    uid,
+    controller,
+  })),
 });
 
 function claimOn({ references, inventory, owner }: ReturnType<typeof ownersOf>, uid: string | undefined): Claim {
@@ -197,7 +212,9 @@ function assembled(
     revision: { name: active.name, uid: active.uid },
     objects: objects
       .filter(({ waits }) => !waits)
-      .map((one) => withOwners(one, kind, active, knownBy.get(identify(one.kind, one.object.metadata.name ?? '')) ?? [])),
+      .map((one) =>
+        withOwners(one, kind, active, knownBy.get(identify(one.kind, one.object.metadata.name ?? '')) ?? []),
+      ),
     kept: [...kept.values()],
     problem: undefined,
     waiting:

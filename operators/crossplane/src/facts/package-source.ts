@@ -1,12 +1,7 @@
 // Where packages come from, as the facts use it: a registry with a cache on disk in the program, anything in tests.
 import { FactErrors } from '../errors.ts';
+import type { PullSecret } from '../oci/keychain.ts';
 import type { ParsedPackage } from '../xpkg/package.ts';
-
-/** Log-in data by registry, in the form of a Docker configuration file. Never printed. */
-export interface Credentials {
-  /** The texts of `.dockerconfigjson` and `.dockercfg` Secrets, the first that knows a registry counting. */
-  readonly configs: readonly { readonly type: 'dockerconfigjson' | 'dockercfg'; readonly text: string }[];
-}
 
 /** What cannot be mended by trying again: the package itself is not usable. */
 export interface PackageFault {
@@ -22,7 +17,8 @@ export interface Authority {
 }
 
 export interface SourceContext {
-  readonly credentials: Credentials;
+  /** Pull secrets, the first that knows a registry counting. Never printed. */
+  readonly secrets: readonly PullSecret[];
   readonly signal: AbortSignal;
 }
 

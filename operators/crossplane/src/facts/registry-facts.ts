@@ -4,12 +4,13 @@
 // (a package that breaks the rules) is a value.
 import { type FactDefinition, fact } from '@capstan/reconcile';
 import { FactErrors } from '../errors.ts';
+import type { PullSecret } from '../oci/keychain.ts';
 import type { ParsedPackage } from '../xpkg/package.ts';
-import type { Authority, Credentials, PackageFault, PackageSource } from './package-source.ts';
+import type { Authority, PackageFault, PackageSource } from './package-source.ts';
 import { createVault, type Vault } from './vault.ts';
 
 export interface RegistryFacts {
-  readonly credentials: Vault<Credentials>;
+  readonly credentials: Vault<readonly PullSecret[]>;
   readonly authorities: Vault<readonly Authority[]>;
   /** The digest of a reference, asked once. */
   readonly digest: FactDefinition<string>;
@@ -44,13 +45,13 @@ const TAGS_REFRESH_MS = 600_000;
 const SHORT_RETRY = { retryMs: 1000, maxRetryMs: 60_000 };
 
 export function createRegistryFacts(source: PackageSource, pollMs: number): RegistryFacts {
-  const credentials = createVault<Credentials>();
+  const credentials = createVault<readonly PullSecret[]>();
   const authorities = createVault<readonly Authority[]>();
   const parse = (key: string, signal: AbortSignal) => {
     const [image = '', login = '', vouchers = ''] = key.split(' ');
-    const found = login === '' ? { configs: [] } : credentials.get(login);
+    const found = login === '' ? [] : credentials.get(login);
     if (found === undefined) throw FactErrors.Forgotten('the log-in data');
-    return { image, vouchers, context: { credentials: found, signal } };
+    return { image, vouchers, context: { secrets: found, signal } };
   };
   const digestOf = (key: string, { signal }: { signal: AbortSignal }) => {
     const { image, context } = parse(key, signal);

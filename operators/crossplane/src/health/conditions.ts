@@ -1,7 +1,9 @@
 // Conditions of packages and revisions, with upstream's reasons.
 import { type ConditionInput, conditionType } from '@capstan/reconcile';
 
-export const installed = conditionType<'UnpackingPackage' | 'InactivePackageRevision' | 'ActivePackageRevision'>('Installed');
+export const installed = conditionType<'UnpackingPackage' | 'InactivePackageRevision' | 'ActivePackageRevision'>(
+  'Installed',
+);
 
 type HealthReason = 'HealthyPackageRevision' | 'UnhealthyPackageRevision' | 'UnknownPackageRevisionHealth';
 export const healthy = conditionType<HealthReason>('Healthy');

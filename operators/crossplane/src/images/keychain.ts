@@ -2,8 +2,8 @@
 // own ServiceAccount, in that order. All of them lie in the system namespace.
 import { Secret, ServiceAccount } from '@capstan/kube';
 import type { Digest, Reader } from '@capstan/reconcile';
-import type { Credentials } from '../facts/package-source.ts';
 import type { Vault } from '../facts/vault.ts';
+import type { PullSecret } from '../oci/keychain.ts';
 import type { Settings } from '../settings.ts';
 
 export interface Keychain {
@@ -17,7 +17,7 @@ interface KeychainInput {
   readonly read: Reader;
   readonly digest: Digest;
   readonly settings: Pick<Settings, 'namespace' | 'serviceAccount'>;
-  readonly vault: Vault<Credentials>;
+  readonly vault: Vault<readonly PullSecret[]>;
   /** Names of Secrets. */
   readonly secrets: readonly string[];
 }
@@ -25,31 +25,27 @@ interface KeychainInput {
 export function keychainOf({ read, digest, settings, vault, secrets }: KeychainInput): Keychain {
   const { namespace } = settings;
   const own = read.get(ServiceAccount, { namespace, name: settings.serviceAccount }, pullSecretsOf) ?? [];
-  const configs: Credentials['configs'][number][] = [];
+  const found: PullSecret[] = [];
   const missing: string[] = [];
   for (const name of new Set([...secrets, ...own])) {
-    const config = configOf(read.get(Secret, { namespace, name }));
-    if (config !== undefined) configs.push(config);
+    const data = pullDataOf(read.get(Secret, { namespace, name }));
+    if (data !== undefined) found.push({ name, data });
     else if (secrets.includes(name)) missing.push(name);
   }
-  if (configs.length === 0) return { id: undefined, missing };
-  const id = digest(configs);
-  vault.put(id, { configs });
+  if (found.length === 0) return { id: undefined, missing };
+  const id = digest(found);
+  vault.put(id, found);
   return { id, missing };
 }
 
 export const pullSecretsOf = ({ imagePullSecrets }: ServiceAccount): readonly string[] =>
   (imagePullSecrets ?? []).flatMap(({ name }) => name ?? []);
 
-const CONFIG_KEYS = { 'kubernetes.io/dockerconfigjson': '.dockerconfigjson', 'kubernetes.io/dockercfg': '.dockercfg' };
-
-function configOf(secret: Secret | undefined): Credentials['configs'][number] | undefined {
-  const type = secret?.type;
-  if (type !== 'kubernetes.io/dockerconfigjson' && type !== 'kubernetes.io/dockercfg') return undefined;
-  const data = secret?.data?.[CONFIG_KEYS[type]];
-  if (data === undefined) return undefined;
-  return {
-    type: type === 'kubernetes.io/dockercfg' ? 'dockercfg' : 'dockerconfigjson',
-    text: Buffer.from(data, 'base64').toString('utf8'),
-  };
+/** Only what holds log-in data for registries: nothing else of a Secret is kept. */
+function pullDataOf(secret: Secret | undefined): Record<string, string> | undefined {
+  const entries = ['.dockerconfigjson', '.dockercfg'].flatMap((key) => {
+    const text = secret?.data?.[key];
+    return text === undefined ? [] : [[key, text] as const];
+  });
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }

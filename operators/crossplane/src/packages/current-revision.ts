@@ -43,9 +43,13 @@ export function currentRevision(input: CurrentInput): CurrentRevision | { readon
   const problem = error === undefined ? undefined : `${error}${missing(keychain)}`;
   const digest = value ?? before;
   if (digest === undefined) return { problem: problem ?? 'the registry gave no answer' };
-  return problem === undefined ? by(digest) : { ...by(digest), note: `the tag could not be looked up again: ${problem}` };
+  return problem === undefined
+    ? by(digest)
+    : { ...by(digest), note: `the tag could not be looked up again: ${problem}` };
 }
 
 function missing({ missing: secrets }: Keychain): string {
-  return secrets.length === 0 ? '' : `; these pull secrets are not there or not of a type for registries: ${secrets.join(', ')}`;
+  return secrets.length === 0
+    ? ''
+    : `; these pull secrets are not there or not of a type for registries: ${secrets.join(', ')}`;
 }

@@ -11,6 +11,9 @@ export function isPaused({ metadata }: KubeObject): boolean {
 /** What a status says about the pause. */
 export function pausedCondition(paused: boolean): ConditionInput {
   return paused
-    ? synced.isFalse('ReconcilePaused', `reconciliation is paused by the annotation ${PAUSED_ANNOTATION}; remove it to go on`)
+    ? synced.isFalse(
+        'ReconcilePaused',
+        `reconciliation is paused by the annotation ${PAUSED_ANNOTATION}; remove it to go on`,
+      )
     : noCondition(synced.type);
 }

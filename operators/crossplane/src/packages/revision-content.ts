@@ -166,8 +166,11 @@ function verify(
   const authorities: Authority[] = [];
   for (const { name, key: publicKey, attestations } of declared) {
     if (attestations !== undefined)
-      return { fault: `the ImageConfig ${by} asks for attestations (authority ${name}), which is not supported; remove them` };
-    if (publicKey === undefined) return { fault: `the authority ${name} of the ImageConfig ${by} has no key; give it one` };
+      return {
+        fault: `the ImageConfig ${by} asks for attestations (authority ${name}), which is not supported; remove them`,
+      };
+    if (publicKey === undefined)
+      return { fault: `the authority ${name} of the ImageConfig ${by} has no key; give it one` };
     const { name: secret, key: entry } = publicKey.secretRef;
     const data = read.get(Secret, { namespace: settings.namespace, name: secret })?.data?.[entry];
     if (data === undefined)

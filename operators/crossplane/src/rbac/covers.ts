@@ -6,13 +6,19 @@ export function refusedParts(allowed: readonly PolicyRule[], request: PolicyRule
   const refused: string[] = [];
   for (const verb of request.verbs) {
     for (const url of request.nonResourceURLs ?? [])
-      if (!allowed.some((rule) => has(rule.verbs, verb) && (rule.nonResourceURLs ?? []).some((one) => coversUrl(one, url))))
+      if (
+        !allowed.some(
+          (rule) => has(rule.verbs, verb) && (rule.nonResourceURLs ?? []).some((one) => coversUrl(one, url)),
+        )
+      )
         refused.push(`${verb} ${url}`);
     for (const group of request.apiGroups ?? [])
       for (const resource of request.resources ?? [])
         for (const name of request.resourceNames?.length ? request.resourceNames : [undefined])
           if (!allowed.some((rule) => allows(rule, verb, group, resource, name)))
-            refused.push(`${verb} ${resource}${group === '' ? '' : `.${group}`}${name === undefined ? '' : ` ${name}`}`);
+            refused.push(
+              `${verb} ${resource}${group === '' ? '' : `.${group}`}${name === undefined ? '' : ` ${name}`}`,
+            );
   }
   return refused;
 }

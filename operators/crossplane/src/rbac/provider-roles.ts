@@ -78,7 +78,9 @@ function groupsOf(types: readonly DefinedType[]): string[] {
 function rulesFor(types: readonly DefinedType[], verbs: string[]): PolicyRule[] {
   return groupsOf(types).map((group) => ({
     apiGroups: [group],
-    resources: [...new Set(types.filter((type) => type.group === group).flatMap(({ plural }) => [plural, `${plural}/status`]))].toSorted(),
+    resources: [
+      ...new Set(types.filter((type) => type.group === group).flatMap(({ plural }) => [plural, `${plural}/status`])),
+    ].toSorted(),
     verbs,
   }));
 }

@@ -30,7 +30,13 @@ import { imageSettings } from '../images/image-settings.ts';
 import { keychainOf } from '../images/keychain.ts';
 import { ImageConfig } from '../kinds/index.ts';
 import { isDigest } from '../oci/reference.ts';
-import { PACKAGE_KINDS, type PackageKind, type PackageObject, packageKindOf, type RevisionObject } from '../packages/package-kind.ts';
+import {
+  PACKAGE_KINDS,
+  type PackageKind,
+  type PackageObject,
+  packageKindOf,
+  type RevisionObject,
+} from '../packages/package-kind.ts';
 import { isPaused } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
 import { activeRevision, revisionsOf } from '../packages/revisions.ts';
@@ -92,9 +98,7 @@ export function createDependencyReconciler(
         children,
         patches,
         conditions: [
-          problems.length === 0
-            ? noCondition(unresolved.type)
-            : unresolved.isTrue('NoVersion', problems.join('\n')),
+          problems.length === 0 ? noCondition(unresolved.type) : unresolved.isTrue('NoVersion', problems.join('\n')),
         ],
         events: children.map(({ ref }) => ({
           reason: 'ResolveDependencies',
@@ -117,7 +121,9 @@ export function createDependencyReconciler(
     const { source } = dependency;
     const of = packageKindOf(dependency.kind);
     if (of === undefined)
-      return { problem: `the dependency ${source} is a ${dependency.kind}, which is no kind of package; install it yourself` };
+      return {
+        problem: `the dependency ${source} is a ${dependency.kind}, which is no kind of package; install it yourself`,
+      };
     const owner = packageBySource(read, of, source);
     // Somebody has asked for it, and it is on its way.
     if (there === undefined && owner !== undefined) return { waits: true };
@@ -127,7 +133,9 @@ export function createDependencyReconciler(
     const image = `${source}${isDigest(choice.version) ? '@' : ':'}${choice.version}`;
     if (there !== undefined) {
       if (owner === undefined || sources.get(source)?.version === choice.version) return { waits: true };
-      return { patch: patch(of.package, { name: owner }, [{ path: '/spec/package', value: image }], { restore: false }) };
+      return {
+        patch: patch(of.package, { name: owner }, [{ path: '/spec/package', value: image }], { restore: false }),
+      };
     }
     const name = toDnsLabel(source.slice(source.indexOf('/') + 1));
     const taken = read.get(of.package, { name }, packageImageOf);
@@ -160,12 +168,10 @@ export function createDependencyReconciler(
   }
 
   function packageBySource(read: Reader, of: PackageKind, source: string): string | undefined {
-    return read
-      .list(of.package, {}, namedImageOf)
-      .find(({ image }) => {
-        const reference = readReference(image, settings.registry);
-        return !('problem' in reference) && reference.source === source;
-      })?.name;
+    return read.list(of.package, {}, namedImageOf).find(({ image }) => {
+      const reference = readReference(image, settings.registry);
+      return !('problem' in reference) && reference.source === source;
+    })?.name;
   }
 
   /** Everybody who depends on it must be served by the one that is installed. */

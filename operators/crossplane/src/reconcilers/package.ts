@@ -118,7 +118,9 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
   function specOf(object: PackageObject): Omit<RevisionObject['spec'], 'desiredState' | 'revision'> {
     const { spec, metadata } = object;
     const tls =
-      kind.runtime === undefined || mode !== 'Deployment' ? undefined : tlsSecretNames(kind.runtime, metadata.name ?? '');
+      kind.runtime === undefined || mode !== 'Deployment'
+        ? undefined
+        : tlsSecretNames(kind.runtime, metadata.name ?? '');
     return {
       image: spec.package,
       ...pulling(spec),

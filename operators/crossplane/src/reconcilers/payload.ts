@@ -26,7 +26,9 @@ export function derivedReads(kind: PackageKind, settings: Settings) {
           reading(Service, 'everywhere', { trim: trimService }),
         ]
       : []),
-    ...payloadKinds(kind).map((one) => reading(one, 'everywhere', { trim: trimPayload, optional: isOptionalKind(one) })),
+    ...payloadKinds(kind).map((one) =>
+      reading(one, 'everywhere', { trim: trimPayload, optional: isOptionalKind(one) }),
+    ),
   ];
 }
 

@@ -32,7 +32,12 @@ import { runtimeHealth } from '../health/runtime-health.ts';
 import { type PackageKind, type PackageObject, type RevisionObject, runtimeModeOf } from '../packages/package-kind.ts';
 import { isPaused, pausedCondition } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
-import { contentKey, type ReadyContent, type RevisionContent, type RevisionContents } from '../packages/revision-content.ts';
+import {
+  contentKey,
+  type ReadyContent,
+  type RevisionContent,
+  type RevisionContents,
+} from '../packages/revision-content.ts';
 import { runtimeHealthOf } from '../packages/revisions.ts';
 import type { Settings } from '../settings.ts';
 import { troubleOf } from '../workload/deployment-health.ts';
@@ -69,8 +74,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
       const packageName = object.metadata.ownerReferences?.find(({ controller }) => controller)?.name ?? '';
       const trouble = read.get(kind.package, { name: packageName }, troublesOf);
       const payload = payloadOf(read, object, packageName, found, trouble?.payload);
-      const runtime =
-        mode === 'Deployment' ? read.derived(runtimes.ofRevision, contentKey(kind, name)) : undefined;
+      const runtime = mode === 'Deployment' ? read.derived(runtimes.ofRevision, contentKey(kind, name)) : undefined;
       const runtimePart =
         runtime === undefined
           ? externalHealth(read, name)
@@ -221,9 +225,7 @@ const EVENT_REASONS = {
 } as const;
 
 function eventsOf(found: RevisionContent, payload: Health): EventInput[] {
-  if (found.state === 'failed')
-    return [{ type: 'Warning', reason: EVENT_REASONS[found.reason], note: found.message }];
+  if (found.state === 'failed') return [{ type: 'Warning', reason: EVENT_REASONS[found.reason], note: found.message }];
   if (payload.status === 'False') return [{ type: 'Warning', reason: 'SyncPackage', note: payload.message }];
   return [{ reason: 'SyncPackage', note: 'the package’s objects are installed' }];
 }
-

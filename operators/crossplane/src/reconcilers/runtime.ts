@@ -24,7 +24,14 @@ import { type RenderedRuntime, tlsNeeds } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
 import type { Certificates } from '../workload/certificates.ts';
 import { deploymentHealth } from '../workload/deployment-health.ts';
-import { accountsByOwner, deploymentsByOwner, ownerKey, refOf, runningOf, servicesByOwner } from '../workload/owned-objects.ts';
+import {
+  accountsByOwner,
+  deploymentsByOwner,
+  ownerKey,
+  refOf,
+  runningOf,
+  servicesByOwner,
+} from '../workload/owned-objects.ts';
 import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 import { derivedReads } from './payload.ts';
 
@@ -48,7 +55,9 @@ export function createRuntimeReconciler(
       const found = existing(read, kind, object.metadata.uid ?? '');
       // Deactivated: the pods go, what others may know them by stays.
       if (active === undefined)
-        return revisions.length === 0 ? plan({ prune: false }) : plan({ children: [...found.services, ...found.accounts] });
+        return revisions.length === 0
+          ? plan({ prune: false })
+          : plan({ children: [...found.services, ...found.accounts] });
       const runtime = read.derived(runtimes.ofRevision, contentKey(kind, active.name));
       if (runtime.state === 'failed') return plan({ prune: false });
       const { rendered } = runtime;

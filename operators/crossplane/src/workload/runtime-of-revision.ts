@@ -3,7 +3,13 @@ import { type BuiltinSchema, loadBuiltinSchemas, ServiceAccount } from '@capstan
 import { type DerivationDefinition, derivation, type Reader } from '@capstan/reconcile';
 import { pullSecretsOf } from '../images/keychain.ts';
 import { ControllerConfig, DeploymentRuntimeConfig, PACKAGE_LABEL } from '../kinds/index.ts';
-import { type PackageKind, PROVIDER, packageKindOf, type RevisionObject, runtimeModeOf } from '../packages/package-kind.ts';
+import {
+  type PackageKind,
+  PROVIDER,
+  packageKindOf,
+  type RevisionObject,
+  runtimeModeOf,
+} from '../packages/package-kind.ts';
 import { contentKey, type RevisionContents } from '../packages/revision-content.ts';
 import {
   chooseConfig,
@@ -67,7 +73,10 @@ export function createRevisionRuntimes(settings: Settings, contents: RevisionCon
     const found = read.derived(contents, contentKey(kind, revision.name));
     if (found.state === 'failed') return failed('the package is not unpacked');
     const { spec } = revision;
-    const given = { ...spec, ...(found.settings.runtimeConfigRef && { runtimeConfigRef: found.settings.runtimeConfigRef }) };
+    const given = {
+      ...spec,
+      ...(found.settings.runtimeConfigRef && { runtimeConfigRef: found.settings.runtimeConfigRef }),
+    };
     const chosen = chooseConfig(settings.runtimeConfig, given);
     if (chosen.ignored?.isBlocking) return failed(chosen.ignored.message, chosen.ignored);
     const config = configOf(read, chosen);
@@ -108,14 +117,21 @@ export function createRevisionRuntimes(settings: Settings, contents: RevisionCon
     read: Reader,
     chosen: ReturnType<typeof chooseConfig>,
   ):
-    | { name: string | undefined; config: RuntimeConfig; controllerConfig?: ControllerConfig; warnings: readonly string[] }
+    | {
+        name: string | undefined;
+        config: RuntimeConfig;
+        controllerConfig?: ControllerConfig;
+        warnings: readonly string[];
+      }
     | { problem: string } {
     if (chosen.use === 'controllerConfig') {
       const name = chosen.controllerConfigName;
       if (name === undefined) return { name, config: EMPTY_RUNTIME_CONFIG, warnings: [] };
       const controllerConfig = read.get(ControllerConfig, { name }, configurationOf);
       if (controllerConfig === undefined)
-        return { problem: `the ControllerConfig ${name} does not exist; create it, or remove spec.controllerConfigRef` };
+        return {
+          problem: `the ControllerConfig ${name} does not exist; create it, or remove spec.controllerConfigRef`,
+        };
       return { name, config: EMPTY_RUNTIME_CONFIG, controllerConfig, warnings: [] };
     }
     const resolved = resolveConfigReference(RUNTIMES.Deployment, chosen.runtimeConfigRef, settings.runtimeConfig.stage);
@@ -149,7 +165,11 @@ const revisionOf = ({ metadata, spec }: RevisionObject) => ({
 function configurationOf<T extends DeploymentRuntimeConfig | ControllerConfig>(object: T): T {
   const { name, labels, annotations } = object.metadata;
   const { status: _status, ...content } = object as T & { status?: unknown };
-  const metadata = { ...(name === undefined ? {} : { name }), ...(labels && { labels }), ...(annotations && { annotations }) };
+  const metadata = {
+    ...(name === undefined ? {} : { name }),
+    ...(labels && { labels }),
+    ...(annotations && { annotations }),
+  };
   return { ...content, metadata } as T;
 }
 

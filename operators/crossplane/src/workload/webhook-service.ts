@@ -23,9 +23,7 @@ export function webhookService({ read, runtimes, kind, uid, revision }: WebhookS
   const { deployment, service } = runtime.rendered;
   const own = service.metadata.name ?? '';
   const key = ownerKey(kind, uid);
-  const others = read
-    .by(deploymentsByOwner, key, runningOf)
-    .filter(({ name }) => name !== deployment.metadata.name);
+  const others = read.by(deploymentsByOwner, key, runningOf).filter(({ name }) => name !== deployment.metadata.name);
   if (others.length === 0) return own;
   const { namespace = '', name = '' } = deployment.metadata;
   if (read.get(Deployment, { namespace, name }, deploymentHealth)?.isAvailable) return own;
