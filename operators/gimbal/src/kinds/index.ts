@@ -1,3 +1,4 @@
+export { BACKENDS_AS_WRITTEN } from './as-written.ts';
 export type {
   BackendError,
   BlockedRoute,

@@ -85,7 +85,7 @@ function shiftRule({ rule, stored, originals }: OriginalRule, input: ShiftInput)
     return { entry, original, leaving };
   });
   const isGuessed = input.isForgotten === true && stored === undefined;
-  const entries = isGuessed ? plain.map((each) => guessOriginal(each, plain)) : plain;
+  const entries = isGuessed ? plain.map((each) => guessOriginal(rule, each, plain)) : plain;
   const outcome = drainRule(rule, entries);
   const changes = entries.flatMap(({ entry }, at) => changesOf(entry, outcome.desired[at] ?? entry.fields));
   return {
@@ -97,7 +97,9 @@ function shiftRule({ rule, stored, originals }: OriginalRule, input: ShiftInput)
     overwritten: originals.flatMap(({ entry, isOverwritten }, at) =>
       isOverwritten && entries[at]?.leaving !== undefined ? [nameOf(rule, entry)] : [],
     ),
-    guessed: entries.flatMap((each, at) => (each === plain[at] ? [] : [nameOf(rule, each.entry)])),
+    guessed: entries.flatMap((each, at) =>
+      each === plain[at] || each.leaving === undefined ? [] : [nameOf(rule, each.entry)],
+    ),
   };
 }
 
@@ -112,17 +114,24 @@ function changesOf({ path, fields }: RouteEntry, desired: Fields): { path: strin
   );
 }
 
-/** A zero of ours whose original is lost: no weight where the others have none to speak of, else the mean of the others. */
-function guessOriginal(each: OriginalEntry, all: readonly OriginalEntry[]): OriginalEntry {
-  const { entry, original, leaving } = each;
-  if (leaving === undefined || entry.role !== 'service' || weightOf(original) !== 0) return each;
-  const others = all
-    .filter((other) => other.entry.role === 'service' && other.leaving === undefined)
-    .map((other) => weightOf(other.original));
-  const given = others.filter((weight) => weight !== undefined);
+/**
+ * Zeros of ours whose originals are lost. Where the others have no weight to speak of, nobody had one; else it is the mean of
+ * the others.
+ */
+function guessOriginal({ semantics }: RouteRule, each: OriginalEntry, all: readonly OriginalEntry[]): OriginalEntry {
+  const isZeroOfOurs = ({ entry, original, leaving }: OriginalEntry) =>
+    leaving !== undefined && entry.role === 'service' && weightOf(original) === 0;
+  if (!all.some(isZeroOfOurs) || each.entry.role !== 'service') return each;
+  const others = all.filter((other) => other.entry.role === 'service' && other.leaving === undefined);
+  const given = others.flatMap(({ original }) => weightOf(original) ?? []);
   const isPlain = given.every((weight) => weight === 1);
-  const mean = Math.round(given.reduce((sum, weight) => sum + weight, 0) / Math.max(1, given.length));
-  return { ...each, original: { ...original, weight: isPlain ? undefined : mean } };
+  if (isZeroOfOurs(each)) {
+    const mean = Math.round(given.reduce((sum, weight) => sum + weight, 0) / Math.max(1, given.length));
+    return { ...each, original: { ...each.original, weight: isPlain ? undefined : mean } };
+  }
+  // A 1 beside it was written by us, to make it count.
+  const isOurs = isPlain && semantics === 'contour' && each.leaving === undefined && weightOf(each.original) === 1;
+  return isOurs ? { ...each, original: { ...each.original, weight: undefined } } : each;
 }
 
 function reportsOf(shifted: readonly ShiftedRule[], { backendOf }: ShiftInput): Map<string, RouteReport> {

@@ -43,7 +43,8 @@ export function createFeed(
   return {
     table,
     observeWrite(object) {
-      for (const informer of informers) if (isOf(informer, object)) informer.observeWrite(object);
+      for (const informer of informers)
+        if (informers.length === 1 || isOf(informer, object)) informer.observeWrite(object);
     },
     observeDelete(object) {
       const { uid = '', resourceVersion } = object.metadata;

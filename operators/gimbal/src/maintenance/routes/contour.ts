@@ -2,6 +2,7 @@
 // own namespace, and at most one of them a mirror.
 import { externalKind, type KubeObject } from '@capstan/kube';
 import { type RouteEntry, type RouteRule, type Semantics } from '../model.ts';
+import { withoutContourServices } from './contour-removal.ts';
 import { entryIds, ruleKeys } from './identity.ts';
 import { fieldsIn, type Json, listIn, objectIn, textIn } from './json.ts';
 import type { RouteKind } from './route-kind.ts';
@@ -17,6 +18,7 @@ const proxy = (group: string, id: string): RouteKind => ({
   }),
   id,
   rulesOf: proxyRules,
+  withoutServices: (spec, isGone) => withoutContourServices(spec, isGone, 'respond'),
 });
 
 /** Of Contour, of Sesame, and of the time when Contour was Heptio's. */
@@ -37,6 +39,7 @@ export const INGRESS_ROUTE: RouteKind = {
   }),
   id: 'ingress-route',
   rulesOf: (route) => rulesOf(route, ({ match }) => match, undefined),
+  withoutServices: (spec, isGone) => withoutContourServices(spec, isGone, 'drop'),
 };
 
 function proxyRules(route: KubeObject): RouteRule[] {

@@ -1,6 +1,7 @@
 // The routes of the Gateway API: references with weights, to Services of any namespace, and filters that mirror.
 import { externalKind, type KubeObject } from '@capstan/kube';
 import type { RouteEntry, RouteRule } from '../model.ts';
+import { withoutGatewayServices } from './gateway-removal.ts';
 import { entryIds, ruleKeys } from './identity.ts';
 import { fieldsIn, type Json, listIn, objectIn, textIn } from './json.ts';
 import type { RouteKind } from './route-kind.ts';
@@ -23,7 +24,12 @@ export function gatewayRoutes({ tlsRoute = 'v1alpha2', tcpRoute = 'v1alpha2' }: 
 function gatewayRoute(kind: string, version: string, id: string): RouteKind {
   const plural = `${kind.toLowerCase()}s`;
   const group = 'gateway.networking.k8s.io';
-  return { kind: externalKind({ group, version, kind, plural, scope: 'Namespaced', hasStatus: true }), id, rulesOf };
+  return {
+    kind: externalKind({ group, version, kind, plural, scope: 'Namespaced', hasStatus: true }),
+    id,
+    rulesOf,
+    withoutServices: withoutGatewayServices,
+  };
 }
 
 function rulesOf(route: KubeObject): RouteRule[] {

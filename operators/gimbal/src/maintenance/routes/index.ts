@@ -4,7 +4,7 @@ import { INGRESS } from './ingress.ts';
 import type { RouteKind } from './route-kind.ts';
 
 export type { GatewayVersions } from './gateway.ts';
-export { type RouteKind, trimRoute } from './route-kind.ts';
+export type { RouteKind } from './route-kind.ts';
 
 /** Every kind of route whose references to a backend are looked after. */
 export function routeKinds(versions: GatewayVersions = {}): readonly RouteKind[] {

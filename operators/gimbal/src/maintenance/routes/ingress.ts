@@ -2,10 +2,11 @@
 import { Ingress, type KubeObject } from '@capstan/kube';
 import type { RouteEntry, RouteRule } from '../model.ts';
 import { entryIds, ruleKeys } from './identity.ts';
+import { withoutIngressServices } from './ingress-removal.ts';
 import { type Json, listIn, objectIn, textIn } from './json.ts';
 import type { RouteKind } from './route-kind.ts';
 
-export const INGRESS: RouteKind = { kind: Ingress, id: 'ingress', rulesOf };
+export const INGRESS: RouteKind = { kind: Ingress, id: 'ingress', rulesOf, withoutServices: withoutIngressServices };
 
 function rulesOf(ingress: KubeObject): RouteRule[] {
   const namespace = ingress.metadata.namespace ?? '';

@@ -1,5 +1,6 @@
 import type { Kind, KubeObject } from '@capstan/kube';
 import type { RouteRule } from '../model.ts';
+import type { Json } from './json.ts';
 
 /** A kind of route: where it lives, and how its rules are found. Its CRD need not be installed. */
 export interface RouteKind {
@@ -7,11 +8,19 @@ export interface RouteKind {
   /** Names its reconciler, field manager and derivations: never to be changed. */
   readonly id: string;
   rulesOf(route: KubeObject): readonly RouteRule[];
+  /** The spec without references to Services that are going; what cannot be without them is left and told. */
+  withoutServices(spec: Json, isGone: IsGone): Reduced;
 }
 
-/** Before a route is cached: its status is large, moves often, and nobody here reads it. */
-export function trimRoute(route: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata, spec } = route as KubeObject & { spec?: unknown };
-  const trimmed: KubeObject & { spec?: unknown } = { apiVersion, kind, metadata, spec };
-  return trimmed;
+/** Whether a Service, in the route's own namespace unless one is given, is going. */
+export type IsGone = (name: string, namespace?: string) => boolean;
+
+export interface Reduced {
+  readonly spec: Json;
+  /** Entries that were taken out where nothing is left to say where they were: kept in an annotation. */
+  readonly removed: readonly { readonly at: string; readonly services: readonly unknown[] }[];
+  /** What somebody should look at. */
+  readonly warnings: readonly string[];
+  /** References stayed, because the object would not be valid without them. */
+  readonly isOrphaned: boolean;
 }

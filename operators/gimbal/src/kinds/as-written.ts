@@ -1,0 +1,15 @@
+// The same objects once more, each under the kind that it was written as. Reconcilers see one view of all names of a backend,
+// and in that view an object that has the namespace and name of an older one under another name is hidden. Somebody has to
+// tell its owner.
+import { externalKind, type Kind, type KubeObject } from '@capstan/kube';
+import { Discoverer, Discovery, DiscoveryBackend } from './discovery-backend.ts';
+
+export const BACKENDS_AS_WRITTEN: readonly { readonly name: string; readonly kind: Kind<KubeObject> }[] = [
+  DiscoveryBackend,
+  Discoverer,
+  Discovery,
+].map(({ group, version, kind, plural, scope }) => ({
+  name: `hidden-${kind.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase()}`,
+  // A name of its own, so that it is not taken for the view; where it lives is what counts for the API.
+  kind: externalKind({ group, version, kind: `${kind}AsWritten`, plural, scope, hasStatus: true }),
+}));

@@ -1,0 +1,38 @@
+// Somebody else writes the same fields: a person who did not know, or a tool that puts back what its repository says. Each
+// time is written down with the route. Three times within ten minutes is a fight, and a fight is not won by being faster:
+// from then on we wait, longer each time.
+import type { Reader } from '@capstan/reconcile';
+
+const WINDOW_S = 600;
+const TOLERATED = 3;
+const FIRST_WAIT_S = 30;
+const LONGEST_WAIT_S = 600;
+
+export interface Fight {
+  /** Times to remember, in seconds since 1970, the oldest first. */
+  readonly times: readonly number[];
+  /** Whether it has become one. */
+  readonly isConflict: boolean;
+  /** Not yet: the last one is too recent. */
+  readonly isWaiting: boolean;
+}
+
+/** What to make of being written over now, given the times before. */
+export function judgeFight(read: Pick<Reader, 'reached'>, before: readonly number[], now: () => number): Fight {
+  const recent = before.filter((time) => !read.reached((time + WINDOW_S) * 1000));
+  const last = recent.at(-1);
+  if (last !== undefined && recent.length >= TOLERATED) {
+    const wait = Math.min(FIRST_WAIT_S * 2 ** (recent.length - TOLERATED), LONGEST_WAIT_S);
+    if (!read.reached((last + wait) * 1000)) return { times: recent, isConflict: true, isWaiting: true };
+  }
+  const times = [...recent, now()].slice(-MOST);
+  return { times, isConflict: times.length >= TOLERATED, isWaiting: false };
+}
+
+/** More are not needed to wait longest. */
+const MOST = 8;
+
+/** Whether a fight is still on: nobody has written over us right now, but it has not been long. */
+export function isFighting(read: Pick<Reader, 'reached'>, times: readonly number[]): boolean {
+  return times.filter((time) => !read.reached((time + WINDOW_S) * 1000)).length >= TOLERATED;
+}

@@ -1,0 +1,40 @@
+// Maintenance as one part of the operator: derivations and reconcilers that belong together, made from what the rest of the
+// operator says about discoverers.
+import type { Reconciler } from '@capstan/reconcile';
+import { createMaintenanceReconciler } from '../reconcilers/maintenance.ts';
+import { createRouteReconciler } from '../reconcilers/route.ts';
+import { createBackendDrain, type IsDiscovererGone } from './backend-drain.ts';
+import { createRouteStates } from './route-state.ts';
+import { type GatewayVersions, routeKinds } from './routes/index.ts';
+import { createRouteTotals, type RouteTotalsOf } from './totals.ts';
+
+export interface MaintenanceOptions {
+  /** When references to a backend that is being deleted may go. Default: at once. */
+  isDiscovererGone?: IsDiscovererGone;
+  gatewayVersions?: GatewayVersions;
+}
+
+export interface Maintenance {
+  readonly reconcilers: readonly Reconciler[];
+  /** By the name of a backend: how its routes stand. */
+  readonly totals: RouteTotalsOf;
+}
+
+export function createMaintenance({
+  isDiscovererGone = () => true,
+  gatewayVersions,
+}: MaintenanceOptions = {}): Maintenance {
+  const drains = createBackendDrain(isDiscovererGone);
+  const counted = routeKinds(gatewayVersions).map((routes) => ({ routes, states: createRouteStates(routes, drains) }));
+  const totals = createRouteTotals(counted);
+  return {
+    reconcilers: [
+      createMaintenanceReconciler(
+        counted.map(({ routes }) => routes.kind),
+        totals,
+      ),
+      ...counted.map(({ routes, states }) => createRouteReconciler(routes, states)),
+    ],
+    totals,
+  };
+}

@@ -1,0 +1,76 @@
+// A backend that is deleted takes references to it along. What maintenance changed is undone first; then the entries go; then
+// the other backends' drains are computed for what is left. All of it is one write to the route.
+import { equal, type KubeObject } from '@capstan/kube';
+import type { FieldValue } from '@capstan/reconcile';
+import { GROUP } from '../kinds/index.ts';
+import type { RouteKind } from './routes/index.ts';
+import { objectIn } from './routes/json.ts';
+import { setField } from './set-field.ts';
+import { type Shift, type ShiftInput, shiftRoute } from './shift.ts';
+
+/** What was taken out of a route with a backend, for people who want it back. */
+export const REMOVED_ANNOTATION = `${GROUP}/removed`;
+/** Backends that are gone, while the route could not be without them. */
+export const ORPHANED_ANNOTATION = `${GROUP}/orphaned`;
+
+export interface Removal {
+  readonly changes: readonly FieldValue[];
+  /** For annotations; undefined: nothing to say. */
+  readonly removed: string | undefined;
+  readonly orphaned: string | undefined;
+  /** Of what is left. */
+  readonly shift: Shift;
+  readonly warnings: readonly string[];
+}
+
+export function withoutBackends(
+  { rulesOf, withoutServices }: Pick<RouteKind, 'rulesOf' | 'withoutServices'>,
+  route: KubeObject & { spec?: unknown },
+  input: ShiftInput,
+  removing: ReadonlySet<string>,
+): Removal {
+  const namespace = route.metadata.namespace ?? '';
+  const original = applied(route, shiftRoute({ ...input, leavingOf: () => undefined }));
+  const going = new Set(
+    input.rules.flatMap(({ entries }) =>
+      entries.flatMap((entry) => {
+        const { service } = entry;
+        const backend = input.backendOf(entry);
+        const isGoing = service !== undefined && backend !== undefined && removing.has(backend);
+        return isGoing ? [`${service.namespace}/${service.name}`] : [];
+      }),
+    ),
+  );
+  const reduced = withoutServices(objectIn(original.spec), (name, other = namespace) => going.has(`${other}/${name}`));
+  const left = { ...original, spec: reduced.spec };
+  const shift = shiftRoute({
+    ...input,
+    rules: rulesOf(left),
+    state: undefined,
+    isForgotten: false,
+    leavingOf: (entry, backend) => (removing.has(backend) ? undefined : input.leavingOf(entry, backend)),
+  });
+  const after = applied(left, shift);
+  return {
+    changes: specChanges(objectIn(route.spec), objectIn(after.spec)),
+    removed: reduced.removed.length === 0 ? undefined : JSON.stringify(reduced.removed),
+    orphaned: reduced.isOrphaned ? [...removing].toSorted().join(',') : undefined,
+    shift,
+    warnings: reduced.warnings,
+  };
+}
+
+function applied<R extends KubeObject & { spec?: unknown }>(route: R, { changes }: Shift): R {
+  return changes.reduce((object, { path, value }) => setField(object, path, value) as R, route);
+}
+
+/** Lists change as a whole: the guard on the version makes sure that nobody else's edit is lost. */
+function specChanges(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+): FieldValue[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names]
+    .filter((name) => !equal(before[name], after[name]))
+    .map((name) => ({ path: `/spec/${name}`, value: after[name] }));
+}

@@ -1,0 +1,268 @@
+// One route towards all backends: a derivation by the route's key. The route's reconciler carries out what it says; the
+// backends' totals sum it up. It reads the route, whose its Services are, and how each of those backends is being drained:
+// a change of one of these costs this route alone.
+import { formatPointer, type KubeObject, refOfKey, Service } from '@capstan/kube';
+import {
+  type DerivationDefinition,
+  derivation,
+  type EventInput,
+  type FieldValue,
+  type Reader,
+} from '@capstan/reconcile';
+import type { BackendDrain, BackendDrains } from './backend-drain.ts';
+import { isFighting, judgeFight } from './fights.ts';
+import type { RouteEntry } from './model.ts';
+import { ORPHANED_ANNOTATION, REMOVED_ANNOTATION, type Removal, withoutBackends } from './removal.ts';
+import type { RouteKind } from './routes/index.ts';
+import { backendOfService, readiness } from './services.ts';
+import { annotationsOf, type RouteReport, type Shift, shiftRoute } from './shift.ts';
+import {
+  backendsOf,
+  DRAINED_ANNOTATION,
+  MAINTENANCE_ANNOTATION,
+  parseState,
+  type StoredState,
+} from './stored-state.ts';
+import { latestMoment } from './time.ts';
+
+export interface RouteState {
+  /** What has to be set in the route; empty when all is as it should be, or must wait. */
+  readonly set: readonly FieldValue[];
+  /** Nothing of ours is left in the route after that. */
+  readonly isCleared: boolean;
+  readonly events: readonly EventInput[];
+  /** By backend. */
+  readonly backends: Readonly<Record<string, BackendOnRoute>>;
+  /** For the next run, should somebody remove the annotation: as long as the route is the same object. */
+  readonly remembered: { readonly uid: string; readonly state: StoredState; readonly owners: Owners } | undefined;
+}
+
+export interface BackendOnRoute {
+  readonly isLeaving: boolean;
+  readonly isDrained: boolean;
+  /** Weights that have not returned yet. */
+  readonly isHeld: boolean;
+  /** References that are still to be removed. */
+  readonly isToBeRemoved: boolean;
+  readonly blocked: readonly { readonly rule?: string; readonly reason: string; readonly message: string }[];
+}
+
+/** Backends by `namespace/name` of a Service, for when the Service is gone. */
+type Owners = Readonly<Record<string, string>>;
+
+export type RouteStates = DerivationDefinition<RouteState>;
+
+export function createRouteStates(routes: RouteKind, drains: BackendDrains): RouteStates {
+  const { kind, id, rulesOf } = routes;
+  return derivation({
+    name: `maintenance of ${id}`,
+    compute({ key, read, previous }): RouteState {
+      const seen = read.get(kind, refOfKey(key), seenOf);
+      if (seen === undefined || seen.isDeleting) return NOTHING;
+      const before = (previous as RouteState | undefined)?.remembered;
+      const known = before?.uid === seen.uid ? before : undefined;
+      const stored = parseState(seen.state);
+      const state = stored ?? known?.state;
+      const world = lookingAt(read, drains, state, known?.owners);
+      const { backendOf, leavingOf } = world;
+      const isForgotten = state === undefined && seen.isMarked;
+      const input = { rules: rulesOf(seen.route), state, backendOf, leavingOf, isForgotten };
+      const shift = shiftRoute(input);
+      const { removing } = world;
+      const removal = removing.size === 0 ? undefined : withoutBackends(routes, seen.route, input, removing);
+      return stateOf(seen, state, { shift, removal }, world, read);
+    },
+  });
+}
+
+const NOTHING: RouteState = { set: [], isCleared: false, events: [], backends: {}, remembered: undefined };
+const PAUSED = 'capstan.dev/paused';
+
+/** What counts of a route: its content, and our marks on it. */
+function seenOf(route: KubeObject) {
+  const { uid = '', name, namespace, deletionTimestamp, creationTimestamp = '', annotations = {} } = route.metadata;
+  const { apiVersion, kind, spec } = route as KubeObject & { spec?: unknown };
+  const at = { apiVersion, kind, metadata: { ...(name ? { name } : {}), ...(namespace ? { namespace } : {}) }, spec };
+  return {
+    route: at,
+    uid,
+    created: creationTimestamp,
+    isDeleting: deletionTimestamp !== undefined,
+    state: annotations[MAINTENANCE_ANNOTATION],
+    drained: annotations[DRAINED_ANNOTATION],
+    // Either of them says that we have been here.
+    isMarked: annotations[DRAINED_ANNOTATION] !== undefined,
+    removed: annotations[REMOVED_ANNOTATION],
+    orphaned: annotations[ORPHANED_ANNOTATION],
+    isPaused: annotations[PAUSED] === 'true',
+  };
+}
+type Seen = ReturnType<typeof seenOf>;
+
+interface World {
+  readonly owners: Owners;
+  readonly removing: ReadonlySet<string>;
+  readonly held: Map<string, string>;
+  backendOf(entry: RouteEntry): string | undefined;
+  leavingOf(entry: RouteEntry, backend: string): BackendDrain | BackendDrain['hold'];
+}
+
+/** Reads on behalf of one route, each thing once. */
+function lookingAt(read: Reader, drains: BackendDrains, state: StoredState | undefined, known: Owners = {}): World {
+  const owners: Record<string, string> = {};
+  const removing = new Set<string>();
+  const held = new Map<string, string>();
+  const backends = new Map<string, string | undefined>();
+  const recorded = new Map(
+    state?.rules.flatMap(({ entries }) => entries.map(({ id, backend }) => [id, backend] as const)),
+  );
+  const ownerOf = (service: { namespace: string; name: string }, id: string) => {
+    const key = `${service.namespace}/${service.name}`;
+    if (!backends.has(key)) {
+      const label = read.get(Service, service, backendOfService);
+      // A Service that is gone for now still is whose it was.
+      const owner = label === undefined ? (recorded.get(id) ?? known[key]) : (label ?? undefined);
+      backends.set(key, owner);
+      if (owner !== undefined) owners[key] = owner;
+    }
+    return backends.get(key);
+  };
+  return {
+    owners,
+    removing,
+    held,
+    backendOf: ({ service, id }) => (service === undefined ? undefined : ownerOf(service, id)),
+    leavingOf({ service }, backend) {
+      const drain = read.derived(drains, backend);
+      if (drain === undefined || service === undefined) return undefined;
+      if (drain.mode === 'removing') removing.add(backend);
+      if (drain.mode !== 'returning') return drain.keep === 1 ? undefined : drain;
+      const why = holdOf(read, drain, `${service.namespace}/${service.name}`);
+      if (why !== undefined) held.set(backend, why);
+      if (why !== undefined) return drain.hold;
+      return drain.keep === 1 ? undefined : drain;
+    },
+  };
+}
+
+/** Why an entry does not get its weight back yet; undefined when it does. */
+function holdOf(read: Reader, { hold, isUnsynced }: BackendDrain, service: string): string | undefined {
+  if (hold === undefined || hold.keep === 1) return undefined;
+  if (isUnsynced) return 'the discoverer has not seen the remote side yet';
+  return read.derived(readiness, service) === 'none' ? `${service} has no ready endpoints` : undefined;
+}
+
+function stateOf(
+  seen: Seen,
+  state: StoredState | undefined,
+  { shift, removal }: { shift: Shift; removal: Removal | undefined },
+  world: World,
+  read: Reader,
+): RouteState {
+  const now = () => latestMoment(read, Date.parse(seen.created), FIGHT_STEP_MS) / 1000;
+  const times = state?.fights ?? [];
+  const isOverwritten = shift.overwritten.length > 0 && removal === undefined;
+  const fight = isOverwritten
+    ? judgeFight(read, times, now)
+    : { times, isConflict: times.length > 0 && isFighting(read, times), isWaiting: false };
+
+  const [text, names] = annotationsOf(removal?.shift ?? shift, fight.times);
+  const fields: FieldValue[] = [
+    ...(removal?.changes ?? shift.changes),
+    ...annotated(MAINTENANCE_ANNOTATION, seen.state, text),
+    ...annotated(DRAINED_ANNOTATION, seen.drained, names),
+    ...annotated(REMOVED_ANNOTATION, seen.removed, removal?.removed ?? seen.removed),
+    ...annotated(ORPHANED_ANNOTATION, seen.orphaned, removal?.orphaned ?? seen.orphaned),
+  ];
+  const remembered = new Set(seen.state === undefined ? [] : backendsOf(state?.rules ?? []));
+  const isQuiet = fight.isWaiting || seen.isPaused;
+  const set = isQuiet ? [] : fields;
+  const isOver = text === undefined && fields.length === 0;
+  return {
+    set,
+    isCleared: text === undefined,
+    events: set.length === 0 ? [] : eventsOf(shift, fight.isConflict && isOverwritten, removal?.warnings ?? []),
+    backends: Object.fromEntries(
+      [...shift.reports].map(([backend, report]) => [
+        backend,
+        onRoute(backend, report, seen, fight, world, fields, remembered),
+      ]),
+    ),
+    // Only what was seen on the route: what is planned may never be written.
+    remembered: state === undefined || isOver ? undefined : { uid: seen.uid, state, owners: world.owners },
+  };
+}
+
+/** Fights are told apart by so much. */
+const FIGHT_STEP_MS = 10_000;
+
+function annotated(name: string, current: string | undefined, value: string | undefined): FieldValue[] {
+  return current === value ? [] : [{ path: formatPointer(['metadata', 'annotations', name]), value }];
+}
+
+function onRoute(
+  backend: string,
+  report: RouteReport,
+  { isPaused }: Seen,
+  { isConflict }: { isConflict: boolean },
+  { held, removing }: World,
+  pending: readonly FieldValue[],
+  remembered: ReadonlySet<string>,
+): BackendOnRoute {
+  const why = held.get(backend);
+  const isPending = pending.length > 0;
+  return {
+    isLeaving: report.isLeaving,
+    isDrained: report.isDrained && !(report.isLeaving && isPending),
+    isHeld: why !== undefined || remembered.has(backend),
+    isToBeRemoved: removing.has(backend) && isPending,
+    blocked: [
+      ...report.blocked,
+      ...(why === undefined ? [] : [{ reason: 'Holding', message: why }]),
+      ...(isPaused && report.isLeaving
+        ? [{ reason: 'Paused', message: `the annotation ${PAUSED} stops writes to it` }]
+        : []),
+      ...(isConflict && report.isLeaving
+        ? [
+            {
+              reason: 'ConflictingManager',
+              message: 'something else keeps writing its weights; stop it for the time of maintenance',
+            },
+          ]
+        : []),
+    ],
+  };
+}
+
+function eventsOf({ overwritten, guessed }: Shift, isConflict: boolean, warnings: readonly string[]): EventInput[] {
+  const list = (names: readonly string[]) => names.join(', ');
+  return [
+    ...(overwritten.length === 0
+      ? []
+      : [
+          {
+            reason: 'DeferredWeight',
+            note: `${list(overwritten)}: what was written takes effect when maintenance is over`,
+          },
+        ]),
+    ...(isConflict
+      ? [
+          {
+            type: 'Warning' as const,
+            reason: 'ConflictingManager',
+            note: `${list(overwritten)}: something else keeps writing these weights; stop it for the time of maintenance`,
+          },
+        ]
+      : []),
+    ...(guessed.length === 0
+      ? []
+      : [
+          {
+            type: 'Warning' as const,
+            reason: 'OriginalWeightUnknown',
+            note: `${list(guessed)}: the annotation with the weights before maintenance was removed; look at them when it is over`,
+          },
+        ]),
+    ...warnings.map((note) => ({ type: 'Warning' as const, reason: 'ReferenceKept', note })),
+  ];
+}

@@ -1,0 +1,54 @@
+// What a route looks at besides itself: whose its Services are, and whether anything answers there.
+import { EndpointSlice, type KubeObject, Service } from '@capstan/kube';
+import { derivation, index, reading } from '@capstan/reconcile';
+import { gimbalLabel } from '../kinds/index.ts';
+
+/** The backend that a Service was discovered in; null for one of this cluster. */
+export const backendOfService = ({ metadata }: Service) => gimbalLabel(metadata.labels, 'backend') ?? null;
+
+const slicesByService = index(EndpointSlice, 'service of a slice', ({ metadata }) => {
+  const service = metadata.labels?.['kubernetes.io/service-name'];
+  return service === undefined ? [] : [`${metadata.namespace}/${service}`];
+});
+
+/** By `namespace/name` of a Service: whether it has ready endpoints, or slices at all. */
+export const readiness = derivation({
+  name: 'ready endpoints of a service',
+  compute({ key, read }): 'ready' | 'none' | 'unknown' {
+    const slices = read.by(slicesByService, key, hasReady);
+    if (slices.length === 0) return 'unknown';
+    return slices.includes(true) ? 'ready' : 'none';
+  },
+});
+
+const hasReady = ({ endpoints }: EndpointSlice) => endpoints?.some(isReady) ?? false;
+
+/** Not told counts as ready, as Kubernetes has it. */
+function isReady({ addresses, conditions }: NonNullable<EndpointSlice['endpoints']>[number]): boolean {
+  return conditions?.ready !== false && addresses.length > 0;
+}
+
+/** Services are read for their labels, slices for whether one endpoint is ready: thousands of them are cached. */
+export const SERVICE_READS = [
+  reading(Service, 'everywhere', { trim: trimService }),
+  reading(EndpointSlice, 'everywhere', { trim: trimSlice }),
+];
+
+export function trimService({ apiVersion, kind, metadata }: KubeObject): KubeObject {
+  const { annotations: _annotations, ...kept } = metadata;
+  return { apiVersion, kind, metadata: kept };
+}
+
+export function trimSlice(slice: KubeObject): KubeObject {
+  const { apiVersion, kind, metadata, endpoints, addressType } = slice as EndpointSlice;
+  const { annotations: _annotations, ...kept } = metadata;
+  const ready = endpoints?.find(isReady);
+  const trimmed: EndpointSlice = {
+    apiVersion,
+    kind,
+    metadata: kept,
+    addressType,
+    endpoints: ready === undefined ? [] : [{ addresses: ready.addresses.slice(0, 1) }],
+  };
+  return trimmed;
+}

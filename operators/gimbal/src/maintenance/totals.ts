@@ -1,0 +1,158 @@
+// How many routes lead to each backend, how many of them send it nothing, and which need a look: sums over all kinds of
+// routes. A change of one route costs that route.
+import { type KubeObject, refOfKey } from '@capstan/kube';
+import { type AggregateDefinition, derivation, fold, type Reader } from '@capstan/reconcile';
+import { type BlockedRoute, MAX_BLOCKED } from '../kinds/index.ts';
+import type { BackendOnRoute, RouteState, RouteStates } from './route-state.ts';
+import type { RouteKind } from './routes/index.ts';
+
+export interface RouteTotals {
+  /** Routes that lead to the backend. */
+  readonly routes: number;
+  /** Of those that traffic should leave: how many, and how many it has left. */
+  readonly leaving: number;
+  readonly drained: number;
+  /** Weights that have not returned. */
+  readonly held: number;
+  /** References that are still to be removed. */
+  readonly toBeRemoved: number;
+  readonly noCapacity: number;
+  /** Those that need a look: how many, and the first of them. */
+  readonly blocked: number;
+  readonly shown: readonly BlockedRoute[];
+  /** Kinds of routes that cannot be read. */
+  readonly unreadable: readonly string[];
+}
+
+const NONE: RouteTotals = {
+  routes: 0,
+  leaving: 0,
+  drained: 0,
+  held: 0,
+  toBeRemoved: 0,
+  noCapacity: 0,
+  blocked: 0,
+  shown: [],
+  unreadable: [],
+};
+
+interface Sum {
+  routes: number;
+  leaving: number;
+  drained: number;
+  held: number;
+  toBeRemoved: number;
+  noCapacity: number;
+  /** By the key of the route. */
+  readonly blocked: Map<string, readonly BlockedRoute[]>;
+}
+
+/** By backend: what the routes of one kind come to. */
+type KindTotals = Readonly<Record<string, RouteTotals>>;
+
+export interface CountedRoutes {
+  readonly routes: RouteKind;
+  readonly states: RouteStates;
+}
+
+/** By the name of the backend. */
+export function createRouteTotals(all: readonly CountedRoutes[]) {
+  const folds = all.map(({ routes, states }) => ({ kind: routes.kind, totals: totalsOf(routes, states) }));
+  return derivation({
+    name: 'routes of a backend',
+    compute({ key: backend, read }): RouteTotals {
+      return folds.map((one) => totalsIn(read, one, backend)).reduce(joined, NONE);
+    },
+  });
+}
+export type RouteTotalsOf = ReturnType<typeof createRouteTotals>;
+
+function totalsIn(
+  read: Reader,
+  { kind, totals }: { kind: RouteKind['kind']; totals: AggregateDefinition<KindTotals> },
+  backend: string,
+): RouteTotals {
+  const access = read.access(kind);
+  // A kind that is not installed has no routes; one that we may not see has who knows how many.
+  if (access === 'not-served') return NONE;
+  if (access === 'forbidden') return { ...NONE, unreadable: [kind.kind] };
+  return read.derived(totals, '')[backend] ?? NONE;
+}
+
+function joined(left: RouteTotals, right: RouteTotals): RouteTotals {
+  if (right === NONE) return left;
+  return {
+    routes: left.routes + right.routes,
+    leaving: left.leaving + right.leaving,
+    drained: left.drained + right.drained,
+    held: left.held + right.held,
+    toBeRemoved: left.toBeRemoved + right.toBeRemoved,
+    noCapacity: left.noCapacity + right.noCapacity,
+    blocked: left.blocked + right.blocked,
+    shown: [...left.shown, ...right.shown].slice(0, MAX_BLOCKED),
+    unreadable: [...left.unreadable, ...right.unreadable],
+  };
+}
+
+function totalsOf({ kind, id }: RouteKind, states: RouteStates): AggregateDefinition<KindTotals> {
+  const add = (sums: Map<string, Sum>, member: string, { backends }: RouteState, by: 1 | -1) => {
+    for (const [backend, on] of Object.entries(backends)) {
+      const sum = sums.get(backend) ?? emptySum();
+      sums.set(backend, sum);
+      count(sum, on, by);
+      sum.blocked.delete(member);
+      if (by === 1 && on.blocked.length > 0)
+        sum.blocked.set(
+          member,
+          on.blocked.map((one) => shown(kind.kind, member, one)),
+        );
+      if (sum.routes === 0) sums.delete(backend);
+    }
+  };
+  return fold<KubeObject, RouteState, Map<string, Sum>, KindTotals>({
+    name: `totals of ${id}`,
+    kind,
+    part: states,
+    empty: () => new Map(),
+    put(sums, member, part, previous) {
+      if (previous !== undefined) add(sums, member, previous, -1);
+      add(sums, member, part, 1);
+    },
+    remove: (sums, member, part) => add(sums, member, part, -1),
+    result: (sums) => Object.fromEntries([...sums].map(([backend, sum]) => [backend, resultOf(sum)])),
+    clone: (sums) => new Map([...sums].map(([backend, sum]) => [backend, { ...sum, blocked: new Map(sum.blocked) }])),
+  });
+}
+
+function emptySum(): Sum {
+  return { routes: 0, leaving: 0, drained: 0, held: 0, toBeRemoved: 0, noCapacity: 0, blocked: new Map() };
+}
+
+function count(sum: Sum, { isLeaving, isDrained, isHeld, isToBeRemoved, blocked }: BackendOnRoute, by: 1 | -1): void {
+  sum.routes += by;
+  if (isLeaving) sum.leaving += by;
+  if (isLeaving && isDrained) sum.drained += by;
+  if (isHeld) sum.held += by;
+  if (isToBeRemoved) sum.toBeRemoved += by;
+  if (blocked.some(({ reason }) => reason === 'NoCapacity')) sum.noCapacity += by;
+}
+
+function resultOf({ blocked, ...counts }: Sum): RouteTotals {
+  const first = smallest([...blocked.keys()], MAX_BLOCKED);
+  const list = first.flatMap((member) => blocked.get(member) ?? []).slice(0, MAX_BLOCKED);
+  return { ...counts, blocked: blocked.size, shown: list, unreadable: [] };
+}
+
+/** The first so many in order, so that the list does not depend on who came first. */
+function smallest(names: readonly string[], many: number): readonly string[] {
+  return names.toSorted().slice(0, many);
+}
+
+function shown(
+  kind: string,
+  member: string,
+  { rule, reason, message }: BackendOnRoute['blocked'][number],
+): BlockedRoute {
+  const { namespace = '', name } = refOfKey(member);
+  return { kind, namespace, name, ...(rule === undefined ? {} : { rule }), reason, message };
+}

@@ -1,0 +1,27 @@
+// A backend under one of its kinds that an older one of the same namespace and name, under another kind, comes before.
+import type { KubeObject } from '@capstan/kube';
+import { plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
+import { BACKENDS_AS_WRITTEN, DiscoveryBackend } from '../kinds/index.ts';
+import { accepted } from './acceptance.ts';
+
+export const hiddenBackends: readonly Reconciler[] = BACKENDS_AS_WRITTEN.map(({ name, kind }) =>
+  reconciler<KubeObject>({
+    name,
+    resource: kind,
+    reads: [reading(kind, 'everywhere', { optional: true }), DiscoveryBackend],
+    primary: false,
+    reconcile({ object: backend, read }) {
+      const { namespace = '', name: own = '', uid } = backend.metadata;
+      const shown = read.get(DiscoveryBackend, { namespace, name: own }, shownOf);
+      // What is seen is reconciled as what it is.
+      if (shown === undefined || shown.uid === uid) return plan();
+      const message = `the name belongs to ${shown.kind} ${namespace}/${own}, which is older; names of backends are unique over all their kinds`;
+      return plan({ conditions: [accepted.isFalse('DuplicateName', message)] });
+    },
+  }),
+);
+
+const shownOf = ({ metadata, writtenAs }: DiscoveryBackend) => ({
+  uid: metadata.uid,
+  kind: writtenAs ?? DiscoveryBackend.kind,
+});

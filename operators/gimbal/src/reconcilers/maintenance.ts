@@ -1,0 +1,161 @@
+// The stages of a backend's maintenance, and how far its routes have come. Routes follow the stage that is written here, so
+// a stage is written down, with its time, before anything returns.
+import type { Kind } from '@capstan/kube';
+import {
+  type ConditionInput,
+  conditionType,
+  plan,
+  type Reader,
+  type Reconciler,
+  reading,
+  reconciler,
+} from '@capstan/reconcile';
+import { backendNamed } from '../backend/backend.ts';
+import {
+  DiscoveryBackend,
+  type EffectiveBackend,
+  type MaintenanceState,
+  type MaintenanceStatus,
+} from '../kinds/index.ts';
+import { isInMaintenance, stageOf } from '../maintenance/backend-drain.ts';
+import { SERVICE_READS } from '../maintenance/services.ts';
+import { latestMoment } from '../maintenance/time.ts';
+import type { RouteTotals, RouteTotalsOf } from '../maintenance/totals.ts';
+
+const drainedCondition = conditionType<
+  | 'Drained'
+  | 'Draining'
+  | 'NoCapacity'
+  | 'NoWeights'
+  | 'ConflictingManager'
+  | 'PartialDrain'
+  | 'Forbidden'
+  | 'Restoring'
+  | 'Enabled'
+>('Drained');
+
+export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals: RouteTotalsOf): Reconciler {
+  return reconciler<DiscoveryBackend>({
+    name: 'maintenance',
+    resource: DiscoveryBackend,
+    reads: [...routeKinds.map((kind) => reading(kind, 'everywhere', { optional: true })), ...SERVICE_READS],
+    primary: false,
+    reconcile({ object, read }) {
+      const { name = '', namespace = '', creationTimestamp = '' } = object.metadata;
+      const backend = read.derived(backendNamed, name);
+      // Whoever does not have the name has no routes either.
+      if (backend?.effective === undefined || backend.ref.namespace !== namespace) return plan();
+      const stage = read.get(DiscoveryBackend, backend.ref, stageOf);
+      const now = () =>
+        new Date(latestMoment(read, Date.parse(creationTimestamp), 1000)).toISOString().replace('.000Z', 'Z');
+      const wanted = isInMaintenance(read, backend.effective);
+      const isUntouched = !wanted && (stage === undefined || stage.state === 'Active');
+      if (isUntouched) return plan({ conditions: [drainedCondition.isFalse('Enabled', 'the backend takes requests')] });
+
+      const counts = read.derived(totals, name);
+      const state = nextState(
+        stage?.state,
+        wanted,
+        counts,
+        backend.effective,
+        isRampOver(read, stage, wanted, backend.effective),
+      );
+      const isSame = stage !== undefined && beginOf(stage.state) === beginOf(state);
+      const maintenance: MaintenanceStatus = {
+        state,
+        since: isSame ? stage.since : now(),
+        ...(state === 'Active' ? {} : figures(counts)),
+      };
+      const isStage = state !== stage?.state;
+      return plan({
+        conditions: [conditionOf(state, counts, backend.effective)],
+        // Counts may move with every route; a stage is told at once.
+        ...(isStage ? { status: { maintenance } } : { progress: { maintenance } }),
+        events: isStage ? [{ reason: state, note: messageOf(state, counts) }] : [],
+      });
+    },
+  });
+}
+
+/** Draining and Drained are one stretch of time, with one beginning. */
+function beginOf(state: MaintenanceState): string {
+  return state === 'Drained' ? 'Draining' : state;
+}
+
+function nextState(
+  current: MaintenanceState | undefined,
+  wanted: boolean,
+  { leaving, drained, held, unreadable }: RouteTotals,
+  { maintenance }: EffectiveBackend,
+  isRampOver: boolean,
+): MaintenanceState {
+  if (wanted) {
+    // The first look counts nothing that has not been asked to leave yet.
+    const isComplete = leaving === drained && unreadable.length === 0 && maintenance.drainPercent === 100;
+    return isComplete && isRampOver ? 'Drained' : 'Draining';
+  }
+  if (current === 'Draining' || current === 'Drained') return 'Restoring';
+  return leaving === 0 && held === 0 && isRampOver ? 'Active' : 'Restoring';
+}
+
+/** Only the ramp of a stage that has been written down can be over. */
+function isRampOver(
+  read: Reader,
+  stage: Pick<MaintenanceStatus, 'state' | 'since'> | undefined,
+  wanted: boolean,
+  { maintenance }: EffectiveBackend,
+): boolean {
+  if (maintenance.rampSeconds === 0) return true;
+  if (stage === undefined || beginOf(stage.state) !== (wanted ? 'Draining' : 'Restoring')) return false;
+  return read.reached(Date.parse(stage.since) + maintenance.rampSeconds * 1000);
+}
+
+function figures({ routes, drained, leaving, held, noCapacity, shown }: RouteTotals): Partial<MaintenanceStatus> {
+  return {
+    routes,
+    routesDrained: leaving === 0 ? 0 : drained,
+    routesHeld: held,
+    noCapacity,
+    blocked: [...shown],
+  };
+}
+
+function conditionOf(state: MaintenanceState, counts: RouteTotals, { maintenance }: EffectiveBackend): ConditionInput {
+  const message = messageOf(state, counts);
+  if (state === 'Active') return drainedCondition.isFalse('Enabled', 'the backend takes requests');
+  if (state === 'Restoring') return drainedCondition.isFalse('Restoring', message);
+  if (state === 'Drained') return drainedCondition.isTrue('Drained', message);
+  if (maintenance.drainPercent < 100)
+    return drainedCondition.isFalse(
+      'PartialDrain',
+      `${maintenance.drainPercent} % of the weight is taken away; ${message}`,
+    );
+  if (counts.unreadable.length > 0)
+    return drainedCondition.isFalse(
+      'Forbidden',
+      `${counts.unreadable.join(', ')} cannot be read; grant the operator that`,
+    );
+  const reasons = ['ConflictingManager', 'NoWeights', 'NoCapacity'] as const;
+  const left = counts.leaving - counts.drained;
+  // Only when nothing else is on its way do the obstacles name the condition.
+  const reason =
+    left <= counts.blocked ? reasons.find((each) => counts.shown.some((one) => one.reason === each)) : undefined;
+  return drainedCondition.isFalse(reason ?? 'Draining', message);
+}
+
+function messageOf(
+  state: MaintenanceState,
+  { routes, leaving, drained, held, noCapacity, blocked, shown }: RouteTotals,
+): string {
+  const names = [...new Set(shown.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`))].slice(0, NAMED);
+  const more = blocked > names.length ? ` and ${blocked - names.length} more` : '';
+  const look = blocked === 0 ? '' : `; to be looked at: ${names.join(', ')}${more}`;
+  const dry = noCapacity === 0 ? '' : `; ${noCapacity} without another service to take over`;
+  if (state === 'Drained') return `none of ${routes} routes sends it requests${dry}${look}`;
+  if (state === 'Draining') return `${leaving - drained} of ${leaving} routes are left${dry}${look}`;
+  if (state === 'Restoring') return `weights return; ${held} of ${routes} routes wait for ready endpoints${look}`;
+  return `the weights of ${routes} routes are as they were`;
+}
+
+/** How many routes a message names. */
+const NAMED = 5;

@@ -1,0 +1,25 @@
+// Carries out, for routes of one kind, what maintenance says about each: one guarded write to a route, with what is to be
+// remembered in it. The route is its user's: no finalizer, no status, no owner.
+import { keyOfObject } from '@capstan/kube';
+import { patch, plan, type Reconciler, reading, reconciler, writing } from '@capstan/reconcile';
+import { DiscoveryBackend } from '../kinds/index.ts';
+import type { RouteStates } from '../maintenance/route-state.ts';
+import type { RouteKind } from '../maintenance/routes/index.ts';
+import { SERVICE_READS } from '../maintenance/services.ts';
+
+export function createRouteReconciler({ kind, id }: RouteKind, states: RouteStates): Reconciler {
+  return reconciler({
+    name: `${id}-weights`,
+    resource: kind,
+    reads: [reading(kind, 'everywhere', { optional: true }), DiscoveryBackend, ...SERVICE_READS],
+    writes: [writing(kind, 'others')],
+    primary: false,
+    reconcile({ object: route, read }) {
+      const { set, isCleared, events } = read.derived(states, keyOfObject(route));
+      if (set.length === 0) return plan({ held: false });
+      const { namespace = '', name = '' } = route.metadata;
+      const patches = [patch(kind, { namespace, name }, set, { restore: false, explained: !isCleared })];
+      return plan({ held: false, patches, events });
+    },
+  });
+}
