@@ -11,6 +11,7 @@ import { type Manifest, readManifests } from '../plan/read-manifests.ts';
 import { warmRuntime } from '../plan/warm-runtime.ts';
 import { type GivenChange, wouldBecome, wouldBeDeleted } from '../plan/would-become.ts';
 import { json, REPORT_OUTPUT } from '../text/output.ts';
+import { OPERATOR_NAMESPACE } from '../up/own-operator.ts';
 
 export default command({
   usage: 'plan -f FILE… [--delete] [--operator FILE] [-o json]',
@@ -36,7 +37,7 @@ export default command({
     'operator-namespace': {
       type: 'string',
       value: 'NAME',
-      help: 'Where the operators run; default that of the context.',
+      help: 'Where the operators run; default that of the context, or capstan-system.',
     },
     'watch-namespaces': {
       type: 'string',
@@ -74,6 +75,7 @@ export default command({
         signal,
         timeoutMs,
         namespace: flags['operator-namespace'] ?? namespace,
+        keyNamespaces: flags['operator-namespace'] ? [flags['operator-namespace']] : [namespace, OPERATOR_NAMESPACE],
         ...(watchNamespaces && { watchNamespaces }),
       });
       try {

@@ -34,7 +34,9 @@ function writeLines(write: PreviewWrite): string[] {
 }
 
 function entry(verb: string, { object, paths }: { object: string; paths: readonly string[] }): string[] {
-  return [`  ${verb} ${object}`, ...paths.map((path) => `      ${path}`)];
+  // What reconcilers remember follows from the rest, and says nothing to people.
+  const told = paths.filter((path) => !path.startsWith('status.memory'));
+  return [`  ${verb} ${object}`, ...told.map((path) => `      ${path}`)];
 }
 
 function verbOf(write: PreviewWrite): string {

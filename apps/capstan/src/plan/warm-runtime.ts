@@ -20,8 +20,10 @@ export interface WarmRuntimeOptions {
   logger: Logger;
   signal: AbortSignal;
   timeoutMs: number;
-  /** Where the operators run: their digest keys are there. */
+  /** Where the operators run. */
   namespace: string;
+  /** Where their digest keys may be, the likeliest first. */
+  keyNamespaces: readonly string[];
   watchNamespaces?: readonly string[];
 }
 
@@ -42,12 +44,15 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
   const stop = () => runtime.run(AbortSignal.abort());
   try {
     const notes: string[] = [];
-    const { key, note } = await digestKeyOf(operators, client, namespace, signal);
+    const { key, note } = await digestKeyOf(operators, client, options.keyNamespaces, signal);
     runtime.setDigestKey(key);
     if (note !== undefined) notes.push(note);
     const world = runtime.addWorld({ name: '', client, namespace, ...(watchNamespaces && { watchNamespaces }) });
     const deadline = clock.now() + options.timeoutMs;
-    notes.push(...(await filled(world, kindsOf(operators), options, deadline)));
+    const assumed = await filled(world, kindsOf(operators), options, deadline);
+    const optional = optionalKinds(operators);
+    // What an operator can do without is not missed.
+    notes.push(...[...assumed].flatMap(([id, told]) => (optional.has(id) ? [] : [told])));
     // Referenced objects and facts are fetched once something reads them; what does not come is an unknown of the preview.
     for (await runtime.settle(); runtime.suspended > 0 && clock.now() < deadline; await runtime.settle()) {
       await sleep(clock, POLL_MS, signal);
@@ -74,10 +79,15 @@ async function filled(world: World, kinds: readonly Kind[], options: WarmRuntime
       world.readTable(kind)?.synced();
       world.childTable(kind)?.synced();
     }
-    if (missing.every((kind) => notes.has(kindId(kind)))) return [...notes.values()];
+    if (missing.every((kind) => notes.has(kindId(kind)))) return notes;
     if (clock.now() >= deadline) throw CliErrors.NotSynced(timeoutMs / 1000, world.waitingFor());
     await sleep(clock, POLL_MS, signal);
   }
+}
+
+function optionalKinds(operators: readonly Operator[]): Set<string> {
+  const reads = operators.flatMap(({ reconcilers }) => reconcilers.flatMap(({ reads: own }) => own));
+  return new Set(reads.filter(({ optional }) => optional).map(({ kind }) => kindId(kind)));
 }
 
 function kindsOf(operators: readonly Operator[]): Kind[] {
@@ -91,20 +101,22 @@ function kindsOf(operators: readonly Operator[]): Kind[] {
 async function digestKeyOf(
   operators: readonly Operator[],
   client: Client,
-  namespace: string,
+  namespaces: readonly string[],
   signal: AbortSignal,
 ): Promise<{ key: DigestKey; note?: string }> {
   const sensitive = operators.find(readsSensitive);
   const none: DigestKey = { id: 'none', bytes: new Uint8Array(32) };
   if (sensitive === undefined) return { key: none };
-  const unread = `no digest key of ${sensitive.name} in the namespace ${namespace} (see --operator-namespace): a change of secret data alone does not show`;
-  try {
-    const key = await findDigestKey(client, { namespace, operator: sensitive.name, signal });
-    return key === undefined ? { key: none, note: unread } : { key };
-  } catch (error) {
-    if (signal.aborted) throw error;
-    return { key: none, note: unread };
+  const unread = `no digest key of ${sensitive.name} in the namespace ${namespaces.join(' or ')} (see --operator-namespace): a change of secret data alone does not show`;
+  for (const namespace of namespaces) {
+    try {
+      const key = await findDigestKey(client, { namespace, operator: sensitive.name, signal });
+      if (key !== undefined) return { key };
+    } catch (error) {
+      if (signal.aborted) throw error;
+    }
   }
+  return { key: none, note: unread };
 }
 
 const nobodyLeads: Leadership = {
