@@ -101,8 +101,8 @@ function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(inOrder);
     const keyOf = (item: unknown) =>
-      isJsonObject(item) ? String(item['mountPath'] ?? item['containerPort'] ?? item['name'] ?? '') : '';
-    return items.every((item) => keyOf(item) !== '' && keyOf(item) !== 'package-runtime')
+      isJsonObject(item) ? JSON.stringify(item['mountPath'] ?? item['containerPort'] ?? item['name'] ?? '') : '""';
+    return items.every((item) => keyOf(item) !== '""' && keyOf(item) !== '"package-runtime"')
       ? items.toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1))
       : items;
   }

@@ -1,0 +1,65 @@
+// A file of manifests as documents with their places in the text, so that what is not converted stays byte for byte.
+import { isJsonObject, reasonOf } from '@capstan/kube';
+import { type Document, isMap, isSeq, LineCounter, parseAllDocuments, type Tags, type YAMLMap } from 'yaml';
+import { ConvertErrors } from './errors.ts';
+import type { Manifest } from './manifest.ts';
+
+export interface ParsedFile {
+  readonly documents: readonly ParsedDocument[];
+}
+
+export interface ParsedDocument {
+  readonly document: Document.Parsed;
+  /** The manifests in it: one, or those of a List. */
+  readonly objects: readonly ParsedObject[];
+  /** Where it is in the text. */
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ParsedObject extends Manifest {
+  readonly node: YAMLMap.Parsed;
+}
+
+/** As kubectl reads YAML: `yes` and 0644 mean what version 1.1 says, and times stay texts. */
+export const YAML_OPTIONS = { version: '1.1', customTags: withoutTimes, prettyErrors: false } as const;
+
+/** The documents of a text; throws NotYaml. */
+export function parseDocuments(text: string, file: string): ParsedDocument[] {
+  const lines = new LineCounter();
+  const documents = parseAllDocuments(text, { ...YAML_OPTIONS, lineCounter: lines });
+  if (!Array.isArray(documents)) return [];
+  return documents.map((document): ParsedDocument => {
+    const place = (offset: number) => `${file}:${lines.linePos(offset).line}`;
+    const [error] = document.errors;
+    if (error !== undefined) throw ConvertErrors.NotYaml(place(error.pos[0]), reasonOf(error));
+    const [start, , end] = document.range;
+    return { document, start, end, objects: objectsIn(document.contents, document, place) };
+  });
+}
+
+function objectsIn(node: unknown, document: Document, place: (offset: number) => string): ParsedObject[] {
+  if (!isMap(node)) return [];
+  const map = node as YAMLMap.Parsed;
+  let value: unknown;
+  try {
+    value = map.toJS(document);
+  } catch (error) {
+    throw ConvertErrors.NotYaml(place(map.range[0]), reasonOf(error));
+  }
+  if (!isJsonObject(value)) return [];
+  const { kind } = value;
+  const items = map.get('items', true);
+  if (typeof kind === 'string' && kind.endsWith('List') && isSeq(items)) {
+    return items.items.flatMap((item) => objectsIn(item, document, place));
+  }
+  return [{ value, place: place(map.range[0]), node: map }];
+}
+
+/** Dates and sexagesimal numbers of YAML 1.1: nobody means them, and no other Kubernetes tool reads them. */
+function withoutTimes(tags: Tags): Tags {
+  return tags.filter(
+    (tag) =>
+      typeof tag === 'string' || (!('format' in tag && tag.format === 'TIME') && !tag.tag.endsWith(':timestamp')),
+  );
+}
