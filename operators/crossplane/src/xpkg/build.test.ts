@@ -86,6 +86,13 @@ describe('a package that is built', () => {
 
 const layerTar = await bytesOf(writeTar([tarFile('bin/provider', 'program')]));
 
+interface FoundConfig {
+  architecture: string;
+  config: { Entrypoint: string[]; Labels: Record<string, string> };
+  rootfs: { diff_ids: string[] };
+  history: unknown[];
+}
+
 describe('a runtime', () => {
   const config = JSON.stringify({
     architecture: 'arm64',
@@ -110,12 +117,12 @@ describe('a runtime', () => {
       const { image } = await buildPackage({ files: [META], runtime });
       const opened = await openImageFile(await saved('with.xpkg', imageFileBytes(image)));
       assert.equal(opened.manifest.layers.length, 2);
-      const found = (await configOf(opened)) as Record<string, Record<string, unknown>>;
-      assert.equal(found['architecture'], 'arm64');
-      assert.deepEqual(found['config']?.['Entrypoint'], ['/bin/provider']);
-      assert.equal((found['config']?.['Labels'] as Record<string, string>)['vendor'], 'me');
-      assert.equal((found['rootfs']?.['diff_ids'] as string[])[0], digestOf(layerTar));
-      assert.equal((found['history'] as unknown as unknown[]).length, 2);
+      const found = (await configOf(opened)) as unknown as FoundConfig;
+      assert.equal(found.architecture, 'arm64');
+      assert.deepEqual(found.config.Entrypoint, ['/bin/provider']);
+      assert.equal(found.config.Labels['vendor'], 'me');
+      assert.equal(found.rootfs.diff_ids[0], digestOf(layerTar));
+      assert.equal(found.history.length, 2);
       assert.match((await bytesOf(packageStream(opened))).toString(), /name: p/);
       // What the layers say that they unpack to is what they unpack to.
       const [first] = opened.manifest.layers;

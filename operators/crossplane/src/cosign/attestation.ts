@@ -1,0 +1,57 @@
+// Attestations: an in-toto statement in a DSSE envelope. What is signed is not the statement alone but its type with it,
+// both with their lengths (the pre-authentication encoding), so that one cannot be passed off as the other.
+import { isRecord } from '../xpkg/record.ts';
+import type { PublicKey } from './public-key.ts';
+import { jsonOf, verifies } from './signature.ts';
+
+const STATEMENT = 'application/vnd.in-toto+json';
+
+/** Short names that may stand for types of statements. */
+const URIS: Readonly<Record<string, string>> = {
+  custom: 'https://cosign.sigstore.dev/attestation/v1',
+  slsaprovenance: 'https://slsa.dev/provenance/v0.2',
+  slsaprovenance02: 'https://slsa.dev/provenance/v0.2',
+  slsaprovenance1: 'https://slsa.dev/provenance/v1',
+  spdx: 'https://spdx.dev/Document',
+  spdxjson: 'https://spdx.dev/Document',
+  cyclonedx: 'https://cyclonedx.org/bom',
+  link: 'https://in-toto.io/Link/v1',
+  vuln: 'https://cosign.sigstore.dev/attestation/vuln/v1',
+  openvex: 'https://openvex.dev/ns',
+};
+
+/** The URI of a type of statement. */
+export function predicateUri(type: string): string {
+  return Object.hasOwn(URIS, type) ? (URIS[type] ?? type) : type;
+}
+
+/** The types of what an envelope attests of the digest, when it is signed by the key: one or none. */
+export function attestedTypes(bytes: Buffer, key: PublicKey, digest: string): string[] {
+  const envelope = jsonOf(bytes);
+  if (!isRecord(envelope)) return [];
+  const { payloadType, payload, signatures } = envelope;
+  if (payloadType !== STATEMENT || typeof payload !== 'string' || !Array.isArray(signatures)) return [];
+  const body = Buffer.from(payload, 'base64');
+  const signed = preAuthenticated(payloadType, body);
+  const isSigned = signatures.some(
+    (each: unknown) =>
+      isRecord(each) && typeof each['sig'] === 'string' && verifies(key, signed, Buffer.from(each['sig'], 'base64')),
+  );
+  if (!isSigned) return [];
+  const statement = jsonOf(body);
+  if (!isRecord(statement) || !isAbout(statement['subject'], digest)) return [];
+  return typeof statement['predicateType'] === 'string' ? [statement['predicateType']] : [];
+}
+
+/** What of an envelope is signed. */
+export function preAuthenticated(type: string, body: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`DSSEv1 ${Buffer.byteLength(type)} ${type} ${body.length} `), body]);
+}
+
+function isAbout(subject: unknown, digest: string): boolean {
+  const hex = digest.slice('sha256:'.length);
+  return (
+    Array.isArray(subject) &&
+    subject.some((each: unknown) => isRecord(each) && isRecord(each['digest']) && each['digest']['sha256'] === hex)
+  );
+}

@@ -1,0 +1,142 @@
+// Signatures as cosign stores them: beside an image, under a tag made of its digest, an image whose layers are what was
+// signed. `sha256-HEX.sig` holds statements that name the digest, each with its signature in an annotation;
+// `sha256-HEX.att` holds attestations, signed envelopes with a statement about the digest inside.
+//
+// An authority is a public key. One that vouches is enough; it vouches when one signature verifies, or, where it lists
+// attestations, when each of them is there and verifies. Transparency logs and certificates (keyless signing) are not
+// looked at: whoever configures a key trusts that key.
+import { type Ask, type RegistryClient } from '../oci/client.ts';
+import { RegistryError } from '../oci/errors.ts';
+import { type Descriptor, parseManifest } from '../oci/manifest.ts';
+import { fullNameOf, type Reference } from '../oci/reference.ts';
+import { attestedTypes, predicateUri } from './attestation.ts';
+import { CosignErrors } from './errors.ts';
+import { loadKey, type PublicKey } from './public-key.ts';
+import { signedDigest, verifies } from './signature.ts';
+
+export interface CosignAuthority {
+  readonly name: string;
+  /** PEM. Absent for keyless authorities, which are not supported. */
+  readonly publicKey?: string;
+  /** sha224, sha256, sha384 or sha512. Default sha256. */
+  readonly hashAlgorithm?: string;
+  /** When there are any, each must be there and signed by this key; the plain signature does not count then. */
+  readonly attestations?: readonly { readonly name: string; readonly predicateType: string }[];
+}
+
+/** Who vouches, or why each of them does not. */
+export type Verdict = { readonly authority: string } | { readonly problems: readonly string[] };
+
+const MAX_PAYLOAD_BYTES = 1024 * 1024;
+const MAX_ATTESTATION_BYTES = 32 * 1024 * 1024;
+const SIGNATURE = 'dev.cosignproject.cosign/signature';
+const SIMPLE_SIGNING = 'application/vnd.dev.cosign.simplesigning.v1+json';
+const ENVELOPE = 'application/vnd.dsse.envelope.v1+json';
+
+/**
+ * Asks the authorities about an image that is named by its digest. Throws NotSigned when there is nothing beside the
+ * image yet (it may come), and RegistryError.
+ */
+export async function verifySignatures(
+  client: RegistryClient,
+  reference: Reference,
+  authorities: readonly CosignAuthority[],
+  ask: Ask = {},
+): Promise<Verdict> {
+  const { digest } = reference;
+  if (digest === undefined) throw CosignErrors.NoDigest(fullNameOf(reference));
+  const stores = {
+    signatures: once(() => read('sig', SIMPLE_SIGNING)),
+    attestations: once(() => read('att', ENVELOPE)),
+  };
+
+  async function read(suffix: string, mediaType: string): Promise<Descriptor[]> {
+    const tag = `${digest?.replace(':', '-')}.${suffix}`;
+    const beside = { ...reference, tag, digest: undefined };
+    try {
+      const parsed = parseManifest(await client.manifest(beside, ask), fullNameOf(beside));
+      return 'image' in parsed ? parsed.image.layers.filter((layer) => layer.mediaType === mediaType) : [];
+    } catch (error) {
+      if (error instanceof RegistryError && error.failure === 'not-found')
+        throw CosignErrors.NotSigned(fullNameOf(reference), tag);
+      throw error;
+    }
+  }
+
+  const problems: string[] = [];
+  let missing: Error | undefined;
+  for (const authority of authorities) {
+    const key = loadKey(authority);
+    if (typeof key === 'string') {
+      problems.push(`authority ${JSON.stringify(authority.name)}: ${key}`);
+      continue;
+    }
+    try {
+      const wanted = authority.attestations ?? [];
+      const problem =
+        wanted.length === 0
+          ? await signatureProblem(await stores.signatures(), key, digest, blobOf)
+          : await attestationProblem(await stores.attestations(), key, digest, wanted, blobOf);
+      if (problem === undefined) return { authority: authority.name };
+      problems.push(`authority ${JSON.stringify(authority.name)}: ${problem}`);
+    } catch (error) {
+      if (!CosignErrors.isNotSigned(error)) throw error;
+      missing = error;
+    }
+  }
+  // What is not there yet may come; only when everything that could vouch is there and does not, that is the answer.
+  if (missing !== undefined) throw missing;
+  return { problems };
+
+  async function blobOf(layer: Descriptor, limit: number): Promise<Buffer | undefined> {
+    if (layer.size > limit) return undefined;
+    const chunks: Buffer[] = [];
+    for await (const chunk of client.blob(reference, layer, ask)) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  }
+}
+
+type BlobOf = (layer: Descriptor, limit: number) => Promise<Buffer | undefined>;
+
+/** Undefined when a signature of this key names the digest. */
+async function signatureProblem(
+  layers: readonly Descriptor[],
+  key: PublicKey,
+  digest: string,
+  blobOf: BlobOf,
+): Promise<string | undefined> {
+  let signedOther = false;
+  for (const layer of layers) {
+    const signature = layer.annotations?.[SIGNATURE];
+    if (signature === undefined) continue;
+    const payload = await blobOf(layer, MAX_PAYLOAD_BYTES);
+    if (payload === undefined || !verifies(key, payload, Buffer.from(signature, 'base64'))) continue;
+    if (signedDigest(payload) === digest) return undefined;
+    signedOther = true;
+  }
+  if (signedOther) return 'its key signed another image, and that signature was put beside this one';
+  return layers.length === 0 ? 'there is no signature' : `none of ${layers.length} signatures is of its key`;
+}
+
+/** Undefined when every attestation that is wanted is there, of this key and about the digest. */
+async function attestationProblem(
+  layers: readonly Descriptor[],
+  key: PublicKey,
+  digest: string,
+  wanted: NonNullable<CosignAuthority['attestations']>,
+  blobOf: BlobOf,
+): Promise<string | undefined> {
+  const found = new Set<string>();
+  for (const layer of layers) {
+    const envelope = await blobOf(layer, MAX_ATTESTATION_BYTES);
+    for (const type of envelope === undefined ? [] : attestedTypes(envelope, key, digest)) found.add(type);
+  }
+  const missing = wanted.filter(({ predicateType }) => !found.has(predicateUri(predicateType)));
+  if (missing.length === 0) return undefined;
+  return `its key signed no attestation ${missing.map(({ name, predicateType }) => `${name} (${predicateType})`).join(', ')}`;
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => (made ??= make());
+}
