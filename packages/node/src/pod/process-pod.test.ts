@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { access, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +14,7 @@ import {
   Pod,
   type PodSpec,
   Secret,
+  ServiceAccount,
   silentLogger,
   systemClock,
 } from '@capstan/kube';
@@ -45,6 +47,7 @@ const SERVER = `
 `;
 const images: KnownImage[] = [
   { match: 'test/server', entrypoint: [process.execPath, '-e', SERVER] },
+  { match: 'test/mapped', entrypoint: [process.execPath, '-e', SERVER], substituteInFiles: true },
   { match: 'test/node', entrypoint: [process.execPath, '-e'], programs: { node: [process.execPath] } },
 ];
 
@@ -60,11 +63,12 @@ async function createPlace(t: TestContext): Promise<Place> {
   const dataDir = await mkdtemp(join(tmpdir(), 'capstan-node-'));
   const clock = systemClock;
   const random = createRandom(process.pid);
-  const server = createApiServer({ clock, random });
+  const serviceAccountKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+  const server = createApiServer({ clock, random, serviceAccountKey });
   const client = createClient({ transport: server.transport(), clock, random, logger: silentLogger });
   const common = { client, clock, random, logger: silentLogger };
   const control = new AbortController();
-  const controlling = createControllers(common).run(control.signal);
+  const controlling = createControllers({ ...common, rootCertificate: 'the root' }).run(control.signal);
   const start = () => {
     const abort = new AbortController();
     const node = createNode({ ...common, images, dataDir });
@@ -242,6 +246,40 @@ test('environment and files come from ConfigMaps, Secrets and the pod itself, an
   assert.equal(await ask(address, `/?file=${password}`), 'sesame');
   await client.patch(ConfigMap, at('settings'), 'merge', { data: { 'app.yaml': 'level: 2' } });
   await until(async () => (await ask(address, `/?file=${config}`)) === 'level: 2', 'the change of the file');
+});
+
+test('files of ConfigMaps name the folders of mounts where the image asks for it, in a pod with an identity', {
+  skip,
+}, async (t) => {
+  const { client } = await createPlace(t);
+  await client.create(ConfigMap, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: at('settings'),
+    data: { 'app.yaml': 'include: /etc/settings/more.yaml', 'more.yaml': 'level: 1' },
+  });
+  await until(async () => (await client.find(ServiceAccount, at('default'))) !== undefined, 'the default account');
+  const token = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+  await client.create(
+    Pod,
+    pod(
+      'one',
+      {
+        image: 'test/mapped',
+        readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1 },
+        env: [
+          { name: 'CONFIG', value: '/etc/settings/app.yaml' },
+          { name: 'TOKEN', value: token },
+        ],
+        volumeMounts: [{ name: 'settings', mountPath: '/etc/settings' }],
+      },
+      { volumes: [{ name: 'settings', configMap: { name: 'settings' } }] },
+    ),
+  );
+  const address = (await ready(client, 'one')).status?.podIP;
+  const config = await ask(address, `/?file=${await ask(address, '/?env=CONFIG')}`);
+  assert.equal(await ask(address, `/?file=${config.replace('include: ', '')}`), 'level: 1');
+  assert.match(await ask(address, `/?file=${await ask(address, '/?env=TOKEN')}`), /^[^.]+\.[^.]+\.[^.]+$/);
 });
 
 test('a container that ends is started again, later each time, and its former log can be read', { skip }, async (t) => {

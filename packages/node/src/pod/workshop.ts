@@ -93,7 +93,8 @@ export async function createWorkshop(
   async function canMount(): Promise<boolean> {
     if (account === undefined) return false;
     try {
-      await volumeContent(account, sources);
+      // Only whether it can be had: nothing is replaced in it yet, since that takes the folders of all volumes.
+      await volumeContent(account, { ...sources, substitute: (text) => text });
       return true;
     } catch (error) {
       if (isWithoutTokens(error)) return false;
