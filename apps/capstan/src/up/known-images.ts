@@ -1,10 +1,16 @@
-import { resolve } from 'node:path';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { execPath } from 'node:process';
+import { localProxyImages } from '@capstan/kroxylicious/local';
 import type { KnownImage } from '@capstan/node';
 
-/** The images that the local node runs as processes: Capstan itself. Whoever has other programs to run adds them here. */
-export function knownImages(): readonly KnownImage[] {
+/**
+ * The images that the local node runs as processes: Capstan itself, and what `npm run setup:real` has brought to this
+ * machine. Whoever has other programs to run adds them here.
+ */
+export function knownImages(env: Readonly<Record<string, string | undefined>>): readonly KnownImage[] {
   const capstan = [execPath, '--disable-warning=ExperimentalWarning', resolve(import.meta.dirname, '../main.ts')];
+  const real = env['CAPSTAN_REAL'] ?? join(env['HOME'] ?? homedir(), '.cache', 'capstan', 'real');
   return [
     {
       match: 'capstan',
@@ -14,5 +20,6 @@ export function knownImages(): readonly KnownImage[] {
       // Every pod has an address of its own here, and no interface of its own.
       substitute: [{ from: '0.0.0.0', to: '$(POD_IP)' }],
     },
+    ...localProxyImages(join(real, 'kroxylicious')),
   ];
 }

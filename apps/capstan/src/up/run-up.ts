@@ -113,7 +113,7 @@ function workloads(
   { clusters }: Cluster,
   nodes: Map<string, LocalNode>,
   clients: readonly Client[],
-  { settings, clock, random, logger }: RunUpOptions,
+  { settings, io, clock, random, logger }: RunUpOptions,
   signal: AbortSignal,
 ): Promise<void>[] {
   const addresses = createAddressPool(random);
@@ -123,7 +123,7 @@ function workloads(
     const common = { client, clock, random, logger: logger.with({ cluster: name }) };
     const node = createNode({
       ...common,
-      images: knownImages(),
+      images: knownImages(io.env),
       addresses,
       dataDir: join(settings.data, 'clusters', name, 'node'),
       apiServer: endpoint,
