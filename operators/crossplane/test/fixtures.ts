@@ -13,9 +13,11 @@ import {
 import type { Operator } from '@capstan/reconcile';
 import { createStage, type Stage } from '@capstan/testing';
 import type { PackageFault, PackageSource } from '../src/facts/package-source.ts';
+import { Provider } from '../src/kinds/index.ts';
 import { createCrossplane } from '../src/operator.ts';
 import type { Settings } from '../src/settings.ts';
 import { PackageError } from '../src/xpkg/errors.ts';
+import { friendlyId } from '../src/xpkg/names.ts';
 import { type ParsedPackage, parsePackage } from '../src/xpkg/package.ts';
 
 export const SYSTEM = 'crossplane-system';
@@ -207,3 +209,21 @@ export function condition(
 }
 
 export const minutes = (count: number) => parseDuration(`${count}m`);
+
+export const provider = (name: string, spec: object): [Kind, KubeObject] => [Provider, object(Provider, name, { spec })];
+
+export const patch = (stage: Stage, kind: Kind, name: string, body: object, namespace?: string) =>
+  stage.client.patch(kind, namespace === undefined ? { name } : { namespace, name }, 'merge', body);
+
+/** What the package says about a condition, for assertions that show all of it when they fail. */
+export async function said(stage: Stage, kind: Kind, name: string, type: string) {
+  return condition(await stage.client.get(kind, { name }), type);
+}
+
+export async function names(stage: Stage, kind: Kind, namespace?: string): Promise<string[]> {
+  const { items } = await stage.client.list(kind, namespace === undefined ? {} : { namespace });
+  return items.map(({ metadata }) => metadata.name ?? '').toSorted();
+}
+
+export const revisionName = (packageName: string, digest: string) =>
+  friendlyId(packageName, digest.slice('sha256:'.length));

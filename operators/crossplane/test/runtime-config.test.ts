@@ -1,0 +1,281 @@
+// How a package runs, as its DeploymentRuntimeConfig says.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { Deployment, type KubeObject, Service, ServiceAccount } from '@capstan/kube';
+import type { Stage } from '@capstan/testing';
+import { parse } from 'yaml';
+import { ControllerConfig, DeploymentRuntimeConfig, Provider, ProviderRevision } from '../src/kinds/index.ts';
+import { runtimeConfigFeature } from '../src/runtime/index.ts';
+import {
+  allReady,
+  condition,
+  crd,
+  fakeRegistry,
+  meta,
+  names,
+  object,
+  patch,
+  provider,
+  REGISTRY,
+  revisionName,
+  SYSTEM,
+  said,
+  staged,
+} from './fixtures.ts';
+
+const IMAGE = `${REGISTRY}/team/provider-example:v1`;
+
+function example() {
+  const registry = fakeRegistry();
+  const digest = registry.push(IMAGE, [meta('Provider'), crd('Bucket')]);
+  return { registry, name: revisionName('example', digest) };
+}
+
+const config = (name: string, spec: object) => [DeploymentRuntimeConfig, object(DeploymentRuntimeConfig, name, { spec })] as [typeof DeploymentRuntimeConfig, KubeObject];
+const using = (name: string) => provider('example', { package: IMAGE, runtimeConfigRef: { name } });
+const podSpec = (spec: object) => ({ deploymentTemplate: { spec: { template: { spec } } } });
+const deploymentOf = (stage: Stage, name: string) => stage.client.get(Deployment, { namespace: SYSTEM, name });
+const revisionCondition = async (stage: Stage, name: string, type: string) =>
+  condition(await stage.client.get(ProviderRevision, { name }), type);
+
+describe('a DeploymentRuntimeConfig', () => {
+  test('that changes is followed, removed fields included, without a new revision', async () => {
+    const { registry, name } = example();
+    const given = config('mine', {
+      deploymentTemplate: {
+        metadata: { labels: { team: 'a' }, annotations: { note: 'x' } },
+        spec: { replicas: 2, template: { spec: { nodeSelector: { disk: 'ssd' }, priorityClassName: 'high' } } },
+      },
+    });
+    await staged({ registry, objects: [given, using('mine')] }, async (stage) => {
+      await allReady(stage);
+      const before = await deploymentOf(stage, name);
+      assert.equal(before.spec?.replicas, 2);
+      assert.deepEqual(before.spec?.template.spec?.nodeSelector, { disk: 'ssd' });
+      assert.equal(before.metadata.labels?.['team'], 'a');
+      stage.transport.clear();
+      await stage.client.patch(DeploymentRuntimeConfig, { name: 'mine' }, 'json', [
+        { op: 'replace', path: '/spec', value: podSpec({ priorityClassName: 'low' }) },
+      ]);
+      await stage.settle();
+      const after = await deploymentOf(stage, name);
+      assert.equal(after.spec?.replicas, 1);
+      assert.equal(after.spec?.template.spec?.nodeSelector, undefined);
+      assert.equal(after.spec?.template.spec?.priorityClassName, 'low');
+      assert.equal(after.metadata.labels?.['team'], undefined);
+      assert.equal(after.metadata.annotations?.['note'], undefined);
+      assert.equal((await names(stage, ProviderRevision)).length, 1);
+    });
+  });
+
+  test('that one package uses writes its Deployment and nothing else when it changes', async () => {
+    const { registry, name } = example();
+    await staged({ registry, objects: [provider('example', { package: IMAGE })] }, async (stage) => {
+      await allReady(stage);
+      stage.transport.clear();
+      await patch(stage, DeploymentRuntimeConfig, 'default', { spec: podSpec({ priorityClassName: 'low' }) });
+      await stage.settle();
+      assert.deepEqual(stage.transport.writes, [
+        `PATCH /apis/apps/v1/namespaces/${SYSTEM}/deployments/${name}`,
+      ]);
+    });
+  });
+
+  test('named default is made when it is absent and never overwritten', async () => {
+    const { registry, name } = example();
+    const own = config('default', { deploymentTemplate: { spec: { replicas: 3 } } });
+    await staged({ registry, objects: [own, provider('example', { package: IMAGE })] }, async (stage) => {
+      assert.equal((await deploymentOf(stage, name)).spec?.replicas, 3);
+      await stage.restart();
+      const { spec } = await stage.client.get(DeploymentRuntimeConfig, { name: 'default' });
+      assert.deepEqual(spec, { deploymentTemplate: { spec: { replicas: 3 } } });
+    });
+  });
+
+  test('of the design document is accepted as it stands, and renders what an empty one renders', async () => {
+    const { registry, name } = example();
+    const seed = parse(readFileSync(new URL('./seed/deployment-runtime-config.yaml', import.meta.url), 'utf8')) as KubeObject;
+    const v1alpha1 = { ...DeploymentRuntimeConfig, version: 'v1alpha1', apiVersion: seed.apiVersion };
+    const render = async (objects: Parameters<typeof staged>[0]['objects']) => {
+      let spec: Deployment['spec'];
+      let warnings: string | undefined;
+      await staged({ registry, objects: objects ?? [] }, async (stage) => {
+        const deployment = await deploymentOf(stage, name);
+        spec = deployment.spec;
+        warnings = (await revisionCondition(stage, name, 'ConfigWarning'))?.message;
+        const shown = condition(await stage.client.get(DeploymentRuntimeConfig, { name: 'default' }), 'Valid');
+        assert.equal(shown?.reason, warnings === undefined ? undefined : 'Warnings');
+      });
+      return { spec: { ...spec, template: { ...spec?.template, metadata: {}, spec: { ...spec?.template.spec, containers: spec?.template.spec?.containers.map((container) => ({ ...container, env: [] })) } } }, warnings };
+    };
+    const package_ = provider('example', { package: IMAGE });
+    const fromSeed = await render([[v1alpha1, seed], package_]);
+    const fromEmpty = await render([config('default', {}), package_]);
+    assert.deepEqual(fromSeed.spec, fromEmpty.spec);
+    assert.match(fromSeed.warnings ?? '', /spec\.deploymentTemplate\.serviceTemplate was taken for spec\.serviceTemplate/);
+    assert.equal(fromEmpty.warnings, undefined);
+  });
+
+  test('that names objects anew leaves none of the old ones behind', async () => {
+    const { registry, name } = example();
+    await staged({ registry, objects: [config('mine', {}), using('mine')] }, async (stage) => {
+      await allReady(stage);
+      assert.deepEqual(await names(stage, Deployment, SYSTEM), [name]);
+      const metadata = { metadata: { name: 'renamed' } };
+      await patch(stage, DeploymentRuntimeConfig, 'mine', {
+        spec: { deploymentTemplate: metadata, serviceTemplate: metadata, serviceAccountTemplate: metadata },
+      });
+      await stage.settle();
+      // The old one runs until the new one is ready.
+      assert.deepEqual(await names(stage, Deployment, SYSTEM), [name, 'renamed'].toSorted());
+      await allReady(stage);
+      for (const kind of [Deployment, Service]) assert.deepEqual(await names(stage, kind, SYSTEM), ['renamed']);
+      assert.ok(!(await names(stage, ServiceAccount, SYSTEM)).includes(name));
+      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+    });
+  });
+});
+
+describe('a ServiceAccount that is named', () => {
+  const account = {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { namespace: SYSTEM, name: 'shared', labels: { mine: 'yes' } },
+    imagePullSecrets: [{ name: 'of-mine' }],
+  };
+  const named = config('mine', {
+    serviceAccountTemplate: { metadata: { name: 'shared', annotations: { 'cloud.example/role': 'admin' } } },
+  });
+
+  test('and is there already is updated, never taken over, and outlives the package', async () => {
+    const { registry, name } = example();
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } };
+    const { Namespace } = await import('@capstan/kube');
+    await staged({ registry, objects: [[Namespace, namespace], [ServiceAccount, account], named, using('mine')] }, async (stage) => {
+      await allReady(stage);
+      const ref = { namespace: SYSTEM, name: 'shared' };
+      const found = await stage.client.get(ServiceAccount, ref);
+      assert.equal(found.metadata.annotations?.['cloud.example/role'], 'admin');
+      assert.equal(found.metadata.labels?.['mine'], 'yes');
+      assert.equal(found.metadata.ownerReferences, undefined);
+      assert.ok(Object.keys(found.metadata.annotations ?? {}).some((key) => key.startsWith('shared.capstan.dev/')));
+      assert.deepEqual(found.imagePullSecrets, [{ name: 'of-mine' }]);
+      assert.equal((await deploymentOf(stage, name)).spec?.template.spec?.serviceAccountName, 'shared');
+      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      await stage.client.delete(Provider, { name: 'example' });
+      await stage.settle();
+      const left = await stage.client.get(ServiceAccount, ref);
+      assert.equal(left.metadata.annotations?.['cloud.example/role'], undefined);
+      assert.deepEqual(await names(stage, Provider), []);
+    });
+  });
+
+  test('and is not there is made, and goes with the package', async () => {
+    const { registry } = example();
+    await staged({ registry, objects: [named, using('mine')] }, async (stage) => {
+      const found = await stage.client.get(ServiceAccount, { namespace: SYSTEM, name: 'shared' });
+      assert.deepEqual(
+        found.metadata.ownerReferences?.map(({ kind }) => kind),
+        ['ProviderRevision', 'Provider'],
+      );
+    });
+  });
+
+  test('and belongs to another package is a conflict that names it', async () => {
+    const { registry } = example();
+    registry.push(`${REGISTRY}/team/other:v1`, [meta('Provider'), crd('Volume')]);
+    const other = provider('other', { package: `${REGISTRY}/team/other:v1`, runtimeConfigRef: { name: 'mine' } });
+    await staged({ registry, objects: [named, using('mine')] }, async (stage) => {
+      await stage.client.create(...other);
+      await stage.settle();
+      const health = await said(stage, Provider, 'other', 'Healthy');
+      assert.equal(health?.status, 'False');
+      assert.match(health?.message ?? '', /ServiceAccount crossplane-system\/shared/);
+    });
+  });
+});
+
+describe('a runtime configuration that cannot be used', () => {
+  const cases: { name: string; objects: [typeof DeploymentRuntimeConfig, KubeObject][]; ref: object; message: RegExp }[] = [
+    { name: 'is not there', objects: [], ref: { name: 'nowhere' }, message: /the DeploymentRuntimeConfig nowhere does not exist; create it/ },
+    {
+      name: 'is of another kind',
+      objects: [],
+      ref: { apiVersion: 'pkg.example.org/v1', kind: 'CloudRunRuntimeConfig', name: 'default' },
+      message: /names a CloudRunRuntimeConfig of pkg\.example\.org\/v1, which the runtime Deployment cannot use; .*--package-runtime=External/,
+    },
+    {
+      name: 'has a value of the wrong type',
+      objects: [config('bad', podSpec({ containers: [{ name: 'package-runtime', env: 'x' }] }))],
+      ref: { name: 'bad' },
+      message: /the DeploymentRuntimeConfig bad cannot be used: .*env/,
+    },
+    {
+      name: 'is refused by the server',
+      objects: [config('bad', podSpec({ containers: [{ name: 'package-runtime', ports: [{ name: 'http', containerPort: 123456 }] }] }))],
+      ref: { name: 'bad' },
+      message: /Deployment crossplane-system\/.*containerPort.*\(the runtime configuration is bad\)/,
+    },
+  ];
+  for (const { name, objects, ref, message } of cases)
+    test(`because it ${name}: what runs stays, the cause is on the package`, async () => {
+      const { registry, name: revision } = example();
+      await staged({ registry, objects: [...objects, provider('example', { package: IMAGE })] }, async (stage) => {
+        await allReady(stage);
+        const before = await deploymentOf(stage, revision);
+        await patch(stage, Provider, 'example', { spec: { runtimeConfigRef: ref } });
+        await stage.settle();
+        const health = await said(stage, Provider, 'example', 'Healthy');
+        assert.equal(health?.status, 'False');
+        assert.match(health?.message ?? '', message);
+        const after = await deploymentOf(stage, revision);
+        assert.deepEqual([after.metadata.uid, after.metadata.generation], [before.metadata.uid, before.metadata.generation]);
+        await patch(stage, Provider, 'example', { spec: { runtimeConfigRef: null } });
+        await stage.settle(600_000);
+        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      });
+    });
+
+  test('is used as soon as it is made', async () => {
+    const { registry, name } = example();
+    await staged({ registry, objects: [using('later')] }, async (stage) => {
+      assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
+      await stage.client.create(...config('later', { deploymentTemplate: { spec: { replicas: 2 } } }));
+      await stage.settle();
+      assert.equal((await deploymentOf(stage, name)).spec?.replicas, 2);
+    });
+  });
+});
+
+describe('the stages of the feature', () => {
+  const controllerConfig = [ControllerConfig, object(ControllerConfig, 'old', { spec: { replicas: 4 } })] as [typeof ControllerConfig, KubeObject];
+  const both = provider('example', { package: IMAGE, controllerConfigRef: { name: 'old' }, runtimeConfigRef: { name: 'mine' } });
+  const objects = [controllerConfig, config('mine', { deploymentTemplate: { spec: { replicas: 2 } } }), both] as never;
+
+  test('off: the ControllerConfig counts, and who uses the other is told', async () => {
+    const { registry, name } = example();
+    const settings = { runtimeConfig: runtimeConfigFeature('beta', false) };
+    await staged({ registry, objects, settings }, async (stage) => {
+      assert.equal((await deploymentOf(stage, name)).spec?.replicas, 4);
+      assert.match((await revisionCondition(stage, name, 'ConfigWarning'))?.message ?? '', /spec\.runtimeConfigRef is ignored/);
+    });
+  });
+
+  test('on: the runtime config counts, and who uses the other is told', async () => {
+    const { registry, name } = example();
+    await staged({ registry, objects }, async (stage) => {
+      assert.equal((await deploymentOf(stage, name)).spec?.replicas, 2);
+      assert.match((await revisionCondition(stage, name, 'ConfigWarning'))?.message ?? '', /spec\.controllerConfigRef is ignored/);
+    });
+  });
+
+  test('GA: a package that still names a ControllerConfig is left as it is and not healthy', async () => {
+    const { registry } = example();
+    const settings = { runtimeConfig: runtimeConfigFeature('GA') };
+    await staged({ registry, objects, settings }, async (stage) => {
+      assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
+      assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /no longer supported/);
+    });
+  });
+});
