@@ -210,7 +210,10 @@ export function condition(
 
 export const minutes = (count: number) => parseDuration(`${count}m`);
 
-export const provider = (name: string, spec: object): [Kind, KubeObject] => [Provider, object(Provider, name, { spec })];
+export const provider = (name: string, spec: object): [Kind, KubeObject] => [
+  Provider,
+  object(Provider, name, { spec }),
+];
 
 export const patch = (stage: Stage, kind: Kind, name: string, body: object, namespace?: string) =>
   stage.client.patch(kind, namespace === undefined ? { name } : { namespace, name }, 'merge', body);

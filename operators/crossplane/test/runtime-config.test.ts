@@ -32,7 +32,11 @@ function example() {
   return { registry, name: revisionName('example', digest) };
 }
 
-const config = (name: string, spec: object) => [DeploymentRuntimeConfig, object(DeploymentRuntimeConfig, name, { spec })] as [typeof DeploymentRuntimeConfig, KubeObject];
+const config = (name: string, spec: object) =>
+  [DeploymentRuntimeConfig, object(DeploymentRuntimeConfig, name, { spec })] as [
+    typeof DeploymentRuntimeConfig,
+    KubeObject,
+  ];
 const using = (name: string) => provider('example', { package: IMAGE, runtimeConfigRef: { name } });
 const podSpec = (spec: object) => ({ deploymentTemplate: { spec: { template: { spec } } } });
 const deploymentOf = (stage: Stage, name: string) => stage.client.get(Deployment, { namespace: SYSTEM, name });
@@ -76,9 +80,7 @@ describe('a DeploymentRuntimeConfig', () => {
       stage.transport.clear();
       await patch(stage, DeploymentRuntimeConfig, 'default', { spec: podSpec({ priorityClassName: 'low' }) });
       await stage.settle();
-      assert.deepEqual(stage.transport.writes, [
-        `PATCH /apis/apps/v1/namespaces/${SYSTEM}/deployments/${name}`,
-      ]);
+      assert.deepEqual(stage.transport.writes, [`PATCH /apis/apps/v1/namespaces/${SYSTEM}/deployments/${name}`]);
     });
   });
 
@@ -95,7 +97,7 @@ describe('a DeploymentRuntimeConfig', () => {
 
   test('of the design document is accepted as it stands, and renders what an empty one renders', async () => {
     const { registry, name } = example();
-    const seed = parse(readFileSync(new URL('./seed/deployment-runtime-config.yaml', import.meta.url), 'utf8')) as KubeObject;
+    const seed = parse(readFileSync(new URL('./seed/runtime-config.yaml', import.meta.url), 'utf8')) as KubeObject;
     const v1alpha1 = { ...DeploymentRuntimeConfig, version: 'v1alpha1', apiVersion: seed.apiVersion };
     const render = async (objects: Parameters<typeof staged>[0]['objects']) => {
       let spec: Deployment['spec'];
@@ -107,13 +109,29 @@ describe('a DeploymentRuntimeConfig', () => {
         const shown = condition(await stage.client.get(DeploymentRuntimeConfig, { name: 'default' }), 'Valid');
         assert.equal(shown?.reason, warnings === undefined ? undefined : 'Warnings');
       });
-      return { spec: { ...spec, template: { ...spec?.template, metadata: {}, spec: { ...spec?.template.spec, containers: spec?.template.spec?.containers.map((container) => ({ ...container, env: [] })) } } }, warnings };
+      return {
+        spec: {
+          ...spec,
+          template: {
+            ...spec?.template,
+            metadata: {},
+            spec: {
+              ...spec?.template.spec,
+              containers: spec?.template.spec?.containers.map((container) => ({ ...container, env: [] })),
+            },
+          },
+        },
+        warnings,
+      };
     };
     const package_ = provider('example', { package: IMAGE });
     const fromSeed = await render([[v1alpha1, seed], package_]);
     const fromEmpty = await render([config('default', {}), package_]);
     assert.deepEqual(fromSeed.spec, fromEmpty.spec);
-    assert.match(fromSeed.warnings ?? '', /spec\.deploymentTemplate\.serviceTemplate was taken for spec\.serviceTemplate/);
+    assert.match(
+      fromSeed.warnings ?? '',
+      /spec\.deploymentTemplate\.serviceTemplate was taken for spec\.serviceTemplate/,
+    );
     assert.equal(fromEmpty.warnings, undefined);
   });
 
@@ -152,23 +170,26 @@ describe('a ServiceAccount that is named', () => {
     const { registry, name } = example();
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } };
     const { Namespace } = await import('@capstan/kube');
-    await staged({ registry, objects: [[Namespace, namespace], [ServiceAccount, account], named, using('mine')] }, async (stage) => {
-      await allReady(stage);
-      const ref = { namespace: SYSTEM, name: 'shared' };
-      const found = await stage.client.get(ServiceAccount, ref);
-      assert.equal(found.metadata.annotations?.['cloud.example/role'], 'admin');
-      assert.equal(found.metadata.labels?.['mine'], 'yes');
-      assert.equal(found.metadata.ownerReferences, undefined);
-      assert.ok(Object.keys(found.metadata.annotations ?? {}).some((key) => key.startsWith('shared.capstan.dev/')));
-      assert.deepEqual(found.imagePullSecrets, [{ name: 'of-mine' }]);
-      assert.equal((await deploymentOf(stage, name)).spec?.template.spec?.serviceAccountName, 'shared');
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
-      await stage.client.delete(Provider, { name: 'example' });
-      await stage.settle();
-      const left = await stage.client.get(ServiceAccount, ref);
-      assert.equal(left.metadata.annotations?.['cloud.example/role'], undefined);
-      assert.deepEqual(await names(stage, Provider), []);
-    });
+    await staged(
+      { registry, objects: [[Namespace, namespace], [ServiceAccount, account], named, using('mine')] },
+      async (stage) => {
+        await allReady(stage);
+        const ref = { namespace: SYSTEM, name: 'shared' };
+        const found = await stage.client.get(ServiceAccount, ref);
+        assert.equal(found.metadata.annotations?.['cloud.example/role'], 'admin');
+        assert.equal(found.metadata.labels?.['mine'], 'yes');
+        assert.equal(found.metadata.ownerReferences, undefined);
+        assert.ok(Object.keys(found.metadata.annotations ?? {}).some((key) => key.startsWith('shared.capstan.dev/')));
+        assert.deepEqual(found.imagePullSecrets, [{ name: 'of-mine' }]);
+        assert.equal((await deploymentOf(stage, name)).spec?.template.spec?.serviceAccountName, 'shared');
+        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        await stage.client.delete(Provider, { name: 'example' });
+        await stage.settle();
+        const left = await stage.client.get(ServiceAccount, ref);
+        assert.equal(left.metadata.annotations?.['cloud.example/role'], undefined);
+        assert.deepEqual(await names(stage, Provider), []);
+      },
+    );
   });
 
   test('and is not there is made, and goes with the package', async () => {
@@ -197,13 +218,24 @@ describe('a ServiceAccount that is named', () => {
 });
 
 describe('a runtime configuration that cannot be used', () => {
-  const cases: { name: string; objects: [typeof DeploymentRuntimeConfig, KubeObject][]; ref: object; message: RegExp }[] = [
-    { name: 'is not there', objects: [], ref: { name: 'nowhere' }, message: /the DeploymentRuntimeConfig nowhere does not exist; create it/ },
+  const cases: {
+    name: string;
+    objects: [typeof DeploymentRuntimeConfig, KubeObject][];
+    ref: object;
+    message: RegExp;
+  }[] = [
+    {
+      name: 'is not there',
+      objects: [],
+      ref: { name: 'nowhere' },
+      message: /the DeploymentRuntimeConfig nowhere does not exist; create it/,
+    },
     {
       name: 'is of another kind',
       objects: [],
       ref: { apiVersion: 'pkg.example.org/v1', kind: 'CloudRunRuntimeConfig', name: 'default' },
-      message: /names a CloudRunRuntimeConfig of pkg\.example\.org\/v1, which the runtime Deployment cannot use; .*--package-runtime=External/,
+      message:
+        /names a CloudRunRuntimeConfig of pkg\.example\.org\/v1, which the runtime Deployment cannot use; .*--package-runtime=External/,
     },
     {
       name: 'has a value of the wrong type',
@@ -213,7 +245,12 @@ describe('a runtime configuration that cannot be used', () => {
     },
     {
       name: 'is refused by the server',
-      objects: [config('bad', podSpec({ containers: [{ name: 'package-runtime', ports: [{ name: 'http', containerPort: 123456 }] }] }))],
+      objects: [
+        config(
+          'bad',
+          podSpec({ containers: [{ name: 'package-runtime', ports: [{ name: 'http', containerPort: 123456 }] }] }),
+        ),
+      ],
       ref: { name: 'bad' },
       message: /Deployment crossplane-system\/.*containerPort.*\(the runtime configuration is bad\)/,
     },
@@ -230,7 +267,10 @@ describe('a runtime configuration that cannot be used', () => {
         assert.equal(health?.status, 'False');
         assert.match(health?.message ?? '', message);
         const after = await deploymentOf(stage, revision);
-        assert.deepEqual([after.metadata.uid, after.metadata.generation], [before.metadata.uid, before.metadata.generation]);
+        assert.deepEqual(
+          [after.metadata.uid, after.metadata.generation],
+          [before.metadata.uid, before.metadata.generation],
+        );
         await patch(stage, Provider, 'example', { spec: { runtimeConfigRef: null } });
         await stage.settle(600_000);
         assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
@@ -249,8 +289,15 @@ describe('a runtime configuration that cannot be used', () => {
 });
 
 describe('the stages of the feature', () => {
-  const controllerConfig = [ControllerConfig, object(ControllerConfig, 'old', { spec: { replicas: 4 } })] as [typeof ControllerConfig, KubeObject];
-  const both = provider('example', { package: IMAGE, controllerConfigRef: { name: 'old' }, runtimeConfigRef: { name: 'mine' } });
+  const controllerConfig = [ControllerConfig, object(ControllerConfig, 'old', { spec: { replicas: 4 } })] as [
+    typeof ControllerConfig,
+    KubeObject,
+  ];
+  const both = provider('example', {
+    package: IMAGE,
+    controllerConfigRef: { name: 'old' },
+    runtimeConfigRef: { name: 'mine' },
+  });
   const objects = [controllerConfig, config('mine', { deploymentTemplate: { spec: { replicas: 2 } } }), both] as never;
 
   test('off: the ControllerConfig counts, and who uses the other is told', async () => {
@@ -258,7 +305,10 @@ describe('the stages of the feature', () => {
     const settings = { runtimeConfig: runtimeConfigFeature('beta', false) };
     await staged({ registry, objects, settings }, async (stage) => {
       assert.equal((await deploymentOf(stage, name)).spec?.replicas, 4);
-      assert.match((await revisionCondition(stage, name, 'ConfigWarning'))?.message ?? '', /spec\.runtimeConfigRef is ignored/);
+      assert.match(
+        (await revisionCondition(stage, name, 'ConfigWarning'))?.message ?? '',
+        /spec\.runtimeConfigRef is ignored/,
+      );
     });
   });
 
@@ -266,7 +316,10 @@ describe('the stages of the feature', () => {
     const { registry, name } = example();
     await staged({ registry, objects }, async (stage) => {
       assert.equal((await deploymentOf(stage, name)).spec?.replicas, 2);
-      assert.match((await revisionCondition(stage, name, 'ConfigWarning'))?.message ?? '', /spec\.controllerConfigRef is ignored/);
+      assert.match(
+        (await revisionCondition(stage, name, 'ConfigWarning'))?.message ?? '',
+        /spec\.controllerConfigRef is ignored/,
+      );
     });
   });
 

@@ -23,12 +23,21 @@ import {
 
 const SOURCE = `${REGISTRY}/team/provider-example`;
 const image = (version: string) => `${SOURCE}:${version}`;
-const Bucket = externalKind({ group: 'example.org', version: 'v1', kind: 'Bucket', plural: 'buckets', scope: 'Cluster' });
+const Bucket = externalKind({
+  group: 'example.org',
+  version: 'v1',
+  kind: 'Bucket',
+  plural: 'buckets',
+  scope: 'Cluster',
+});
 
 function twoVersions() {
   const registry = fakeRegistry();
   const one = registry.push(image('v1'), [meta('Provider'), crd('Bucket'), crd('Old')]);
-  const two = registry.push(image('v2'), [meta('Provider'), crd('Bucket', 'example.org', { fields: { size: { type: 'integer' }, tier: { type: 'string' } } })]);
+  const two = registry.push(image('v2'), [
+    meta('Provider'),
+    crd('Bucket', 'example.org', { fields: { size: { type: 'integer' }, tier: { type: 'string' } } }),
+  ]);
   return { registry, first: revisionName('example', one), second: revisionName('example', two) };
 }
 
@@ -38,7 +47,9 @@ const upgrade = async (stage: Stage, to: string) => {
 };
 const states = async (stage: Stage) => {
   const { items } = await stage.client.list(ProviderRevision, {});
-  return Object.fromEntries(items.map(({ metadata, spec }) => [metadata.name, `${spec.revision} ${spec.desiredState}`]));
+  return Object.fromEntries(
+    items.map(({ metadata, spec }) => [metadata.name, `${spec.revision} ${spec.desiredState}`]),
+  );
 };
 const controllerOf = async (stage: Stage, name: string) =>
   (await stage.client.get(CustomResourceDefinition, { name })).metadata.ownerReferences?.map(
@@ -66,8 +77,11 @@ describe('an upgrade', () => {
       assert.deepEqual(await names(stage, Deployment, SYSTEM), [second]);
       assert.deepEqual(await names(stage, Service, SYSTEM), [second]);
       assert.ok(!(await names(stage, ServiceAccount, SYSTEM)).includes(first));
-      assert.equal((await stage.client.get(CustomResourceDefinition, { name: 'buckets.example.org' })).metadata.uid, uid);
-      assert.deepEqual((await stage.client.get(Bucket, { name: 'mine' }) as { spec?: object }).spec, { size: 3 });
+      assert.equal(
+        (await stage.client.get(CustomResourceDefinition, { name: 'buckets.example.org' })).metadata.uid,
+        uid,
+      );
+      assert.deepEqual(((await stage.client.get(Bucket, { name: 'mine' })) as { spec?: object }).spec, { size: 3 });
       // Dropped by the new version: its data may still be wanted.
       await stage.client.get(CustomResourceDefinition, { name: 'olds.example.org' });
     });
@@ -86,26 +100,33 @@ describe('an upgrade', () => {
 
   test('with a fixed name goes over in one rolling update', async () => {
     const { registry, second } = twoVersions();
-    const config = object(DeploymentRuntimeConfig, 'fixed', { spec: { deploymentTemplate: { metadata: { name: 'runner' } } } });
-    const spec = { package: image('v1'), runtimeConfigRef: { name: 'fixed' } };
-    await staged({ registry, objects: [[DeploymentRuntimeConfig, config], provider('example', spec)] }, async (stage) => {
-      await allReady(stage);
-      const before = await stage.client.get(Deployment, { namespace: SYSTEM, name: 'runner' });
-      await upgrade(stage, 'v2');
-      const after = await stage.client.get(Deployment, { namespace: SYSTEM, name: 'runner' });
-      assert.equal(after.metadata.uid, before.metadata.uid);
-      assert.deepEqual(after.spec?.selector, { matchLabels: { 'pkg.crossplane.io/provider': 'example' } });
-      assert.equal(after.spec?.template.metadata?.labels?.['pkg.crossplane.io/revision'], second);
-      assert.equal(after.metadata.ownerReferences?.find(({ controller }) => controller)?.name, second);
-      await ready(stage.client, after);
-      await stage.settle();
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+    const config = object(DeploymentRuntimeConfig, 'fixed', {
+      spec: { deploymentTemplate: { metadata: { name: 'runner' } } },
     });
+    const spec = { package: image('v1'), runtimeConfigRef: { name: 'fixed' } };
+    await staged(
+      { registry, objects: [[DeploymentRuntimeConfig, config], provider('example', spec)] },
+      async (stage) => {
+        await allReady(stage);
+        const before = await stage.client.get(Deployment, { namespace: SYSTEM, name: 'runner' });
+        await upgrade(stage, 'v2');
+        const after = await stage.client.get(Deployment, { namespace: SYSTEM, name: 'runner' });
+        assert.equal(after.metadata.uid, before.metadata.uid);
+        assert.deepEqual(after.spec?.selector, { matchLabels: { 'pkg.crossplane.io/provider': 'example' } });
+        assert.equal(after.spec?.template.metadata?.labels?.['pkg.crossplane.io/revision'], second);
+        assert.equal(after.metadata.ownerReferences?.find(({ controller }) => controller)?.name, second);
+        await ready(stage.client, after);
+        await stage.settle();
+        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      },
+    );
   });
 
   test('keeps as many old revisions as are asked for, and never the one in force less', async () => {
     const registry = fakeRegistry();
-    const digests = [1, 2, 3, 4].map((n) => registry.push(image(`v${n}`), [meta('Provider', {}, { annotations: { n: `${n}` } }), crd('Bucket')]));
+    const digests = [1, 2, 3, 4].map((n) =>
+      registry.push(image(`v${n}`), [meta('Provider', {}, { annotations: { n: `${n}` } }), crd('Bucket')]),
+    );
     const [first = '', , third = '', fourth = ''] = digests.map((digest) => revisionName('example', digest));
     await staged({ registry, objects: [provider('example', { package: image('v1') })] }, async (stage) => {
       for (const version of ['v2', 'v3', 'v4']) {
