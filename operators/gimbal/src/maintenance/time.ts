@@ -4,12 +4,12 @@
 import type { Reader } from '@capstan/reconcile';
 
 /** The last of the moments `since`, `since + step`, `since + 2 step`, … that has come; `since` itself must have. */
-export function latestMoment({ reached }: Pick<Reader, 'reached'>, since: number, step: number): number {
+export function latestMoment(read: Pick<Reader, 'reached'>, since: number, step: number): number {
   let [low, high] = [0, 1];
-  while (high < FAR && reached(since + high * step)) [low, high] = [high, high * 2];
+  while (high < FAR && read.reached(since + high * step)) [low, high] = [high, high * 2];
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
-    if (reached(since + middle * step)) low = middle;
+    if (read.reached(since + middle * step)) low = middle;
     else high = middle;
   }
   return since + low * step;
@@ -18,8 +18,8 @@ export function latestMoment({ reached }: Pick<Reader, 'reached'>, since: number
 const FAR = 2 ** 40;
 
 /** How many of so many equal parts of a span have begun, the first at its start. */
-export function partsBegun({ reached }: Pick<Reader, 'reached'>, since: number, span: number, parts: number): number {
+export function partsBegun(read: Pick<Reader, 'reached'>, since: number, span: number, parts: number): number {
   let begun = 0;
-  while (begun < parts && reached(since + (span * begun) / parts)) begun++;
+  while (begun < parts && read.reached(since + (span * begun) / parts)) begun++;
   return begun;
 }

@@ -1,0 +1,328 @@
+// The table of maintenance cases, as far as one route by itself shows them; the others are played on a cluster in
+// test/maintenance.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { KubeObject } from '@capstan/kube';
+import type { Leaving } from './drain.ts';
+import { type RouteKind, routeKinds } from './routes/index.ts';
+import { away, type Played, play } from './shift.test-support.ts';
+
+const kinds = new Map(routeKinds().map((routes) => [routes.id, routes]));
+const kindOf = (id: string) => kinds.get(id) as RouteKind;
+
+/** What is written of a weight: `_` is none. */
+type Weight = number | '_';
+
+function proxy(services: Record<string, Weight | object>, more: object = {}): KubeObject {
+  const list = Object.entries(services).map(([name, weight]) => ({
+    name,
+    port: 80,
+    ...(typeof weight === 'object' ? weight : weight === '_' ? {} : { weight }),
+  }));
+  return routeOf({ routes: [{ conditions: [{ prefix: '/' }], services: list, ...more }] });
+}
+
+function httpRoute(references: Record<string, Weight>, more: object = {}): KubeObject {
+  const list = Object.entries(references).map(([name, weight]) => ({
+    name,
+    port: 80,
+    ...(weight === '_' ? {} : { weight }),
+  }));
+  return routeOf({ rules: [{ matches: [{ path: { value: '/' } }], backendRefs: list, ...more }] });
+}
+
+const routeOf = (spec: object): KubeObject =>
+  ({ apiVersion: 'x', kind: 'Route', metadata: { namespace: 'default', name: 'r' }, spec }) as KubeObject;
+
+function weights(route: KubeObject): Weight[] {
+  const { spec } = route as unknown as {
+    spec: { routes?: { services: Entry[] }[]; rules?: { backendRefs: Entry[] }[] };
+  };
+  const entries = [
+    ...(spec.routes ?? []).map(({ services }) => services),
+    ...(spec.rules ?? []).map((one) => one.backendRefs),
+  ];
+  return entries.flat().map(({ weight }) => weight ?? '_');
+}
+interface Entry {
+  weight?: number;
+}
+
+interface Case {
+  what: string;
+  id?: string;
+  route: KubeObject;
+  leaving?: Record<string, Leaving>;
+  then: Weight[];
+  blocked?: string;
+}
+const X = { x: away };
+const XY = { x: away, y: away };
+const keep = { x: { ...away, onNoCapacity: 'Keep' as const } };
+const reject = { x: { ...away, onNoCapacity: 'Reject' as const } };
+
+const CASES: Case[] = [
+  { what: '1: weights on both', route: proxy({ 'x-a': 50, 'y-b': 50 }), then: [0, 50] },
+  { what: '2: no weights', route: proxy({ 'x-a': '_', 'y-b': '_' }), then: [0, 1] },
+  { what: '3: a standby without weight', route: proxy({ 'x-a': 100, 'y-b': '_' }), then: [0, 1] },
+  { what: '4: an explicit 0 (Zero)', route: proxy({ 'x-a': 100, 'y-b': 0 }), then: [0, 0], blocked: 'NoCapacity' },
+  {
+    what: '4: an explicit 0 (Keep)',
+    route: proxy({ 'x-a': 100, 'y-b': 0 }),
+    leaving: keep,
+    then: [100, 0],
+    blocked: 'NoCapacity',
+  },
+  {
+    what: '4: an explicit 0 (promoteZero)',
+    route: proxy({ 'x-a': 100, 'y-b': 0 }),
+    leaving: { x: { ...away, promoteZero: true } },
+    then: [0, 1],
+  },
+  { what: '5: the only service (Zero)', route: proxy({ 'x-a': '_' }), then: [0], blocked: 'NoCapacity' },
+  {
+    what: '5: the only service (Keep)',
+    route: proxy({ 'x-a': '_' }),
+    leaving: keep,
+    then: ['_'],
+    blocked: 'NoCapacity',
+  },
+  {
+    what: '6: a split within the backend (Zero)',
+    route: proxy({ 'x-a': 90, 'x-b': 10 }),
+    then: [0, 0],
+    blocked: 'NoCapacity',
+  },
+  {
+    what: '6: a split within the backend (Keep)',
+    route: proxy({ 'x-a': 90, 'x-b': 10 }),
+    leaving: keep,
+    then: [90, 10],
+    blocked: 'NoCapacity',
+  },
+  { what: '7: three backends', route: proxy({ 'x-a': 20, 'y-b': 30, 'z-c': 50 }), then: [0, 30, 50] },
+  { what: '8: two of three', route: proxy({ 'x-a': 20, 'y-b': 30, 'z-c': 50 }), leaving: XY, then: [0, 0, 50] },
+  {
+    what: '9: all, without weights (Zero)',
+    route: proxy({ 'x-a': '_', 'y-b': '_' }),
+    leaving: XY,
+    then: [0, 0],
+    blocked: 'NoCapacity',
+  },
+  { what: '10: the other one', route: proxy({ 'x-a': '_', 'y-b': '_' }), leaving: { y: away }, then: [1, 0] },
+  { what: '11: at 0 already', route: proxy({ 'x-a': 0, 'y-b': 50 }), then: [0, 50] },
+  { what: '12: a mirror', route: proxy({ 'x-a': { mirror: true }, 'y-b': '_' }), then: [0, 1] },
+  { what: '13: Gateway API, both at 1', id: 'http-route', route: httpRoute({ 'x-a': 1, 'y-b': 1 }), then: [0, 1] },
+  {
+    what: '13: Gateway API, weights left out',
+    id: 'http-route',
+    route: httpRoute({ 'x-a': '_', 'y-b': '_' }),
+    then: [0, '_'],
+  },
+  {
+    what: '14: Gateway API, the only one (Zero)',
+    id: 'http-route',
+    route: httpRoute({ 'x-a': 1 }),
+    then: [0],
+    blocked: 'NoCapacity',
+  },
+  {
+    what: '14: Gateway API, the only one (Keep)',
+    id: 'http-route',
+    route: httpRoute({ 'x-a': 1 }),
+    leaving: keep,
+    then: [1],
+    blocked: 'NoCapacity',
+  },
+  {
+    what: '14: Gateway API, the only one (Reject)',
+    id: 'http-route',
+    route: httpRoute({ 'x-a': 1 }),
+    leaving: reject,
+    then: [0],
+    blocked: 'NoCapacity',
+  },
+  { what: '17: a service of this cluster takes over', route: proxy({ 'local-l': '_', 'x-a': '_' }), then: [1, 0] },
+  {
+    what: '31: on the way, weights of 100 and more',
+    route: proxy({ 'x-a': 100, 'y-b': 100 }),
+    leaving: { x: { ...away, keep: 0.8 } },
+    then: [80, 100],
+  },
+  {
+    what: '31: on the way, small weights',
+    route: proxy({ 'x-a': '_', 'y-b': '_' }),
+    leaving: { x: { ...away, keep: 0.6 } },
+    then: [60, 100],
+  },
+  {
+    what: '31: on the way, a standby takes what is given up',
+    route: proxy({ 'x-a': 100, 'y-b': '_' }),
+    leaving: { x: { ...away, keep: 0.2 } },
+    then: [20, 80],
+  },
+  {
+    what: '31: on the way without capacity',
+    route: proxy({ 'x-a': 5 }),
+    leaving: { x: { ...away, keep: 0.2 } },
+    then: [5],
+    blocked: 'NoCapacity',
+  },
+];
+
+describe('maintenance of one route', () => {
+  for (const { what, id = 'http-proxy', route, leaving = X, then, blocked } of CASES)
+    test(`case ${what}`, () => {
+      const drained = play(kindOf(id), { route }, leaving);
+      assert.deepEqual(weights(drained.route), then);
+      assert.equal(blockedOf(drained), blocked);
+      const again = play(kindOf(id), drained, leaving);
+      assert.deepEqual([again.shift.changes, again.state], [[], drained.state], 'it is settled');
+      const restored = play(kindOf(id), drained, {});
+      assert.equal(JSON.stringify(restored.route), JSON.stringify(route), 'restored to the byte');
+      assert.equal(restored.state, undefined);
+    });
+
+  const blockedOf = ({ shift }: Played) => [...shift.reports.values()].flatMap((one) => one.blocked)[0]?.reason;
+
+  test('case 8: each backend gets its own back, in whatever order they return', () => {
+    const route = proxy({ 'x-a': 20, 'y-b': 30, 'z-c': 50 });
+    const both = play(kindOf('http-proxy'), play(kindOf('http-proxy'), { route }, X), XY);
+    assert.deepEqual(weights(play(kindOf('http-proxy'), both, { y: away }).route), [20, 0, 50]);
+    assert.deepEqual(weights(play(kindOf('http-proxy'), both, X).route), [0, 30, 50]);
+  });
+
+  test('case 12: a mirror is one again, with its percentage', () => {
+    const route = proxy({ 'x-a': { mirror: true, weight: 30 }, 'y-b': '_' });
+    const drained = play(kindOf('http-proxy'), { route }, X);
+    const { spec } = drained.route as unknown as { spec: { routes: { services: object[] }[] } };
+    assert.deepEqual(spec.routes[0]?.services[0], { name: 'x-a', port: 80, mirror: false, weight: 0 });
+    assert.deepEqual(play(kindOf('http-proxy'), drained, {}).route, route);
+  });
+
+  test('case 12: without capacity a mirror stays one, or it would take requests', () => {
+    const route = proxy({ 'x-a': { mirror: true }, 'x-b': '_' });
+    assert.deepEqual(weights(play(kindOf('http-proxy'), { route }, X).route), ['_', 0]);
+  });
+
+  test('a filter that mirrors to the backend mirrors nothing, and the same as before when it is back', () => {
+    const filters = [
+      { type: 'RequestMirror', requestMirror: { backendRef: { name: 'x-m', port: 80 } } },
+      {
+        type: 'RequestMirror',
+        requestMirror: { backendRef: { name: 'x-n' }, fraction: { numerator: 3, denominator: 7 } },
+      },
+      { type: 'RequestMirror', requestMirror: { backendRef: { name: 'y-m' }, percent: 5 } },
+    ];
+    const route = httpRoute({ 'y-b': 1 }, { filters });
+    const drained = play(kindOf('http-route'), { route }, X);
+    const { spec } = drained.route as unknown as { spec: { rules: { filters: { requestMirror: object }[] }[] } };
+    const mirrors = spec.rules[0]?.filters.map(({ requestMirror }) => requestMirror);
+    assert.deepEqual(mirrors, [
+      { backendRef: { name: 'x-m', port: 80 }, percent: 0 },
+      { backendRef: { name: 'x-n' }, fraction: { numerator: 0, denominator: 7 } },
+      { backendRef: { name: 'y-m' }, percent: 5 },
+    ]);
+    assert.equal(drained.shift.reports.get('x')?.blocked.length, 0);
+    assert.equal(JSON.stringify(play(kindOf('http-route'), drained, {}).route), JSON.stringify(route));
+  });
+
+  test('Reject refuses requests of a proxy without taking a service away, and gives its own policy back', () => {
+    const ipAllowPolicy = [{ source: 'Remote', cidr: '10.0.0.0/8' }];
+    const route = proxy({ 'x-a': 7 }, { ipAllowPolicy });
+    const drained = play(kindOf('http-proxy'), { route }, reject);
+    const { spec } = drained.route as unknown as { spec: { routes: Record<string, unknown>[] } };
+    const [rule] = spec.routes;
+    assert.deepEqual(rule?.['services'], [{ name: 'x-a', port: 80, weight: 0 }]);
+    assert.deepEqual([rule?.['ipAllowPolicy'], (rule?.['ipDenyPolicy'] as object[]).length], [undefined, 2]);
+    assert.deepEqual(play(kindOf('http-proxy'), drained, {}).route, route);
+  });
+
+  test('case 15: an Ingress has no weights, and says so', () => {
+    const backend = { service: { name: 'x-a', port: { number: 80 } } };
+    const route = routeOf({ rules: [{ host: 'a', http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }] });
+    const drained = play(kindOf('ingress'), { route }, X);
+    assert.deepEqual(drained.shift.changes, []);
+    assert.deepEqual(
+      drained.shift.reports.get('x')?.blocked.map(({ rule, reason }) => [rule, reason]),
+      [['rules[0].http.paths[0]', 'NoWeights']],
+    );
+    assert.equal(drained.shift.reports.get('x')?.isDrained, false);
+  });
+
+  test('case 18: each rule by itself; the route is drained when all of them are', () => {
+    const rule = (prefix: string, services: object[]) => ({ conditions: [{ prefix }], services });
+    const route = routeOf({
+      routes: [
+        rule('/a', [
+          { name: 'x-a', weight: 9 },
+          { name: 'y-b', weight: 1 },
+        ]),
+        rule('/b', [{ name: 'x-a' }]),
+        rule('/c', [{ name: 'y-b' }]),
+      ],
+      tcpproxy: {
+        services: [
+          { name: 'x-t', port: 1 },
+          { name: 'y-t', port: 1 },
+        ],
+      },
+    });
+    const drained = play(kindOf('http-proxy'), { route }, keep);
+    assert.deepEqual(weights(drained.route), [0, 1, '_', '_']);
+    const after = play(kindOf('http-proxy'), drained, keep);
+    assert.equal(after.shift.reports.get('x')?.isDrained, false);
+    const zero = play(kindOf('http-proxy'), drained, X);
+    assert.equal(play(kindOf('http-proxy'), zero, X).shift.reports.get('x')?.isDrained, true);
+  });
+
+  const edit = (played: Played, edited: KubeObject): Played => ({ ...played, route: edited });
+
+  test('case 19: what is written into a drained entry is its weight when it is back', () => {
+    const drained = play(kindOf('http-proxy'), { route: proxy({ 'x-a': 50, 'y-b': 50 }) }, X);
+    const again = play(kindOf('http-proxy'), edit(drained, proxy({ 'x-a': 30, 'y-b': 50 })), X);
+    assert.deepEqual(weights(again.route), [0, 50]);
+    assert.deepEqual(again.shift.overwritten, ['routes[0] default/x-a:80']);
+    assert.deepEqual(weights(play(kindOf('http-proxy'), again, {}).route), [30, 50]);
+  });
+
+  test('case 20: what is written into another entry stays', () => {
+    const drained = play(kindOf('http-proxy'), { route: proxy({ 'x-a': 50, 'y-b': 50 }) }, X);
+    const again = play(kindOf('http-proxy'), edit(drained, proxy({ 'x-a': 0, 'y-b': 70 })), X);
+    assert.deepEqual([weights(again.route), again.shift.overwritten], [[0, 70], []]);
+    assert.deepEqual(weights(play(kindOf('http-proxy'), again, {}).route), [50, 70]);
+  });
+
+  test('case 21: entries that are added are drained, those that are removed are forgotten', () => {
+    const drained = play(kindOf('http-proxy'), { route: proxy({ 'x-a': 50, 'y-b': 50 }) }, X);
+    const more = play(kindOf('http-proxy'), edit(drained, proxy({ 'x-c': 40, 'y-b': 50, 'x-a': 0 })), X);
+    assert.deepEqual(weights(more.route), [0, 50, 0]);
+    assert.deepEqual(weights(play(kindOf('http-proxy'), more, {}).route), [40, 50, 50]);
+    const less = play(kindOf('http-proxy'), edit(drained, proxy({ 'x-a': 0 })), keep);
+    assert.deepEqual(weights(less.route), [50], 'nobody is left to take over');
+  });
+
+  test('a rule whose match was edited is known again by what we wrote into it', () => {
+    const drained = play(kindOf('http-proxy'), { route: proxy({ 'x-a': 50, 'y-b': '_' }) }, X);
+    const edited = edit(drained, proxy({ 'x-a': 0, 'y-b': 1 }, { conditions: [{ prefix: '/new' }] }));
+    const again = play(kindOf('http-proxy'), edited, X);
+    assert.deepEqual(weights(play(kindOf('http-proxy'), again, {}).route), [50, '_']);
+  });
+
+  test('case 22: zeros that nothing is remembered of come back as the others are', () => {
+    const forgotten = { isForgotten: true };
+    const plain = play(kindOf('http-proxy'), { route: proxy({ 'x-a': 0, 'y-b': 1 }) }, X, forgotten);
+    assert.deepEqual(weights(play(kindOf('http-proxy'), plain, {}).route), ['_', '_']);
+    const mean = play(kindOf('http-proxy'), { route: proxy({ 'x-a': 0, 'y-b': 20, 'z-c': 40 }) }, X, forgotten);
+    assert.deepEqual(mean.shift.guessed, ['routes[0] default/x-a:80']);
+    assert.deepEqual(weights(play(kindOf('http-proxy'), mean, {}).route), [30, 20, 40]);
+  });
+
+  test('the annotation is small, and says what was there and whose it is', () => {
+    const { state } = play(kindOf('http-proxy'), { route: proxy({ 'x-a': 50, 'y-b': 50 }) }, X);
+    assert.match(
+      state ?? '',
+      /^\{"v":1,"b":\["x"\],"r":\[\{"k":"[0-9a-f]{12}","e":\[\{"i":"default\/x-a:80","b":"x","o":50,"w":0\}\]\}\]\}$/,
+    );
+  });
+});
