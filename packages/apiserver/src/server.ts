@@ -123,7 +123,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const builtins = options.builtins ?? loadBuiltins();
   const registry = createRegistry();
   const now = () => timestamp(clock);
-  const addresses = createServiceAddresses(store);
+  const addresses = createServiceAddresses(store, random);
   const conditions = createConditionCompiler();
   const webhookRules = configurationRules(conditions);
   const caller = createWebhookCaller(clock, serviceEndpoints(store));

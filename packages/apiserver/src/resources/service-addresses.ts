@@ -1,7 +1,8 @@
 // Addresses and node ports of Services. What is taken is what the stored Services have, so nothing else is kept: a restart
 // finds the same. Allocation happens in the same step as the write, so two Services never get the same. The search goes
-// round: an address that became free is given out again as late as possible, because somebody may still talk to it.
-import type { Service, ServicePort, ServiceSpec, UnknownObject } from '@capstan/kube';
+// round: an address that became free is given out again as late as possible, because somebody may still talk to it. It begins
+// anywhere, so that several clusters on one machine, which share its loopback addresses, hardly ever meet.
+import type { Random, Service, ServicePort, ServiceSpec, UnknownObject } from '@capstan/kube';
 import { type FieldError, fieldInvalid } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 
@@ -20,10 +21,11 @@ export interface ServiceAddresses {
   complete(service: UnknownObject, old: UnknownObject | undefined): { object: UnknownObject; errors: FieldError[] };
 }
 
-export function createServiceAddresses(store: Store): ServiceAddresses {
+export function createServiceAddresses(store: Store, random: Random): ServiceAddresses {
   const addresses = new Map<string, string>();
   const ports = new Map<number, string>();
-  let nextAddress = FIRST_FREE;
+  /** Undefined until the first is given out. */
+  let nextAddress: number | undefined;
   let nextPort = 0;
 
   const note = (key: string, object: UnknownObject, isTaken: boolean) => {
@@ -40,7 +42,7 @@ export function createServiceAddresses(store: Store): ServiceAddresses {
   for (const { key, object } of store.list(SERVICES, '')) {
     note(key, object, true);
     for (const address of specOf(object).clusterIPs ?? []) {
-      if (inRange(address)) nextAddress = Math.max(nextAddress, toNumber(address) - FIRST_ADDRESS + 1);
+      if (inRange(address)) nextAddress = Math.max(nextAddress ?? FIRST_FREE, toNumber(address) - FIRST_ADDRESS + 1);
     }
   }
   store.subscribe(SERVICES, ({ key, object, previous, deleted }) => {
@@ -49,8 +51,10 @@ export function createServiceAddresses(store: Store): ServiceAddresses {
   });
 
   const freeAddress = (): string | undefined => {
-    for (let tried = 0; tried < ADDRESSES - FIRST_FREE - 1; tried += 1) {
-      const offset = FIRST_FREE + ((nextAddress - FIRST_FREE + tried) % (ADDRESSES - FIRST_FREE - 1));
+    const count = ADDRESSES - FIRST_FREE - 1;
+    const begin = nextAddress ?? FIRST_FREE + Math.floor(random() * count);
+    for (let tried = 0; tried < count; tried += 1) {
+      const offset = FIRST_FREE + ((begin - FIRST_FREE + tried) % count);
       const address = toText(FIRST_ADDRESS + offset);
       if (addresses.has(address)) continue;
       nextAddress = offset + 1;
