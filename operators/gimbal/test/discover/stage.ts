@@ -3,14 +3,14 @@ import {
   type Client,
   createClient,
   EndpointSlice,
-  type KubeObject,
+  externalKind,
   Namespace,
   Service,
   silentLogger,
   type Transport,
   type UnknownObject,
 } from '@capstan/kube';
-import { createRegistry, operator } from '@capstan/reconcile';
+import { operator, type Registry } from '@capstan/reconcile';
 import {
   createRandom,
   createTestCluster,
@@ -67,6 +67,14 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+/** Only where it lives: the discoverer knows no more of it. */
+const Backend = externalKind<UnknownObject>({
+  group: 'gimbal.heptio.com',
+  version: 'v1',
+  kind: 'DiscoveryBackend',
+  plural: 'discoverybackends',
+  scope: 'Namespaced',
+});
 const kinds = operator({ name: 'gimbal', kinds: [DiscoveryBackend], reconcilers: [] });
 
 export async function createDiscoverStage(): Promise<DiscoverStage> {
@@ -105,7 +113,7 @@ export async function createDiscoverStage(): Promise<DiscoverStage> {
         settings,
         ...(options.lease && { lease: { namespace: 'default', name: `gimbal-discoverer-${backend}` } }),
         ...(options.status && {
-          status: { kind: DiscoveryBackend as never, ref: { namespace: 'default', name: backend } },
+          status: { kind: Backend, ref: { namespace: 'default', name: backend } },
         }),
       });
       const stopping = new AbortController();
@@ -211,17 +219,17 @@ export async function backendObject(client: Client, name = 'east'): Promise<void
     metadata: { namespace: 'default', name },
     spec: { type: 'kubernetes', secret: 'remote' },
   };
-  await client.create(DiscoveryBackend as never, object as unknown as KubeObject);
+  await client.create(Backend, object);
 }
 
 export async function discoveryStatus(client: Client, name = 'east'): Promise<DiscoveryStatus | undefined> {
-  const found = await client.get(DiscoveryBackend as never, { namespace: 'default', name });
-  return (found as unknown as UnknownObject & { status?: { discovery?: DiscoveryStatus } }).status?.discovery;
+  const found = await client.get(Backend, { namespace: 'default', name });
+  return (found['status'] as { discovery?: DiscoveryStatus } | undefined)?.discovery;
 }
 
 /** The value of a metric's series with these labels. */
 export function metric(
-  metrics: { registry: ReturnType<typeof createRegistry> },
+  metrics: { registry: Registry },
   name: string,
   labels: Record<string, string> = {},
 ): number | undefined {

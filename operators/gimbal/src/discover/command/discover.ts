@@ -1,0 +1,187 @@
+// `gimbal discover kubernetes` and `gimbal discover openstack`: a discoverer as a program.
+import {
+  type Clock,
+  createClient,
+  externalKind,
+  type Kind,
+  type Logger,
+  reasonOf,
+  systemClock,
+  type UnknownObject,
+} from '@capstan/kube';
+import { createLogger, createRedactor, type Redactor, serveHealth } from '@capstan/reconcile';
+import { CONTOUR_GROUP, GROUP, VERSION as KIND_VERSION } from '../../kinds/group.ts';
+import { createDiscoverer, DEFAULT_SETTINGS, type DiscovererSettings } from '../discoverer.ts';
+import { DiscoverErrors } from '../errors.ts';
+import { connectRemote, openingProblem } from '../kubernetes/connect.ts';
+import { createKubernetesSource } from '../kubernetes/source.ts';
+import { measuredTransport } from '../report/measured-transport.ts';
+import { createMetrics, type DiscovererMetrics } from '../report/metrics.ts';
+import { createLateSource } from '../sync/late-source.ts';
+import type { Source } from '../sync/source.ts';
+import { VERSION } from '../version.ts';
+import { type BackendType, checkFlags, flagHelp, type Given, nameWarning, parseFlags } from './flags.ts';
+import type { DiscoverIo } from './io.ts';
+
+/** Runs until the signal is aborted; resolves to an exit code. Mistakes in the command are thrown as DiscoverErrors. */
+export async function runDiscover(argv: readonly string[], io: DiscoverIo): Promise<number> {
+  const [type, ...rest] = argv;
+  if (type !== 'kubernetes' && type !== 'openstack') throw DiscoverErrors.UnknownType(type);
+  const given = parseFlags(type, rest);
+  if (given.help) {
+    io.stdout(flagHelp(type));
+    return 0;
+  }
+  if (given.version) {
+    io.stdout(`gimbal discover ${type} ${VERSION}\n`);
+    return 0;
+  }
+  checkFlags(type, given);
+  refuseSecretsInEnvironment(io.env);
+  return discover(type, given, io);
+}
+
+async function discover(type: BackendType, given: Given, io: DiscoverIo): Promise<number> {
+  const { signal } = io;
+  const clock = io.clock ?? systemClock;
+  const backend = given['backend-name'] ?? '';
+  const redactor = createRedactor();
+  const logger = createLogger({
+    clock,
+    redactor,
+    format: given['log-format'] === 'text' ? 'text' : 'json',
+    level: given.debug ? 'debug' : 'info',
+    write: io.stderr,
+  }).with({ backend });
+  const warning = nameWarning(backend);
+  if (warning !== undefined) logger.warn(warning);
+  const metrics = createMetrics({ backend, type, version: VERSION, clock });
+  const connection = await io.connect({
+    env: io.env,
+    ...(given['gimbal-kubecfg-file'] !== undefined && { kubeconfig: given['gimbal-kubecfg-file'] }),
+    ...(io.clock && { clock: io.clock }),
+  });
+  const client = createClient({ transport: connection, userAgent: `gimbal-discoverer/${VERSION}`, clock, logger });
+  const namespace = given['backend-namespace'];
+  const isElected = given['leader-elect'] ?? namespace !== undefined;
+  const name = given.backend ?? backend;
+  const settings = settingsOf(given);
+  const discoverer = createDiscoverer({
+    backend,
+    client,
+    source: sourceOf(type, given, { io, clock, logger, redactor, metrics, settings }),
+    clock,
+    random: Math.random,
+    logger,
+    version: VERSION,
+    identity: io.identity,
+    metrics,
+    redactor,
+    settings,
+    credentials: given['credentials-id'],
+    ...(isElected && {
+      lease: { namespace: namespace ?? connection.namespace, name: `gimbal-discoverer-${backend}` },
+    }),
+    ...(namespace !== undefined && {
+      status: { kind: kindOf(given['backend-kind']), ref: { namespace, name } },
+    }),
+  });
+  const server = await serveHealth({
+    address: listenAddress(given, io.env),
+    clock,
+    signal,
+    logger,
+    metrics: metrics.registry,
+    probes: { readiness: { synced: () => discoverer.isReady || 'the first comparison is not complete' } },
+  });
+  logger.info('discovering', { type, version: VERSION, address: server.address });
+  try {
+    await discoverer.run(signal);
+  } catch (error) {
+    logger.error('the discoverer ended', { error });
+    io.stderr(`error: ${reasonOf(error)}\n`);
+    return 1;
+  } finally {
+    await client.close();
+  }
+  await server.closed;
+  return 0;
+}
+
+interface Surroundings {
+  readonly io: DiscoverIo;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly redactor: Redactor;
+  readonly metrics: DiscovererMetrics;
+  readonly settings: DiscovererSettings;
+}
+
+function sourceOf(type: BackendType, given: Given, around: Surroundings): Source {
+  const { clock, logger } = around;
+  const open = type === 'kubernetes' ? () => openKubernetes(given, around) : () => openOpenStack(given, around);
+  return createLateSource({ clock, logger, problemOf: openingProblem, open });
+}
+
+async function openKubernetes(given: Given, { io, clock, logger, metrics, settings }: Surroundings): Promise<Source> {
+  const file = given['discover-kubecfg-file'];
+  const transport = await connectRemote({
+    files: io.files,
+    place: file === undefined ? { folder: given['credentials-dir'] ?? '' } : { file },
+    endpoint: given.endpoint,
+    clock,
+    logger,
+  });
+  const client = createClient({
+    transport: measuredTransport(transport, clock, metrics.called),
+    userAgent: `gimbal-discoverer/${VERSION}`,
+    clock,
+    logger,
+  });
+  return createKubernetesSource({
+    client,
+    backend: given['backend-name'] ?? '',
+    namespaces: { include: given.namespaces ?? [], exclude: given['exclude-namespaces'] ?? ['kube-system'] },
+    writeEndpoints: settings.writeEndpoints,
+    expectIdentity: given['expect-identity'],
+    clock,
+    random: Math.random,
+    logger,
+  });
+}
+
+async function openOpenStack(given: Given, around: Surroundings): Promise<Source> {
+  // Loaded when it is used: a discoverer of clusters has no use for it.
+  const { openCloud } = await import('../openstack/open.ts');
+  return openCloud(given, around);
+}
+
+function settingsOf(given: Given): DiscovererSettings {
+  return {
+    threads: Math.max(1, given['num-threads'] ?? DEFAULT_SETTINGS.threads),
+    qps: given['gimbal-client-qps'] || DEFAULT_SETTINGS.qps,
+    burst: given['gimbal-client-burst'] || DEFAULT_SETTINGS.burst,
+    resyncMs: given['resync-interval'] ?? DEFAULT_SETTINGS.resyncMs,
+    writeEndpoints: given['write-endpoints'] ?? DEFAULT_SETTINGS.writeEndpoints,
+    createNamespaces: given['create-namespaces'] ?? DEFAULT_SETTINGS.createNamespaces,
+  };
+}
+
+/** Only where it lives: the schema is the operator's business. */
+function kindOf(name = 'DiscoveryBackend'): Kind<UnknownObject> {
+  const group = name === 'Discovery' ? CONTOUR_GROUP : GROUP;
+  const plural = name === 'Discovery' ? 'discoveries' : `${name.toLowerCase()}s`;
+  return externalKind({ group, version: KIND_VERSION, kind: name, plural, scope: 'Namespaced', hasStatus: true });
+}
+
+function listenAddress(given: Given, env: DiscoverIo['env']): string {
+  const host = given['bind-address'] ?? env['POD_IP'] ?? '';
+  const port = given['prometheus-listen-address'] ?? 8080;
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function refuseSecretsInEnvironment(env: DiscoverIo['env']): void {
+  for (const name of ['OS_PASSWORD', 'OS_APPLICATION_CREDENTIAL_SECRET', 'OS_TOKEN', 'OS_AUTH_TOKEN']) {
+    if (env[name]) throw DiscoverErrors.SecretInEnvironment(name);
+  }
+}

@@ -1,0 +1,35 @@
+// Reading answers of which nothing is promised: what is not as it should be is undefined.
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function recordAt(value: unknown, name: string): Record<string, unknown> | undefined {
+  const found = isRecord(value) ? value[name] : undefined;
+  return isRecord(found) ? found : undefined;
+}
+
+export function arrayAt(value: unknown, name: string): readonly unknown[] | undefined {
+  const found = isRecord(value) ? value[name] : undefined;
+  return Array.isArray(found) ? found : undefined;
+}
+
+export function textAt(value: unknown, name: string): string | undefined {
+  const found = isRecord(value) ? value[name] : undefined;
+  return typeof found === 'string' ? found : undefined;
+}
+
+export function numberAt(value: unknown, name: string): number | undefined {
+  const found = isRecord(value) ? value[name] : undefined;
+  return typeof found === 'number' ? found : undefined;
+}
+
+export function booleanAt(value: unknown, name: string): boolean | undefined {
+  const found = isRecord(value) ? value[name] : undefined;
+  return typeof found === 'boolean' ? found : undefined;
+}
+
+/** The ids in a list of references: `[{"id": …}]`. */
+export function idsAt(value: unknown, name: string): string[] {
+  return (arrayAt(value, name) ?? []).flatMap((each) => textAt(each, 'id') ?? []);
+}

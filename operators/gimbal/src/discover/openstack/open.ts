@@ -1,0 +1,63 @@
+import { type Clock, createHttpTransport, fixedCredentials, type Logger } from '@capstan/kube';
+import type { Redactor } from '@capstan/reconcile';
+import type { Given } from '../command/flags.ts';
+import type { CredentialFiles } from '../kubernetes/connect.ts';
+import { measuredTransport } from '../report/measured-transport.ts';
+import type { DiscovererMetrics } from '../report/metrics.ts';
+import type { Source } from '../sync/source.ts';
+import { readCloudCredentials } from './credentials.ts';
+import { createSession } from './session.ts';
+import { createCloudSource } from './source.ts';
+
+export interface CloudSurroundings {
+  readonly io: { readonly files: CredentialFiles };
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly redactor: Redactor;
+  readonly metrics: DiscovererMetrics;
+  readonly settings: { readonly writeEndpoints: boolean };
+}
+
+const DEFAULT_PERIOD_MS = 30_000;
+const DEFAULT_TIMEOUT_MS = 5_000;
+
+/** The cloud that the flags and the mounted Secret name. Throws when the Secret cannot be used. */
+export async function openCloud(given: Given, around: CloudSurroundings): Promise<Source> {
+  const { clock, logger, metrics, redactor } = around;
+  const credentials = await readCloudCredentials({
+    files: around.io.files,
+    folder: given['credentials-dir'] ?? '',
+    endpoint: given.endpoint,
+    caFile: given['openstack-certificate-authority'],
+  });
+  const { login, ca } = credentials;
+  redactor.redact('secret' in login ? login.secret : login.password);
+  const timeoutMs = given['http-client-timeout'] ?? DEFAULT_TIMEOUT_MS;
+  const identity = fixedCredentials({ tls: ca === undefined ? {} : { ca } });
+  const session = createSession({
+    credentials,
+    interface: given['openstack-interface'] ?? 'public',
+    clock,
+    timeoutMs,
+    open: (server) =>
+      measuredTransport(
+        createHttpTransport({ server, credentials: identity, clock, connections: 8, connectTimeoutMs: timeoutMs }),
+        clock,
+        metrics.called,
+      ),
+  });
+  return createCloudSource({
+    session,
+    backend: given['backend-name'] ?? '',
+    projects: {
+      include: [...(given['openstack-project-watchlist'] ?? []), ...(given.namespaces ?? [])],
+      exclude: given['exclude-namespaces'] ?? ['kube-system'],
+    },
+    writeEndpoints: around.settings.writeEndpoints,
+    expectIdentity: given['expect-identity'],
+    periodMs: given['reconciliation-period'] ?? DEFAULT_PERIOD_MS,
+    clock,
+    logger,
+    observe: metrics,
+  });
+}
