@@ -265,7 +265,7 @@ describe('a fault of a leaf', () => {
   };
   check('a filter names a Secret that is missing', [filter({ a: { b: '${secret:nowhere:x}' } })], get.filter, {
     reason: 'InterpolatedReferencedResourcesNotFound',
-    message: /secret\/nowhere in namespace default does not exist/,
+    message: /spec\.configTemplate\.a\.b: secret\/nowhere in namespace default does not exist/,
   });
   check(
     'a filter names Secrets and ConfigMaps that are missing',

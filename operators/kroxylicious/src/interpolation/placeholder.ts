@@ -13,6 +13,11 @@ export interface Placeholder {
   readonly key: string;
 }
 
+export interface Reference extends Placeholder {
+  /** Where it stands first, below `spec.configTemplate`: `.rules[0].file`. */
+  readonly path: string;
+}
+
 export interface PlaceholderFault {
   /** Below `spec.configTemplate`: `.rules[0].file`. */
   readonly path: string;
@@ -22,7 +27,7 @@ export interface PlaceholderFault {
 export interface Interpolated {
   readonly config: JsonObject;
   /** Each once, Secrets first, sorted by name and key. */
-  readonly references: readonly Placeholder[];
+  readonly references: readonly Reference[];
   readonly faults: readonly PlaceholderFault[];
 }
 
@@ -32,7 +37,7 @@ const ANYWHERE = /(\^*)\$\{[a-z]{1,63}:[^}]*\}/;
 
 /** The configuration with paths instead of placeholders, and what it refers to. */
 export function interpolate(template: JsonObject, pathOf: (placeholder: Placeholder) => string): Interpolated {
-  const references = new Map<string, Placeholder>();
+  const references = new Map<string, Reference>();
   const faults: PlaceholderFault[] = [];
 
   function text(value: string, path: string): string {
@@ -51,7 +56,8 @@ export function interpolate(template: JsonObject, pathOf: (placeholder: Placehol
       return value;
     }
     const placeholder: Placeholder = { provider, name, key };
-    references.set(JSON.stringify([provider === 'secret' ? 0 : 1, name, key]), placeholder);
+    const id = JSON.stringify([provider === 'secret' ? 0 : 1, name, key]);
+    if (!references.has(id)) references.set(id, { ...placeholder, path });
     return kept + pathOf(placeholder);
   }
 

@@ -30,24 +30,28 @@ export const filterNode = derivation<FilterNode | undefined>({
     const problems = faults.map(({ path, problem: wrong }) => problem('Invalid', `${TEMPLATE}${path}`, wrong));
     const mounts: Mount[] = [];
     const content: unknown[] = [];
-    for (const { provider, name: source, key: wanted } of references) {
+    for (const { provider, name: source, key: wanted, path } of references) {
       const kind = provider === 'secret' ? 'Secret' : 'ConfigMap';
       const fault = volumeFault({ source: kind, name: source });
       const data = fault === undefined ? keysOf(read, kind, { namespace, name: source }) : undefined;
       const found = data?.(wanted);
       const where = named(kind, { namespace, name: source });
-      if (fault !== undefined) problems.push(problem('Invalid', TEMPLATE, fault));
+      if (fault !== undefined) problems.push(problem('Invalid', `${TEMPLATE}${path}`, fault));
       else if (data === undefined)
         problems.push(
           problem(
             'InterpolatedReferencedResourcesNotFound',
-            TEMPLATE,
+            `${TEMPLATE}${path}`,
             `${where} does not exist; create it or correct the name`,
           ),
         );
       else if (found === undefined)
         problems.push(
-          problem('InvalidReferencedResource', TEMPLATE, `${where} has no key ${wanted}; add it or correct the key`),
+          problem(
+            'InvalidReferencedResource',
+            `${TEMPLATE}${path}`,
+            `${where} has no key ${wanted}; add it or correct the key`,
+          ),
         );
       else {
         mounts.push({ source: kind, name: source, path: MOUNT_PATHS[provider](source) });
