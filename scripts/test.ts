@@ -1,8 +1,11 @@
 // Runs every test of the workspace with Node's own runner. Arguments: file globs (default all), or node --test options.
+// Tests that play on a stage (createStage) name no server: they run on the embedded one, and a second time on a real
+// kube-apiserver where there is one. CAPSTAN_TEST_SERVER=embedded or =real chooses one of the two.
 import { spawn } from 'node:child_process';
-import { globSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
+import { findBinaries } from '@capstan/testing/binaries';
 
 const root = dirname(import.meta.dirname);
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'));
@@ -18,11 +21,48 @@ if (files.length === 0) {
   console.error(`no test file matches ${wanted.join(' ')}`);
   process.exit(1);
 }
-// As many files at a time as there are cores: Node's own default leaves one idle.
-const concurrency = `--test-concurrency=${availableParallelism()}`;
-const args = ['--disable-warning=ExperimentalWarning', '--test', concurrency, ...options, ...files];
-const runner = spawn(process.execPath, args, {
-  cwd: root,
-  stdio: 'inherit',
-});
-runner.on('exit', (code) => process.exit(code ?? 1));
+
+// Whoever imports it by name imports the one of @capstan/testing.
+const STAGE = /import \{[^}]*\bcreateStage\b[^}]*\} from '(?:@capstan\/testing|\.\/stage\.ts)'/;
+const chosen = process.env['CAPSTAN_TEST_SERVER'];
+const staged = files.filter(playsOnStage);
+const binaries = findBinaries();
+const told: string[] = [];
+let failed = 0;
+
+if (chosen !== 'real') {
+  failed = await run('embedded', files, []);
+  told.push(`the embedded server (${files.length} files)`);
+}
+if (chosen !== 'embedded' && staged.length > 0) {
+  if ('missing' in binaries) told.push(`not on a real server (${binaries.missing})`);
+  else {
+    // A stage that a failed test left open would keep its file, and the server under it, from ending.
+    const code = await run('real', staged, ['--test-force-exit']);
+    failed ||= code;
+    told.push(`a real kube-apiserver with etcd (${staged.length} files whose tests name no server)`);
+  }
+}
+console.log(`\nTests ran on: ${told.join('; ')}.`);
+process.exit(failed);
+
+function run(server: 'embedded' | 'real', tests: readonly string[], more: readonly string[]): Promise<number> {
+  // As many files at a time as there are cores: Node's own default leaves one idle.
+  const concurrency = `--test-concurrency=${availableParallelism()}`;
+  const args = ['--disable-warning=ExperimentalWarning', '--test', concurrency, ...more, ...options, ...tests];
+  const env = { ...process.env, CAPSTAN_TEST_SERVER: server };
+  const runner = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', env });
+  return new Promise((resolve) => {
+    runner.on('exit', (code) => resolve(code ?? 1));
+  });
+}
+
+/** Whether a test file, or what it imports from its own folder, plays on the stage that can stand on both servers. */
+function playsOnStage(file: string): boolean {
+  const text = readFileSync(join(root, file), 'utf8');
+  if (STAGE.test(text)) return true;
+  const beside = [...text.matchAll(/from '(\.\.?\/[^']+\.ts)'/g)].map(([, path = '']) =>
+    join(root, dirname(file), path),
+  );
+  return beside.some((path) => STAGE.test(readFileSync(path, 'utf8')));
+}

@@ -53,7 +53,8 @@ describe('the example of an operator in one file', () => {
 
   test('is ready when its pods are', () =>
     staged(async ({ client, settle }) => {
-      await client.patch(Deployment, ref, 'merge', { status: { availableReplicas: 2 } }, { subresource: 'status' });
+      const status = { replicas: 2, readyReplicas: 2, availableReplicas: 2 };
+      await client.patch(Deployment, ref, 'merge', { status }, { subresource: 'status' });
       await settle();
       assert.equal(readyOf(await client.get(Website, ref))?.status, 'True');
     }));

@@ -358,7 +358,7 @@ test('a load balancer is one Service for all clusters that use it, beside ports 
 test('several clusters share a TCP ingress, and keep their ports when one goes', () =>
   staged(
     { objects: [proxy(), service(), tcpIngress(), cluster('a'), cluster('b'), cluster('c')] },
-    async ({ client, settle }) => {
+    async ({ client, settle, collected }) => {
       const bootstrap = async () =>
         Object.fromEntries(
           (await configured(client)).virtualClusters.map(({ name, gateways }) => [
@@ -371,7 +371,7 @@ test('several clusters share a TCP ingress, and keep their ports when one goes',
       await settle();
       assert.deepEqual(await bootstrap(), { b: 'localhost:9296', c: 'localhost:9300' });
       await client.create(VirtualKafkaCluster, cluster('0') as VirtualKafkaCluster);
-      await settle();
+      await collected();
       assert.deepEqual(await bootstrap(), { '0': 'localhost:9304', b: 'localhost:9296', c: 'localhost:9300' });
       assert.equal(await client.find(Service, { namespace: NAMESPACE, name: 'a-tcp-bootstrap' }), undefined);
     },

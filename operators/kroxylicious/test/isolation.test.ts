@@ -128,7 +128,7 @@ describe('isolated clusters', () => {
   });
 
   test('a proxy that is paused rolls none of them', () =>
-    staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
+    staged({ objects: objects('VirtualCluster') }, async ({ client, settle, collected }) => {
       const before = await get.deployment(client, 'my-proxy-two');
       await patch(client, KafkaProxy, 'my-proxy', { metadata: { annotations: { 'capstan.dev/paused': 'true' } } });
       await settle();
@@ -143,14 +143,14 @@ describe('isolated clusters', () => {
     }));
 
   test('a cluster that breaks keeps running; one that is deleted takes its own Deployment along', () =>
-    staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
+    staged({ objects: objects('VirtualCluster') }, async ({ client, settle, collected }) => {
       const before = await get.deployment(client, 'my-proxy-two');
       await client.delete(Secret, ref('server'));
       await settle();
       assert.deepEqual((await get.deployment(client, 'my-proxy-two')).spec?.template, before.spec?.template);
       assert.equal(condition(await get.cluster(client, 'two'), 'StaleConfig')?.status, 'True');
       await client.delete(VirtualKafkaCluster, ref('two'));
-      await settle();
+      await collected();
       assert.deepEqual(await deployments(client), ['my-proxy-one']);
     }));
 

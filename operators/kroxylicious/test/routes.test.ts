@@ -234,7 +234,7 @@ describe('an ingress by Routes', () => {
       await stage.restart();
       assert.deepEqual(stage.transport.writes, []);
       await client.delete(VirtualKafkaCluster, ref('one'));
-      await stage.settle();
+      await stage.collected();
       assert.deepEqual(await routes(client), []);
     }));
 });

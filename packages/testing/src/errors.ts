@@ -28,6 +28,22 @@ export const TestingErrors = catalogue('testing', {
     message: `the real control plane was not ready after ${ms} ms; it last said: ${said}`,
     remedy: 'look whether the machine is overloaded, then try again',
   }),
+  Denied: (requests: readonly string[]) => ({
+    message: `the server denied what the program did under its own account: ${requests.join('; ')}`,
+    remedy: "declare it in the reconciler's reads and writes, from which its role is generated",
+  }),
+  UnknownServer: (name: string, known: readonly string[]) => ({
+    message: `CAPSTAN_TEST_SERVER=${name} names no server for tests`,
+    remedy: `use one of ${known.join(', ')}`,
+  }),
+  NotEstablished: (name: string) => ({
+    message: `the real server does not serve the CRD ${name}`,
+    remedy: 'look at its conditions: its schema, or its names, are not accepted',
+  }),
+  NotCollected: (ms: number) => ({
+    message: `after ${ms} ms the real server has not collected objects whose owners are gone`,
+    remedy: 'look at the log of its controller manager',
+  }),
   NothingToPick: () => ({
     message: 'pick was given an empty list',
     remedy: 'give it at least one entry',

@@ -4,7 +4,8 @@
 //
 // Rest is recognised by a turn of the event loop: Node empties its promise and tick queues before it goes on, so one
 // setImmediate (about a microsecond) drains them however long the chains are. What waits for real I/O, a worker or a
-// system timer is outside this clock: such things do not belong in a simulation.
+// system timer is outside this clock: such things do not belong in a simulation. A stage on a real server says by `outside`
+// when its connections are at rest.
 import type { Clock } from '@capstan/kube';
 import { TestingErrors } from './errors.ts';
 
@@ -25,10 +26,15 @@ export interface VirtualClock extends Clock {
 export interface VirtualClockOptions {
   /** Milliseconds since the epoch; default 2026-01-01T00:00:00Z. */
   start?: number;
+  /** Waits until what this clock cannot see is at rest too; true when something has happened meanwhile. Default: nothing is. */
+  outside?: () => Promise<boolean>;
 }
 
 /** A clock that tests move by hand. */
-export function createVirtualClock({ start = Date.UTC(2026, 0, 1) }: VirtualClockOptions = {}): VirtualClock {
+export function createVirtualClock({
+  start = Date.UTC(2026, 0, 1),
+  outside = async () => false,
+}: VirtualClockOptions = {}): VirtualClock {
   let now = start;
   let sequence = 0;
   let yields = 0;
@@ -62,7 +68,7 @@ export function createVirtualClock({ start = Date.UTC(2026, 0, 1) }: VirtualCloc
   async function settle(): Promise<void> {
     for (let turn = 0; turn < MAX_STEPS; turn++) {
       await eventLoopTurn();
-      if (yields === 0) return;
+      if (yields === 0 && !(await outside())) return;
     }
     throw TestingErrors.EndlessYields(MAX_STEPS, now);
   }

@@ -20,7 +20,7 @@ import { type FaultyTransport, faultyTransport } from '../faults/faulty-transpor
 import { type MortalClock, mortalClock } from '../faults/mortal-clock.ts';
 import { type Incarnation, startIncarnation } from '../incarnation.ts';
 import { createRandom, type SeededRandom } from '../random.ts';
-import { recordingTransport } from '../recording-transport.ts';
+import { recordingTransport } from '../stage/recording-transport.ts';
 import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts';
 import { createScript, type Move } from './script.ts';
 import { Fleet, Site, simulatedOperator } from './simulated-operator.ts';

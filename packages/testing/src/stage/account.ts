@@ -1,0 +1,84 @@
+// The account under which a program runs on a stage: a ServiceAccount with exactly the permissions that its operators declare.
+import { type Client, isAlreadyExists, type Kind, type KubeObject, type Transport } from '@capstan/kube';
+import { type Operator, rbacManifests } from '@capstan/reconcile';
+import { TestingErrors } from '../errors.ts';
+
+/** As in the Subjects of bindings and in client certificates. */
+export interface Account {
+  readonly name: string;
+  readonly groups: readonly string[];
+}
+
+export interface AccountOptions {
+  /** Where the program runs; default `default`. */
+  namespace?: string;
+  watchNamespaces?: readonly string[];
+}
+
+const NAME = 'capstan-on-stage';
+
+/** Makes the account with the generated roles of all the operators, and nothing beside them. */
+export async function grantAccount(
+  client: Client,
+  operators: readonly Operator[],
+  { namespace = 'default', watchNamespaces }: AccountOptions,
+): Promise<Account> {
+  for (const [index, operator] of operators.entries()) {
+    const name = operators.length === 1 ? NAME : `${NAME}-${index}`;
+    const options = { namespace, name, ...(watchNamespaces && { watchNamespaces }) };
+    for (const manifest of rbacManifests(operator, options)) {
+      await client.create(kindOf(manifest), boundTo(manifest, NAME)).catch((error: unknown) => {
+        if (!isAlreadyExists(error)) throw error;
+      });
+    }
+  }
+  const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
+  return { name: `system:serviceaccount:${namespace}:${NAME}`, groups };
+}
+
+/** One program runs under one account, however many operators are in it. */
+function boundTo(manifest: KubeObject, account: string): KubeObject {
+  if (manifest.kind === 'ServiceAccount') return { ...manifest, metadata: { ...manifest.metadata, name: account } };
+  const { subjects } = manifest as KubeObject & { subjects?: readonly object[] };
+  if (subjects === undefined) return manifest;
+  return { ...manifest, subjects: subjects.map((subject) => ({ ...subject, name: account })) } as KubeObject;
+}
+
+function kindOf({ apiVersion, kind }: KubeObject): Kind {
+  const [group = '', version = ''] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion];
+  const scope = kind.startsWith('Cluster') ? 'Cluster' : 'Namespaced';
+  return { group, version, kind, plural: `${kind.toLowerCase()}s`, scope, apiVersion };
+}
+
+export interface WatchedAccount {
+  readonly transport: Transport;
+  /** Throws when a request was denied since the program started. */
+  check(): void;
+}
+
+/** The same transport, which remembers what the server denied. */
+export function watchedAccount(inner: Transport): WatchedAccount {
+  const denied = new Set<string>();
+  const look = (line: string, answer: object) => {
+    if ('status' in answer && (answer.status === 401 || answer.status === 403)) denied.add(line);
+  };
+  return {
+    transport: {
+      address: inner.address,
+      async request(request) {
+        const answer = await inner.request(request);
+        look(`${request.method} ${request.path}`, answer);
+        return answer;
+      },
+      async watch(request) {
+        const answer = await inner.watch(request);
+        look(`WATCH ${request.path}`, answer);
+        return answer;
+      },
+      close: () => inner.close(),
+    },
+    check() {
+      if (denied.size > 0) throw TestingErrors.Denied([...denied]);
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ApiRequest, ApiResponse, Transport, WatchEvent } from '@capstan/kube';
+import { createActivity } from './activity.ts';
+
+const map = (resourceVersion: string, labels: Record<string, string> = {}) => ({
+  kind: 'ConfigMap',
+  metadata: { name: 'a', namespace: 'x', uid: 'u', resourceVersion, labels },
+});
+const write: ApiRequest = { method: 'PUT', path: '/api/v1/namespaces/x/configmaps/a' };
+
+/** A server whose watch brings what the test lets it bring. */
+function scripted(answer: ApiResponse) {
+  const events: WatchEvent[] = [];
+  let wake = () => {};
+  const inner: Transport = {
+    address: 'scripted',
+    request: async () => answer,
+    watch: async () =>
+      (async function* () {
+        for (;;) {
+          const next = events.splice(0);
+          if (next.length > 0) yield next;
+          else await new Promise<void>((resolve) => (wake = resolve));
+        }
+      })(),
+    close: async () => {},
+  };
+  return {
+    inner,
+    bring(event: WatchEvent) {
+      events.push(event);
+      wake();
+    },
+  };
+}
+
+async function watching(transport: Transport, query: Record<string, string> = {}): Promise<void> {
+  const stream = await transport.watch({
+    method: 'GET',
+    path: '/api/v1/configmaps',
+    query: { watch: 'true', ...query },
+  });
+  assert.ok(Symbol.asyncIterator in stream);
+  void (async () => {
+    for await (const _ of stream);
+  })();
+}
+
+/** How long a rest takes while the event comes after `ms`. */
+async function restFor(ms: number, event: WatchEvent, query: Record<string, string>, answer: ApiResponse) {
+  const { inner, bring } = scripted(answer);
+  const activity = createActivity();
+  const transport = activity.follow(inner);
+  await watching(transport, query);
+  await transport.request(write);
+  const start = performance.now();
+  setTimeout(() => bring(event), ms);
+  assert.equal(await activity.rest(), true);
+  return performance.now() - start;
+}
+
+const answered = (body: object): ApiResponse => ({ status: 200, headers: {}, body });
+const LATE = 300;
+
+test('a write is waited for until the watch that must bring it has brought it', async () => {
+  const event: WatchEvent = { type: 'MODIFIED', object: map('7') };
+  assert.ok((await restFor(LATE, event, {}, answered(map('7')))) >= LATE);
+});
+
+test('a deletion is waited for by the name of what is gone', async () => {
+  const gone = { kind: 'Status', status: 'Success', details: { uid: 'u' } };
+  assert.ok((await restFor(LATE, { type: 'DELETED', object: map('9') }, {}, answered(gone))) >= LATE);
+});
+
+test('a write is not waited for on a watch that cannot bring it', async () => {
+  const event: WatchEvent = { type: 'MODIFIED', object: map('7', { app: 'web' }) };
+  assert.ok((await restFor(LATE, event, { labelSelector: 'app=db' }, answered(map('7', { app: 'web' })))) < LATE);
+});
+
+test('an event that came before the answer to its write is not waited for again', async () => {
+  const { inner, bring } = scripted(answered(map('7')));
+  const activity = createActivity();
+  const transport = activity.follow(inner);
+  await watching(transport);
+  bring({ type: 'MODIFIED', object: map('7') });
+  await new Promise((resolve) => setImmediate(resolve));
+  const start = performance.now();
+  await transport.request(write);
+  await activity.rest();
+  assert.ok(performance.now() - start < 1_000);
+  assert.equal(await activity.rest(), false, 'nothing has happened since');
+});

@@ -1,0 +1,191 @@
+// When a program that talks to a server over real connections is at rest. Nobody can know that for certain from outside, but
+// nearly: no request is under way; every open watch has brought the writes that went through these transports and that it
+// must bring (its kind, its namespace, its labels); and for a moment nothing has arrived. What the server does by itself,
+// later than that moment, is not waited for.
+import {
+  type ApiRequest,
+  type ApiResponse,
+  type KubeObject,
+  parseLabelSelector,
+  type Transport,
+  type WatchEvent,
+  type WatchStream,
+} from '@capstan/kube';
+
+export interface Activity {
+  /** The same transport, followed. */
+  follow(inner: Transport): Transport;
+  /** Resolves when all is at rest; true when something has happened since it was asked last. */
+  rest(): Promise<boolean>;
+}
+
+const QUIET_MS = 40;
+/** A watch that has not brought a write for so long never will: the object was gone again before it could be told. */
+const LOST_MS = 3_000;
+const POLL_MS = 5;
+
+export function createActivity(): Activity {
+  let underWay = 0;
+  let happened = 0;
+  let told = 0;
+  let last = performance.now();
+  const watches = new Set<OpenWatch>();
+  const note = () => {
+    happened++;
+    last = performance.now();
+  };
+
+  const expect = (request: ApiRequest, response: ApiResponse) => {
+    const write = writeOf(request, response);
+    if (write === undefined) return;
+    for (const watch of watches) if (mustBring(watch, write)) watch.awaited.push({ ...write, since: last });
+  };
+
+  return {
+    follow: (inner) => ({
+      address: inner.address,
+      async request(request) {
+        underWay++;
+        try {
+          const response = await inner.request(request);
+          note();
+          expect(request, response);
+          return response;
+        } finally {
+          underWay--;
+          note();
+        }
+      },
+      async watch(request) {
+        underWay++;
+        try {
+          const stream = await inner.watch(request);
+          if (!isStream(stream)) return stream;
+          const watch = openWatch(request);
+          watches.add(watch);
+          return followed(stream, watch, note, () => watches.delete(watch));
+        } finally {
+          underWay--;
+          note();
+        }
+      },
+      close: () => inner.close(),
+    }),
+    async rest() {
+      for (;;) {
+        const now = performance.now();
+        const isWaiting = [...watches].some(({ awaited }) => awaited.some(({ since }) => now - since < LOST_MS));
+        if (underWay === 0 && !isWaiting && now - last >= QUIET_MS) break;
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      }
+      for (const watch of watches) watch.awaited.length = 0;
+      const hasHappened = happened !== told;
+      told = happened;
+      return hasHappened;
+    },
+  };
+}
+
+interface OpenWatch {
+  readonly collection: string;
+  readonly namespace: string | undefined;
+  readonly matches: (labels: Readonly<Record<string, string>> | undefined) => boolean;
+  /** Events often come before the answer to the write that made them. */
+  latest: bigint;
+  readonly deleted: Set<string>;
+  /** Writes that it has yet to bring. */
+  readonly awaited: Awaited[];
+}
+
+interface Write {
+  readonly collection: string;
+  readonly namespace: string | undefined;
+  readonly uid: string;
+  /** Undefined for an object that is gone. */
+  readonly resourceVersion: bigint | undefined;
+  /** Undefined when they are not known. */
+  readonly labels: Readonly<Record<string, string>> | undefined;
+}
+
+interface Awaited extends Write {
+  readonly since: number;
+}
+
+function openWatch({ path, query = {} }: ApiRequest): OpenWatch {
+  const { labelSelector, fieldSelector } = query;
+  const selector = labelSelector === undefined ? undefined : parseLabelSelector(labelSelector);
+  return {
+    ...placeOf(path),
+    // By fields, or of an object that is gone by labels, it is not known here what a watch brings: nothing is demanded of it.
+    matches: (labels) =>
+      fieldSelector === undefined && (!selector || (labels !== undefined && selector.matches(labels))),
+    latest: 0n,
+    deleted: new Set(),
+    awaited: [],
+  };
+}
+
+function mustBring(watch: OpenWatch, write: Write): boolean {
+  const { collection, namespace, labels } = write;
+  if (watch.collection !== collection) return false;
+  if (watch.namespace !== undefined && watch.namespace !== namespace) return false;
+  return watch.matches(labels) && !hasBrought(watch, write);
+}
+
+function hasBrought({ latest, deleted }: OpenWatch, { resourceVersion, uid }: Write): boolean {
+  return resourceVersion === undefined ? deleted.has(uid) : resourceVersion <= latest;
+}
+
+/** `apps/deployments` and the namespace, of the path of a collection, an object or a subresource. */
+function placeOf(path: string): { collection: string; namespace: string | undefined } {
+  const [root, ...parts] = path.split('/').slice(1);
+  const group = root === 'api' ? '' : (parts.shift() ?? '');
+  parts.shift();
+  const isNamespaced =
+    parts[0] === 'namespaces' && parts.length > 2 && !['finalize', 'status'].includes(parts[2] ?? '');
+  const namespace = isNamespaced ? parts[1] : undefined;
+  return { collection: `${group}/${parts[isNamespaced ? 2 : 0] ?? ''}`, namespace };
+}
+
+/** What a request has changed; undefined when nothing, or when the answer does not tell. */
+function writeOf({ method, path, query }: ApiRequest, { status, body }: ApiResponse): Write | undefined {
+  if (method === 'GET' || query?.['dryRun'] !== undefined || status >= 300) return undefined;
+  const { kind, metadata, details } = body as KubeObject & { details?: { uid?: string } };
+  if (kind === 'Status') {
+    const uid = details?.uid;
+    return uid === undefined ? undefined : { ...placeOf(path), uid, resourceVersion: undefined, labels: undefined };
+  }
+  const { uid, resourceVersion, labels = {} } = metadata ?? {};
+  if (uid === undefined || resourceVersion === undefined) return undefined;
+  return { ...placeOf(path), uid, resourceVersion: BigInt(resourceVersion), labels };
+}
+
+async function* followed(
+  stream: WatchStream,
+  watch: OpenWatch,
+  note: () => void,
+  ended: () => void,
+): AsyncGenerator<readonly WatchEvent[]> {
+  try {
+    for await (const events of stream) {
+      note();
+      for (const event of events) brought(watch, event);
+      yield events;
+    }
+  } finally {
+    ended();
+  }
+}
+
+function brought(watch: OpenWatch, { type, object }: WatchEvent): void {
+  const { uid = '', resourceVersion = '0' } = (object as KubeObject).metadata ?? {};
+  if (type === 'ERROR' || !/^\d+$/.test(resourceVersion)) return;
+  watch.latest = BigInt(resourceVersion);
+  if (type === 'DELETED') watch.deleted.add(uid);
+  const left = watch.awaited.filter((write) => !hasBrought(watch, write));
+  watch.awaited.splice(0, watch.awaited.length, ...left);
+}
+
+function isStream(answer: WatchStream | ApiResponse): answer is WatchStream {
+  return Symbol.asyncIterator in answer;
+}

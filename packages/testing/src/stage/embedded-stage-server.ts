@@ -1,0 +1,22 @@
+import type { Operator } from '@capstan/reconcile';
+import { createTestCluster } from '../cluster.ts';
+import type { SeededRandom } from '../random.ts';
+import { createVirtualClock } from '../virtual-clock.ts';
+import type { StageServer } from './stage-server.ts';
+
+/** The API server in this process, on the test's own clock. */
+export async function embeddedStageServer(operators: readonly Operator[], random: SeededRandom): Promise<StageServer> {
+  const clock = createVirtualClock();
+  const cluster = await createTestCluster({ clock, random, operators, rbac: true });
+  return {
+    name: 'embedded',
+    clock,
+    client: cluster.client,
+    transport: async (account) => cluster.transport(account),
+    // It has no clock of its own.
+    pass: async () => {},
+    // It collects at once.
+    collected: () => clock.settle(),
+    close: () => cluster.close(),
+  };
+}

@@ -1,0 +1,32 @@
+// The server under a stage. Tests name none: it is the embedded one, or with CAPSTAN_TEST_SERVER=real a kube-apiserver with
+// etcd, and the same test must hold on both.
+import type { Client, Transport } from '@capstan/kube';
+import { TestingErrors } from '../errors.ts';
+import type { VirtualClock } from '../virtual-clock.ts';
+import type { Account } from './account.ts';
+
+export interface StageServer {
+  readonly name: ServerName;
+  /** Of the program and the test; a real server has its own. */
+  readonly clock: VirtualClock;
+  /** The administrator's. */
+  readonly client: Client;
+  transport(account: Account): Promise<Transport>;
+  /** After the test's clock has moved: the server's own has too. */
+  pass(ms: number): Promise<void>;
+  /** Resolves when nothing is left whose owners are all gone. */
+  collected(): Promise<void>;
+  /** Leaves nothing of the test behind. */
+  close(): Promise<void>;
+}
+
+export const SERVERS = ['embedded', 'real'] as const;
+export type ServerName = (typeof SERVERS)[number];
+
+/** The server that this run of the tests is for. */
+export function chosenServer(env: Readonly<Record<string, string | undefined>> = process.env): ServerName {
+  const name = env['CAPSTAN_TEST_SERVER'] ?? 'embedded';
+  const found = SERVERS.find((one) => one === name);
+  if (found === undefined) throw TestingErrors.UnknownServer(name, SERVERS);
+  return found;
+}

@@ -1,0 +1,100 @@
+// A small stage for tests of reconcilers: a server, a clock and a running program, with the few moves that tests make. The
+// program runs under its own account with exactly its generated role: a denied request fails the test. The same test runs on
+// the embedded server and, with CAPSTAN_TEST_SERVER=real, on a real one.
+import type { Client } from '@capstan/kube';
+import type { Operator } from '@capstan/reconcile';
+import { type Incarnation, type IncarnationOptions, startIncarnation } from '../incarnation.ts';
+import { createRandom, type SeededRandom } from '../random.ts';
+import type { VirtualClock } from '../virtual-clock.ts';
+import { grantAccount, watchedAccount } from './account.ts';
+import { embeddedStageServer } from './embedded-stage-server.ts';
+import { realStageServer } from './real-stage-server.ts';
+import { type RecordingTransport, recordingTransport } from './recording-transport.ts';
+import { chosenServer, type ServerName } from './stage-server.ts';
+
+export interface Stage {
+  readonly server: ServerName;
+  readonly clock: VirtualClock;
+  readonly random: SeededRandom;
+  /** The test's own client, an administrator's. */
+  readonly client: Client;
+  /** What the program has written since it started, or since `transport.clear()`. */
+  readonly transport: RecordingTransport;
+  readonly program: Incarnation;
+  /** Lets the program come to rest, moving time as far as it asks for, at most `maxMs` (default a minute). */
+  settle(maxMs?: number): Promise<void>;
+  /** Time passes for the server as well, which has times to the second: for tests that depend on which object is older. */
+  pass(ms: number): Promise<void>;
+  /** As settle, after the server has collected what belonged to objects that are gone: a real one takes its time. */
+  collected(): Promise<void>;
+  /** Stops the program and starts another one on the same cluster. */
+  restart(): Promise<void>;
+  end(): Promise<void>;
+}
+
+export interface StageOptions extends Partial<Pick<IncarnationOptions, 'logger' | 'runtime' | 'world'>> {
+  operators: readonly Operator[];
+  /** Done before the program starts. */
+  given?: (client: Client) => Promise<void>;
+}
+
+export async function createStage({ operators, given, ...options }: StageOptions): Promise<Stage> {
+  const random = createRandom(1);
+  const open = chosenServer() === 'real' ? realStageServer : embeddedStageServer;
+  const server = await open(operators, random);
+  const { client, clock } = server;
+  const account = await grantAccount(client, operators, options.world ?? {});
+  await given?.(client);
+  const start = async () => {
+    const { transport: allowed, check } = watchedAccount(await server.transport(account));
+    const transport = recordingTransport(allowed);
+    return { transport, check, program: startIncarnation({ operators, transport, clock, random, ...options }) };
+  };
+  let current = await start();
+  const stop = async () => {
+    await current.program.stop();
+    current.check();
+  };
+  const stage: Stage = {
+    server: server.name,
+    clock,
+    random,
+    client,
+    get transport() {
+      return current.transport;
+    },
+    get program() {
+      return current.program;
+    },
+    async settle(maxMs = 60_000) {
+      // Events of the test's own writes reach the program only once everything is at rest.
+      await clock.settle();
+      const { runtime } = current.program;
+      await clock.runUntilIdle(maxMs, () => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0);
+      current.check();
+    },
+    async pass(ms) {
+      await clock.advance(ms);
+      await server.pass(ms);
+    },
+    async collected() {
+      await stage.settle();
+      await server.collected();
+      await stage.settle();
+    },
+    async restart() {
+      await stop();
+      current = await start();
+      await stage.settle();
+    },
+    async end() {
+      try {
+        await stop();
+      } finally {
+        await server.close();
+      }
+    },
+  };
+  await stage.settle();
+  return stage;
+}
