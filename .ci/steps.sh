@@ -12,6 +12,18 @@ step() {
   summary+=("$(printf '%-28s %5d s  %s' "$title" $((SECONDS - started)) "$result")")
 }
 
+# bring NAME: a real peer for the tests. What this machine cannot fetch is no failure: its tests are skipped, and the summary
+# says so.
+bring() {
+  local title="setup:real -- $1" started=$SECONDS
+  printf '\n== %s\n' "$title"
+  if npm run --silent setup:real -- "$1"; then
+    summary+=("$(printf '%-28s %5d s  %s' "$title" $((SECONDS - started)) 'ok')")
+  else
+    left_out "$title" 'it could not be fetched; its tests are skipped'
+  fi
+}
+
 # left_out TITLE REASON
 left_out() {
   summary+=("$(printf '%-28s %7s  left out: %s' "$1" '-' "$2")")
