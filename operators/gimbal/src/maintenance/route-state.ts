@@ -103,6 +103,8 @@ interface World {
   readonly owners: Owners;
   readonly removing: ReadonlySet<string>;
   readonly held: Map<string, string>;
+  /** Services that get their weight back although nothing answers there. */
+  readonly unready: Set<string>;
   backendOf(entry: RouteEntry): string | undefined;
   leavingOf(entry: RouteEntry, backend: string): BackendDrain | BackendDrain['hold'];
 }
@@ -112,6 +114,7 @@ function lookingAt(read: Reader, drains: BackendDrains, state: StoredState | und
   const owners: Record<string, string> = {};
   const removing = new Set<string>();
   const held = new Map<string, string>();
+  const unready = new Set<string>();
   const backends = new Map<string, string | undefined>();
   const recorded = new Map(
     state?.rules.flatMap(({ entries }) => entries.map(({ id, backend }) => [id, backend] as const)),
@@ -131,15 +134,20 @@ function lookingAt(read: Reader, drains: BackendDrains, state: StoredState | und
     owners,
     removing,
     held,
+    unready,
     backendOf: ({ service, id }) => (service === undefined ? undefined : ownerOf(service, id)),
     leavingOf({ service }, backend) {
       const drain = read.derived(drains, backend);
       if (drain === undefined || service === undefined) return undefined;
       if (drain.mode === 'removing') removing.add(backend);
       if (drain.mode !== 'returning') return drain.keep === 1 ? undefined : drain;
-      const why = holdOf(read, drain, `${service.namespace}/${service.name}`);
-      if (why !== undefined) held.set(backend, why);
-      if (why !== undefined) return drain.hold;
+      const key = `${service.namespace}/${service.name}`;
+      const why = holdOf(read, drain, key);
+      if (why !== undefined) {
+        held.set(backend, why);
+        return drain.hold;
+      }
+      if (drain.hold === undefined && read.derived(readiness, key) === 'none') unready.add(key);
       return drain.keep === 1 ? undefined : drain;
     },
   };
@@ -181,7 +189,10 @@ function stateOf(
   return {
     set,
     isCleared: text === undefined,
-    events: set.length === 0 ? [] : eventsOf(shift, fight.isConflict && isOverwritten, removal?.warnings ?? []),
+    events:
+      set.length === 0
+        ? []
+        : eventsOf(shift, fight.isConflict && isOverwritten, removal?.warnings ?? [], [...world.unready]),
     backends: Object.fromEntries(
       [...shift.reports].map(([backend, report]) => [
         backend,
@@ -234,7 +245,12 @@ function onRoute(
   };
 }
 
-function eventsOf({ overwritten, guessed }: Shift, isConflict: boolean, warnings: readonly string[]): EventInput[] {
+function eventsOf(
+  { overwritten, guessed }: Shift,
+  isConflict: boolean,
+  warnings: readonly string[],
+  unready: readonly string[],
+): EventInput[] {
   const list = (names: readonly string[]) => names.join(', ');
   return [
     ...(overwritten.length === 0
@@ -261,6 +277,15 @@ function eventsOf({ overwritten, guessed }: Shift, isConflict: boolean, warnings
             type: 'Warning' as const,
             reason: 'OriginalWeightUnknown',
             note: `${list(guessed)}: the annotation with the weights before maintenance was removed; look at them when it is over`,
+          },
+        ]),
+    ...(unready.length === 0
+      ? []
+      : [
+          {
+            type: 'Warning' as const,
+            reason: 'ReturnedUnready',
+            note: `${list(unready)}: weights have returned although there are no ready endpoints; they were waited for long enough`,
           },
         ]),
     ...warnings.map((note) => ({ type: 'Warning' as const, reason: 'ReferenceKept', note })),

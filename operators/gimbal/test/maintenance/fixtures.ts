@@ -1,5 +1,5 @@
 // Objects and moves that the scenarios of maintenance share.
-import { type Client, CustomResourceDefinition, Event, type Kind, type KubeObject, Service } from '@capstan/kube';
+import { type Client, CustomResourceDefinition, type Kind, type KubeObject, Service } from '@capstan/kube';
 import { createStage, type Stage } from '@capstan/testing';
 import { BACKEND_LABEL, DiscoveryBackend } from '../../src/index.ts';
 import { MAINTENANCE_ANNOTATION, routeKinds } from '../../src/maintenance/index.ts';
@@ -95,7 +95,8 @@ export interface Played extends Stage {
   setStatus(name: string, clusterStatus: string): Promise<void>;
   backend(name?: string): Promise<DiscoveryBackend>;
   edit(change: (spec: Spec) => void, name?: string): Promise<void>;
-  events(): Promise<string[]>;
+  /** Reasons of events that the program told. */
+  events(): string[];
 }
 
 export interface Spec {
@@ -115,8 +116,10 @@ export async function played(
   { objects, installed = ['http-proxy'], x = {} }: Scene,
   check: (stage: Played) => Promise<void>,
 ): Promise<void> {
+  const told: string[] = [];
   const stage = await createStage({
     operators: [createGimbal()],
+    runtime: { tell: (_world, _operator, _owner, { reason }) => void told.push(reason) },
     async given(client) {
       await install(client, ...installed);
       for (const one of [backend('x', x), backend('y'), backend('z')])
@@ -126,7 +129,7 @@ export async function played(
     },
   });
   try {
-    await check(Object.assign(Object.create(stage) as Stage, movesOn(stage)));
+    await check(Object.assign(Object.create(stage) as Stage, movesOn(stage, told)));
   } finally {
     await stage.end();
   }
@@ -140,7 +143,7 @@ export function kindOf({ kind, apiVersion }: KubeObject): Kind {
   return found;
 }
 
-function movesOn(stage: Stage) {
+function movesOn(stage: Stage, told: readonly string[]) {
   const { client } = stage;
   const route = (name = 'r', kind: Kind = HTTPProxy) => client.get(kind, ref(name));
   return {
@@ -157,10 +160,7 @@ function movesOn(stage: Stage) {
       await client.update(HTTPProxy, current);
       await stage.settle();
     },
-    async events() {
-      const { items } = await client.list(Event, { namespace: NAMESPACE });
-      return items.map(({ reason }) => reason ?? '');
-    },
+    events: () => [...told],
   };
 }
 

@@ -1,0 +1,460 @@
+// The table of maintenance cases, played on a cluster.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { CustomResourceDefinition, EndpointSlice, Ingress, type KubeObject, Service } from '@capstan/kube';
+import { DiscoveryBackend } from '../../src/index.ts';
+import { DRAINED_ANNOTATION, MAINTENANCE_ANNOTATION } from '../../src/maintenance/index.ts';
+import {
+  backend,
+  condition,
+  HTTPProxy,
+  httpRoute,
+  NAMESPACE,
+  type Played,
+  played,
+  proxy,
+  ref,
+  routeKind,
+  routeWrites,
+  service,
+  stateOn,
+  type Weight,
+} from './fixtures.ts';
+
+const specOf = (object: KubeObject) => JSON.stringify((object as { spec?: unknown }).spec);
+const isDrained = { status: 'True', reason: 'Drained' };
+
+interface Row {
+  case: string;
+  services: Record<string, Weight | object>;
+  maintenance?: object;
+  also?: string[];
+  then: Weight[];
+  drained?: { status: string; reason: string };
+  blocked?: string;
+  gateway?: true;
+}
+
+const keep = { maintenance: { onNoCapacity: 'Keep' } };
+const noCapacity = { status: 'False', reason: 'NoCapacity' };
+
+const ROWS: Row[] = [
+  { case: '1', services: { 'x-a': 50, 'y-b': 50 }, then: [0, 50] },
+  { case: '2', services: { 'x-a': '_', 'y-b': '_' }, then: [0, 1] },
+  { case: '3', services: { 'x-a': 100, 'y-b': '_' }, then: [0, 1] },
+  { case: '4, Zero', services: { 'x-a': 100, 'y-b': 0 }, then: [0, 0], blocked: 'NoCapacity' },
+  {
+    case: '4, Keep',
+    services: { 'x-a': 100, 'y-b': 0 },
+    maintenance: keep,
+    then: [100, 0],
+    drained: noCapacity,
+    blocked: 'NoCapacity',
+  },
+  {
+    case: '4, promoteZero',
+    services: { 'x-a': 100, 'y-b': 0 },
+    maintenance: { maintenance: { promoteZero: true } },
+    then: [0, 1],
+  },
+  { case: '5, Zero', services: { 'x-a': '_' }, then: [0], blocked: 'NoCapacity' },
+  {
+    case: '5, Keep',
+    services: { 'x-a': '_' },
+    maintenance: keep,
+    then: ['_'],
+    drained: noCapacity,
+    blocked: 'NoCapacity',
+  },
+  { case: '6, Zero', services: { 'x-a': 90, 'x-b': 10 }, then: [0, 0], blocked: 'NoCapacity' },
+  {
+    case: '6, Keep',
+    services: { 'x-a': 90, 'x-b': 10 },
+    maintenance: keep,
+    then: [90, 10],
+    drained: noCapacity,
+    blocked: 'NoCapacity',
+  },
+  { case: '7', services: { 'x-a': 20, 'y-b': 30, 'z-c': 50 }, then: [0, 30, 50] },
+  { case: '9, Zero', services: { 'x-a': '_', 'y-b': '_' }, also: ['y'], then: [0, 0], blocked: 'NoCapacity' },
+  { case: '11', services: { 'x-a': 0, 'y-b': 50 }, then: [0, 50] },
+  { case: '12', services: { 'x-a': { mirror: true }, 'y-b': '_' }, then: [0, 1] },
+  { case: '13', services: { 'x-a': 1, 'y-b': 1 }, then: [0, 1], gateway: true },
+  { case: '14, Zero', services: { 'x-a': 1 }, then: [0], blocked: 'NoCapacity', gateway: true },
+  {
+    case: '14, Keep',
+    services: { 'x-a': 1 },
+    maintenance: keep,
+    then: [1],
+    drained: noCapacity,
+    blocked: 'NoCapacity',
+    gateway: true,
+  },
+  { case: '17', services: { 'local-l': '_', 'x-a': '_' }, then: [1, 0] },
+];
+
+describe('a drain and its end', () => {
+  for (const {
+    case: number,
+    services,
+    maintenance = {},
+    also = [],
+    then,
+    drained = isDrained,
+    blocked,
+    gateway,
+  } of ROWS)
+    test(`case ${number}`, () => {
+      const route = gateway ? httpRoute('r', services as Record<string, Weight>) : proxy('r', services);
+      const kind = gateway ? routeKind('http-route') : HTTPProxy;
+      const scene = { objects: [route], installed: [gateway ? 'http-route' : 'http-proxy'], x: maintenance };
+      return played(scene, async (stage) => {
+        const before = await stage.route('r', kind);
+        stage.transport.clear();
+        await stage.setStatus('x', 'Maintenance');
+        for (const name of also) await stage.setStatus(name, 'Maintenance');
+        assert.deepEqual(await stage.weights('r', kind), then);
+        const x = await stage.backend();
+        assert.deepEqual(condition(x, 'Drained'), drained);
+        assert.deepEqual(
+          x.status?.maintenance?.blocked?.map(({ kind: of, name, reason }) => [of, name, reason]),
+          blocked === undefined ? [] : [[kind.kind, 'r', blocked]],
+        );
+        assert.ok(routeWrites(stage, kind.plural).length <= 1 + also.length, 'one write a route');
+        stage.transport.clear();
+        await stage.restart();
+        assert.deepEqual(stage.transport.writes, [], 'a settled cluster sees no write');
+        for (const name of ['x', ...also]) await stage.setStatus(name, 'Enabled');
+        const after = await stage.route('r', kind);
+        assert.equal(specOf(after), specOf(before));
+        assert.deepEqual(after.metadata.annotations ?? {}, before.metadata.annotations ?? {});
+        assert.deepEqual(condition(await stage.backend(), 'Drained'), { status: 'False', reason: 'Enabled' });
+        stage.transport.clear();
+        await stage.restart();
+        assert.deepEqual(stage.transport.writes, []);
+      });
+    });
+
+  test('case 8: backends come back one by one', () =>
+    played({ objects: [proxy('r', { 'x-a': 20, 'y-b': 30, 'z-c': 50 })] }, async (stage) => {
+      await stage.setStatus('x', 'Maintenance');
+      await stage.setStatus('y', 'Maintenance');
+      assert.deepEqual(await stage.weights(), [0, 0, 50]);
+      assert.equal((await stage.route()).metadata.annotations?.[DRAINED_ANNOTATION], 'x,y');
+      await stage.setStatus('x', 'Enabled');
+      assert.deepEqual(await stage.weights(), [20, 0, 50]);
+      await stage.setStatus('y', 'Enabled');
+      assert.deepEqual(await stage.weights(), [20, 30, 50]);
+    }));
+
+  test('case 10: whoever is back takes over from who is not', () =>
+    played({ objects: [proxy('r', { 'x-a': '_', 'y-b': '_' })] }, async (stage) => {
+      await stage.setStatus('x', 'Maintenance');
+      await stage.setStatus('y', 'Maintenance');
+      await stage.setStatus('x', 'Enabled');
+      assert.deepEqual(await stage.weights(), [1, 0]);
+    }));
+
+  test('case 15: an Ingress is reported', () => {
+    const path = { path: '/', pathType: 'Prefix', backend: { service: { name: 'x-a', port: { number: 80 } } } };
+    const ingress = {
+      apiVersion: Ingress.apiVersion,
+      kind: 'Ingress',
+      metadata: ref('i'),
+      spec: { rules: [{ http: { paths: [path] } }] },
+    };
+    return played({ objects: [ingress as KubeObject] }, async (stage) => {
+      await stage.setStatus('x', 'Maintenance');
+      const x = await stage.backend();
+      assert.deepEqual(condition(x, 'Drained'), { status: 'False', reason: 'NoWeights' });
+      assert.deepEqual(
+        x.status?.maintenance?.blocked?.map(({ kind, name }) => [kind, name]),
+        [['Ingress', 'i']],
+      );
+    });
+  });
+
+  test('case 18: a route is drained when all its rules are', () => {
+    const mixed = proxy('r', { 'x-a': 9, 'y-b': 1 }) as KubeObject & { spec: { routes: object[] } };
+    mixed.spec.routes.push({ conditions: [{ prefix: '/b' }], services: [{ name: 'x-b', port: 80 }] });
+    return played({ objects: [mixed], x: keep }, async (stage) => {
+      await stage.setStatus('x', 'Maintenance');
+      assert.deepEqual(await stage.weights(), [0, 1, '_']);
+      assert.deepEqual(condition(await stage.backend(), 'Drained'), noCapacity);
+      assert.equal((await stage.backend()).status?.maintenance?.blocked?.[0]?.rule, 'routes[1]');
+    });
+  });
+});
+
+describe('while a backend is in maintenance', () => {
+  const drained = (
+    check: (stage: Played) => Promise<void>,
+    services: Record<string, Weight> = { 'x-a': 50, 'y-b': 50 },
+  ) =>
+    played({ objects: [proxy('r', services)] }, async (stage) => {
+      await stage.setStatus('x', 'Maintenance');
+      await check(stage);
+    });
+  const weigh = (stage: Played, name: string, weight: number) =>
+    stage.edit(({ routes }) => {
+      for (const one of routes.flatMap(({ services }) => services)) if (one.name === name) one.weight = weight;
+    });
+
+  test('case 19: an edit of a drained entry waits for its end', () =>
+    drained(async (stage) => {
+      await weigh(stage, 'x-a', 30);
+      assert.deepEqual(await stage.weights(), [0, 50]);
+      assert.ok(stage.events().includes('DeferredWeight'));
+      await stage.setStatus('x', 'Enabled');
+      assert.deepEqual(await stage.weights(), [30, 50]);
+    }));
+
+  test('case 20: an edit of another entry stays', () =>
+    drained(async (stage) => {
+      await weigh(stage, 'y-b', 70);
+      assert.deepEqual(await stage.weights(), [0, 70]);
+      await stage.setStatus('x', 'Enabled');
+      assert.deepEqual(await stage.weights(), [50, 70]);
+    }));
+
+  test('case 21: entries come and go', () =>
+    drained(async (stage) => {
+      await stage.edit(({ routes }) => routes[0]?.services.unshift({ name: 'x-b', port: 80, weight: 40 }));
+      assert.deepEqual(await stage.weights(), [0, 0, 50]);
+      await stage.edit(({ routes: [rule] }) => rule?.services.pop());
+      assert.equal((await stage.backend()).status?.maintenance?.noCapacity, 1);
+      await stage.setStatus('x', 'Enabled');
+      assert.deepEqual(await stage.weights(), [40, 50]);
+    }));
+
+  test('case 22: an annotation that somebody removes is written again', () =>
+    drained(async (stage) => {
+      const before = stateOn(await stage.route());
+      const annotations = { [MAINTENANCE_ANNOTATION]: null };
+      await stage.client.patch(HTTPProxy, ref('r'), 'merge', { metadata: { annotations } });
+      await stage.settle();
+      assert.equal(stateOn(await stage.route()), before);
+      await stage.setStatus('x', 'Enabled');
+      assert.deepEqual(await stage.weights(), [50, 50]);
+    }));
+
+  test('case 22: one that was removed while nobody looked is guessed, with a warning', () =>
+    drained(
+      async (stage) => {
+        await stage.program.stop();
+        const annotations = { [MAINTENANCE_ANNOTATION]: null };
+        await stage.client.patch(HTTPProxy, ref('r'), 'merge', { metadata: { annotations } });
+        await stage.restart();
+        assert.ok(stage.events().includes('OriginalWeightUnknown'));
+        await stage.setStatus('x', 'Enabled');
+        assert.deepEqual(await stage.weights(), [30, 20, 40]);
+      },
+      { 'x-a': 99, 'y-b': 20, 'z-c': 40 },
+    ));
+
+  test('case 23: whoever keeps writing over it is met with patience, and named', () =>
+    drained(async (stage) => {
+      for (let time = 0; time < 3; time++) {
+        await stage.clock.advance(20_000);
+        await weigh(stage, 'x-a', 50 + time);
+        assert.deepEqual(await stage.weights(), [0, 50]);
+      }
+      assert.ok(stage.events().includes('ConflictingManager'));
+      stage.transport.clear();
+      const current = await stage.route();
+      const spec = structuredClone(
+        (current as unknown as { spec: { routes: { services: { weight?: number }[] }[] } }).spec,
+      );
+      for (const one of spec.routes[0]?.services.slice(0, 1) ?? []) one.weight = 60;
+      await stage.client.patch(HTTPProxy, ref('r'), 'merge', { spec });
+      await stage.clock.advance(5000);
+      assert.deepEqual(routeWrites(stage), [], 'not at once');
+      const x = await stage.backend();
+      assert.deepEqual(condition(x, 'Drained'), { status: 'False', reason: 'ConflictingManager' });
+      assert.equal(x.status?.maintenance?.blocked?.[0]?.reason, 'ConflictingManager');
+      await stage.clock.advance(60_000);
+      await stage.settle();
+      assert.deepEqual(await stage.weights(), [0, 50]);
+      await stage.setStatus('x', 'Enabled');
+      assert.deepEqual(await stage.weights(), [60, 50]);
+    }));
+
+  test('case 24: a new route is drained at first sight', () =>
+    drained(async (stage) => {
+      await stage.client.create(HTTPProxy, proxy('new', { 'x-a': 5, 'y-b': 5 }));
+      await stage.settle();
+      assert.deepEqual(await stage.weights('new'), [0, 5]);
+      await stage.setStatus('x', 'Enabled');
+      assert.deepEqual(await stage.weights('new'), [5, 5]);
+    }));
+
+  test('case 25: a service that is discovered then counts, by either family of labels', () =>
+    drained(async (stage) => {
+      await stage.client.create(HTTPProxy, proxy('late', { 'x-late': 5, 'y-b': 5 }));
+      await stage.settle();
+      assert.deepEqual(await stage.weights('late'), [5, 5], 'nobody knows whose it is');
+      await stage.client.create(Service, service('x-late', 'gimbal.projectcontour.io/backend'));
+      await stage.settle();
+      assert.deepEqual(await stage.weights('late'), [0, 5]);
+    }));
+
+  test('a service that goes meanwhile still is whose it was', () =>
+    drained(async (stage) => {
+      await stage.client.delete(Service, ref('x-a'));
+      await stage.settle();
+      assert.deepEqual(await stage.weights(), [0, 50]);
+      await stage.restart();
+      assert.deepEqual(await stage.weights(), [0, 50]);
+      await stage.setStatus('x', 'Enabled');
+      assert.deepEqual(await stage.weights(), [50, 50]);
+    }));
+
+  test('a change of one route costs one route', () =>
+    played({ objects: [...Array(20).keys()].map((at) => proxy(`r${at}`, { 'x-a': 1, 'y-b': 1 })) }, async (stage) => {
+      await stage.setStatus('x', 'Maintenance');
+      stage.transport.clear();
+      await stage.edit(({ routes: [rule] }) => rule?.services.push({ name: 'x-b', port: 80, weight: 3 }), 'r7');
+      assert.deepEqual(routeWrites(stage), ['PATCH r7']);
+    }));
+});
+
+describe('case 28: nonsense in clusterStatus', () => {
+  test('is refused, and changes nothing where it is not', () =>
+    played({ objects: [proxy('r', { 'x-a': 50, 'y-b': 50 })] }, async (stage) => {
+      const { client } = stage;
+      await stage.setStatus('x', 'Maintenance');
+      await assert.rejects(client.patch(DiscoveryBackend, ref('x'), 'merge', { spec: { clusterStatus: 'Enbaled' } }));
+      // A CustomResourceDefinition of somebody who left the rules out.
+      const { items } = await client.list(CustomResourceDefinition);
+      const crd = structuredClone(
+        items.find(({ metadata }) => metadata.name === 'discoverybackends.gimbal.heptio.com'),
+      );
+      const properties = crd?.spec.versions[0]?.schema?.openAPIV3Schema?.properties?.['spec']?.properties;
+      if (crd === undefined || properties === undefined) throw new Error('there is no schema to loosen');
+      properties['clusterStatus'] = { type: 'string' };
+      await client.update(CustomResourceDefinition, crd);
+      await client.patch(DiscoveryBackend, ref('x'), 'merge', { spec: { clusterStatus: 'Enbaled' } });
+      await stage.settle();
+      assert.deepEqual(condition(await stage.backend(), 'Accepted'), { status: 'False', reason: 'InvalidSpec' });
+      assert.deepEqual(await stage.weights(), [0, 50]);
+      await stage.restart();
+      assert.deepEqual(await stage.weights(), [0, 50]);
+      await stage.setStatus('x', 'Enabled');
+      assert.deepEqual(await stage.weights(), [50, 50]);
+    }));
+});
+
+describe('the return', () => {
+  const slice = (isReady: boolean): EndpointSlice => ({
+    apiVersion: EndpointSlice.apiVersion,
+    kind: 'EndpointSlice',
+    metadata: { ...ref('x-a-1'), labels: { 'kubernetes.io/service-name': 'x-a' } },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: isReady } }],
+    ports: [{ port: 80 }],
+  });
+  const report = (stage: Played, synced: boolean) =>
+    stage.client.patch(
+      DiscoveryBackend,
+      ref('x'),
+      'merge',
+      { status: { discovery: { synced } } },
+      { subresource: 'status' },
+    );
+  const scene = { objects: [proxy('r', { 'x-a': 50, 'y-b': 50 })] };
+
+  test('case 29: waits for the discoverer to see the remote side again', () =>
+    played(scene, async (stage) => {
+      await report(stage, false);
+      await stage.setStatus('x', 'Maintenance');
+      await stage.client.patch(DiscoveryBackend, ref('x'), 'merge', { spec: { clusterStatus: 'Enabled' } });
+      await stage.clock.advance(20_000);
+      assert.deepEqual(await stage.weights(), [0, 50]);
+      assert.equal((await stage.backend()).status?.maintenance?.state, 'Restoring');
+      await report(stage, true);
+      await stage.settle();
+      assert.deepEqual(await stage.weights(), [50, 50]);
+    }));
+
+  test('case 30: waits for ready endpoints', () =>
+    played(scene, async (stage) => {
+      await stage.client.create(EndpointSlice, slice(false));
+      await stage.setStatus('x', 'Maintenance');
+      await stage.client.patch(DiscoveryBackend, ref('x'), 'merge', { spec: { clusterStatus: 'Enabled' } });
+      await stage.clock.advance(20_000);
+      assert.deepEqual(await stage.weights(), [0, 50]);
+      assert.equal((await stage.backend()).status?.maintenance?.blocked?.[0]?.reason, 'Holding');
+      await stage.client.update(EndpointSlice, {
+        ...(await stage.client.get(EndpointSlice, ref('x-a-1'))),
+        ...pick(slice(true)),
+      });
+      await stage.settle();
+      assert.deepEqual(await stage.weights(), [50, 50]);
+      assert.equal((await stage.backend()).status?.maintenance?.state, 'Active');
+    }));
+  const pick = ({ endpoints }: EndpointSlice) => (endpoints === undefined ? {} : { endpoints });
+
+  test('case 30: but not for ever', () =>
+    played(scene, async (stage) => {
+      await stage.client.create(EndpointSlice, slice(false));
+      await stage.setStatus('x', 'Maintenance');
+      await stage.client.patch(DiscoveryBackend, ref('x'), 'merge', { spec: { clusterStatus: 'Enabled' } });
+      await stage.clock.advance(110_000);
+      assert.deepEqual(await stage.weights(), [0, 50]);
+      await stage.clock.advance(20_000);
+      await stage.settle();
+      assert.deepEqual(await stage.weights(), [50, 50]);
+      assert.ok(stage.events().includes('ReturnedUnready'));
+    }));
+
+  test('case 31: a ramp goes down in five steps, and up again', () =>
+    played({ ...scene, x: { maintenance: { rampSeconds: 60 } } }, async (stage) => {
+      const follow = async () => {
+        const seen: string[] = [];
+        for (let second = 0; second < 70; second++) {
+          await stage.clock.advance(1000);
+          const now = String(await stage.weights());
+          if (seen.at(-1) !== now) seen.push(now);
+        }
+        return seen;
+      };
+      await stage.client.patch(DiscoveryBackend, ref('x'), 'merge', { spec: { clusterStatus: 'Maintenance' } });
+      assert.deepEqual(await follow(), ['4000,5000', '3000,5000', '2000,5000', '1000,5000', '0,50']);
+      assert.deepEqual(condition(await stage.backend(), 'Drained'), isDrained);
+      await stage.client.patch(DiscoveryBackend, ref('x'), 'merge', { spec: { clusterStatus: 'Enabled' } });
+      assert.deepEqual(await follow(), ['1000,5000', '2000,5000', '3000,5000', '4000,5000', '50,50']);
+      assert.deepEqual(condition(await stage.backend(), 'Drained'), { status: 'False', reason: 'Enabled' });
+    }));
+
+  test('a part of the weight can be taken away', () =>
+    played({ ...scene, x: { maintenance: { drainPercent: 40 } } }, async (stage) => {
+      await stage.setStatus('x', 'Maintenance');
+      assert.deepEqual(await stage.weights(), [3000, 5000]);
+      assert.deepEqual(condition(await stage.backend(), 'Drained'), { status: 'False', reason: 'PartialDrain' });
+      await stage.setStatus('x', 'Enabled');
+      assert.deepEqual(await stage.weights(), [50, 50]);
+    }));
+
+  test('a scheduled window begins and ends by itself', () => {
+    const at = (minutes: number) => new Date(Date.parse('2026-01-01T00:00:00Z') + minutes * 60_000).toISOString();
+    return played({ ...scene, x: { maintenance: { schedule: [{ start: at(60), end: at(120) }] } } }, async (stage) => {
+      assert.deepEqual(await stage.weights(), [50, 50]);
+      await stage.clock.advance(61 * 60_000);
+      assert.deepEqual(await stage.weights(), [0, 50]);
+      await stage.clock.advance(60 * 60_000);
+      assert.deepEqual(await stage.weights(), [50, 50]);
+    });
+  });
+});
+
+test('a backend in another namespace that has no right to the name drains nothing', () =>
+  played({ objects: [proxy('r', { 'x-a': 50, 'y-b': 50 })] }, async (stage) => {
+    await stage.clock.advance(5000);
+    const other = backend('x', { clusterStatus: 'Maintenance' }, 'kube-public');
+    await stage.client.create(DiscoveryBackend, other as DiscoveryBackend);
+    await stage.settle();
+    assert.deepEqual(await stage.weights(), [50, 50]);
+    const loser = await stage.client.get(DiscoveryBackend, { namespace: 'kube-public', name: 'x' });
+    assert.deepEqual(condition(loser, 'Accepted'), { status: 'False', reason: 'DuplicateName' });
+    assert.equal(NAMESPACE, 'default');
+  }));
