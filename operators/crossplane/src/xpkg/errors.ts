@@ -64,15 +64,11 @@ export const XpkgErrors = catalogue('xpkg', {
     message: `cannot write ${path}: ${problem}`,
     remedy: 'check the folder, its permissions and the space on the disk',
   }),
-  NoMetaFile: (root: string) => ({
-    message: `${root} has no crossplane.yaml`,
-    remedy: 'give the folder of the package with -f, and describe the package in its crossplane.yaml',
-  }),
   NoPackageFile: (folder: string, found: number) => ({
     message: found === 0 ? `${folder} has no .xpkg file` : `${folder} has ${found} .xpkg files`,
     remedy: 'name the file with -f',
   }),
-  NotPlatform: (file: string, other: string) => ({
+  SamePlatform: (file: string, other: string) => ({
     message: `${file} and ${other} are for the same platform`,
     remedy: 'push one file a platform',
   }),

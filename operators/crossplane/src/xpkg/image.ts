@@ -107,13 +107,16 @@ function descriptorOf({ mediaType, digest, size, mark }: Layer): Descriptor {
 
 function configBytes(base: Record<string, unknown>, layers: readonly Layer[], added: readonly Layer[]): Buffer {
   const config = isRecord(base['config']) ? base['config'] : {};
-  const labels = isRecord(config['Labels']) ? config['Labels'] : {};
+  // A base that is a package itself does not stay one beside the new one.
+  const labels = Object.entries(isRecord(config['Labels']) ? config['Labels'] : {}).filter(
+    ([label]) => !label.startsWith(`${ANNOTATION}:`),
+  );
   const marks = layers.flatMap(({ digest, mark }) => (mark === undefined ? [] : [[layerLabel(digest), mark] as const]));
   const history = Array.isArray(base['history']) ? base['history'] : undefined;
   return Buffer.from(
     JSON.stringify({
       ...base,
-      config: { ...config, Labels: { ...labels, ...Object.fromEntries(marks) } },
+      config: { ...config, Labels: Object.fromEntries([...labels, ...marks]) },
       rootfs: { type: 'layers', diff_ids: layers.map(({ diffId }) => diffId) },
       // A history must have an entry for each layer, or none at all.
       ...(history !== undefined && {

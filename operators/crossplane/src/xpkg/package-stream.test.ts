@@ -61,6 +61,8 @@ describe('the package in an image', () => {
   test('is one: two marked layers are refused', async () => {
     const other = await layerOf({ 'package.yaml': 'other' }, { annotated: true });
     await assert.rejects(streamOf([await layerOf(here, { annotated: true }), other]), /marks 2 layers/);
+    const same = await layerOf(here, { annotated: true });
+    assert.equal(await streamOf([same, same]), 'here');
   });
 });
 

@@ -50,13 +50,24 @@ export function layerLabel(digest: string): string {
 
 /** The layer that is marked as the package. */
 export async function markedLayer(image: ImageSource): Promise<Descriptor | undefined> {
-  const annotated = image.manifest.layers.filter(({ annotations }) => annotations?.[ANNOTATION] === PACKAGE_LAYER);
-  if (annotated.length > 1) throw PackageErrors.TwoStreams(image.name, annotated.length);
-  if (annotated[0] !== undefined) return annotated[0];
+  const { layers } = image.manifest;
+  const annotated = onlyOne(
+    layers.filter(({ annotations }) => annotations?.[ANNOTATION] === PACKAGE_LAYER),
+    image,
+  );
+  if (annotated !== undefined) return annotated;
   const labels = await labelsOf(image);
-  const labelled = image.manifest.layers.filter(({ digest }) => labels[layerLabel(digest)] === PACKAGE_LAYER);
-  if (labelled.length > 1) throw PackageErrors.TwoStreams(image.name, labelled.length);
-  return labelled[0];
+  return onlyOne(
+    layers.filter(({ digest }) => labels[layerLabel(digest)] === PACKAGE_LAYER),
+    image,
+  );
+}
+
+/** The same bytes twice are one package. */
+function onlyOne(layers: readonly Descriptor[], { name }: ImageSource): Descriptor | undefined {
+  const digests = new Set(layers.map(({ digest }) => digest));
+  if (digests.size > 1) throw PackageErrors.TwoStreams(name, digests.size);
+  return layers[0];
 }
 
 /** The image's config. */
