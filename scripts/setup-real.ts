@@ -4,12 +4,14 @@ import { javascriptClient } from './setup-real/javascript-client.ts';
 import { realKroxylicious } from './setup-real/kroxylicious.ts';
 import { realKubernetes } from './setup-real/kubernetes.ts';
 import { bring, folderOf, isThere, isThereAndWhole, type Peer } from './setup-real/peer.ts';
+import { realRegistry } from './setup-real/registry.ts';
 
 /** One line a peer: another is added here, with a file of its own in setup-real/. */
 const PEERS: Record<string, Peer> = {
   kroxylicious: realKroxylicious,
   kubernetes: realKubernetes,
   peers: javascriptClient,
+  registry: realRegistry,
 };
 
 const args = process.argv.slice(2);
