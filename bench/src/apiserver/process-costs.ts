@@ -5,19 +5,25 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const IS_LINUX = process.platform === 'linux';
 
-/** MB of memory that the process has in use. */
-export function residentMegabytes(pid: number): number {
+/** MB of memory that the processes have in use. */
+export function residentMegabytes(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + residentOf(pid), 0);
+}
+
+function residentOf(pid: number): number {
   const kilobytes = IS_LINUX
     ? /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
     : execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' }).trim();
   return (Number(kilobytes) * 1024) / 1e6;
 }
 
-/** Milliseconds of processor time of all its threads that are still there; undefined where the system does not tell. */
-export function processorMilliseconds(pid: number): number | undefined {
+/** Milliseconds of processor time of all their threads that are still there; undefined where the system does not tell. */
+export function processorMilliseconds(pids: readonly number[]): number | undefined {
   if (!IS_LINUX) return undefined;
-  const threads = readdirSync(`/proc/${pid}/task`);
-  return threads.reduce((sum, thread) => sum + schedule(`/proc/${pid}/task/${thread}`).ran, 0);
+  const threads = pids.flatMap((pid) =>
+    readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`),
+  );
+  return threads.reduce((sum, thread) => sum + schedule(thread).ran, 0);
 }
 
 /** Milliseconds that its main thread has been ready while the cores were others'; 0 where the system does not tell. */

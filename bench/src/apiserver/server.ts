@@ -7,7 +7,8 @@ import { loadKubeconfig, selectContext } from '@capstan/kube';
 import type { Address } from './connection.ts';
 
 export interface ServerUnderTest {
-  readonly pid: number;
+  /** Of all its processes; the first is the one that answers. */
+  readonly pids: readonly number[];
   readonly address: Address;
   /** By SIGTERM, then SIGKILL when it takes too long; resolves when the process has gone. */
   stop(): Promise<void>;
@@ -47,7 +48,7 @@ export async function startServer({ program, folder, data }: ServerOptions): Pro
   try {
     await started(child);
     return {
-      pid: child.pid ?? 0,
+      pids: [child.pid ?? 0],
       address: await addressIn(kubeconfig),
       stop: () => stop('SIGTERM'),
       kill: () => stop('SIGKILL'),
@@ -90,7 +91,8 @@ async function started(child: ChildProcess): Promise<void> {
   });
 }
 
-async function addressIn(kubeconfig: string): Promise<Address> {
+/** Where a kubeconfig leads, and with which keys. */
+export async function addressIn(kubeconfig: string): Promise<Address> {
   const { cluster, user } = selectContext(await loadKubeconfig({ kubeconfig }), undefined);
   const { hostname, port } = new URL(cluster.server);
   const decoded = (text = '') => Buffer.from(text, 'base64').toString();

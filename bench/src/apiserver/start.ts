@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Part } from '../bench.ts';
 import { type Result, result } from '../measure/result.ts';
-import { type FirstWrite, startAndWrite } from './first-write.ts';
+import { type FirstWrite, startAndWrite, startedAndWritten } from './first-write.ts';
+import { findPeer, PEER, peerNote } from './peer.ts';
 import { residentMegabytes } from './process-costs.ts';
-import type { Program } from './server.ts';
+import type { Program, ServerUnderTest } from './server.ts';
 import { inTempFolder } from './temp-folder.ts';
 
 const SIZES = {
@@ -27,6 +28,13 @@ export const start: Part = {
     const { rounds, idleMs } = SIZES[scale];
     return inTempFolder(async (folder) => {
       const figures: Result[] = [];
+      const startPeer = findPeer();
+      const peers: Started[] = [];
+      for (let round = 0; startPeer !== undefined && round < rounds; round++) {
+        peers.push(await idle(await startedAndWritten(startPeer, 'first'), idleMs));
+      }
+      const beside = (values: readonly number[]) =>
+        values.length === 0 ? {} : { peer: { name: PEER, rounds: values } };
       for (const { program, what } of PROGRAMS) {
         // Of its own: the two have modules in common, and the second one would find them compiled.
         const own = join(folder, program);
@@ -47,6 +55,13 @@ export const start: Part = {
             note: `new data folder, keys and certificates included; ${Math.min(...walls)}-${Math.max(...walls)} ms by the clock on the wall`,
           }),
           result({
+            name: `start: ${what}, by the clock on the wall`,
+            unit: 'ms',
+            rounds: warm.map(({ wall }) => wall),
+            ...beside(peers.map(({ wall }) => wall)),
+            note: `process start to first write, keys and certificates included${peerNote()}`,
+          }),
+          result({
             name: `start: ${what}, the very first time`,
             unit: 'ms',
             rounds: cold === undefined ? [] : [cold.elapsed],
@@ -57,6 +72,7 @@ export const start: Part = {
             unit: 'MB',
             rounds: measured.map(({ memory }) => memory),
             below: 150,
+            ...beside(peers.map(({ memory }) => memory)),
             note: `resident set ${idleMs} ms after the first write`,
           }),
         );
@@ -71,10 +87,14 @@ interface Started extends FirstWrite {
 }
 
 async function startOnce(program: Program, folder: string, data: string, idleMs: number): Promise<Started> {
-  const { server, ...times } = await startAndWrite({ program, folder, data }, 'first');
+  return idle(await startAndWrite({ program, folder, data }, 'first'), idleMs);
+}
+
+/** Its memory after a while of doing nothing; ends it. */
+async function idle({ server, ...times }: FirstWrite & { server: ServerUnderTest }, idleMs: number): Promise<Started> {
   try {
     await sleep(idleMs);
-    return { ...times, memory: residentMegabytes(server.pid) };
+    return { ...times, memory: residentMegabytes(server.pids) };
   } finally {
     await server.stop();
   }

@@ -10,6 +10,7 @@ import { type Connection, openConnection, requestBytes } from './connection.ts';
 import { syncLatencies } from './disk.ts';
 import { createNeighbourWatch, type Moment } from './neighbours.ts';
 import { COLLECTION, configMap, createNamespace } from './objects.ts';
+import { findPeer, PEER, peerNote } from './peer.ts';
 import { processorMilliseconds } from './process-costs.ts';
 import { type ServerUnderTest, startServer } from './server.ts';
 import { inTempFolder } from './temp-folder.ts';
@@ -29,12 +30,18 @@ export const watches: Part = {
   summary: '200 watchers of one kind at 50 changes a second',
   async measure(scale) {
     return inTempFolder(async (folder) => {
-      const server = await startServer({ program: 'server', folder, data: join(folder, 'data') });
-      try {
-        return figures(await measureOn(server, join(folder, 'floor'), SIZES[scale]), SIZES[scale]);
-      } finally {
-        await server.stop();
-      }
+      const size = SIZES[scale];
+      const measure = async (start: () => Promise<ServerUnderTest>) => {
+        const server = await start();
+        try {
+          return await measureOn(server, join(folder, 'floor'), size);
+        } finally {
+          await server.stop();
+        }
+      };
+      const own = await measure(() => startServer({ program: 'server', folder, data: join(folder, 'data') }));
+      const startPeer = findPeer();
+      return figures(own, startPeer && (await measure(startPeer)), size);
     });
   },
 };
@@ -56,14 +63,14 @@ interface Measured {
   complete: number;
 }
 
-async function measureOn({ pid, address }: ServerUnderTest, floor: string, size: Size): Promise<Measured> {
+async function measureOn({ pids, address }: ServerUnderTest, floor: string, size: Size): Promise<Measured> {
   const random = createRandom(13);
   const writer = await openConnection(address);
   await writer.exchange(createNamespace('bench'));
   for (let index = 0; index < size.objects; index++) {
     await writer.exchange(requestBytes('POST', COLLECTION, configMap(`object-${index}`, random)));
   }
-  const now = createNeighbourWatch(pid);
+  const now = createNeighbourWatch(pids[0] ?? 0);
   const sent: Moment[] = [];
   let round: Round | undefined;
   const onChange = (sequence: number) => {
@@ -88,11 +95,11 @@ async function measureOn({ pid, address }: ServerUnderTest, floor: string, size:
     const record = Buffer.from(JSON.stringify(configMap('record', random)));
     const rounds = await roundsOf(size.rounds, async (index) => {
       const synced = await syncLatencies(floor, record, size.synced, size.perSecond);
-      const before = processorMilliseconds(pid);
+      const before = processorMilliseconds(pids);
       const begun = performance.now();
       round = { wall: [], own: [], changesPerSecond: 0, processor: undefined, synced };
       await change(1 + size.warmUp + index * size.changes, size.changes);
-      const after = processorMilliseconds(pid);
+      const after = processorMilliseconds(pids);
       round.changesPerSecond = (size.changes / (performance.now() - begun)) * 1000;
       if (before !== undefined && after !== undefined) round.processor = (after - before) / size.changes;
       return round;
@@ -106,13 +113,21 @@ async function measureOn({ pid, address }: ServerUnderTest, floor: string, size:
   }
 }
 
-function figures({ rounds, complete }: Measured, { watchers, perSecond, changes }: Size): Result[] {
+function figures(
+  { rounds, complete }: Measured,
+  peer: Measured | undefined,
+  { watchers, perSecond, changes }: Size,
+): Result[] {
   const what = `watches: ${watchers} watchers, ${perSecond} changes a second`;
   const wall = rounds.map((round) => latencyOf(round.wall));
   const own = rounds.map((round) => latencyOf(round.own));
   const disk = rounds.map((round) => latencyOf(round.synced));
   const shown = (values: readonly number[]) => values.map((value) => value.toFixed(1)).join(', ');
-  const peer = 'append + fdatasync alone';
+  const disk99 = disk.map(({ p99 }) => p99.toFixed(1)).join(', ');
+  const beside = (value: (round: Round) => number | undefined) => {
+    const values = peer?.rounds.map(value).filter((one) => one !== undefined) ?? [];
+    return values.length === 0 ? {} : { peer: { name: PEER, rounds: values } };
+  };
   const processor = rounds.flatMap((round) => round.processor ?? []);
   return [
     result({
@@ -125,7 +140,7 @@ function figures({ rounds, complete }: Measured, { watchers, perSecond, changes 
       name: `${what}, delivery p50`,
       unit: 'ms',
       rounds: own.map(({ p50 }) => p50),
-      peer: { name: peer, rounds: disk.map(({ p50 }) => p50) },
+      ...beside((round) => latencyOf(round.own).p50),
       note: `the write and its sync included, ${changes} changes a round; by the clock on the wall ${shown(wall.map(({ p50 }) => p50))} ms`,
     }),
     result({
@@ -133,8 +148,8 @@ function figures({ rounds, complete }: Measured, { watchers, perSecond, changes 
       unit: 'ms',
       rounds: own.map(({ p99 }) => p99),
       below: 50,
-      peer: { name: peer, rounds: disk.map(({ p99 }) => p99) },
-      note: `by the clock on the wall, with what others on the machine took, ${shown(wall.map(({ p99 }) => p99))} ms`,
+      ...beside((round) => latencyOf(round.own).p99),
+      note: `by the clock on the wall, with what others on the machine took, ${shown(wall.map(({ p99 }) => p99))} ms; append and fdatasync alone ${disk99} ms${peerNote()}`,
     }),
     result({
       name: `${what}: changes a second in fact`,
@@ -143,7 +158,14 @@ function figures({ rounds, complete }: Measured, { watchers, perSecond, changes 
     }),
     ...(processor.length === 0
       ? []
-      : [result({ name: `${what}, processor time of the server`, unit: 'ms a change', rounds: processor })]),
+      : [
+          result({
+            name: `${what}, processor time of the server`,
+            unit: 'ms a change',
+            rounds: processor,
+            ...beside((round) => round.processor),
+          }),
+        ]),
   ];
 }
 

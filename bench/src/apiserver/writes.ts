@@ -9,8 +9,9 @@ import { type Address, type Connection, openConnection, requestBytes } from './c
 import { diskFloor } from './disk.ts';
 import { startAndWrite } from './first-write.ts';
 import { COLLECTION, configMap, createNamespace } from './objects.ts';
+import { findPeer, PEER, peerNote } from './peer.ts';
 import { processorMilliseconds, residentMegabytes } from './process-costs.ts';
-import { startServer } from './server.ts';
+import { type ServerUnderTest, startServer } from './server.ts';
 import { inTempFolder } from './temp-folder.ts';
 
 const SIZES = {
@@ -26,45 +27,32 @@ export const writes: Part = {
   },
 };
 
-async function measureIn(folder: string, size: (typeof SIZES)['full']) {
-  const random = createRandom(11);
+type Size = (typeof SIZES)['full'];
+
+async function measureIn(folder: string, size: Size) {
   const options = { program: 'server', folder, data: join(folder, 'data') } as const;
   let server = await startServer(options);
+  const peer = await findPeer()?.();
   try {
-    const connections = await open(server.address, size.clients);
-    const [one] = connections;
-    if (one === undefined) throw new TypeError('there is no client');
-    for (const namespace of ['bench', 'warm-up']) await one.exchange(createNamespace(namespace));
-    await createAll(connections, requests('/api/v1/namespaces/warm-up/configmaps', size.warmUp, 0, random));
-
+    const own = await openSide(server, size);
+    const other = peer && (await openSide(peer, size));
     const each = size.objects / size.rounds;
+    // Turn by turn: what the disk is like at the moment concerns both.
     const made = await roundsOf(size.rounds, async (round) => {
-      const bodies = requests(COLLECTION, each, round, random);
-      const before = processorMilliseconds(server.pid);
-      const { elapsed, latencies } = await createAll(connections, bodies);
-      const after = processorMilliseconds(server.pid);
+      const ours = await own.create(round, each);
+      const theirs = await other?.create(round, each);
       return {
-        rate: (each / elapsed) * 1000,
-        processor: before === undefined || after === undefined ? undefined : (after - before) / each,
-        ...latencyOf(latencies),
-        single: diskFloor(join(folder, 'floor'), bodies.slice(0, size.synced), 1),
-        grouped: diskFloor(join(folder, 'floor'), bodies, size.clients),
+        ...ours,
+        theirs,
+        single: diskFloor(join(folder, 'floor'), ours.bodies.slice(0, size.synced), 1),
+        grouped: diskFloor(join(folder, 'floor'), ours.bodies, size.clients),
       };
     });
-
-    const list = requestBytes('GET', COLLECTION);
-    await one.exchange(list);
-    let bytes = 0;
-    const lists = await roundsOf(size.lists, async () => {
-      const begun = performance.now();
-      const { body } = await one.exchange(list);
-      const elapsed = performance.now() - begun;
-      if (countOf(body) !== size.objects) throw new Error(`the list has ${countOf(body)} objects`);
-      bytes = body.length;
-      return elapsed;
-    });
-    const memory = residentMegabytes(server.pid);
-    for (const connection of connections) connection.close();
+    const lists = await roundsOf(size.lists, async () => ({ ours: await own.list(), theirs: await other?.list() }));
+    const memory = residentMegabytes(server.pids);
+    const peerMemory = peer && residentMegabytes(peer.pids);
+    own.close();
+    other?.close();
 
     await server.kill();
     const restart = await startAndWrite(options, 'after');
@@ -72,13 +60,24 @@ async function measureIn(folder: string, size: (typeof SIZES)['full']) {
 
     const what = `writes: durable creates, ${size.clients} clients, 2 KB`;
     const processor = made.flatMap((round) => round.processor ?? []);
+    const beside = (values: readonly (number | undefined)[]) => {
+      const rounds = values.filter((value) => value !== undefined);
+      return rounds.length === 0 ? {} : { peer: { name: PEER, rounds } };
+    };
     return [
       result({
         name: what,
         unit: '1/s',
         rounds: made.map(({ rate }) => rate),
+        ratioAtLeast: 1,
+        ...beside(made.map(({ theirs }) => theirs?.rate)),
+        note: `${each} a round, by the clock on the wall; the clients share the cores with the server${peerNote()}`,
+      }),
+      result({
+        name: `${what}, beside the disk`,
+        unit: '1/s',
+        rounds: made.map(({ rate }) => rate),
         peer: { name: 'append + fdatasync, one by one', rounds: made.map(({ single }) => single) },
-        note: `${each} a round, by the clock on the wall; the clients share the cores with the server`,
       }),
       result({
         name: `${what}, beside groups`,
@@ -87,18 +86,42 @@ async function measureIn(folder: string, size: (typeof SIZES)['full']) {
         peer: { name: `append + fdatasync, ${size.clients} at a time`, rounds: made.map(({ grouped }) => grouped) },
         note: 'the floor of the disk when every group is full and nothing else is done',
       }),
-      result({ name: `${what}, p50`, unit: 'ms', rounds: made.map(({ p50 }) => p50) }),
-      result({ name: `${what}, p99`, unit: 'ms', rounds: made.map(({ p99 }) => p99) }),
+      result({
+        name: `${what}, p50`,
+        unit: 'ms',
+        rounds: made.map(({ p50 }) => p50),
+        ...beside(made.map(({ theirs }) => theirs?.p50)),
+      }),
+      result({
+        name: `${what}, p99`,
+        unit: 'ms',
+        rounds: made.map(({ p99 }) => p99),
+        ...beside(made.map(({ theirs }) => theirs?.p99)),
+      }),
       ...(processor.length > 0
-        ? [result({ name: `${what}, processor time of the server`, unit: 'ms each', rounds: processor })]
+        ? [
+            result({
+              name: `${what}, processor time of the server`,
+              unit: 'ms each',
+              rounds: processor,
+              ...beside(made.map(({ theirs }) => theirs?.processor)),
+            }),
+          ]
         : []),
       result({
         name: `writes: list of ${size.objects} objects of 2 KB`,
         unit: 'ms',
-        rounds: lists,
-        note: `request to last byte, ${(bytes / 1e6).toFixed(1)} MB, not compressed, by the clock on the wall`,
+        rounds: lists.map(({ ours }) => ours.elapsed),
+        ratioAtMost: 1,
+        ...beside(lists.map(({ theirs }) => theirs?.elapsed)),
+        note: `request to last byte, ${((lists[0]?.ours.bytes ?? 0) / 1e6).toFixed(1)} MB, not compressed, by the clock on the wall`,
       }),
-      result({ name: `writes: memory with ${size.objects} objects, after the lists`, unit: 'MB', rounds: [memory] }),
+      result({
+        name: `writes: memory with ${size.objects} objects, after the lists`,
+        unit: 'MB',
+        rounds: [memory],
+        ...beside([peerMemory]),
+      }),
       result({
         name: `writes: start after SIGKILL with ${size.objects} objects, to first write`,
         unit: 'ms',
@@ -108,7 +131,46 @@ async function measureIn(folder: string, size: (typeof SIZES)['full']) {
     ];
   } finally {
     await server.stop();
+    await peer?.stop();
   }
+}
+
+/** The same work for whichever server: the same bytes, by as many clients. */
+async function openSide({ address, pids }: ServerUnderTest, size: Size) {
+  const random = createRandom(11);
+  const connections = await open(address, size.clients);
+  const [one] = connections;
+  if (one === undefined) throw new TypeError('there is no client');
+  for (const namespace of ['bench', 'warm-up']) await one.exchange(createNamespace(namespace));
+  await createAll(connections, requests('/api/v1/namespaces/warm-up/configmaps', size.warmUp, 0, random));
+  const request = requestBytes('GET', COLLECTION);
+  let isWarm = false;
+  return {
+    async create(round: number, each: number) {
+      const bodies = requests(COLLECTION, each, round, random);
+      const before = processorMilliseconds(pids);
+      const { elapsed, latencies } = await createAll(connections, bodies);
+      const after = processorMilliseconds(pids);
+      return {
+        bodies,
+        rate: (each / elapsed) * 1000,
+        processor: before === undefined || after === undefined ? undefined : (after - before) / each,
+        ...latencyOf(latencies),
+      };
+    },
+    async list() {
+      if (!isWarm) await one.exchange(request);
+      isWarm = true;
+      const begun = performance.now();
+      const { body } = await one.exchange(request);
+      const elapsed = performance.now() - begun;
+      if (countOf(body) !== size.objects) throw new Error(`the list has ${countOf(body)} objects`);
+      return { elapsed, bytes: body.length };
+    },
+    close() {
+      for (const connection of connections) connection.close();
+    },
+  };
 }
 
 async function open(address: Address, count: number): Promise<Connection[]> {

@@ -35,6 +35,9 @@ export interface Figure {
   atLeast?: number;
   /** Must hold in every round, not only in the median one. */
   exactly?: number;
+  /** Of the median to the peer's; not judged without a peer. */
+  ratioAtLeast?: number;
+  ratioAtMost?: number;
   peer?: { name: string; rounds: readonly number[] };
   note?: string;
 }
@@ -47,8 +50,8 @@ export function result({ name, unit, rounds, peer, note, ...target }: Figure): R
     name,
     value: rounded(value),
     unit,
-    target: describeTarget(target),
-    ok: isReached(value, rounds, target),
+    target: describeTarget(target, peer !== undefined),
+    ok: isReached(value, rounds, target) && isRatioReached(value, peerValue, target),
     ...(peer !== undefined && peerValue !== undefined
       ? { peer: { name: peer.name, value: rounded(peerValue) }, ratio: rounded(value / peerValue) }
       : {}),
@@ -58,7 +61,12 @@ export function result({ name, unit, rounds, peer, note, ...target }: Figure): R
   };
 }
 
-type Target = Pick<Figure, 'below' | 'atMost' | 'atLeast' | 'exactly'>;
+type Target = Pick<Figure, 'below' | 'atMost' | 'atLeast' | 'exactly' | 'ratioAtLeast' | 'ratioAtMost'>;
+
+function isRatioReached(value: number, peer: number | undefined, { ratioAtLeast, ratioAtMost }: Target): boolean {
+  if (peer === undefined) return true;
+  return value / peer >= (ratioAtLeast ?? 0) && value / peer <= (ratioAtMost ?? Number.POSITIVE_INFINITY);
+}
 
 function isReached(value: number, rounds: readonly number[], { below, atMost, atLeast, exactly }: Target): boolean {
   return (
@@ -69,7 +77,10 @@ function isReached(value: number, rounds: readonly number[], { below, atMost, at
   );
 }
 
-function describeTarget({ below, atMost, atLeast, exactly }: Target): string | null {
+function describeTarget(target: Target, hasPeer: boolean): string | null {
+  const { below, atMost, atLeast, exactly, ratioAtLeast, ratioAtMost } = target;
+  if (hasPeer && ratioAtLeast !== undefined) return `>= ${ratioAtLeast} x peer`;
+  if (hasPeer && ratioAtMost !== undefined) return `<= ${ratioAtMost} x peer`;
   if (below !== undefined) return `< ${below}`;
   if (atMost !== undefined) return `<= ${atMost}`;
   if (atLeast !== undefined) return `>= ${atLeast}`;
