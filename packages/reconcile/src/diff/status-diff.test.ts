@@ -64,6 +64,15 @@ describe('progress', () => {
     assert.equal(statusOf({ plan: moving(5), status: { ...said, percent: 4 } })?.isUrgent, false);
     assert.equal(statusOf({ plan: moving(5), status: { ...said, percent: 5 } }), undefined);
     assert.equal(statusOf({ plan: moving(5), status: said })?.isUrgent, false);
+    const count = conditionType<'Counting' | 'Done'>('Count');
+    const counting = { ...count.isFalse('Counting', '3 left'), observedGeneration: 3, lastTransitionTime: '' };
+    const urgencyOf = (condition: ReturnType<typeof count.isTrue>) =>
+      statusOf({ plan: plan({ conditions: [condition] }), status: { observedGeneration: 3, conditions: [counting] } })
+        ?.isUrgent;
+    assert.equal(urgencyOf(count.isFalse('Counting', '3 left')), undefined);
+    assert.equal(urgencyOf(count.isFalse('Counting', '2 left')), false, 'a message that moves is progress');
+    assert.equal(urgencyOf(count.isFalse('Done', '3 left')), true);
+    assert.equal(urgencyOf(count.isTrue('Counting', '3 left')), true);
   });
 
   test('goes along with what is urgent', () => {

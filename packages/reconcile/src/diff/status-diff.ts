@@ -1,6 +1,13 @@
 // The owner's status: what the plan says, and what the runtime itself has to say.
 import { isRemoved, mergeConditions } from '../plan/conditions.ts';
-import { type ConditionInput, conditionsOf, type EventInput, noCondition, type Plan } from '../plan/index.ts';
+import {
+  type Condition,
+  type ConditionInput,
+  conditionsOf,
+  type EventInput,
+  noCondition,
+  type Plan,
+} from '../plan/index.ts';
 import { mergeStatus } from '../plan/status.ts';
 import type { DiffInput } from './input.ts';
 import type { Note, StatusWrite } from './writes.ts';
@@ -71,9 +78,22 @@ export function statusWrite(input: DiffInput, ofRuntime: readonly ConditionInput
   const conditions = [...plan.conditions, ...ofRuntime].filter(
     (wanted) => !isRemoved(wanted) || existing.some(({ type }) => type === wanted.type),
   );
-  const isUrgent =
-    mergeStatus(current, base) !== current || mergeConditions(existing, conditions, generation, () => '').changed;
+  const isUrgent = mergeStatus(current, base) !== current || hasNews(existing, conditions, generation);
   const merged = { ...base, ...plan.progress };
-  if (!isUrgent && mergeStatus(current, merged) === current) return undefined;
+  const isSaid = !mergeConditions(existing, conditions, generation, () => '').changed;
+  if (!isUrgent && isSaid && mergeStatus(current, merged) === current) return undefined;
   return { input: merged, conditions, generation, isUrgent };
+}
+
+/** Whether a condition says something else. One that only words it differently (a count that moves) is progress. */
+function hasNews(
+  existing: readonly Condition[],
+  wanted: readonly ConditionInput[],
+  generation: number | undefined,
+): boolean {
+  const reworded = wanted.map((condition) => {
+    const before = existing.find(({ type }) => type === condition.type);
+    return before === undefined || isRemoved(condition) ? condition : { ...condition, message: before.message };
+  });
+  return mergeConditions(existing, reworded, generation, () => '').changed;
 }
