@@ -100,6 +100,8 @@ export function createSink(options: SinkOptions): Sink {
     if (!needsWork(after)) {
       unsettled.delete(key);
       causes.delete(key);
+      // What the server refused is not wanted any more: nobody will try it again and find out.
+      if (after.state === 'value' && binding.troubles.peek(key) !== undefined) binding.troubles.delete(key);
       return;
     }
     causes.set(key, mergeCauses(causes.get(key) ?? [], change.causes));

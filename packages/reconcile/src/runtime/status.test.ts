@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { conditions, defineKind, integer, type KindOf, map, object, optional, string } from '@capstan/kube';
+import {
+  ConfigMap,
+  conditions,
+  defineKind,
+  findCondition,
+  integer,
+  type KindOf,
+  map,
+  object,
+  optional,
+  string,
+} from '@capstan/kube';
 import { createStage, type Stage } from '@capstan/testing';
 import { operator } from '../operator.ts';
-import { conditionType, drop, noCondition, plan } from '../plan/index.ts';
+import { apply, conditionType, drop, noCondition, plan } from '../plan/index.ts';
 import { reconciler } from '../reconciler.ts';
 
 const Probe = defineKind({
@@ -169,4 +180,34 @@ describe('a reconciler that throws', () => {
       await clock.advance(600_000);
       assert.deepEqual(transport.writes, []);
     }));
+});
+
+test('what the server refused is no longer told once nobody wants it', async () => {
+  const wishful = reconciler<Probe>({
+    name: 'wishful',
+    resource: Probe,
+    writes: [ConfigMap],
+    reconcile({ object: { spec } }) {
+      const metadata = { namespace: 'default', name: 'child' };
+      const data = { [spec.mode === 'refused' ? 'not a key' : 'key']: 'x' };
+      return plan({ children: [apply(ConfigMap, { metadata, data })] });
+    },
+  });
+  const stage = await createStage({
+    operators: [operator({ name: 'test', kinds: [Probe], reconcilers: [wishful] })],
+    given: async (client) => {
+      await client.create(Probe, { apiVersion: Probe.apiVersion, kind: 'Probe', metadata: ref, spec: { value: '1' } });
+    },
+  });
+  const reasonAfter = async (spec: object) => {
+    await stage.client.patch(Probe, ref, 'merge', { spec });
+    await stage.settle();
+    return findCondition((await stage.client.get(Probe, ref)).status?.conditions, 'ReconcileError')?.reason;
+  };
+  try {
+    assert.equal(await reasonAfter({ mode: 'refused' }), 'WriteRefused');
+    assert.equal(await reasonAfter({ mode: 'fine' }), undefined);
+  } finally {
+    await stage.end();
+  }
 });
