@@ -25,15 +25,23 @@ const BAD = `${REGISTRY}/team/provider-example:v2`;
 
 const invalidCrd = () => crd('Broken', 'example.org', { spec: { scope: 'Everywhere' } });
 
-const cases: { name: string; documents: object[]; message: RegExp }[] = [
-  { name: 'two metas', documents: [meta('Provider'), meta('Provider')], message: /2 objects of the group meta\.pkg\.crossplane\.io/ },
+const cases: { name: string; documents: object[]; message: RegExp; isRefused?: boolean }[] = [
+  {
+    name: 'two metas',
+    documents: [meta('Provider'), meta('Provider')],
+    message: /2 objects of the group meta\.pkg\.crossplane\.io/,
+  },
   { name: 'no meta', documents: [crd('Bucket')], message: /it has no object of the group meta\.pkg\.crossplane\.io/ },
   {
     name: 'an unsupported kind',
     documents: [meta('Provider'), { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' } }],
     message: /ConfigMap "x".*is a kind that a Provider package may not hold/,
   },
-  { name: 'another type of package', documents: [meta('Configuration')], message: /the package is a Configuration and was installed as a Provider; create a Configuration/ },
+  {
+    name: 'another type of package',
+    documents: [meta('Configuration')],
+    message: /the package is a Configuration and was installed as a Provider; create a Configuration/,
+  },
   {
     name: 'a version of Crossplane that this is not',
     documents: [meta('Provider', { crossplane: { version: '>=v99.0.0' } })],
@@ -42,12 +50,13 @@ const cases: { name: string; documents: object[]; message: RegExp }[] = [
   {
     name: 'an object that the server refuses',
     documents: [meta('Provider'), crd('Fresh'), invalidCrd()],
+    isRefused: false,
     message: /CustomResourceDefinition brokens\.example\.org/,
   },
 ];
 
 describe('a package with', () => {
-  for (const { name, documents, message } of cases)
+  for (const { name, documents, message, isRefused = true } of cases)
     test(`${name} changes nothing, and its cause is on the package`, async () => {
       const registry = fakeRegistry();
       const good = revisionName('example', registry.push(GOOD, [meta('Provider'), crd('Bucket')]));
@@ -61,6 +70,8 @@ describe('a package with', () => {
         assert.equal(health?.status, 'False');
         assert.match(health?.message ?? '', message);
         assert.deepEqual(await names(stage, Deployment, SYSTEM), [good]);
+        const { spec } = await stage.client.get(ProviderRevision, { name: good });
+        if (isRefused) assert.equal(spec.desiredState, 'Active');
         const after = await stage.client.get(CustomResourceDefinition, { name: 'buckets.example.org' });
         assert.equal(after.metadata.generation, before.metadata.generation);
         assert.ok(!(await names(stage, CustomResourceDefinition)).includes('freshs.example.org'));
@@ -78,10 +89,13 @@ describe('a package with', () => {
   test('a version of Crossplane that this is not is installed all the same where that is asked for', async () => {
     const registry = fakeRegistry();
     registry.push(GOOD, [meta('Provider', { crossplane: { version: '>=v99.0.0' } }), crd('Bucket')]);
-    await staged({ registry, objects: [provider('example', { package: GOOD, ignoreCrossplaneConstraints: true })] }, async (stage) => {
-      await allReady(stage);
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
-    });
+    await staged(
+      { registry, objects: [provider('example', { package: GOOD, ignoreCrossplaneConstraints: true })] },
+      async (stage) => {
+        await allReady(stage);
+        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      },
+    );
   });
 
   test('a type that another package has is refused by name, and the other is left alone', async () => {
@@ -93,7 +107,10 @@ describe('a package with', () => {
       await stage.client.create(...provider('other', { package: `${REGISTRY}/team/other:v1` }));
       await stage.settle();
       const health = await said(stage, Provider, 'other', 'Healthy');
-      assert.match(health?.message ?? '', /CustomResourceDefinition buckets\.example\.org is already controlled by ProviderRevision example-/);
+      assert.match(
+        health?.message ?? '',
+        /CustomResourceDefinition buckets\.example\.org is already controlled by ProviderRevision example-/,
+      );
       assert.ok(!(await names(stage, CustomResourceDefinition)).includes('volumes.example.org'));
       await stage.client.delete(Provider, { name: 'example' }, { propagationPolicy: 'Foreground' });
       await stage.client.delete(CustomResourceDefinition, { name: 'buckets.example.org' });
@@ -105,10 +122,13 @@ describe('a package with', () => {
   test('a type that somebody installed by hand takes it over with its data', async () => {
     const registry = fakeRegistry();
     registry.push(GOOD, [meta('Provider'), crd('Bucket')]);
-    await staged({ registry, objects: [[CustomResourceDefinition, crd('Bucket')], provider('example', { package: GOOD })] }, async (stage) => {
-      await allReady(stage);
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
-    });
+    await staged(
+      { registry, objects: [[CustomResourceDefinition, crd('Bucket')], provider('example', { package: GOOD })] },
+      async (stage) => {
+        await allReady(stage);
+        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      },
+    );
   });
 });
 
@@ -117,7 +137,12 @@ describe('a runtime that does not start', () => {
     ...object(Pod, `${revision}-x`),
     metadata: { namespace: SYSTEM, name: `${revision}-x`, labels: { 'pkg.crossplane.io/revision': revision } },
     spec: { containers: [{ name: 'package-runtime', image: GOOD }] },
-    status: { phase: 'Pending', containerStatuses: [{ name: 'package-runtime', image: GOOD, imageID: '', ready: false, restartCount: 3, ...state }] },
+    status: {
+      phase: 'Pending',
+      containerStatuses: [
+        { name: 'package-runtime', image: GOOD, imageID: '', ready: false, restartCount: 3, ...state },
+      ],
+    },
   });
   const states: { name: string; state: object; message: RegExp }[] = [
     {
@@ -129,7 +154,15 @@ describe('a runtime that does not start', () => {
       name: 'it crashes',
       state: {
         state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off' } },
-        lastState: { terminated: { exitCode: 1, message: 'first line\ncannot reach the cloud', reason: 'Error', startedAt: null, finishedAt: null } },
+        lastState: {
+          terminated: {
+            exitCode: 1,
+            message: 'first line\ncannot reach the cloud',
+            reason: 'Error',
+            startedAt: null,
+            finishedAt: null,
+          },
+        },
       },
       message: /CrashLoopBackOff; it ended with code 1; cannot reach the cloud$/,
     },
@@ -141,7 +174,13 @@ describe('a runtime that does not start', () => {
       await staged({ registry, objects: [provider('example', { package: GOOD })] }, async (stage) => {
         const made = pod(revision, state);
         await stage.client.create(Pod, made);
-        await stage.client.patch(Pod, { namespace: SYSTEM, name: `${revision}-x` }, 'merge', { status: made.status }, { subresource: 'status' });
+        await stage.client.patch(
+          Pod,
+          { namespace: SYSTEM, name: `${revision}-x` },
+          'merge',
+          { status: made.status },
+          { subresource: 'status' },
+        );
         await stage.settle();
         const health = await said(stage, Provider, 'example', 'Healthy');
         assert.match(health?.message ?? '', message);
@@ -161,7 +200,13 @@ test('webhooks are led to the package’s Service, with the authority of its cer
     kind: 'ValidatingWebhookConfiguration',
     metadata: { name: 'validating' },
     webhooks: [
-      { name: 'v.example.org', admissionReviewVersions: ['v1'], sideEffects: 'None', clientConfig: { service: { name: 'x', namespace: 'y', path: '/validate' } }, rules: [] },
+      {
+        name: 'v.example.org',
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        clientConfig: { service: { name: 'x', namespace: 'y', path: '/validate' } },
+        rules: [],
+      },
     ],
   };
   const revision = revisionName('example', registry.push(GOOD, [meta('Provider'), crd('Bucket'), webhook]));

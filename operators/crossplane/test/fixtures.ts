@@ -164,11 +164,28 @@ export async function staged(
   });
   clock.now = () => stage.clock.now();
   try {
-    await stage.settle();
-    await check(stage);
+    const patient = patientStage(stage);
+    await patient.settle();
+    await check(patient);
   } finally {
     await stage.end();
   }
+}
+
+/** Keys are made in the thread pool, which no virtual clock sees: what is under way is waited for. */
+function patientStage(stage: Stage): Stage {
+  const settle: Stage['settle'] = async (maxMs) => {
+    await stage.settle(maxMs);
+    for (let turn = 0; turn < 2000 && !stage.program.runtime.isIdle; turn++) {
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      await stage.settle(maxMs);
+    }
+  };
+  const restart: Stage['restart'] = async () => {
+    await stage.restart();
+    await settle();
+  };
+  return Object.assign(Object.create(stage) as Stage, { settle, restart });
 }
 
 /** Plays the Deployment controller for everything that is there: all pods are ready. */

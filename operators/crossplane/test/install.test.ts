@@ -1,7 +1,7 @@
 // From a package to what runs.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CustomResourceDefinition, Deployment, Secret, Service, ServiceAccount } from '@capstan/kube';
+import { CustomResourceDefinition, Deployment, type Kind, Secret, Service, ServiceAccount } from '@capstan/kube';
 import { DeploymentRuntimeConfig, Lock, Provider, ProviderRevision } from '../src/kinds/index.ts';
 import { friendlyId } from '../src/xpkg/names.ts';
 import { allReady, condition, crd, fakeRegistry, meta, object, REGISTRY, SYSTEM, staged } from './fixtures.ts';
@@ -30,7 +30,8 @@ describe('a Provider', () => {
             ['Provider', false],
           ],
         );
-        for (const kind of [Deployment, Service, ServiceAccount]) await client.get(kind, { namespace: SYSTEM, name });
+        for (const kind of [Deployment, Service, ServiceAccount] as Kind[])
+          await client.get(kind, { namespace: SYSTEM, name });
         const { data } = await client.get(Secret, { namespace: SYSTEM, name: 'example-tls-server' });
         assert.deepEqual(Object.keys(data ?? {}).toSorted(), ['ca.crt', 'tls.crt', 'tls.key']);
         assert.equal(condition(await client.get(Provider, { name: 'example' }), 'Healthy')?.status, 'False');

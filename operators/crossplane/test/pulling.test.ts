@@ -35,7 +35,7 @@ const pullSecret = (name: string) =>
       type: 'kubernetes.io/dockerconfigjson',
       data: { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths: {} })).toString('base64') },
     },
-  ] as [typeof Secret, KubeObject];
+  ] as unknown as [typeof Secret, KubeObject];
 const imageConfig = (name: string, spec: object) =>
   [ImageConfig, object(ImageConfig, name, { spec })] as [typeof ImageConfig, KubeObject];
 
@@ -52,7 +52,13 @@ describe('pull policies', () => {
       await stage.clock.advance(minutes(120));
       await stage.settle();
       assert.deepEqual(registry.asked, []);
-      await stage.client.patch(Provider, { name: 'example' }, 'merge', { status: { currentIdentifier: '' } }, { subresource: 'status' });
+      await stage.client.patch(
+        Provider,
+        { name: 'example' },
+        'merge',
+        { status: { currentIdentifier: '' } },
+        { subresource: 'status' },
+      );
       await stage.settle();
       assert.ok((await names(stage, ProviderRevision)).includes(revisionName('example', moved)));
     });
@@ -61,47 +67,60 @@ describe('pull policies', () => {
   test('Always asks every minute, and a tag that has moved is a new revision', async () => {
     const registry = fakeRegistry();
     registry.push(IMAGE, PACKAGE);
-    await staged({ registry, objects: [provider('example', { package: IMAGE, packagePullPolicy: 'Always' })] }, async (stage) => {
-      await allReady(stage);
-      await stage.clock.advance(minutes(3));
-      await stage.settle();
-      assert.equal(registry.asked.filter((line) => line === `resolve ${IMAGE}`).length, 4);
-      const moved = registry.push(IMAGE, NEXT);
-      await stage.clock.advance(minutes(1));
-      await stage.settle();
-      const name = revisionName('example', moved);
-      assert.equal((await stage.client.get(ProviderRevision, { name })).spec.desiredState, 'Active');
-      const pulled = (await stage.client.get(Deployment, { namespace: SYSTEM, name })).spec?.template.spec?.containers[0];
-      assert.equal(pulled?.imagePullPolicy, 'Always');
-    });
+    await staged(
+      { registry, objects: [provider('example', { package: IMAGE, packagePullPolicy: 'Always' })] },
+      async (stage) => {
+        await allReady(stage);
+        await stage.clock.advance(minutes(3));
+        await stage.settle();
+        assert.equal(registry.asked.filter((line) => line === `resolve ${IMAGE}`).length, 4);
+        const moved = registry.push(IMAGE, NEXT);
+        await stage.clock.advance(minutes(1));
+        await stage.settle();
+        const name = revisionName('example', moved);
+        assert.equal((await stage.client.get(ProviderRevision, { name })).spec.desiredState, 'Active');
+        const pulled = (await stage.client.get(Deployment, { namespace: SYSTEM, name })).spec?.template.spec
+          ?.containers[0];
+        assert.equal(pulled?.imagePullPolicy, 'Always');
+      },
+    );
   });
 
   test('Always keeps what is known while the registry is away', async () => {
     const registry = fakeRegistry();
     registry.push(IMAGE, PACKAGE);
-    await staged({ registry, objects: [provider('example', { package: IMAGE, packagePullPolicy: 'Always' })] }, async (stage) => {
-      await allReady(stage);
-      registry.breakDown('connection refused');
-      await stage.clock.advance(minutes(2));
-      await stage.settle();
-      const installed = await said(stage, Provider, 'example', 'Installed');
-      assert.equal(installed?.status, 'True');
-      assert.match(installed?.message ?? '', /could not be looked up again: connection refused/);
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
-      await stage.restart();
-      assert.equal((await said(stage, Provider, 'example', 'Installed'))?.status, 'True');
-      assert.equal((await names(stage, ProviderRevision)).length, 1);
-    });
+    await staged(
+      { registry, objects: [provider('example', { package: IMAGE, packagePullPolicy: 'Always' })] },
+      async (stage) => {
+        await allReady(stage);
+        registry.breakDown('connection refused');
+        await stage.clock.advance(minutes(2));
+        await stage.settle();
+        const installed = await said(stage, Provider, 'example', 'Installed');
+        assert.equal(installed?.status, 'True');
+        assert.match(installed?.message ?? '', /could not be looked up again: connection refused/);
+        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        await stage.restart();
+        assert.equal((await said(stage, Provider, 'example', 'Installed'))?.status, 'True');
+        assert.equal((await names(stage, ProviderRevision)).length, 1);
+      },
+    );
   });
 
   test('Never takes what is in the cache, and says so when it is not', async () => {
     const registry = fakeRegistry();
     registry.push(IMAGE, PACKAGE);
-    await staged({ registry, objects: [provider('example', { package: IMAGE, packagePullPolicy: 'Never' })] }, async (stage) => {
-      assert.deepEqual(registry.asked, []);
-      assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /is not in the cache, and its pull policy is Never/);
-      assert.equal((await said(stage, Provider, 'example', 'Installed'))?.status, 'True');
-    });
+    await staged(
+      { registry, objects: [provider('example', { package: IMAGE, packagePullPolicy: 'Never' })] },
+      async (stage) => {
+        assert.deepEqual(registry.asked, []);
+        assert.match(
+          (await said(stage, Provider, 'example', 'Healthy'))?.message ?? '',
+          /is not in the cache, and its pull policy is Never/,
+        );
+        assert.equal((await said(stage, Provider, 'example', 'Installed'))?.status, 'True');
+      },
+    );
   });
 
   test('a digest needs no look-up', async () => {
@@ -151,11 +170,14 @@ describe('a package that cannot be had', () => {
 
   test('because its name is none says so', async () => {
     const registry = fakeRegistry();
-    await staged({ registry, objects: [provider('example', { package: 'registry.example/UPPER/x:v1' })] }, async (stage) => {
-      const installed = await said(stage, Provider, 'example', 'Installed');
-      assert.match(installed?.message ?? '', /spec\.package cannot be read/);
-      assert.deepEqual(registry.asked, []);
-    });
+    await staged(
+      { registry, objects: [provider('example', { package: 'registry.example/UPPER/x:v1' })] },
+      async (stage) => {
+        const installed = await said(stage, Provider, 'example', 'Installed');
+        assert.match(installed?.message ?? '', /spec\.package cannot be read/);
+        assert.deepEqual(registry.asked, []);
+      },
+    );
   });
 });
 
@@ -192,7 +214,10 @@ describe('pull secrets', () => {
     const registry = fakeRegistry();
     const spec = { package: IMAGE, packagePullSecrets: [{ name: 'later' }] };
     await staged({ registry, objects: [namespace, provider('example', spec)] }, async (stage) => {
-      assert.match((await said(stage, Provider, 'example', 'Installed'))?.message ?? '', /pull secrets are not there.*: later/);
+      assert.match(
+        (await said(stage, Provider, 'example', 'Installed'))?.message ?? '',
+        /pull secrets are not there.*: later/,
+      );
       registry.push(IMAGE, PACKAGE);
       registry.asked.length = 0;
       await stage.client.create(...pullSecret('later'));
@@ -208,7 +233,10 @@ describe('an ImageConfig', () => {
     const registry = fakeRegistry();
     const mirrored = 'mirror.example/copy/team/provider-example:v1';
     const digest = registry.push(mirrored, PACKAGE);
-    const config = imageConfig('mirror', { matchImages: [{ prefix: `${REGISTRY}/` }], rewriteImage: { prefix: 'mirror.example/copy/' } });
+    const config = imageConfig('mirror', {
+      matchImages: [{ prefix: `${REGISTRY}/` }],
+      rewriteImage: { prefix: 'mirror.example/copy/' },
+    });
     await staged({ registry, objects: [config, provider('example', { package: IMAGE })] }, async (stage) => {
       const found = await stage.client.get(Provider, { name: 'example' });
       assert.equal(found.status?.resolvedPackage, mirrored);
@@ -224,44 +252,63 @@ describe('an ImageConfig', () => {
     const registry = fakeRegistry();
     const digest = registry.push(IMAGE, PACKAGE);
     const { DeploymentRuntimeConfig } = await import('../src/kinds/index.ts');
-    const config = imageConfig('runtime', { matchImages: [{ prefix: REGISTRY }], runtime: { configRef: { name: 'two' } } });
-    const two = [DeploymentRuntimeConfig, object(DeploymentRuntimeConfig, 'two', { spec: { deploymentTemplate: { spec: { replicas: 2 } } } })];
-    await staged({ registry, objects: [config, two as never, provider('example', { package: IMAGE })] }, async (stage) => {
-      const name = revisionName('example', digest);
-      assert.equal((await stage.client.get(Deployment, { namespace: SYSTEM, name })).spec?.replicas, 2);
-      await patch(stage, DeploymentRuntimeConfig, 'two', { spec: { deploymentTemplate: { spec: { replicas: 3 } } } });
-      await stage.settle();
-      assert.equal((await stage.client.get(Deployment, { namespace: SYSTEM, name })).spec?.replicas, 3);
+    const config = imageConfig('runtime', {
+      matchImages: [{ prefix: REGISTRY }],
+      runtime: { configRef: { name: 'two' } },
     });
+    const two = [
+      DeploymentRuntimeConfig,
+      object(DeploymentRuntimeConfig, 'two', { spec: { deploymentTemplate: { spec: { replicas: 2 } } } }),
+    ];
+    await staged(
+      { registry, objects: [config, two as never, provider('example', { package: IMAGE })] },
+      async (stage) => {
+        const name = revisionName('example', digest);
+        assert.equal((await stage.client.get(Deployment, { namespace: SYSTEM, name })).spec?.replicas, 2);
+        await patch(stage, DeploymentRuntimeConfig, 'two', { spec: { deploymentTemplate: { spec: { replicas: 3 } } } });
+        await stage.settle();
+        assert.equal((await stage.client.get(Deployment, { namespace: SYSTEM, name })).spec?.replicas, 3);
+      },
+    );
   });
 
   const publicKey = '-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n';
   const keySecret = [
     Secret,
-    { ...object(Secret, 'cosign'), metadata: { namespace: SYSTEM, name: 'cosign' }, data: { 'cosign.pub': Buffer.from(publicKey).toString('base64') } },
-  ] as [typeof Secret, KubeObject];
+    {
+      ...object(Secret, 'cosign'),
+      metadata: { namespace: SYSTEM, name: 'cosign' },
+      data: { 'cosign.pub': Buffer.from(publicKey).toString('base64') },
+    },
+  ] as unknown as [typeof Secret, KubeObject];
   const verification = (authority: object) =>
-    imageConfig('signed', { matchImages: [{ prefix: REGISTRY }], verification: { provider: 'Cosign', cosign: { authorities: [authority] } } });
+    imageConfig('signed', {
+      matchImages: [{ prefix: REGISTRY }],
+      verification: { provider: 'Cosign', cosign: { authorities: [authority] } },
+    });
   const byKey = verification({ name: 'release', key: { secretRef: { name: 'cosign', key: 'cosign.pub' } } });
 
   test('that asks for a signature keeps out what is not signed, and lets in what is', async () => {
     const registry = fakeRegistry();
     const digest = registry.push(IMAGE, PACKAGE);
     const name = revisionName('example', digest);
-    await staged({ registry, objects: [namespace, keySecret, byKey, provider('example', { package: IMAGE })] }, async (stage) => {
-      const refused = condition(await stage.client.get(ProviderRevision, { name }), 'Verified');
-      assert.deepEqual([refused?.status, refused?.reason], ['False', 'SignatureVerificationFailed']);
-      assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /none of release has signed/);
-      assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
-      registry.signed.set(digest, publicKey);
-      await stage.restart();
-      await allReady(stage);
-      assert.equal(condition(await stage.client.get(ProviderRevision, { name }), 'Verified')?.status, 'True');
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
-      registry.asked.length = 0;
-      await stage.restart();
-      assert.deepEqual(registry.asked, []);
-    });
+    await staged(
+      { registry, objects: [namespace, keySecret, byKey, provider('example', { package: IMAGE })] },
+      async (stage) => {
+        const refused = condition(await stage.client.get(ProviderRevision, { name }), 'Verified');
+        assert.deepEqual([refused?.status, refused?.reason], ['False', 'SignatureVerificationFailed']);
+        assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /none of release has signed/);
+        assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
+        registry.signed.set(digest, publicKey);
+        await stage.restart();
+        await allReady(stage);
+        assert.equal(condition(await stage.client.get(ProviderRevision, { name }), 'Verified')?.status, 'True');
+        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        registry.asked.length = 0;
+        await stage.restart();
+        assert.deepEqual(registry.asked, []);
+      },
+    );
   });
 
   test('that asks for a signature without a key is refused, and the package not installed', async () => {
@@ -269,7 +316,10 @@ describe('an ImageConfig', () => {
     registry.push(IMAGE, PACKAGE);
     const keyless = verification({ name: 'public', keyless: { identities: [{ issuer: 'https://x.example' }] } });
     await staged({ registry, objects: [keyless, provider('example', { package: IMAGE })] }, async (stage) => {
-      assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /without a key .*is not supported/);
+      assert.match(
+        (await said(stage, Provider, 'example', 'Healthy'))?.message ?? '',
+        /without a key .*is not supported/,
+      );
       assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
     });
   });

@@ -9,6 +9,8 @@ type HealthReason = 'HealthyPackageRevision' | 'UnhealthyPackageRevision' | 'Unk
 export const healthy = conditionType<HealthReason>('Healthy');
 export const revisionHealthy = conditionType<HealthReason>('RevisionHealthy');
 export const runtimeHealthy = conditionType<HealthReason>('RuntimeHealthy');
+/** Whether the package could be had and keeps the rules; on revisions that are active, or shall be. */
+export const unpacked = conditionType<'Unpacked' | 'Refused'>('Unpacked');
 export const verified = conditionType<
   'SignatureVerificationSkipped' | 'SignatureVerificationSucceeded' | 'SignatureVerificationFailed'
 >('Verified');

@@ -11,6 +11,8 @@ export const FAMILY_LABEL = `${GROUP}/provider-family`;
 export const PAUSED_ANNOTATION = 'crossplane.io/paused';
 /** On a revision: the digest that its package had when the revision was made. */
 export const DIGEST_ANNOTATION = 'capstan.dev/package-digest';
+/** On a revision that shall be active once its package is unpacked: until then the one before stays in force. */
+export const CANDIDATE_ANNOTATION = 'capstan.dev/candidate';
 
 export const PACKAGE_CATEGORIES = ['crossplane', 'pkg'];
 export const REVISION_CATEGORIES = ['crossplane', 'pkgrev'];

@@ -8,6 +8,8 @@ export interface HistoryInput {
   /** Undefined while it is not known what the package asks for: then nothing changes. */
   readonly current: CurrentRevision | undefined;
   readonly policy: 'Automatic' | 'Manual';
+  /** Whether the package that is asked for could be had and keeps the rules. */
+  readonly isUnpacked: boolean;
   /** Inactive revisions to keep; 0 keeps all. */
   readonly limit: number;
   /** The revision that was active when we looked last. */
@@ -20,6 +22,8 @@ export interface WantedRevision {
   readonly name: string;
   readonly revision: number;
   readonly state: 'Active' | 'Inactive';
+  /** It shall be active as soon as its package is unpacked. */
+  readonly isCandidate: boolean;
   readonly existing: RevisionView | undefined;
 }
 
@@ -41,17 +45,26 @@ export function historyOf(input: HistoryInput): History {
     name: existing.name,
     revision: existing.spec.revision,
     state: stateOf(existing.name),
+    isCandidate: false,
     existing,
   }));
-  if (current !== undefined)
-    all.push({ name: current.name, revision: number, state: stateOf(current.name), existing: found });
+  if (current !== undefined) {
+    const isCandidate = input.policy === 'Automatic' && current.name !== active;
+    all.push({ name: current.name, revision: number, state: stateOf(current.name), isCandidate, existing: found });
+  }
   return { wanted: withoutSurplus(all, input, active), active };
 }
 
-/** Manual: the user says; whoever activates one beside another means the new one. Automatic: the one that is asked for. */
-function activeOf({ revisions, current, policy, lastActive }: HistoryInput): string | undefined {
+/**
+ * Manual: the user says; whoever activates one beside another means the new one. Automatic: the one that is asked for; but
+ * where another is in force, only once it is known that it can take its place.
+ */
+function activeOf({ revisions, current, policy, isUnpacked, lastActive }: HistoryInput): string | undefined {
   const active = revisions.filter(({ spec }) => spec.desiredState === 'Active').map(({ name }) => name);
-  if (policy === 'Automatic') return current?.name ?? active.at(-1);
+  if (policy === 'Automatic') {
+    const isFree = active.length === 0 || isUnpacked || active.includes(current?.name ?? '');
+    return isFree ? (current?.name ?? active.at(-1)) : (active.find((name) => name === lastActive) ?? active.at(-1));
+  }
   const newly = active.filter((name) => name !== lastActive);
   return newly.at(-1) ?? active.at(-1);
 }

@@ -52,6 +52,7 @@ export function conditionOf({ metadata, status }: RevisionObject, type: string):
   return { status: found.status, reason: found.reason, message: found.message };
 }
 
+export const unpackedOf = (revision: RevisionObject) => conditionOf(revision, 'Unpacked');
 export const healthOf = (revision: RevisionObject) => conditionOf(revision, 'Healthy');
 export const revisionHealthOf = (revision: RevisionObject) => conditionOf(revision, 'RevisionHealthy');
 /** An external controller may leave out the generation: then what it says counts. */

@@ -15,13 +15,13 @@ import type { RegistryFacts } from '../facts/registry-facts.ts';
 import { healthCondition, healthy, installed } from '../health/conditions.ts';
 import { imageSettings } from '../images/image-settings.ts';
 import { keychainOf } from '../images/keychain.ts';
-import { DIGEST_ANNOTATION, ImageConfig, PACKAGE_LABEL } from '../kinds/index.ts';
+import { CANDIDATE_ANNOTATION, DIGEST_ANNOTATION, ImageConfig, PACKAGE_LABEL } from '../kinds/index.ts';
 import { type CurrentRevision, currentRevision } from '../packages/current-revision.ts';
 import { type PackageKind, type PackageObject, type RevisionObject, runtimeModeOf } from '../packages/package-kind.ts';
 import { isPaused, pausedCondition } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
 import { type History, historyOf, type WantedRevision } from '../packages/revision-history.ts';
-import { healthOf, type RevisionView, revisionsOf } from '../packages/revisions.ts';
+import { type ConditionView, healthOf, type RevisionView, revisionsOf, unpackedOf } from '../packages/revisions.ts';
 import { labelValue, tlsSecretNames } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
 import { deploymentsByOwner, ownerKey, runningOf, trimDeployment } from '../workload/owned-objects.ts';
@@ -62,10 +62,12 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
       const known = { identifier, digest: memory.own?.digest };
       const current = currentRevision({ read, facts, object, image, reference, keychain, known });
       if ('problem' in current) return unknown(revisions, current.problem, status);
+      const unpacked = read.get(kind.revision, { name: current.name }, unpackedOf);
       const history = historyOf({
         revisions,
         current,
         policy: object.spec.revisionActivationPolicy,
+        isUnpacked: unpacked?.status === 'True',
         limit: object.spec.revisionHistoryLimit,
         lastActive: memory.own?.active,
         serving: servingOf(object),
@@ -73,7 +75,11 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
       return plan({
         children: history.wanted.map((wanted) => revisionChild(wanted, object, current)),
         status: { ...status, currentRevision: current.name, currentIdentifier: object.spec.package },
-        conditions: [pausedCondition(false), installedCondition(history, current), health(history, current)],
+        conditions: [
+          pausedCondition(false),
+          installedCondition(history, current, object.spec.revisionActivationPolicy),
+          refusal(history, current, unpacked) ?? health(history, current),
+        ],
         memory: {
           ...(current.digest === undefined ? {} : { digest: current.digest }),
           ...(history.active === undefined ? {} : { active: history.active }),
@@ -104,11 +110,11 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
     const { name, existing } = wanted;
     const isCurrent = name === current.name;
     const digest = isCurrent ? (current.digest ?? existing?.digest) : existing?.digest;
-    const metadata = {
-      name,
-      labels: { [PACKAGE_LABEL]: labelValue(object.metadata.name ?? '') },
-      ...(digest === undefined ? {} : { annotations: { [DIGEST_ANNOTATION]: digest } }),
+    const annotations = {
+      ...(digest === undefined ? {} : { [DIGEST_ANNOTATION]: digest }),
+      ...(wanted.isCandidate ? { [CANDIDATE_ANNOTATION]: 'true' } : {}),
     };
+    const metadata = { name, labels: { [PACKAGE_LABEL]: labelValue(object.metadata.name ?? '') }, annotations };
     // An old revision stays what it was: only whether it is active changes.
     const content = isCurrent || existing === undefined ? specOf(object) : frozen(existing.spec);
     const spec = { ...content, desiredState: wanted.state, revision: wanted.revision };
@@ -171,8 +177,30 @@ function frozen({ desiredState: _state, revision: _revision, ...spec }: Revision
   return spec;
 }
 
-function installedCondition({ active }: History, { name, note = '' }: CurrentRevision): ConditionInput {
+/** What is asked for cannot take the place of what is in force: that is the news, however well the latter does. */
+function refusal(
+  { active }: History,
+  { name }: CurrentRevision,
+  unpacked: ConditionView | undefined,
+): ConditionInput | undefined {
+  if (active === undefined || active === name || unpacked?.status !== 'False') return undefined;
+  return healthCondition(healthy, {
+    status: 'False',
+    message: `the revision ${name} cannot be used: ${unpacked.message}; the revision ${active} stays in force`,
+  });
+}
+
+function installedCondition(
+  { active }: History,
+  { name, note = '' }: CurrentRevision,
+  policy: PackageObject['spec']['revisionActivationPolicy'],
+): ConditionInput {
   if (active === name) return installed.isTrue('ActivePackageRevision', note);
+  if (active !== undefined && policy === 'Automatic')
+    return installed.isTrue(
+      'ActivePackageRevision',
+      `the revision ${active} stays in force until ${name} is unpacked; see the conditions of that revision`,
+    );
   if (active !== undefined)
     return installed.isTrue(
       'ActivePackageRevision',

@@ -6,6 +6,7 @@ import {
   drop,
   type EventInput,
   noCondition,
+  type Plan,
   patch,
   plan,
   type Reader,
@@ -25,10 +26,12 @@ import {
   revisionHealthy,
   rollUp,
   runtimeHealthy,
+  unpacked,
   verified,
 } from '../health/conditions.ts';
 import { payloadHealth } from '../health/payload-health.ts';
 import { runtimeHealth } from '../health/runtime-health.ts';
+import { CANDIDATE_ANNOTATION } from '../kinds/index.ts';
 import { type PackageKind, type PackageObject, type RevisionObject, runtimeModeOf } from '../packages/package-kind.ts';
 import { isPaused, pausedCondition } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
@@ -68,8 +71,8 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     writes: [writing(kind.revision, 'others')],
     reconcile({ object, read }) {
       if (isPaused(object)) return plan({ prune: false, conditions: [pausedCondition(true)] });
-      if (object.spec.desiredState !== 'Active') return plan({ conditions: [pausedCondition(false), ...inactive()] });
       const name = object.metadata.name ?? '';
+      if (object.spec.desiredState !== 'Active') return inactive(read, object);
       const found = read.derived(contents, contentKey(kind, name));
       const packageName = object.metadata.ownerReferences?.find(({ controller }) => controller)?.name ?? '';
       const trouble = read.get(kind.package, { name: packageName }, troublesOf);
@@ -81,6 +84,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
           : runtimeHealth({ read, runtime, revision: name, payload, trouble: trouble?.runtime, troubleOfPod });
       const conditions = [
         pausedCondition(false),
+        unpacking(found),
         healthCondition(revisionHealthy, payload),
         ...(runtime !== undefined && runtimePart !== undefined ? [healthCondition(runtimeHealthy, runtimePart)] : []),
         healthCondition(healthy, rollUp(payload, runtimePart)),
@@ -141,13 +145,28 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     };
   }
 
-  function inactive(): ConditionInput[] {
-    const message = 'the revision is inactive';
-    return [
-      healthCondition(revisionHealthy, { status: 'True', message }),
-      healthCondition(healthy, { status: 'True', message }),
-      ...(mode === 'Deployment' ? [healthCondition(runtimeHealthy, { status: 'True', message })] : []),
-    ];
+  /** One that shall be active is unpacked beforehand, so that it is known whether it can be. */
+  function inactive(read: Reader, { metadata }: RevisionObject): Plan {
+    const isCandidate = metadata.annotations?.[CANDIDATE_ANNOTATION] === 'true';
+    const found = isCandidate ? read.derived(contents, contentKey(kind, metadata.name ?? '')) : undefined;
+    const health: Health =
+      found?.state === 'failed'
+        ? { status: 'False', message: found.message }
+        : { status: 'True', message: 'the revision is inactive' };
+    return plan({
+      conditions: [
+        pausedCondition(false),
+        ...(found === undefined ? [noCondition(unpacked.type)] : [unpacking(found)]),
+        healthCondition(revisionHealthy, health),
+        healthCondition(healthy, health),
+        ...(mode === 'Deployment'
+          ? [healthCondition(runtimeHealthy, { status: 'True', message: 'the revision is inactive' })]
+          : []),
+        ...(found === undefined ? [] : [verification(found)]),
+      ],
+      status: found === undefined ? {} : imageStatus(found),
+      events: found?.state === 'failed' ? eventsOf(found, health) : [],
+    });
   }
 
   function runtimeStatus({ spec }: RevisionObject, runtime: RevisionRuntime | undefined) {
@@ -199,6 +218,10 @@ function imageStatus(found: RevisionContent) {
     ...(found.resolvedImage === undefined ? {} : { resolvedImage: found.resolvedImage }),
     appliedImageConfigRefs: applied.length === 0 ? drop() : applied,
   };
+}
+
+function unpacking(found: RevisionContent): ConditionInput {
+  return found.state === 'ready' ? unpacked.isTrue('Unpacked') : unpacked.isFalse('Refused', found.message);
 }
 
 function verification(found: RevisionContent): ConditionInput {

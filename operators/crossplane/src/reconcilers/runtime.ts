@@ -1,7 +1,15 @@
 // Runs what the active revision of a package runs. The objects are children of the package, so that a Deployment with a
 // fixed name goes from one revision to the next in one rolling update, and one with a name of its own (the revision's) is
 // made beside the one before, which stays until the new one is ready.
-import { Deployment, type KubeObject, type OwnerReference, Secret, Service, ServiceAccount } from '@capstan/kube';
+import {
+  Deployment,
+  type Kind,
+  type KubeObject,
+  type OwnerReference,
+  Secret,
+  Service,
+  ServiceAccount,
+} from '@capstan/kube';
 import {
   apply,
   type Child,
@@ -161,7 +169,7 @@ function owned<T extends ServiceAccount | Service | Deployment>(
   { revision: revisionKind }: PackageKind,
   { metadata }: PackageObject,
   active: RevisionView,
-  of: typeof ServiceAccount | typeof Service | typeof Deployment,
+  of: Kind<T>,
   object: ChildObject<T>,
 ): Child[] {
   const { namespace = '', name = '' } = object.metadata;
@@ -170,7 +178,7 @@ function owned<T extends ServiceAccount | Service | Deployment>(
     claim !== undefined &&
     !claim.owners.some(({ uid }) => uid === metadata.uid) &&
     !claim.owners.some(({ controller }) => controller);
-  if (isForeign) return [share(of, shareable(object) as never)];
+  if (isForeign) return [share(of, shareable(object) as ChildObject<T>)];
   const controller: OwnerReference = {
     apiVersion: revisionKind.apiVersion,
     kind: revisionKind.kind,
@@ -180,7 +188,7 @@ function owned<T extends ServiceAccount | Service | Deployment>(
     blockOwnerDeletion: true,
   };
   const whole = { ...object, metadata: { ...object.metadata, ownerReferences: [controller] } };
-  return [apply(of, whole as never, { controls: false })];
+  return [apply(of, whole as ChildObject<T>, { controls: false })];
 }
 
 /** The list of pull secrets can only be had as a whole: it stays its owner's, and the pods name theirs themselves. */
