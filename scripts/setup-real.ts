@@ -1,6 +1,6 @@
 // Fetches real peers for tests and benchmarks into a cache folder outside the checkout, so that every clone shares them.
 // Usage: npm run setup:real -- NAME…   npm run -s setup:real -- --list   npm run -s setup:real -- --where NAME
-import { javascriptClient } from './setup-real/javascript-client.ts';
+import { clients } from './setup-real/clients.ts';
 import { realKroxylicious } from './setup-real/kroxylicious.ts';
 import { realKubernetes } from './setup-real/kubernetes.ts';
 import { bring, folderOf, isThere, isThereAndWhole, type Peer } from './setup-real/peer.ts';
@@ -10,7 +10,7 @@ import { realRegistry } from './setup-real/registry.ts';
 const PEERS: Record<string, Peer> = {
   kroxylicious: realKroxylicious,
   kubernetes: realKubernetes,
-  peers: javascriptClient,
+  peers: clients,
   registry: realRegistry,
 };
 

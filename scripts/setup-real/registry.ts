@@ -1,10 +1,11 @@
 // Debian's docker-registry, and skopeo with the libraries that it needs, unpacked without being installed: root is not
 // needed, and nothing of the system changes.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Peer } from './peer.ts';
 
+/** Only the first must be there; without the others, the tests with skopeo are skipped. */
 const PACKAGES = ['docker-registry', 'skopeo', 'libgpgme11', 'libassuan0'];
 
 export const realRegistry: Peer = {
@@ -14,21 +15,40 @@ export const realRegistry: Peer = {
   lacks: () =>
     ['apt-get', 'dpkg'].every((program) => spawnSync(program, ['--version']).status === 0)
       ? undefined
-      : 'left out, because this is no Debian system: its tests are skipped',
+      : 'left out, because apt-get and dpkg are not there: bring it on a Debian system, or go without its tests',
   fetch(folder) {
-    const packages = join(folder, 'packages');
-    mkdirSync(packages);
-    // A newer Debian calls the library by another name; skopeo alone may be missing, and then its tests are skipped.
-    if (!download(packages, 'docker-registry')) return false;
-    for (const name of PACKAGES.slice(1)) if (!download(packages, name)) console.error(`${name} was left out`);
-    for (const file of readdirSync(packages)) {
-      const { status } = spawnSync('dpkg', ['-x', join(packages, file), folder], { stdio: 'inherit' });
-      if (status !== 0) return false;
+    const work = join(folder, 'work');
+    const packages = join(work, 'packages');
+    mkdirSync(packages, { recursive: true });
+    for (const [index, name] of PACKAGES.entries()) {
+      if (download(name, packages, []) || download(name, packages, ownLists(work))) continue;
+      if (index === 0) return false;
+      console.error(`${name} could not be fetched, and is left out`);
     }
+    for (const file of readdirSync(packages)) {
+      if (spawnSync('dpkg', ['-x', join(packages, file), folder], { stdio: 'inherit' }).status !== 0) return false;
+    }
+    rmSync(work, { recursive: true });
     return existsSync(join(folder, 'usr', 'bin', 'docker-registry'));
   },
 };
 
-function download(folder: string, name: string): boolean {
-  return spawnSync('apt-get', ['download', '-q', name], { cwd: folder, stdio: 'inherit' }).status === 0;
+function download(name: string, folder: string, options: readonly string[]): boolean {
+  const said = spawnSync('apt-get', [...options, 'download', '-qq', name], { cwd: folder, encoding: 'utf8' });
+  // As root it warns that it does not sandbox itself, which nobody asked it to.
+  if (said.status !== 0) console.error(said.stderr.trim());
+  return said.status === 0;
+}
+
+/** For systems whose lists of packages were deleted, as those of container images are: lists in a folder of our own. */
+function ownLists(work: string): string[] {
+  const [lists, cache] = [join(work, 'lists'), join(work, 'cache')];
+  const options = ['-o', `Dir::State::lists=${lists}`, '-o', `Dir::Cache=${cache}`, '-o', 'APT::Sandbox::User=root'];
+  if (!existsSync(lists)) {
+    for (const each of [lists, cache])
+      mkdirSync(join(each, each === lists ? 'partial' : 'archives/partial'), { recursive: true });
+    console.log('registry: the lists of packages are fetched first ...');
+    spawnSync('apt-get', [...options, 'update', '-qq'], { stdio: 'inherit' });
+  }
+  return options;
 }

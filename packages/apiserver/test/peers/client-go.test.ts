@@ -1,0 +1,127 @@
+// Kubernetes' own Go client against the embedded API server: its informer follows through changes, broken connections and
+// revisions that the server no longer has, and its leader election has one leader at a time. `npm run setup:real -- peers`
+// builds the program (client-go/main.go).
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type TestContext, test } from 'node:test';
+import { type Client, ConfigMap, connect, createClient, systemClock } from '@capstan/kube';
+import { createRandom } from '@capstan/testing';
+import { type Cluster, startCluster, writeKubeconfig } from '../../src/index.ts';
+
+const real = process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real');
+const program = join(real, 'peers', 'client-go');
+const skip = existsSync(program) ? false : 'client-go is not there: npm run setup:real -- peers, with Go installed';
+const LIMIT_MS = 60_000;
+
+interface Line {
+  event: string;
+  name?: string;
+  word?: string;
+  count?: number;
+}
+
+function startProgram(t: TestContext, ...args: string[]) {
+  const lines: Line[] = [];
+  let heard = () => {};
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'] });
+  t.after(() => child.kill('SIGKILL'));
+  createInterface(child.stdout).on('line', (text) => {
+    lines.push(JSON.parse(text) as Line);
+    heard();
+  });
+  return {
+    lines,
+    /** Resolves when it has said this; what it said before counts. */
+    async says(what: (line: Line) => boolean): Promise<void> {
+      const end = Date.now() + LIMIT_MS;
+      while (!lines.some(what)) {
+        assert.ok(Date.now() < end, `it said no such thing, but ${JSON.stringify(lines)}`);
+        const timer = setTimeout(() => heard(), 200);
+        await new Promise<void>((resolve) => {
+          heard = resolve;
+        });
+        clearTimeout(timer);
+      }
+    },
+    async kill(): Promise<void> {
+      const over = once(child, 'exit');
+      child.kill('SIGKILL');
+      await over;
+    },
+  };
+}
+
+async function folder(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'capstan-client-go-'));
+  t.after(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+async function started(data: string, port: number): Promise<{ cluster: Cluster; kubeconfig: string; client: Client }> {
+  const cluster = await startCluster({ clock: systemClock, random: createRandom(process.pid), data, port });
+  const kubeconfig = join(data, 'kubeconfig');
+  await writeKubeconfig(kubeconfig, cluster.kubeconfig);
+  const client = createClient({ transport: await connect({ env: {}, kubeconfig, homeDir: '/' }) });
+  return { cluster, kubeconfig, client };
+}
+
+const map = (name: string, word: string): ConfigMap => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { namespace: 'default', name },
+  data: { word },
+});
+
+test("client-go's informer follows changes, also those that were made while its server was away", {
+  skip,
+}, async (t) => {
+  const data = await folder(t);
+  let { cluster, kubeconfig, client } = await started(data, 0);
+  t.after(() => cluster.close());
+  await client.create(ConfigMap, map('old', 'one'));
+  const informer = startProgram(t, 'informer', kubeconfig, 'default');
+  await informer.says(({ event }) => event === 'synced');
+  await client.create(ConfigMap, map('a', 'one'));
+  await client.update(ConfigMap, map('a', 'two'));
+  await client.delete(ConfigMap, { namespace: 'default', name: 'old' });
+  await informer.says(({ event, name }) => event === 'delete' && name === 'old');
+  const told = informer.lines.map(({ event, name = '', word = '' }) => `${event} ${name} ${word}`.trim());
+  const [first, ...rest] = told.filter((line) => !/kube-root-ca/.test(line));
+  assert.equal(first, 'add old one');
+  assert.deepEqual(
+    rest.filter((line) => line !== 'synced'),
+    ['add a one', 'update a two', 'delete old one'],
+  );
+
+  // The server goes, changes are made where the informer cannot see them, and the history that it would need is gone too.
+  const { port } = cluster;
+  await client.close();
+  await cluster.close();
+  ({ cluster, kubeconfig, client } = await started(data, port));
+  for (let index = 0; index < 20; index++) await client.update(ConfigMap, map('a', `away ${index}`));
+  await client.create(ConfigMap, map('b', 'one'));
+  await informer.says(({ event, name, word }) => event === 'update' && name === 'a' && word === 'away 19');
+  await informer.says(({ event, name }) => event === 'add' && name === 'b');
+  await client.update(ConfigMap, map('b', 'two'));
+  await informer.says(({ event, name, word }) => event === 'update' && name === 'b' && word === 'two');
+  await client.close();
+});
+
+test("client-go's leader election has one leader, and another when that one dies", { skip }, async (t) => {
+  const { cluster, kubeconfig, client } = await started(await folder(t), 0);
+  t.after(() => cluster.close());
+  const one = startProgram(t, 'leader', kubeconfig, 'default', 'the-lease', 'one');
+  await one.says(({ event }) => event === 'leads');
+  const two = startProgram(t, 'leader', kubeconfig, 'default', 'the-lease', 'two');
+  await two.says(({ event, name }) => event === 'leader' && name === 'one');
+  assert.ok(!two.lines.some(({ event }) => event === 'leads'));
+  await one.kill();
+  await two.says(({ event, name }) => event === 'leads' && name === 'two');
+  await client.close();
+});
