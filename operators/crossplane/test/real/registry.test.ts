@@ -23,6 +23,15 @@ async function bytesOf(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
   for await (const chunk of chunks) all.push(chunk);
   return Buffer.concat(all);
 }
+/** An image of one plain layer, as docker save writes it. */
+function dockerArchive(layer: Buffer, architecture = 'amd64'): AsyncIterable<Buffer> {
+  const rootfs = { type: 'layers', diff_ids: [digestOf(layer)] };
+  return writeTar([
+    tarFile('manifest.json', JSON.stringify([{ Config: 'c.json', RepoTags: ['x:v1'], Layers: ['l.tar'] }])),
+    tarFile('c.json', JSON.stringify({ architecture, os: 'linux', rootfs })),
+    tarFile('l.tar', layer),
+  ]);
+}
 const user: Keychain = () => ({ type: 'basic', ...USER });
 
 for (const [what, options] of [
@@ -103,13 +112,8 @@ for (const [what, options] of [
 
     test('for two platforms is one index, of which the part for linux/amd64 is taken', async () => {
       const layer = await bytesOf(writeTar([tarFile('bin/x', 'program')]));
-      const rootfs = { type: 'layers', diff_ids: [digestOf(layer)] };
       for (const architecture of ['arm64', 'amd64']) {
-        const archive = writeTar([
-          tarFile('manifest.json', JSON.stringify([{ Config: 'c', Layers: ['l'] }])),
-          tarFile('c', JSON.stringify({ architecture, os: 'linux', rootfs })),
-          tarFile('l', layer),
-        ]);
+        const archive = dockerArchive(layer, architecture);
         writeFileSync(join(home, 'image.tar'), await bytesOf(archive));
         const runtime = ['--embed-runtime-image-tarball', 'image.tar'];
         assert.equal((await xpkg('build', '-f', 'package', ...runtime, '-o', `${architecture}.xpkg`)).code, 0);
@@ -180,10 +184,19 @@ for (const [what, options] of [
       });
 
       test('with zstd layers is read too', async () => {
-        const plain = `dir:${join(home, 'plain')}`;
+        // Plain layers: skopeo does not pack again what is packed, nor what it remembers to have unpacked.
+        const path = join(home, 'plain.tar');
+        writeFileSync(path, await bytesOf(dockerArchive(await bytesOf(writeTar([tarFile('package.yaml', META)])))));
         const name = `${registry.address}/skopeo/zstd:v1`;
-        copy('--dest-decompress', `oci-archive:${join(home, 'p.xpkg')}`, plain);
-        copy(...tlsFlags('dest'), '--format', 'oci', '--dest-compress-format', 'zstd', plain, `docker://${name}`);
+        copy(
+          ...tlsFlags('dest'),
+          '--format',
+          'oci',
+          '--dest-compress-format',
+          'zstd',
+          `docker-archive:${path}`,
+          `docker://${name}`,
+        );
         const image = await remoteImage(client, parseReference(name), { keychain });
         assert.match(image.manifest.layers[0]?.mediaType ?? '', /zstd$/);
         assert.equal((await inspectImage(image)).meta.name, 'provider-real');
