@@ -3,10 +3,15 @@ import { createTestCluster } from '../cluster.ts';
 import type { SeededRandom } from '../random.ts';
 import { createVirtualClock } from '../virtual-clock.ts';
 import type { StageServer } from './stage-server.ts';
+import { createWorkerRest } from './worker-rest.ts';
 
 /** The API server in this process, on the test's own clock. */
-export async function embeddedStageServer(operators: readonly Operator[], random: SeededRandom): Promise<StageServer> {
-  const clock = createVirtualClock();
+export async function embeddedStageServer(
+  operators: readonly Operator[],
+  random: SeededRandom,
+  isBusy: () => boolean,
+): Promise<StageServer> {
+  const clock = createVirtualClock({ outside: createWorkerRest(isBusy) });
   const cluster = await createTestCluster({ clock, random, operators, rbac: true });
   return {
     name: 'embedded',

@@ -41,7 +41,8 @@ export interface StageOptions extends Partial<Pick<IncarnationOptions, 'logger' 
 export async function createStage({ operators, given, ...options }: StageOptions): Promise<Stage> {
   const random = createRandom(1);
   const open = chosenServer() === 'real' ? realStageServer : embeddedStageServer;
-  const server = await open(operators, random);
+  let isBusy = () => false;
+  const server = await open(operators, random, () => isBusy());
   const { client, clock } = server;
   const account = await grantAccount(client, operators, options.world ?? {});
   await given?.(client);
@@ -51,6 +52,8 @@ export async function createStage({ operators, given, ...options }: StageOptions
     return { transport, check, program: startIncarnation({ operators, transport, clock, random, ...options }) };
   };
   let current = await start();
+  // While it is listing it waits for nobody but the server.
+  isBusy = () => current.program.runtime.isSynced && !current.program.runtime.isIdle;
   const stop = async () => {
     await current.program.stop();
     current.check();

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { generateKeyPair } from 'node:crypto';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { defineKind, object, optional, Secret, string } from '@capstan/kube';
+import { type Minter, mint, operator, plan, reconciler } from '@capstan/reconcile';
+import { createStage } from './stage.ts';
+import { createWorkerRest } from './worker-rest.ts';
+
+const Wish = defineKind({
+  group: 'stage.capstan.dev',
+  version: 'v1',
+  kind: 'Wish',
+  scope: 'Namespaced',
+  spec: object({ text: optional(string()) }),
+});
+
+const slowKey: Minter<object, Secret> = {
+  name: 'slow-key',
+  valid: () => true,
+  async make() {
+    // Tens of milliseconds on a worker thread.
+    await promisify(generateKeyPair)('rsa', { modulusLength: 2048 });
+    return { apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { made: 'eWVz' } };
+  },
+};
+
+const wishes = reconciler({
+  name: 'wish',
+  resource: Wish,
+  writes: [Secret],
+  reconcile: ({ object: { metadata } }) =>
+    plan({ children: [mint(Secret, { name: metadata.name ?? '', namespace: 'default' }, slowKey, {})] }),
+});
+
+test('a stage waits for keys that are made by worker threads, and no time passes meanwhile', async () => {
+  const stage = await createStage({ operators: [operator({ name: 'wishes', kinds: [Wish], reconcilers: [wishes] })] });
+  try {
+    const { client, clock } = stage;
+    const before = clock.now();
+    const metadata = { name: 'a', namespace: 'default' };
+    await client.create(Wish, { apiVersion: Wish.apiVersion, kind: Wish.kind, metadata, spec: {} });
+    await stage.settle();
+    assert.equal((await client.get(Secret, metadata)).data?.['made'], 'eWVz');
+    assert.ok(clock.now() - before < 10_000, 'time stood still');
+  } finally {
+    await stage.end();
+  }
+});
+
+test('who stays busy waits for the clock, and is waited for once', async () => {
+  let isBusy = true;
+  const rest = createWorkerRest(() => isBusy);
+  assert.equal(await rest(), false);
+  const start = performance.now();
+  assert.equal(await rest(), false);
+  assert.ok(performance.now() - start < 100);
+  isBusy = false;
+  assert.equal(await rest(), false);
+  isBusy = true;
+  setTimeout(() => {
+    isBusy = false;
+  }, 5);
+  assert.equal(await rest(), true);
+});
