@@ -7,5 +7,7 @@ export { createRegistrySource } from './facts/registry-source.ts';
 export * from './kinds/index.ts';
 export { fullNameOf, parseReference, type Reference, sourceOf } from './oci/reference.ts';
 export { createCrossplane, default } from './operator.ts';
+export { type RunningRegistry, startRegistry } from './registry/index.ts';
 export { defaultSettings, type Settings } from './settings.ts';
+export { type XpkgIo, xpkgCommand } from './xpkg/commands/index.ts';
 export { friendlyId, toDnsLabel } from './xpkg/names.ts';

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 // The program `crossplane`: the package manager, its own commands, and all of Capstan's.
-import { convertCommand, requestOf, startArguments, systemFiles } from '@capstan/crossplane';
+import { convertCommand, requestOf, startArguments, systemFiles, xpkgCommand } from '@capstan/crossplane';
 import { runCommandLine } from '../cli/cli.ts';
 import { processIo } from '../cli/process-io.ts';
 import { runCrossplaneInit } from '../crossplane/init.ts';
@@ -19,6 +19,8 @@ async function run(): Promise<number> {
       return runCrossplaneInit(request.argv, io);
     case 'convert':
       return convertCommand(request.argv, { ...io, files: systemFiles(process.stdin) });
+    case 'xpkg':
+      return xpkgCommand(request.argv, io);
     default:
       return runCommandLine(request.argv, io);
   }

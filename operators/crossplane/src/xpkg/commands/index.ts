@@ -1,0 +1,2 @@
+export type { XpkgIo } from './command.ts';
+export { xpkgCommand } from './xpkg-command.ts';
