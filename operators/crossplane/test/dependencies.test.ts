@@ -1,0 +1,197 @@
+// What packages depend on.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { CustomResourceDefinition, type KubeObject } from '@capstan/kube';
+import { Configuration, ConfigurationRevision, FunctionPackage, Lock, Provider } from '../src/kinds/index.ts';
+import {
+  crd,
+  type FakeRegistry,
+  fakeRegistry,
+  meta,
+  names,
+  object,
+  patch,
+  provider,
+  REGISTRY,
+  said,
+  staged,
+} from './fixtures.ts';
+
+const source = (name: string) => `${REGISTRY}/team/${name}`;
+const image = (name: string, version: string) => `${source(name)}:${version}`;
+const configuration = (name: string, spec: object) =>
+  [Configuration, object(Configuration, name, { spec })] as [typeof Configuration, KubeObject];
+const xrdCrd = ['CompositeResourceDefinition', 'Composition'].map(
+  (kind) =>
+    [
+      CustomResourceDefinition,
+      crd(kind, 'apiextensions.crossplane.io', { fields: { anything: { type: 'string' } } }),
+    ] as never,
+);
+
+function push(registry: FakeRegistry, kind: string, name: string, version: string, dependsOn: object[] = []) {
+  const objects = kind === 'Provider' ? [crd(`${name.replaceAll('-', '')}kind`)] : [];
+  registry.push(image(name, version), [meta(kind, { dependsOn }, { annotations: { version } }), ...objects]);
+}
+
+describe('dependencies', () => {
+  test('that are missing are installed, in the highest version that serves, with theirs', async () => {
+    const registry = fakeRegistry();
+    for (const version of ['v1.0.0', 'v1.2.0', 'v2.0.0']) push(registry, 'Provider', 'provider-a', version);
+    push(registry, 'Function', 'function-b', 'v0.1.0');
+    push(registry, 'Configuration', 'platform', 'v1.0.0', [
+      { provider: source('provider-a'), version: '>=v1.0.0, <v2.0.0' },
+      { function: source('function-b'), version: '*' },
+    ]);
+    const objects = [...xrdCrd, configuration('platform', { package: image('platform', 'v1.0.0') })];
+    await staged({ registry, objects }, async (stage) => {
+      assert.equal(
+        (await stage.client.get(Provider, { name: 'team-provider-a' })).spec.package,
+        image('provider-a', 'v1.2.0'),
+      );
+      assert.equal(
+        (await stage.client.get(FunctionPackage, { name: 'team-function-b' })).spec.package,
+        image('function-b', 'v0.1.0'),
+      );
+      assert.equal((await said(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
+      const lock = await stage.client.get(Lock, { name: 'lock' });
+      assert.deepEqual(lock.packages?.map(({ kind }) => kind).toSorted(), ['Configuration', 'Function', 'Provider']);
+      assert.equal((await said(stage, Lock, 'lock', 'Resolved'))?.status, 'True');
+      const [revision = ''] = await names(stage, ConfigurationRevision);
+      const { status } = await stage.client.get(ConfigurationRevision, { name: revision });
+      assert.deepEqual(
+        [status?.foundDependencies, status?.installedDependencies, status?.invalidDependencies],
+        [2, 2, 0],
+      );
+    });
+  });
+
+  test('are not installed where that is not wanted', async () => {
+    const registry = fakeRegistry();
+    push(registry, 'Provider', 'provider-a', 'v1.0.0');
+    push(registry, 'Configuration', 'platform', 'v1.0.0', [{ provider: source('provider-a'), version: '*' }]);
+    const spec = { package: image('platform', 'v1.0.0'), skipDependencyResolution: true };
+    await staged({ registry, objects: [...xrdCrd, configuration('platform', spec)] }, async (stage) => {
+      assert.deepEqual(await names(stage, Provider), []);
+      assert.equal((await said(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
+    });
+  });
+
+  test('that nobody has in a fitting version are told, and hold up nobody else', async () => {
+    const registry = fakeRegistry();
+    push(registry, 'Provider', 'provider-a', 'v1.0.0');
+    push(registry, 'Provider', 'provider-c', 'v1.0.0');
+    push(registry, 'Configuration', 'broken', 'v1.0.0', [{ provider: source('provider-a'), version: '>=v9.0.0' }]);
+    push(registry, 'Configuration', 'fine', 'v1.0.0', [{ provider: source('provider-c'), version: '*' }]);
+    const objects = [
+      ...xrdCrd,
+      configuration('broken', { package: image('broken', 'v1.0.0') }),
+      configuration('fine', { package: image('fine', 'v1.0.0') }),
+    ];
+    await staged({ registry, objects }, async (stage) => {
+      assert.equal((await said(stage, Configuration, 'fine', 'Healthy'))?.status, 'True');
+      assert.match(
+        (await said(stage, Configuration, 'broken', 'Healthy'))?.message ?? '',
+        /missing dependencies: "registry\.example\/team\/provider-a" \(>=v9\.0\.0\)/,
+      );
+      assert.match(
+        (await said(stage, Configuration, 'broken', 'DependenciesUnresolved'))?.message ?? '',
+        /of 1 tags none serves >=v9\.0\.0/,
+      );
+      assert.equal((await said(stage, Lock, 'lock', 'Resolved'))?.status, 'False');
+      assert.deepEqual(await names(stage, Provider), ['team-provider-c']);
+      push(registry, 'Provider', 'provider-a', 'v9.1.0');
+      await stage.clock.advance(660_000);
+      await stage.settle();
+      assert.equal((await said(stage, Configuration, 'broken', 'Healthy'))?.status, 'True');
+      assert.equal((await said(stage, Lock, 'lock', 'Resolved'))?.status, 'True');
+    });
+  });
+
+  test('that are installed in a version that does not serve are told, and moved only where that is allowed', async () => {
+    for (const upgradeDependencies of [false, true]) {
+      const registry = fakeRegistry();
+      for (const version of ['v1.0.0', 'v2.0.0', 'v2.1.0', 'v3.0.0']) push(registry, 'Provider', 'provider-a', version);
+      push(registry, 'Configuration', 'platform', 'v1.0.0', [{ provider: source('provider-a'), version: '>=v2.0.0' }]);
+      const objects = [
+        ...xrdCrd,
+        provider('mine', { package: image('provider-a', 'v1.0.0') }),
+        configuration('platform', { package: image('platform', 'v1.0.0') }),
+      ];
+      await staged({ registry, objects, settings: { upgradeDependencies } }, async (stage) => {
+        const { spec } = await stage.client.get(Provider, { name: 'mine' });
+        if (upgradeDependencies) {
+          assert.equal(spec.package, image('provider-a', 'v2.0.0'));
+          assert.equal((await said(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
+        } else {
+          assert.equal(spec.package, image('provider-a', 'v1.0.0'));
+          assert.match(
+            (await said(stage, Configuration, 'platform', 'Healthy'))?.message ?? '',
+            /provider-a must be >=v2\.0\.0, and what is installed is version v1\.0\.0; change its spec\.package/,
+          );
+        }
+      });
+    }
+  });
+
+  test('that go in a circle are told', async () => {
+    const registry = fakeRegistry();
+    push(registry, 'Configuration', 'a', 'v1.0.0', [{ configuration: source('b'), version: '*' }]);
+    push(registry, 'Configuration', 'b', 'v1.0.0', [{ configuration: source('a'), version: '*' }]);
+    await staged(
+      { registry, objects: [...xrdCrd, configuration('team-a', { package: image('a', 'v1.0.0') })] },
+      async (stage) => {
+        assert.match(
+          (await said(stage, Configuration, 'team-a', 'Healthy'))?.message ?? '',
+          /form a cycle: .*team\/a → .*team\/b → .*team\/a/,
+        );
+        assert.match((await said(stage, Lock, 'lock', 'Resolved'))?.message ?? '', /cycle/);
+      },
+    );
+  });
+
+  test('that two packages want differently are told on both', async () => {
+    const registry = fakeRegistry();
+    for (const version of ['v1.0.0', 'v2.0.0']) push(registry, 'Provider', 'provider-a', version);
+    push(registry, 'Configuration', 'old', 'v1.0.0', [{ provider: source('provider-a'), version: '<v2.0.0' }]);
+    push(registry, 'Configuration', 'new', 'v1.0.0', [{ provider: source('provider-a'), version: '>=v2.0.0' }]);
+    const objects = [
+      ...xrdCrd,
+      configuration('old', { package: image('old', 'v1.0.0') }),
+      configuration('new', { package: image('new', 'v1.0.0') }),
+    ];
+    await staged({ registry, objects }, async (stage) => {
+      const healths = await Promise.all(['old', 'new'].map((name) => said(stage, Configuration, name, 'Healthy')));
+      assert.ok(healths.some((health) => health?.status === 'False'));
+      const told = await Promise.all(
+        ['old', 'new'].map((name) => said(stage, Configuration, name, 'DependenciesUnresolved')),
+      );
+      const words = [...healths, ...told].map((one) => one?.message ?? '').join('\n');
+      assert.match(words, /must be (<v2\.0\.0|>=v2\.0\.0), and what is installed is version|none serves all/);
+    });
+  });
+});
+
+test('a Configuration whose kinds are not served says which', async () => {
+  const registry = fakeRegistry();
+  registry.push(image('platform', 'v1.0.0'), [
+    meta('Configuration'),
+    { apiVersion: 'apiextensions.crossplane.io/v1', kind: 'Composition', metadata: { name: 'c' }, spec: {} },
+  ]);
+  await staged(
+    { registry, objects: [configuration('platform', { package: image('platform', 'v1.0.0') })] },
+    async (stage) => {
+      assert.match(
+        (await said(stage, Configuration, 'platform', 'Healthy'))?.message ?? '',
+        /Composition c cannot be installed, because apiextensions\.crossplane\.io\/v1 is not served; install/,
+      );
+      for (const [kind, one] of xrdCrd as [typeof CustomResourceDefinition, KubeObject][])
+        await stage.client.create(kind, one as CustomResourceDefinition);
+      await stage.clock.advance(60_000);
+      await stage.settle();
+      assert.equal((await said(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
+      await patch(stage, Configuration, 'platform', { spec: { commonLabels: { team: 'x' } } });
+      await stage.settle();
+    },
+  );
+});
