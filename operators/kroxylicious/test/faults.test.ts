@@ -1,5 +1,6 @@
 // Bad input: a condition on the resource that has the fault, with the path and the remedy, while everything healthy stays up.
 import assert from 'node:assert/strict';
+import { createPrivateKey } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { type Client, ConfigMap, type KubeObject, Secret, Service, systemClock } from '@capstan/kube';
 import { evaluate } from '@capstan/reconcile';
@@ -53,6 +54,12 @@ const tls = (more: object = {}, ingress = 'tls') => ({
 });
 const clusterNames = async (client: Client) =>
   (parse(await configurationOf(client)) as ProxyConfiguration).virtualClusters.map(({ name }) => name);
+
+const olderForm = (key: string) => String(createPrivateKey(key).export({ type: 'sec1', format: 'pem' }));
+const fixedIngress = (name: string, bootstrapPort: number) =>
+  object(KafkaProxyIngress, name, {
+    spec: { proxyRef: { name: 'my-proxy' }, clusterIP: { protocol: 'TCP', bootstrapPort } },
+  });
 
 describe('a fault of a virtual cluster', () => {
   const cases: { name: string; given?: KubeObject[]; spec: object; type?: string; reason: string; message: RegExp }[] =
@@ -202,6 +209,62 @@ describe('a fault of a virtual cluster', () => {
         message: /volume secrets-with\.dots .*shorter name without dots/,
       },
       {
+        name: 'a chain whose certificate is not the first',
+        given: [tlsSecret('chain', { certificate: `${issued.ca}${issued.certificate}`, key: issued.key })],
+        spec: tls({ certificateRef: { name: 'chain' } }),
+        reason: 'InvalidReferencedResource',
+        message: /not the first one in tls\.crt/,
+      },
+      {
+        name: 'a key that the proxy cannot read',
+        given: [tlsSecret('sec1', { certificate: issued.certificate, key: olderForm(issued.key) })],
+        spec: tls({ certificateRef: { name: 'sec1' } }),
+        reason: 'InvalidReferencedResource',
+        message: /secret\/sec1 .*not in the PKCS#8 form.*cert-manager/,
+      },
+      {
+        name: 'an empty certificate',
+        given: [tlsSecret('empty', { certificate: '', key: '' })],
+        spec: tls({ certificateRef: { name: 'empty' } }),
+        reason: 'InvalidReferencedResource',
+        message: /secret\/empty .*tls\.crt holds no PEM certificate/,
+      },
+      {
+        name: 'a trust store that is no PKCS#12',
+        given: [configMap('ca', { 'a.p12': issued.ca })],
+        spec: tls({ trustAnchorRef: { name: 'ca', key: 'a.p12' } }),
+        reason: 'InvalidReferencedResource',
+        message: /key a\.p12 of configmap\/ca .*no PKCS#12 store/,
+      },
+      {
+        name: 'a port that the proxy has itself',
+        given: [fixedIngress('reserved', 9190)],
+        spec: { ingresses: [{ ingressRef: { name: 'reserved' } }] },
+        type: 'Accepted',
+        reason: 'Invalid',
+        message: /port 9190 is used by the proxy itself; give the ingress another bootstrapPort/,
+      },
+      {
+        name: 'ports past the last',
+        given: [fixedIngress('late', 65_534)],
+        spec: { ingresses: [{ ingressRef: { name: 'late' } }] },
+        type: 'Accepted',
+        reason: 'Invalid',
+        message: /needs ports up to 65537, and 65535 is the last/,
+      },
+      {
+        name: 'ports among those of another',
+        given: [
+          fixedIngress('first', 20_000),
+          fixedIngress('second', 20_002),
+          cluster('a', { ingresses: [{ ingressRef: { name: 'first' } }] }),
+        ],
+        spec: { ingresses: [{ ingressRef: { name: 'second' } }] },
+        type: 'Accepted',
+        reason: 'Invalid',
+        message: /port 20002 is used by a\/first/,
+      },
+      {
         name: 'two clusters on one port',
         given: [
           object(KafkaProxyIngress, 'fixed', {
@@ -308,6 +371,38 @@ describe('a fault of a leaf', () => {
     [service({ bootstrapServers: 'x:1', nodeIdRanges: [{ start: 0, end: 100_000 }] })],
     get.service,
     { reason: 'Invalid', message: /100001 node ids/ },
+  );
+  for (const [servers, wrong] of [
+    ['käfka:9092', /spec\.bootstrapServers: "käfka:9092" has no valid host; write host:port/],
+    ['kafka:99999', /spec\.bootstrapServers: "kafka:99999" has no valid port/],
+    ['a:1,kafka:0', /spec\.bootstrapServers: "kafka:0" has no valid port/],
+  ] as const)
+    check(
+      `a service has an address that cannot be, ${servers}`,
+      [service({ bootstrapServers: servers })],
+      get.service,
+      {
+        reason: 'Invalid',
+        message: wrong,
+      },
+    );
+  check(
+    'a load balancer has a host name that cannot be',
+    [
+      object(KafkaProxyIngress, 'tcp', {
+        spec: {
+          proxyRef: { name: 'my-proxy' },
+          loadBalancer: { bootstrapAddress: 'kafka_1 .example', advertisedBrokerAddressPattern: 'b$(nodeId).$(x).y' },
+        },
+      }),
+    ],
+    get.ingress,
+    {
+      type: 'Accepted',
+      reason: 'Invalid',
+      message:
+        /spec\.loadBalancer\.bootstrapAddress: .*has no valid host.*spec\.loadBalancer\.advertisedBrokerAddressPattern: .*may hold no token but/,
+    },
   );
   check(
     'a service names Strimzi, which is not installed',
@@ -472,6 +567,48 @@ describe('a cluster that breaks while it is served', () => {
       assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
       assert.ok(await client.find(ConfigMap, ref(before.spec?.template.spec?.volumes?.[0]?.configMap?.name ?? '')));
     }));
+});
+
+test('a name that the proxy does not take is told where it stands', () =>
+  staged({ objects: [...healthy(), cluster('with.dots')] }, async ({ client }) => {
+    const told = condition(await get.cluster(client, 'with.dots'), 'Accepted');
+    assert.equal(told?.status, 'False');
+    assert.match(told.message, /^metadata\.name: "with\.dots" must be a DNS label/);
+    assert.deepEqual(await clusterNames(client), ['healthy']);
+  }));
+
+test('the longest names and the largest node ids fit', () => {
+  const name = 'c'.repeat(48);
+  const ids = { start: 2_147_483_640, end: 2_147_483_647 };
+  const objects = [
+    ...healthy(),
+    service({ bootstrapServers: '[fd00::1]:9092', nodeIdRanges: [ids] }, `s${'.x'.repeat(120)}`),
+    cluster(name, { ...tls(), targetKafkaServiceRef: { name: `s${'.x'.repeat(120)}` } }),
+  ];
+  return staged({ objects }, async ({ client }) => {
+    assert.equal(condition(await get.cluster(client, name), 'Accepted')?.status, 'True');
+    assert.ok(await client.find(Service, { namespace: NAMESPACE, name: `${name}-tls-2147483647` }));
+    assert.ok((await clusterNames(client)).includes(name));
+  });
+});
+
+test('a certificate that has expired is warned of when it does, and served as it is', async () => {
+  const short = tlsSecret('short', await certificate('2026-01-01T00:10:00Z'));
+  const objects = [...healthy(), short, cluster('tls', tls({ certificateRef: { name: 'short' } }))];
+  await staged({ objects }, async ({ client, clock, settle }) => {
+    const before = await get.deployment(client);
+    assert.equal(condition(await get.cluster(client, 'tls'), 'Warning'), undefined);
+    await clock.advance(Date.parse('2026-01-01T00:10:01Z') - clock.now());
+    await settle();
+    const warned = await get.cluster(client, 'tls');
+    assert.equal(condition(warned, 'Warning')?.reason, 'CertificateExpired');
+    assert.match(
+      condition(warned, 'Warning')?.message ?? '',
+      /^spec\.ingresses\[0\]\.tls\.certificateRef: the certificate in secret\/short .* expired at 2026-01-01T00:10:00Z; renew it$/,
+    );
+    assert.equal(condition(warned, 'ResolvedRefs')?.status, 'True');
+    assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
+  });
 });
 
 test('names too long for their Services are told before a Service is refused', () => {

@@ -81,8 +81,10 @@ export function encoded(data: Record<string, string>): Record<string, string> {
 }
 
 /** A certificate and its key, each call another one. */
-export async function certificate(): Promise<{ certificate: string; key: string; ca: string }> {
-  const validity = { notBefore: Date.parse('2026-01-01T00:00:00Z'), notAfter: Date.parse('2036-01-01T00:00:00Z') };
+export async function certificate(
+  until = '2036-01-01T00:00:00Z',
+): Promise<{ certificate: string; key: string; ca: string }> {
+  const validity = { notBefore: Date.parse('2026-01-01T00:00:00Z'), notAfter: Date.parse(until) };
   const ca = await createCa({ commonName: 'test', ...validity });
   const issued = await issueCertificate({
     ca,

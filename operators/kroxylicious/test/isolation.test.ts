@@ -128,7 +128,7 @@ describe('isolated clusters', () => {
   });
 
   test('a proxy that is paused rolls none of them', () =>
-    staged({ objects: objects('VirtualCluster') }, async ({ client, settle, collected }) => {
+    staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
       const before = await get.deployment(client, 'my-proxy-two');
       await patch(client, KafkaProxy, 'my-proxy', { metadata: { annotations: { 'capstan.dev/paused': 'true' } } });
       await settle();

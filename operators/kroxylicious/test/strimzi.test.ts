@@ -173,6 +173,35 @@ describe('a Kafka of Strimzi', () => {
       },
     ));
 
+  test('in another namespace, named by a service with a long name: the copy can be mounted', () =>
+    strimziStage(
+      { namespace: OTHER, trustStrimziCaCertificate: true },
+      async (client) => {
+        await installStrimzi(client);
+        await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: OTHER } });
+        await kafka(client, OTHER);
+        await serve(client, 'a.kafka:1', OTHER);
+        const secret = opaque('my-kafka-cluster-ca-cert', { 'ca.crt': issued.ca });
+        await client.create(Secret, { ...secret, metadata: { ...secret.metadata, namespace: OTHER } });
+        const spec = {
+          strimziKafkaRef: { name: 'my-kafka', listenerName: 'tls', namespace: OTHER, trustStrimziCaCertificate: true },
+        };
+        await create(
+          client,
+          service(spec, 's'.repeat(200)),
+          cluster('two', { targetKafkaServiceRef: { name: 's'.repeat(200) } }),
+        );
+      },
+      async ({ client }) => {
+        const volumes = (await get.deployment(client)).spec?.template.spec?.volumes ?? [];
+        const copies = volumes
+          .flatMap(({ configMap }) => configMap?.name ?? [])
+          .filter((name) => name.startsWith('sss'));
+        assert.equal(copies.length, 1);
+        assert.ok(await client.find(ConfigMap, { namespace: NAMESPACE, name: copies[0] ?? '' }));
+      },
+    ));
+
   test('may be installed while the operator runs', () =>
     strimziStage(
       {},

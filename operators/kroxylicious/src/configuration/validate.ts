@@ -3,7 +3,7 @@
 //
 // The parts are validated where they are made (one virtual cluster, one filter definition), so that a change costs one part;
 // `validateTogether` has the rules that only show across parts. `validateConfiguration` is all of it, for a whole file.
-import type { PortIdentifiesNode, ProxyConfiguration, VirtualClusterConfig } from './schema.ts';
+import type { PortIdentifiesNode, ProxyConfiguration, SniHostIdentifiesNode, VirtualClusterConfig } from './schema.ts';
 import { LAST_PORT, MANAGEMENT_PORT } from './schema.ts';
 import {
   all,
@@ -47,6 +47,16 @@ export function validateVirtualCluster(cluster: unknown, path = 'virtualClusters
 
 export function validateFilterDefinition(definition: unknown, path = 'filterDefinitions[0]'): readonly Fault[] {
   return filterDefinition(definition, path);
+}
+
+/** What is wrong with the addresses of a Kafka cluster: `host:port`, several with commas. */
+export function validateBootstrapServers(servers: string, path = 'bootstrapServers'): readonly Fault[] {
+  return bootstrapServers(servers, path);
+}
+
+/** What is wrong with the addresses of a gateway that tells nodes apart by TLS host name. */
+export function validateHostNames(hosts: SniHostIdentifiesNode, path: string): readonly Fault[] {
+  return sniHostIdentifiesNode(hosts, path);
 }
 
 export function validateNetwork(settings: unknown, path = 'network'): readonly Fault[] {
@@ -228,12 +238,13 @@ const gateway = object(
   }),
 );
 
+const bootstrapServers: Check = (value, path) =>
+  typeof value === 'string'
+    ? value.split(',').flatMap((server) => address({ port: 'required', tokens: [] })(server.trim(), path))
+    : fault(path, 'must be a string');
+
 const targetCluster = object({
-  bootstrapServers: required((value, path) =>
-    typeof value === 'string'
-      ? value.split(',').flatMap((server) => address({ port: 'required', tokens: [] })(server.trim(), path))
-      : fault(path, 'must be a string'),
-  ),
+  bootstrapServers: required(bootstrapServers),
   bootstrapServerSelection: optional(object({ strategy: required(oneOf('round-robin', 'random')) })),
   tls: optional(tls),
 });

@@ -26,6 +26,12 @@ describe('YAML text', () => {
     );
   });
 
+  test('escapes what older YAML takes for the end of a line, or refuses', () => {
+    const [line = ''] = yamlLines({ text: 'a\u2028b\u0085c\u009f\ufeff\n' });
+    assert.equal(line, String.raw`text: "a\u2028b\u0085c\u009f\ufeff\n"`);
+    assert.deepEqual(parse(line), { text: 'a\u2028b\u0085c\u009f\ufeff\n' });
+  });
+
   test('has one field a line, strings in quotes, and no undefined', () => {
     assert.deepEqual(yamlLines({ name: 'a', list: [{ x: 1, z: ['b'] }], none: undefined, empty: {}, yes: true }), [
       'name: "a"',

@@ -27,7 +27,7 @@ function fieldLines(key: string, value: unknown, indent: string): string[] {
 function scalar(value: unknown): string {
   if (Array.isArray(value)) return '[]';
   if (isObject(value)) return '{}';
-  return value === undefined ? 'null' : JSON.stringify(value);
+  return value === undefined ? 'null' : typeof value === 'string' ? quoted(value) : JSON.stringify(value);
 }
 
 function isEmpty(value: unknown): boolean {
@@ -44,7 +44,15 @@ function isObject(value: unknown): value is object {
 
 /** Keys that YAML could take for something else (`yes`, `1`, `a: b`) are quoted. */
 function keyText(name: string): string {
-  return /^[A-Za-z][A-Za-z0-9_]*$/.test(name) && !RESERVED.has(name.toLowerCase()) ? name : JSON.stringify(name);
+  return /^[A-Za-z][A-Za-z0-9_]*$/.test(name) && !RESERVED.has(name.toLowerCase()) ? name : quoted(name);
+}
+
+/** Characters that JSON leaves as they are, and that older YAML takes for the end of a line or refuses, are escaped. */
+function quoted(text: string): string {
+  return JSON.stringify(text).replaceAll(
+    /[\u007f-\u009f\u2028\u2029\ufeff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 const RESERVED = new Set(['null', 'true', 'false', 'yes', 'no', 'on', 'off', 'y', 'n']);

@@ -32,8 +32,10 @@ export interface Interpolated {
 }
 
 const WHOLE = /^(\^*)\$\{([a-z]{1,63}):([a-zA-Z0-9_.-]{1,63}):([a-zA-Z0-9_.-]+)\}$/;
-/** Something that was meant as one. */
-const ANYWHERE = /(\^*)\$\{[a-z]{1,63}:[^}]*\}/;
+/** One with other text around it. */
+const WITHIN = /(\^*)\$\{[a-z]{1,63}:[a-zA-Z0-9_.-]{1,63}:[a-zA-Z0-9_.-]+\}/;
+/** Something that was meant as one of ours: a key is missing, the brace is not closed, letters are large. Others' stay text. */
+const MEANT = /(\^*)\$\{\s*(?:secret|configmap)\s*:/i;
 
 /** The configuration with paths instead of placeholders, and what it refers to. */
 export function interpolate(template: JsonObject, pathOf: (placeholder: Placeholder) => string): Interpolated {
@@ -43,7 +45,7 @@ export function interpolate(template: JsonObject, pathOf: (placeholder: Placehol
   function text(value: string, path: string): string {
     const match = WHOLE.exec(value);
     if (match === null) {
-      const inside = ANYWHERE.exec(value);
+      const inside = WITHIN.exec(value) ?? MEANT.exec(value);
       if (inside !== null && (inside[1]?.length ?? 0) % 2 === 0)
         faults.push({ path, problem: 'a placeholder must be the whole value, of the form ${secret:NAME:KEY}' });
       return value;

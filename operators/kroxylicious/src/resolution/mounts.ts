@@ -22,6 +22,9 @@ export const MOUNT_PATHS = {
   configmap: (name: string) => `${ROOT}/secure/configmap/${name}`,
 } as const;
 
+/** The longest name of a Secret or ConfigMap that can be mounted: with the prefix it is the name of a volume. */
+export const MAX_MOUNTED = 63 - 'configmaps-'.length;
+
 export function volumeName({ source, name }: Pick<Mount, 'source' | 'name'>): string {
   return `${source === 'Secret' ? 'secrets' : 'configmaps'}-${name}`;
 }

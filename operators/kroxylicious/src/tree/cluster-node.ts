@@ -115,7 +115,14 @@ export function createClusterNode(settings: Pick<Settings, 'clusterDomain'>): Cl
         return {
           ...found,
           problems: faults.map(({ path, problem: wrong }) =>
-            problem('Invalid', 'spec', `the proxy would refuse the configuration: ${path} ${wrong}`, 'Accepted'),
+            path === 'name'
+              ? problem(
+                  'Invalid',
+                  'metadata.name',
+                  `${wrong} for the proxy to take it; give the cluster such a name`,
+                  'Accepted',
+                )
+              : problem('Invalid', 'spec', `the proxy would refuse the configuration: ${path} ${wrong}`, 'Accepted'),
           ),
         };
 

@@ -1,7 +1,10 @@
 // The leaf of a KafkaProxyIngress: what it adds to a cluster's gateway. Annotations for Services are not part of the hash.
 import { derivation } from '@capstan/reconcile';
+import { SNI_PORT } from '../configuration/schema.ts';
+import { validateHostNames } from '../configuration/validate.ts';
 import { KafkaProxy, KafkaProxyIngress, OpenShiftRoute } from '../kinds/index.ts';
 import { notFound, type Problem, problem } from '../resolution/problem.ts';
+import { LOAD_BALANCER_PORT } from './cluster-fragment.ts';
 import { exists, refOfKey, specOf } from './keys.ts';
 
 export type IngressWay =
@@ -43,6 +46,7 @@ export const ingressNode = derivation<IngressNode | undefined>({
       problems.push(missing, { ...missing, about: 'Accepted', reason: 'Invalid' });
     }
     const way = wayOf(spec);
+    if (way.type === 'LoadBalancer') problems.push(...addressProblems(way));
     const access = way.type === 'Route' ? read.access(OpenShiftRoute) : 'served';
     if (access !== 'served')
       problems.push(
@@ -59,6 +63,20 @@ export const ingressNode = derivation<IngressNode | undefined>({
     return { problems, proxy: spec.proxyRef.name, way, hash: digest(spec.proxyRef.name, way), annotations };
   },
 });
+
+/** Told here, where the fault is, and not on every cluster that uses the ingress. */
+function addressProblems({
+  bootstrapAddress,
+  brokerAddress,
+}: Extract<IngressWay, { type: 'LoadBalancer' }>): Problem[] {
+  const hosts = {
+    bootstrapAddress: `${bootstrapAddress}:${SNI_PORT}`,
+    advertisedBrokerAddressPattern: `${brokerAddress}:${LOAD_BALANCER_PORT}`,
+  };
+  return validateHostNames(hosts, 'spec.loadBalancer').map(({ path, problem: wrong }) =>
+    problem('Invalid', path, `with its port ${wrong}; write a host name that a certificate can hold`, 'Accepted'),
+  );
+}
 
 function wayOf({ clusterIP, loadBalancer }: KafkaProxyIngress['spec']): IngressWay {
   if (clusterIP?.protocol === 'TLS') return { type: 'ClusterIP', protocol: 'TLS' };

@@ -1,9 +1,11 @@
 // The leaf of a KafkaService: where the Kafka cluster is and how it is spoken to, and the hash of that and of every file that
 // is mounted for it. Of a Strimzi Kafka only the listener's address counts, so nothing else of it restarts a proxy.
+import { childNameWithin } from '@capstan/kube';
 import { type Digest, derivation, type Reader } from '@capstan/reconcile';
 import type { TargetClusterConfig, TlsConfig } from '../configuration/schema.ts';
+import { validateBootstrapServers } from '../configuration/validate.ts';
 import { KafkaService, type NodeIdRange, type ServiceTls, StrimziKafka } from '../kinds/index.ts';
-import { distinctMounts, MOUNT_PATHS, type Mount } from '../resolution/mounts.ts';
+import { distinctMounts, MAX_MOUNTED, MOUNT_PATHS, type Mount } from '../resolution/mounts.ts';
 import { named, notFound, type Problem, problem, type Warning } from '../resolution/problem.ts';
 import {
   allowedDenied,
@@ -74,6 +76,9 @@ function resolve(
     ? strimziBootstrap(spec.strimziKafkaRef, namespace, read)
     : { servers: spec.bootstrapServers ?? '' };
   if (bootstrap.problem !== undefined) return { problems: [bootstrap.problem] };
+  const addressFaults = validateBootstrapServers(bootstrap.servers);
+  if (addressFaults.length > 0)
+    return { problems: addressFaults.map(({ problem: wrong }) => addressProblem(spec, wrong)) };
   const certificate =
     spec.tls?.certificateRef === undefined
       ? UNRESOLVED
@@ -114,6 +119,16 @@ function resolve(
       copy: trust.copy,
     },
   };
+}
+
+function addressProblem({ strimziKafkaRef }: Spec, wrong: string): Problem {
+  return strimziKafkaRef === undefined
+    ? problem('Invalid', 'spec.bootstrapServers', `${wrong}; write host:port, several with commas`)
+    : problem(
+        'InvalidReferencedResource',
+        'spec.strimziKafkaRef',
+        `the address of the listener ${wrong}; see to the Kafka`,
+      );
 }
 
 type StrimziRef = NonNullable<Spec['strimziKafkaRef']>;
@@ -218,7 +233,8 @@ function resolveServerTrust(spec: Spec, ref: NamespacedRef, read: Reader): Serve
         ),
       ],
     };
-  const copy = { name: `${ref.name}-strimzi-ca`, data: { [STRIMZI_CA_KEY]: certificates } };
+  // Short enough for the volume that it becomes, however long the service's name is.
+  const copy = { name: childNameWithin(MAX_MOUNTED, ref.name, 'strimzi-ca'), data: { [STRIMZI_CA_KEY]: certificates } };
   const folder = MOUNT_PATHS.serverTrust(copy.name);
   return {
     value: { storeFile: `${folder}/${STRIMZI_CA_KEY}`, storeType: 'PEM' },
