@@ -252,6 +252,15 @@ spec:
   assert.equal(convert(text).text, text);
 });
 
+test('every comment is there once, wherever it stands', () => {
+  const comments = (text: string) => (text.match(/#.*/g) ?? []).toSorted();
+  const kindFirst = controllerConfig('spec: {}\n').replace(/^(.*\n)(.*\n)/, '# top\n$2# second\n$1');
+  const inList = `kind: List\napiVersion: v1\nitems:\n# above\n- # behind\n  ${controllerConfig('# deep\nspec:\n  # in\n  replicas: 2 # at\n  # last\n').trimEnd().replaceAll('\n', '\n  ')}\n# below\n`;
+  for (const text of [COMMENTED, COMMENTED.slice(COMMENTED.indexOf('# How')), kindFirst, inList]) {
+    assert.deepEqual(comments(convert(text).text), comments(text));
+  }
+});
+
 test('line breaks of Windows stay', () => {
   const { text } = convert(COMMENTED.replaceAll('\n', '\r\n'));
   assert.ok(!/[^\r]\n/.test(text));

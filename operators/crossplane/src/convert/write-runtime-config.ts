@@ -138,7 +138,8 @@ function rebuilt(old: YAMLMap.Parsed, document: Document, value: JsonObject): No
 
   function keyNode(key: string, pair: Pair | undefined): Scalar {
     const node = document.createNode(key) as unknown as Scalar;
-    if (isScalar(pair?.key)) {
+    // What stands above the first key stays where it is: the text before the node is not touched.
+    if (isScalar(pair?.key) && pair !== old.items[0]) {
       copyComments(pair.key, node);
       if (pair.key.spaceBefore) node.spaceBefore = true;
     }
