@@ -17,12 +17,20 @@ export interface UserInfo {
 export const ADMIN: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 
 /** What the server knows about a request besides the request. */
+export interface BodySource {
+  readonly text: string;
+  /** `json parse error: unexpected end of JSON input`; the verb decides when that matters. */
+  readonly problem?: string;
+}
+
 export interface RequestContext {
   user: UserInfo;
   /** Stands in where a request has no user-agent: it names the field manager then. */
   userAgent?: string;
   /** What strict validation objects to in the body's text (fields that are there twice); only who read it knows. */
   duplicates?: readonly string[];
+  /** The body as it was sent, for messages, and why it could not be read, if so; only who read it knows. */
+  source?: BodySource;
   /** What the client should be told besides the answer, as Warning headers, also when it is a refusal. */
   warnings?: Set<string>;
 }

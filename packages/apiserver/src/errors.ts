@@ -64,7 +64,7 @@ function failure({ code, reason, message, details, metadata = {} }: Failure): St
     metadata,
     status: 'Failure',
     message,
-    reason,
+    ...(reason !== '' && { reason }),
     ...(details && { details }),
     code,
   });
@@ -167,6 +167,10 @@ export const notAcceptable = (accepted: readonly string[]) =>
     message: `only the following media types are accepted: ${accepted.join(', ')}`,
   });
 
+/** In the words of Kubernetes' framework, or of what it makes of an answer. */
+export const notAcceptableForm = (message: string) =>
+  failure({ code: 406, reason: 'NotAcceptable', message, ...(message.startsWith('406') && { details: {} }) });
+
 export const methodNotAllowed = () =>
   failure({
     code: 405,
@@ -181,6 +185,17 @@ export const unsupportedMediaType = (accepted: readonly string[]) =>
     reason: 'UnsupportedMediaType',
     message: `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
   });
+
+/** A revision that is no number, where Kubernetes has no better answer. */
+export const unreadableRevision = (version: string, field = '') => {
+  const problem = `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`;
+  const message = field === '' ? problem : `${field}Invalid value: ${JSON.stringify(version)}: ${problem}`;
+  return failure({ code: 500, reason: '', message });
+};
+
+/** Of a patch of Kubernetes' own kinds, whose framework is terse. */
+export const unsupportedPatchType = () =>
+  failure({ code: 415, reason: 'UnsupportedMediaType', message: '415: Unsupported Media Type', details: {} });
 
 /** The revision is older than what the server still remembers. */
 export const expired = (message: string, continueToken?: string) =>
@@ -237,13 +252,17 @@ export const dryRunUnsupported = (webhook: string) =>
   badRequest(`admission webhook ${JSON.stringify(webhook)} does not support dry run`);
 
 /** A patch that was understood and does not fit the object. */
-export const unprocessablePatch = (problem: string) =>
+export const unprocessablePatch = () =>
   failure({
     code: 422,
     reason: 'Invalid',
     message: 'the server rejected our request due to an error in our request',
-    details: { causes: [{ message: problem }] },
+    details: {},
   });
+
+/** A patch whose result cannot be read as an object of the kind; Kubernetes names neither the kind nor the object. */
+export const unreadablePatch = (document: string, problem: string) =>
+  invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', document, problem)]);
 
 /** An apply that the schema cannot make sense of; Kubernetes calls it an error of its own, without a reason. */
 export const untypedPatch = (message: string) => failure({ code: 500, reason: '', message });
@@ -298,7 +317,8 @@ export function invalid(
   name: string,
   errors: readonly FieldError[],
 ): StatusError {
-  const lines = errors.map((error) => `${error.field}: ${error.message}`);
+  // Kubernetes looks at some things twice: each cause is there twice then, and the message tells it once.
+  const lines = [...new Set(errors.map((error) => `${error.field}: ${error.message}`))];
   const summary = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`;
   const subject = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`;
   return failure({

@@ -132,7 +132,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     [CRD_STORAGE_KEY]: definitionStrategy(registry, now),
     [MUTATING]: { validate: webhookRules },
     [VALIDATING]: { validate: webhookRules },
-    '/pods': { admit: (pod) => admitPod(store, pod) },
+    // Without the controller that gives every namespace its account there is none that a pod could have.
+    '/pods': { admit: (pod) => admitPod(store, pod, options.namespaceDefaults ? random : undefined) },
     '/services': { complete: (service, old) => addresses.complete(service, old) },
   };
   for (const resource of builtins.resources) {
@@ -163,7 +164,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const hub = createWatchHub();
   const work = createWorkQueue(core);
   const operations = objectOperations(core);
-  const customOptions = { compiler: builtins.customCompiler, evaluateRule: options.evaluateRule };
+  const customOptions = { compiler: builtins.customCompiler, evaluateRule: options.evaluateRule, meta: builtins.meta };
   startDefinitionController(core, hub, customOptions, operations, work.run);
   startGarbageCollector(core, operations, work.run);
   startNamespaceController(core, operations, work.run);

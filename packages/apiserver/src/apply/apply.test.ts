@@ -67,7 +67,7 @@ describe('server-side apply', () => {
     const unknown = await applyRefused(test, `${DEPLOYMENTS}/a`, minimal('a', { foo: 1 }), 'one');
     assert.equal(
       unknown.message,
-      'failed to create typed patch object (default/a; apps/v1, Kind=Deployment): .spec.foo: field not declared in schema',
+      'failed to create typed patch object (/a; apps/v1, Kind=Deployment): .spec.foo: field not declared in schema',
     );
   });
 
@@ -274,7 +274,7 @@ describe('server-side apply', () => {
 
   it('keeps at most ten entries of other writers', async () => {
     const test = testServer();
-    await test.ok('POST', CONFIG_MAPS, configMap('a'));
+    await test.ok('POST', CONFIG_MAPS, configMap('a', { x: '1' }));
     for (let index = 0; index < 15; index += 1) {
       await test.clock.advance(1000);
       await test.ok(

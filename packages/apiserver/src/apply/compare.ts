@@ -65,7 +65,7 @@ function compareKey(type: MapType, key: string, before: unknown, after: unknown,
   compareAt(typeOfKey(type, key), left, right, `f:${key}`, sets);
 }
 
-function valueOf(object: JsonObject, key: string, unset: object | null | undefined): unknown {
+function valueOf(object: JsonObject, key: string, unset: unknown): unknown {
   return object[key] === undefined ? unset : object[key];
 }
 

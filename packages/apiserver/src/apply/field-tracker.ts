@@ -129,7 +129,8 @@ export function createFieldTracker(now: () => string): FieldTracker {
       const conflicts = conflictsWith(others, comparison, allowed);
       if (conflicts.length > 0 && !force) throw conflictError(conflicts);
 
-      const changed = !isSame(comparison) || !last || !equalSets(last.set, set);
+      // Kubernetes notes the time of a change of the object, not of who owns what.
+      const changed = !isSame(comparison);
       const result = new Map(without(others, union(comparison.modified, comparison.added), comparison.removed));
       result.set(id, {
         ...base,

@@ -2,10 +2,14 @@
 // schema. Built from the OpenAPI definitions of built-in kinds and from the structural schemas of CRDs alike, lazily,
 // because definitions may contain themselves.
 
+import { type GoFields, unsetValue } from '../defaults/go-fields.ts';
+
 export type TypeSchema = ScalarType | AtomicType | DeducedType | MapType | ListMapType | SetType;
 
 export interface ScalarType {
   readonly shape: 'scalar';
+  /** What may be applied there; undefined: any scalar. */
+  readonly of?: 'string' | 'numeric' | 'boolean';
 }
 
 /** A list or map that is owned and replaced as a whole. */
@@ -32,8 +36,8 @@ export interface MapType {
 
 export interface FieldType {
   readonly type: TypeSchema;
-  /** What Kubernetes writes for the field when it is not set (`{}` or null); undefined: nothing. Nobody owns that. */
-  readonly unset: object | null | undefined;
+  /** What Kubernetes writes for the field when it is not set (`{}`, null or a zero); undefined: nothing. Nobody owns that. */
+  readonly unset: unknown;
   readonly default: unknown;
   /** For strategic merge. */
   readonly patchStrategy: string;
@@ -84,10 +88,13 @@ export interface TypeCompiler {
 }
 
 /**
- * A compiler whose references are looked up among these definitions. `goTypes`: the schemas describe Go types, which write
- * required lists and maps even when they are not set.
+ * A compiler whose references are looked up among these definitions. `goFields`: the schemas describe Go types, which write
+ * some fields even when they are not set.
  */
-export function createTypeCompiler(definitions: ReadonlyMap<string, SchemaSource>, goTypes = false): TypeCompiler {
+export function createTypeCompiler(
+  definitions: ReadonlyMap<string, SchemaSource>,
+  goFields: GoFields = new Map(),
+): TypeCompiler {
   const known = new Map<SchemaSource, TypeSchema>();
 
   const resolve = (schema: SchemaSource): SchemaSource => {
@@ -101,29 +108,31 @@ export function createTypeCompiler(definitions: ReadonlyMap<string, SchemaSource
   const compile = (source: SchemaSource): TypeSchema => {
     const done = known.get(source);
     if (done) return done;
-    const type = build(resolve(source));
+    const type = build(resolve(source), source.$ref ?? '');
     known.set(source, type);
     return type;
   };
 
-  const build = (schema: SchemaSource): TypeSchema => {
+  const build = (schema: SchemaSource, name: string): TypeSchema => {
     if (schema['x-kubernetes-int-or-string'] === true || schema.oneOf !== undefined) return SCALAR;
     switch (schema.type) {
       case 'object':
-        return buildMap(schema);
+        return buildMap(schema, name);
       case 'array':
         return buildList(schema);
       case 'string':
+        return { shape: 'scalar', of: 'string' };
       case 'integer':
       case 'number':
+        return { shape: 'scalar', of: 'numeric' };
       case 'boolean':
-        return SCALAR;
+        return { shape: 'scalar', of: 'boolean' };
       default:
         return DEDUCED;
     }
   };
 
-  const buildMap = (schema: SchemaSource): TypeSchema => {
+  const buildMap = (schema: SchemaSource, definition: string): TypeSchema => {
     const properties = schema.properties ?? {};
     const fields = new Map<string, FieldType>();
     const field = (name: string) => {
@@ -131,7 +140,7 @@ export function createTypeCompiler(definitions: ReadonlyMap<string, SchemaSource
       if (known) return known;
       const source = Object.hasOwn(properties, name) ? properties[name] : undefined;
       if (!source) return undefined;
-      const made = fieldOf(source, goTypes && schema.required?.includes(name) === true);
+      const made = fieldOf(source, unsetValue(goFields, definition, name, source));
       fields.set(name, made);
       return made;
     };
@@ -139,14 +148,14 @@ export function createTypeCompiler(definitions: ReadonlyMap<string, SchemaSource
     return schema['x-kubernetes-map-type'] === 'atomic' ? { shape: 'atomic', inside } : inside;
   };
 
-  const fieldOf = (source: SchemaSource, required: boolean): FieldType => {
+  const fieldOf = (source: SchemaSource, unset: unknown): FieldType => {
     let type: TypeSchema | undefined;
     return {
       get type() {
         type ??= compile(source);
         return type;
       },
-      unset: source.$ref !== undefined && isEmptyObject(source.default) ? {} : required ? null : undefined,
+      unset: unset === undefined && source.$ref !== undefined && isEmptyObject(source.default) ? {} : unset,
       default: source.default,
       patchStrategy: source['x-kubernetes-patch-strategy'] ?? '',
       patchMergeKey: source['x-kubernetes-patch-merge-key'],
@@ -174,7 +183,7 @@ export function createTypeCompiler(definitions: ReadonlyMap<string, SchemaSource
     return { shape: 'atomic', item };
   };
 
-  return { compile, definition: (name) => compile(definitions.get(name) ?? {}) };
+  return { compile, definition: (name) => compile({ $ref: name }) };
 }
 
 function isEmptyObject(value: unknown): boolean {

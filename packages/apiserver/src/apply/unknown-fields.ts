@@ -29,6 +29,12 @@ function dropFromMap(type: MapType, value: unknown, path: string, unknown: strin
       delete result[key];
       continue;
     }
+    if (!field && value[key] === null && type.element?.shape === 'scalar') {
+      // In a map of texts it is the empty one.
+      result ??= { ...value };
+      result[key] = '';
+      continue;
+    }
     const below = field?.type ?? type.element;
     const at = path === '' ? key : `${path}.${key}`;
     if (below) {

@@ -7,6 +7,9 @@ import { SERVICE_ACCOUNTS } from './service-account-tokens.ts';
 const NAMESPACES = '/namespaces';
 const CONFIG_MAPS = '/configmaps';
 const ROOT_CA = 'kube-root-ca.crt';
+// Kubernetes' own words, for whoever compares.
+const DESCRIPTION =
+  'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.';
 
 /** Gives every namespace its `default` service account and the certificate by which pods know the server. */
 export function startNamespaceDefaults(core: Core, rootCa: string, run: (work: () => Promise<void>) => void): void {
@@ -39,7 +42,8 @@ export function startNamespaceDefaults(core: Core, rootCa: string, run: (work: (
     }
     if (!core.store.get(CONFIG_MAPS, `${namespace}/${ROOT_CA}`)) {
       const data = { 'ca.crt': rootCa };
-      await make('configmaps', namespace, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: ROOT_CA }, data });
+      const metadata = { name: ROOT_CA, annotations: { 'kubernetes.io/description': DESCRIPTION } };
+      await make('configmaps', namespace, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
     }
   };
   core.store.subscribe(NAMESPACES, (event) => {

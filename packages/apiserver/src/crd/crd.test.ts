@@ -45,6 +45,7 @@ describe('custom resource definitions', () => {
     assert.equal(status.code, 422);
     assert.match(status.message ?? '', /^Widget\.example\.com "a" is invalid: \[spec\.size: Invalid value: -1: /);
     assert.deepEqual(status.details?.causes?.map(({ field, reason }) => `${field} ${reason}`).sort(), [
+      '.spec.size FieldValueInvalid',
       'spec.mode FieldValueNotSupported',
       'spec.size FieldValueInvalid',
     ]);
@@ -85,7 +86,10 @@ describe('custom resource definitions', () => {
     await ok('POST', WIDGETS, widget('a', { size: 1 }));
     const answer = await send('GET', `${beta}/a`);
     assert.equal((answer.body as UnknownObject).apiVersion, 'example.com/v1beta1');
-    assert.equal(answer.headers['warning'], '299 - "example.com/v1beta1 Widget is deprecated"');
+    assert.equal(
+      answer.headers['warning'],
+      '299 - "example.com/v1beta1 Widget is deprecated; use example.com/v1 Widget"',
+    );
     await ok('POST', beta, { ...widget('b', { size: 2 }), apiVersion: 'example.com/v1beta1' });
     assert.equal((await ok('GET', `${WIDGETS}/b`)).apiVersion, 'example.com/v1');
     const seen = await watching.take();

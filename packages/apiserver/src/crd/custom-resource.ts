@@ -4,13 +4,16 @@ import {
   compileDefaults,
   type EvaluateRule,
   type JsonSchema,
+  type ObjectMeta,
   objectValidator,
   prune,
   type FieldError as SchemaFieldError,
   type UnknownObject,
 } from '@capstan/kube';
 import type { SchemaSource, TypeCompiler } from '../apply/type-schema.ts';
+import type { Defaults } from '../defaults/fill.ts';
 import type { FieldError } from '../errors.ts';
+import { type JsonObject, valueAt } from '../json/copy.ts';
 import { subdomain } from '../resources/names.ts';
 import {
   type Resource,
@@ -27,6 +30,8 @@ export interface CustomResourceOptions {
   compiler: TypeCompiler;
   /** Evaluates CEL rules; without it they are not enforced. */
   evaluateRule: EvaluateRule | undefined;
+  /** Writes metadata as Go does: without what is empty. */
+  meta: Defaults;
 }
 
 /** The resource that a definition describes. Its versions differ in name and schema only (conversion None). */
@@ -64,15 +69,20 @@ const CUSTOM: Strategy = {
 function versionOf(
   crd: CustomResourceDefinition,
   version: CustomResourceDefinitionVersion,
-  { compiler, evaluateRule }: CustomResourceOptions,
+  { compiler, evaluateRule, meta }: CustomResourceOptions,
 ): ResourceVersion {
   const { group, names } = crd.spec;
   // The definition was checked when it was written: its schema is structural.
   const schema = (version.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema;
   const validate = objectValidator(schema, { apiVersion: `${group}/${version.name}`, kind: names.kind });
   const fill = compileDefaults(schema);
+  const stored = crd.spec.versions.find((one) => one.storage) ?? version;
+  const storage = (stored.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema;
+  const fillStored = compileDefaults(storage);
+  // What was stored before the schema had a default gets it when it is read: from the stored version, whatever was asked for.
+  const whole = (object: UnknownObject) => fillStored(renamed({ group }, stored.name, object)) as UnknownObject;
   const scale = scaleOf(version);
-  const warning = version.deprecationWarning ?? `${group}/${version.name} ${names.kind} is deprecated`;
+  const warning = version.deprecationWarning ?? deprecationOf(crd, version.name);
   return {
     name: version.name,
     served: version.served,
@@ -84,14 +94,59 @@ function versionOf(
     openApi: { definition: undefined, schema },
     printer: customPrinter(version.additionalPrinterColumns),
     selectableFields: (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, '')),
-    // What was stored before the schema had a default gets it when it is read.
-    convert: (object) => fill(renamed({ group }, version.name, object)) as UnknownObject,
+    convert: (object) => renamed({ group }, version.name, whole(object)),
+    // What the stored version does not know is not kept.
+    toStored: (object) => whole(prune(storage, object, { isResource: true }).value as UnknownObject),
     normalise(object) {
       const { value, dropped } = prune(schema, object, { isResource: true });
-      return { object: fill(value) as UnknownObject, unknown: dropped };
+      const filled = fill(value) as UnknownObject;
+      const metadata = meta(filled.metadata as JsonObject) as ObjectMeta;
+      return { object: metadata === filled.metadata ? filled : { ...filled, metadata }, unknown: dropped };
     },
-    validate: (object, old) => validate(object, old, evaluateRule ? { evaluateRule } : {}).map(plainError),
+    validate: (object, old, _subresource, found = []) =>
+      validate(object, old, {
+        ...(evaluateRule && { evaluateRule }),
+        found: found.map(({ reason }) => ({ type: reason })),
+        besides: scale ? scaleProblems(scale, object) : [],
+      }).map(plainError),
   };
+}
+
+/** Where a served version of higher rank is not deprecated, it is named. */
+function deprecationOf({ spec: { group, names, versions } }: CustomResourceDefinition, name: string): string {
+  const better = versions
+    .filter((one) => one.served && one.deprecated !== true && compareVersions(one.name, name) < 0)
+    .sort((a, b) => compareVersions(a.name, b.name))[0];
+  const deprecated = `${group}/${name} ${names.kind} is deprecated`;
+  return better === undefined ? deprecated : `${deprecated}; use ${group}/${better.name} ${names.kind}`;
+}
+
+/** The numbers that the Scale shows must be such. */
+function scaleProblems({ spec, status }: ScalePaths, object: UnknownObject): SchemaFieldError[] {
+  return [spec, status].flatMap((path): SchemaFieldError[] => {
+    const value = valueAt(object, path);
+    if (value === undefined) return [];
+    const field = `.${path.join('.')}`;
+    const invalid = (shown: number, detail: string): SchemaFieldError[] => [
+      { type: 'FieldValueInvalid', field, detail, message: `${field}: Invalid value: ${shown}: ${detail}` },
+    ];
+    if (typeof value !== 'number' || !Number.isInteger(value)) {
+      const [text, type] = goValue(value);
+      return invalid(0, `${field} accessor error: ${text} is of the type ${type}, expected int64`);
+    }
+    if (value < 0) return invalid(value, 'should be a non-negative integer');
+    return value > MAX_INT32 ? invalid(value, `should be less than or equal to ${MAX_INT32}`) : [];
+  });
+}
+
+const MAX_INT32 = 2_147_483_647;
+
+function goValue(value: unknown): [text: string, type: string] {
+  if (value === null) return ['<nil>', '<nil>'];
+  if (typeof value === 'string') return [value, 'string'];
+  if (typeof value === 'number') return [String(value), 'float64'];
+  if (typeof value === 'boolean') return [String(value), 'bool'];
+  return Array.isArray(value) ? ['[]', '[]interface {}'] : ['map[]', 'map[string]interface {}'];
 }
 
 /** The causes of a Status hold the message without the field. */

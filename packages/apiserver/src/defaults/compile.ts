@@ -1,9 +1,10 @@
 // Defaults of built-in kinds. They belong to types (a Container has them wherever it stands), so they are applied from the
-// inside out along the schema, after what Go does by itself: a struct that is no pointer is always written, `{}` at least,
-// and so are the required numbers, texts and booleans in it.
+// inside out along the schema, together with what Go does by itself: a struct that is no pointer is always written, `{}` at
+// least, and so are some zeros and nulls, while other fields are left out when they are zero or empty (go-fields.ts).
 import type { BuiltinSchema } from '@capstan/kube';
 import { isObject, type JsonObject } from '../json/copy.ts';
 import type { Defaults } from './fill.ts';
+import { cleanerOf, type GoFields, writtenZero } from './go-fields.ts';
 
 type Schemas = ReadonlyMap<string, BuiltinSchema>;
 
@@ -11,6 +12,7 @@ type Schemas = ReadonlyMap<string, BuiltinSchema>;
 export function createDefaulter(
   schemas: Schemas,
   typeDefaults: Readonly<Record<string, Defaults>>,
+  goFields: GoFields,
 ): (definition: string) => Defaults | undefined {
   const made = new Map<string, Compiled>();
 
@@ -23,10 +25,11 @@ export function createDefaulter(
     const schema = schemas.get(name);
     const own = typeDefaults[name];
     const fields = Object.entries(schema?.properties ?? {}).flatMap(([field, part]) => {
-      const step = fieldOf(field, part, schema?.required?.includes(field) === true);
+      const step = fieldOf(field, part, writtenZero(goFields, name, field, part));
       return step ? [step] : [];
     });
-    compiled.isIdle = fields.length === 0 && own === undefined;
+    const clean = cleanerOf(goFields, name);
+    compiled.isIdle = fields.length === 0 && own === undefined && clean === undefined;
     compiled.fill = (value) => {
       let result = value;
       for (const { name: field, fill } of fields) {
@@ -34,13 +37,13 @@ export function createDefaulter(
         const after = fill(before);
         if (after !== before) result = { ...result, [field]: after };
       }
-      return own ? own(result) : result;
+      if (own) result = own(result);
+      return clean ? clean(result) : result;
     };
     return compiled;
   };
 
-  const fieldOf = (name: string, schema: BuiltinSchema, isRequired: boolean): Field | undefined => {
-    const zero = zeroOf(schema, isRequired);
+  const fieldOf = (name: string, schema: BuiltinSchema, zero: unknown): Field | undefined => {
     const inside = valueFill(schema);
     if (zero === undefined && inside === undefined) return undefined;
     return {
@@ -69,12 +72,6 @@ export function createDefaulter(
       if (filled.every((one, index) => one === value[keys[index] ?? ''])) return value;
       return Object.fromEntries(keys.map((key, index) => [key, filled[index]]));
     };
-  };
-
-  /** What Go writes for a field that nobody set; undefined: nothing. */
-  const zeroOf = ({ $ref, default: given }: BuiltinSchema, isRequired: boolean): unknown => {
-    if ($ref !== undefined) return isObject(given) && schemas.get($ref)?.type === 'object' ? given : undefined;
-    return isRequired && (given === '' || given === 0 || given === false) ? given : undefined;
   };
 
   return (definition) => {

@@ -145,7 +145,7 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
         if (!leave) throw tooManyRequests(RETRY_AFTER_SECONDS);
         response.once('close', leave);
       }
-      const { body, contentType, duplicates } = await readBody(message, method, bodyLimit);
+      const { body, contentType, duplicates, source } = await readBody(message, method, bodyLimit);
       const request: ApiRequest = {
         method,
         path,
@@ -158,7 +158,11 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
         // What is over in a moment need not be told that nobody waits for it any more.
         ...(isLong && { signal: AbortSignal.any([goneSignal(response), closing]) }),
       };
-      const answer = await server.handle(request, { user: identity, ...(duplicates.length > 0 && { duplicates }) });
+      const answer = await server.handle(request, {
+        user: identity,
+        ...(duplicates.length > 0 && { duplicates }),
+        ...(source && { source }),
+      });
       if (!isResponse(answer)) await writeWatch(response, answer);
       else await writeAnswer(message, response, answer, form, clock);
     } catch (error) {

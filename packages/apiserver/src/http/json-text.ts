@@ -1,25 +1,26 @@
 // JSON.parse says nothing about a field that is there twice: the last one wins. Strict field validation has to know, so the
 // text is walked once more, without building anything.
 import { badRequest } from '../errors.ts';
+import { goJsonError } from './go-json-error.ts';
 
 export interface ParsedText {
   value: unknown;
   /** What strict validation complains about, ready to be shown. */
   duplicates: readonly string[];
+  /** Why it could not be parsed; the value is undefined then. */
+  problem?: string;
 }
 
 /** Deeper values would overflow the stack somewhere later; no kind is even a tenth as deep. */
 const MAX_DEPTH = 1000;
 
-/** Parses JSON; throws BadRequest. */
+/** Parses JSON. */
 export function readJson(text: string): ParsedText {
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    throw badRequest(
-      `couldn't get version/kind; json parse error: ${error instanceof Error ? error.message : 'unknown'}`,
-    );
+  } catch {
+    return { value: undefined, duplicates: [], problem: goJsonError(text) ?? 'unknown' };
   }
   return { value, duplicates: duplicateFields(text).map((path) => `duplicate field ${JSON.stringify(path)}`) };
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Method } from '@capstan/kube';
+import type { BodySource } from '../core.ts';
 import { badRequest, entityTooLarge, unsupportedMediaType } from '../errors.ts';
 import { PATCH_TYPES } from '../rest/patch.ts';
 import { type ParsedText, readJson } from './json-text.ts';
@@ -11,6 +12,7 @@ export interface RequestBody extends Partial<ParsedText> {
   contentType?: string;
   /** What a strict reader objects to. */
   duplicates: readonly string[];
+  source?: BodySource;
 }
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -34,9 +36,14 @@ export async function readBody(message: IncomingMessage, method: Method, limit: 
   throw unsupportedMediaType(BODY_TYPES);
 }
 
-function parsed(bytes: Buffer, read: (text: string) => ParsedText): { body: unknown; duplicates: readonly string[] } {
-  const { value, duplicates } = read(textOf(bytes));
-  return { body: value, duplicates };
+function parsed(
+  bytes: Buffer,
+  read: (text: string) => ParsedText,
+): Pick<RequestBody, 'body' | 'duplicates' | 'source'> {
+  const text = textOf(bytes);
+  const { value, duplicates, problem } = read(text);
+  if (problem !== undefined) return { duplicates: [], source: { text, problem } };
+  return { body: value, duplicates, source: { text } };
 }
 
 function textOf(bytes: Buffer): string {

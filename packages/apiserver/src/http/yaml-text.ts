@@ -1,22 +1,26 @@
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
-import { badRequest } from '../errors.ts';
 import type { ParsedText } from './json-text.ts';
 
-/** Parses one YAML document (JSON is YAML too); throws BadRequest. */
+/** Parses one YAML document (JSON is YAML too). */
 export function readYaml(text: string): ParsedText {
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { uniqueKeys: false, lineCounter, prettyErrors: true, stringKeys: true });
   const [error] = document.errors;
-  if (error) throw badRequest(`error converting YAML to JSON: yaml: ${error.message.split('\n')[0] ?? ''}`);
+  if (error) return failed(error.message, error.linePos?.[0].line);
   const twice: string[] = [];
   collect(document.contents, lineCounter, twice);
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: 100 });
   } catch (problem) {
-    throw badRequest(`error converting YAML to JSON: yaml: ${problem instanceof Error ? problem.message : 'unknown'}`);
+    return failed(problem instanceof Error ? problem.message : 'unknown');
   }
   return { value, duplicates: twice.length === 0 ? [] : [`yaml: unmarshal errors:\n${twice.join('\n')}`] };
+}
+
+function failed(message: string, line?: number): ParsedText {
+  const [first = ''] = message.split('\n');
+  return { value: undefined, duplicates: [], problem: `yaml: ${line === undefined ? '' : `line ${line}: `}${first}` };
 }
 
 function collect(node: Node | null, lines: LineCounter, twice: string[]): void {

@@ -35,6 +35,24 @@ export function equalJson(a: unknown, b: unknown): boolean {
   return true;
 }
 
+/** The value without the properties that are null; the same value where there is none. */
+export function withoutNulls(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = value.map(withoutNulls);
+    return items.every((item, index) => item === value[index]) ? value : items;
+  }
+  let copy: JsonObject | undefined;
+  for (const [key, part] of Object.entries(value)) {
+    const kept = part === null ? undefined : withoutNulls(part);
+    if (kept === part) continue;
+    copy ??= { ...value };
+    if (kept === undefined) delete copy[key];
+    else copy[key] = kept;
+  }
+  return copy ?? value;
+}
+
 /** The value at a path of property names, or undefined. */
 export function valueAt(value: unknown, path: readonly string[]): unknown {
   let at = value;

@@ -1,16 +1,16 @@
 import { applyJsonPatch as apply, InvalidValueError, parseJsonPatch } from '@capstan/kube';
-import { badRequest, unprocessablePatch } from '../errors.ts';
+import { unprocessablePatch } from '../errors.ts';
 
-/** Applies a JSON patch with the API server's answers: 400 for what is no patch, 422 for one that does not apply. */
+/** Applies a JSON patch; one that does not apply, whatever the reason, is refused with the same few words. */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
   try {
     parseJsonPatch(patch);
   } catch (error) {
-    throw error instanceof InvalidValueError ? badRequest(error.problem) : error;
+    throw error instanceof InvalidValueError ? unprocessablePatch() : error;
   }
   try {
     return apply(document, patch);
   } catch (error) {
-    throw error instanceof InvalidValueError ? unprocessablePatch(error.problem) : error;
+    throw error instanceof InvalidValueError ? unprocessablePatch() : error;
   }
 }

@@ -11,6 +11,7 @@ import { createTypeCompiler, type TypeCompiler, type TypeSchema } from '../apply
 import { dropUnknown } from '../apply/unknown-fields.ts';
 import { createDefaulter } from '../defaults/compile.ts';
 import type { Defaults } from '../defaults/fill.ts';
+import { loadGoFields } from '../defaults/go-fields.ts';
 import { kindDefaults } from '../defaults/kind-defaults.ts';
 import { podDefaults } from '../defaults/pod-defaults.ts';
 import { builtinPrinter } from '../table/builtin-printers.ts';
@@ -23,6 +24,8 @@ import { builtinDefaults, builtinScale, builtinSelectableFields, builtinStrategy
 export interface BuiltinTypes {
   /** For the schemas of custom resources, whose metadata is the built-in one. */
   customCompiler: TypeCompiler;
+  /** Writes metadata as Go does, for custom resources. */
+  meta: Defaults;
   resources: readonly Resource[];
   definitions: ReadonlyMap<string, BuiltinSchema>;
 }
@@ -30,10 +33,12 @@ export interface BuiltinTypes {
 /** Loads tables and schemas; the schemas are shared by everything that is made from them, so once a process is enough. */
 export function loadBuiltins(): BuiltinTypes {
   const schemas = loadBuiltinSchemas();
-  const compiler = createTypeCompiler(schemas, true);
-  const defaulter = createDefaulter(schemas, { ...podDefaults, ...kindDefaults });
+  const goFields = loadGoFields();
+  const compiler = createTypeCompiler(schemas, goFields);
+  const defaulter = createDefaulter(schemas, { ...podDefaults, ...kindDefaults }, goFields);
   return {
     customCompiler: createTypeCompiler(schemas),
+    meta: defaulter(OBJECT_META) ?? ((value) => value),
     resources: builtinResources.map((one) => {
       const definition = definitionOf(schemas, one);
       if (definition === undefined) return resourceOf(one, schemas, undefined, undefined, undefined);
@@ -44,6 +49,8 @@ export function loadBuiltins(): BuiltinTypes {
     definitions: schemas,
   };
 }
+
+const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 
 function resourceOf(
   builtin: BuiltinResource,
@@ -56,6 +63,7 @@ function resourceOf(
   const scale = builtin.subresources.some(({ name }) => name === 'scale') ? builtinScale : undefined;
   const isEventsFace = id === 'events.events.k8s.io';
   const validate = builtinValidation(id);
+  const validateStatus = builtinValidation(`${id}/status`);
   const version: ResourceVersion = {
     name: builtin.version,
     served: true,
@@ -68,7 +76,8 @@ function resourceOf(
     printer: builtinPrinter(id),
     selectableFields: builtinSelectableFields[id] ?? [],
     normalise: normaliser(type, builtinDefaults[id], fill),
-    validate: (object, old, subresource) => (subresource === '' ? validate(object, old) : []),
+    validate: (object, old, subresource) =>
+      subresource === '' ? validate(object, old) : subresource === 'status' ? validateStatus(object, old) : [],
     ...(definition !== undefined && { typeProblem: (body) => typeProblem(schemas, definition, body) }),
   };
   return {

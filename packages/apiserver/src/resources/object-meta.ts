@@ -41,22 +41,32 @@ export function validateMeta(resource: Resource, object: UnknownObject): FieldEr
       ),
     );
   }
+  if (meta.finalizers?.includes('orphan') && meta.finalizers.includes('foregroundDeletion')) {
+    const detail = 'finalizer orphan and foregroundDeletion cannot be both set';
+    errors.push(fieldInvalid('metadata.finalizers', meta.finalizers, detail));
+  }
   // Extensions name their finalizers as they like.
   const strict = !resource.custom && resource.group !== 'apiextensions.k8s.io';
-  for (const finalizer of meta.finalizers ?? []) {
+  for (const [index, finalizer] of (meta.finalizers ?? []).entries()) {
+    const at = `metadata.finalizers[${index}]`;
     const problems = validateQualifiedName(finalizer);
     for (const problem of problems) errors.push(fieldInvalid('metadata.finalizers', finalizer, problem));
     if (strict && problems.length === 0 && !finalizer.includes('/') && !STANDARD_FINALIZERS.has(finalizer)) {
-      errors.push(
-        fieldInvalid(
-          'metadata.finalizers',
-          finalizer,
-          'name is neither a standard finalizer name nor is it fully qualified',
-        ),
-      );
+      errors.push(fieldInvalid(at, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'));
     }
   }
   return errors;
+}
+
+/** What a custom resource's finalizers should be called; whoever writes others is warned. */
+export function finalizerWarnings(object: UnknownObject, old?: UnknownObject): string[] {
+  const known = new Set([...STANDARD_FINALIZERS, ...(old?.metadata.finalizers ?? [])]);
+  return (object.metadata.finalizers ?? [])
+    .filter((one) => !known.has(one) && !one.includes('/'))
+    .map((one) => {
+      const name = one.includes('.') ? 'finalizer name including a path (/)' : 'finalizer name';
+      return `metadata.finalizers: ${JSON.stringify(one)}: prefer a domain-qualified ${name} to avoid accidental conflicts with other finalizer writers`;
+    });
 }
 
 /** What an update may not do to metadata. */
@@ -146,7 +156,7 @@ function validateAnnotations(meta: ObjectMeta, errors: FieldError[]): void {
 function validateOwner(owner: OwnerReference, errors: FieldError[]): void {
   for (const field of ['apiVersion', 'kind', 'name', 'uid'] as const) {
     if (owner[field]) continue;
-    const subject = field === 'apiVersion' ? 'version' : field;
-    errors.push(fieldInvalid(`metadata.ownerReferences.${field}`, owner[field] ?? '', `${subject} must not be empty`));
+    const detail = field === 'apiVersion' ? 'version must not be empty' : 'must not be empty';
+    errors.push(fieldInvalid(`metadata.ownerReferences.${field}`, owner[field] ?? '', detail));
   }
 }

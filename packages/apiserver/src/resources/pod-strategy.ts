@@ -1,8 +1,18 @@
 // What Kubernetes' admission gives to every new pod: an account, a priority, patience with nodes that are not ready, and
 // the class of service that follows from its resources.
-import { type Container, compareQuantities, type Pod, type Toleration, type UnknownObject } from '@capstan/kube';
+import {
+  type Container,
+  compareQuantities,
+  type Pod,
+  type Random,
+  type ServiceAccount,
+  type Toleration,
+  type UnknownObject,
+  type Volume,
+} from '@capstan/kube';
 import { forbidden } from '../errors.ts';
 import type { Store } from '../store/store.ts';
+import { generateName } from './names.ts';
 
 const PATIENCE_SECONDS = 300;
 const IMPATIENT = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
@@ -13,7 +23,9 @@ export function newPodStatus(object: UnknownObject): Pod['status'] & object {
   return { phase: 'Pending', qosClass: qosClass(spec?.containers ?? [], spec?.initContainers ?? []) };
 }
 
-export function admitPod(store: Store, object: UnknownObject): UnknownObject {
+/** `random` draws the name of the volume for the account's token; without it no account is looked up. */
+export function admitPod(store: Store, given: UnknownObject, random?: Random): UnknownObject {
+  const object = random ? withAccount(store, given as Pod, random) : given;
   const { spec } = object as Pod;
   if (!spec) return object;
   const serviceAccountName = spec.serviceAccountName || 'default';
@@ -25,6 +37,65 @@ export function admitPod(store: Store, object: UnknownObject): UnknownObject {
       serviceAccount: serviceAccountName,
       tolerations: withPatience(spec.tolerations ?? []),
       ...priorityOf(store, object),
+    },
+  };
+}
+
+const ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
+const TOKEN_SECONDS = 3607;
+
+/** The pod with the token of its account in every container that has nothing of its own there. */
+function withAccount(store: Store, pod: Pod, random: Random): UnknownObject {
+  const { spec, metadata } = pod;
+  if (!spec) return pod as UnknownObject;
+  const { namespace = '' } = metadata;
+  const name = spec.serviceAccountName || 'default';
+  const account = store.get('/serviceaccounts', `${namespace}/${name}`) as ServiceAccount | undefined;
+  if (!account) {
+    const why = `error looking up service account ${namespace}/${name}: serviceaccount ${JSON.stringify(name)} not found`;
+    throw forbidden({ group: '', resource: 'pods' }, metadata.name ?? '', why);
+  }
+  const pullSecrets = spec.imagePullSecrets?.length ? spec.imagePullSecrets : account.imagePullSecrets;
+  const wants = spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
+  const volume = generateName('kube-api-access-', random);
+  const mount = { name: volume, readOnly: true, mountPath: ACCOUNT_FOLDER };
+  let isMounted = false;
+  const mounted = (list: readonly Container[]) =>
+    list.map((container) => {
+      const mounts = container.volumeMounts ?? [];
+      if (!wants || mounts.some(({ mountPath }) => mountPath === ACCOUNT_FOLDER)) return container;
+      isMounted = true;
+      return { ...container, volumeMounts: [...mounts, mount] };
+    });
+  const containers = mounted(spec.containers ?? []);
+  const initContainers = spec.initContainers && mounted(spec.initContainers);
+  const volumes = isMounted ? [...(spec.volumes ?? []), tokenVolume(volume)] : spec.volumes;
+  return {
+    ...pod,
+    spec: {
+      ...spec,
+      ...(spec.containers && { containers }),
+      ...(initContainers && { initContainers }),
+      ...(volumes && { volumes }),
+      ...(pullSecrets?.length && { imagePullSecrets: pullSecrets }),
+    },
+  } as UnknownObject;
+}
+
+function tokenVolume(name: string): Volume {
+  return {
+    name,
+    projected: {
+      sources: [
+        { serviceAccountToken: { expirationSeconds: TOKEN_SECONDS, path: 'token' } },
+        { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+        {
+          downwardAPI: {
+            items: [{ path: 'namespace', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } }],
+          },
+        },
+      ],
+      defaultMode: 0o644,
     },
   };
 }

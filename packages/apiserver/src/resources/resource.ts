@@ -55,8 +55,13 @@ export interface ResourceVersion {
   readonly normalise: (object: UnknownObject) => Normalised;
   /** What is wrong with the types in a body, before anything else is looked at. */
   readonly typeProblem?: (body: object) => string | undefined;
-  /** What is wrong with the object by its schema. */
-  readonly validate: (object: UnknownObject, old: UnknownObject | undefined, subresource: string) => FieldError[];
+  /** What is wrong with the object by its schema; `found` has been found before. */
+  readonly validate: (
+    object: UnknownObject,
+    old: UnknownObject | undefined,
+    subresource: string,
+    found?: readonly FieldError[],
+  ) => FieldError[];
 }
 
 export interface Normalised {
@@ -106,6 +111,10 @@ export interface Strategy {
   /** Why the object may not be deleted at all, or undefined. */
   readonly refuseDelete?: (object: UnknownObject) => string | undefined;
   readonly validate?: (object: UnknownObject, old: UnknownObject | undefined) => FieldError[];
+  /** DELETE answers with the object, where others say Success. */
+  readonly returnsDeleted?: boolean;
+  /** What is allowed and probably not meant: told besides the answer. */
+  readonly warnings?: (object: UnknownObject, old: UnknownObject | undefined) => string[];
   /** Seconds that a deletion leaves the object to whoever runs it; undefined: it goes at once. */
   readonly gracePeriod?: (object: UnknownObject, asked: number | undefined) => number | undefined;
   /** Something besides finalizers keeps the object from going (a namespace's contents). */

@@ -1,7 +1,7 @@
 // What tells the built-in kinds apart beyond their schemas: names, generation, defaults, grace, selectable fields.
 import type { UnknownObject } from '@capstan/kube';
 import { defaultDefinition } from '../crd/definition-strategy.ts';
-import { isObject, valueAt } from '../json/copy.ts';
+import { equalJson, isObject, valueAt } from '../json/copy.ts';
 import { label, type NameRule, pathSegment, serviceName, subdomain } from './names.ts';
 import { newPodStatus } from './pod-strategy.ts';
 import type { ScalePaths, Strategy } from './resource.ts';
@@ -15,6 +15,7 @@ export function builtinStrategy(id: string): Strategy {
     allowsUnconditionalUpdate: !CONDITIONAL.has(id),
     allowsCreateOnUpdate: CREATE_ON_UPDATE.has(id),
     countsGeneration: COUNTS_GENERATION.has(id),
+    returnsDeleted: RETURNS_DELETED.has(id),
     ...SPECIAL[id],
   };
 }
@@ -74,6 +75,11 @@ export const builtinDefaults: Readonly<Record<string, Defaults>> = {
     const data = { ...(isObject(secret['data']) ? secret['data'] : {}), ...Object.fromEntries<unknown>(encoded) };
     return { ...rest, data, type };
   },
+  'daemonsets.apps': (daemonSet) => {
+    const { annotations } = daemonSet.metadata;
+    if (annotations?.[TEMPLATE_GENERATION] !== undefined) return daemonSet;
+    return withTemplateGeneration(daemonSet, 0);
+  },
   namespaces: (namespace) => {
     const { name } = namespace.metadata;
     if (name === undefined || namespace.metadata.labels?.[NAMESPACE_LABEL] === name) return namespace;
@@ -81,6 +87,20 @@ export const builtinDefaults: Readonly<Record<string, Defaults>> = {
     return { ...namespace, metadata: { ...namespace.metadata, labels } };
   },
 };
+
+/** Counts the changes of a DaemonSet's template: an annotation of what was a field once. */
+const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
+
+function withTemplateGeneration(daemonSet: UnknownObject, generation: number): UnknownObject {
+  const annotations = { ...daemonSet.metadata.annotations, [TEMPLATE_GENERATION]: String(generation) };
+  return { ...daemonSet, metadata: { ...daemonSet.metadata, annotations } };
+}
+
+function nextTemplateGeneration(daemonSet: UnknownObject, old: UnknownObject): number {
+  const before = Number(old.metadata.annotations?.[TEMPLATE_GENERATION] ?? 0);
+  const path = ['spec', 'template'];
+  return equalJson(valueAt(daemonSet, path), valueAt(old, path)) ? before : before + 1;
+}
 
 const NAMESPACE_LABEL = 'kubernetes.io/metadata.name';
 
@@ -93,9 +113,16 @@ const NAME_RULES: Readonly<Record<string, NameRule>> = {
   'clusterrolebindings.rbac.authorization.k8s.io': pathSegment,
 };
 
-const CONDITIONAL = new Set(['customresourcedefinitions.apiextensions.k8s.io', 'leases.coordination.k8s.io']);
+const CONDITIONAL = new Set([
+  'customresourcedefinitions.apiextensions.k8s.io',
+  'leases.coordination.k8s.io',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
+  'poddisruptionbudgets.policy',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io',
+]);
 
 const CREATE_ON_UPDATE = new Set([
+  'services',
   'endpoints',
   'events',
   'events.events.k8s.io',
@@ -123,6 +150,14 @@ const COUNTS_GENERATION = new Set([
   'customresourcedefinitions.apiextensions.k8s.io',
 ]);
 
+/** Nobody can leave out the finalizer by which contents are deleted first. */
+function withKubernetes(namespace: UnknownObject): unknown[] {
+  const given = (valueAt(namespace, ['spec', 'finalizers']) as unknown[] | null | undefined) ?? [];
+  return given.includes('kubernetes') ? given : [...given, 'kubernetes'];
+}
+
+const RETURNS_DELETED = new Set(['namespaces', 'pods', 'serviceaccounts', 'services']);
+
 const POD_GRACE_SECONDS = 30;
 const PROTECTED = new Set(['default', 'kube-system', 'kube-public']);
 
@@ -137,11 +172,15 @@ const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
       return asked ?? (typeof wanted === 'number' ? wanted : POD_GRACE_SECONDS);
     },
   },
+  'daemonsets.apps': {
+    prepareCreate: (daemonSet) => withTemplateGeneration(daemonSet, 1),
+    prepareUpdate: (daemonSet, old) => withTemplateGeneration(daemonSet, nextTemplateGeneration(daemonSet, old)),
+  },
   nodes: { keepsStatus: true },
   namespaces: {
     prepareCreate: (namespace) => ({
       ...namespace,
-      spec: { finalizers: ['kubernetes'] },
+      spec: { finalizers: withKubernetes(namespace) },
       status: { phase: 'Active' },
     }),
     prepareUpdate: (namespace, old, subresource) =>

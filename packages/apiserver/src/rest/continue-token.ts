@@ -1,4 +1,5 @@
 import { badRequest } from '../errors.ts';
+import { goJsonError } from '../http/go-json-error.ts';
 
 /** Where a paged list goes on: after a key, at a revision (undefined: now, when the old one is gone). */
 export interface ContinueToken {
@@ -13,13 +14,20 @@ export function encodeContinue(token: ContinueToken): string {
 }
 
 export function decodeContinue(text: string): ContinueToken {
-  try {
-    const { v, rv, start } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Record<string, unknown>;
-    if (v === 'meta.k8s.io/v1' && typeof rv === 'number' && rv !== 0 && typeof start === 'string') {
-      return { revision: rv < 0 ? undefined : rv, after: start };
-    }
-  } catch {
-    // Told below: whatever it is, it is not ours.
-  }
-  throw badRequest('continue key is not valid: it was not made by this server');
+  const bad = /[^\w-]/.exec(text.replace(/={1,2}$/, ''));
+  const illegal = bad?.index ?? (text.length % 4 === 1 ? text.length - 1 : undefined);
+  if (illegal !== undefined) throw notValid(`illegal base64 data at input byte ${illegal}`);
+  // One character a byte, as Go looks at it.
+  const json = Buffer.from(text, 'base64url').toString('latin1');
+  const problem = goJsonError(json);
+  if (problem !== undefined) throw notValid(problem);
+  const { v, rv, start } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Record<string, unknown>;
+  if (v !== 'meta.k8s.io/v1')
+    throw notValid(`server does not recognize this encoded version ${JSON.stringify(v ?? '')}`);
+  if (typeof rv !== 'number' || rv === 0)
+    throw notValid('incorrect encoded start resourceVersion (version meta.k8s.io/v1)');
+  if (typeof start !== 'string' || start === '') throw notValid('encoded start key empty (version meta.k8s.io/v1)');
+  return { revision: rv < 0 ? undefined : rv, after: start };
 }
+
+const notValid = (problem: string) => badRequest(`invalid continue token: continue key is not valid: ${problem}`);

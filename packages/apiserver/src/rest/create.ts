@@ -1,17 +1,8 @@
 import type { UnknownObject } from '@capstan/kube';
 import { type AdmissionRequest, type Core, newUid, type RequestContext, timestamp } from '../core.ts';
-import {
-  alreadyExists,
-  badRequest,
-  fieldRequired,
-  forbidden,
-  invalid,
-  methodNotAllowed,
-  notFound,
-  StatusError,
-} from '../errors.ts';
+import { alreadyExists, badRequest, forbidden, invalid, methodNotAllowed, notFound, StatusError } from '../errors.ts';
 import { generateName } from '../resources/names.ts';
-import { validateMeta } from '../resources/object-meta.ts';
+import { finalizerWarnings, validateMeta } from '../resources/object-meta.ts';
 import { nameOf } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
 import { decodeObject, type Warnings } from './decode.ts';
@@ -66,8 +57,9 @@ export async function storeNew(
     const { status: _, ...rest } = object;
     object = version.emptyStatus === undefined ? rest : { ...rest, status: version.emptyStatus };
   }
-  if (strategy.prepareCreate) object = strategy.prepareCreate(object);
+  // What the server itself writes is nobody's.
   object = track(object);
+  if (strategy.prepareCreate) object = strategy.prepareCreate(object);
   if (strategy.admit) object = strategy.admit(object);
   const asked = (candidate: UnknownObject): AdmissionRequest =>
     admissionRequest(target, 'CREATE', { object: candidate, options, context });
@@ -81,6 +73,7 @@ export async function storeNew(
     // The name or an address may have been taken meanwhile.
     ready = checkNew(core, target, key, drawn);
   }
+  warn(context, resource.custom ? finalizerWarnings(ready) : (strategy.warnings?.(ready, undefined) ?? []));
   if (options.dryRun) return ready;
   return core.store.put(resource.storageKey, key, stored(target, ready));
 }
@@ -89,13 +82,15 @@ export async function storeNew(
 function checkNew(core: Core, { resource, version }: Target, key: string, drawn: UnknownObject): UnknownObject {
   const { strategy } = resource;
   const { object, errors: wishes } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
+  const found = validateMeta(resource, object);
   const errors = [
-    ...validateMeta(resource, object),
-    ...wishes,
-    ...version.validate(object, undefined, ''),
+    ...found,
+    ...version.validate(object, undefined, '', found),
     ...(strategy.validate?.(object, undefined) ?? []),
   ];
-  if (errors.length > 0) throw invalid(resource, object.metadata.name ?? '', errors);
+  // What the store has against it is looked at only when nothing else is wrong.
+  const all = errors.length > 0 ? errors : wishes;
+  if (all.length > 0) throw invalid(resource, object.metadata.name ?? '', all);
   if (core.store.get(resource.storageKey, key)) throw alreadyExists(nameOf(resource), object.metadata.name ?? '');
   return object;
 }
@@ -119,6 +114,10 @@ export function stored({ resource, version }: Target, object: UnknownObject): Un
   return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
 }
 
+export function warn({ warnings }: RequestContext, texts: readonly string[]): void {
+  for (const text of texts) warnings?.add(text);
+}
+
 function withSystemFields(core: Core, { resource }: Target, object: UnknownObject): UnknownObject {
   const {
     resourceVersion: _version,
@@ -140,9 +139,8 @@ function withSystemFields(core: Core, { resource }: Target, object: UnknownObjec
 function nameObject(core: Core, target: Target, object: UnknownObject): { object: UnknownObject; key: string } {
   const { name = '', generateName: prefix = '' } = object.metadata;
   if (name !== '') return { object, key: keyFor(target, name) };
-  if (prefix === '') {
-    throw invalid(target.resource, '', [fieldRequired('metadata.name', 'name or generateName is required')]);
-  }
+  // Validation says what is missing, together with everything else.
+  if (prefix === '') return { object, key: keyFor(target, '') };
   let drawn = '';
   for (let attempt = 0; attempt < GENERATE_ATTEMPTS; attempt += 1) {
     drawn = generateName(prefix, core.random);

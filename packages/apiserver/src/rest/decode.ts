@@ -1,4 +1,5 @@
 import type { UnknownObject } from '@capstan/kube';
+import type { BodySource } from '../core.ts';
 import { badRequest } from '../errors.ts';
 import { copyJson, isObject } from '../json/copy.ts';
 import { metaTypeProblem } from '../resources/object-meta.ts';
@@ -16,8 +17,51 @@ export interface Warnings {
  * the schema and with defaults. Whoever sent it may go on changing what he holds.
  */
 export function decodeObject(target: Target, body: unknown, options: WriteOptions, warnings: Warnings): UnknownObject {
-  const object = checkedObject(target, copyJson(body));
+  const { source } = options;
+  if (source?.problem !== undefined || body === undefined)
+    throw unrecognized(target, parseProblem(source), source?.text);
+  // To Kubernetes' own kinds null is an object without anything in it.
+  const given = body === null && !target.resource.custom ? {} : copyJson(body);
+  if (!isObject(given)) throw unrecognized(target, parseProblem({ problem: notAnObject(given) }), source?.text ?? '');
+  if (target.resource.custom && (typeof given['kind'] !== 'string' || given['kind'] === '')) {
+    const text = source?.text ?? JSON.stringify(body);
+    throw unrecognized(target, `Object 'Kind' is missing in '${text}'`, text);
+  }
+  const object = checkedObject(target, given);
   return normaliseObject(target, object, options, warnings);
+}
+
+function parseProblem(source: Pick<BodySource, 'problem'> | undefined): string {
+  const problem = source?.problem ?? 'unexpected end of JSON input';
+  return problem.startsWith('yaml: ') ? problem : `couldn't get version/kind; json parse error: ${problem}`;
+}
+
+function notAnObject(value: unknown): string {
+  const tag = (name: string) => String.raw`"json:\"${name},omitempty\""`;
+  const type = `struct { APIVersion string ${tag('apiVersion')}; Kind string ${tag('kind')} }`;
+  return `json: cannot unmarshal ${jsonType(value)} into Go value of type ${type}`;
+}
+
+/** What a JSON value is called in Go's messages. */
+export function jsonType(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  return typeof value === 'boolean' ? 'bool' : typeof value;
+}
+
+function unrecognized({ resource }: Target, problem: string, text = '') {
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${resource.kind}): ${problem} (${summary(text)})`,
+  );
+}
+
+/** The beginning of a text: what looks like JSON as it is, anything else byte by byte. */
+function summary(text: string): string {
+  const LENGTH = 30;
+  if (text === '') return '<empty>';
+  if (text.startsWith('{')) return text.length > LENGTH ? `${text.slice(0, LENGTH)} ...` : text;
+  const bytes = Buffer.from(text);
+  const shown = bytes.subarray(0, LENGTH).toString('hex');
+  return bytes.length > LENGTH ? `${shown} ...` : shown;
 }
 
 /** The same for a value that is ours already (a patch's result). */
@@ -41,19 +85,22 @@ export function checkedObject(target: Target, body: unknown): UnknownObject {
   const { resource, version } = target;
   const apiVersion = apiVersionOf(resource, version.name);
   if (!isObject(body)) throw badRequest(`the object provided is unrecognized (must be of type ${resource.kind})`);
-  if (resource.custom && (typeof body['kind'] !== 'string' || body['kind'] === '')) {
-    throw badRequest(`Object 'Kind' is missing in '${JSON.stringify(body)}'`);
-  }
   const kind = body['kind'] ?? resource.kind;
   const given = body['apiVersion'] ?? apiVersion;
   if (given !== apiVersion) {
+    if (resource.custom || KNOWN_VERSION.test(textOf(given))) {
+      throw badRequest(
+        `the API version in the data (${textOf(given)}) does not match the expected API version (${apiVersion})`,
+      );
+    }
+    const [named = ''] = textOf(given).split('/').toReversed();
     throw badRequest(
-      `the API version in the data (${textOf(given)}) does not match the expected API version (${apiVersion})`,
+      `${textOf(kind)} in version ${JSON.stringify(named)} cannot be handled as a ${resource.kind}: no kind ${JSON.stringify(textOf(kind))} is registered for version ${JSON.stringify(textOf(given))} in scheme "pkg/runtime/scheme.go:111"`,
     );
   }
   if (kind !== resource.kind) {
     throw badRequest(
-      `${textOf(kind)} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: the kinds differ`,
+      `${textOf(kind)} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: no kind ${JSON.stringify(textOf(kind))} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
     );
   }
   const problem = version.typeProblem ? version.typeProblem(body) : metaTypeProblem(body['metadata']);
@@ -65,6 +112,9 @@ export function checkedObject(target: Target, body: unknown): UnknownObject {
   const metadata = placeOf(target, withoutNulls(isObject(body['metadata']) ? body['metadata'] : {}));
   return { ...body, apiVersion, kind: resource.kind, metadata };
 }
+
+// Another version of Kubernetes' own is known, and is the wrong one; anything else is not known at all.
+const KNOWN_VERSION = /^([a-z.]+\/)?v(1|2|1beta1|1beta2|1alpha1)$/;
 
 function placeOf({ resource, namespace }: Target, metadata: Record<string, unknown>): Record<string, unknown> {
   const given = (metadata['namespace'] as string | undefined) ?? '';

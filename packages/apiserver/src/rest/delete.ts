@@ -15,6 +15,7 @@ import { isObject } from '../json/copy.ts';
 import { inVersion, nameOf, type Resource } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
 import { stored } from './create.ts';
+import { jsonType } from './decode.ts';
 import { dryRunOf, type ListOptions } from './options.ts';
 import { currentObjects } from './read.ts';
 import type { Rendering } from './render.ts';
@@ -34,11 +35,17 @@ export function deleteOptions(body: unknown, query: Readonly<Record<string, stri
   if (body !== undefined && body !== null && !isObject(body))
     throw badRequest('the body is not a DeleteOptions object');
   const given: Record<string, unknown> = isObject(body) ? body : {};
+  for (const [field, type] of Object.entries(OPTION_TYPES)) {
+    const value = given[field];
+    const [found, go] = [jsonType(value), type];
+    if (value === undefined || value === null || found === OPTION_JSON[go]) continue;
+    throw badRequest(`json: cannot unmarshal ${found} into Go struct field DeleteOptions.${field} of type ${go}`);
+  }
   const preconditions = isObject(given['preconditions']) ? given['preconditions'] : {};
   const errors: FieldError[] = [];
   const policy = given['propagationPolicy'] ?? query['propagationPolicy'];
   if (policy !== undefined && !isPolicy(policy)) {
-    errors.push(fieldNotSupported('propagationPolicy', policy, ['Background', 'Foreground', 'Orphan']));
+    errors.push(fieldNotSupported('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan', 'nil']));
   }
   const orphan = given['orphanDependents'] ?? query['orphanDependents'];
   if (orphan !== undefined && policy !== undefined) {
@@ -59,6 +66,21 @@ export function deleteOptions(body: unknown, query: Readonly<Record<string, stri
     resourceVersion: textOf(preconditions['resourceVersion']),
   };
 }
+
+const OPTION_TYPES: Readonly<Record<string, string>> = {
+  gracePeriodSeconds: 'int64',
+  propagationPolicy: 'v1.DeletionPropagation',
+  orphanDependents: 'bool',
+  dryRun: '[]string',
+  preconditions: 'v1.Preconditions',
+};
+const OPTION_JSON: Readonly<Record<string, string>> = {
+  int64: 'number',
+  'v1.DeletionPropagation': 'string',
+  bool: 'bool',
+  '[]string': 'array',
+  'v1.Preconditions': 'object',
+};
 
 /** DELETE: the object, when it lingers; a Success status when it is gone. `isAdmitted`: whoever may object has been asked. */
 export async function deleteObject(
@@ -95,7 +117,7 @@ function removeOrMark(core: Core, target: Target, key: string, object: UnknownOb
   const grace = resource.strategy.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0;
   if (finalizers.length === 0 && grace === 0 && resource.strategy.isHeld?.(object) !== true) {
     if (!options.dryRun) core.store.remove(resource.storageKey, key);
-    return success(target, object);
+    return resource.strategy.returnsDeleted === true ? object : success(target, object);
   }
   const marked = markDeleted(core, resource, object, finalizers, grace);
   if (marked === object) return object;
@@ -132,15 +154,16 @@ function checkPreconditions(
   { metadata }: UnknownObject,
   { uid, resourceVersion }: DeleteOptions,
 ) {
-  const refuse = (what: string, asked: string, found: string | undefined) =>
+  // Kubernetes names the kind here, where it names the resource elsewhere.
+  const refuse = (what: string, asked: string, found: string | undefined, perhaps: string) =>
     conflict(
-      nameOf(resource),
+      { group: resource.group, resource: resource.kind },
       name,
-      `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`,
+      `the ${what} in the precondition (${asked}) does not match the ${what} in record (${found}). The object might have been ${perhaps}`,
     );
-  if (uid !== undefined && uid !== metadata.uid) throw refuse('UID', uid, metadata.uid);
+  if (uid !== undefined && uid !== metadata.uid) throw refuse('UID', uid, metadata.uid, 'deleted and then recreated');
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
-    throw refuse('ResourceVersion', resourceVersion, metadata.resourceVersion);
+    throw refuse('ResourceVersion', resourceVersion, metadata.resourceVersion, 'modified');
   }
 }
 

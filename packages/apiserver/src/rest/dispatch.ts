@@ -6,15 +6,16 @@ import {
   type WatchStream,
 } from '@capstan/kube';
 import type { Core, RequestContext } from '../core.ts';
-import { methodNotAllowed, notServed, unsupportedMediaType } from '../errors.ts';
+import { badRequest, methodNotAllowed, notFound, notServed, unsupportedMediaType } from '../errors.ts';
 import { isObject } from '../json/copy.ts';
 import { applyJsonPatch } from '../json/patches.ts';
+import { nameOf } from '../resources/resource.ts';
 import { openWatch } from '../watch/watch.ts';
 import type { WatchHub } from '../watch/watch-hub.ts';
 import { createObject } from './create.ts';
 import { deleteCollection, deleteObject, deleteOptions } from './delete.ts';
 import { isTrue, listOptions, watchOptions, writeOptions } from './options.ts';
-import { isApply, PATCH_TYPES, patchObject } from './patch.ts';
+import { checkPatchType, isApply, PATCH_TYPES, patchObject } from './patch.ts';
 import { POD_SUBRESOURCES, podSubresource, type ReadLogs } from './pod-subresources.ts';
 import { getObject, listObjects } from './read.ts';
 import type { Renderer } from './render.ts';
@@ -45,15 +46,17 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
     const rendering = render(target.resource, target.version, {
       accept: request.accept ?? request.headers?.['accept'],
       includeObject: query['includeObject'],
+      isList: method === 'GET' && target.name === '',
     });
     const write = (apply = false) => ({
       ...writeOptions(method, query, managerOf(request, context), apply),
       ...(context.duplicates && { complaints: context.duplicates }),
+      ...(context.source && { source: context.source }),
     });
 
-    if (target.subresource === 'scale') return scale();
+    if (target.subresource === 'scale' && target.version.scale) return scale();
     if (target.subresource !== '' && !target.version.subresources.some(({ name }) => name === target.subresource)) {
-      throw notServed();
+      throw target.resource.custom && target.name !== '' ? notFound(nameOf(target.resource), target.name) : notServed();
     }
 
     if (target.resource.storageKey === '/pods' && POD_SUBRESOURCES.has(target.subresource)) {
@@ -78,12 +81,16 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
       case 'PATCH': {
         if (target.name === '') throw methodNotAllowed();
         const type = request.contentType ?? request.headers?.['content-type'] ?? '';
+        checkPatchType(target, type);
         const options = write(isApply(type));
         const { object, created } = await patchObject(core, target, body, type, options, context, warnings);
         return answer(created ? 201 : 200, shown(object));
       }
       case 'DELETE': {
         if (target.subresource !== '') throw methodNotAllowed();
+        if (context.source?.problem !== undefined) {
+          throw badRequest(`couldn't get version/kind; json parse error: ${context.source.problem}`);
+        }
         const options = deleteOptions(body, query);
         if (target.name === '') {
           if (!target.resource.verbs.includes('deletecollection')) throw methodNotAllowed();

@@ -1,4 +1,5 @@
 import type { Method } from '@capstan/kube';
+import type { BodySource } from '../core.ts';
 import {
   badRequest,
   type FieldError,
@@ -34,6 +35,8 @@ export interface WriteOptions {
   force: boolean;
   /** What a strict reader of the body's text objects to; default nothing. */
   complaints?: readonly string[];
+  /** The body as it was sent; default: nobody knows. */
+  source?: BodySource;
 }
 
 export function listOptions(query: Query): ListOptions {
@@ -74,7 +77,7 @@ export function watchOptions(query: Query): WatchOptions {
       ),
     );
   }
-  if (sendInitialEvents === true && !allowBookmarks) {
+  if (sendInitialEvents === true && match === 'NotOlderThan' && !allowBookmarks) {
     errors.push(
       fieldForbidden('allowWatchBookmarks', 'sendInitialEvents requires setting allowWatchBookmarks to true'),
     );
@@ -108,6 +111,15 @@ export function writeOptions(method: Method, query: Query, defaultManager: strin
       message: 'Too long: may not be more than 128 bytes',
     });
   }
+  for (const [position, character] of [...manager].entries()) {
+    if (/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(character)) continue;
+    const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+    const detail = `invalid character U+${code} (at position ${position})`;
+    errors.push({
+      ...fieldInvalid('fieldManager', manager, detail),
+      message: `Invalid value: ${goQuoted(manager)}: ${detail}`,
+    });
+  }
   const validation = query['fieldValidation'] ?? '';
   if (!['', 'Ignore', 'Warn', 'Strict'].includes(validation)) {
     errors.push(fieldNotSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn']));
@@ -124,8 +136,18 @@ export function writeOptions(method: Method, query: Query, defaultManager: strin
 
 export function dryRunOf(value: string | undefined, errors: FieldError[]): boolean {
   if (value === undefined || value === '') return false;
-  if (value !== 'All') errors.push(fieldNotSupported('dryRun', value, ['All']));
+  if (value !== 'All') errors.push(fieldNotSupported('dryRun', [value], ['All']));
   return true;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '\u0007': '\\a', '\u000b': '\\v' };
+
+/** As Go prints a text in quotes. */
+function goQuoted(text: string): string {
+  return JSON.stringify(text).replaceAll(/\\u00([0-9a-f]{2})/g, (escape, digits: string) => {
+    const character = JSON.parse(`"${escape}"`) as string;
+    return ESCAPES[character] ?? `\\x${digits}`;
+  });
 }
 
 const LIST_OPTIONS = { group: 'meta.k8s.io', kind: 'ListOptions' };
@@ -151,9 +173,10 @@ function revision(version: string, match: string): Pick<ListOptions, 'resourceVe
 export function parseRevision(version: string): number | undefined {
   if (version === '') return undefined;
   if (!/^\d+$/.test(version)) {
-    throw invalid(LIST_OPTIONS, '', [
-      fieldInvalid('resourceVersion', version, `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`),
-    ]);
+    const problem = `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`;
+    throw badRequest(
+      `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(version)}: ${problem}`,
+    );
   }
   return Number(version);
 }

@@ -1,13 +1,22 @@
-import { applyMergePatch, type UnknownObject } from '@capstan/kube';
+import { applyMergePatch, type ObjectMeta, type UnknownObject } from '@capstan/kube';
 import { withLastApplied } from '../apply/last-applied.ts';
 import { applyStrategicPatch } from '../apply/strategic-merge.ts';
+import { typedProblem } from '../apply/typed-check.ts';
 import type { Core, RequestContext } from '../core.ts';
-import { badRequest, conflict, MODIFIED, notFound, unsupportedMediaType, untypedPatch } from '../errors.ts';
+import {
+  badRequest,
+  conflict,
+  notFound,
+  unreadablePatch,
+  unsupportedMediaType,
+  unsupportedPatchType,
+  untypedPatch,
+} from '../errors.ts';
 import { copyJson, isObject } from '../json/copy.ts';
 import { applyJsonPatch } from '../json/patches.ts';
-import { nameOf } from '../resources/resource.ts';
+import { apiVersionOf, nameOf } from '../resources/resource.ts';
 import { storeAbsent } from './create.ts';
-import { checkedObject, normaliseObject, type Warnings } from './decode.ts';
+import { checkedObject, jsonType, normaliseObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
 import { changeObject, checkName } from './update.ts';
@@ -34,32 +43,58 @@ export async function patchObject(
 ): Promise<{ object: UnknownObject; created: boolean }> {
   const patch = copyJson(body);
   if (isApply(contentType)) return applyObject(core, target, patch, options, context, warnings);
-  const transform = patcher(target, contentType.split(';')[0]?.trim() ?? '', patch);
+  const type = contentType.split(';')[0]?.trim() ?? '';
   const object = await changeObject(core, target, { ...options, context, conditional: false }, (live) => {
-    const patched = checkedObject(target, transform(live));
-    checkName(target, patched);
+    const result = patched(target, type, patch, live, options.source?.problem);
+    const checked = readable(target, result, type === PATCH_TYPES.strategic ? goText(patch) : undefined);
+    checkName(target, checked);
     return {
-      object: normaliseObject(target, patched, options, warnings),
+      object: normaliseObject(target, checked, options, warnings),
       track: (next) => core.fields.update({ target, live, object: next, manager: options.fieldManager }),
     };
   });
   return { object, created: false };
 }
 
-function patcher(target: Target, type: string, patch: unknown): (live: UnknownObject) => unknown {
-  switch (type) {
-    case PATCH_TYPES.json:
-      return (live) => applyJsonPatch(live, patch);
-    case PATCH_TYPES.merge:
-      if (!isObject(patch)) throw badRequest('the merge patch is not a JSON object');
-      return (live) => applyMergePatch(live, patch);
-    case PATCH_TYPES.strategic:
-      if (target.resource.custom) throw unsupportedMediaType([PATCH_TYPES.json, PATCH_TYPES.merge, PATCH_TYPES.apply]);
-      if (!isObject(patch)) throw badRequest('the strategic merge patch is not a JSON object');
-      return (live) => applyStrategicPatch(live, patch, target.version.type);
-    default:
-      throw unsupportedMediaType(Object.values(PATCH_TYPES));
+/** Which patches a kind takes is looked at before anything else. */
+export function checkPatchType({ resource }: Target, contentType: string): void {
+  const type = contentType.split(';')[0]?.trim() ?? '';
+  if (isApply(type)) return;
+  const taken: string[] = resource.custom
+    ? [PATCH_TYPES.json, PATCH_TYPES.merge]
+    : [PATCH_TYPES.json, PATCH_TYPES.merge, PATCH_TYPES.strategic];
+  if (taken.includes(type)) return;
+  throw resource.custom ? unsupportedMediaType([...taken, PATCH_TYPES.apply]) : unsupportedPatchType();
+}
+
+function patched(target: Target, type: string, patch: unknown, live: UnknownObject, problem?: string): unknown {
+  // Kubernetes looks into a patch only when it has the object to which it is to be applied.
+  const prefix = type === PATCH_TYPES.strategic ? '' : 'error decoding patch: ';
+  if (problem !== undefined) throw badRequest(`${prefix}${problem}`);
+  const wrong = (wanted: string) =>
+    badRequest(`${prefix}json: cannot unmarshal ${jsonType(patch)} into Go value of type ${wanted}`);
+  if (type === PATCH_TYPES.json) {
+    if (!Array.isArray(patch)) throw wrong('[]handlers.jsonPatchOp');
+    return applyJsonPatch(live, patch);
   }
+  if (!isObject(patch)) throw wrong('map[string]interface {}');
+  if (type === PATCH_TYPES.merge) return applyMergePatch(live, patch);
+  return applyStrategicPatch(live, patch, target.version.type);
+}
+
+/** The result of a patch as an object of the kind; what its fields cannot hold is the patch's fault. */
+function readable(target: Target, result: unknown, shown: string | undefined): UnknownObject {
+  const problem = isObject(result) && !target.resource.custom ? target.version.typeProblem?.(result) : undefined;
+  if (problem === undefined) return checkedObject(target, result);
+  throw unreadablePatch(shown ?? JSON.stringify(result), problem);
+}
+
+/** A value as Go prints maps and lists. */
+function goText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`;
+  if (!isObject(value)) return value === null ? '<nil>' : String(value);
+  const keys = Object.keys(value).toSorted();
+  return `map[${keys.map((key) => `${key}:${goText(value[key])}`).join(' ')}]`;
 }
 
 async function applyObject(
@@ -71,14 +106,21 @@ async function applyObject(
   warnings: Warnings,
 ): Promise<{ object: UnknownObject; created: boolean }> {
   const { resource } = target;
-  if (isObject(body) && (body['apiVersion'] === undefined || body['kind'] === undefined)) {
-    throw badRequest(`apply patch for ${resource.kind} must have apiVersion and kind`);
+  const { problem } = options.source ?? {};
+  if (problem !== undefined) throw badRequest(`error decoding YAML: error converting YAML to JSON: ${problem}`);
+  if (!isObject(body)) {
+    const value = `json: cannot unmarshal ${jsonType(body)} into Go value of type map[string]interface {}`;
+    throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${value}`);
   }
+  const id = kindId(body);
+  if (id !== kindId({ apiVersion: apiVersionOf(resource, target.version.name), kind: resource.kind })) {
+    throw badRequest(`invalid object type: ${id}`);
+  }
+  checkTyped(target, body);
   const given = checkedObject(target, body);
   const applied = { ...given, metadata: { ...given.metadata, name: given.metadata.name ?? target.name } };
   checkName(target, applied);
   if (applied.metadata.managedFields !== undefined) throw badRequest('metadata.managedFields must be nil');
-  checkDeclared(target, applied);
   const merge = (live: UnknownObject | undefined) => {
     const merged = core.fields.apply({ target, live, applied, manager: options.fieldManager, force: options.force });
     const noted = withLastApplied(merged, applied, options.fieldManager);
@@ -87,7 +129,6 @@ async function applyObject(
   const track = (object: UnknownObject) => object;
   if (!core.store.get(resource.storageKey, keyFor(target))) {
     if (target.subresource !== '') throw notFound(nameOf(resource), target.name);
-    if ((applied.metadata.resourceVersion ?? '') !== '') throw conflict(nameOf(resource), target.name, MODIFIED);
     const { uid } = applied.metadata;
     if (uid)
       throw conflict(
@@ -106,12 +147,19 @@ async function applyObject(
 }
 
 // An apply never drops what the schema does not know: the manager would own a field that is not there.
-function checkDeclared(target: Target, applied: UnknownObject): void {
-  const [first] = target.version.normalise(applied).unknown;
-  if (first === undefined) return;
-  const { metadata, apiVersion, kind } = applied;
-  const name = metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
+function checkTyped(target: Target, body: unknown): void {
+  const type = target.version.type;
+  const problem = type && typedProblem(type, body);
+  if (problem === undefined || !isObject(body)) return;
+  const { name, namespace = '' } = isObject(body['metadata']) ? (body['metadata'] as ObjectMeta) : {};
   throw untypedPatch(
-    `failed to create typed patch object (${name}; ${apiVersion}, Kind=${kind}): .${first}: field not declared in schema`,
+    `failed to create typed patch object (${namespace}/${name ?? target.name}; ${kindId(body)}): ${problem}`,
   );
+}
+
+/** As in `apps/v1, Kind=Deployment`. */
+function kindId(body: Readonly<Record<string, unknown>>): string {
+  const { apiVersion = '', kind = '' } = body as { apiVersion?: string; kind?: string };
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  return `${group}/${version}, Kind=${kind}`;
 }

@@ -1,6 +1,6 @@
 import type { UnknownObject } from '@capstan/kube';
 import type { Core } from '../core.ts';
-import { badRequest, expired, StatusError, tooLargeResourceVersion } from '../errors.ts';
+import { badRequest, expired, StatusError, tooLargeResourceVersion, unreadableRevision } from '../errors.ts';
 import type { KeyedObject } from '../store/store.ts';
 import { compareKeys } from '../store/table.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
@@ -11,6 +11,7 @@ import { existing, keyFor, type Target } from './target.ts';
 
 /** One object. A resourceVersion asks for a state that is not older; the store is always at its newest. */
 export function getObject(core: Core, target: Target, resourceVersion: string): UnknownObject {
+  if (!/^\d*$/.test(resourceVersion)) throw unreadableRevision(resourceVersion, 'resourceVersion: ');
   const asked = parseRevision(resourceVersion);
   if (asked !== undefined && asked > core.store.revision) throw tooLargeResourceVersion(asked, core.store.revision);
   return existing(core, target);
@@ -40,10 +41,10 @@ function nextPage(
   selection: Selection,
   rendering: Rendering,
 ): RenderedList {
+  const token = decodeContinue(options.continue);
   if (options.resourceVersion !== undefined && options.resourceVersion !== 0) {
     throw badRequest('specifying resource version is not allowed when using continue');
   }
-  const token = decodeContinue(options.continue);
   const inconsistent = token.revision === undefined;
   const revision = token.revision ?? core.store.revision;
   let objects: KeyedObject[];

@@ -2,13 +2,16 @@
 // of the first two kinds are remembered per stored object, so that a thousand watchers share one; a Table tells ages, which
 // are different each time.
 import type { Clock, UnknownObject } from '@capstan/kube';
-import { badRequest, notAcceptable } from '../errors.ts';
+import { badRequest, notAcceptable, notAcceptableForm, type StatusError } from '../errors.ts';
+import { withoutNulls } from '../json/copy.ts';
 import { apiVersionOf, inVersion, type Resource, type ResourceVersion } from '../resources/resource.ts';
 import type { Printer, Table, TableRow } from '../table/printer.ts';
 
 export interface Rendering {
   /** The same stored object always gives the same rendered object, if the rendering is shared. */
   one(object: UnknownObject): UnknownObject;
+  /** In a watch; default as `one`. */
+  event?(object: UnknownObject): UnknownObject;
   list(metadata: ListMetadata, objects: readonly UnknownObject[]): RenderedList;
   /** Of bookmarks. */
   readonly kind: string;
@@ -36,6 +39,8 @@ export type RenderedList = ObjectList | Table;
 /** What the request says about the answer. */
 export interface Wishes {
   accept: string | undefined;
+  /** A GET of a collection. */
+  isList: boolean;
   /** Of the query: what a row of a Table carries besides its cells. */
   includeObject: string | undefined;
 }
@@ -69,33 +74,58 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
     };
   };
 
-  return (resource, version, { accept, includeObject }) => {
-    const form = chooseForm(accept);
+  // Kubernetes' own lists tell the kind of their items once; custom ones with every item.
+  const bare = new WeakMap<UnknownObject, UnknownObject>();
+  const item = (object: UnknownObject): UnknownObject => {
+    const known = bare.get(object);
+    if (known) return known;
+    const { apiVersion: _version, kind: _kind, ...rest } = object;
+    bare.set(object, rest as UnknownObject);
+    return rest as UnknownObject;
+  };
+
+  return (resource, version, { accept, includeObject, isList }) => {
+    const form = chooseForm(resource, accept, isList);
     const whole = convert(resource, version);
     if (form === 'Table') {
       const carried = CARRIED[includeObject ?? ''];
-      if (carried === undefined) {
-        const detail = `must be one of "None", "Metadata" or "Object"`;
-        throw badRequest(`includeObject: Invalid value: ${JSON.stringify(includeObject)}: ${detail}`);
-      }
       const object = carried === 'Object' ? whole : carried === 'Metadata' ? partial : () => undefined;
+      // It is looked at when everything else is done, even a write.
+      if (carried === undefined) return refusing(unknownInclusion(includeObject ?? ''));
       return tableRendering(version.printer, () => clock.now(), whole, object);
     }
-    if (form === 'PartialObjectMetadata') {
+    if (form === 'PartialObjectMetadata' || form === 'PartialObjectMetadataList') {
       const kind = 'PartialObjectMetadataList';
+      const wrong = (what: string) =>
+        notAcceptableForm(
+          `you requested ${form}, but the requested object is ${what} (*${goPackage(resource)}.${resource.kind})`,
+        );
       return {
-        one: partial,
-        list: (metadata, objects) => ({ kind, apiVersion: META_VERSION, metadata, items: objects.map(partial) }),
+        one: (object) => {
+          if (form === kind) throw wrong('not a list');
+          return partial(object);
+        },
+        list: (metadata, objects) => {
+          if (form !== kind) throw wrong('a list');
+          const items = objects.length === 0 ? null : objects.map(partial);
+          return { kind, apiVersion: META_VERSION, metadata, items } as unknown as ObjectList;
+        },
+        event: partial,
         kind: 'PartialObjectMetadata',
         apiVersion: META_VERSION,
-        contentType: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
+        contentType: 'application/json',
         isShared: true,
       };
     }
     const apiVersion = apiVersionOf(resource, version.name);
     return {
       one: whole,
-      list: (metadata, objects) => ({ kind: resource.listKind, apiVersion, metadata, items: objects.map(whole) }),
+      list: (metadata, objects) => ({
+        kind: resource.listKind,
+        apiVersion,
+        metadata,
+        items: objects.map(resource.custom ? whole : (object) => item(whole(object))),
+      }),
       kind: resource.kind,
       apiVersion,
       contentType: 'application/json',
@@ -111,6 +141,30 @@ const CARRIED: Readonly<Record<string, 'None' | 'Metadata' | 'Object'>> = {
   Object: 'Object',
 };
 
+function unknownInclusion(given: string): StatusError {
+  const detail = "must be 'Metadata', 'Object', 'None', or empty";
+  return badRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(given)}: ${detail}`,
+  );
+}
+
+function refusing(error: StatusError): Rendering {
+  const refuse = () => {
+    throw error;
+  };
+  return {
+    one: refuse,
+    list: refuse,
+    kind: 'Table',
+    apiVersion: META_VERSION,
+    contentType: 'application/json',
+    isShared: false,
+  };
+}
+
+const goPackage = ({ custom, group }: Resource) =>
+  custom ? 'unstructured' : group === '' ? 'core' : (group.split('.')[0] ?? '');
+
 /** Each object a table of one row; only the first of a request tells the columns. */
 function tableRendering(
   printer: Printer,
@@ -120,7 +174,7 @@ function tableRendering(
 ): Rendering {
   let isFirst = true;
   const row = (object: UnknownObject): TableRow => {
-    const shown = whole(object);
+    const shown = withoutNulls(whole(object)) as UnknownObject;
     const conditions = printer.conditions?.(shown) ?? [];
     const carry = carried(object);
     return {
@@ -148,10 +202,10 @@ function tableRendering(
   };
 }
 
-type Form = 'Table' | 'PartialObjectMetadata' | 'Object';
+type Form = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | 'Object';
 
 // The first acceptable form counts, as in `application/json;as=Table;g=meta.k8s.io;v=v1, application/json`.
-function chooseForm(accept: string | undefined): Form {
+function chooseForm({ custom }: Resource, accept: string | undefined, isList: boolean): Form {
   if (accept === undefined || accept.trim() === '') return 'Object';
   for (const range of accept.split(',')) {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
@@ -160,10 +214,20 @@ function chooseForm(accept: string | undefined): Form {
     const form = wished.get('as');
     if (form === undefined) return 'Object';
     if (wished.get('g') !== 'meta.k8s.io' || wished.get('v') !== 'v1') continue;
-    if (form === 'Table' || form === 'PartialObjectMetadata') return form;
-    if (form === 'PartialObjectMetadataList') return 'PartialObjectMetadata';
+    if (isForm(form)) return form;
   }
-  throw notAcceptable(['application/json']);
+  throw custom ? notAcceptable(REPRESENTATIONS) : notAcceptableForm(unavailable(isList));
+}
+
+function isForm(form: string): form is Form {
+  return form === 'Table' || form === 'PartialObjectMetadata' || form === 'PartialObjectMetadataList';
 }
 
 const READABLE = new Set(['application/json', 'application/*', '*/*']);
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+const REPRESENTATIONS = ['application/json', 'application/yaml', PROTOBUF];
+
+function unavailable(isList: boolean): string {
+  const streams = isList ? ['application/json;stream=watch', `${PROTOBUF};stream=watch`] : [];
+  return `406: Not Acceptable\n\nAvailable representations: ${[...REPRESENTATIONS, ...streams].join(', ')}`;
+}

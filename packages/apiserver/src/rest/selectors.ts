@@ -21,7 +21,7 @@ export function parseSelection(options: { labelSelector: string; fieldSelector: 
   const fields = reading(() => parseFieldSelector(fieldSelector));
   for (const { field } of fields.terms) {
     if (field === 'metadata.name' || field === 'metadata.namespace') continue;
-    if (!target.version.selectableFields.includes(field)) throw badRequest(`field label not supported: ${field}`);
+    if (!target.version.selectableFields.includes(field)) throw badRequest(unknownField(target, field));
   }
   const hasFields = fields.terms.length > 0;
   const storedField = target.version.storedField ?? ((field: string) => field);
@@ -34,6 +34,11 @@ export function parseSelection(options: { labelSelector: string; fieldSelector: 
       return !hasFields || fields.matches((field) => fieldText(object, storedField(field)));
     },
   };
+}
+
+function unknownField({ resource, version }: Target, field: string): string {
+  if (resource.custom || version.selectableFields.length > 0) return `field label not supported: ${field}`;
+  return `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`;
 }
 
 const EVERYTHING: Selection = { everything: true, name: undefined, matches: () => true };

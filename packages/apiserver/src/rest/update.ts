@@ -3,12 +3,21 @@
 // last finalizer is gone.
 import type { UnknownObject } from '@capstan/kube';
 import type { Core, RequestContext } from '../core.ts';
-import { badRequest, conflict, type FieldError, fieldInvalid, invalid, MODIFIED, notFound } from '../errors.ts';
+import {
+  badRequest,
+  conflict,
+  type FieldError,
+  fieldInvalid,
+  invalid,
+  MODIFIED,
+  notFound,
+  unreadableRevision,
+} from '../errors.ts';
 import { equalJson } from '../json/copy.ts';
-import { desiredStateChanged, validateMeta, validateMetaUpdate } from '../resources/object-meta.ts';
+import { desiredStateChanged, finalizerWarnings, validateMeta, validateMetaUpdate } from '../resources/object-meta.ts';
 import { inVersion, nameOf } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
-import { storeAbsent, stored } from './create.ts';
+import { storeAbsent, stored, warn } from './create.ts';
 import { decodeObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
@@ -24,6 +33,8 @@ export async function replaceObject(
 ): Promise<{ object: UnknownObject; created: boolean }> {
   const decoded = decodeObject(target, body, options, warnings);
   checkName(target, decoded);
+  const asked = decoded.metadata.resourceVersion ?? '';
+  if (!/^\d*$/.test(asked)) throw unreadableRevision(asked);
   const { resource } = target;
   const track = (live: UnknownObject | undefined) => (object: UnknownObject) =>
     core.fields.update({ target, live, object, manager: options.fieldManager });
@@ -36,7 +47,7 @@ export async function replaceObject(
     if (made) return { object: made, created: true };
   }
   const conditional = !resource.strategy.allowsUnconditionalUpdate;
-  const object = await changeObject(core, target, { ...options, context, conditional }, (live) => ({
+  const object = await changeObject(core, target, { ...options, context, conditional, isReplaced: true }, (live) => ({
     object: decoded,
     track: track(live),
   }));
@@ -53,6 +64,8 @@ export interface ChangeOptions {
   fieldValidation?: WriteOptions['fieldValidation'];
   /** What admissions see in place of the object; default the object. */
   face?: Face;
+  /** A PUT, in which a uid says which object is meant; default false. */
+  isReplaced?: boolean;
   /** Whether somebody has been asked about this already; default false. */
   isAdmitted?: boolean;
 }
@@ -87,10 +100,10 @@ export async function changeObject(
     if (!old) throw notFound(nameOf(resource), target.name);
     const live = inVersion(resource, target.version, old);
     const { object: proposed, track } = propose(live);
-    checkPreconditions(target, proposed, live, options.conditional);
-    let next = track(prepare(target, proposed, live));
+    checkPreconditions(target, proposed, live, options.conditional, options.isReplaced === true);
+    let next = finish(target, track(prepare(target, proposed, live)), live);
     if (options.isAdmitted === true) {
-      return commit(core, target, key, checkChange(target, next, live), live, options.dryRun);
+      return commit(core, target, key, checkChange(target, next, live, proposed.metadata.uid), live, options.dryRun);
     }
     const { face } = options;
     const asked = (object: UnknownObject) =>
@@ -106,31 +119,40 @@ export async function changeObject(
       if (changed) next = face ? face.applied(next, changed) : changed;
       if (core.store.get(resource.storageKey, key) !== old) continue;
     }
-    let ready = checkChange(target, next, live);
+    let ready = checkChange(target, next, live, proposed.metadata.uid);
     const judged = core.judgement?.(asked(ready));
     if (judged) {
       await judged;
       if (core.store.get(resource.storageKey, key) !== old) continue;
       // An address may have been taken meanwhile.
-      ready = checkChange(target, next, live);
+      ready = checkChange(target, next, live, proposed.metadata.uid);
     }
+    const { strategy } = resource;
+    warn(options.context, resource.custom ? finalizerWarnings(ready, live) : (strategy.warnings?.(ready, live) ?? []));
     return commit(core, target, key, ready, live, options.dryRun);
   }
 }
 
 /** The object with what only the store can say, or a refusal. */
-function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject): UnknownObject {
+function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject, uid?: string): UnknownObject {
   const { resource } = target;
   const complete = target.subresource === '' ? resource.strategy.complete : undefined;
   const { object: next, errors: wishes } = complete?.(wanted, live) ?? { object: wanted, errors: [] };
-  const errors: FieldError[] = [
-    ...wishes,
-    ...validateMeta(resource, next),
+  const identity = [
     ...validateMetaUpdate(next, live),
-    ...target.version.validate(next, live, target.subresource),
+    ...(uid !== undefined && uid !== '' && uid !== live.metadata.uid
+      ? [fieldInvalid('metadata.uid', uid, 'field is immutable')]
+      : []),
+  ];
+  // Once as of any object, once as of this kind.
+  const found: FieldError[] = [...identity, ...validateMeta(resource, next), ...identity];
+  const errors = [
+    ...found,
+    ...target.version.validate(next, live, target.subresource, found),
     ...(resource.strategy.validate?.(next, live) ?? []),
   ];
-  if (errors.length > 0) throw invalid(resource, target.name, errors);
+  const all = errors.length > 0 ? errors : wishes;
+  if (all.length > 0) throw invalid(resource, target.name, all);
   return next;
 }
 
@@ -159,15 +181,16 @@ function checkPreconditions(
   proposed: UnknownObject,
   live: UnknownObject,
   conditional: boolean,
+  isReplaced: boolean,
 ) {
   const { uid = '', resourceVersion = '' } = proposed.metadata;
-  if (uid !== '' && uid !== live.metadata.uid) {
+  if (isReplaced && uid !== '' && uid !== live.metadata.uid) {
     const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid}`;
     throw conflict(nameOf(resource), name, why);
   }
   if (resourceVersion === '' || resourceVersion === '0') {
     if (!conditional) return;
-    throw invalid(resource, name, [
+    throw invalid({ group: resource.group, kind: resource.plural }, name, [
       // The zero is how Kubernetes prints the version that is not there.
       {
         ...fieldInvalid('metadata.resourceVersion', 0, ''),
@@ -202,6 +225,12 @@ function prepare(target: Target, proposed: UnknownObject, live: UnknownObject): 
     const { status: _status, ...rest } = object;
     object = live['status'] === undefined ? rest : { ...rest, status: live['status'] };
   }
+  return object;
+}
+
+/** What the kind itself makes of a change, once it is known who changed what: that is nobody's doing. */
+function finish({ resource, subresource }: Target, object: UnknownObject, live: UnknownObject): UnknownObject {
+  if (subresource === 'status') return object;
   return resource.strategy.prepareUpdate?.(object, live, subresource) ?? object;
 }
 
@@ -230,6 +259,6 @@ export function checkName({ name }: Target, object: UnknownObject): void {
   const given = object.metadata.name ?? '';
   if (given === name) return;
   if (given === '')
-    throw badRequest(`the name of the object (${given} based on URL) was undeterminable: name must be provided`);
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
   throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
 }

@@ -1,5 +1,6 @@
 import type { UnknownObject } from '@capstan/kube';
 import type { FieldError } from '../errors.ts';
+import { withoutNulls } from '../json/copy.ts';
 import * as cluster from './cluster-rules.ts';
 import * as network from './network-rules.ts';
 import type { Errors } from './rules.ts';
@@ -11,8 +12,10 @@ export type BuiltinValidation = (object: UnknownObject, old: UnknownObject | und
 export function builtinValidation(id: string): BuiltinValidation {
   const check = RULES[id];
   return (object, old) => {
+    if (!check) return [];
     const errors: Errors = [];
-    check?.(errors, object, old);
+    // A null is what Go writes for a list that is not set.
+    check(errors, withoutNulls(object) as UnknownObject, old && (withoutNulls(old) as UnknownObject));
     return errors;
   };
 }
@@ -30,6 +33,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'poddisruptionbudgets.policy': rule(workload.disruptionBudget),
   'horizontalpodautoscalers.autoscaling': rule(workload.autoscaler),
   services: rule(network.service),
+  'services/status': rule(network.serviceStatus),
   endpoints: rule(network.endpoints),
   'endpointslices.discovery.k8s.io': rule(network.endpointSlice),
   'ingresses.networking.k8s.io': rule(network.ingress),

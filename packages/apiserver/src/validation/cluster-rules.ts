@@ -148,7 +148,8 @@ export const roleBinding =
       checkSubject(errors, `subjects[${index}]`, subject, isNamespaced);
     }
     if (old && !equalJson(roleRef, old.roleRef)) {
-      errors.push(fieldInvalid('roleRef', roleRef, 'cannot change roleRef'));
+      const { apiGroup, kind, name } = roleRef;
+      errors.push(fieldInvalid('roleRef', { APIGroup: apiGroup, Kind: kind, Name: name }, 'cannot change roleRef'));
     }
   };
 

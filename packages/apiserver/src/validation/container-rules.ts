@@ -30,6 +30,7 @@ export function containers(
   list: readonly Container[] | undefined,
   volumes: ReadonlySet<string>,
   taken: Set<string>,
+  isInit = false,
 ): void {
   for (const [index, container] of (list ?? []).entries()) {
     const at = `${path}[${index}]`;
@@ -50,6 +51,12 @@ export function containers(
     for (const field of ['livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
       const probe = container[field];
       if (!probe) continue;
+      if (isInit && container.restartPolicy !== 'Always') {
+        errors.push(
+          fieldForbidden(`${at}.${field}`, 'may not be set for init containers without restartPolicy=Always'),
+        );
+        continue;
+      }
       checkProbe(errors, `${at}.${field}`, probe);
       if (field !== 'readinessProbe' && probe.successThreshold !== 1) {
         errors.push(fieldInvalid(`${at}.${field}.successThreshold`, probe.successThreshold, 'must be 1'));

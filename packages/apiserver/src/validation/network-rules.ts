@@ -80,6 +80,13 @@ export function service(errors: Errors, { spec }: Service, old: Service | undefi
   }
 }
 
+export function serviceStatus(errors: Errors, { spec, status }: Service): void {
+  if ((status?.loadBalancer?.ingress ?? []).length > 0 && spec?.type !== 'LoadBalancer') {
+    const detail = "may only be used when `spec.type` is 'LoadBalancer'";
+    errors.push(fieldForbidden('status.loadBalancer.ingress', detail));
+  }
+}
+
 function serviceUpdate(errors: Errors, spec: Service['spec'], old: Service['spec']): void {
   const wasOutside = old?.type === 'ExternalName';
   const address = spec?.clusterIPs?.[0] ?? spec?.clusterIP;
@@ -117,7 +124,17 @@ function servicePorts(errors: Errors, ports: readonly ServicePort[], type: strin
       nodePorts.add(id);
     }
     const id = `${protocol}/${port.port}`;
-    if (seen.has(id)) errors.push(fieldDuplicate(at, { protocol, port: port.port }));
+    if (seen.has(id))
+      errors.push(
+        fieldDuplicate(at, {
+          Name: '',
+          Protocol: protocol,
+          AppProtocol: null,
+          Port: port.port,
+          TargetPort: 0,
+          NodePort: 0,
+        }),
+      );
     seen.add(id);
   }
 }
@@ -154,7 +171,10 @@ const MAX_PORTS = 20_000;
 
 export function endpointSlice(errors: Errors, slice: EndpointSlice, old: EndpointSlice | undefined): void {
   const { addressType, endpoints: list = [], ports = [] } = slice;
+  const known = errors.length;
   oneOf(errors, 'addressType', addressType, ADDRESS_TYPES);
+  // Nothing can be said about the addresses of a kind that nobody knows.
+  if (errors.length > known) return;
   if (ports.length > MAX_PORTS) errors.push(fieldTooMany('ports', ports.length, MAX_PORTS));
   const names = new Set<string>();
   for (const [index, port] of ports.entries()) {
@@ -193,7 +213,7 @@ function sliceAddress(errors: Errors, path: string, index: number, address: stri
 export function ingress(errors: Errors, { spec }: Ingress): void {
   const { rules = [], tls = [], defaultBackend, ingressClassName } = spec ?? {};
   if (rules.length === 0 && !defaultBackend) {
-    errors.push(fieldInvalid('spec', [], 'either `defaultBackend` or `rules` must be specified'));
+    errors.push(fieldInvalid('spec', undefined, 'either `defaultBackend` or `rules` must be specified'));
   }
   if (defaultBackend) backend(errors, 'spec.defaultBackend', defaultBackend);
   for (const [index, rule] of rules.entries()) {

@@ -27,10 +27,18 @@ export function podSpec(errors: Errors, path: string, spec: PodSpec | undefined)
   const taken = new Set<string>();
   if ((spec?.containers ?? []).length === 0) errors.push(fieldRequired(`${path}.containers`));
   containers(errors, `${path}.containers`, spec?.containers, names, taken);
-  containers(errors, `${path}.initContainers`, spec?.initContainers, names, taken);
+  containers(errors, `${path}.initContainers`, spec?.initContainers, names, taken, true);
   if (!spec) return;
   oneOf(errors, `${path}.restartPolicy`, spec.restartPolicy, ['Always', 'OnFailure', 'Never']);
   oneOf(errors, `${path}.dnsPolicy`, spec.dnsPolicy, ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']);
+  if (spec.dnsPolicy === 'None' && (spec.dnsConfig?.nameservers ?? []).length === 0) {
+    const detail = 'must provide at least one DNS nameserver when `dnsPolicy` is None';
+    errors.push(
+      spec.dnsConfig
+        ? fieldRequired(`${path}.dnsConfig.nameservers`, detail)
+        : fieldRequired(`${path}.dnsConfig`, 'must provide `dnsConfig` when `dnsPolicy` is None'),
+    );
+  }
   labels(errors, `${path}.nodeSelector`, spec.nodeSelector);
   const subdomains = ['serviceAccountName', 'nodeName', 'priorityClassName', 'runtimeClassName'] as const;
   for (const field of subdomains) {
@@ -47,7 +55,6 @@ export function podSpec(errors: Errors, path: string, spec: PodSpec | undefined)
       fieldInvalid(`${path}.activeDeadlineSeconds`, deadline, `must be between 1 and ${MAX_INT32}, inclusive`),
     );
   }
-  notNegative(errors, `${path}.terminationGracePeriodSeconds`, spec.terminationGracePeriodSeconds);
   tolerations(errors, `${path}.tolerations`, spec.tolerations);
 }
 

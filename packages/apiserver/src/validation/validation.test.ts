@@ -118,7 +118,10 @@ const refusals: [name: string, path: string, object: object, causes: (string | R
     'several ports without names',
     SERVICES,
     service({ ports: [{ port: 80 }, { port: 80, name: 'b' }] }),
-    ['spec.ports[0].name: Required value', 'spec.ports[1]: Duplicate value: {"protocol":"TCP","port":80}'],
+    [
+      'spec.ports[0].name: Required value',
+      'spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}',
+    ],
   ],
   [
     'a node port for inside only',
@@ -143,7 +146,7 @@ const refusals: [name: string, path: string, object: object, causes: (string | R
     'an ingress of nothing',
     INGRESSES,
     named({ spec: {} }),
-    ['spec: Invalid value: []: either `defaultBackend` or `rules` must be specified'],
+    ['spec: Invalid value: null: either `defaultBackend` or `rules` must be specified'],
   ],
   [
     'a path without a type',
@@ -267,7 +270,7 @@ const changes: [name: string, path: string, object: object, patch: object, cause
     `${RBAC}/namespaces/default/rolebindings`,
     named({ roleRef: { kind: 'Role', name: 'r' } }),
     { roleRef: { name: 's' } },
-    'roleRef: Invalid value: {"kind":"Role","name":"s","apiGroup":"rbac.authorization.k8s.io"}: cannot change roleRef',
+    'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"s"}: cannot change roleRef',
   ],
   [
     'the type of addresses of a slice',

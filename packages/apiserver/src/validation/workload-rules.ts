@@ -7,6 +7,7 @@ import type {
   PodDisruptionBudget,
   PodTemplateSpec,
   ReplicaSet,
+  RollingUpdateDaemonSet,
   RollingUpdateDeployment,
 } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
@@ -52,7 +53,7 @@ export function daemonSet(errors: Errors, { spec }: DaemonSet, old: DaemonSet | 
   notNegative(errors, 'spec.minReadySeconds', spec?.minReadySeconds);
   const strategy = spec?.updateStrategy;
   if (strategy?.type === 'RollingUpdate') {
-    rollingUpdate(errors, 'spec.updateStrategy.rollingUpdate', strategy.rollingUpdate);
+    daemonUpdate(errors, 'spec.updateStrategy.rollingUpdate', strategy.rollingUpdate);
   } else if (strategy?.type !== 'OnDelete') {
     errors.push(fieldNotSupported('spec.updateStrategy', strategy, ['RollingUpdate', 'OnDelete']));
   }
@@ -62,7 +63,13 @@ export function daemonSet(errors: Errors, { spec }: DaemonSet, old: DaemonSet | 
 
 export function disruptionBudget(errors: Errors, { spec }: PodDisruptionBudget): void {
   if (spec?.minAvailable !== undefined && spec.maxUnavailable !== undefined) {
-    errors.push(fieldInvalid('spec', spec, 'minAvailable and maxUnavailable cannot be both set'));
+    const shown = {
+      MinAvailable: spec.minAvailable,
+      Selector: spec.selector ?? null,
+      MaxUnavailable: spec.maxUnavailable,
+      UnhealthyPodEvictionPolicy: spec.unhealthyPodEvictionPolicy ?? null,
+    };
+    errors.push(fieldInvalid('spec', shown, 'minAvailable and maxUnavailable cannot be both set'));
   }
   for (const field of ['minAvailable', 'maxUnavailable'] as const) {
     amount(errors, `spec.${field}`, spec?.[field]);
@@ -92,6 +99,21 @@ function rollingUpdate(errors: Errors, path: string, update: RollingUpdateDeploy
     errors.push(fieldInvalid(`${path}.maxUnavailable`, update?.maxUnavailable, detail));
   }
   atMostAll(errors, `${path}.maxUnavailable`, update?.maxUnavailable);
+}
+
+/** A DaemonSet replaces pods either before or after the old ones are gone. */
+function daemonUpdate(errors: Errors, path: string, update: RollingUpdateDaemonSet | undefined): void {
+  amount(errors, `${path}.maxUnavailable`, update?.maxUnavailable);
+  amount(errors, `${path}.maxSurge`, update?.maxSurge);
+  atMostAll(errors, `${path}.maxUnavailable`, update?.maxUnavailable);
+  atMostAll(errors, `${path}.maxSurge`, update?.maxSurge);
+  const count = (value: number | string | undefined) => Number.parseInt(String(value ?? 0), 10);
+  if (count(update?.maxUnavailable) > 0 && count(update?.maxSurge) > 0) {
+    errors.push(fieldInvalid(`${path}.maxSurge`, update?.maxSurge, 'may not be set when maxUnavailable is non-zero'));
+  } else if (count(update?.maxUnavailable) === 0 && count(update?.maxSurge) === 0) {
+    const detail = 'cannot be 0 when maxSurge is 0';
+    errors.push(fieldInvalid(`${path}.maxUnavailable`, update?.maxUnavailable, detail));
+  }
 }
 
 /** What makes pods selects the pods that it makes, by their labels. */

@@ -22,7 +22,7 @@ export function createWatchHub(): WatchHub {
     shared(event, type, rendering) {
       const make = (): WatchEvent => ({
         type,
-        object: rendering.one(type === 'DELETED' ? lastSeen(event) : event.object),
+        object: (rendering.event ?? rendering.one)(type === 'DELETED' ? lastSeen(event) : event.object),
       });
       if (!rendering.isShared) return make();
       const known = made.get(event) ?? new Map<string, WatchEvent>();

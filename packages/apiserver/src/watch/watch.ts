@@ -111,7 +111,7 @@ export function openWatch(
 }
 
 function added(object: UnknownObject, rendering: Rendering): WatchEvent {
-  return { type: 'ADDED', object: rendering.one(object) };
+  return { type: 'ADDED', object: (rendering.event ?? rendering.one)(object) };
 }
 
 // A watch from too far back is opened, and says so in its first and only event: so does kube-apiserver.

@@ -180,14 +180,14 @@ function create(random: SeededRandom, kind: GeneratedKind): Unnumbered {
   };
 }
 
-function head(random: SeededRandom, { apiVersion, kind }: GeneratedKind): Record<string, unknown> {
+function head(random: SeededRandom, { apiVersion, kind, isCustom }: GeneratedKind): Record<string, unknown> {
   if (random.chance(0.96)) return { apiVersion, kind };
   return random.pick<Record<string, unknown>>([
     { kind },
     { apiVersion },
     {},
     { apiVersion: 'v9', kind },
-    { apiVersion, kind: 'Other' },
+    ...(isCustom ? [] : [{ apiVersion, kind: 'Other' }]),
   ]);
 }
 

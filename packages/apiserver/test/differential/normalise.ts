@@ -10,8 +10,8 @@ export interface Normaliser {
 
 type Json = Record<string, unknown>;
 
-/** One for each server and sequence: it remembers what it has seen. */
-export function createNormaliser(): Normaliser {
+/** One for each server and sequence: it remembers what it has seen. `prefixes` are those of names that servers draw. */
+export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
   const uids = new Map<string, string>();
   const versions = new Map<string, string>();
   const names = new Map<string, string>();
@@ -26,12 +26,21 @@ export function createNormaliser(): Normaliser {
   function text(value: string): string {
     let result = value.replaceAll(UID, (uid) => numbered(uids, 'uid', uid));
     for (const [name, label] of names) result = result.replaceAll(name, label);
+    for (const prefix of prefixes) {
+      result = result.replaceAll(
+        new RegExp(`${prefix}[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])`, 'g'),
+        `${prefix}<random>`,
+      );
+    }
     return result
       .replaceAll(TIME, '<time>')
       .replaceAll(SERVICE_ADDRESS, '<service address>')
       .replaceAll(TOKEN, '<token>')
+      .replaceAll(CERTIFICATE, '<certificate>')
+      .replaceAll(/kube-api-access-[a-z0-9]{5}/g, 'kube-api-access-<random>')
       .replaceAll(/Go struct field [\w.]+ of type [\w.[\]*{}]+/g, 'Go struct field of type')
-      .replaceAll(/Go value of type [\w.[\]*{}]+/g, 'Go value of type')
+      .replaceAll(/Go value of type (struct \{.*\}|[\w.[\]*]+( \{\})?)/g, 'Go value of type')
+      .replaceAll(/ \(\*[\w.]+\)/g, ' (<Go type>)')
       .replaceAll(/too old resource version: \d+ \(\d+\)/g, 'too old resource version: <version>')
       .replaceAll(/Too large resource version: \d+, current: \d+/g, 'Too large resource version: <version>');
   }
@@ -49,6 +58,8 @@ export function createNormaliser(): Normaliser {
         if (!names.has(name)) names.set(name, `${generated}<random>`);
       }
     }
+    // Descriptions of columns are sentences of Kubernetes; ours are our own.
+    if (key === 'columnDefinitions') return value({ ...object, description: '<description>' });
     const isList = Array.isArray(object['items']) || Array.isArray(object['rows']);
     const result: Json = {};
     for (const one of Object.keys(object).toSorted()) {
@@ -82,6 +93,7 @@ const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 // The ranges of the two servers: 10.96.0.0/12 and 127.96.0.0/12.
 const SERVICE_ADDRESS = /\b(?:10|127)\.(?:9[6-9]|10\d|11[01])\.\d{1,3}\.\d{1,3}\b/g;
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*-----END CERTIFICATE-----\n?/g;
 const TOKEN = /eyJ[\w-]+\.[\w-]+\.[\w-]+/g;
 
 function isMetadata(object: Json): boolean {

@@ -1,5 +1,6 @@
 // Runs a sequence on two servers in step (each request goes to both, then the next), or on one alone.
 import { applyMergePatch } from '@capstan/kube';
+import { parse } from 'yaml';
 import { createNormaliser, type Normaliser } from './normalise.ts';
 import type { Answer, DiffRequest, Sequence } from './sequence.ts';
 import type { OpenWatch, RawAnswer, RawRequest, ServerUnderTest } from './server-under-test.ts';
@@ -57,8 +58,9 @@ interface Run {
   end(): Promise<void>;
 }
 
-function startRun({ name }: Sequence, server: ServerUnderTest): Run {
-  const normaliser = createNormaliser();
+function startRun({ name, requests }: Sequence, server: ServerUnderTest): Run {
+  const prefixes = requests.flatMap(({ body }) => generatedPrefix(body)?.replaceAll('{ns}', name) ?? []);
+  const normaliser = createNormaliser(prefixes);
   const memory = createMemory(name);
   const answers: Answer[] = [];
   const watches = new Map<number, OpenWatch>();
@@ -92,7 +94,8 @@ function startRun({ name }: Sequence, server: ServerUnderTest): Run {
         };
       }
       const answer = await server.send(raw);
-      const parsed = jsonOf(answer.text);
+      const parsed =
+        answer.headers['content-type'] === 'application/yaml' ? (parse(answer.text) as unknown) : jsonOf(answer.text);
       memory.saw(request.id, raw.path, parsed);
       return shown(request.id, answer, parsed, normaliser);
     },
@@ -100,7 +103,7 @@ function startRun({ name }: Sequence, server: ServerUnderTest): Run {
     outcome() {
       for (const answer of answers) {
         const watch = watches.get(answer.id);
-        if (watch) answer.events = eventsOf(watch, createNormaliser());
+        if (watch) answer.events = eventsOf(watch, createNormaliser(prefixes));
       }
       return { answers };
     },
@@ -109,6 +112,11 @@ function startRun({ name }: Sequence, server: ServerUnderTest): Run {
       await server.send({ method: 'DELETE', path: `/api/v1/namespaces/${name}`, headers: {} }).catch(() => {});
     },
   };
+}
+
+function generatedPrefix(body: unknown): string | undefined {
+  const { metadata } = (body ?? {}) as { metadata?: { generateName?: unknown } | null };
+  return typeof metadata?.generateName === 'string' && metadata.generateName !== '' ? metadata.generateName : undefined;
 }
 
 const JSON_BODY = { 'content-type': 'application/json' };
@@ -126,8 +134,8 @@ function shown(id: number, { status, headers }: RawAnswer, parsed: unknown, norm
 
 // A watch may show one object several times; each is compared with the state before it, whatever else happened between.
 function eventsOf({ lines, status }: OpenWatch, normaliser: Normaliser): unknown[] {
+  if (status !== 200) return [normaliser.value(jsonOf(lines.join('\n')))];
   const values = lines.filter((line) => line !== '').map(jsonOf);
-  if (status !== 200) return values.map((value) => normaliser.value(value));
   const events = values as { type: string; object: unknown }[];
   // Bookmarks come in the server's own time, except the one that ends the initial events.
   const kept = events.filter(({ type, object }) => type !== 'BOOKMARK' || isInitialEnd(object));

@@ -1,6 +1,6 @@
 import type { Kind } from '../kind.ts';
 import { hasEmbeddedResources, validateEmbeddedResources } from './embedded-resource.ts';
-import { type FieldError, type FieldErrorType, invalidField, NO_FIELD } from './field-error.ts';
+import { type FieldError, invalidField, NO_FIELD } from './field-error.ts';
 import { isJsonObject, type JsonSchema } from './json-schema.ts';
 import { compileListTypes } from './list-map.ts';
 import { type EvaluateRule, hasRules, validateRules } from './rules.ts';
@@ -9,6 +9,10 @@ import { compileValidator } from './validate-schema.ts';
 export interface ObjectValidateOptions {
   /** Evaluates CEL rules. Without it objectValidator leaves them to the API server; a defined kind has its own evaluator. */
   evaluateRule?: EvaluateRule;
+  /** What the caller found wrong with the metadata: rules may not be checked then either. Default: nothing. */
+  found?: readonly { readonly type: string }[];
+  /** What else the caller found: it comes before the rules, and may keep them from being checked. Default: nothing. */
+  besides?: readonly FieldError[];
 }
 
 export type ObjectValidator = (object: unknown, old?: unknown, options?: ObjectValidateOptions) => FieldError[];
@@ -32,8 +36,10 @@ export function objectValidator(schema: JsonSchema, kind?: Pick<Kind, 'apiVersio
       if (old !== undefined) listTypes(old, '', before);
       if (before.length === 0) listTypes(object, '', errors);
     }
+    errors.push(...(options?.besides ?? []));
     if (rules && options?.evaluateRule) {
-      if (errors.some(({ type }) => BLOCKS_RULES.includes(type))) errors.push(RULES_NOT_CHECKED);
+      const all: readonly { readonly type: string }[] = [...(options.found ?? []), ...errors];
+      if (all.some(({ type }) => BLOCKS_RULES.includes(type))) errors.push(RULES_NOT_CHECKED);
       else errors.push(...validateRules(schema, object, options.evaluateRule, old));
     }
     return errors;
@@ -41,7 +47,7 @@ export function objectValidator(schema: JsonSchema, kind?: Pick<Kind, 'apiVersio
 }
 
 // A rule may rely on its values having the right types and sizes.
-const BLOCKS_RULES: readonly FieldErrorType[] = [
+const BLOCKS_RULES: readonly string[] = [
   'FieldValueNotSupported',
   'FieldValueRequired',
   'FieldValueTooLong',
