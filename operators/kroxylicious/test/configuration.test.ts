@@ -201,6 +201,33 @@ describe('TLS towards Kafka', () => {
       },
     ));
 
+  test('a Secret that a filter uses too is one volume, mounted for each of them', () =>
+    staged(
+      {
+        objects: [
+          proxy(),
+          service({
+            bootstrapServers: 'a:1',
+            tls: { trustAnchorRef: { kind: 'Secret', name: 'shared', key: 'ca.pem' } },
+          }),
+          tcpIngress(),
+          filter({ file: '${secret:shared:password}' }),
+          opaque('shared', { 'ca.pem': issued.ca, password: 'x1234' }),
+          cluster('one', { filterRefs: [{ name: 'encryption' }] }),
+        ],
+      },
+      async ({ client }) => {
+        const deployment = await get.deployment(client);
+        assert.deepEqual(volumesOf(deployment), ['config-volume', 'secrets-shared']);
+        assert.deepEqual(mountsOf(deployment)?.slice(1), [
+          `secrets-shared ${root}/secure/secret/shared`,
+          `secrets-shared ${root}/target-cluster/trusted-certs/shared`,
+        ]);
+        const volume = deployment.spec?.template.spec?.volumes?.find(({ name }) => name === 'secrets-shared');
+        assert.equal(volume?.secret?.defaultMode, 0o640);
+      },
+    ));
+
   test('with nothing said about it, trusting what the platform trusts', () =>
     staged({ objects: withTls({}) }, async ({ client }) => {
       assert.deepEqual((await configured(client)).virtualClusters[0]?.targetCluster.tls, {});
@@ -278,6 +305,32 @@ describe('TLS towards clients', () => {
       ));
   }
 
+  test('versions and cipher suites that are allowed and denied, and clients’ trust from a Secret', () =>
+    staged(
+      {
+        objects: withTls(
+          {
+            protocols: { allow: ['TLSv1.3', 'TLSv1.2'], deny: ['TLSv1.1'] },
+            cipherSuites: { allow: ['TLS_AES_128_GCM_SHA256'], deny: ['B', 'A', 'B'] },
+            trustAnchorRef: { kind: 'Secret', name: 'clients', key: 'bundle', storeType: 'PEM' },
+          },
+          opaque('clients', { bundle: issued.ca }),
+        ),
+      },
+      async ({ client }) => {
+        const { protocols, cipherSuites, trust } =
+          (await configured(client)).virtualClusters[0]?.gateways[0]?.tls ?? {};
+        assert.deepEqual(protocols, { allowed: ['TLSv1.3', 'TLSv1.2'], denied: ['TLSv1.1'] });
+        assert.deepEqual(cipherSuites, { allowed: ['TLS_AES_128_GCM_SHA256'], denied: ['A', 'B'] });
+        assert.equal(trust?.storeFile, `${root}/virtual-cluster/trusted-certs/clients/bundle`);
+        assert.deepEqual(volumesOf(await get.deployment(client)), [
+          'config-volume',
+          'secrets-clients',
+          'secrets-server',
+        ]);
+      },
+    ));
+
   test('two ways in with two certificates', () =>
     staged(
       {
@@ -352,6 +405,28 @@ test('a load balancer is one Service for all clusters that use it, beside ports 
         loadBalancerIngressPoints: [{ hostname: 'lb.example' }],
       },
     ]);
+  });
+});
+
+test('a load balancer tells only of clusters that are served', () => {
+  const outside = { ingressRef: { name: 'outside' } };
+  const objects = [
+    proxy(),
+    service(),
+    balancerIngress(),
+    tlsSecret('server', issued),
+    cluster('good', { ingresses: [{ ...outside, tls: { certificateRef: { name: 'server' } } }] }),
+    cluster('bare', { ingresses: [outside] }),
+  ];
+  return staged({ objects }, async ({ client }) => {
+    const { virtualClusters } = await configured(client);
+    assert.deepEqual(
+      virtualClusters.map(({ name }) => name),
+      ['good'],
+    );
+    const told = (await serviceOf(client, 'my-proxy-sni')).metadata.annotations?.['kroxylicious.io/bootstrap-servers'];
+    assert.match(told ?? '', /good\.kafka\.example/);
+    assert.doesNotMatch(told ?? '', /bare/);
   });
 });
 

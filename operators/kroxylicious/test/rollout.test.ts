@@ -43,7 +43,15 @@ const everything = (): KubeObject[] => [
   tlsSecret('client', first),
   tlsSecret('server', first),
   cluster('one', { filterRefs: [{ name: 'encryption' }] }),
-  cluster('two', { ingresses: [{ ingressRef: { name: 'tls' }, tls: { certificateRef: { name: 'server' } } }] }),
+  configMap('clients', { 'ca.pem': first.ca }),
+  cluster('two', {
+    ingresses: [
+      {
+        ingressRef: { name: 'tls' },
+        tls: { certificateRef: { name: 'server' }, trustAnchorRef: { name: 'clients', key: 'ca.pem' } },
+      },
+    ],
+  }),
 ];
 
 type Change = (stage: Stage) => Promise<void>;
@@ -74,6 +82,7 @@ describe('a change that the proxy must see rolls it exactly once', () => {
     'the certificate of a way in': merge(Secret, 'server', {
       data: encoded({ 'tls.crt': renewed.certificate, 'tls.key': renewed.key }),
     }),
+    'the trust of a way in': merge(ConfigMap, 'clients', { data: { 'ca.pem': renewed.ca } }),
     'the certificate towards Kafka': merge(Secret, 'client', {
       data: encoded({ 'tls.crt': renewed.certificate, 'tls.key': renewed.key }),
     }),
@@ -104,6 +113,12 @@ describe('a change that the proxy must see rolls it exactly once', () => {
     }),
     'the resources of the proxy': merge(KafkaProxy, 'my-proxy', {
       spec: { infrastructure: { proxyContainer: { resources: { limits: { cpu: '2' } } } } },
+    }),
+    'the metrics of the proxy': merge(KafkaProxy, 'my-proxy', {
+      spec: { micrometer: [{ type: 'StandardBindersHook', config: { binderNames: ['UptimeMetrics'] } }] },
+    }),
+    'annotations that the proxy’s pods should have': merge(KafkaProxy, 'my-proxy', {
+      spec: { infrastructure: { pod: { annotations: { 'vault/inject': 'true' } } } },
     }),
     'a new cluster': ({ client }) => create(client, cluster('three', { ingresses: [{ ingressRef: { name: 'tcp' } }] })),
     'a cluster that goes': ({ client }) =>
