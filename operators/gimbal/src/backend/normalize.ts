@@ -2,6 +2,7 @@
 // is shown in `status.effective`. A field that cannot be understood is a fault, and then the whole of what was in force
 // before stays so: a typo must neither drain a cluster nor stop its discoverer.
 import { validateDns1123Subdomain } from '@capstan/kube';
+import { parseWindow } from '../credentials/window.ts';
 import type { BackendFields, DiscoveryBackend, EffectiveBackend } from '../kinds/index.ts';
 import { bare, type Fault, type Parsed, parseEndpoint, parseFlag, parseSeconds, parseWord } from './fields.ts';
 import { nameFault } from './names.ts';
@@ -173,9 +174,15 @@ function rotationOf(fields: Merged, faults: Fault[]): Pick<EffectiveBackend, 'ro
   const written = fields.get('rotation');
   if (written === undefined) return {};
   const { secret: next, ...times } = written;
+  const { window, timeZone } = times;
+  const path = (name: string) => `${fields.pathOf('rotation')}.${name}`;
+  const opens = window === undefined ? undefined : parseWindow(window, timeZone);
+  if (opens !== undefined && 'fault' in opens) faults.push({ path: path('window'), message: opens.fault });
+  if (window === undefined && timeZone !== undefined)
+    faults.push({ path: path('timeZone'), message: 'there is no window that it would belong to' });
   if (next === undefined) return { rotation: times };
   const parsed = parseSecret(next);
   if ('value' in parsed) return { rotation: { ...times, secret: parsed.value } };
-  faults.push({ path: `${fields.pathOf('rotation')}.secret`, message: parsed.fault });
+  faults.push({ path: path('secret'), message: parsed.fault });
   return { rotation: times };
 }

@@ -1,10 +1,10 @@
 // The same objects once more, each under the kind that it was written as. Reconcilers see one view of all names of a backend,
 // and in that view an object that has the namespace and name of an older one under another name is hidden. Somebody has to
 // tell its owner.
-import { externalKind, type Kind, type KubeObject } from '@capstan/kube';
+import { externalKind, type Kind } from '@capstan/kube';
 import { Discoverer, Discovery, DiscoveryBackend } from './discovery-backend.ts';
 
-export const BACKENDS_AS_WRITTEN: readonly { readonly name: string; readonly kind: Kind<KubeObject> }[] = [
+export const BACKENDS_AS_WRITTEN: readonly { readonly name: string; readonly kind: Kind }[] = [
   DiscoveryBackend,
   Discoverer,
   Discovery,

@@ -127,6 +127,7 @@ const maintenance = () =>
       routes: count('Routes that lead to the backend.'),
       routesDrained: count('Those that send it nothing.'),
       routesHeld: count('Those whose weights have not returned yet.'),
+      routesBlocked: count('Those that need a look.'),
       noCapacity: count('Those that have nowhere else to send requests.'),
       blocked: array(blockedRoute(), {
         optional: true,
@@ -137,6 +138,29 @@ const maintenance = () =>
     { optional: true, description: 'How far maintenance, or the return from it, has come.' },
   );
 export type MaintenanceStatus = NonNullable<TypeOf<ReturnType<typeof maintenance>>>;
+
+const credentials = () =>
+  object(
+    {
+      hash: string({ description: 'The keyed digest of what is in force, as the discoverer shows it.' }),
+      digest: text('The same under the present key.'),
+      copy: string({
+        description: 'The Secret that the discoverer mounts: a copy that was verified and does not change.',
+      }),
+      source: string({ description: 'The Secret that it was copied from.' }),
+      endpoint: text('Used instead of the address in the Secret.'),
+      identity: text('Of the remote cluster.'),
+      since: time({ description: 'When they came into force.' }),
+      expires: instant('When they end, as far as they say so.'),
+      previous: text('The copy before.'),
+      rotations: count('How often they were changed.'),
+      failures: count('How many changes were refused.'),
+      refused: text('The keyed digest of what was refused last.'),
+      rotatedBy: text('The value of the annotation rotate-now that was followed last.'),
+    },
+    { optional: true, description: 'The credentials that are in force.' },
+  );
+export type CredentialsStatus = NonNullable<TypeOf<ReturnType<typeof credentials>>>;
 
 export const backendStatus = () =>
   object(
@@ -170,6 +194,7 @@ export const backendStatus = () =>
         },
         { optional: true, description: 'The program that does the discovery.' },
       ),
+      credentials: credentials(),
       counts: object(counts, { optional: true, description: 'Services and addresses, there and here.' }),
       maintenance: maintenance(),
       memory: anyObject({

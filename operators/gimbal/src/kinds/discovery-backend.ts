@@ -73,6 +73,8 @@ export const Discoverer = defineKind({
   schema: backend(),
 });
 
+export type Discoverer = KindOf<typeof Discoverer>;
+
 export const Discovery = defineKind({
   ...COMMON,
   group: CONTOUR_GROUP,
@@ -81,3 +83,4 @@ export const Discovery = defineKind({
   description: 'The same as a DiscoveryBackend, under the name in the second example of the design.',
   schema: backend(),
 });
+export type Discovery = KindOf<typeof Discovery>;

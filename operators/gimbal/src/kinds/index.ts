@@ -2,6 +2,7 @@ export { BACKENDS_AS_WRITTEN } from './as-written.ts';
 export type {
   BackendError,
   BlockedRoute,
+  CredentialsStatus,
   EffectiveBackend,
   MaintenanceState,
   MaintenanceStatus,

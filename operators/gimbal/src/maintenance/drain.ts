@@ -29,18 +29,19 @@ export interface DrainedRule {
   /** What should stand in each entry, in the order of the entries. */
   readonly desired: readonly Fields[];
   readonly blocked: Blocked | undefined;
-  /** The policy that decided a rule without capacity. */
+  /** What became of a rule without capacity: Keep also where it cannot be refused, or not all of it should leave. */
   readonly policy: OnNoCapacity | undefined;
 }
 
 export function drainRule(
-  rule: Pick<RouteRule, 'semantics' | 'refusal'>,
+  rule: Pick<RouteRule, 'semantics' | 'refusal' | 'total' | 'isChosen'>,
   entries: readonly OriginalEntry[],
 ): DrainedRule {
   const originals = entries.map(({ original }) => original);
   const leaving = entries.flatMap((each) => each.leaving ?? []);
   if (leaving.length === 0) return { desired: originals, blocked: undefined, policy: undefined };
-  if (rule.semantics === 'none') return { desired: originals, blocked: 'NoWeights', policy: undefined };
+  if (rule.semantics === 'none') return { desired: originals, blocked: withoutWeights(entries), policy: undefined };
+  if (rule.semantics === 'canary') return drainCanary(rule, entries);
 
   const shares = sharesOf(rule, entries);
   const isLeft = ({ entry, leaving: left }: OriginalEntry) => entry.role === 'service' && left === undefined;
@@ -53,6 +54,33 @@ export function drainRule(
   const isWhole = leaving.every(({ keep }) => keep === 0);
   const desired = isWhole ? drained(entries, shares, promoted) : scaled(entries, shares, promoted);
   return { desired, blocked: undefined, policy: undefined };
+}
+
+/** Nothing can be done here; where a canary that stays takes over, nothing need be. */
+function withoutWeights(entries: readonly OriginalEntry[]): Blocked | undefined {
+  const isLeft = entries.some(({ entry, leaving }) => entry.role === 'service' && leaving !== undefined);
+  const hasCanary = entries.some(({ entry, leaving }) => entry.role === 'peer' && leaving === undefined);
+  return isLeft && !hasCanary ? 'NoWeights' : undefined;
+}
+
+/** The canary gives up its part, or takes all; where both leave there is nobody to take over. */
+function drainCanary(
+  { total = 100, isChosen }: Pick<RouteRule, 'total' | 'isChosen'>,
+  entries: readonly OriginalEntry[],
+): DrainedRule {
+  const originals = entries.map(({ original }) => original);
+  const keepOf = (role: RouteEntry['role']) =>
+    Math.min(1, ...entries.flatMap(({ entry, leaving }) => (entry.role === role ? (leaving?.keep ?? []) : [])));
+  const [own, beside] = [keepOf('canary'), keepOf('peer')];
+  const hasPeer = entries.some(({ entry }) => entry.role === 'peer');
+  if (own < 1 && (beside < 1 || !hasPeer)) return { desired: originals, blocked: 'NoCapacity', policy: 'Keep' };
+  const [name = ''] = Object.keys(originals[0] ?? {});
+  const before = Number(originals[0]?.[name] ?? 0);
+  const weight = own < 1 ? before * own : total - (total - before) * beside;
+  const desired = originals.map((original, at) =>
+    at === 0 ? { ...original, [name]: String(Math.round(weight)) } : original,
+  );
+  return { desired, blocked: own < 1 && isChosen ? 'NoWeights' : undefined, policy: undefined };
 }
 
 interface Shares {
@@ -158,7 +186,8 @@ function withoutCapacity(
   const originals = entries.map(({ original }) => original);
   const isStaying = policy === 'Keep' || (policy === 'Reject' && refusal === undefined);
   // Part of nothing to spare is nothing: until all of it should leave, all of it stays.
-  if (isStaying || leaving.some(({ keep }) => keep > 0)) return { desired: originals, blocked: 'NoCapacity', policy };
+  if (isStaying || leaving.some(({ keep }) => keep > 0))
+    return { desired: originals, blocked: 'NoCapacity', policy: 'Keep' };
   const desired = entries.map(({ entry, original, leaving: left }) => {
     if (entry.role === 'gate') return policy === 'Reject' ? DENY_ALL : original;
     return entry.role === 'service' && left !== undefined ? { ...original, weight: 0 } : original;

@@ -6,9 +6,9 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * What a weight that is not written means. `contour`: 0 next to others that are written, else an even share; `gateway`: 1;
- * `none`: there are no weights.
+ * `canary`: the weight of one is a part of the total of the others; `none`: there are no weights.
  */
-export type Semantics = 'contour' | 'gateway' | 'none';
+export type Semantics = 'contour' | 'gateway' | 'canary' | 'none';
 
 export interface RouteRule {
   /** What the rule matches, so that it is known again when rules were moved: 12 hex digits and, for twins, which of them. */
@@ -19,14 +19,20 @@ export interface RouteRule {
   /** How requests can be refused without taking a reference away; undefined: not at all. */
   readonly refusal: 'weights' | 'deny' | undefined;
   readonly entries: readonly RouteEntry[];
+  /** Without weights: a canary takes all requests. */
+  readonly isRelieved?: boolean;
+  /** Of a canary: what stands for all requests, and whether some come to it whatever its weight. */
+  readonly total?: number;
+  readonly isChosen?: boolean;
 }
 
 export interface RouteEntry {
   /**
    * `service`: takes a share of the requests by its weight. `mirror`: takes copies; its weight is a percentage.
-   * `mirrorFilter`: the same as a filter. `gate`: the rule itself, where it can refuse requests.
+   * `mirrorFilter`: the same as a filter. `gate`: the rule itself, where it can refuse requests. `canary`: takes a part of the
+   * requests of others; the first of them has the weight. `peer`: a service of another route, with which this one shares.
    */
-  readonly role: 'service' | 'mirror' | 'mirrorFilter' | 'gate';
+  readonly role: 'service' | 'mirror' | 'mirrorFilter' | 'gate' | 'canary' | 'peer';
   /** Unique within the rule and independent of the order: namespace, name, port, and which of several equal ones. */
   readonly id: string;
   /** The Service; undefined for what is none (another kind of backend, a gate). */

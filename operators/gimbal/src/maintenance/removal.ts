@@ -28,6 +28,7 @@ export function withoutBackends(
   route: KubeObject & { spec?: unknown },
   input: ShiftInput,
   removing: ReadonlySet<string>,
+  peers: readonly KubeObject[] = [],
 ): Removal {
   const namespace = route.metadata.namespace ?? '';
   const original = applied(route, shiftRoute({ ...input, leavingOf: () => undefined }));
@@ -45,7 +46,7 @@ export function withoutBackends(
   const left = { ...original, spec: reduced.spec };
   const shift = shiftRoute({
     ...input,
-    rules: rulesOf(left),
+    rules: rulesOf(left, peers),
     state: undefined,
     isForgotten: false,
     leavingOf: (entry, backend) => (removing.has(backend) ? undefined : input.leavingOf(entry, backend)),

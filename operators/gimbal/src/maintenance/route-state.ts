@@ -14,6 +14,7 @@ import { isFighting, judgeFight } from './fights.ts';
 import type { RouteEntry } from './model.ts';
 import { ORPHANED_ANNOTATION, REMOVED_ANNOTATION, type Removal, withoutBackends } from './removal.ts';
 import type { RouteKind } from './routes/index.ts';
+import { canaryAnnotations } from './routes/ingress-canary.ts';
 import { backendOfService, readiness } from './services.ts';
 import { annotationsOf, type RouteReport, type Shift, shiftRoute } from './shift.ts';
 import {
@@ -53,7 +54,7 @@ type Owners = Readonly<Record<string, string>>;
 export type RouteStates = DerivationDefinition<RouteState>;
 
 export function createRouteStates(routes: RouteKind, drains: BackendDrains): RouteStates {
-  const { kind, id, rulesOf } = routes;
+  const { kind, id, rulesOf, peersOf } = routes;
   return derivation({
     name: `maintenance of ${id}`,
     compute({ key, read, previous }): RouteState {
@@ -66,10 +67,17 @@ export function createRouteStates(routes: RouteKind, drains: BackendDrains): Rou
       const world = lookingAt(read, drains, state, known?.owners);
       const { backendOf, leavingOf } = world;
       const isForgotten = state === undefined && seen.isMarked;
-      const input = { rules: rulesOf(seen.route), state, backendOf, leavingOf, isForgotten };
+      const peers = peersOf?.(read, seen.route) ?? [];
+      const input = {
+        rules: rulesOf(seen.route, peers),
+        state,
+        backendOf,
+        leavingOf,
+        isForgotten,
+      };
       const shift = shiftRoute(input);
       const { removing } = world;
-      const removal = removing.size === 0 ? undefined : withoutBackends(routes, seen.route, input, removing);
+      const removal = removing.size === 0 ? undefined : withoutBackends(routes, seen.route, input, removing, peers);
       return stateOf(seen, state, { shift, removal }, world, read);
     },
   });
@@ -82,7 +90,16 @@ const PAUSED = 'capstan.dev/paused';
 function seenOf(route: KubeObject) {
   const { uid = '', name, namespace, deletionTimestamp, creationTimestamp = '', annotations = {} } = route.metadata;
   const { apiVersion, kind, spec } = route as KubeObject & { spec?: unknown };
-  const at = { apiVersion, kind, metadata: { ...(name ? { name } : {}), ...(namespace ? { namespace } : {}) }, spec };
+  const at = {
+    apiVersion,
+    kind,
+    metadata: {
+      ...(name ? { name } : {}),
+      ...(namespace ? { namespace } : {}),
+      annotations: canaryAnnotations(annotations),
+    },
+    spec,
+  };
   return {
     route: at,
     uid,

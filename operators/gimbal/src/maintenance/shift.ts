@@ -65,7 +65,9 @@ export function shiftRoute(input: ShiftInput): Shift {
 /** The annotations that go with a shift: the state, and the names of backends for people. */
 export function annotationsOf({ rules }: Shift, fights: readonly number[]): [state?: string, backends?: string] {
   const state = formatState({ rules, fights });
-  return state === undefined ? [] : [state, backendsOf(rules).join(',')];
+  if (state === undefined) return [];
+  const backends = backendsOf(rules);
+  return backends.length === 0 ? [state] : [state, backends.join(',')];
 }
 
 interface ShiftedRule {
@@ -142,7 +144,7 @@ function reportsOf(shifted: readonly ShiftedRule[], { backendOf }: ShiftInput): 
   for (const { rule, entries, outcome } of shifted) {
     for (const { entry, leaving } of entries) {
       const backend = backendOf(entry);
-      if (backend === undefined) continue;
+      if (backend === undefined || entry.role === 'peer') continue;
       const report = reports.get(backend) ?? { isLeaving: false, isDrained: true, blocked: [] };
       reports.set(backend, report);
       if (leaving !== undefined) report.isLeaving = true;
@@ -157,10 +159,12 @@ function reportsOf(shifted: readonly ShiftedRule[], { backendOf }: ShiftInput): 
 }
 
 /** Whether the entry, as it stands, is meant to get anything. All weights 0 counts as nothing, whatever a proxy makes of it. */
-function takesTraffic({ semantics, entries }: RouteRule, { role, fields }: RouteEntry): boolean {
+function takesTraffic({ semantics, entries, isRelieved, isChosen }: RouteRule, { role, fields }: RouteEntry): boolean {
   if (role === 'gate') return false;
+  if (role === 'canary') return isChosen === true || Number(Object.values(entries[0]?.fields ?? {})[0] ?? 0) > 0;
   if (role === 'mirrorFilter') return !isEmptyMirror(fields);
-  if (fields['mirror'] === true || semantics === 'none') return true;
+  if (semantics === 'none') return isRelieved !== true;
+  if (fields['mirror'] === true) return true;
   const weight = weightOf(fields);
   if (weight !== undefined) return weight > 0;
   if (semantics === 'gateway') return true;

@@ -104,7 +104,8 @@ export function storedRule(
   if (changed.every((names) => names.length === 0)) return undefined;
   const stored = entries.flatMap(({ entry, original, leaving }, at): StoredEntry[] => {
     // The weight of what leaves is told even if it was 0 already.
-    const names = changed[at]?.length === 0 && leaving !== undefined ? ['weight'] : (changed[at] ?? []);
+    const isWeighed = leaving !== undefined && 'weight' in original;
+    const names = changed[at]?.length === 0 && isWeighed ? ['weight'] : (changed[at] ?? []);
     if (names.length === 0) return [];
     const backend = leaving === undefined ? undefined : backendOf(entry);
     return [{ id: entry.id, backend, original: pick(original, names), written: pick(desired[at] ?? {}, names) }];

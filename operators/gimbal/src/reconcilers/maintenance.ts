@@ -110,11 +110,20 @@ function isRampOver(
   return read.reached(Date.parse(stage.since) + maintenance.rampSeconds * 1000);
 }
 
-function figures({ routes, drained, leaving, held, noCapacity, shown }: RouteTotals): Partial<MaintenanceStatus> {
+function figures({
+  routes,
+  drained,
+  leaving,
+  held,
+  noCapacity,
+  blocked,
+  shown,
+}: RouteTotals): Partial<MaintenanceStatus> {
   return {
     routes,
     routesDrained: leaving === 0 ? 0 : drained,
     routesHeld: held,
+    routesBlocked: blocked,
     noCapacity,
     blocked: [...shown],
   };

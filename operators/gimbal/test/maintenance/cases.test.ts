@@ -29,7 +29,7 @@ interface Row {
   services: Record<string, Weight | object>;
   maintenance?: object;
   also?: string[];
-  then: Weight[];
+  weights: Weight[];
   drained?: { status: string; reason: string };
   blocked?: string;
   gateway?: true;
@@ -39,15 +39,15 @@ const keep = { maintenance: { onNoCapacity: 'Keep' } };
 const noCapacity = { status: 'False', reason: 'NoCapacity' };
 
 const ROWS: Row[] = [
-  { case: '1', services: { 'x-a': 50, 'y-b': 50 }, then: [0, 50] },
-  { case: '2', services: { 'x-a': '_', 'y-b': '_' }, then: [0, 1] },
-  { case: '3', services: { 'x-a': 100, 'y-b': '_' }, then: [0, 1] },
-  { case: '4, Zero', services: { 'x-a': 100, 'y-b': 0 }, then: [0, 0], blocked: 'NoCapacity' },
+  { case: '1', services: { 'x-a': 50, 'y-b': 50 }, weights: [0, 50] },
+  { case: '2', services: { 'x-a': '_', 'y-b': '_' }, weights: [0, 1] },
+  { case: '3', services: { 'x-a': 100, 'y-b': '_' }, weights: [0, 1] },
+  { case: '4, Zero', services: { 'x-a': 100, 'y-b': 0 }, weights: [0, 0], blocked: 'NoCapacity' },
   {
     case: '4, Keep',
     services: { 'x-a': 100, 'y-b': 0 },
     maintenance: keep,
-    then: [100, 0],
+    weights: [100, 0],
     drained: noCapacity,
     blocked: 'NoCapacity',
   },
@@ -55,42 +55,42 @@ const ROWS: Row[] = [
     case: '4, promoteZero',
     services: { 'x-a': 100, 'y-b': 0 },
     maintenance: { maintenance: { promoteZero: true } },
-    then: [0, 1],
+    weights: [0, 1],
   },
-  { case: '5, Zero', services: { 'x-a': '_' }, then: [0], blocked: 'NoCapacity' },
+  { case: '5, Zero', services: { 'x-a': '_' }, weights: [0], blocked: 'NoCapacity' },
   {
     case: '5, Keep',
     services: { 'x-a': '_' },
     maintenance: keep,
-    then: ['_'],
+    weights: ['_'],
     drained: noCapacity,
     blocked: 'NoCapacity',
   },
-  { case: '6, Zero', services: { 'x-a': 90, 'x-b': 10 }, then: [0, 0], blocked: 'NoCapacity' },
+  { case: '6, Zero', services: { 'x-a': 90, 'x-b': 10 }, weights: [0, 0], blocked: 'NoCapacity' },
   {
     case: '6, Keep',
     services: { 'x-a': 90, 'x-b': 10 },
     maintenance: keep,
-    then: [90, 10],
+    weights: [90, 10],
     drained: noCapacity,
     blocked: 'NoCapacity',
   },
-  { case: '7', services: { 'x-a': 20, 'y-b': 30, 'z-c': 50 }, then: [0, 30, 50] },
-  { case: '9, Zero', services: { 'x-a': '_', 'y-b': '_' }, also: ['y'], then: [0, 0], blocked: 'NoCapacity' },
-  { case: '11', services: { 'x-a': 0, 'y-b': 50 }, then: [0, 50] },
-  { case: '12', services: { 'x-a': { mirror: true }, 'y-b': '_' }, then: [0, 1] },
-  { case: '13', services: { 'x-a': 1, 'y-b': 1 }, then: [0, 1], gateway: true },
-  { case: '14, Zero', services: { 'x-a': 1 }, then: [0], blocked: 'NoCapacity', gateway: true },
+  { case: '7', services: { 'x-a': 20, 'y-b': 30, 'z-c': 50 }, weights: [0, 30, 50] },
+  { case: '9, Zero', services: { 'x-a': '_', 'y-b': '_' }, also: ['y'], weights: [0, 0], blocked: 'NoCapacity' },
+  { case: '11', services: { 'x-a': 0, 'y-b': 50 }, weights: [0, 50] },
+  { case: '12', services: { 'x-a': { mirror: true }, 'y-b': '_' }, weights: [0, 1] },
+  { case: '13', services: { 'x-a': 1, 'y-b': 1 }, weights: [0, 1], gateway: true },
+  { case: '14, Zero', services: { 'x-a': 1 }, weights: [0], blocked: 'NoCapacity', gateway: true },
   {
     case: '14, Keep',
     services: { 'x-a': 1 },
     maintenance: keep,
-    then: [1],
+    weights: [1],
     drained: noCapacity,
     blocked: 'NoCapacity',
     gateway: true,
   },
-  { case: '17', services: { 'local-l': '_', 'x-a': '_' }, then: [1, 0] },
+  { case: '17', services: { 'local-l': '_', 'x-a': '_' }, weights: [1, 0] },
 ];
 
 describe('a drain and its end', () => {
@@ -99,7 +99,7 @@ describe('a drain and its end', () => {
     services,
     maintenance = {},
     also = [],
-    then,
+    weights: expected,
     drained = isDrained,
     blocked,
     gateway,
@@ -113,7 +113,7 @@ describe('a drain and its end', () => {
         stage.transport.clear();
         await stage.setStatus('x', 'Maintenance');
         for (const name of also) await stage.setStatus(name, 'Maintenance');
-        assert.deepEqual(await stage.weights('r', kind), then);
+        assert.deepEqual(await stage.weights('r', kind), expected);
         const x = await stage.backend();
         assert.deepEqual(condition(x, 'Drained'), drained);
         assert.deepEqual(
@@ -163,7 +163,7 @@ describe('a drain and its end', () => {
       metadata: ref('i'),
       spec: { rules: [{ http: { paths: [path] } }] },
     };
-    return played({ objects: [ingress as KubeObject] }, async (stage) => {
+    return played({ objects: [ingress] }, async (stage) => {
       await stage.setStatus('x', 'Maintenance');
       const x = await stage.backend();
       assert.deepEqual(condition(x, 'Drained'), { status: 'False', reason: 'NoWeights' });
@@ -451,7 +451,7 @@ test('a backend in another namespace that has no right to the name drains nothin
   played({ objects: [proxy('r', { 'x-a': 50, 'y-b': 50 })] }, async (stage) => {
     await stage.clock.advance(5000);
     const other = backend('x', { clusterStatus: 'Maintenance' }, 'kube-public');
-    await stage.client.create(DiscoveryBackend, other as DiscoveryBackend);
+    await stage.client.create(DiscoveryBackend, other);
     await stage.settle();
     assert.deepEqual(await stage.weights(), [50, 50]);
     const loser = await stage.client.get(DiscoveryBackend, { namespace: 'kube-public', name: 'x' });

@@ -37,7 +37,7 @@ async function mortalCluster() {
   const cluster = await createTestCluster({ clock, random: createRandom(1), operators });
   const { client } = cluster;
   await install(client, 'http-proxy');
-  for (const one of [backend('x'), backend('y')]) await client.create(DiscoveryBackend, one as DiscoveryBackend);
+  for (const one of [backend('x'), backend('y')]) await client.create(DiscoveryBackend, one);
   for (const name of ['x-a', 'y-b']) await client.create(Service, service(name));
   for (let at = 0; at < 4; at++) await client.create(HTTPProxy, proxy(`r${at}`, { 'x-a': 10 + at, 'y-b': '_' }));
 

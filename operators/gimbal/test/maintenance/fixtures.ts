@@ -122,8 +122,7 @@ export async function played(
     runtime: { tell: (_world, _operator, _owner, { reason }) => void told.push(reason) },
     async given(client) {
       await install(client, ...installed);
-      for (const one of [backend('x', x), backend('y'), backend('z')])
-        await client.create(DiscoveryBackend, one as DiscoveryBackend);
+      for (const one of [backend('x', x), backend('y'), backend('z')]) await client.create(DiscoveryBackend, one);
       for (const name of SERVICES) await client.create(Service, service(name));
       for (const one of objects) await client.create(kindOf(one), one);
     },

@@ -76,6 +76,7 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     childTable: tableOf,
     markIndex: (kind) => indexOf(kind, 'inventory marks', inventoriesMarked),
     indexOf: (index) => indexOf(index.kind, index.name, index.keysOf),
+    peek: (kind) => [...written.values()].flatMap((object) => (idOf(object) === kindId(kind) ? object : [])),
     ownedBy: ({ metadata: { uid } }) =>
       objects.flatMap((object) => {
         const kind = tables.get(idOf(object))?.kind;

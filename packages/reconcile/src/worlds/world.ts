@@ -61,6 +61,8 @@ export interface World extends Target {
   indexOf(index: KindIndex): Index<KubeObject> | undefined;
   /** What Kubernetes' garbage collector would remove with an object, among the children that are cached. */
   ownedBy(owner: KubeObject): readonly { kind: Kind; object: KubeObject }[];
+  /** Everything that reads of a kind would find now, in no order; untracked: for metrics and for people, never for plans. */
+  peek(kind: Kind): readonly KubeObject[];
   /** By kind id: whether the kind can be read. */
   readonly access: Table<Access>;
   /** True once every kind that is not optional has been listed. */
@@ -234,6 +236,12 @@ export function createWorld(options: WorldOptions): World {
       const found = state(index.kind);
       if (found?.read === undefined) return undefined;
       return indexIn(found, found.read.table, index.name, index.keysOf);
+    },
+    peek(kind) {
+      const found = state(kind);
+      const table = found?.read?.table;
+      const keys = new Set(found?.informers.flatMap((informer) => informer.list().map(keyOfObject)));
+      return [...keys].flatMap((key) => table?.peek(key) ?? []);
     },
     ownedBy(owner) {
       const { uid } = owner.metadata;

@@ -1,4 +1,5 @@
 import type { Kind, KubeObject } from '@capstan/kube';
+import type { Reader } from '@capstan/reconcile';
 import type { RouteRule } from '../model.ts';
 import type { Json } from './json.ts';
 
@@ -7,7 +8,9 @@ export interface RouteKind {
   readonly kind: Kind;
   /** Names its reconciler, field manager and derivations: never to be changed. */
   readonly id: string;
-  rulesOf(route: KubeObject): readonly RouteRule[];
+  /** With other routes of the kind that it shares requests with. */
+  rulesOf(route: KubeObject, peers?: readonly KubeObject[]): readonly RouteRule[];
+  peersOf?(read: Reader, route: KubeObject): readonly KubeObject[];
   /** The spec without references to Services that are going; what cannot be without them is left and told. */
   withoutServices(spec: Json, isGone: IsGone): Reduced;
 }
