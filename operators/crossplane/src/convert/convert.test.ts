@@ -307,6 +307,15 @@ test('pull policy and pull secrets move to the packages', () => {
   assert.match(notes[0] ?? '', /spec.packagePullSecrets of Provider\/p, Provider\/q/);
 });
 
+test('a default that the server wrote into a package gives way to the ControllerConfig’s pull policy', () => {
+  const written = provider(
+    '  packagePullPolicy: IfNotPresent # written\n  package: x\n  controllerConfigRef: {name: debug}\n',
+  );
+  const { text, warnings } = convert(stream(controllerConfig('spec: {imagePullPolicy: Always}\n'), written));
+  assert.match(text, /packagePullPolicy: Always # written\n/);
+  assert.equal(warnings.length, 1);
+});
+
 test('a package without its ControllerConfig is left as it is, with a warning', () => {
   const { text, warnings } = convert(using());
   assert.equal(text, using());

@@ -9,7 +9,7 @@ import type { ConversionFinding, RenderedChange } from './finding.ts';
 import { isReferring, managedEnvOf, referencesIn, referredEnv } from './managed-names.ts';
 import { type Manifest, nameOf, namesIn, objectIn } from './manifest.ts';
 import { SCRAPE } from './to-runtime-config.ts';
-import { DEFAULT_PULL_POLICY, type User } from './user.ts';
+import { DEFAULT_PULL_POLICY, ownPullPolicy, type User } from './user.ts';
 
 const POD = 'spec.template.spec';
 const CONTAINER = `${POD}.containers[0]`;
@@ -56,15 +56,14 @@ export function differencesOf(manifest: Manifest, users: readonly User[]): Conve
         `spec.imagePullPolicy (${policy}) has no effect in a runtime config; set spec.packagePullPolicy of the packages that use it`,
       );
     }
-    const own = ({ manifest: { value } }: User) => objectIn(value, 'spec')['packagePullPolicy'];
-    const others = users.filter((user) => own(user) && own(user) !== policy);
+    const others = users.filter((user) => (ownPullPolicy(user) ?? policy) !== policy);
     if (others.length > 0)
       about(
         'warning',
         `spec.imagePullPolicy (${policy}) is not carried over to ${ids(others)}, which have a spec.packagePullPolicy of their own that now holds for the runtime too`,
         changed(others, 'Deployment', `${CONTAINER}.imagePullPolicy`),
       );
-    const takers = users.filter((user) => !own(user));
+    const takers = users.filter((user) => ownPullPolicy(user) === undefined);
     if (takers.length > 0 && policy !== DEFAULT_PULL_POLICY)
       about(
         'warning',

@@ -19,7 +19,7 @@ import type { ConversionFinding, RenderedChange } from './finding.ts';
 import { referredEnv } from './managed-names.ts';
 import { type Manifest, nameOf, objectIn, roleOf } from './manifest.ts';
 import { CONTROLLER_CONFIG_FIELDS, toRuntimeConfig } from './to-runtime-config.ts';
-import { DEFAULT_PULL_POLICY, type User, usersIn } from './user.ts';
+import { DEFAULT_PULL_POLICY, ownPullPolicy, type User, usersIn } from './user.ts';
 
 export interface ConversionPlan {
   /** What becomes of manifests that are not left as they are. */
@@ -140,18 +140,14 @@ function draftOf(
   });
 }
 
-function changeOf(
-  { manifest }: User,
-  controllerConfig: JsonObject,
-  reference: PackageChange['reference'],
-): PackageChange {
+function changeOf(user: User, controllerConfig: JsonObject, reference: PackageChange['reference']): PackageChange {
   const policy = objectIn(controllerConfig, 'spec')['imagePullPolicy'];
-  const own = objectIn(manifest.value, 'spec')['packagePullPolicy'];
-  const isMoved = typeof policy === 'string' && policy !== '' && policy !== DEFAULT_PULL_POLICY && !own;
+  const isMoved =
+    typeof policy === 'string' && policy !== '' && policy !== DEFAULT_PULL_POLICY && ownPullPolicy(user) === undefined;
   return {
     reference,
     ...(isMoved && { packagePullPolicy: policy }),
-    packagePullSecrets: missingPullSecrets(manifest.value, controllerConfig),
+    packagePullSecrets: missingPullSecrets(user.manifest.value, controllerConfig),
   };
 }
 

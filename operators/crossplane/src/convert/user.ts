@@ -1,6 +1,6 @@
 import type { RuntimeKind } from '../runtime/labels.ts';
 import { controllerConfigOf } from './convert-package.ts';
-import { type Manifest, nameOf, roleOf } from './manifest.ts';
+import { type Manifest, nameOf, objectIn, roleOf } from './manifest.ts';
 
 /** A package that refers to a ControllerConfig. */
 export interface User {
@@ -20,3 +20,9 @@ export function usersIn(manifests: readonly Manifest[]): User[] {
 
 /** A package's when it says nothing. */
 export const DEFAULT_PULL_POLICY = 'IfNotPresent';
+
+/** The pull policy that a package has on purpose; servers write the default into every package. */
+export function ownPullPolicy({ manifest: { value } }: User): string | undefined {
+  const policy = objectIn(value, 'spec')['packagePullPolicy'];
+  return typeof policy === 'string' && policy !== '' && policy !== DEFAULT_PULL_POLICY ? policy : undefined;
+}
