@@ -202,6 +202,26 @@ describe('a Kafka of Strimzi', () => {
       },
     ));
 
+  test('in a namespace that the operator does not watch is told so', async () => {
+    const stage = await createStage({
+      operators: [createKroxylicious()],
+      world: { watchNamespaces: [NAMESPACE] },
+      async given(client) {
+        await installStrimzi(client);
+        await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: OTHER } });
+        await kafka(client, OTHER);
+        await create(client, service({ strimziKafkaRef: { name: 'my-kafka', listenerName: 'tls', namespace: OTHER } }));
+      },
+    });
+    try {
+      const told = condition(await get.service(stage.client), 'ResolvedRefs');
+      assert.equal(told?.reason, 'ReferencedResourcesNotFound');
+      assert.match(told.message, /spec\.strimziKafkaRef\.namespace: this operator does not watch the namespace kafka/);
+    } finally {
+      await stage.end();
+    }
+  });
+
   test('may be installed while the operator runs', () =>
     strimziStage(
       {},

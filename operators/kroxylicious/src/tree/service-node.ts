@@ -166,6 +166,14 @@ function strimziBootstrap(ref: StrimziRef, own: string, read: Reader): { servers
         'this operator may not read Kafka of kafka.strimzi.io; give it that right or use spec.bootstrapServers',
       ),
     );
+  if (!read.covers(StrimziKafka, at.namespace))
+    return failed(
+      problem(
+        'ReferencedResourcesNotFound',
+        `${path}.namespace`,
+        `this operator does not watch the namespace ${at.namespace}; add it to its --watch-namespaces or use spec.bootstrapServers`,
+      ),
+    );
   const kafka = read.get(StrimziKafka, at, listenersOf);
   if (kafka === undefined) return failed(notFound(path, 'Kafka', at));
   if (!kafka.wanted.includes(ref.listenerName))

@@ -40,6 +40,8 @@ export interface Reader {
   reached(instant: number | string): boolean;
   /** Whether the kind can be read at all. Reading one that cannot suspends. */
   access(kind: Kind): Access;
+  /** Whether this operator watches that namespace for objects of the kind: reading one in any other suspends. */
+  covers(kind: Kind, namespace: string): boolean;
 }
 
 export type Access = 'served' | 'forbidden' | 'not-served';

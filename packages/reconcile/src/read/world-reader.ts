@@ -153,6 +153,11 @@ export class WorldReader implements Reader {
     return this.#run.tracker.get(this.#world.access, kindId(kind)) as Access;
   }
 
+  covers(kind: Kind, namespace: string): boolean {
+    this.#table(kind);
+    return this.#world.covers(kind, namespace);
+  }
+
   #table(kind: Kind): Table<KubeObject> {
     const table = this.#world.readTable(kind) ?? this.#world.childTable(kind);
     if (table === undefined || this.#run.declared?.has(kindId(kind)) === false) throw this.#undeclared(kind);
