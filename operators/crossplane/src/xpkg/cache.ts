@@ -1,7 +1,7 @@
 // Packages that were pulled, on disk, by the digest of what was pulled: `HEX.xpkg`. A digest never changes its meaning,
 // so an entry is good for ever, and a restart pulls nothing.
 //
-// A file is one line of JSON (the digest it belongs to, size and sha256 of what follows) and then package.yaml, gzipped.
+// A file is one line of JSON (the digest it belongs to, size and sha256 of what follows) and then the documents, gzipped.
 // It comes by rename from a file that was synced, so it is whole or not there; reading it checks everything again, and
 // an entry that is damaged all the same (a disk, a person) is removed and counts as not there. A cache that cannot be
 // written is no reason not to install a package: whoever stores gets the error and goes on without.
@@ -14,7 +14,7 @@ import { pipeline as finished } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 
 export interface PackageCache {
-  /** package.yaml of that digest, checked before the first byte is given out; undefined when it is not there. */
+  /** What was stored for that digest, checked before the first byte is given out; undefined when it is not there. */
   open(digest: string): Promise<AsyncIterable<Buffer> | undefined>;
   /** Keeps it; what the chunks throw is thrown on and nothing is kept. CacheWriteError for what the disk refuses. */
   store(digest: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
@@ -29,6 +29,7 @@ export interface PackageCache {
 /** The disk's fault, not the package's. */
 export class CacheWriteError extends Error {}
 
+/** Goes up when what is stored changes: entries of another format count as damaged. */
 const FORMAT = 1;
 const MAX_HEADER = 1024;
 

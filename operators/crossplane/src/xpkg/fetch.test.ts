@@ -9,8 +9,9 @@ import { OCI_INDEX, OCI_MANIFEST } from '../oci/media-types.ts';
 import { parseReference } from '../oci/reference.ts';
 import { startRegistry } from '../registry/index.ts';
 import { CacheWriteError, createPackageCache } from './cache.ts';
+import { PackageError } from './errors.ts';
 import { createPackageFetcher } from './fetch.ts';
-import { bytesOf, imageOf, layerOf, pushImage } from './image.test-support.ts';
+import { imageOf, layerOf, pushImage } from './image.test-support.ts';
 
 const PACKAGE = 'apiVersion: meta.pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\n';
 const seen: string[] = [];
@@ -104,6 +105,42 @@ describe('a package', () => {
   });
 });
 
+describe('a large package', () => {
+  const fields = Array.from(
+    { length: 4000 },
+    (_, i) => `  field${i}: {type: string, description: "about ${i}"}\n`,
+  ).join('');
+  const crd = (name: string) =>
+    `apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: ${name}}\nspec:\n${fields}`;
+  const push = async (name: string, text: string) => {
+    const large = imageOf([await layerOf({ 'package.yaml': text }, { annotated: true })]);
+    await pushImage(client, `${registry.address}/acme/${name}:v1`, large);
+    return [parseReference(`${registry.address}/acme/${name}:v1`), large.digest] as const;
+  };
+
+  test('is parsed in a thread of its own, and is the same from the cache', async () => {
+    const [large, found] = await push('large', `${PACKAGE}---\n${crd('a.x')}---\n${crd('b.x')}`);
+    const fetcher = createPackageFetcher({ client, cache: createPackageCache(join(folder, 'large')) });
+    const pulled = await fetcher.fetch(large, found);
+    const [first] = pulled.objects;
+    assert.equal(Object.keys(first?.['spec'] as object).length, 4000);
+    assert.deepEqual(await fetcher.cached(found), pulled);
+    assert.deepEqual(await createPackageFetcher({ client }).fetch(large, found), pulled);
+  });
+
+  test('with a mistake in it says where, as a small one does', async () => {
+    const [large, found] = await push('mistaken', `${PACKAGE}---\n${crd('a.x')}  - x\n`);
+    await assert.rejects(createPackageFetcher({ client }).fetch(large, found), (error: unknown) => {
+      assert.ok(error instanceof PackageError, String(error));
+      assert.match(
+        error.message,
+        /^package.yaml, line 4 is not YAML: .*; correct the file and build the package again$/,
+      );
+      return true;
+    });
+  });
+});
+
 describe('the cache', () => {
   const damage: [what: string, change: (bytes: Buffer) => Buffer][] = [
     ['cut short', (bytes) => bytes.subarray(0, -3)],
@@ -129,8 +166,9 @@ describe('the cache', () => {
       writeFileSync(path, change(readFileSync(path)));
       assert.equal(await cache.open(digest), undefined);
       assert.deepEqual(readdirSync(place), []);
-      await createPackageFetcher({ client, cache }).fetch(reference, digest);
-      assert.equal((await bytesOf((await cache.open(digest)) ?? assert.fail())).toString(), PACKAGE);
+      const fetcher = createPackageFetcher({ client, cache });
+      await fetcher.fetch(reference, digest);
+      assert.equal((await fetcher.cached(digest))?.meta.name, 'p');
     });
 
   test('keeps what is in use, and drops the rest and what dead processes left', async () => {

@@ -1,14 +1,16 @@
 // Packages from registries, through the cache: what the package manager asks for. A tag is resolved to a digest first
 // and everything after that goes by the digest, so that a tag that moves meanwhile changes nothing. What is in the cache
-// needs no network.
+// needs no network, and no YAML: the cache keeps what was parsed.
 import { type Logger, silentLogger } from '@capstan/kube';
 import type { Ask, RegistryClient } from '../oci/client.ts';
 import { type Reference, withDigest } from '../oci/reference.ts';
 import { CacheWriteError, type PackageCache } from './cache.ts';
+import { fromLines, toLines } from './document-lines.ts';
+import { createSharedParser } from './document-parser.ts';
 import { remoteImage } from './image-source.ts';
-import { type ParsedPackage, readPackage } from './package.ts';
+import { type ParsedPackage, parsePackage, readPackage } from './package.ts';
 import { packageStream, type StreamLimits } from './package-stream.ts';
-import type { YamlLimits } from './yaml-stream.ts';
+import { type DocumentParser, readYamlStream, type YamlLimits } from './yaml-stream.ts';
 
 export interface PackageFetcher {
   /** The digest that the reference stands for now. Asks the registry, unless the reference is a digest itself. */
@@ -34,23 +36,25 @@ export interface PackageFetcherOptions {
 export function createPackageFetcher(options: PackageFetcherOptions): PackageFetcher {
   const { client, cache, limits = {}, logger = silentLogger } = options;
 
+  const parser = createSharedParser();
+
   async function cached(digest: string): Promise<ParsedPackage | undefined> {
-    const stream = await cache?.open(digest);
-    return stream === undefined ? undefined : readPackage(stream, limits);
+    const lines = await cache?.open(digest);
+    return lines === undefined ? undefined : parsePackage(await fromLines(lines));
   }
 
-  async function pull(reference: Reference, digest: string, ask: Ask): Promise<ParsedPackage> {
+  async function pull(reference: Reference, digest: string, ask: Ask, parse: DocumentParser): Promise<ParsedPackage> {
     const open = async () => packageStream(await remoteImage(client, withDigest(reference, digest), ask), limits);
-    if (cache === undefined) return readPackage(await open(), limits);
+    if (cache === undefined) return readPackage(await open(), limits, parse);
     try {
-      await cache.store(digest, await open());
+      await cache.store(digest, toLines(readYamlStream(await open(), limits, parse)));
       const found = await cached(digest);
       if (found !== undefined) return found;
     } catch (error) {
       if (!(error instanceof CacheWriteError)) throw error;
       logger.warn('a package could not be kept; it is pulled again when it is needed', { digest, error });
     }
-    return readPackage(await open(), limits);
+    return readPackage(await open(), limits, parse);
   }
 
   return {
@@ -60,7 +64,7 @@ export function createPackageFetcher(options: PackageFetcherOptions): PackageFet
     async fetch(reference, digest, ask = {}) {
       const known = await cached(digest);
       if (known !== undefined) return known;
-      return pull(reference, digest, ask);
+      return parser.use((parse) => pull(reference, digest, ask, parse));
     },
     cached,
     tags: (reference, ask) => client.tags(reference, ask),

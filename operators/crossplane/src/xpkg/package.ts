@@ -7,7 +7,7 @@ import { validateDns1123Subdomain } from '@capstan/kube';
 import { PackageErrors } from './errors.ts';
 import { readMeta } from './package-meta.ts';
 import { isRecord } from './record.ts';
-import { readYamlStream, type YamlLimits } from './yaml-stream.ts';
+import { type DocumentParser, readYamlStream, type YamlDocument, type YamlLimits } from './yaml-stream.ts';
 
 export type PackageType = 'Provider' | 'Configuration' | 'Function';
 
@@ -55,15 +55,19 @@ export interface PackageObject {
 }
 
 /** Reads a package from the bytes of its package.yaml; throws PackageError. */
-export async function readPackage(chunks: AsyncIterable<Uint8Array>, limits?: YamlLimits): Promise<ParsedPackage> {
-  const documents: { line: number; value: unknown }[] = [];
-  for await (const document of readYamlStream(chunks, limits)) documents.push(document);
+export async function readPackage(
+  chunks: AsyncIterable<Uint8Array>,
+  limits?: YamlLimits,
+  parse?: DocumentParser,
+): Promise<ParsedPackage> {
+  const documents: YamlDocument[] = [];
+  for await (const document of readYamlStream(chunks, limits, parse)) documents.push(document);
   return parsePackage(documents);
 }
 
 /** Reads a package from its documents; `placeOf` says in errors where one is. Throws PackageError. */
 export function parsePackage(
-  documents: readonly { line: number; value: unknown }[],
+  documents: readonly YamlDocument[],
   placeOf: (line: number) => string = (line) => `line ${line}`,
 ): ParsedPackage {
   const problems: string[] = [];

@@ -4,9 +4,8 @@
 // no block of text that holds one.
 import { setImmediate } from 'node:timers/promises';
 import { TextDecoder } from 'node:util';
-import { reasonOf } from '@capstan/kube';
-import { parseDocument, type Tags } from 'yaml';
 import { PackageErrors } from './errors.ts';
+import { valueOfYaml } from './yaml-text.ts';
 
 export interface YamlLimits {
   /** Of the whole stream. Default 200 MiB. */
@@ -23,36 +22,29 @@ export interface YamlDocument {
   readonly value: unknown;
 }
 
+/** Parses one document; `place` names it in errors. Throws PackageError. */
+export type DocumentParser = (text: string, place: string) => Promise<unknown>;
+
 /** The documents that hold anything; those of blanks and comments alone are passed over. Throws PackageError. */
 export async function* readYamlStream(
   chunks: AsyncIterable<Uint8Array>,
   limits: YamlLimits = {},
+  parse: DocumentParser = async (text, place) => parseYaml(text, place),
 ): AsyncGenerator<YamlDocument> {
   const { maxDocuments = 20_000 } = limits;
   let count = 0;
   for await (const { line, text } of splitDocuments(chunks, limits)) {
     if (++count > maxDocuments) throw PackageErrors.TooLarge('package.yaml', `${maxDocuments} documents`);
-    yield { line, value: parseYaml(text, `package.yaml, line ${line}`) };
+    yield { line, value: await parse(text, `package.yaml, line ${line}`) };
     await setImmediate();
   }
 }
 
-/** One document as Kubernetes' tools read it: `yes` and 0644 mean what YAML 1.1 says, and times stay texts. */
+/** One document; throws PackageError. */
 export function parseYaml(text: string, place: string): unknown {
-  try {
-    const document = parseDocument(text, {
-      version: '1.1',
-      customTags: jsonTags,
-      prettyErrors: false,
-      logLevel: 'error',
-    });
-    const [error] = document.errors;
-    if (error !== undefined) throw error;
-    return document.toJS({ maxAliasCount: 100 }) as unknown;
-  } catch (error) {
-    // Nesting without end exhausts the stack; that too is the document's fault.
-    throw PackageErrors.BadYaml(place, error instanceof RangeError ? 'it is nested too deeply' : reasonOf(error));
-  }
+  const parsed = valueOfYaml(text);
+  if ('problem' in parsed) throw PackageErrors.BadYaml(place, parsed.problem);
+  return parsed.value;
 }
 
 export interface DocumentText {
@@ -128,13 +120,4 @@ function decode(decoder: TextDecoder, chunk: Uint8Array | undefined, place: stri
 
 function holdsSomething(line: string): boolean {
   return !/^\s*(?:#.*)?$/.test(line);
-}
-
-/** Dates, sexagesimal numbers, sets and bytes of YAML 1.1: nobody means them, and none of them is JSON. */
-function jsonTags(tags: Tags): Tags {
-  return tags.filter(
-    (tag) =>
-      typeof tag === 'string' ||
-      (!('format' in tag && tag.format === 'TIME') && !/:(?:timestamp|binary|set|omap|pairs)$/.test(tag.tag)),
-  );
 }

@@ -64,7 +64,7 @@ export const buildCommand: XpkgCommand = {
       const path = outputPath(args, io, root, built.package.meta.name, built.image.digest);
       await writeWhole(path, imageFileBytes(built.image), io.signal);
       const { meta, objects, inputs } = built.package;
-      io.stdout(`${relative(io.cwd, path) || path}\n`);
+      io.stdout(`${shortest(io.cwd, path)}\n`);
       io.stderr(`${meta.type} ${meta.name}: ${objects.length + inputs.length} objects, ${built.image.digest}\n`);
       return 0;
     } finally {
@@ -109,6 +109,12 @@ function outputPath(args: XpkgArgs, io: XpkgIo, root: string, name: string, dige
   if (file !== undefined && given !== undefined) throw XpkgUsageErrors.Together('--package-file', '--name');
   if (file !== undefined) return resolve(io.cwd, file);
   return join(root, `${given ?? friendlyId(name, digest.slice('sha256:'.length))}.xpkg`);
+}
+
+/** From here, unless it lies elsewhere. */
+function shortest(cwd: string, path: string): string {
+  const from = relative(cwd, path);
+  return from.startsWith('..') ? path : from;
 }
 
 /** The file is whole or not there. */
