@@ -1,1 +1,3 @@
 export * from './kinds/index.ts';
+export * from './maintenance/index.ts';
+export { createGimbal, default, type GimbalOptions } from './operator.ts';

@@ -24,7 +24,7 @@ import {
   parseState,
   type StoredState,
 } from './stored-state.ts';
-import { latestMoment } from './time.ts';
+import { latestMoment, madeAt } from './time.ts';
 
 export interface RouteState {
   /** What has to be set in the route; empty when all is as it should be, or must wait. */
@@ -88,7 +88,7 @@ const PAUSED = 'capstan.dev/paused';
 
 /** What counts of a route: its content, and our marks on it. */
 function seenOf(route: KubeObject) {
-  const { uid = '', name, namespace, deletionTimestamp, creationTimestamp = '', annotations = {} } = route.metadata;
+  const { uid = '', name, namespace, deletionTimestamp, creationTimestamp, annotations = {} } = route.metadata;
   const { apiVersion, kind, spec } = route as KubeObject & { spec?: unknown };
   const at = {
     apiVersion,
@@ -184,7 +184,7 @@ function stateOf(
   world: World,
   read: Reader,
 ): RouteState {
-  const now = () => latestMoment(read, Date.parse(seen.created), FIGHT_STEP_MS) / 1000;
+  const now = () => latestMoment(read, madeAt(seen.created), FIGHT_STEP_MS) / 1000;
   const times = state?.fights ?? [];
   const isOverwritten = shift.overwritten.length > 0 && removal === undefined;
   const fight = isOverwritten

@@ -23,3 +23,8 @@ export function partsBegun(read: Pick<Reader, 'reached'>, since: number, span: n
   while (begun < parts && read.reached(since + (span * begun) / parts)) begun++;
   return begun;
 }
+
+/** When an object was made; one that is only proposed has no time yet, and then any past moment does. */
+export function madeAt(creationTimestamp: string | undefined): number {
+  return creationTimestamp === undefined || creationTimestamp === '' ? 0 : Date.parse(creationTimestamp);
+}

@@ -19,7 +19,7 @@ import {
 } from '../kinds/index.ts';
 import { isInMaintenance, stageOf } from '../maintenance/backend-drain.ts';
 import { SERVICE_READS } from '../maintenance/services.ts';
-import { latestMoment } from '../maintenance/time.ts';
+import { latestMoment, madeAt } from '../maintenance/time.ts';
 import type { RouteTotals, RouteTotalsOf } from '../maintenance/totals.ts';
 
 const drainedCondition = conditionType<
@@ -41,13 +41,13 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
     reads: [...routeKinds.map((kind) => reading(kind, 'everywhere', { optional: true })), ...SERVICE_READS],
     primary: false,
     reconcile({ object, read }) {
-      const { name = '', namespace = '', creationTimestamp = '' } = object.metadata;
+      const { name = '', namespace = '', creationTimestamp } = object.metadata;
       const backend = read.derived(backendNamed, name);
       // Whoever does not have the name has no routes either.
       if (backend?.effective === undefined || backend.ref.namespace !== namespace) return plan();
       const stage = read.get(DiscoveryBackend, backend.ref, stageOf);
       const now = () =>
-        new Date(latestMoment(read, Date.parse(creationTimestamp), 1000)).toISOString().replace('.000Z', 'Z');
+        new Date(latestMoment(read, madeAt(creationTimestamp), 1000)).toISOString().replace('.000Z', 'Z');
       const wanted = isInMaintenance(read, backend.effective);
       const isUntouched = !wanted && (stage === undefined || stage.state === 'Active');
       if (isUntouched) return plan({ conditions: [drainedCondition.isFalse('Enabled', 'the backend takes requests')] });
