@@ -259,8 +259,7 @@ describe('a registry that does not behave', () => {
     });
     const clock = createVirtualClock();
     const asked = clientWith({ retries: 2, clock }).manifest(reference(address));
-    while (calls === 0) await systemClock.yield();
-    for (let i = 0; i < 50; i++) await systemClock.yield();
+    while (clock.pendingTimers === 0) await systemClock.yield();
     await clock.advance(1999);
     assert.equal(calls, 1);
     await clock.advance(1);
