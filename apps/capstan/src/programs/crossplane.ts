@@ -17,6 +17,8 @@ async function run(): Promise<number> {
       return runCommandLine(startArguments(request.argv, io.env), io);
     case 'init':
       return runCrossplaneInit(request.argv, io);
+    case 'xpkg':
+      return xpkgCommand(request.argv, io);
     case 'convert':
       return convertCommand(request.argv, { ...io, files: systemFiles(process.stdin) });
     case 'xpkg':

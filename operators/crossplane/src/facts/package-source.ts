@@ -1,4 +1,5 @@
 // Where packages come from, as the facts use it: a registry with a cache on disk in the program, anything in tests.
+import type { CosignAuthority } from '../cosign/index.ts';
 import { FactErrors } from '../errors.ts';
 import type { PullSecret } from '../oci/keychain.ts';
 import type { ParsedPackage } from '../xpkg/package.ts';
@@ -9,11 +10,9 @@ export interface PackageFault {
 }
 
 /** One who vouches for images: a public key. */
-export interface Authority {
-  readonly name: string;
+export interface Authority extends CosignAuthority {
   /** PEM. */
   readonly publicKey: string;
-  readonly hashAlgorithm: string;
 }
 
 export interface SourceContext {

@@ -4,6 +4,7 @@ import { hash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '@capstan/kube';
+import { verifySignatures } from '../cosign/index.ts';
 import { createRegistryClient, isDigest, keychainOf, parseReference, type RegistryClient } from '../oci/index.ts';
 import { createPackageCache, createPackageFetcher, PackageError, type PackageFetcher } from '../xpkg/index.ts';
 import type { PackageFault, PackageSource, SourceContext } from './package-source.ts';
@@ -59,11 +60,11 @@ export function createRegistrySource(options: RegistrySourceOptions): PackageSou
         return digest === undefined ? undefined : open().fetcher.cached(digest);
       }),
     tags: (repository, context) => open().fetcher.tags(parse(repository), asked(context)),
-    verify: (image, authorities, context) =>
-      faultsAsValues(async () => {
-        const { verifyImage } = await import('./verify-image.ts');
-        return verifyImage(open().client, parse(image), authorities, asked(context));
-      }),
+    async verify(image, authorities, context) {
+      const verdict = await verifySignatures(open().client, parse(image), authorities, asked(context));
+      if ('authority' in verdict) return verdict.authority;
+      return { fault: `nobody who may vouches for ${image}: ${verdict.problems.join('; ')}` };
+    },
   };
 }
 

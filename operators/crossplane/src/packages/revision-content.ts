@@ -165,10 +165,6 @@ function verify(
     };
   const authorities: Authority[] = [];
   for (const { name, key: publicKey, attestations } of declared) {
-    if (attestations !== undefined)
-      return {
-        fault: `the ImageConfig ${by} asks for attestations (authority ${name}), which is not supported; remove them`,
-      };
     if (publicKey === undefined)
       return { fault: `the authority ${name} of the ImageConfig ${by} has no key; give it one` };
     const { name: secret, key: entry } = publicKey.secretRef;
@@ -181,6 +177,7 @@ function verify(
       name,
       publicKey: Buffer.from(data, 'base64').toString('utf8'),
       hashAlgorithm: publicKey.hashAlgorithm,
+      ...(attestations && { attestations }),
     });
   }
   const id = digest(authorities);
