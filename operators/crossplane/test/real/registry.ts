@@ -1,11 +1,12 @@
 // The real registry and skopeo of the tests: what setup:real brought, started so that nothing of it is left behind.
-import { spawn, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { createCa, issueCertificate } from '@capstan/kube';
 
 const folder = join(process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real'), 'registry');
@@ -108,15 +109,26 @@ export async function startRealRegistry({ tls, password }: { tls: boolean; passw
   };
 }
 
-/** Runs skopeo with the libraries that came with it. */
+/** Runs skopeo with the libraries that came with it. As root it remembers what it saw under /var/lib/containers. */
 export function skopeo(...args: string[]) {
-  const libraries = join(folder, 'usr', 'lib');
-  const own = existsSync(libraries) ? readdirSync(libraries).map((name) => join(libraries, name)) : [];
   return spawnSync(skopeoPath, ['--insecure-policy', ...args], {
     encoding: 'utf8',
-    env: { ...process.env, LD_LIBRARY_PATH: own.join(':') },
+    env: environment(),
     timeout: 60_000,
   });
+}
+
+/** The same, without stopping this process: for registries that run in it. Rejects with what skopeo said. */
+export async function skopeoMeanwhile(...args: string[]): Promise<string> {
+  const options = { env: environment(), timeout: 60_000 };
+  const { stdout } = await promisify(execFile)(skopeoPath, ['--insecure-policy', ...args], options);
+  return stdout;
+}
+
+function environment(): NodeJS.ProcessEnv {
+  const libraries = join(folder, 'usr', 'lib');
+  const own = existsSync(libraries) ? readdirSync(libraries).map((name) => join(libraries, name)) : [];
+  return { ...process.env, LD_LIBRARY_PATH: own.join(':') };
 }
 
 async function freePort(): Promise<number> {
