@@ -3,6 +3,7 @@
 import { clients } from './setup-real/clients.ts';
 import { realKroxylicious } from './setup-real/kroxylicious.ts';
 import { realKubernetes } from './setup-real/kubernetes.ts';
+import { realOpenstack } from './setup-real/openstack.ts';
 import { bring, folderOf, isThere, isThereAndWhole, type Peer } from './setup-real/peer.ts';
 import { realRegistry } from './setup-real/registry.ts';
 
@@ -10,6 +11,7 @@ import { realRegistry } from './setup-real/registry.ts';
 const PEERS: Record<string, Peer> = {
   kroxylicious: realKroxylicious,
   kubernetes: realKubernetes,
+  openstack: realOpenstack,
   peers: clients,
   registry: realRegistry,
 };
