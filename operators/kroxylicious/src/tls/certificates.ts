@@ -3,8 +3,14 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import type { StoreType } from '../kinds/index.ts';
 
-/** What is wrong with a certificate and its key (PEM); undefined when they fit. Never tells any of their content. */
-export function certificateFault(certificate: string, key: string): string | undefined {
+export interface Validity {
+  /** Milliseconds. */
+  readonly from: number;
+  readonly until: number;
+}
+
+/** What is wrong with a certificate and its key (PEM), or when the certificate is valid. Never tells any of their content. */
+export function inspectCertificate(certificate: string, key: string): string | Validity {
   const chain = chainOf(certificate);
   const [leaf, ...others] = chain ?? [];
   if (leaf === undefined) return 'tls.crt holds no PEM certificate that can be read; renew it';
@@ -17,15 +23,9 @@ export function certificateFault(certificate: string, key: string): string | und
       ? 'the certificate of tls.key is not the first one in tls.crt; put it before those that signed it'
       : 'tls.key is not the key of the certificate in tls.crt; store the two that belong together';
   // Netty reads no other form, and the proxy would not start.
-  if (!/-----BEGIN PRIVATE KEY-----/.test(key))
+  if (!key.includes('-----BEGIN PRIVATE KEY-----'))
     return 'tls.key is not in the PKCS#8 form, the only one that the proxy reads; convert it with "openssl pkcs8 -topk8 -nocrypt", or set privateKey.encoding to PKCS8 in its Certificate of cert-manager';
-  return undefined;
-}
-
-/** From when until when a certificate is valid, in milliseconds; of one that can be read. */
-export function validityOf(certificate: string): { from: number; until: number } | undefined {
-  const leaf = chainOf(certificate)?.[0];
-  return leaf && { from: leaf.validFromDate.getTime(), until: leaf.validToDate.getTime() };
+  return { from: leaf.validFromDate.getTime(), until: leaf.validToDate.getTime() };
 }
 
 /** What is wrong with a trust store's bytes; undefined when it looks like what it should be. */

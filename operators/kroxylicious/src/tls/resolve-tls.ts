@@ -6,7 +6,7 @@ import type { TlsConfig } from '../configuration/schema.ts';
 import type { AllowDeny, CertificateRef, StoreType, TrustAnchorRef } from '../kinds/index.ts';
 import { type Mount, type MountSource, volumeFault } from '../resolution/mounts.ts';
 import { named, notFound, type Problem, problem, type Warning } from '../resolution/problem.ts';
-import { certificateFault, storeTypeOf, trustFault, validityOf } from './certificates.ts';
+import { inspectCertificate, storeTypeOf, trustFault, type Validity } from './certificates.ts';
 
 export interface Resolved<V> {
   readonly value?: V;
@@ -50,22 +50,20 @@ export function resolveCertificate(ref: CertificateRef, place: Place): Resolved<
   const missing = certificate === undefined ? 'tls.crt' : key === undefined ? 'tls.key' : undefined;
   if (certificate === undefined || key === undefined)
     return failed(invalid(path, `${named('Secret', at)} has no key ${missing}; add it`));
-  const mismatch = certificateFault(decoded(certificate), decoded(key));
-  if (mismatch !== undefined) return failed(invalid(path, `${named('Secret', at)}: ${mismatch}`));
+  const found = inspectCertificate(decoded(certificate), decoded(key));
+  if (typeof found === 'string') return failed(invalid(path, `${named('Secret', at)}: ${found}`));
   const folder = mountPath(ref.name);
   return {
     value: { privateKeyFile: `${folder}/tls.key`, certificateFile: `${folder}/tls.crt` },
     mounts: [{ source: 'Secret', name: ref.name, path: folder }],
     content: [certificate, key],
     problems: [],
-    warnings: validityWarnings(decoded(certificate), named('Secret', at), place),
+    warnings: validityWarnings(found, named('Secret', at), place),
   };
 }
 
 /** The proxy starts with it, and clients refuse it: told, and served as it is. */
-function validityWarnings(certificate: string, where: string, { read, path }: Place): Warning[] {
-  const valid = validityOf(certificate);
-  if (valid === undefined) return [];
+function validityWarnings(valid: Validity, where: string, { read, path }: Place): Warning[] {
   const time = (instant: number) => new Date(instant).toISOString().replace('.000Z', 'Z');
   if (!read.reached(valid.from))
     return [
