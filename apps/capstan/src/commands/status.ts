@@ -1,4 +1,5 @@
 import { type Client, isForbidden, isNotFound, type Kind, type KubeObject, keyOfObject, kindId } from '@capstan/kube';
+import { isPrimary, type Operator } from '@capstan/reconcile';
 import { command } from '../cli/command.ts';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
@@ -32,8 +33,8 @@ export default command({
     const operators = await requireOperators('status', args, io);
     return withCluster(flags, io, async ({ client }) => {
       const statuses = await Promise.all(
-        operators.flatMap(({ name, kinds }) =>
-          kinds.map((kind) => statusOfKind(client, name, kind, flags.namespace, io.signal)),
+        operators.flatMap((operator) =>
+          operator.kinds.map((kind) => statusOfKind(client, operator, kind, flags.namespace, io.signal)),
         ),
       );
       io.stdout(flags.output === 'json' ? json({ kinds: statuses }) : formatStatus(statuses));
@@ -44,19 +45,22 @@ export default command({
 
 async function statusOfKind(
   client: Client,
-  operator: string,
+  operator: Operator,
   kind: Kind,
   namespace: string | undefined,
   signal: AbortSignal,
 ): Promise<KindStatus> {
   const where = kind.scope === 'Namespaced' && namespace !== undefined ? { namespace } : {};
-  const base = { operator, kind: kindId(kind) };
+  const base = { operator: operator.name, kind: kindId(kind) };
+  const isSilent = !operator.reconcilers.some(
+    (reconciler) => kindId(reconciler.resource) === kindId(kind) && isPrimary(operator, reconciler),
+  );
   const notReady: (Health & { object: string })[] = [];
   let objects = 0;
   try {
     for await (const page of client.pages(kind, { ...where, signal })) {
       objects += page.items.length;
-      notReady.push(...page.items.map(asRow).filter(({ state }) => state !== 'Ready'));
+      notReady.push(...page.items.map((object) => asRow(object, isSilent)).filter(({ state }) => state !== 'Ready'));
     }
   } catch (error) {
     // One kind that cannot be read must not hide the others.
@@ -67,8 +71,8 @@ async function statusOfKind(
   return { ...base, objects, notReady };
 }
 
-function asRow(object: KubeObject) {
-  return { object: keyOfObject(object), ...healthOf(object) };
+function asRow(object: KubeObject, isSilent: boolean) {
+  return { object: keyOfObject(object), ...healthOf(object, isSilent) };
 }
 
 function formatStatus(statuses: readonly KindStatus[]): string {

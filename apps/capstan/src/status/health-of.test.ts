@@ -71,3 +71,8 @@ describe('the health of an object', () => {
     });
   }
 });
+
+test('an object of a kind that only complains is ready while nothing is said, and not when something is', () => {
+  assert.equal(healthOf(site(undefined), true).state, 'Ready');
+  assert.equal(healthOf(site({ conditions: [condition('Valid', 'False')] }), true).state, 'NotReady');
+});

@@ -12,11 +12,21 @@ export interface Health {
 }
 
 /** Conditions that tell of trouble when they are true; of all others it is trouble when they are not. */
-const NEGATIVE = new Set(['ReconcileError', 'RolledBack', 'Stalled', 'Degraded', 'Paused']);
+const NEGATIVE = new Set([
+  'ReconcileError',
+  'RolledBack',
+  'Stalled',
+  'Degraded',
+  'Paused',
+  'ConfigWarning',
+  'DependenciesUnresolved',
+  'PermissionsRefused',
+]);
 /** These are no trouble either way. */
 const NEUTRAL = new Set(['Progressing', 'Reconciling', 'Simulated', 'capstan.dev/Simulated']);
 
-export function healthOf(object: KubeObject): Health {
+/** `isSilent`: nobody writes conditions on objects of this kind as long as there is nothing to complain about. */
+export function healthOf(object: KubeObject, isSilent = false): Health {
   const { metadata } = object;
   const status = (object as { status?: StatusInput }).status;
   const conditions = conditionsOf(status);
@@ -37,6 +47,7 @@ export function healthOf(object: KubeObject): Health {
   const bad = conditions.find(isTrouble);
   if (bad !== undefined) return from('NotReady', bad);
   const observed = status?.['observedGeneration'];
+  if (isSilent) return { state: 'Ready', reason: '', message: '' };
   if (status === undefined || conditions.length === 0) return pending('no condition has been written yet');
   if (typeof observed === 'number' && metadata.generation !== undefined && observed < metadata.generation) {
     return pending(`generation ${metadata.generation} has not been looked at yet; the status is of ${observed}`);
