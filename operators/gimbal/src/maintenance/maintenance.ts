@@ -1,6 +1,6 @@
 // Maintenance as one part of the operator: derivations and reconcilers that belong together, made from what the rest of the
 // operator says about discoverers.
-import type { Reconciler } from '@capstan/reconcile';
+import type { Reader, Reconciler } from '@capstan/reconcile';
 import { createMaintenanceReconciler } from '../reconcilers/maintenance.ts';
 import { createRouteReconciler } from '../reconcilers/route.ts';
 import { createBackendDrain, type IsDiscovererGone } from './backend-drain.ts';
@@ -18,6 +18,11 @@ export interface Maintenance {
   readonly reconcilers: readonly Reconciler[];
   /** By the name of a backend: how its routes stand. */
   readonly totals: RouteTotalsOf;
+  /**
+   * Whether no route has anything of ours left to be done for a backend that is being deleted: the step in its release
+   * between the end of its discoverer and the removal of what was discovered.
+   */
+  areRoutesClear(read: Reader, backend: string): boolean;
 }
 
 export function createMaintenance({
@@ -36,5 +41,12 @@ export function createMaintenance({
       ...counted.map(({ routes, states }) => createRouteReconciler(routes, states)),
     ],
     totals,
+    areRoutesClear(read, name) {
+      const { toBeRemoved, held, unreadable } = read.derived(totals, name);
+      const drain = read.derived(drains, name);
+      // Left behind on purpose, or never accepted: only what maintenance did has to be undone.
+      if (drain === undefined) return held === 0;
+      return drain.mode === 'removing' && toBeRemoved === 0 && unreadable.length === 0;
+    },
   };
 }

@@ -1,7 +1,8 @@
 // What goes wrong around a drain: crashes, conflicts, kinds that are not there, and the end of the backend itself.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CustomResourceDefinition, Ingress, type KubeObject, Service } from '@capstan/kube';
+import { CustomResourceDefinition, Ingress, type KubeObject, Service, silentLogger } from '@capstan/kube';
+import { createRuntime, type Operator, operator, plan, reconciler, released } from '@capstan/reconcile';
 import {
   createRandom,
   createTestCluster,
@@ -11,7 +12,7 @@ import {
   startIncarnation,
 } from '@capstan/testing';
 import { DiscoveryBackend } from '../../src/index.ts';
-import { ORPHANED_ANNOTATION, REMOVED_ANNOTATION } from '../../src/maintenance/index.ts';
+import { createMaintenance, ORPHANED_ANNOTATION, REMOVED_ANNOTATION } from '../../src/maintenance/index.ts';
 import { createGimbal } from '../../src/operator.ts';
 import {
   backend,
@@ -20,6 +21,7 @@ import {
   httpRoute,
   install,
   kindOf,
+  type Played,
   played,
   proxy,
   ref,
@@ -30,6 +32,21 @@ import {
 } from './fixtures.ts';
 
 const operators = [createGimbal()];
+
+/** Another program on the same cluster. */
+async function playedOn({ client, clock, random }: Played, other: Operator, check: () => Promise<void>): Promise<void> {
+  const runtime = createRuntime({ operators: [other], clock, random, logger: silentLogger });
+  runtime.addWorld({ name: '', client });
+  const stopping = new AbortController();
+  const running = runtime.run(stopping.signal);
+  await clock.advance(1000);
+  try {
+    await check();
+  } finally {
+    stopping.abort();
+    await running;
+  }
+}
 
 /** A cluster with four routes, on which programs live and die. */
 async function mortalCluster() {
@@ -299,6 +316,45 @@ describe('case 27: a backend that is deleted', () => {
       assert.deepEqual(await pathsOf('many'), ['/y-b']);
       assert.deepEqual(await pathsOf('one'), ['/x-a']);
       assert.equal((await stage.client.get(Ingress, ref('one'))).metadata.annotations?.[ORPHANED_ANNOTATION], 'x');
+    }));
+
+  test('keeps its references, drained, until its discoverer is gone: what that made would only come back', () => {
+    const patient = createGimbal({ maintenance: { isDiscovererGone: () => false } });
+    return played({ ...held, operator: patient, objects: [proxy('r', { 'x-a': 50, 'y-b': 50 })] }, async (stage) => {
+      await stage.setStatus('x', 'Maintenance');
+      await remove(stage);
+      assert.deepEqual(await stage.weights(), [0, 50]);
+    });
+  });
+
+  test('is clear of routes only once all of them are rid of it', () =>
+    played({ ...held, objects: [] }, async (stage) => {
+      const seen: boolean[] = [];
+      const maintenance = createMaintenance();
+      const watcher = reconciler<DiscoveryBackend>({
+        name: 'watcher',
+        resource: DiscoveryBackend,
+        reads: maintenance.reconcilers.flatMap(({ reads }) => reads),
+        finalizer: FINALIZER,
+        reconcile: () => plan({ held: true }),
+        release({ object, read }) {
+          seen.push(maintenance.areRoutesClear(read, object.metadata.name ?? ''));
+          return seen.at(-1) ? released() : plan({ held: true });
+        },
+      });
+      await stage.program.stop();
+      const { kinds, reconcilers } = createGimbal();
+      const own = reconcilers.filter(({ name }) => !maintenance.reconcilers.some((one) => one.name === name));
+      const whole = operator({ name: 'gimbal', kinds, reconcilers: [...own, ...maintenance.reconcilers, watcher] });
+      await playedOn(stage, whole, async () => {
+        await stage.client.create(HTTPProxy, proxy('r', { 'x-a': 50, 'y-b': 50 }));
+        await stage.clock.advance(1000);
+        await stage.client.delete(DiscoveryBackend, ref('x'));
+        await stage.clock.advance(10_000);
+        assert.deepEqual([seen.at(0), seen.at(-1)], [false, true]);
+        assert.deepEqual(await stage.weights(), [50]);
+        assert.equal(await stage.client.find(DiscoveryBackend, ref('x')), undefined);
+      });
     }));
 
   test('and that should leave everything behind gives the weights back and touches no reference', () =>

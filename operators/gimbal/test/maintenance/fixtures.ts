@@ -1,5 +1,6 @@
 // Objects and moves that the scenarios of maintenance share.
 import { type Client, CustomResourceDefinition, type Kind, type KubeObject, Service } from '@capstan/kube';
+import type { Operator } from '@capstan/reconcile';
 import { createStage, type Stage } from '@capstan/testing';
 import { BACKEND_LABEL, DiscoveryBackend } from '../../src/index.ts';
 import { MAINTENANCE_ANNOTATION, routeKinds } from '../../src/maintenance/index.ts';
@@ -109,16 +110,17 @@ export interface Scene {
   installed?: string[];
   /** Fields of the backend x. */
   x?: object;
+  operator?: Operator;
 }
 
 /** Runs a check on a settled cluster with the backends x, y and z, their Services, and these objects. */
 export async function played(
-  { objects, installed = ['http-proxy'], x = {} }: Scene,
+  { objects, installed = ['http-proxy'], x = {}, operator = createGimbal() }: Scene,
   check: (stage: Played) => Promise<void>,
 ): Promise<void> {
   const told: string[] = [];
   const stage = await createStage({
-    operators: [createGimbal()],
+    operators: [operator],
     runtime: { tell: (_world, _operator, _owner, { reason }) => void told.push(reason) },
     async given(client) {
       await install(client, ...installed);
