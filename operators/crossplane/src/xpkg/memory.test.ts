@@ -9,7 +9,7 @@ import { createPackageFetcher } from './fetch.ts';
 
 const LAYER_BYTES = 200 * 1024 * 1024;
 
-test('pulling an image of 200 MB takes less than 100 MB more, whether its package is marked or searched for', async (t) => {
+test('pulling an image of 200 MB takes less than 100 MB more, with every layer searched for the package', async (t) => {
   const child = spawn(
     process.execPath,
     [new URL('memory.test-support.ts', import.meta.url).pathname, String(LAYER_BYTES)],
