@@ -136,7 +136,7 @@ describe('an external runtime', () => {
           ...object(Secret, 'theirs'),
           metadata: { namespace: SYSTEM, name: 'theirs' },
           data,
-        } as Secret);
+        });
         await stage.client.patch(
           ProviderRevision,
           { name: revision },
@@ -187,7 +187,7 @@ describe('a controller of one’s own', () => {
           const { desiredState, runtimeConfigRef: ref } = revision.spec;
           const image = revision.status?.resolvedImage;
           if (desiredState !== 'Active' || ref?.kind !== 'BatchRuntimeConfig' || image === undefined) return plan();
-          const config = read.get(BatchRuntimeConfig, { name: ref.name }) as BatchRuntimeConfig | undefined;
+          const config = read.get(BatchRuntimeConfig, { name: ref.name });
           if (config === undefined) return plan({ prune: false });
           const labels = { queue: config.spec.queue };
           const template = { metadata: { labels }, spec: { containers: [{ name: 'runner', image }] } };

@@ -85,7 +85,7 @@ describe('a provider', () => {
         {
           registry,
           settings: { providerClusterRole },
-          objects: [[ClusterRole, allowed as KubeObject], provider('example', { package: IMAGE })],
+          objects: [[ClusterRole, allowed], provider('example', { package: IMAGE })],
         },
         async (stage) => {
           const roles = (await names(stage, ClusterRole)).filter((name) => name.startsWith('crossplane:provider:'));

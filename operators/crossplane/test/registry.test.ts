@@ -80,8 +80,8 @@ describe('a package', () => {
     const stage = await createStage({
       operators: [createCrossplane({ source: createRegistrySource({ cacheDir, registry: 'none.example' }) })],
       async given(client) {
-        await client.create(Namespace, object(Namespace, SYSTEM) as Namespace);
-        await client.create(Secret, login as KubeObject as Secret);
+        await client.create(Namespace, object(Namespace, SYSTEM));
+        await client.create(Secret, login);
         await client.create(...provider('example', { package: image, packagePullSecrets: [{ name: 'login' }] }));
       },
     });

@@ -45,10 +45,10 @@ const upgrade = async (stage: Stage, to: string) => {
   await patch(stage, Provider, 'example', { spec: { package: image(to) } });
   await stage.settle();
 };
-const states = async (stage: Stage) => {
+const states = async (stage: Stage): Promise<Record<string, string>> => {
   const { items } = await stage.client.list(ProviderRevision, {});
   return Object.fromEntries(
-    items.map(({ metadata, spec }) => [metadata.name, `${spec.revision} ${spec.desiredState}`]),
+    items.map(({ metadata, spec }) => [metadata.name ?? '', `${spec.revision} ${spec.desiredState}`] as const),
   );
 };
 const controllerOf = async (stage: Stage, name: string) =>

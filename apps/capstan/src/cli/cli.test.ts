@@ -47,11 +47,11 @@ const mistakes: [line: string, says: RegExp][] = [
   ['run --leader-elect-retry-period 0s', /^error: --leader-elect-retry-period cannot be "0s"; write a duration/],
   [
     'crds --operators other',
-    /^error: --operators names the operator "other", which is not loaded; use one of kroxylicious\n$/,
+    /^error: --operators names the operator "other", which is not loaded; use one of kroxylicious[a-z, ]*\n$/,
   ],
   [
     'crds --other.flag=1',
-    /^error: --other.flag names the operator "other", which is not loaded; use one of kroxylicious\n$/,
+    /^error: --other.flag names the operator "other", which is not loaded; use one of kroxylicious[a-z, ]*\n$/,
   ],
   ['crds --kroxylicious.imag=x', /^error: capstan run has no flag --kroxylicious\.imag; see capstan run --help\n$/],
   ['crds --kroxylicious.quiet-period=soon', /^error: --kroxylicious\.quiet-period cannot be "soon"; use a duration/],

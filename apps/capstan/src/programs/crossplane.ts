@@ -21,8 +21,6 @@ async function run(): Promise<number> {
       return xpkgCommand(request.argv, io);
     case 'convert':
       return convertCommand(request.argv, { ...io, files: systemFiles(process.stdin) });
-    case 'xpkg':
-      return xpkgCommand(request.argv, io);
     default:
       return runCommandLine(request.argv, io);
   }

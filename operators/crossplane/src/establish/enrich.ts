@@ -31,8 +31,8 @@ export interface PayloadObject {
 
 export function enrich(input: EnrichInput): readonly PayloadObject[] {
   return input.objects.flatMap((object) => {
-    const kind = kindOfObject(input.kinds, object as KubeObject);
-    return kind === undefined ? [] : [enriched(input, kind, object as KubeObject)];
+    const kind = kindOfObject(input.kinds, object);
+    return kind === undefined ? [] : [enriched(input, kind, object)];
   });
 }
 
@@ -85,7 +85,7 @@ function crd(input: EnrichInput, object: Converted): Omit<PayloadObject, 'kind'>
   if (conversion?.strategy !== 'Webhook') return { object, waits: false };
   const webhook = { ...conversion.webhook, clientConfig: clientConfig(conversion.webhook?.clientConfig, input.target) };
   const changed = { ...object, spec: { ...object.spec, conversion: { ...conversion, webhook } } };
-  return { object: changed as KubeObject, waits: input.target === undefined };
+  return { object: changed, waits: input.target === undefined };
 }
 
 /** Its path stays; whom it leads to is ours to say. */

@@ -58,5 +58,5 @@ export function isWebhookConfiguration({ kind }: Pick<Kind, 'kind'>): boolean {
 /** Caches keep what says whose an object is, and whether a type is served. */
 export function trimPayload(object: KubeObject): KubeObject {
   const { apiVersion, kind, metadata, status } = object as CustomResourceDefinition;
-  return { apiVersion, kind, metadata, ...(status && { status: { conditions: status.conditions } }) } as KubeObject;
+  return { apiVersion, kind, metadata, ...(status && { status: { conditions: status.conditions } }) };
 }

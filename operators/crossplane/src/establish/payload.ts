@@ -198,7 +198,7 @@ function assembled(
     for (const ref of refs) {
       const id = identify(ref, ref.name);
       knownBy.set(id, [...(knownBy.get(id) ?? []), revision]);
-      const found = kindOfObject(kinds, ref as unknown as KubeObject);
+      const found = kindOfObject(kinds, ref);
       // A type that is no longer brought still has data; a webhook that is no longer brought stands in everybody's way.
       if (found !== undefined && !planned.has(id) && !isWebhookConfiguration(found))
         kept.set(id, { kind: found, ref: { name: ref.name } });

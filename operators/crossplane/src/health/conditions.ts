@@ -29,10 +29,7 @@ const REASONS = {
   Unknown: 'UnknownPackageRevisionHealth',
 } as const;
 
-export function healthCondition(
-  type: typeof healthy | typeof revisionHealthy | typeof runtimeHealthy,
-  { status, message }: Health,
-): ConditionInput {
+export function healthCondition(type: typeof healthy, { status, message }: Health): ConditionInput {
   return { type: type.type, status, reason: REASONS[status], message };
 }
 

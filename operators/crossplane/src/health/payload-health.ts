@@ -54,7 +54,7 @@ const stateOf = (object: KubeObject) => ({
 });
 
 function crdProblem({ status }: CustomResourceDefinition): string | undefined {
-  const conditions = status?.conditions as { type: string; status: string; message?: string }[] | undefined;
+  const conditions = status?.conditions;
   const refused = conditions?.find(({ type, status: is }) => type === 'NamesAccepted' && is === 'False');
   if (refused !== undefined) return `its names are not accepted: ${refused.message ?? ''}`;
   const established = findCondition(conditions as never, 'Established');

@@ -30,7 +30,7 @@ export const PROVIDER: PackageKind = {
   name: 'provider',
   kind: 'Provider',
   package: Provider,
-  revision: ProviderRevision as Kind<RevisionObject>,
+  revision: ProviderRevision,
   runtime: 'Provider',
 };
 export const FUNCTION: PackageKind = {
@@ -43,8 +43,8 @@ export const FUNCTION: PackageKind = {
 export const CONFIGURATION: PackageKind = {
   name: 'configuration',
   kind: 'Configuration',
-  package: Configuration as Kind<PackageObject>,
-  revision: ConfigurationRevision as Kind<RevisionObject>,
+  package: Configuration,
+  revision: ConfigurationRevision,
   runtime: undefined,
 };
 

@@ -41,7 +41,7 @@ export function createEssentialsReconciler(settings: Settings, certificates: Cer
     const { metadata, spec } = defaultRuntimeConfig(settings.runtimeConfig.stage);
     const authority = { namespace, name: ROOT_CA_SECRET };
     return [
-      createOnly(DeploymentRuntimeConfig, { metadata, spec } as never, { owned: false }),
+      createOnly(DeploymentRuntimeConfig, { metadata, spec }, { owned: false }),
       mint(Secret, authority, certificates.minters.rootCa, {}),
     ];
   }
