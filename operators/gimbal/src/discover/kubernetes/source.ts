@@ -21,7 +21,7 @@ import { type NamespaceFilter, namespaceFilter } from '../mirror/namespaces.ts';
 import type { Problem } from '../mirror/problem.ts';
 import { discoveredName } from '../names/discovered-name.ts';
 import { createListeners, type Source } from '../sync/source.ts';
-import { isDiscovered, mapService } from './map-service.ts';
+import { isDiscovered, mapService, type RemoteService } from './map-service.ts';
 import { trimEndpoints, trimService, trimSlice } from './trim.ts';
 import { troubleOf } from './trouble.ts';
 
@@ -135,10 +135,12 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
     const remoteKey = keyOf({ namespace, name: first });
     const service = services.get(remoteKey);
     if (service === undefined) return ABSENT;
-    const remote = usesEndpoints
+    const remote: RemoteService = usesEndpoints
       ? { service, endpoints: endpoints.get(remoteKey) }
       : { service, slices: [...(slicesOf.get(remoteKey)?.values() ?? [])] };
-    const finding = mapService(remote, { backend, writeEndpoints, made });
+    // Where there are many slices, those that did not change are not made again; where there are few, that would only cost memory.
+    const isLarge = (remote.slices?.length ?? 0) >= LARGE_SERVICE;
+    const finding = mapService(remote, { backend, writeEndpoints, ...(isLarge && { made }) });
     if (others.length === 0 || finding.state === 'absent') return finding;
     const collisions = others.map(
       (name): Problem => ({
@@ -229,6 +231,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
 }
 
 const CYCLE_MS = 30_000;
+const LARGE_SERVICE = 8;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
 

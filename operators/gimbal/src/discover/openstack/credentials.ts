@@ -24,7 +24,8 @@ export interface ApplicationLogin {
   readonly secret: string;
 }
 
-const KEYS = {
+/** Keys of the Secret by what they hold; the first that is there counts. */
+export const CLOUD_KEYS = {
   username: ['username', 'OS_USERNAME'],
   password: ['password', 'OS_PASSWORD'],
   authUrl: ['auth-url', 'keystoneUrl', 'OS_AUTH_URL'],
@@ -52,22 +53,25 @@ export async function readCloudCredentials({
   endpoint,
   caFile,
 }: CredentialOptions): Promise<CloudCredentials> {
-  const find = async (name: keyof typeof KEYS): Promise<string | undefined> => {
-    for (const key of KEYS[name]) {
+  const find = async (name: keyof typeof CLOUD_KEYS): Promise<string | undefined> => {
+    for (const key of CLOUD_KEYS[name]) {
       // Values that people put into Secrets often end in a line break.
       const text = (await readKey(files, folder, key))?.trim();
       if (text) return text;
     }
     return undefined;
   };
-  const need = async (name: keyof typeof KEYS): Promise<string> => {
+  const need = async (name: keyof typeof CLOUD_KEYS): Promise<string> => {
     const text = await find(name);
-    if (text === undefined) throw DiscoverErrors.KeyMissing(folder, KEYS[name]);
+    if (text === undefined) throw DiscoverErrors.KeyMissing(folder, CLOUD_KEYS[name]);
     return text;
   };
   const [id, secret] = [await find('applicationId'), await find('applicationSecret')];
   if ((id === undefined) !== (secret === undefined)) {
-    throw DiscoverErrors.HalfCredential(folder, id === undefined ? KEYS.applicationId[0] : KEYS.applicationSecret[0]);
+    throw DiscoverErrors.HalfCredential(
+      folder,
+      id === undefined ? CLOUD_KEYS.applicationId[0] : CLOUD_KEYS.applicationSecret[0],
+    );
   }
   const userDomain = (await find('userDomain')) ?? 'Default';
   const login =

@@ -185,6 +185,16 @@ export function createMetrics({ backend, type, version, clock }: MetricsOptions)
     help: 'Memory of this process.',
     collect: () => [[{}, process.memoryUsage.rss()]] as const,
   });
+  registry.gauge({
+    name: 'nodejs_heap_size_total_bytes',
+    help: 'Memory that the heap of this process takes.',
+    collect: () => [[{}, process.memoryUsage().heapTotal]] as const,
+  });
+  registry.gauge({
+    name: 'nodejs_heap_size_used_bytes',
+    help: 'Memory that is in use in the heap of this process.',
+    collect: () => [[{}, process.memoryUsage().heapUsed]] as const,
+  });
   registry.counter({
     name: 'process_cpu_seconds_total',
     help: 'Processor time of this process.',
