@@ -65,6 +65,8 @@ for (const [definition, { properties }] of Object.entries(definitions)) {
   for (const field of Object.keys(properties)) {
     const effect = effects.get(field);
     if (effect === undefined) throw new Error(`${definition} has no field ${field} in ${folder}`);
+    // An empty list of them means something: a fresh start.
+    if (field === 'managedFields') continue;
     if (effect !== 'keep') (byEffect[effect] ??= []).push(field);
   }
   if (Object.keys(byEffect).length > 0) lines.push(`${JSON.stringify(definition)}:${JSON.stringify(byEffect)}`);

@@ -171,6 +171,9 @@ export const notAcceptable = (accepted: readonly string[]) =>
 export const notAcceptableForm = (message: string) =>
   failure({ code: 406, reason: 'NotAcceptable', message, ...(message.startsWith('406') && { details: {} }) });
 
+/** Custom resources have no better words for it. */
+export const noList = () => failure({ code: 500, reason: '', message: 'content is not a list' });
+
 export const methodNotAllowed = () =>
   failure({
     code: 405,
@@ -317,8 +320,7 @@ export function invalid(
   name: string,
   errors: readonly FieldError[],
 ): StatusError {
-  // Kubernetes looks at some things twice: each cause is there twice then, and the message tells it once.
-  const lines = [...new Set(errors.map((error) => `${error.field}: ${error.message}`))];
+  const lines = errors.map((error) => `${error.field}: ${error.message}`);
   const summary = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`;
   const subject = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`;
   return failure({
@@ -328,7 +330,7 @@ export function invalid(
     details: {
       ...(name !== '' && { name }),
       ...(kind.group !== '' && { group: kind.group }),
-      kind: kind.kind,
+      ...(kind.kind !== '' && { kind: kind.kind }),
       causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
     },
   });

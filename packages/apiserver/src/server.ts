@@ -164,7 +164,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const hub = createWatchHub();
   const work = createWorkQueue(core);
   const operations = objectOperations(core);
-  const customOptions = { compiler: builtins.customCompiler, evaluateRule: options.evaluateRule, meta: builtins.meta };
+  const { meta, metaProblem, customCompiler: compiler } = builtins;
+  const customOptions = { compiler, evaluateRule: options.evaluateRule, meta, metaProblem };
   startDefinitionController(core, hub, customOptions, operations, work.run);
   startGarbageCollector(core, operations, work.run);
   startNamespaceController(core, operations, work.run);

@@ -92,8 +92,8 @@ export function createFieldTracker(now: () => string): FieldTracker {
       if (live && (live.metadata.managedFields ?? []).length === 0 && (given ?? []).length === 0) return object;
       let managers = managersOf(live);
       if (target.subresource === '' && given !== undefined) {
-        // One empty entry asks for a fresh start; no entry at all is what clients send who do not know of them.
-        const reset = given.length === 1 && Object.keys(given[0] ?? {}).length === 0;
+        // An empty list, or one empty entry, asks for a fresh start; clients who do not know of them send no list at all.
+        const reset = given.length === 0 || (given.length === 1 && Object.keys(given[0] ?? {}).length === 0);
         const own = decodeManagers(given, cache);
         if (reset) return store(object, new Map());
         if (own.size > 0) managers = own;

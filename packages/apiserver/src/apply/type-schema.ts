@@ -133,7 +133,8 @@ export function createTypeCompiler(
   };
 
   const buildMap = (schema: SchemaSource, definition: string): TypeSchema => {
-    const properties = schema.properties ?? {};
+    const isEmbedded = schema['x-kubernetes-embedded-resource'] === true;
+    const properties = isEmbedded ? { ...EMBEDDED, ...schema.properties } : (schema.properties ?? {});
     const fields = new Map<string, FieldType>();
     const field = (name: string) => {
       const known = fields.get(name);
@@ -189,3 +190,10 @@ export function createTypeCompiler(
 function isEmptyObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
+
+/** What every object in an object has, said or not. */
+const EMBEDDED: Readonly<Record<string, SchemaSource>> = {
+  apiVersion: { type: 'string' },
+  kind: { type: 'string' },
+  metadata: { $ref: 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta', default: {} },
+};

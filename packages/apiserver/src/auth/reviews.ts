@@ -1,9 +1,9 @@
 // Kinds that are questions: a POST is answered, nothing is stored.
-import type { ApiRequest, ApiResponse } from '@capstan/kube';
+import type { ApiRequest, ApiResponse, UnknownObject } from '@capstan/kube';
 import type { Core, RequestContext, UserInfo } from '../core.ts';
 import { badRequest, type FieldError, fieldInvalid, invalid, methodNotAllowed, notServed } from '../errors.ts';
 import { isObject, type JsonObject, textAt } from '../json/copy.ts';
-import { dryRunOf } from '../rest/options.ts';
+import { dryRunOf, managerOf } from '../rest/options.ts';
 import type { ResourcePath } from '../rest/route.ts';
 import type { Attributes } from './attributes.ts';
 import type { Authenticator } from './authenticate.ts';
@@ -71,7 +71,15 @@ export function createReviews(core: Core, authorizer: Authorizer, authenticator:
     }
     const answer = review(body, context, namespace);
     const metadata = isObject(body['metadata']) ? body['metadata'] : {};
-    return created({ spec: specOf(body), ...answer, kind, apiVersion: `${group}/${path.version}`, metadata });
+    const apiVersion = `${group}/${path.version}`;
+    const whole = { spec: specOf(body), kind, apiVersion, metadata } as unknown as UnknownObject;
+    const served = core.registry.find(group, path.version, plural);
+    const target = served && { ...served, namespace, name: '', subresource: '' };
+    // Nobody ever reads who owns what of a question; Kubernetes tells it all the same.
+    const owned = target
+      ? core.fields.update({ target, live: undefined, object: whole, manager: managerOf(request, context) })
+      : whole;
+    return created({ ...owned, ...answer });
   };
 }
 

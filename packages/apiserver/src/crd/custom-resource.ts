@@ -11,6 +11,7 @@ import {
   type UnknownObject,
 } from '@capstan/kube';
 import type { SchemaSource, TypeCompiler } from '../apply/type-schema.ts';
+import { dropUnknown } from '../apply/unknown-fields.ts';
 import type { Defaults } from '../defaults/fill.ts';
 import type { FieldError } from '../errors.ts';
 import { type JsonObject, valueAt } from '../json/copy.ts';
@@ -32,6 +33,8 @@ export interface CustomResourceOptions {
   evaluateRule: EvaluateRule | undefined;
   /** Writes metadata as Go does: without what is empty. */
   meta: Defaults;
+  /** What is wrong with the types of metadata. */
+  metaProblem: (metadata: unknown) => string | undefined;
 }
 
 /** The resource that a definition describes. Its versions differ in name and schema only (conversion None). */
@@ -69,18 +72,22 @@ const CUSTOM: Strategy = {
 function versionOf(
   crd: CustomResourceDefinition,
   version: CustomResourceDefinitionVersion,
-  { compiler, evaluateRule, meta }: CustomResourceOptions,
+  { compiler, evaluateRule, meta, metaProblem }: CustomResourceOptions,
 ): ResourceVersion {
   const { group, names } = crd.spec;
   // The definition was checked when it was written: its schema is structural.
   const schema = (version.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema;
   const validate = objectValidator(schema, { apiVersion: `${group}/${version.name}`, kind: names.kind });
   const fill = compileDefaults(schema);
+  const validateStatus = objectValidator(schema.properties?.['status'] ?? { type: 'object' });
   const stored = crd.spec.versions.find((one) => one.storage) ?? version;
   const storage = (stored.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema;
   const fillStored = compileDefaults(storage);
   // What was stored before the schema had a default gets it when it is read: from the stored version, whatever was asked for.
   const whole = (object: UnknownObject) => fillStored(renamed({ group }, stored.name, object)) as UnknownObject;
+  const metaType = compiler.definition(OBJECT_META);
+  const pruneMeta = (metadata: unknown, path: string, dropped: string[]) =>
+    dropUnknown(metaType, metadata, path, dropped);
   const scale = scaleOf(version);
   const warning = version.deprecationWarning ?? deprecationOf(crd, version.name);
   return {
@@ -97,18 +104,29 @@ function versionOf(
     convert: (object) => renamed({ group }, version.name, whole(object)),
     // What the stored version does not know is not kept.
     toStored: (object) => whole(prune(storage, object, { isResource: true }).value as UnknownObject),
+    typeProblem: (body) => metaProblem((body as { metadata?: unknown }).metadata),
     normalise(object) {
-      const { value, dropped } = prune(schema, object, { isResource: true });
+      const { value, dropped } = prune(schema, object, { isResource: true, metadata: pruneMeta });
       const filled = fill(value) as UnknownObject;
       const metadata = meta(filled.metadata as JsonObject) as ObjectMeta;
       return { object: metadata === filled.metadata ? filled : { ...filled, metadata }, unknown: dropped };
     },
-    validate: (object, old, _subresource, found = []) =>
-      validate(object, old, {
-        ...(evaluateRule && { evaluateRule }),
-        found: found.map(({ reason }) => ({ type: reason })),
-        besides: scale ? scaleProblems(scale, object) : [],
-      }).map(plainError),
+    validate(object, old, subresource, found = []) {
+      const besides = scale ? scaleProblems(scale, object) : [];
+      const whole = (more: readonly FieldError[]) =>
+        validate(object, old, {
+          ...(evaluateRule && { evaluateRule }),
+          found: [...found, ...more].map(({ reason }) => ({ type: reason })),
+          besides,
+        }).map(plainError);
+      if (subresource !== 'status') return whole([]);
+      // The status is looked at as if it were the whole, and nothing else besides the rules.
+      const own = validateStatus(object['status'], old?.['status']).map(plainError);
+      if (own.length === 0) return whole([]);
+      const shown = own.map((error) => ({ ...error, field: `status.${error.field}` }));
+      const blocked = whole(own).filter(({ field }) => field === '<nil>');
+      return [...shown, ...besides.map(plainError), ...blocked.slice(-1)];
+    },
   };
 }
 

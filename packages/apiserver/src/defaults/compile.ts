@@ -1,18 +1,22 @@
 // Defaults of built-in kinds. They belong to types (a Container has them wherever it stands), so they are applied from the
 // inside out along the schema, together with what Go does by itself: a struct that is no pointer is always written, `{}` at
 // least, and so are some zeros and nulls, while other fields are left out when they are zero or empty (go-fields.ts).
-import type { BuiltinSchema } from '@capstan/kube';
+import { type BuiltinSchema, storedQuantity } from '@capstan/kube';
 import { isObject, type JsonObject } from '../json/copy.ts';
 import type { Defaults } from './fill.ts';
 import { cleanerOf, type GoFields, writtenZero } from './go-fields.ts';
 
 type Schemas = ReadonlyMap<string, BuiltinSchema>;
 
-/** A function from definitions to what fills in their defaults; undefined where there is nothing to fill in. */
+/**
+ * A function from definitions to what fills in their defaults; undefined where there is nothing to fill in. `isStored`: values
+ * that have been to the storage and back.
+ */
 export function createDefaulter(
   schemas: Schemas,
   typeDefaults: Readonly<Record<string, Defaults>>,
   goFields: GoFields,
+  isStored = false,
 ): (definition: string) => Defaults | undefined {
   const made = new Map<string, Compiled>();
 
@@ -28,7 +32,7 @@ export function createDefaulter(
       const step = fieldOf(field, part, writtenZero(goFields, name, field, part));
       return step ? [step] : [];
     });
-    const clean = cleanerOf(goFields, name);
+    const clean = cleanerOf(goFields, name, isStored);
     compiled.isIdle = fields.length === 0 && own === undefined && clean === undefined;
     compiled.fill = (value) => {
       let result = value;
@@ -57,6 +61,7 @@ export function createDefaulter(
 
   // Undefined where nothing below has defaults.
   const valueFill = (schema: BuiltinSchema): ((value: unknown) => unknown) | undefined => {
+    if (schema.$ref === QUANTITY) return quantity;
     if (schema.$ref !== undefined) {
       const compiled = ofDefinition(schema.$ref);
       return compiled.isIdle ? undefined : (value) => (isObject(value) ? compiled.fill(value) : value);
@@ -96,3 +101,15 @@ function sameOr(before: readonly unknown[], after: readonly unknown[]): readonly
 
 /** Only for values that a schema of objects has let through. */
 export const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {});
+
+const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
+
+/** Quantities have one way to be written; validation says what is wrong with the others. */
+function quantity(value: unknown): unknown {
+  if (typeof value !== 'string' && typeof value !== 'number') return value;
+  try {
+    return storedQuantity(value);
+  } catch {
+    return value;
+  }
+}

@@ -42,8 +42,11 @@ export function unsetValue(
   return types.get(type)?.null?.includes(field) ? null : writtenZero(types, type, field, schema);
 }
 
-/** Leaves out what Go leaves out of a value of this type, and writes null where it does; undefined: nothing to do. */
-export function cleanerOf(types: GoFields, type: string): Defaults | undefined {
+/**
+ * Leaves out what Go leaves out of a value of this type, and writes null where it does; undefined: nothing to do. What comes
+ * back from the storage has null where an empty list went in.
+ */
+export function cleanerOf(types: GoFields, type: string, isStored: boolean): Defaults | undefined {
   const effects = types.get(type);
   const { dropZero = [], dropEmpty = [], null: nulls = [] } = effects ?? {};
   if (dropZero.length + dropEmpty.length + nulls.length === 0) return undefined;
@@ -56,8 +59,7 @@ export function cleanerOf(types: GoFields, type: string): Defaults | undefined {
     for (const field of dropZero) if (isZero(value[field])) drop(field);
     for (const field of dropEmpty) if (isEmpty(value[field])) drop(field);
     for (const field of nulls) {
-      // What is empty is stored as what is not there.
-      if (value[field] !== undefined && !(Array.isArray(value[field]) && isEmpty(value[field]))) continue;
+      if (value[field] !== undefined && !(isStored && isEmpty(value[field]))) continue;
       result ??= { ...value };
       result[field] = null;
     }

@@ -136,8 +136,21 @@ function literal(reader: Reader, word: string): void {
   }
 }
 
+const SHORT: Readonly<Record<string, string>> = {
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\\': '\\\\',
+};
+
 function quoted(character: string): string {
   if (character === "'") return `'\\''`;
   if (character === '"') return `'"'`;
-  return `'${JSON.stringify(character).slice(1, -1)}'`;
+  const code = character.codePointAt(0) ?? 0;
+  const hex = (digits: number) => code.toString(16).padStart(digits, '0');
+  if (SHORT[character] !== undefined) return `'${SHORT[character]}'`;
+  if (code < 0x20 || code === 0x7f) return `'\\x${hex(2)}'`;
+  return code > 0x7f && code < 0xa1 ? `'\\u${hex(4)}'` : `'${character}'`;
 }

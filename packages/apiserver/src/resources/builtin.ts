@@ -14,6 +14,8 @@ import type { Defaults } from '../defaults/fill.ts';
 import { loadGoFields } from '../defaults/go-fields.ts';
 import { kindDefaults } from '../defaults/kind-defaults.ts';
 import { podDefaults } from '../defaults/pod-defaults.ts';
+import { isObject } from '../json/copy.ts';
+import { jsonType } from '../rest/decode.ts';
 import { builtinPrinter } from '../table/builtin-printers.ts';
 import { builtinValidation } from '../validation/builtin-validation.ts';
 import { typeProblem } from '../validation/go-types.ts';
@@ -26,6 +28,7 @@ export interface BuiltinTypes {
   customCompiler: TypeCompiler;
   /** Writes metadata as Go does, for custom resources. */
   meta: Defaults;
+  metaProblem: (metadata: unknown) => string | undefined;
   resources: readonly Resource[];
   definitions: ReadonlyMap<string, BuiltinSchema>;
 }
@@ -36,15 +39,18 @@ export function loadBuiltins(): BuiltinTypes {
   const goFields = loadGoFields();
   const compiler = createTypeCompiler(schemas, goFields);
   const defaulter = createDefaulter(schemas, { ...podDefaults, ...kindDefaults }, goFields);
+  const settler = createDefaulter(schemas, {}, goFields, true);
   return {
     customCompiler: createTypeCompiler(schemas),
     meta: defaulter(OBJECT_META) ?? ((value) => value),
+    metaProblem: (metadata) => metadataProblem(schemas, metadata),
     resources: builtinResources.map((one) => {
       const definition = definitionOf(schemas, one);
-      if (definition === undefined) return resourceOf(one, schemas, undefined, undefined, undefined);
+      if (definition === undefined) return resourceOf(one, schemas, undefined, undefined, undefined, undefined);
       // Definitions of custom resources say everything about their defaults themselves.
       const fill = one.group === 'apiextensions.k8s.io' ? undefined : defaulter(definition);
-      return resourceOf(one, schemas, definition, compiler.definition(definition), fill);
+      const settle = one.group === 'apiextensions.k8s.io' ? undefined : settler(definition);
+      return resourceOf(one, schemas, definition, compiler.definition(definition), fill, settle);
     }),
     definitions: schemas,
   };
@@ -52,12 +58,19 @@ export function loadBuiltins(): BuiltinTypes {
 
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 
+function metadataProblem(schemas: ReadonlyMap<string, BuiltinSchema>, metadata: unknown): string | undefined {
+  if (metadata === undefined || metadata === null) return undefined;
+  if (isObject(metadata)) return typeProblem(schemas, OBJECT_META, metadata);
+  return `json: cannot unmarshal ${jsonType(metadata)} into Go value of type v1.ObjectMeta`;
+}
+
 function resourceOf(
   builtin: BuiltinResource,
   schemas: ReadonlyMap<string, BuiltinSchema>,
   definition: string | undefined,
   type: TypeSchema | undefined,
   fill: Defaults | undefined,
+  settle: Defaults | undefined,
 ): Resource {
   const id = builtin.group === '' ? builtin.plural : `${builtin.plural}.${builtin.group}`;
   const scale = builtin.subresources.some(({ name }) => name === 'scale') ? builtinScale : undefined;
@@ -78,6 +91,7 @@ function resourceOf(
     normalise: normaliser(type, builtinDefaults[id], fill),
     validate: (object, old, subresource) =>
       subresource === '' ? validate(object, old) : subresource === 'status' ? validateStatus(object, old) : [],
+    ...(settle && !isEventsFace && { toStored: (object) => settle(object) as UnknownObject }),
     ...(definition !== undefined && { typeProblem: (body) => typeProblem(schemas, definition, body) }),
   };
   return {

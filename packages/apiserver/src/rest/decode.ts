@@ -74,7 +74,7 @@ export function normaliseObject(
   const { object: normal, unknown } = target.version.normalise(object);
   const complaints = [...unknown.map((path) => `unknown field ${JSON.stringify(path)}`), ...(options.complaints ?? [])];
   if (complaints.length > 0 && options.fieldValidation !== 'Ignore') {
-    if (options.fieldValidation === 'Strict') throw strictError(target, complaints);
+    if (options.fieldValidation === 'Strict') throw (options.refuse ?? strictError)(target, complaints);
     for (const complaint of complaints) warnings.add(complaint);
   }
   return normal;
@@ -86,7 +86,7 @@ export function checkedObject(target: Target, body: unknown): UnknownObject {
   const apiVersion = apiVersionOf(resource, version.name);
   if (!isObject(body)) throw badRequest(`the object provided is unrecognized (must be of type ${resource.kind})`);
   const kind = body['kind'] ?? resource.kind;
-  const given = body['apiVersion'] ?? apiVersion;
+  const given = body['apiVersion'] ?? (resource.custom ? '' : apiVersion);
   if (given !== apiVersion) {
     if (resource.custom || KNOWN_VERSION.test(textOf(given))) {
       throw badRequest(
@@ -137,7 +137,6 @@ function withoutNulls(metadata: Record<string, unknown>): Record<string, unknown
 
 function strictError({ resource, version }: Target, complaints: readonly string[]) {
   const text = `strict decoding error: ${complaints.join(', ')}`;
-  if (resource.custom) return badRequest(text);
   return badRequest(
     `${resource.kind} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: ${text}`,
   );

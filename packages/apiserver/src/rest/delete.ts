@@ -117,7 +117,10 @@ function removeOrMark(core: Core, target: Target, key: string, object: UnknownOb
   const grace = resource.strategy.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0;
   if (finalizers.length === 0 && grace === 0 && resource.strategy.isHeld?.(object) !== true) {
     if (!options.dryRun) core.store.remove(resource.storageKey, key);
-    return resource.strategy.returnsDeleted === true ? object : success(target, object);
+    if (resource.strategy.returnsDeleted !== true) return success(target, object);
+    // The deletion has a revision of its own.
+    const resourceVersion = options.dryRun ? object.metadata.resourceVersion : String(core.store.revision);
+    return { ...object, metadata: { ...object.metadata, ...(resourceVersion !== undefined && { resourceVersion }) } };
   }
   const marked = markDeleted(core, resource, object, finalizers, grace);
   if (marked === object) return object;
@@ -196,7 +199,8 @@ function markDeleted(
       ...(finalizers.length > 0 && { finalizers: [...finalizers] }),
       ...((first || shorter) && {
         deletionTimestamp: timestamp(core.clock, grace * 1000),
-        deletionGracePeriodSeconds: grace,
+        // What its contents hold needs no seconds.
+        ...(resource.strategy.isHeld === undefined && { deletionGracePeriodSeconds: grace }),
       }),
       ...(first && now.generation !== undefined && { generation: now.generation + 1 }),
     },

@@ -14,13 +14,14 @@ import { openWatch } from '../watch/watch.ts';
 import type { WatchHub } from '../watch/watch-hub.ts';
 import { createObject } from './create.ts';
 import { deleteCollection, deleteObject, deleteOptions } from './delete.ts';
-import { isTrue, listOptions, watchOptions, writeOptions } from './options.ts';
+import { isTrue, listOptions, managerOf, watchOptions, writeOptions } from './options.ts';
 import { checkPatchType, isApply, PATCH_TYPES, patchObject } from './patch.ts';
 import { POD_SUBRESOURCES, podSubresource, type ReadLogs } from './pod-subresources.ts';
 import { getObject, listObjects } from './read.ts';
 import type { Renderer } from './render.ts';
 import type { ResourcePath } from './route.ts';
 import { getScale, writeScale } from './scale.ts';
+import { checkSelectors } from './selectors.ts';
 import type { Target } from './target.ts';
 import { replaceObject } from './update.ts';
 
@@ -65,6 +66,7 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
 
     switch (method) {
       case 'GET': {
+        checkSelectors(query);
         if (isTrue(query, 'watch')) return openWatch(core, hub, target, watchOptions(query), rendering, request.signal);
         if (target.name === '') return answer(200, listObjects(core, target, listOptions(query), rendering));
         return answer(200, rendering.one(getObject(core, target, query['resourceVersion'] ?? '')));
@@ -149,10 +151,4 @@ export function warningHeader(warnings: ReadonlySet<string>): { warning?: string
   const shown = [...warnings].map((one) => (total > MAX_WARNINGS ? one.slice(0, MAX_WARNING) : one));
   const sent = total > MAX_WARNINGS ? shown.slice(0, MAX_WARNINGS / MAX_WARNING) : shown;
   return { warning: sent.map((one) => `299 - ${JSON.stringify(one)}`).join(', ') };
-}
-
-/** The field manager of who does not name one: the program, as its user agent begins. */
-function managerOf(request: ApiRequest, context: RequestContext): string {
-  const agent = request.headers?.['user-agent'] ?? context.userAgent ?? 'unknown';
-  return (agent.split('/')[0] ?? '').slice(0, 128);
 }

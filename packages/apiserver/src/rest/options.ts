@@ -1,5 +1,5 @@
-import type { Method } from '@capstan/kube';
-import type { BodySource } from '../core.ts';
+import type { ApiRequest, Method } from '@capstan/kube';
+import type { BodySource, RequestContext } from '../core.ts';
 import {
   badRequest,
   type FieldError,
@@ -8,7 +8,10 @@ import {
   fieldNotSupported,
   fieldRequired,
   invalid,
+  unreadableRevision,
 } from '../errors.ts';
+
+import type { Target } from './target.ts';
 
 type Query = Readonly<Record<string, string>>;
 
@@ -35,6 +38,8 @@ export interface WriteOptions {
   force: boolean;
   /** What a strict reader of the body's text objects to; default nothing. */
   complaints?: readonly string[];
+  /** What is said to strict complaints; default: that the body cannot be handled. */
+  refuse?: (target: Target, complaints: readonly string[]) => Error;
   /** The body as it was sent; default: nobody knows. */
   source?: BodySource;
 }
@@ -88,11 +93,17 @@ export function watchOptions(query: Query): WatchOptions {
     ...selection(query),
     limit: 0,
     continue: '',
-    ...revision(query['resourceVersion'] ?? '', match),
+    ...revision(watchedVersion(query), match),
     allowBookmarks,
     sendInitialEvents: sendInitialEvents ?? false,
     timeoutSeconds: wholeNumber(query, 'timeoutSeconds'),
   };
+}
+
+function watchedVersion(query: Query): string {
+  const version = query['resourceVersion'] ?? '';
+  if (!/^\d*$/.test(version)) throw unreadableRevision(version, 'resourceVersion: ');
+  return version;
 }
 
 /** `kind` is how Kubernetes calls the options of this verb in its errors: CreateOptions, UpdateOptions, PatchOptions. */
@@ -120,11 +131,11 @@ export function writeOptions(method: Method, query: Query, defaultManager: strin
       message: `Invalid value: ${goQuoted(manager)}: ${detail}`,
     });
   }
+  const dryRun = dryRunOf(query['dryRun'], errors);
   const validation = query['fieldValidation'] ?? '';
   if (!['', 'Ignore', 'Warn', 'Strict'].includes(validation)) {
     errors.push(fieldNotSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn']));
   }
-  const dryRun = dryRunOf(query['dryRun'], errors);
   if (errors.length > 0) throw invalid(kind, '', errors);
   return {
     dryRun,
@@ -196,4 +207,10 @@ function wholeNumber(query: Query, name: string): number | undefined {
     throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
   }
   return Number(value);
+}
+
+/** The field manager of who does not name one: the program, as its user agent begins. */
+export function managerOf(request: ApiRequest, context: RequestContext): string {
+  const agent = request.headers?.['user-agent'] ?? context.userAgent ?? 'unknown';
+  return (agent.split('/')[0] ?? '').slice(0, 128);
 }

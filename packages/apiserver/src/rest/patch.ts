@@ -46,10 +46,13 @@ export async function patchObject(
   const type = contentType.split(';')[0]?.trim() ?? '';
   const object = await changeObject(core, target, { ...options, context, conditional: false }, (live) => {
     const result = patched(target, type, patch, live, options.source?.problem);
-    const checked = readable(target, result, type === PATCH_TYPES.strategic ? goText(patch) : undefined);
+    const shown = () => (type === PATCH_TYPES.strategic ? goText(patch) : JSON.stringify(result));
+    const checked = readable(target, result, shown);
     checkName(target, checked);
+    const refuse = (_: Target, complaints: readonly string[]) =>
+      unreadablePatch(shown(), `strict decoding error: ${complaints.join(', ')}`);
     return {
-      object: normaliseObject(target, checked, options, warnings),
+      object: normaliseObject(target, checked, { ...options, refuse }, warnings),
       track: (next) => core.fields.update({ target, live, object: next, manager: options.fieldManager }),
     };
   });
@@ -83,10 +86,10 @@ function patched(target: Target, type: string, patch: unknown, live: UnknownObje
 }
 
 /** The result of a patch as an object of the kind; what its fields cannot hold is the patch's fault. */
-function readable(target: Target, result: unknown, shown: string | undefined): UnknownObject {
-  const problem = isObject(result) && !target.resource.custom ? target.version.typeProblem?.(result) : undefined;
+function readable(target: Target, result: unknown, shown: () => string): UnknownObject {
+  const problem = isObject(result) ? target.version.typeProblem?.(result) : undefined;
   if (problem === undefined) return checkedObject(target, result);
-  throw unreadablePatch(shown ?? JSON.stringify(result), problem);
+  throw unreadablePatch(shown(), problem);
 }
 
 /** A value as Go prints maps and lists. */
@@ -128,7 +131,8 @@ async function applyObject(
   };
   const track = (object: UnknownObject) => object;
   if (!core.store.get(resource.storageKey, keyFor(target))) {
-    if (target.subresource !== '') throw notFound(nameOf(resource), target.name);
+    const isMade = target.subresource === '' || resource.strategy.allowsCreateOnUpdate;
+    if (!isMade) throw notFound(nameOf(resource), target.name);
     const { uid } = applied.metadata;
     if (uid)
       throw conflict(

@@ -2,7 +2,7 @@
 // of the first two kinds are remembered per stored object, so that a thousand watchers share one; a Table tells ages, which
 // are different each time.
 import type { Clock, UnknownObject } from '@capstan/kube';
-import { badRequest, notAcceptable, notAcceptableForm, type StatusError } from '../errors.ts';
+import { badRequest, noList, notAcceptable, notAcceptableForm, type StatusError } from '../errors.ts';
 import { withoutNulls } from '../json/copy.ts';
 import { apiVersionOf, inVersion, type Resource, type ResourceVersion } from '../resources/resource.ts';
 import type { Printer, Table, TableRow } from '../table/printer.ts';
@@ -102,7 +102,7 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
         );
       return {
         one: (object) => {
-          if (form === kind) throw wrong('not a list');
+          if (form === kind) throw resource.custom ? noList() : wrong('not a list');
           return partial(object);
         },
         list: (metadata, objects) => {
@@ -180,7 +180,7 @@ function tableRendering(
     return {
       cells: printer.cells(shown, now()),
       ...(conditions.length > 0 && { conditions }),
-      ...(carry && { object: carry }),
+      object: carry ?? null,
     };
   };
   const table = (metadata: Table['metadata'], objects: readonly UnknownObject[]): Table => {

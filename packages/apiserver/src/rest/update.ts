@@ -33,16 +33,16 @@ export async function replaceObject(
 ): Promise<{ object: UnknownObject; created: boolean }> {
   const decoded = decodeObject(target, body, options, warnings);
   checkName(target, decoded);
-  const asked = decoded.metadata.resourceVersion ?? '';
-  if (!/^\d*$/.test(asked)) throw unreadableRevision(asked);
   const { resource } = target;
   const track = (live: UnknownObject | undefined) => (object: UnknownObject) =>
     core.fields.update({ target, live, object, manager: options.fieldManager });
   if (!core.store.get(resource.storageKey, keyFor(target))) {
-    const conditional = (decoded.metadata.resourceVersion ?? '') !== '' || (decoded.metadata.uid ?? '') !== '';
-    if (!resource.strategy.allowsCreateOnUpdate || target.subresource !== '' || conditional) {
+    const { uid = '', resourceVersion: asked = '' } = decoded.metadata;
+    if (!resource.strategy.allowsCreateOnUpdate || target.subresource !== '') {
       throw notFound(nameOf(resource), target.name);
     }
+    if (uid !== '') throw wrongUid(target, uid, '', options.dryRun);
+    if (!/^\d*$/.test(asked)) throw unreadableRevision(asked);
     const made = await storeAbsent(core, target, decoded, options, context, track(undefined));
     if (made) return { object: made, created: true };
   }
@@ -100,7 +100,7 @@ export async function changeObject(
     if (!old) throw notFound(nameOf(resource), target.name);
     const live = inVersion(resource, target.version, old);
     const { object: proposed, track } = propose(live);
-    checkPreconditions(target, proposed, live, options.conditional, options.isReplaced === true);
+    checkPreconditions(target, proposed, live, options.conditional, options);
     let next = finish(target, track(prepare(target, proposed, live)), live);
     if (options.isAdmitted === true) {
       return commit(core, target, key, checkChange(target, next, live, proposed.metadata.uid), live, options.dryRun);
@@ -144,8 +144,7 @@ function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject,
       ? [fieldInvalid('metadata.uid', uid, 'field is immutable')]
       : []),
   ];
-  // Once as of any object, once as of this kind.
-  const found: FieldError[] = [...identity, ...validateMeta(resource, next), ...identity];
+  const found: FieldError[] = [...identity, ...validateMeta(resource, next)];
   const errors = [
     ...found,
     ...target.version.validate(next, live, target.subresource, found),
@@ -177,17 +176,18 @@ export function isGone({ resource }: Target, object: UnknownObject): boolean {
 }
 
 function checkPreconditions(
-  { resource, name }: Target,
+  target: Target,
   proposed: UnknownObject,
   live: UnknownObject,
   conditional: boolean,
-  isReplaced: boolean,
+  { isReplaced, dryRun }: Pick<ChangeOptions, 'isReplaced' | 'dryRun'>,
 ) {
+  const { resource, name } = target;
   const { uid = '', resourceVersion = '' } = proposed.metadata;
   if (isReplaced && uid !== '' && uid !== live.metadata.uid) {
-    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid}`;
-    throw conflict(nameOf(resource), name, why);
+    throw wrongUid(target, uid, live.metadata.uid ?? '', dryRun);
   }
+  if (!/^\d*$/.test(resourceVersion)) throw unreadableRevision(resourceVersion);
   if (resourceVersion === '' || resourceVersion === '0') {
     if (!conditional) return;
     throw invalid({ group: resource.group, kind: resource.plural }, name, [
@@ -200,6 +200,26 @@ function checkPreconditions(
   }
   if (resourceVersion !== live.metadata.resourceVersion) throw conflict(nameOf(resource), name, MODIFIED);
 }
+
+/** Kubernetes lets its storage speak here. */
+function wrongUid({ resource, namespace, name }: Target, asked: string, found: string, dryRun: boolean) {
+  const parts = [dryRun ? '' : '/registry', registryFolder(resource), ...(namespace === '' ? [] : [namespace]), name];
+  const detail = `Precondition failed: UID in precondition: ${asked}, UID in object meta: ${found}`;
+  const why = `StorageError: invalid object, Code: 4, Key: ${parts.join('/')}, ResourceVersion: 0, AdditionalErrorMsg: ${detail}`;
+  return conflict(nameOf(resource), name, why);
+}
+
+/** Where etcd would keep a resource; some are older than their names. */
+function registryFolder({ custom, group, plural }: Target['resource']): string {
+  return custom ? `${group}/${plural}` : (OLD_FOLDERS[plural] ?? plural);
+}
+
+const OLD_FOLDERS: Readonly<Record<string, string>> = {
+  services: 'services/specs',
+  endpoints: 'services/endpoints',
+  nodes: 'minions',
+  ingresses: 'ingress',
+};
 
 /** Takes from the live object whatever this endpoint may not change. */
 function prepare(target: Target, proposed: UnknownObject, live: UnknownObject): UnknownObject {
@@ -234,15 +254,16 @@ function finish({ resource, subresource }: Target, object: UnknownObject, live: 
   return resource.strategy.prepareUpdate?.(object, live, subresource) ?? object;
 }
 
-// Kubernetes' own kinds let a status write change metadata too (kubelets annotate nodes so), except labels; custom
+// Kubernetes' own kinds let a status write change metadata too (kubelets annotate nodes so), Deployments all but labels; custom
 // resources take nothing but the status.
 function statusOnly({ resource }: Target, proposed: UnknownObject, live: UnknownObject): UnknownObject {
   const { status: _, ...rest } = live;
   const status = proposed['status'] === undefined ? {} : { status: proposed['status'] };
-  const { labels: _labels, managedFields: _fields, ...others } = resource.custom ? live.metadata : proposed.metadata;
+  const { labels, managedFields: _fields, ...others } = resource.custom ? live.metadata : proposed.metadata;
+  const kept = resource.plural === 'deployments' && !resource.custom ? live.metadata.labels : labels;
   const metadata = {
     ...others,
-    ...(live.metadata.labels && { labels: live.metadata.labels }),
+    ...(kept && { labels: kept }),
     ...(proposed.metadata.managedFields && { managedFields: proposed.metadata.managedFields }),
   };
   return { ...rest, metadata, ...status };

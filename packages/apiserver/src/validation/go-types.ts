@@ -7,10 +7,23 @@ type Schemas = ReadonlyMap<string, BuiltinSchema>;
 
 /** What is wrong with the types of a value, or undefined. Null is nothing, and fits everywhere. */
 export function typeProblem(schemas: Schemas, definition: string, value: unknown): string | undefined {
-  return structProblem(schemas, definition, value, '');
+  // A value that its own type refuses ends the decoding at once; of wrong types the first is told when all is read.
+  let soft: string | undefined;
+  const mismatch = (text: string) => {
+    soft ??= text;
+  };
+  const hard = structProblem({ schemas, mismatch }, definition, value, '');
+  return hard ?? soft;
 }
 
-function structProblem(schemas: Schemas, definition: string, value: unknown, path: string): string | undefined {
+interface Reading {
+  schemas: Schemas;
+  /** Notes a wrong type, after which reading goes on. */
+  mismatch(text: string): void;
+}
+
+function structProblem(reading: Reading, definition: string, value: unknown, path: string): string | undefined {
+  const { schemas } = reading;
   const schema = schemas.get(definition);
   const properties = schema?.properties;
   if (!properties || !isObject(value)) return undefined;
@@ -19,38 +32,44 @@ function structProblem(schemas: Schemas, definition: string, value: unknown, pat
     const known = Object.hasOwn(properties, field) ? properties[field] : undefined;
     if (!known) continue;
     const at = path === '' ? field : `${path}.${field}`;
-    const problem = valueProblem(schemas, known, part, struct, at);
+    const problem = valueProblem(reading, known, part, struct, at);
     if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
 function valueProblem(
-  schemas: Schemas,
+  reading: Reading,
   schema: BuiltinSchema,
   value: unknown,
   struct: string,
   path: string,
 ): string | undefined {
   if (value === null || value === undefined) return undefined;
-  const mismatch = () =>
-    `json: cannot unmarshal ${jsonType(value)} into Go struct field ${struct}.${path} of type ${goType(schemas, schema)}`;
+  const { schemas } = reading;
+  const mismatch = () => {
+    const type = goType(schemas, schema);
+    reading.mismatch(
+      `json: cannot unmarshal ${jsonType(value)} into Go struct field ${struct}.${path} of type ${type}`,
+    );
+    return undefined;
+  };
   if (schema.$ref !== undefined) {
     const special = SPECIAL[schema.$ref];
     if (special) return special(value, mismatch);
     const target = schemas.get(schema.$ref);
-    if (target?.type !== 'object') return target ? valueProblem(schemas, target, value, struct, path) : undefined;
+    if (target?.type !== 'object') return target ? valueProblem(reading, target, value, struct, path) : undefined;
     if (!isObject(value)) return mismatch();
-    return structProblem(schemas, schema.$ref, value, path);
+    return structProblem(reading, schema.$ref, value, path);
   }
   switch (schema.type) {
     case 'object':
       if (!isObject(value)) return mismatch();
       if (!schema.additionalProperties) return undefined;
-      return firstProblem(schemas, schema.additionalProperties, Object.values(value), struct, path);
+      return firstProblem(reading, schema.additionalProperties, Object.values(value), struct, path);
     case 'array':
       if (!Array.isArray(value)) return mismatch();
-      return schema.items && firstProblem(schemas, schema.items, value, struct, path);
+      return schema.items && firstProblem(reading, schema.items, value, struct, path);
     case 'string':
       if (typeof value !== 'string') return mismatch();
       return schema.format === 'byte' ? base64Problem(value) : undefined;
@@ -70,15 +89,15 @@ function valueProblem(
 
 const MAX_INT32 = 2_147_483_647;
 
-function firstProblem(schemas: Schemas, schema: BuiltinSchema, values: unknown[], struct: string, path: string) {
+function firstProblem(reading: Reading, schema: BuiltinSchema, values: unknown[], struct: string, path: string) {
   for (const value of values) {
-    const problem = valueProblem(schemas, schema, value, struct, path);
+    const problem = valueProblem(reading, schema, value, struct, path);
     if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
-type Special = (value: unknown, mismatch: () => string) => string | undefined;
+type Special = (value: unknown, mismatch: () => undefined) => string | undefined;
 
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 
@@ -89,9 +108,18 @@ const time: Special = (value, mismatch) => {
     : `parsing time ${JSON.stringify(value)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(value)} as "2006"`;
 };
 
+/** Six digits of a second, no more and no less. */
+const microTime: Special = (value, mismatch) => {
+  if (typeof value !== 'string') return mismatch();
+  const [, seconds, rest = ''] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(.*)$/.exec(value) ?? [];
+  const prefix = `parsing time ${JSON.stringify(value)} as "2006-01-02T15:04:05.000000Z07:00": cannot parse`;
+  if (seconds === undefined) return `${prefix} ${JSON.stringify(value)} as "2006"`;
+  return /^\.\d{6}(Z|[+-]\d\d:\d\d)$/.test(rest) ? undefined : `${prefix} ${JSON.stringify(rest)} as ".000000"`;
+};
+
 const SPECIAL: Readonly<Record<string, Special>> = {
   [`${META}.Time`]: time,
-  [`${META}.MicroTime`]: time,
+  [`${META}.MicroTime`]: microTime,
   [`${META}.FieldsV1`]: () => undefined,
   'io.k8s.apimachinery.pkg.runtime.RawExtension': () => undefined,
   'io.k8s.apimachinery.pkg.util.intstr.IntOrString': (value, mismatch) =>

@@ -100,6 +100,7 @@ function servicePorts(errors: Errors, ports: readonly ServicePort[], type: strin
   const names = new Set<string>();
   const nodePorts = new Set<string>();
   const seen = new Set<string>();
+  const twice: Errors = [];
   for (const [index, port] of ports.entries()) {
     const at = `spec.ports[${index}]`;
     const { name = '', protocol = '', nodePort = 0 } = port;
@@ -125,7 +126,7 @@ function servicePorts(errors: Errors, ports: readonly ServicePort[], type: strin
     }
     const id = `${protocol}/${port.port}`;
     if (seen.has(id))
-      errors.push(
+      twice.push(
         fieldDuplicate(at, {
           Name: '',
           Protocol: protocol,
@@ -137,6 +138,7 @@ function servicePorts(errors: Errors, ports: readonly ServicePort[], type: strin
       );
     seen.add(id);
   }
+  errors.push(...twice);
 }
 
 export function endpoints(errors: Errors, { subsets = [] }: Endpoints): void {
@@ -171,10 +173,9 @@ const MAX_PORTS = 20_000;
 
 export function endpointSlice(errors: Errors, slice: EndpointSlice, old: EndpointSlice | undefined): void {
   const { addressType, endpoints: list = [], ports = [] } = slice;
-  const known = errors.length;
   oneOf(errors, 'addressType', addressType, ADDRESS_TYPES);
-  // Nothing can be said about the addresses of a kind that nobody knows.
-  if (errors.length > known) return;
+  // Nothing can be said about the addresses of a type that nobody knows, or that may not be.
+  const isJudged = ADDRESS_TYPES.includes(addressType) && (!old || old.addressType === addressType);
   if (ports.length > MAX_PORTS) errors.push(fieldTooMany('ports', ports.length, MAX_PORTS));
   const names = new Set<string>();
   for (const [index, port] of ports.entries()) {
@@ -191,7 +192,9 @@ export function endpointSlice(errors: Errors, slice: EndpointSlice, old: Endpoin
     const addresses = endpoint.addresses ?? [];
     if (addresses.length === 0) errors.push(fieldRequired(at, 'must contain at least 1 address'));
     if (addresses.length > MAX_ADDRESSES) errors.push(fieldTooMany(at, addresses.length, MAX_ADDRESSES));
-    for (const [place, address] of addresses.entries()) sliceAddress(errors, at, place, address, addressType);
+    if (isJudged) {
+      for (const [place, address] of addresses.entries()) sliceAddress(errors, at, place, address, addressType);
+    }
     if (endpoint.hostname !== undefined) {
       named(errors, `endpoints[${index}].hostname`, endpoint.hostname, validateDns1123Label(endpoint.hostname));
     }

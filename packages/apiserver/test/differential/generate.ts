@@ -82,7 +82,7 @@ function step(random: SeededRandom, kind: GeneratedKind, before: readonly DiffRe
     [1, () => [scale(random, kind, path)]],
     [3, () => [{ method: 'GET', path, ...form(random) }]],
     [3, () => list(random, kind, before)],
-    [3, () => remove(random, kind, name, path)],
+    [3, () => remove(random, kind, path)],
     [0.5, () => [removeAll(random, kind)]],
     [1, () => [malformed(random, kind, name, path)]],
     [1, () => [watch(random, kind, before)]],
@@ -387,7 +387,7 @@ function list(random: SeededRandom, kind: GeneratedKind, before: readonly DiffRe
   return [{ method: 'GET', path, ...shape, query: { ...query, ...version }, ...(isFromCache && { eventually: true }) }];
 }
 
-function remove(random: SeededRandom, kind: GeneratedKind, name: string, path: string): Unnumbered[] {
+function remove(random: SeededRandom, kind: GeneratedKind, path: string): Unnumbered[] {
   const policy = random.pick([undefined, undefined, 'Background', 'Foreground', 'Orphan', 'Odd']);
   const options: Record<string, unknown> = {
     ...(policy !== undefined && { propagationPolicy: policy }),
@@ -415,13 +415,7 @@ function remove(random: SeededRandom, kind: GeneratedKind, name: string, path: s
   // What the collector finishes is looked at when it has; finalizers hold it until somebody takes them away.
   const isSlow = policy === 'Foreground' || policy === 'Orphan' || kind.kind === 'Namespace';
   if (!isSlow) return [first];
-  const free: Unnumbered = {
-    method: 'PATCH',
-    path,
-    contentType: JSON_PATCH,
-    body: [{ op: 'replace', path: '/metadata/labels', value: { app: 'late' } }],
-  };
-  return [first, ...(random.chance(0.2) && name !== '' ? [free] : []), { method: 'GET', path, eventually: true }];
+  return [first, { method: 'GET', path, eventually: true }];
 }
 
 function removeAll(random: SeededRandom, kind: GeneratedKind): Unnumbered {

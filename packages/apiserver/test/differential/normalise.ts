@@ -33,6 +33,9 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
       );
     }
     return result
+      .replaceAll(/patch: Invalid value: "\{.*\}": /gs, 'patch: Invalid value: <document>: ')
+      .replaceAll(/^Invalid value: "\{\\".*\}": /gs, 'Invalid value: <document>: ')
+      .replaceAll(/(\byaml: line )\d+: .*?(?= \([0-9a-f]+ \.\.\.\)|$)/g, '$1<problem>')
       .replaceAll(TIME, '<time>')
       .replaceAll(SERVICE_ADDRESS, '<service address>')
       .replaceAll(TOKEN, '<token>')
@@ -60,6 +63,7 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
     }
     // Descriptions of columns are sentences of Kubernetes; ours are our own.
     if (key === 'columnDefinitions') return value({ ...object, description: '<description>' });
+    if (Array.isArray((object['details'] as Json | undefined)?.['causes'])) return status(object);
     const isList = Array.isArray(object['items']) || Array.isArray(object['rows']);
     const result: Json = {};
     for (const one of Object.keys(object).toSorted()) {
@@ -68,6 +72,18 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
       else result[one] = value(object[one], one);
     }
     return result;
+  }
+
+  /**
+   * Go's maps have no order, so the causes of a custom resource come in any; and what Kubernetes checks twice is told twice.
+   * The message is compared by its causes.
+   */
+  function status(given: Json): unknown {
+    const { causes: told, ...rest } = given['details'] as Json & { causes: Json[] };
+    const shown = told.map((cause) => JSON.stringify(value({ ...cause })));
+    const causes = [...new Set(shown)].toSorted().map((cause) => JSON.parse(cause) as Json);
+    const message = text(String(given['message'])).replace(/ is invalid: .*$/s, ' is invalid: <causes>');
+    return { ...(value({ ...given, details: rest }) as Json), details: { ...(value(rest) as Json), causes }, message };
   }
 
   function listMetadata(metadata: Json): Json {

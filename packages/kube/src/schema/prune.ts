@@ -10,6 +10,8 @@ export interface Pruned<T> {
 export interface PruneOptions {
   /** The value is a whole object, whose apiVersion, kind and metadata stay. Default false. */
   isResource?: boolean;
+  /** Prunes metadata, the object's own and that of objects inside, noting what it drops; default: it stays as it is. */
+  metadata?: (metadata: unknown, path: string, dropped: string[]) => unknown;
 }
 
 /**
@@ -18,45 +20,60 @@ export interface PruneOptions {
  */
 export function prune<T>(schema: JsonSchema, value: T, options: PruneOptions = {}): Pruned<T> {
   const root = options.isResource ? { ...schema, 'x-kubernetes-embedded-resource': true } : schema;
+  const own: string[] = [];
+  const embedded: string[] = [];
   const dropped: string[] = [];
-  const pruned = pruneValue(root, value, '', dropped) as T;
-  return { value: pruned, dropped: dropped.sort() };
+  const metadata = (part: unknown, path: string) =>
+    options.metadata ? options.metadata(part, path, path === 'metadata' ? own : embedded) : part;
+  const pruned = pruneValue({ metadata, dropped }, root, value, '') as T;
+  // As the API server tells it: its own metadata, the rest, the metadata of what is inside.
+  return { value: pruned, dropped: [...own.sort(), ...dropped.sort(), ...embedded.sort()] };
 }
 
 const META = new Set(['apiVersion', 'kind', 'metadata']);
 
-function pruneValue(schema: JsonSchema | undefined, value: unknown, path: string, dropped: string[]): unknown {
-  if (schema?.['x-kubernetes-preserve-unknown-fields']) return pruneSpecified(schema, value, path, dropped);
+interface Pruning {
+  metadata(part: unknown, path: string): unknown;
+  dropped: string[];
+}
+
+function pruneValue(pruning: Pruning, schema: JsonSchema | undefined, value: unknown, path: string): unknown {
+  const { dropped } = pruning;
+  if (schema?.['x-kubernetes-preserve-unknown-fields']) return pruneSpecified(pruning, schema, value, path);
   if (isJsonArray(value)) {
-    return mapItems(value, (item, index) => pruneValue(schema?.items, item, `${path}[${index}]`, dropped));
+    return mapItems(value, (item, index) => pruneValue(pruning, schema?.items, item, `${path}[${index}]`));
   }
   if (!isJsonObject(value)) return value;
   return mapFields(value, (field, part) => {
-    if (schema?.['x-kubernetes-embedded-resource'] && META.has(field)) return part;
     const at = path === '' ? field : `${path}.${field}`;
+    if (schema?.['x-kubernetes-embedded-resource'] && META.has(field)) {
+      return field === 'metadata' ? pruning.metadata(part, at) : part;
+    }
     const { properties, additionalProperties } = schema ?? {};
-    if (properties && Object.hasOwn(properties, field)) return pruneValue(properties[field], part, at, dropped);
+    if (properties && Object.hasOwn(properties, field)) return pruneValue(pruning, properties[field], part, at);
     if (additionalProperties !== undefined) {
-      return pruneValue(typeof additionalProperties === 'object' ? additionalProperties : undefined, part, at, dropped);
+      return pruneValue(pruning, typeof additionalProperties === 'object' ? additionalProperties : undefined, part, at);
     }
     dropped.push(at);
     return DROP;
   });
 }
 
-function pruneSpecified(schema: JsonSchema | undefined, value: unknown, path: string, dropped: string[]): unknown {
+function pruneSpecified(pruning: Pruning, schema: JsonSchema | undefined, value: unknown, path: string): unknown {
   if (!schema) return value;
   if (isJsonArray(value)) {
-    return mapItems(value, (item, index) => pruneSpecified(schema.items, item, `${path}[${index}]`, dropped));
+    return mapItems(value, (item, index) => pruneSpecified(pruning, schema.items, item, `${path}[${index}]`));
   }
   if (!isJsonObject(value)) return value;
   return mapFields(value, (field, part) => {
-    if (schema['x-kubernetes-embedded-resource'] && META.has(field)) return part;
     const at = path === '' ? field : `${path}.${field}`;
+    if (schema['x-kubernetes-embedded-resource'] && META.has(field)) {
+      return field === 'metadata' ? pruning.metadata(part, at) : part;
+    }
     const { properties, additionalProperties } = schema;
-    if (properties && Object.hasOwn(properties, field)) return pruneValue(properties[field], part, at, dropped);
+    if (properties && Object.hasOwn(properties, field)) return pruneValue(pruning, properties[field], part, at);
     if (additionalProperties === undefined) return part;
-    return pruneValue(typeof additionalProperties === 'object' ? additionalProperties : undefined, part, at, dropped);
+    return pruneValue(pruning, typeof additionalProperties === 'object' ? additionalProperties : undefined, part, at);
   });
 }
 
