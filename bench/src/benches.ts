@@ -1,7 +1,9 @@
 // Every bench by its name; a new one is a file beside this one and a line here.
 import { apiserver } from './apiserver.ts';
 import type { Bench } from './bench.ts';
+import { crossplane } from './crossplane.ts';
+import { gimbal } from './gimbal.ts';
 import { kroxylicious } from './kroxylicious.ts';
 import { runtime } from './runtime.ts';
 
-export const benches: readonly Bench[] = [runtime, apiserver, kroxylicious];
+export const benches: readonly Bench[] = [runtime, apiserver, kroxylicious, gimbal];

@@ -10,7 +10,9 @@ import {
   type Random,
   type UnknownObject,
 } from '@capstan/kube';
-import { alwaysLeader, createBucket, createLeaderElection, createRedactor, type Redactor } from '@capstan/reconcile';
+import { alwaysLeader, createLeaderElection } from '@capstan/reconcile/leadership';
+import { createRedactor, type Redactor } from '@capstan/reconcile/logging';
+import { createBucket } from '@capstan/reconcile/queue';
 import { createCensus } from './report/census.ts';
 import type { DiscovererMetrics } from './report/metrics.ts';
 import { createProblemLog } from './report/problem-log.ts';

@@ -9,7 +9,8 @@ import {
   systemClock,
   type UnknownObject,
 } from '@capstan/kube';
-import { createLogger, createRedactor, type Redactor, serveHealth } from '@capstan/reconcile';
+import { serveHealth } from '@capstan/reconcile/health';
+import { createLogger, createRedactor, type Redactor } from '@capstan/reconcile/logging';
 import { CONTOUR_GROUP, GROUP, VERSION as KIND_VERSION } from '../../kinds/group.ts';
 import { createDiscoverer, DEFAULT_SETTINGS, type DiscovererSettings } from '../discoverer.ts';
 import { DiscoverErrors } from '../errors.ts';

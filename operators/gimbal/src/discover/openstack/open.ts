@@ -1,5 +1,5 @@
 import { type Clock, createHttpTransport, fixedCredentials, type Logger } from '@capstan/kube';
-import type { Redactor } from '@capstan/reconcile';
+import type { Redactor } from '@capstan/reconcile/logging';
 import type { Given } from '../command/flags.ts';
 import type { CredentialFiles } from '../kubernetes/connect.ts';
 import { measuredTransport } from '../report/measured-transport.ts';

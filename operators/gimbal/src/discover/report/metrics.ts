@@ -1,6 +1,6 @@
 // The metrics of a discoverer: the fifteen of Gimbal's own under their names, and below them what they leave out.
 import { type Clock, refOfKey } from '@capstan/kube';
-import { createRegistry, type Registry } from '@capstan/reconcile';
+import { createRegistry, type Registry } from '@capstan/reconcile/metrics';
 import type { ProblemType } from '../mirror/problem.ts';
 import type { HandsObserver } from '../sync/hands.ts';
 import type { Census, Tally } from './census.ts';

@@ -11,7 +11,7 @@ import {
   reasonOf,
   refOfKey,
 } from '@capstan/kube';
-import { done, type Outcome, retry, retryAfter } from '@capstan/reconcile';
+import { done, type Outcome, retry, retryAfter } from '@capstan/reconcile/queue';
 import { gimbalLabel } from '../../kinds/group.ts';
 import type { Problem } from '../mirror/problem.ts';
 import { labelValue } from '../names/discovered-name.ts';

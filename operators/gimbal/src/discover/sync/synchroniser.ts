@@ -8,17 +8,17 @@
 // - Removals of a large share are held by the guard.
 // - What does not succeed is tried again for ever, at most five minutes apart, and at once when its namespace appears.
 import { type Clock, type KubeObject, type Logger, type Random, sleep } from '@capstan/kube';
+import type { Leadership } from '@capstan/reconcile/leadership';
 import {
   type Bucket,
   createQueue,
   done,
   FRESH,
-  type Leadership,
   type Outcome,
   RESYNC,
   retry,
   runWorkers,
-} from '@capstan/reconcile';
+} from '@capstan/reconcile/queue';
 import type { Problem } from '../mirror/problem.ts';
 import { managedDigest } from '../mirror/projection.ts';
 import type { Census } from '../report/census.ts';

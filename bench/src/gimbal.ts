@@ -1,0 +1,10 @@
+import type { Bench } from './bench.ts';
+import { discovery } from './gimbal/discovery.ts';
+import { memory } from './gimbal/memory.ts';
+
+/** Discovery backends: from what remote clusters have to what is here. */
+export const gimbal: Bench = {
+  name: 'gimbal',
+  summary: 'discovery of ten clusters with a thousand services each, and the memory of a discoverer',
+  parts: [discovery, memory],
+};
