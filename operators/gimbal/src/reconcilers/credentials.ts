@@ -54,7 +54,11 @@ export function createCredentialsReconciler(verification: Verification): Reconci
       const isLoser = !verdict.isAccepted && verdict.reason === 'DuplicateName';
       if (isLoser || effective === undefined)
         // Whatever there may be belongs to a configuration that was right: it stays.
-        return plan({ held: false, prune: isLoser, conditions: [noCondition('CredentialsValid'), noCondition('RotationPending')] });
+        return plan({
+          held: false,
+          prune: isLoser,
+          conditions: [noCondition('CredentialsValid'), noCondition('RotationPending')],
+        });
 
       const ref = { namespace, name };
       const inForce = read.get(DiscoveryBackend, ref, inForceOf);
@@ -159,7 +163,10 @@ function validity(
     case 'missing':
       return credentialsValid.isFalse('SecretMissing', `there is no Secret ${rotation.source}: create it${goesOn}`);
     case 'invalid':
-      return credentialsValid.isFalse('SecretInvalid', `the Secret ${rotation.source} cannot be used: ${rotation.message}${goesOn}`);
+      return credentialsValid.isFalse(
+        'SecretInvalid',
+        `the Secret ${rotation.source} cannot be used: ${rotation.message}${goesOn}`,
+      );
     case 'refused':
       return refusedCondition(rotation.source, rotation.outcome, inForce);
     default:
@@ -171,7 +178,10 @@ function validity(
     return credentialsValid.isFalse('Expired', `the credentials in the Secret ended at ${expires}: renew them`);
   const days = WARNINGS.find((each) => end !== undefined && read.reached(end - each * DAY_MS));
   if (days !== undefined)
-    return credentialsValid.isTrue('ExpiresSoon', `the credentials end at ${expires}, in less than ${days} days: renew them`);
+    return credentialsValid.isTrue(
+      'ExpiresSoon',
+      `the credentials end at ${expires}, in less than ${days} days: renew them`,
+    );
   if (otherName !== undefined)
     return credentialsValid.isTrue(
       'BackendNameMismatch',
@@ -181,7 +191,11 @@ function validity(
   return credentialsValid.isTrue('Verified', '');
 }
 
-function refusedCondition(source: string, { what, message }: Refusal, inForce: CredentialsStatus | undefined): ConditionInput {
+function refusedCondition(
+  source: string,
+  { what, message }: Refusal,
+  inForce: CredentialsStatus | undefined,
+): ConditionInput {
   const text = `the credentials in the Secret ${source} are not used: ${message}`;
   if (inForce === undefined) return credentialsValid.isFalse(what, text);
   const kept = `${text}; the discoverer goes on with those that it has`;

@@ -1,0 +1,117 @@
+// A fresh login to a remote cluster, with what a discoverer will do there: it must answer, let us list and watch, and say
+// which cluster it is. Nothing is written: an access review is a question.
+import {
+  type Client,
+  type Clock,
+  connectKubeconfig,
+  createClient,
+  isConfigError,
+  isForbidden,
+  isUnauthorized,
+  type Logger,
+  Namespace,
+  parseKubeconfig,
+  reasonOf,
+  SelfSubjectAccessReview,
+} from '@capstan/kube';
+import { createRedactor, type Redactor } from '@capstan/reconcile';
+import { decoded } from './secret-data.ts';
+import { type Login, LoginError, type Verdict } from './verifier.ts';
+
+export interface KubernetesLoginOptions {
+  clock: Clock;
+  logger: Logger;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+/** What a discoverer lists and watches; slices, or Endpoints where there are none. */
+const NEEDED = [
+  { group: '', resources: ['services'] },
+  { group: 'discovery.k8s.io', resources: ['endpointslices'] },
+] as const;
+const INSTEAD = { group: '', resources: ['endpoints'] } as const;
+
+export async function verifyKubernetes(
+  { data, endpoint }: Login,
+  { clock, logger, timeoutMs, signal }: KubernetesLoginOptions,
+): Promise<Verdict> {
+  const text = decoded(Object.values(data)[0] ?? '');
+  const redactor = redactorOf(text);
+  const say = (error: unknown) => redactor.clean(reasonOf(error));
+  let client: Client;
+  try {
+    const transport = await connectKubeconfig(text, {
+      name: 'the kubeconfig in the Secret',
+      clock,
+      logger,
+      ...(endpoint !== undefined && { server: endpoint }),
+    });
+    client = createClient({ transport, userAgent: 'gimbal-operator', clock, logger });
+  } catch (error) {
+    if (isConfigError(error)) return { isGood: false, message: say(error) };
+    throw new LoginError('Unreachable', say(error), { cause: error });
+  }
+  const call = { signal, timeoutMs, attempts: 1 };
+  try {
+    await client.request({ method: 'GET', path: '/version', signal, timeoutMs });
+    await checkAccess(client, call);
+    return { isGood: true, identity: await identityOf(client, call) };
+  } catch (error) {
+    if (error instanceof LoginError) throw error;
+    if (isConfigError(error)) return { isGood: false, message: say(error) };
+    const trouble = isUnauthorized(error) || isForbidden(error) ? 'AuthFailed' : 'Unreachable';
+    throw new LoginError(trouble, say(error), { cause: error });
+  } finally {
+    await client.close();
+  }
+}
+
+type Call = { signal: AbortSignal; timeoutMs: number; attempts: number };
+
+async function checkAccess(client: Client, call: Call): Promise<void> {
+  const denied: string[] = [];
+  for (const { group, resources } of NEEDED) {
+    for (const resource of resources) {
+      if (await mayRead(client, group, resource, call)) continue;
+      const isEnough = group !== '' && (await mayRead(client, INSTEAD.group, INSTEAD.resources[0], call));
+      if (!isEnough) denied.push(group === '' ? resource : `${resource}.${group}`);
+    }
+  }
+  if (denied.length > 0)
+    throw new LoginError(
+      'AuthFailed',
+      `the remote cluster does not let us list and watch ${denied.join(', ')}; grant what "gimbal rbac remote kubernetes" prints`,
+    );
+}
+
+async function mayRead(client: Client, group: string, resource: string, call: Call): Promise<boolean> {
+  for (const verb of ['list', 'watch']) {
+    const { apiVersion, kind } = SelfSubjectAccessReview;
+    const spec = { resourceAttributes: { group, resource, verb } };
+    const review = await client.create(SelfSubjectAccessReview, { apiVersion, kind, metadata: {}, spec }, call);
+    if (review.status?.allowed !== true) return false;
+  }
+  return true;
+}
+
+/** Whoever may not see it has no identity to compare. */
+async function identityOf(client: Client, call: Call): Promise<string | undefined> {
+  try {
+    return (await client.find(Namespace, { name: 'kube-system' }, call))?.metadata.uid;
+  } catch (error) {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  }
+}
+
+function redactorOf(text: string): Redactor {
+  const redactor = createRedactor();
+  try {
+    for (const { token, password, keyData } of parseKubeconfig(text, '').users.values())
+      for (const secret of [token, password, keyData]) if (secret !== undefined) redactor.redact(secret);
+  } catch {
+    // What cannot be read is not quoted either.
+  }
+  return redactor;
+}
