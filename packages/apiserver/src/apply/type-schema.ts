@@ -114,7 +114,9 @@ export function createTypeCompiler(
   };
 
   const build = (schema: SchemaSource, name: string): TypeSchema => {
-    if (schema['x-kubernetes-int-or-string'] === true || schema.oneOf !== undefined) return SCALAR;
+    // Quantities say `oneOf` instead of a type; in a custom resource it only restricts the type that is there.
+    const isEither = schema.oneOf !== undefined && schema.type === undefined;
+    if (schema['x-kubernetes-int-or-string'] === true || isEither) return SCALAR;
     switch (schema.type) {
       case 'object':
         return buildMap(schema, name);
