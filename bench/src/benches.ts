@@ -6,4 +6,4 @@ import { gimbal } from './gimbal.ts';
 import { kroxylicious } from './kroxylicious.ts';
 import { runtime } from './runtime.ts';
 
-export const benches: readonly Bench[] = [runtime, apiserver, kroxylicious, gimbal];
+export const benches: readonly Bench[] = [runtime, apiserver, kroxylicious, gimbal, crossplane];

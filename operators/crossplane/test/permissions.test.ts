@@ -1,7 +1,7 @@
 // What providers may do.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ClusterRole, ClusterRoleBinding, type KubeObject } from '@capstan/kube';
+import { ClusterRole, ClusterRoleBinding } from '@capstan/kube';
 import { ProviderRevision } from '../src/kinds/index.ts';
 import {
   allReady,

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Deployment, type KubeObject, Namespace, Secret } from '@capstan/kube';
+import { Deployment, Namespace, Secret } from '@capstan/kube';
 import { createStage } from '@capstan/testing';
 import { createRegistrySource } from '../src/facts/registry-source.ts';
 import { Provider, ProviderRevision } from '../src/kinds/index.ts';

@@ -1,0 +1,191 @@
+// Many Providers on the embedded API server, with its controllers and a node that simulates their pods: from nothing to
+// healthy, a restart, and an edit of the one runtime config that all of them use.
+import { createCrossplane, DeploymentRuntimeConfig, Provider } from '@capstan/crossplane';
+import { type Client, Deployment, silentLogger, systemClock } from '@capstan/kube';
+import { createAddressPool, createControllers, createNode } from '@capstan/node';
+import { createRuntime } from '@capstan/reconcile';
+import { createRandom, recordingTransport } from '@capstan/testing';
+import type { Part } from '../bench.ts';
+import { result } from '../measure/result.ts';
+import { millisecondsOf, roundsOf } from '../measure/timing.ts';
+import { type Cluster, clientOf, createCluster } from '../runtime/cluster.ts';
+import { createPackages, type Packages } from './packages.ts';
+
+const SIZES = { full: { providers: 200, rounds: 3 }, tiny: { providers: 4, rounds: 1 } };
+const PAUSE_MS = 20;
+
+export const fleet: Part = {
+  name: 'fleet',
+  summary: 'two hundred Providers from a warm cache, a restart, an edit of the default runtime config',
+  async measure(scale) {
+    const { providers, rounds } = SIZES[scale];
+    const packages = await createPackages(providers);
+    try {
+      const measured = await roundsOf(rounds, () => oneRound(packages, providers));
+      const of = (pick: (round: Round) => number) => measured.map(pick);
+      const isFull = scale === 'full';
+      return [
+        result({
+          name: `fleet: ${providers} Providers healthy, from a warm cache`,
+          unit: 's',
+          rounds: of(({ settleMs }) => settleMs / 1000),
+          ...(isFull ? { below: 20 } : {}),
+        }),
+        result({ name: 'fleet: its API writes', unit: 'writes', rounds: of(({ made }) => made) }),
+        result({ name: 'restart: until all is evaluated', unit: 's', rounds: of(({ restartMs }) => restartMs / 1000) }),
+        result({ name: 'restart: API writes', unit: 'writes', rounds: of(({ writes }) => writes), exactly: 0 }),
+        result({
+          name: 'restart: requests to the registry',
+          unit: 'requests',
+          rounds: of(({ pulls }) => pulls),
+          exactly: 0,
+        }),
+        result({
+          name: `default runtime config: ${providers} Deployments patched`,
+          unit: 's',
+          rounds: of(({ editMs }) => editMs / 1000),
+          ...(isFull ? { below: 5 } : {}),
+        }),
+        result({
+          name: 'default runtime config: Deployments patched',
+          unit: 'writes',
+          rounds: of(({ patched }) => patched),
+          exactly: providers,
+        }),
+        result({
+          name: 'default runtime config: anything else written',
+          unit: 'writes',
+          rounds: of(({ others }) => others),
+          exactly: 0,
+        }),
+      ];
+    } finally {
+      await packages.close();
+    }
+  },
+};
+
+interface Round {
+  settleMs: number;
+  made: number;
+  restartMs: number;
+  writes: number;
+  pulls: number;
+  editMs: number;
+  patched: number;
+  others: number;
+}
+
+async function oneRound(packages: Packages, providers: number): Promise<Round> {
+  const operator = createCrossplane({ source: packages.source });
+  const cluster = await createCluster(operator.kinds);
+  const workloads = startWorkloads(cluster, providers);
+  try {
+    for (let index = 0; index < providers; index++) await createProvider(cluster.client, packages, index);
+    const first = startProgram(cluster, operator);
+    const settleMs = await millisecondsOf(async () => {
+      await whenSo(async () => (await healthy(cluster.client)) === providers);
+    });
+    const made = first.transport.writes.length;
+    await whenSo(async () => first.isAtRest());
+    await first.stop();
+
+    const asked = packages.requests.length;
+    const second = startProgram(cluster, operator);
+    const restartMs = await millisecondsOf(() => whenSo(async () => second.isAtRest()));
+    const writes = second.transport.writes.length;
+    const pulls = packages.requests.length - asked;
+
+    const isPatched = (line: string) => /^PATCH .*\/deployments\/[^/]+$/.test(line);
+    const editMs = await millisecondsOf(async () => {
+      const spec = {
+        deploymentTemplate: { spec: { template: { spec: { priorityClassName: 'system-cluster-critical' } } } },
+      };
+      await cluster.client.patch(DeploymentRuntimeConfig, { name: 'default' }, 'merge', { spec });
+      await whenSo(async () => second.transport.writes.filter(isPatched).length >= providers);
+    });
+    // Until every pod has been replaced: what that makes the operator write counts too.
+    await whenSo(async () => (await rolled(cluster.client)) === providers && second.isAtRest());
+    const patched = second.transport.writes.filter(isPatched).length;
+    const others = second.transport.writes.filter((line) => !isPatched(line)).length;
+    await second.stop();
+    return { settleMs, made, restartMs, writes, pulls, editMs, patched, others };
+  } finally {
+    await workloads.stop();
+    await cluster.close();
+  }
+}
+
+async function createProvider(client: Client, packages: Packages, index: number): Promise<void> {
+  await client.create(Provider, {
+    apiVersion: Provider.apiVersion,
+    kind: Provider.kind,
+    metadata: { name: `provider-${index}` },
+    spec: { package: packages.imageOf(index) },
+  } as Provider);
+}
+
+async function healthy(client: Client): Promise<number> {
+  const { items } = await client.list(Provider, {});
+  return items.filter(({ status }) =>
+    status?.conditions?.some(({ type, status: is }) => type === 'Healthy' && is === 'True'),
+  ).length;
+}
+
+async function rolled(client: Client): Promise<number> {
+  const { items } = await client.list(Deployment, {});
+  return items.filter(
+    ({ metadata, status = {} }) =>
+      status.observedGeneration === metadata.generation &&
+      status.updatedReplicas === 1 &&
+      status.replicas === 1 &&
+      status.availableReplicas === 1,
+  ).length;
+}
+
+function startProgram(cluster: Cluster, operator: ReturnType<typeof createCrossplane>) {
+  const transport = recordingTransport(cluster.server.transport());
+  const runtime = createRuntime({
+    operators: [operator],
+    clock: systemClock,
+    random: createRandom(3),
+    logger: silentLogger,
+  });
+  runtime.setDigestKey({ id: 'bench', bytes: new Uint8Array(32) });
+  runtime.addWorld({ name: '', client: clientOf(transport) });
+  const stopping = new AbortController();
+  const running = runtime.run(stopping.signal);
+  return {
+    transport,
+    isAtRest: () => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0 && runtime.suspended === 0,
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** The controllers of workloads and one node on which every pod is simulated. */
+function startWorkloads({ server }: Cluster, pods: number) {
+  const stopping = new AbortController();
+  const random = createRandom(5);
+  const common = () => ({ client: clientOf(server.transport()), clock: systemClock, random, logger: silentLogger });
+  const running = Promise.all([
+    createControllers(common()).run(stopping.signal),
+    createNode({ ...common(), addresses: createAddressPool(random), maxPods: 3 * pods + 50 }).run(stopping.signal),
+  ]);
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** Looks now and then: looking all the time would take the time that is measured. */
+async function whenSo(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo()))
+    await new Promise((resolve) => {
+      setTimeout(resolve, PAUSE_MS);
+    });
+}
