@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Cause } from '../engine/index.ts';
 import { causeRecord, formatCause, mergeCauses, parseCause } from './cause.ts';
 
-const cause = (table: string, via: readonly string[]) => ({
+const cause = (table: string, via: readonly string[]): Cause => ({
   source: { table, key: 'default/a' },
   paths: [],
   before: '1',
