@@ -1,20 +1,32 @@
 import { type Operator, operator } from '@capstan/reconcile';
+import { createVerification } from './credentials/verifier.ts';
 import { Discoverer, Discovery, DiscoveryBackend } from './kinds/index.ts';
 import { createMaintenance, type MaintenanceOptions } from './maintenance/index.ts';
 import { backendAcceptance } from './reconcilers/acceptance.ts';
+import { createCredentialsReconciler } from './reconcilers/credentials.ts';
+import { createDiscovererReconciler, isDiscovererGone } from './reconcilers/discoverer.ts';
 import { hiddenBackends } from './reconcilers/hidden-backend.ts';
+import { defaultSettings, type Settings } from './settings.ts';
 
-export interface GimbalOptions {
+export interface GimbalOptions extends Partial<Settings> {
   maintenance?: MaintenanceOptions;
 }
 
-/** Discovery backends: whether they are accepted, and the traffic that leaves them for maintenance and returns. */
-export function createGimbal({ maintenance }: GimbalOptions = {}): Operator {
+/** Discovery backends: their discoverers, the credentials of these, and the traffic that leaves for maintenance and returns. */
+export function createGimbal({ maintenance: options, ...given }: GimbalOptions = {}): Operator {
+  const settings = { ...defaultSettings(), ...given };
+  const maintenance = createMaintenance({ isDiscovererGone, ...options });
   return operator({
     name: 'gimbal',
     description: 'Discovery backends: their discoverers, their drains and their credentials.',
     kinds: [DiscoveryBackend, Discoverer, Discovery],
-    reconcilers: [backendAcceptance, ...hiddenBackends, ...createMaintenance(maintenance).reconcilers],
+    reconcilers: [
+      backendAcceptance,
+      ...hiddenBackends,
+      createCredentialsReconciler(createVerification(settings.verify)),
+      createDiscovererReconciler(settings, maintenance),
+      ...maintenance.reconcilers,
+    ],
   });
 }
 

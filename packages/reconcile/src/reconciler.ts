@@ -68,6 +68,8 @@ export interface WriteDeclaration {
   readonly what: 'children' | 'others' | 'both';
   /** Roles and bindings need these to grant what the operator itself does not have. */
   readonly extraVerbs?: readonly ('escalate' | 'bind')[];
+  /** All that it is granted, where the usual verbs would be more than it needs (to make what is never changed or removed). */
+  readonly onlyVerbs?: readonly ('create' | 'update' | 'patch' | 'delete')[];
 }
 
 /** Declares a read with a reach other than the kind's usual one (Secrets and ConfigMaps `referenced`, the rest `everywhere`). */
@@ -82,7 +84,7 @@ export function reading(
 export function writing(
   kind: Kind,
   what: WriteDeclaration['what'],
-  options: Pick<WriteDeclaration, 'extraVerbs'> = {},
+  options: Pick<WriteDeclaration, 'extraVerbs' | 'onlyVerbs'> = {},
 ): WriteDeclaration {
   return { kind, what, ...options };
 }

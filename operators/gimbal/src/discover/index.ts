@@ -1,7 +1,7 @@
 export { runDiscover } from './command/discover.ts';
 export { type BackendType, flagHelp } from './command/flags.ts';
 export type { DiscoverIo } from './command/io.ts';
-export { LOCAL_RULES, localNamespaceRules, REMOTE_RULES, runRbac } from './command/rbac.ts';
+export { CREATE_NAMESPACES_RULE, LOCAL_RULES, localNamespaceRules, REMOTE_RULES, runRbac } from './command/rbac.ts';
 export {
   createDiscoverer,
   DEFAULT_SETTINGS as DISCOVERER_DEFAULTS,

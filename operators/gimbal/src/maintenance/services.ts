@@ -1,6 +1,7 @@
 // What a route looks at besides itself: whose its Services are, and whether anything answers there.
 import { EndpointSlice, type KubeObject, Service } from '@capstan/kube';
 import { derivation, index, reading } from '@capstan/reconcile';
+import { MIRROR_ANNOTATION } from '../discover/mirror/metadata.ts';
 import { gimbalLabel } from '../kinds/index.ts';
 
 /** The backend that a Service was discovered in; null for one of this cluster. */
@@ -35,18 +36,21 @@ export const SERVICE_READS = [
 ];
 
 export function trimService({ apiVersion, kind, metadata }: KubeObject): KubeObject {
-  const { annotations: _annotations, ...kept } = metadata;
-  return { apiVersion, kind, metadata: kept };
+  return { apiVersion, kind, metadata: trimMetadata(metadata) };
+}
+
+/** Of the annotations only that a discoverer made it: nothing else is removed with a backend. */
+function trimMetadata({ annotations, ...kept }: KubeObject['metadata']): KubeObject['metadata'] {
+  return annotations?.[MIRROR_ANNOTATION] === undefined ? kept : { ...kept, annotations: { [MIRROR_ANNOTATION]: '' } };
 }
 
 export function trimSlice(slice: KubeObject): KubeObject {
   const { apiVersion, kind, metadata, endpoints, addressType } = slice as EndpointSlice;
-  const { annotations: _annotations, ...kept } = metadata;
   const ready = endpoints?.find(isReady);
   const trimmed: EndpointSlice = {
     apiVersion,
     kind,
-    metadata: kept,
+    metadata: trimMetadata(metadata),
     addressType,
     endpoints: ready === undefined ? [] : [{ addresses: ready.addresses.slice(0, 1) }],
   };

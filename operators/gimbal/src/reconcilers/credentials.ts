@@ -17,7 +17,7 @@ import { type Refusal, type Rotation, rotationOf } from '../credentials/rotation
 import { backendNameIn, dataOf } from '../credentials/secret-data.ts';
 import type { Verification } from '../credentials/verifier.ts';
 import { type CredentialsStatus, DiscoveryBackend, GROUP } from '../kinds/index.ts';
-import { latestMoment } from '../maintenance/time.ts';
+import { latestMoment, madeAt } from '../maintenance/time.ts';
 
 /** Asks for a change at once, whatever the window: each value once. */
 export const ROTATE_NOW = `${GROUP}/rotate-now`;
@@ -65,7 +65,7 @@ export function createCredentialsReconciler(verification: Verification): Reconci
       const reported = read.get(DiscoveryBackend, ref, reportedOf);
       const isOurs = inForce !== undefined && reported?.credentials === shortHash(inForce.hash);
       const refusal = isOurs ? reported.refusal : undefined;
-      const since = Date.parse(creationTimestamp);
+      const since = madeAt(creationTimestamp);
       const rotation = rotationOf({
         read,
         digest,

@@ -55,6 +55,10 @@ const EVENTS = 'events.k8s.io/events: create,patch';
 const LEASE = ['coordination.k8s.io/leases: create', 'coordination.k8s.io/leases: get,update,patch [capstan-sites]'];
 
 describe('an operator may', () => {
+  test('do no more than it says, where the usual verbs would be too many', () => {
+    const { cluster } = rulesFor({ writes: [writing(Namespace, 'others', { onlyVerbs: ['create'] })] });
+    assert.deepEqual(lines(cluster), [`/namespaces: ${READ},create`]);
+  });
   test('read what it reconciles, and write nothing of it, when it plans no more than a status', () => {
     const { everywhere, cluster, own } = rulesFor({});
     assert.deepEqual(lines(everywhere), [`/configmaps: ${READ}`, EVENTS]);

@@ -66,7 +66,8 @@ function ofRead({ kind, reach }: ReadDeclaration): readonly Privilege[] {
   });
 }
 
-function ofWrite({ kind, what, extraVerbs = [] }: WriteDeclaration): Privilege {
+function ofWrite({ kind, what, extraVerbs = [], onlyVerbs }: WriteDeclaration): Privilege {
+  if (onlyVerbs !== undefined) return { ...placed(kind), verbs: [...READ, ...onlyVerbs] };
   // A minted child is replaced as a whole when it is renewed.
   const update = what === 'others' ? [] : ['update'];
   return { ...placed(kind), verbs: [...READ, 'create', ...update, 'patch', 'delete', ...extraVerbs] };

@@ -53,6 +53,9 @@ export const LOCAL_RULES = [
   { apiGroups: [''], resources: ['namespaces'], verbs: ['list', 'watch'] },
 ] as const;
 
+/** For `--create-namespaces`, besides. */
+export const CREATE_NAMESPACES_RULE = { apiGroups: [''], resources: ['namespaces'], verbs: ['create'] } as const;
+
 /** Rules in the backend's namespace: its lease, and the status of its own object. */
 export function localNamespaceRules(backend: string) {
   const kinds = [

@@ -1,0 +1,22 @@
+// What was discovered from a backend, as objects here: removed with the backend, and only what a discoverer made.
+import { EndpointSlice, Endpoints, type Kind, type KubeObject, Service } from '@capstan/kube';
+import { type Reader, type Removal, remove } from '@capstan/reconcile';
+import { MIRROR_ANNOTATION } from '../discover/mirror/metadata.ts';
+import { labelValue } from '../discover/names/discovered-name.ts';
+import { BACKEND_LABEL } from '../kinds/index.ts';
+
+/** Removals of all that a backend's discoverer has made. Services first: nobody is sent to a service without addresses. */
+export function removalsOf(read: Reader, backend: string, writeEndpoints: boolean): Removal[] {
+  const labels = `${BACKEND_LABEL}=${labelValue(backend)}`;
+  const kinds: Kind[] = [Service, EndpointSlice, ...(writeEndpoints ? [Endpoints] : [])];
+  return kinds.flatMap((kind) =>
+    read.list(kind, { labels }, madeOf).flatMap((made) => (made === undefined ? [] : [remove(kind, made)])),
+  );
+}
+
+/** What names an object that a discoverer made; undefined for any other. */
+const madeOf = ({ apiVersion, kind, metadata }: KubeObject): KubeObject | undefined => {
+  const { namespace, name, uid, annotations } = metadata;
+  if (annotations?.[MIRROR_ANNOTATION] === undefined || name === undefined || uid === undefined) return undefined;
+  return { apiVersion, kind, metadata: { ...(namespace === undefined ? {} : { namespace }), name, uid } };
+};

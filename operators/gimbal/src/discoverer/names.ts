@@ -1,0 +1,20 @@
+import { childName } from '@capstan/kube';
+import { labelValue } from '../discover/names/discovered-name.ts';
+import type { EffectiveBackend } from '../kinds/index.ts';
+
+type Named = Pick<EffectiveBackend, 'backendName' | 'type'>;
+
+/** Of its Deployment, account and role: `east-kubernetes-discoverer`, as upstream has it. */
+export function discovererName({ backendName, type }: Named): string {
+  return childName(backendName, `${type}-discoverer`);
+}
+
+/** On everything that belongs to it; upstream's. */
+export function discovererLabels({ backendName, type }: Named): Record<string, string> {
+  return { app: `${type}-discoverer`, cluster: labelValue(backendName) };
+}
+
+/** Of its lease, and of what is granted to it in all namespaces. */
+export function clusterName({ backendName }: Pick<Named, 'backendName'>): string {
+  return `gimbal-discoverer-${backendName}`;
+}

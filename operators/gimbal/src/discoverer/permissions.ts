@@ -1,0 +1,76 @@
+// What a discoverer may do here, and no more: its own account; services and slices of all namespaces, since that is where the
+// remote ones go; the status of its own backend; its own lease, which is made for it. The operator grants nothing that it does
+// not have itself, so it needs no right to escalate.
+import {
+  ClusterRole,
+  ClusterRoleBinding,
+  type KubeObject,
+  Lease,
+  Role,
+  RoleBinding,
+  ServiceAccount,
+} from '@capstan/kube';
+import { apply, type Child, createOnly } from '@capstan/reconcile';
+import { LOCAL_RULES } from '../discover/command/rbac.ts';
+import { CONTOUR_GROUP, type EffectiveBackend, GROUP } from '../kinds/index.ts';
+import { clusterName, discovererLabels, discovererName } from './names.ts';
+
+interface Rule {
+  apiGroups: string[];
+  resources: string[];
+  verbs: string[];
+  resourceNames?: string[];
+}
+
+export function discovererPermissions(
+  effective: EffectiveBackend,
+  namespace: string,
+  writeEndpoints: boolean,
+): Child[] {
+  const name = discovererName(effective);
+  const wide = clusterName(effective);
+  const labels = discovererLabels(effective);
+  const own = { namespace, name, labels };
+  const subjects = [{ kind: 'ServiceAccount', name, namespace }];
+  const roleRef = (kind: 'Role' | 'ClusterRole', role: string) => ({
+    apiGroup: 'rbac.authorization.k8s.io',
+    kind,
+    name: role,
+  });
+  return [
+    apply(ServiceAccount, { metadata: own }),
+    apply(Role, { metadata: own, rules: ownRules(effective) }),
+    apply(RoleBinding, { metadata: own, roleRef: roleRef('Role', name), subjects }),
+    apply(ClusterRole, { metadata: { name: wide, labels }, rules: wideRules(effective, writeEndpoints) }),
+    apply(ClusterRoleBinding, { metadata: { name: wide, labels }, roleRef: roleRef('ClusterRole', wide), subjects }),
+    // Made here, so that the discoverer need not make leases; whoever holds it is its own business.
+    createOnly(Lease, { metadata: { namespace, name: wide, labels } } as Omit<Lease, keyof KubeObject> &
+      Pick<KubeObject, 'metadata'>),
+  ];
+}
+
+/** In its namespace: the status of its backend, under the kind that it was written as, and its lease. */
+function ownRules(effective: EffectiveBackend): Rule[] {
+  const { backendName, writtenAs = 'DiscoveryBackend' } = effective;
+  const apiGroups = [writtenAs === 'Discovery' ? CONTOUR_GROUP : GROUP];
+  const plural = writtenAs === 'Discovery' ? 'discoveries' : `${writtenAs.toLowerCase()}s`;
+  const resourceNames = [backendName];
+  return [
+    { apiGroups, resources: [plural], resourceNames, verbs: ['get'] },
+    { apiGroups, resources: [`${plural}/status`], resourceNames, verbs: ['patch'] },
+    {
+      apiGroups: ['coordination.k8s.io'],
+      resources: ['leases'],
+      resourceNames: [clusterName(effective)],
+      verbs: ['get', 'update'],
+    },
+  ];
+}
+
+function wideRules({ createNamespaces }: EffectiveBackend, writeEndpoints: boolean): Rule[] {
+  return LOCAL_RULES.map(({ apiGroups, resources, verbs }) => ({
+    apiGroups: [...apiGroups],
+    resources: resources.filter((resource) => writeEndpoints || resource !== 'endpoints'),
+    verbs: [...verbs, ...(createNamespaces && resources.some((one) => one === 'namespaces') ? ['create'] : [])],
+  }));
+}

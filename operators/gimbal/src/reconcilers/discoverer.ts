@@ -1,0 +1,261 @@
+// The discoverer of a backend: its Deployment with what it may do, how it is doing, and all that is told about it. When the
+// backend is deleted, the discoverer is stopped first, because it would bring back what is removed; then routes lose their
+// references (see maintenance); then what was discovered goes; and the finalizer last.
+import {
+  ClusterRole,
+  ClusterRoleBinding,
+  Deployment,
+  EndpointSlice,
+  Endpoints,
+  keyOfObject,
+  Lease,
+  Namespace,
+  type ObjectRef,
+  Pod,
+  Role,
+  RoleBinding,
+  Service,
+  ServiceAccount,
+} from '@capstan/kube';
+import {
+  apply,
+  type ConditionInput,
+  type Context,
+  conditionType,
+  type EventInput,
+  noCondition,
+  plan,
+  type Reader,
+  type Reconciler,
+  reading,
+  reconciler,
+  released,
+  writing,
+} from '@capstan/reconcile';
+import { acceptance, backendFields, backendNamed, type NamedBackend } from '../backend/backend.ts';
+import { shortHash } from '../credentials/hash.ts';
+import { discovererDeployment } from '../discoverer/deployment.ts';
+import { type DeploymentHealth, deploymentHealth, type PodHealth, podHealth, trimPod } from '../discoverer/health.ts';
+import { removalsOf } from '../discoverer/mirrors.ts';
+import { discovererLabels, discovererName } from '../discoverer/names.ts';
+import { discovererPermissions } from '../discoverer/permissions.ts';
+import { DiscoveryBackend, type EffectiveBackend, FINALIZER, GROUP } from '../kinds/index.ts';
+import type { Maintenance } from '../maintenance/index.ts';
+import { SERVICE_READS } from '../maintenance/services.ts';
+import type { Settings } from '../settings.ts';
+import { composeErrors, conditionFindings, type Finding, routeFindings } from '../status/errors.ts';
+import { discoveryOf, inForceOf, maintenanceOf, toldTypes } from '../status/reported.ts';
+
+/** Deletes a backend and leaves routes and what was discovered as they are. */
+export const FORCE_DELETE = `${GROUP}/force-delete`;
+
+const discovererReady = conditionType<
+  'Running' | 'Updating' | 'Starting' | 'NoCredentials' | 'DiscovererCrash' | 'Terminating'
+>('DiscovererReady');
+const synced = conditionType<string>('Synced');
+
+/** How long the end of a discoverer is waited for; it may not write any more by then in any case. */
+const PATIENCE_MS = 60_000;
+
+type Clearing = Pick<Maintenance, 'areRoutesClear' | 'totals'>;
+
+export function createDiscovererReconciler(settings: Settings, routes: Clearing): Reconciler {
+  const { image, writeEndpoints } = settings;
+  return reconciler<DiscoveryBackend>({
+    name: 'discoverer',
+    resource: DiscoveryBackend,
+    finalizer: FINALIZER,
+    reads: [
+      reading(Deployment, 'owned'),
+      reading(Pod, 'everywhere', { trim: trimPod }),
+      Namespace,
+      ...SERVICE_READS,
+      ...(writeEndpoints ? [reading(Endpoints, 'everywhere')] : []),
+    ],
+    writes: [
+      Deployment,
+      ServiceAccount,
+      Role,
+      RoleBinding,
+      ClusterRole,
+      ClusterRoleBinding,
+      Lease,
+      writing(Service, 'others'),
+      writing(EndpointSlice, 'others'),
+      // For the sake of discoverers: what they are granted the operator must have.
+      writing(Namespace, 'others', { onlyVerbs: ['create'] }),
+      ...(writeEndpoints ? [writing(Endpoints, 'others')] : []),
+    ],
+    primary: false,
+    reconcile({ object, read, digest }) {
+      const key = keyOfObject(object);
+      const { name = '', namespace = '', creationTimestamp = '' } = object.metadata;
+      const ref = { namespace, name };
+      const verdict = read.derived(acceptance, key);
+      const { effective } = read.derived(backendFields, key);
+      const isLoser = !verdict.isAccepted && verdict.reason === 'DuplicateName';
+      const findings = [...(read.get(DiscoveryBackend, ref, conditionFindings) ?? [])];
+      if (isLoser || effective === undefined) return rejected(read, ref, findings, creationTimestamp, isLoser);
+
+      const credentials = read.get(DiscoveryBackend, ref, inForceOf);
+      const discovery = read.get(DiscoveryBackend, ref, discoveryOf);
+      const stage = read.get(DiscoveryBackend, ref, maintenanceOf);
+      const seen = healthOf(read, effective, namespace);
+      findings.push(...ownFindings(seen), ...(stage === undefined ? [] : routeFindings(stage)));
+      const errors = composeErrors(findings, discovery?.errors ?? [], creationTimestamp);
+      const ready = readiness(seen, credentials !== undefined);
+      const sync = syncOf(discovery, seen.deployment?.isAvailable === true);
+      const deployment =
+        credentials === undefined
+          ? undefined
+          : discovererDeployment({ effective, namespace, credentials, image, writeEndpoints });
+      const pod = seen.pods.find(({ isGoing }) => !isGoing);
+      return plan({
+        held: true,
+        // Without credentials nothing is known of what should run: what runs goes on.
+        prune: deployment !== undefined,
+        groups:
+          deployment === undefined
+            ? []
+            : [
+                { name: 'permissions', children: discovererPermissions(effective, namespace, writeEndpoints) },
+                { name: 'discoverer', children: [apply(Deployment, deployment)] },
+              ],
+        conditions: [ready, sync],
+        status: {
+          phase: phaseOf(stage?.state, ready, sync, errors.length),
+          errors,
+          counts: discovery?.counts,
+          ...(credentials === undefined || deployment === undefined
+            ? {}
+            : {
+                discoverer: {
+                  kind: 'Deployment',
+                  name: discovererName(effective),
+                  image,
+                  ready: ready.status === 'True',
+                  restarts: seen.pods.reduce((sum, { restarts }) => sum + restarts, 0),
+                  startedAt: pod?.startedAt,
+                  lastSync: discovery?.lastSync,
+                  configHash: digest(deployment.spec).split('.')[1]?.slice(0, 8),
+                  secretHash: shortHash(credentials.hash),
+                },
+              }),
+        },
+        events: newErrors(read, ref, errors),
+      });
+    },
+    release: (context) => release(context, routes, writeEndpoints),
+  });
+}
+
+function release({ object, read }: Context<DiscoveryBackend>, routes: Clearing, writeEndpoints: boolean) {
+  const { name = '', namespace = '', annotations } = object.metadata;
+  const backend = read.derived(backendNamed, name);
+  // Whoever does not have the name has nothing to clean: it would be the winner's.
+  if (backend?.effective === undefined || backend.ref.namespace !== namespace) return released();
+  const { effective } = backend;
+  const isForced = annotations?.[FORCE_DELETE] === 'true';
+  const step = (waitsFor: string, removals: ReturnType<typeof removalsOf> = []) =>
+    plan({
+      held: true,
+      removals,
+      conditions: [discovererReady.isFalse('Terminating', waitsFor)],
+      status: { phase: 'Terminating' },
+    });
+  if (!isDiscovererGone(read, backend)) return step('the discoverer is stopped');
+  if (isForced) return released();
+  if (!routes.areRoutesClear(read, name)) return step('routes lose their references to the backend');
+  const removals = effective.deletionPolicy === 'Orphan' ? [] : removalsOf(read, name, writeEndpoints);
+  return removals.length === 0 ? released() : step('what was discovered is removed', removals);
+}
+
+/** Gone are its Deployment and its pods; what may linger is not allowed to write any more, so it is not waited for for ever. */
+export function isDiscovererGone(read: Reader, { effective, ref }: NamedBackend): boolean {
+  if (effective === undefined) return true;
+  const { deployment, pods } = healthOf(read, effective, ref.namespace);
+  if (deployment !== undefined) return false;
+  const since = read.get(DiscoveryBackend, ref, deletedAt);
+  return pods.length === 0 || (since !== undefined && read.reached(Date.parse(since) + PATIENCE_MS));
+}
+
+const deletedAt = ({ metadata }: DiscoveryBackend) => metadata.deletionTimestamp;
+
+interface Seen {
+  readonly deployment: DeploymentHealth | undefined;
+  readonly pods: readonly PodHealth[];
+}
+
+function healthOf(read: Reader, effective: EffectiveBackend, namespace: string): Seen {
+  const labels = { matchLabels: discovererLabels(effective) };
+  return {
+    deployment: read.get(Deployment, { namespace, name: discovererName(effective) }, deploymentHealth),
+    pods: read.list(Pod, { namespace, labels }, podHealth),
+  };
+}
+
+/** One that is not accepted, and never was: nothing runs for it, and nothing of it is held. */
+function rejected(read: Reader, ref: ObjectRef, findings: readonly Finding[], made: string, isLoser: boolean) {
+  const errors = composeErrors(findings, [], made);
+  return plan({
+    held: false,
+    prune: isLoser,
+    conditions: [noCondition('DiscovererReady'), noCondition('Synced')],
+    status: { phase: 'Rejected', errors },
+    events: newErrors(read, ref, errors),
+  });
+}
+
+function ownFindings({ deployment, pods }: Seen): Finding[] {
+  const crashes = pods.flatMap(({ trouble }) =>
+    trouble === undefined ? [] : [{ type: 'DiscovererCrash', message: trouble.message, at: trouble.at }],
+  );
+  if (deployment?.stuck === undefined || !deployment.isAvailable) return crashes;
+  const { message, since } = deployment.stuck;
+  const text = `the discoverer that should take over does not get ready, and the one before it goes on: ${message}`;
+  return [...crashes, { type: 'RotationFailed', message: text, at: since }];
+}
+
+function readiness({ deployment, pods }: Seen, hasCredentials: boolean): ConditionInput {
+  const trouble = pods.find((pod) => pod.trouble !== undefined)?.trouble?.message;
+  if (deployment?.isAvailable === true) {
+    if (deployment.isComplete) return discovererReady.isTrue('Running', '');
+    return discovererReady.isTrue(
+      'Updating',
+      trouble ?? 'another discoverer compares both sides, and takes over when it has',
+    );
+  }
+  if (trouble !== undefined) return discovererReady.isFalse('DiscovererCrash', trouble);
+  if (!hasCredentials)
+    return discovererReady.isFalse('NoCredentials', 'it waits for credentials that work: see CredentialsValid');
+  return discovererReady.isFalse('Starting', 'the first comparison of both sides is not complete');
+}
+
+function syncOf(discovery: ReturnType<typeof discoveryOf>, isRunning: boolean): ConditionInput {
+  if (discovery?.lastSync === undefined && discovery?.errors === undefined)
+    return synced.isFalse('NotYet', 'both sides have not been compared yet');
+  if (discovery.synced !== true) {
+    const cause = discovery.errors?.find(({ type }) => REMOTE.has(type));
+    return synced.isFalse(cause?.type ?? 'Syncing', cause?.message ?? 'both sides are being compared');
+  }
+  if (!isRunning)
+    return synced.isFalse('NotRunning', 'the discoverer does not run; what was discovered stays as it is');
+  return synced.isTrue('Synced', '');
+}
+
+/** What keeps the whole remote side away. */
+const REMOTE = new Set(['AuthFailed', 'Unreachable', 'SecretMissing', 'SecretInvalid', 'WrongCluster']);
+
+function phaseOf(stage: string | undefined, ready: ConditionInput, sync: ConditionInput, errors: number): string {
+  if (stage !== undefined && stage !== 'Active') return 'Maintenance';
+  if (ready.status !== 'True') return errors > 0 ? 'Degraded' : 'Pending';
+  if (errors > 0) return 'Degraded';
+  return sync.status === 'True' ? 'Running' : 'Pending';
+}
+
+/** Told once for each kind of error: the list has the rest. */
+function newErrors(read: Reader, ref: ObjectRef, errors: readonly { type: string; message: string }[]): EventInput[] {
+  const told = read.get(DiscoveryBackend, ref, toldTypes) ?? [];
+  const fresh = new Map(errors.filter(({ type }) => !told.includes(type)).map((error) => [error.type, error]));
+  return [...fresh.values()].map(({ type, message }) => ({ type: 'Warning', reason: type, note: message }));
+}

@@ -1,0 +1,84 @@
+// The errors of a backend in one list: what the operator finds (names, fields, credentials, its discoverer, its routes) and
+// what the discoverer reports. What is no longer so is no longer there; Events tell what was.
+import type { Condition } from '@capstan/reconcile';
+import {
+  type BackendError,
+  type BlockedRoute,
+  DiscoveryBackend,
+  MAX_ERRORS,
+  MAX_MESSAGE,
+  type MaintenanceStatus,
+} from '../kinds/index.ts';
+
+/** A finding of the operator's own; `at` is when it came to be so. */
+export interface Finding {
+  readonly type: string;
+  readonly message: string;
+  readonly at: string | undefined;
+  readonly namespace?: string;
+  readonly name?: string;
+}
+
+/** The newest first, each once. `made` stands in for times that are not known. */
+export function composeErrors(
+  findings: readonly Finding[],
+  reported: readonly BackendError[],
+  made: string,
+): BackendError[] {
+  const own = findings.map(
+    ({ type, message, at, namespace, name }): BackendError => ({
+      statusTime: at || made,
+      type,
+      message: cut(message),
+      count: 1,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(name === undefined ? {} : { name }),
+    }),
+  );
+  const all = new Map<string, BackendError>();
+  for (const error of [...own, ...reported]) {
+    const id = JSON.stringify([error.type, error.namespace, error.name]);
+    // Said by both, the operator's words say what becomes of it.
+    if (!all.has(id)) all.set(id, error);
+  }
+  const idOf = ({ type, namespace = '', name = '' }: BackendError) => `${type} ${namespace}/${name}`;
+  return [...all.values()]
+    .toSorted((a, b) => Date.parse(b.statusTime) - Date.parse(a.statusTime) || (idOf(a) < idOf(b) ? -1 : 1))
+    .slice(0, MAX_ERRORS);
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE - 1)}…`;
+}
+
+/** What conditions of the backend say that is wrong. */
+export const conditionFindings = ({ status }: DiscoveryBackend): readonly Finding[] => {
+  const conditions = (status?.conditions ?? []) as readonly Condition[];
+  return conditions.flatMap(({ type, status: is, reason, message, lastTransitionTime: at }) => {
+    const isTold =
+      (type === 'Accepted' && (is === 'False' || reason === 'PrefixOverlap')) ||
+      (type === 'CredentialsValid' && (is === 'False' || WARNINGS.has(reason)));
+    return isTold ? [{ type: reason, message, at }] : [];
+  });
+};
+
+const WARNINGS = new Set(['ExpiresSoon', 'BackendNameMismatch']);
+
+/** Routes that maintenance could not bring where they should be. */
+export function routeFindings({
+  blocked = [],
+  since,
+}: Pick<MaintenanceStatus, 'blocked' | 'since'>): readonly Finding[] {
+  return blocked.filter(isError).map(({ kind, namespace, name, rule, reason, message }) => ({
+    type: reason === 'ConflictingManager' ? 'RouteUpdateConflict' : reason,
+    message: `${kind} ${namespace}/${name}${rule === undefined ? '' : ` ${rule}`}: ${message ?? reason}`,
+    at: since,
+    namespace,
+    name,
+  }));
+}
+
+/** Holding and Paused are as somebody wants them. */
+function isError({ reason }: BlockedRoute): boolean {
+  return reason !== 'Holding' && reason !== 'Paused';
+}

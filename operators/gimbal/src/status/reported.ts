@@ -1,0 +1,16 @@
+// What others have written into a backend's status, and the discoverer's reconciler goes on from.
+import type { DiscoveryBackend } from '../kinds/index.ts';
+
+/** What the discoverer says. */
+export const discoveryOf = ({ status }: DiscoveryBackend) => status?.discovery;
+
+export const inForceOf = ({ status }: DiscoveryBackend) => status?.credentials;
+
+export const maintenanceOf = ({ status }: DiscoveryBackend) => {
+  const { state, since, blocked } = status?.maintenance ?? {};
+  return state === undefined || since === undefined ? undefined : { state, since, ...(blocked ? { blocked } : {}) };
+};
+
+/** Kinds of errors that have been told. */
+export const toldTypes = ({ status }: DiscoveryBackend) =>
+  [...new Set(status?.errors?.map(({ type }) => type))].toSorted();
