@@ -225,12 +225,33 @@ test('a paused Provider is left alone, by either annotation, and goes on afterwa
   });
 });
 
-test('a Provider that is deleted takes its revisions, objects and runtime with it', async () => {
-  const { registry } = twoVersions();
-  await staged({ registry, objects: [provider('example', { package: image('v1') })] }, async (stage) => {
-    await allReady(stage);
-    await stage.client.delete(Provider, { name: 'example' }, { propagationPolicy: 'Foreground' });
-    await stage.settle();
-    assert.deepEqual(await names(stage, Provider), []);
+for (const propagationPolicy of ['Background', 'Foreground'] as const)
+  test(`a Provider that is deleted takes its revisions, types, permissions and runtime with it (${propagationPolicy})`, async () => {
+    const { registry } = twoVersions();
+    await staged({ registry, objects: [provider('example', { package: image('v1') })] }, async (stage) => {
+      await allReady(stage);
+      await upgrade(stage, 'v2');
+      await allReady(stage);
+      await stage.client.delete(Provider, { name: 'example' }, { propagationPolicy });
+      await gone(stage, Provider);
+      assert.deepEqual(await names(stage, ProviderRevision), []);
+      assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
+      assert.deepEqual(await names(stage, Service, SYSTEM), []);
+      const left = async (kind: Kind, namespace?: string) =>
+        (await names(stage, kind, namespace)).filter((name) => name.includes('example'));
+      for (const kind of [CustomResourceDefinition, ClusterRole, ClusterRoleBinding])
+        assert.deepEqual(await left(kind), [], kind.kind);
+      for (const kind of [ServiceAccount, Secret]) assert.deepEqual(await left(kind, SYSTEM), [], kind.kind);
+      assert.deepEqual((await stage.client.get(Lock, { name: 'lock' })).packages ?? [], []);
+    });
   });
-});
+
+/** A real server takes its time to collect, and keeps an object that is deleted in the foreground until it has. */
+async function gone(stage: Stage, kind: Kind): Promise<void> {
+  for (let round = 0; round < 20 && (await names(stage, kind)).length > 0; round++) {
+    await stage.collected();
+    await stage.pass(500);
+  }
+  await stage.collected();
+  assert.deepEqual(await names(stage, kind), []);
+}
