@@ -10,6 +10,10 @@ export const FactErrors = catalogue('crossplane', {
     message: 'no registry is set up here',
     remedy: 'run Crossplane with crossplane core start, or with capstan run or capstan up',
   }),
+  NotVouchedFor: (image: string, problems: readonly string[]) => ({
+    message: `nobody who may vouches for ${image}: ${problems.join('; ')}`,
+    remedy: 'sign it with a key that the ImageConfig names, or name the key that it is signed with',
+  }),
   NotCached: (image: string) => ({
     message: `the package ${image} is not in the cache, and its pull policy is Never`,
     remedy: 'set spec.packagePullPolicy to IfNotPresent, or put the package into the cache',

@@ -91,7 +91,9 @@ export function fakeRegistry(): FakeRegistry {
     async verify(image, authorities) {
       ask(`verify ${image}`);
       const by = authorities.find(({ publicKey }) => signed.get(image.slice(image.indexOf('@') + 1)) === publicKey);
-      return by?.name ?? { fault: `none of ${authorities.map(({ name }) => name).join(', ')} has signed ${image}` };
+      if (by === undefined)
+        throw new Error(`none of ${authorities.map(({ name }) => name).join(', ')} has signed ${image}`);
+      return by.name;
     },
   };
 }

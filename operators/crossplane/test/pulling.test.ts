@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Deployment, type KubeObject, Namespace, Secret, ServiceAccount } from '@capstan/kube';
+import type { Stage } from '@capstan/testing';
 import { ImageConfig, Provider, ProviderRevision } from '../src/kinds/index.ts';
 import {
   allReady,
@@ -299,8 +300,10 @@ describe('an ImageConfig', () => {
         assert.deepEqual([refused?.status, refused?.reason], ['False', 'SignatureVerificationFailed']);
         assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /none of release has signed/);
         assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
+        // Nobody has to do anything but sign it: it is looked for again, ever more seldom.
         registry.signed.set(digest, publicKey);
-        await stage.restart();
+        await stage.clock.advance(minutes(2));
+        await stage.settle();
         await allReady(stage);
         assert.equal(condition(await stage.client.get(ProviderRevision, { name }), 'Verified')?.status, 'True');
         assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
@@ -309,6 +312,38 @@ describe('an ImageConfig', () => {
         assert.deepEqual(registry.asked, []);
       },
     );
+  });
+
+  test('that names another key has the signature looked at again, and so has a Secret with another key', async () => {
+    const registry = fakeRegistry();
+    const digest = registry.push(IMAGE, PACKAGE);
+    registry.signed.set(digest, publicKey);
+    const name = revisionName('example', digest);
+    const verdict = async (stage: Stage) =>
+      condition(await stage.client.get(ProviderRevision, { name }), 'Verified')?.status;
+    const scene = { registry, objects: [namespace, keySecret, byKey, provider('example', { package: IMAGE })] };
+    await staged(scene, async (stage) => {
+      await allReady(stage);
+      assert.equal(await verdict(stage), 'True');
+      const keyOf = (text: string) => ({ data: { 'cosign.pub': Buffer.from(text).toString('base64') } });
+      await patch(stage, Secret, 'cosign', keyOf('another key'), SYSTEM);
+      await stage.settle();
+      assert.equal(await verdict(stage), 'False');
+      // What runs was verified when it began; it is not torn down by a key that was mistyped.
+      assert.deepEqual(await names(stage, Deployment, SYSTEM), [name]);
+      assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /\(ImageConfig signed\)/);
+      await patch(stage, Secret, 'cosign', keyOf(publicKey), SYSTEM);
+      await stage.settle();
+      assert.equal(await verdict(stage), 'True');
+      const other = { name: 'other', key: { secretRef: { name: 'absent', key: 'cosign.pub' } } };
+      await patch(stage, ImageConfig, 'signed', { spec: { verification: { cosign: { authorities: [other] } } } });
+      await stage.settle();
+      assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /put it under cosign.pub/);
+      await stage.client.delete(ImageConfig, { name: 'signed' });
+      await stage.settle();
+      assert.equal(await verdict(stage), undefined);
+      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+    });
   });
 
   test('that asks for a signature without a key is refused, and the package not installed', async () => {

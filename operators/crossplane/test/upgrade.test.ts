@@ -1,9 +1,19 @@
 // From one version of a package to the next, and back.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CustomResourceDefinition, Deployment, externalKind, Service, ServiceAccount } from '@capstan/kube';
+import {
+  ClusterRole,
+  ClusterRoleBinding,
+  CustomResourceDefinition,
+  Deployment,
+  externalKind,
+  type Kind,
+  Secret,
+  Service,
+  ServiceAccount,
+} from '@capstan/kube';
 import type { Stage } from '@capstan/testing';
-import { DeploymentRuntimeConfig, Provider, ProviderRevision } from '../src/kinds/index.ts';
+import { DeploymentRuntimeConfig, Lock, Provider, ProviderRevision } from '../src/kinds/index.ts';
 import {
   allReady,
   crd,

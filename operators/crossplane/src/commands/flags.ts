@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseDuration, validateDns1123Subdomain } from '@capstan/kube';
 import { createRegistrySource } from '../facts/registry-source.ts';
+import { proxyOf } from '../oci/proxy.ts';
 import { DEFAULT_STAGE, parsePackageRuntime, parseStage, runtimeConfigFeature, STAGES } from '../runtime/index.ts';
 import { defaultSettings, type Settings } from '../settings.ts';
 import { parseVersion } from '../xpkg/semver.ts';
@@ -93,10 +94,11 @@ export function settingsFromFlags(
   }
   const { settings, source, feature } = taken;
   const registry = settings.registry ?? defaultSettings().registry;
+  const proxy = proxyOf(env);
   return {
     ...settings,
     runtimeConfig: runtimeConfigFeature(feature.stage, feature.enabled),
-    source: createRegistrySource({ cacheDir: cacheDir(env), registry, ...source }),
+    source: createRegistrySource({ cacheDir: cacheDir(env), registry, ...(proxy && { proxy }), ...source }),
   };
 }
 

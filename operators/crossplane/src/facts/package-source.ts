@@ -30,8 +30,8 @@ export interface PackageSource {
   cached(image: string): Promise<ParsedPackage | PackageFault | undefined>;
   /** All tags of a repository. */
   tags(repository: string, context: SourceContext): Promise<readonly string[]>;
-  /** The name of the authority that vouches for an image that is named by its digest. A fault when none does. */
-  verify(image: string, authorities: readonly Authority[], context: SourceContext): Promise<string | PackageFault>;
+  /** The name of the authority that vouches for an image that is named by its digest. Throws while none does. */
+  verify(image: string, authorities: readonly Authority[], context: SourceContext): Promise<string>;
 }
 
 /** Has no packages: for whoever only looks at kinds and permissions. */

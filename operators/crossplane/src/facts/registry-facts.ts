@@ -21,8 +21,8 @@ export interface RegistryFacts {
   /** The package of a reference from the cache alone: pull policy Never. */
   readonly cachedContent: FactDefinition<ParsedPackage | PackageFault>;
   readonly tags: FactDefinition<readonly string[]>;
-  /** Who vouches for an image. */
-  readonly voucher: FactDefinition<string | PackageFault>;
+  /** Who vouches for an image; an error while nobody does, since it can be signed yet. */
+  readonly voucher: FactDefinition<string>;
 }
 
 /** What the key of a fact says. */

@@ -1,11 +1,14 @@
-// Packages from real registries, through the cache on disk. Beside the packages the cache keeps which digest each
-// reference was found to have: pull policy Never goes by that.
-import { hash } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { Logger } from '@capstan/kube';
+// Packages from real registries, through the cache on disk.
+import { type Logger, systemClock } from '@capstan/kube';
 import { verifySignatures } from '../cosign/index.ts';
-import { createRegistryClient, isDigest, keychainOf, parseReference, type RegistryClient } from '../oci/index.ts';
+import { FactErrors } from '../errors.ts';
+import {
+  createRegistryClient,
+  keychainOf,
+  parseReference,
+  type RegistryClient,
+  type TransportOptions,
+} from '../oci/index.ts';
 import { createPackageCache, createPackageFetcher, PackageError, type PackageFetcher } from '../xpkg/index.ts';
 import type { PackageFault, PackageSource, SourceContext } from './package-source.ts';
 
@@ -16,6 +19,10 @@ export interface RegistrySourceOptions {
   readonly registry: string;
   readonly caBundlePath?: string;
   readonly userAgent?: string;
+  /** Default: registries are asked directly. */
+  readonly proxy?: TransportOptions['proxy'];
+  /** Milliseconds since the epoch; default the machine's clock. */
+  readonly now?: () => number;
   readonly logger?: Logger;
   /** Default: one of its own. */
   readonly client?: RegistryClient;
@@ -23,7 +30,8 @@ export interface RegistrySourceOptions {
 
 /** Nothing is opened before the first package is asked for. */
 export function createRegistrySource(options: RegistrySourceOptions): PackageSource {
-  const { cacheDir, registry, caBundlePath, userAgent, logger } = options;
+  const { cacheDir, registry, caBundlePath, userAgent, proxy, logger, now = () => systemClock.now() } = options;
+  const cache = createPackageCache(cacheDir, now);
   let opened: { client: RegistryClient; fetcher: PackageFetcher } | undefined;
   const open = () => {
     if (opened !== undefined) return opened;
@@ -32,21 +40,20 @@ export function createRegistrySource(options: RegistrySourceOptions): PackageSou
       createRegistryClient({
         ...(caBundlePath === undefined ? {} : { caBundlePath }),
         ...(userAgent === undefined ? {} : { userAgent }),
+        ...(proxy && { proxy }),
       });
-    const cache = createPackageCache(cacheDir);
     opened = { client, fetcher: createPackageFetcher({ client, cache, ...(logger && { logger }) }) };
     return opened;
   };
   const parse = (image: string) => parseReference(image, { defaultRegistry: registry });
   const asked = ({ secrets, signal }: SourceContext) => ({ keychain: keychainOf(secrets), signal });
-  const namesFile = (image: string) => join(cacheDir, `${hash('sha256', image, 'hex')}.name`);
 
   return {
     async resolve(image, context) {
       const digest = await open().fetcher.resolve(parse(image), asked(context));
-      await remember(namesFile(image), digest).catch((error: unknown) =>
-        logger?.warn('which digest a reference has could not be kept', { image, error }),
-      );
+      await cache
+        .remember(image, digest)
+        .catch((error: unknown) => logger?.warn('which digest a reference has could not be kept', { image, error }));
       return digest;
     },
     pull: (image, context) =>
@@ -56,14 +63,15 @@ export function createRegistrySource(options: RegistrySourceOptions): PackageSou
       }),
     cached: (image) =>
       faultsAsValues(async () => {
-        const digest = parse(image).digest ?? (await recall(namesFile(image)));
+        const digest = parse(image).digest ?? (await cache.recall(image));
         return digest === undefined ? undefined : open().fetcher.cached(digest);
       }),
     tags: (repository, context) => open().fetcher.tags(parse(repository), asked(context)),
     async verify(image, authorities, context) {
       const verdict = await verifySignatures(open().client, parse(image), authorities, asked(context));
       if ('authority' in verdict) return verdict.authority;
-      return { fault: `nobody who may vouches for ${image}: ${verdict.problems.join('; ')}` };
+      // Not for ever: whoever may can sign it yet.
+      throw FactErrors.NotVouchedFor(image, verdict.problems);
     },
   };
 }
@@ -75,22 +83,5 @@ async function faultsAsValues<V>(work: () => Promise<V>): Promise<V | PackageFau
   } catch (error) {
     if (error instanceof PackageError) return { fault: error.message };
     throw error;
-  }
-}
-
-async function remember(file: string, digest: string): Promise<void> {
-  if ((await recall(file)) === digest) return;
-  const temporary = `${file}.tmp`;
-  await mkdir(join(file, '..'), { recursive: true });
-  await writeFile(temporary, digest, { mode: 0o600 });
-  await rename(temporary, file);
-}
-
-async function recall(file: string): Promise<string | undefined> {
-  try {
-    const text = (await readFile(file, 'utf8')).trim();
-    return isDigest(text) ? text : undefined;
-  } catch {
-    return undefined;
   }
 }

@@ -185,8 +185,8 @@ function verify(
   if (known?.subject === subject) return known;
   facts.authorities.put(id, authorities);
   const { value, error } = read.fact(facts.voucher, factKey({ ...key, authorities: id }));
-  if (value === undefined) return { fault: `the signature could not be looked up: ${error ?? 'no answer'}` };
-  return typeof value === 'string' ? { authority: value, subject } : value;
+  if (value === undefined) return { fault: `the image is not verified (ImageConfig ${by}): ${error ?? 'no answer'}` };
+  return { authority: value, subject };
 }
 
 function failed(

@@ -1,17 +1,22 @@
 // Packages that were pulled, on disk, by the digest of what was pulled: `HEX.xpkg`. A digest never changes its meaning,
-// so an entry is good for ever, and a restart pulls nothing.
+// so an entry is good for ever, and a restart pulls nothing. Beside them, `HEX.name`: which digest a reference was found
+// to have last, which is what pull policy Never goes by.
+//
+// Several processes may share a folder, so nobody knows all that is in use: whoever reads an entry sets its time, and what
+// nobody has read for a month goes. A cache grows only by storing, so that is when it is looked through, once a day.
 //
 // A file is one line of JSON (the digest it belongs to, size and sha256 of what follows) and then the documents, gzipped.
 // It comes by rename from a file that was synced, so it is whole or not there; reading it checks everything again, and
 // an entry that is damaged all the same (a disk, a person) is removed and counts as not there. A cache that cannot be
 // written is no reason not to install a package: whoever stores gets the error and goes on without.
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, hash as hashOf, randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { pipeline as finished } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
+import { isDigest } from '../oci/reference.ts';
 
 export interface PackageCache {
   /** What was stored for that digest, checked before the first byte is given out; undefined when it is not there. */
@@ -19,11 +24,10 @@ export interface PackageCache {
   /** Keeps it; what the chunks throw is thrown on and nothing is kept. CacheWriteError for what the disk refuses. */
   store(digest: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
   remove(digest: string): Promise<void>;
-  /**
-   * Removes whatever is of no digest among these, and files that a process left which died while it wrote; how many
-   * packages went. For whoever knows all packages in use.
-   */
-  keepOnly(digests: ReadonlySet<string>, now: number): Promise<number>;
+  /** Keeps which digest a reference has. */
+  remember(reference: string, digest: string): Promise<void>;
+  /** The digest that a reference was found to have last. */
+  recall(reference: string): Promise<string | undefined>;
 }
 
 /** The disk's fault, not the package's. */
@@ -33,8 +37,36 @@ export class CacheWriteError extends Error {}
 const FORMAT = 1;
 const MAX_HEADER = 1024;
 
-export function createPackageCache(folder: string): PackageCache {
+/** Longer than any pull takes. */
+const UNFINISHED_MS = 24 * 60 * 60 * 1000;
+const UNUSED_MS = 30 * 24 * 60 * 60 * 1000;
+const SWEEP_MS = 24 * 60 * 60 * 1000;
+
+export function createPackageCache(folder: string, now: () => number): PackageCache {
   const pathOf = (digest: string) => join(folder, `${hexOf(digest)}.xpkg`);
+  const nameOf = (reference: string) => join(folder, `${hashOf('sha256', reference, 'hex')}.name`);
+  /** What this process has given out, which may be in use as long as it runs. */
+  const used = new Set<string>();
+  let swept = Number.NEGATIVE_INFINITY;
+
+  async function touch(path: string): Promise<void> {
+    used.add(path);
+    const seconds = now() / 1000;
+    await utimes(path, seconds, seconds);
+  }
+
+  /** What cannot be removed now is removed another day. */
+  async function sweep(): Promise<void> {
+    if (now() - swept < SWEEP_MS) return;
+    swept = now();
+    for (const path of used) await touch(path).catch(() => used.delete(path));
+    for (const name of await readdir(folder)) {
+      const isUnfinished = /^\..*\.tmp$/.test(name);
+      if (!isUnfinished && !/^[0-9a-f]{64}\.(?:xpkg|name)$/.test(name)) continue;
+      const { mtimeMs } = await stat(join(folder, name));
+      if (now() - mtimeMs > (isUnfinished ? UNFINISHED_MS : UNUSED_MS)) await rm(join(folder, name), { force: true });
+    }
+  }
 
   return {
     async open(digest) {
@@ -46,6 +78,8 @@ export function createPackageCache(folder: string): PackageCache {
         await rm(path, { force: true }).catch(() => {});
         return undefined;
       }
+      // A folder that is only read is a cache, too.
+      await touch(path).catch(() => {});
       const unpacked = createGunzip();
       // Whoever iterates sees what goes wrong; the callback is there because pipeline asks for one.
       pipeline(createReadStream(path, { start }), unpacked, () => {});
@@ -66,29 +100,42 @@ export function createPackageCache(folder: string): PackageCache {
         await mkdir(folder, { recursive: true });
         await write(temporary, digest, watched());
         await rename(temporary, pathOf(digest));
+        await touch(pathOf(digest)).catch(() => {});
       } catch (error) {
         await rm(temporary, { force: true }).catch(() => {});
         if (fromSource !== undefined) throw fromSource;
         throw new CacheWriteError(`the package cannot be kept in ${folder}`, { cause: error });
       }
+      await sweep().catch(() => {});
     },
     remove: (digest) => rm(pathOf(digest), { force: true }),
-    async keepOnly(digests, now) {
-      const kept = new Set([...digests].map((digest) => `${hexOf(digest)}.xpkg`));
-      const names = await readdir(folder).catch((): string[] => []);
-      const gone = names.filter((name) => /^[0-9a-f]{64}\.xpkg$/.test(name) && !kept.has(name));
-      const left: string[] = [];
-      for (const name of names.filter((each) => /^\..*\.tmp$/.test(each))) {
-        const found = await stat(join(folder, name)).catch(() => undefined);
-        if (found !== undefined && now - found.mtimeMs > LONGER_THAN_A_PULL_MS) left.push(name);
+    async remember(reference, digest) {
+      const path = nameOf(reference);
+      if ((await recalled(path)) !== digest) {
+        const temporary = join(folder, `.${randomUUID()}.tmp`);
+        await mkdir(folder, { recursive: true });
+        await writeFile(temporary, digest, { mode: 0o600 });
+        await rename(temporary, path);
       }
-      await Promise.all([...gone, ...left].map((name) => rm(join(folder, name), { force: true })));
-      return gone.length;
+      await touch(path).catch(() => {});
+    },
+    async recall(reference) {
+      const path = nameOf(reference);
+      const digest = await recalled(path);
+      if (digest !== undefined) await touch(path).catch(() => {});
+      return digest;
     },
   };
 }
 
-const LONGER_THAN_A_PULL_MS = 24 * 60 * 60 * 1000;
+async function recalled(path: string): Promise<string | undefined> {
+  try {
+    const text = (await readFile(path, 'utf8')).trim();
+    return isDigest(text) ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 function hexOf(digest: string): string {
   const hex = /^sha256:([0-9a-f]{64})$/.exec(digest)?.[1];

@@ -27,20 +27,21 @@ after(async () => {
 const image = imageOf([await layerOf({ 'package.yaml': PACKAGE }, { annotated: true })]);
 const reference = parseReference(`${registry.address}/acme/p:v1`);
 const digest = await pushImage(client, `${registry.address}/acme/p:v1`, image);
+const now = () => Date.now();
 async function* chunks(text = PACKAGE) {
   yield Buffer.from(text);
 }
 
 describe('a package', () => {
   test('is pulled once and comes from the cache afterwards, after a restart too', async () => {
-    const cache = createPackageCache(join(folder, 'one'));
+    const cache = createPackageCache(join(folder, 'one'), now);
     const fetcher = createPackageFetcher({ client, cache });
     assert.equal(await fetcher.resolve(reference), digest);
     assert.equal(await fetcher.cached(digest), undefined);
     assert.equal((await fetcher.fetch(reference, digest)).meta.name, 'p');
     seen.length = 0;
     assert.equal((await fetcher.fetch(reference, digest)).meta.name, 'p');
-    const restarted = createPackageFetcher({ client, cache: createPackageCache(join(folder, 'one')) });
+    const restarted = createPackageFetcher({ client, cache: createPackageCache(join(folder, 'one'), now) });
     assert.equal((await restarted.fetch(reference, digest)).meta.name, 'p');
     assert.deepEqual(seen, []);
     await fetcher.forget(digest);
@@ -89,7 +90,11 @@ describe('a package', () => {
       warn: (text: string) => void warnings.push(text),
       with: () => logger,
     };
-    const fetcher = createPackageFetcher({ client, cache: createPackageCache(join(folder, 'file', 'sub')), logger });
+    const fetcher = createPackageFetcher({
+      client,
+      cache: createPackageCache(join(folder, 'file', 'sub'), now),
+      logger,
+    });
     assert.equal((await fetcher.fetch(reference, digest)).meta.name, 'p');
     assert.equal(warnings.length, 1);
   });
@@ -99,7 +104,7 @@ describe('a package', () => {
     const name = `${registry.address}/acme/bad:v1`;
     await pushImage(client, name, bad);
     const cache = join(folder, 'bad');
-    const fetcher = createPackageFetcher({ client, cache: createPackageCache(cache) });
+    const fetcher = createPackageFetcher({ client, cache: createPackageCache(cache, now) });
     await assert.rejects(fetcher.fetch(parseReference(name), bad.digest), /has no package.yaml/);
     assert.deepEqual(readdirSync(cache), []);
   });
@@ -120,7 +125,7 @@ describe('a large package', () => {
 
   test('is parsed in a thread of its own, and is the same from the cache', async () => {
     const [large, found] = await push('large', `${PACKAGE}---\n${crd('a.x')}---\n${crd('b.x')}`);
-    const fetcher = createPackageFetcher({ client, cache: createPackageCache(join(folder, 'large')) });
+    const fetcher = createPackageFetcher({ client, cache: createPackageCache(join(folder, 'large'), now) });
     const pulled = await fetcher.fetch(large, found);
     const [first] = pulled.objects;
     assert.equal(Object.keys(first?.['spec'] as object).length, 4000);
@@ -160,7 +165,7 @@ describe('the cache', () => {
   for (const [what, change] of damage)
     test(`takes an entry that is ${what} for none, and gets it anew`, async () => {
       const place = join(folder, 'damaged');
-      const cache = createPackageCache(place);
+      const cache = createPackageCache(place, now);
       await cache.store(digest, chunks());
       const path = join(place, readdirSync(place)[0] ?? '');
       writeFileSync(path, change(readFileSync(path)));
@@ -171,19 +176,34 @@ describe('the cache', () => {
       assert.equal((await fetcher.cached(digest))?.meta.name, 'p');
     });
 
-  test('keeps what is in use, and drops the rest and what dead processes left', async () => {
+  test('keeps what somebody uses, and drops what nobody has for a month and what dead processes left', async () => {
     const place = join(folder, 'gc');
-    const cache = createPackageCache(place);
-    await cache.store(digest, chunks());
-    await cache.store(digestOf('other'), chunks());
-    for (const name of ['.old.tmp', '.new.tmp']) writeFileSync(join(place, name), '');
-    writeFileSync(join(place, 'not ours'), '');
-    const now = 1_800_000_000_000;
-    utimesSync(join(place, '.old.tmp'), now / 1000 - 100_000, now / 1000 - 100_000);
-    utimesSync(join(place, '.new.tmp'), now / 1000 - 10, now / 1000 - 10);
-    assert.equal(await cache.keepOnly(new Set([digest]), now), 1);
-    assert.deepEqual(readdirSync(place).toSorted(), ['.new.tmp', `${digest.slice(7)}.xpkg`, 'not ours']);
-    assert.equal(await createPackageCache(join(folder, 'nowhere')).keepOnly(new Set(), now), 0);
+    let time = 1_800_000_000_000;
+    const day = 24 * 60 * 60 * 1000;
+    const before = createPackageCache(place, () => time);
+    const [unused, read, later] = [digestOf('unused'), digestOf('read'), digestOf('later')];
+    for (const each of [digest, unused, read]) await before.store(each, chunks());
+    await before.remember('r.example/p:v1', digest);
+    await before.remember('r.example/p:v0', unused);
+    for (const name of ['.old.tmp', '.new.tmp', 'not ours']) writeFileSync(join(place, name), '');
+    const age = (name: string, ms: number) => utimesSync(join(place, name), (time - ms) / 1000, (time - ms) / 1000);
+    age('not ours', 100 * day);
+    time += 31 * day;
+    age('.old.tmp', 2 * day);
+    age('.new.tmp', 10_000);
+    const cache = createPackageCache(place, () => time);
+    assert.notEqual(await cache.open(digest), undefined);
+    assert.equal(await cache.recall('r.example/p:v1'), digest);
+    await cache.store(later, chunks());
+    assert.equal(await cache.recall('r.example/p:v0'), undefined);
+    const files = [`${digest.slice(7)}.xpkg`, `${later.slice(7)}.xpkg`, '.new.tmp', 'not ours'];
+    const names = readdirSync(place);
+    assert.deepEqual(names.filter((name) => !name.endsWith('.name')).toSorted(), files.toSorted());
+    assert.equal(names.length, files.length + 1);
+    // What this process gave out is in use as long as it runs, however long ago that was.
+    time += 40 * day;
+    await cache.store(read, chunks());
+    assert.ok(readdirSync(place).includes(`${digest.slice(7)}.xpkg`));
   });
 
   test('tells the failure of a source from that of the disk, and leaves nothing half', async () => {
@@ -192,13 +212,13 @@ describe('the cache', () => {
       yield Buffer.from('a');
       throw new Error('wrong digest');
     }
-    await assert.rejects(createPackageCache(place).store(digest, failing()), /^Error: wrong digest$/);
+    await assert.rejects(createPackageCache(place, now).store(digest, failing()), /^Error: wrong digest$/);
     assert.deepEqual(readdirSync(place), []);
-    await assert.rejects(createPackageCache(join(folder, 'file', 'x')).store(digest, chunks()), CacheWriteError);
+    await assert.rejects(createPackageCache(join(folder, 'file', 'x'), now).store(digest, chunks()), CacheWriteError);
   });
 
   test('is not led out of its folder by what is no digest', async () => {
-    const cache = createPackageCache(join(folder, 'safe'));
+    const cache = createPackageCache(join(folder, 'safe'), now);
     for (const bad of ['../../x', 'sha256:../../../x', '', 'sha256:ABC'])
       await assert.rejects(async () => cache.open(bad), /is not a digest/);
   });

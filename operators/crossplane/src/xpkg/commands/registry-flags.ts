@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Ask, createRegistryClient, type RegistryClient } from '../../oci/client.ts';
 import { anonymous, type Keychain, keychainOfDockerConfig } from '../../oci/keychain.ts';
+import { proxyOf } from '../../oci/proxy.ts';
 import type { XpkgArgs, XpkgFlag, XpkgIo } from './command.ts';
 
 export const REGISTRY_FLAGS: Readonly<Record<string, XpkgFlag>> = {
@@ -16,16 +17,11 @@ export const DEFAULT_REGISTRY = 'xpkg.crossplane.io';
 /** A client for the time of a command; to be closed. */
 export async function clientFor(args: XpkgArgs, io: XpkgIo): Promise<{ client: RegistryClient; ask: Ask }> {
   const bundle = args.text('ca-bundle-path');
-  const { env } = io;
-  const proxy = {
-    httpProxy: env['HTTP_PROXY'] ?? env['http_proxy'] ?? '',
-    httpsProxy: env['HTTPS_PROXY'] ?? env['https_proxy'] ?? '',
-    noProxy: env['NO_PROXY'] ?? env['no_proxy'] ?? '',
-  };
+  const proxy = proxyOf(io.env);
   const client = createRegistryClient({
     ...(bundle !== undefined && { caBundlePath: resolve(io.cwd, bundle) }),
     ...(args.is('insecure-skip-tls-verify') && { skipTlsVerify: true }),
-    ...((proxy.httpProxy !== '' || proxy.httpsProxy !== '') && { proxy }),
+    ...(proxy && { proxy }),
   });
   return { client, ask: { keychain: await dockerKeychain(io), signal: io.signal } };
 }
