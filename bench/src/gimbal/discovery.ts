@@ -85,13 +85,13 @@ async function changes({ local, remotes }: Remotes, size: (typeof SIZES)['full']
       }
     }
   })().catch(() => {});
-  const change = (remote: number, index: number, turn: number) => {
+  const change = async (remote: number, index: number, turn: number): Promise<void> => {
     const endpoints = Array.from({ length: size.endpoints }, (_, pod) => ({
       ...endpointOf(remote, index, pod, turn % 2 === 0),
       ...(pod === 0 && { hostname: `turn-${turn}` }),
     }));
     const ref = { namespace: NAMESPACE, name: `${serviceOf(index)}-x7k2p` };
-    return remotes[remote]?.client.patch(EndpointSlice, ref, 'merge', { endpoints });
+    await remotes[remote]?.client.patch(EndpointSlice, ref, 'merge', { endpoints });
   };
   let churned = 0;
   let isOver = false;

@@ -68,7 +68,7 @@ export interface Running {
 }
 
 /** Only where it lives: the discoverer knows no more of it. */
-const Backend = externalKind<UnknownObject>({
+export const Backend = externalKind<UnknownObject>({
   group: 'gimbal.heptio.com',
   version: 'v1',
   kind: 'DiscoveryBackend',
