@@ -8,6 +8,7 @@ import {
   crd,
   fakeRegistry,
   meta,
+  minutes,
   names,
   object,
   patch,
@@ -77,7 +78,7 @@ describe('a package with', () => {
         assert.ok(!(await names(stage, CustomResourceDefinition)).includes('freshs.example.org'));
         // Asking again cannot help: nobody is asked.
         const { length } = registry.asked;
-        await stage.clock.advance(3_600_000);
+        await stage.clock.advance(minutes(5));
         await stage.settle();
         assert.equal(registry.asked.length, length);
         await patch(stage, Provider, 'example', { spec: { package: GOOD } });
@@ -136,7 +137,7 @@ describe('a runtime that does not start', () => {
   const pod = (revision: string, state: object) => ({
     ...object(Pod, `${revision}-x`),
     metadata: { namespace: SYSTEM, name: `${revision}-x`, labels: { 'pkg.crossplane.io/revision': revision } },
-    spec: { containers: [{ name: 'package-runtime', image: GOOD }] },
+    spec: { serviceAccountName: revision, containers: [{ name: 'package-runtime', image: GOOD }] },
     status: {
       phase: 'Pending',
       containerStatuses: [
