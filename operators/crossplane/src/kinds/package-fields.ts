@@ -70,6 +70,7 @@ export const packageFields = () => ({
     minLength: 1,
     maxLength: 1024,
     pattern: IMAGE,
+    rules: [{ rule: "!self.contains('://')", message: 'names an image, without https:// before it' }],
     description: 'The package’s image, with a tag or a digest: registry.example/team/provider:v1.0.0.',
   }),
   revisionActivationPolicy: enumOf(['Automatic', 'Manual'], {
