@@ -1,8 +1,8 @@
 // The credentials of a backend from one state to the next:
 //
-//   stable ──(other content, reference or address)──► verified by a fresh login ──► due ──► copied ──► in force ──► stable
-//                                                         │ refused: what is in force stays
-//                                                         └ not due yet: pending, and verified once more when it is
+//   stable ──(other content, reference or address)──► settled ──► verified by a fresh login ──► due ──► copied ──► in force
+//                                                                     │ refused: what is in force stays
+//                                                                     └ not due yet: pending, and verified again when it is
 //
 // What is in force is a copy that does not change, so a discoverer that restarts finds what was verified, whatever has become
 // of the Secret meanwhile. Of the copies before, one is kept.
@@ -38,6 +38,7 @@ export type Rotation = {
   | { readonly state: 'missing'; readonly source: string }
   | { readonly state: 'invalid'; readonly source: string; readonly message: string }
   | { readonly state: 'stable'; readonly source: string; readonly hash: string; readonly data: SecretData }
+  | { readonly state: 'settling'; readonly source: string; readonly hash: string }
   | { readonly state: 'refused'; readonly source: string; readonly hash: string; readonly outcome: Refusal }
   | { readonly state: 'scheduled'; readonly source: string; readonly hash: string; readonly at: number | undefined }
   | { readonly state: 'copying'; readonly source: string; readonly hash: string }
@@ -74,6 +75,8 @@ export function rotationOf(input: RotationInput): Rotation {
     return { state: 'stable', source, hash, data, copies };
   }
 
+  if (inForce !== undefined && !isSettled(read, inForce, hash))
+    return { state: 'settling', source, hash, copies: kept };
   const login: Login = { type: effective.type, data, endpoint };
   verification.offer(hash, login);
   const first = verified(input, hash, 'first');
@@ -94,6 +97,13 @@ export function rotationOf(input: RotationInput): Rotation {
 }
 
 const isThere = () => true;
+
+/** A burst of edits is one change: what is to follow must have been the same for so long. */
+const QUIET_MS = 3_000;
+
+function isSettled(read: Reader, { candidate }: CredentialsStatus, hash: string): boolean {
+  return candidate?.hash === hash && read.reached(Date.parse(candidate.since) + QUIET_MS);
+}
 
 /** The Secret that counts: the next one from its time on, and then for good. */
 function sourceOf({ read, effective, inForce, since }: RotationInput): string {

@@ -155,6 +155,10 @@ const credentials = () =>
       previous: text('The copy before.'),
       rotations: count('How often they were changed.'),
       failures: count('How many changes were refused.'),
+      candidate: object(
+        { hash: string({ description: 'Its keyed digest.' }), since: time() },
+        { optional: true, description: 'What is to follow, and since when it has been the same.' },
+      ),
       refused: text('The keyed digest of what was refused last.'),
       rotatedBy: text('The value of the annotation rotate-now that was followed last.'),
     },

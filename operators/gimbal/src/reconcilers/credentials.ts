@@ -34,10 +34,9 @@ export const credentialsValid = conditionType<
   | 'WrongCluster'
   | 'RotationFailed'
 >('CredentialsValid');
-export const rotationPending = conditionType<'Stable' | 'Scheduled' | 'CuttingOver' | 'Refused'>('RotationPending');
-
-/** A burst of edits is one change. */
-const QUIET_MS = 2_000;
+export const rotationPending = conditionType<'Stable' | 'Verifying' | 'Scheduled' | 'CuttingOver' | 'Refused'>(
+  'RotationPending',
+);
 
 export function createCredentialsReconciler(verification: Verification): Reconciler {
   return reconciler<DiscoveryBackend>({
@@ -82,10 +81,7 @@ export function createCredentialsReconciler(verification: Verification): Reconci
       const told = saidName(read, namespace, rotation);
       return plan({
         held: false,
-        groups: [
-          // Nothing is in force yet: there is no burst to wait for.
-          { name: 'copies', children: rotation.copies, quietMs: inForce === undefined ? 0 : QUIET_MS },
-        ],
+        children: rotation.copies,
         ...(next === undefined ? {} : { status: { credentials: next } }),
         conditions: [
           validity(rotation, next ?? inForce, refusal, told !== undefined && told !== name ? told : undefined, read),
@@ -132,9 +128,11 @@ function nextStatus(
   }
   if (inForce === undefined) return undefined;
   if (rotation.state === 'stable') {
-    const { refused: _refused, ...kept } = inForce;
+    const { refused: _refused, candidate: _candidate, ...kept } = inForce;
     return { ...kept, digest: rotation.hash, source: rotation.source };
   }
+  if (rotation.state === 'settling' && inForce.candidate?.hash !== rotation.hash)
+    return { ...inForce, candidate: { hash: rotation.hash, since: now() } };
   if (rotation.state === 'refused' && inForce.refused !== rotation.hash)
     return { ...inForce, refused: rotation.hash, failures: (inForce.failures ?? 0) + 1 };
   return inForce;
@@ -215,6 +213,8 @@ function pendingOf(
         `the credentials in the Secret ${rotation.source} are good and come into force ${when}; the annotation ${ROTATE_NOW} brings that forward`,
       );
     }
+    case 'settling':
+      return rotationPending.isTrue('Verifying', `the credentials in the Secret ${rotation.source} are tried out`);
     case 'refused':
     case 'invalid':
       if (inForce === undefined) break;

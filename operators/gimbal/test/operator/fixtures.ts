@@ -134,6 +134,12 @@ function movesOn(stage: Stage) {
       | { status: string; reason: string; message: string }
       | undefined;
   const deployment = () => client.find(Deployment, DEPLOYMENT);
+  /** Credentials that change are looked at when they have been the same for a while. */
+  const settled = async () => {
+    await stage.settle();
+    await stage.clock.advance(4000);
+    await stage.settle();
+  };
   const moves = {
     backend,
     async conditions(...types: string[]) {
@@ -144,18 +150,18 @@ function movesOn(stage: Stage) {
     errors: async () => (await backend()).status?.errors?.map(({ type }) => type) ?? [],
     async edit(spec: object) {
       await client.patch(DiscoveryBackend, ref('east'), 'merge', { spec });
-      await stage.settle();
+      await settled();
     },
     async annotate(annotations: Record<string, string>) {
       await client.patch(DiscoveryBackend, ref('east'), 'merge', { metadata: { annotations } });
-      await stage.settle();
+      await settled();
     },
     async secret(name: string, text: string, more: Record<string, string> = {}) {
       const wanted = secretOf(name, text, more);
       const there = await client.find(Secret, ref(name));
       if (there === undefined) await client.create(Secret, wanted);
       else await client.update(Secret, { ...there, data: wanted.data ?? {} });
-      await stage.settle();
+      await settled();
     },
     deployment,
     async copies() {

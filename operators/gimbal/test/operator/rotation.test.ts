@@ -124,6 +124,7 @@ describe('a Secret that changes in place', () => {
         await client.patch(Secret, ref('east-kubecfg'), 'merge', { data });
         await clock.advance(200);
       }
+      await clock.advance(4000);
       await stage.settle();
       assert.equal(await stage.mounted(), THIRD);
       assert.equal(writesTo(stage, 'deployments').length, 1);
