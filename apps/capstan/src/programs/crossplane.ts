@@ -1,9 +1,10 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 // The program `crossplane`: the package manager, its own commands, and all of Capstan's.
-import { convertCommand, requestOf, startArguments, systemFiles, xpkgCommand } from '@capstan/crossplane';
+import { convertCommand, requestOf, systemFiles, xpkgCommand } from '@capstan/crossplane';
 import { runCommandLine } from '../cli/cli.ts';
 import { processIo } from '../cli/process-io.ts';
 import { runCrossplaneInit } from '../crossplane/init.ts';
+import { runCrossplaneStart } from '../crossplane/start.ts';
 
 const { io, flushed } = processIo(process);
 const request = requestOf(process.argv.slice(2));
@@ -14,7 +15,7 @@ process.exit(code);
 async function run(): Promise<number> {
   switch (request.what) {
     case 'start':
-      return runCommandLine(startArguments(request.argv, io.env), io);
+      return runCrossplaneStart(request.argv, io);
     case 'init':
       return runCrossplaneInit(request.argv, io);
     case 'xpkg':

@@ -1,0 +1,39 @@
+// `crossplane core start`: `capstan run` with Crossplane, in a namespace that need not be there yet.
+import { startArguments } from '@capstan/crossplane';
+import { isAlreadyExists, isForbidden, Namespace } from '@capstan/kube';
+import { runCommandLine } from '../cli/cli.ts';
+import type { Io } from '../cli/io.ts';
+import { parseCommandLine } from '../cli/parse.ts';
+import { report } from '../cli/report.ts';
+import { withCluster } from '../cluster/open-cluster.ts';
+import run from '../commands/run.ts';
+
+/** Never throws: whatever goes wrong is a sentence on stderr and an exit code. */
+export async function runCrossplaneStart(argv: readonly string[], io: Io): Promise<number> {
+  const translated = startArguments(argv, io.env);
+  if (!argv.includes('--help') && !argv.includes('-h')) {
+    try {
+      await ensureNamespace(translated.slice(1), io);
+    } catch (error) {
+      return report(error, argv.includes('--verbose') || argv.includes('-v'), io);
+    }
+  }
+  return runCommandLine(translated, io);
+}
+
+/** The Lease is in the system namespace, and nothing is written without the Lease: somebody must make it first. */
+async function ensureNamespace(argv: readonly string[], io: Io): Promise<void> {
+  const { flags } = parseCommandLine('run', run, argv);
+  await withCluster(flags as never, io, async ({ client, namespace: name }) => {
+    try {
+      await client.create(
+        Namespace,
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+        { signal: io.signal },
+      );
+    } catch (error) {
+      // Whoever may not make it has it made by somebody else.
+      if (!isAlreadyExists(error) && !isForbidden(error)) throw error;
+    }
+  });
+}
