@@ -93,13 +93,15 @@ export const notServed = () =>
     details: {},
   });
 
-export const alreadyExists = (resource: ResourceName, name: string) =>
+export const alreadyExists = (resource: ResourceName, name: string, { isDrawn = false, isGoing = false } = {}) =>
   failure({
     code: 409,
     reason: 'AlreadyExists',
-    message: `${qualified(resource)} "${name}" already exists`,
-    details: detailsOf(resource, name),
+    message: `${isGoing ? 'object is being deleted: ' : ''}${qualified(resource)} "${name}" already exists${isDrawn ? NOT_UNIQUE : ''}`,
+    details: { ...detailsOf(resource, name), ...(isDrawn && { retryAfterSeconds: 1 }) },
   });
+
+const NOT_UNIQUE = ', the server was not able to generate a unique name for the object';
 
 export const conflict = (resource: ResourceName, name: string, why: string) =>
   failure({

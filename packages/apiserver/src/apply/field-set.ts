@@ -99,12 +99,10 @@ export function equalSets(a: FieldSet, b: FieldSet): boolean {
 
 /** Every path in the set, in order. */
 export function* pathsOf(set: FieldSet, before: readonly string[] = []): Generator<readonly string[]> {
-  const edges = new Set([...set.members, ...set.children.keys()]);
-  for (const edge of [...edges].sort(compareText)) {
-    const path = [...before, edge];
-    if (set.members.has(edge)) yield path;
+  for (const edge of [...set.members].sort(compareText)) yield [...before, edge];
+  for (const edge of [...set.children.keys()].sort(compareText)) {
     const child = set.children.get(edge);
-    if (child) yield* pathsOf(child, path);
+    if (child) yield* pathsOf(child, [...before, edge]);
   }
 }
 

@@ -45,6 +45,8 @@ export interface TrackedWrite {
   live: UnknownObject | undefined;
   object: UnknownObject;
   manager: string;
+  /** The time is not noted: so it is with scales. Default false. */
+  isTimeless?: boolean;
 }
 
 export interface TrackedApply {
@@ -81,7 +83,8 @@ export function createFieldTracker(now: () => string): FieldTracker {
     if (isEmpty(taken)) return result;
     const base = identity(target, write.manager, 'Update');
     const id = managerId(base);
-    result.set(id, { ...base, time: now(), set: union(result.get(id)?.set ?? EMPTY, taken) });
+    const time = write.isTimeless === true ? undefined : now();
+    result.set(id, { ...base, time, set: union(result.get(id)?.set ?? EMPTY, taken) });
     return result;
   };
 
@@ -93,7 +96,8 @@ export function createFieldTracker(now: () => string): FieldTracker {
       let managers = managersOf(live);
       if (target.subresource === '' && given !== undefined) {
         // An empty list, or one empty entry, asks for a fresh start; clients who do not know of them send no list at all.
-        const reset = given.length === 0 || (given.length === 1 && Object.keys(given[0] ?? {}).length === 0);
+        const isNone = given.length === 0 && !target.resource.custom;
+        const reset = isNone || (given.length === 1 && Object.keys(given[0] ?? {}).length === 0);
         const own = decodeManagers(given, cache);
         if (reset) return store(object, new Map());
         if (own.size > 0) managers = own;
@@ -106,7 +110,9 @@ export function createFieldTracker(now: () => string): FieldTracker {
       const config = configOf(target, applied);
       let managers = managersOf(live);
       if (live && managers.size === 0) {
-        managers = updated({ target, live: undefined, object: live, manager: BEFORE_FIRST_APPLY }, managers);
+        const { status: _, ...rest } = live;
+        const object = target.version.hasStatus ? (rest as UnknownObject) : live;
+        managers = updated({ target, live: undefined, object, manager: BEFORE_FIRST_APPLY }, managers);
       }
       const base = identity(target, manager, 'Apply');
       const id = managerId(base);

@@ -3,7 +3,7 @@ import { type FieldSet, isEmpty } from './field-set.ts';
 import type { TypeSchema } from './type-schema.ts';
 import { edgesOf, partsOf, typeOfKey } from './typed-value.ts';
 
-/** The value without the fields of the set. A part that loses everything goes too. */
+/** The value without the fields of the set; undefined when nothing is left of it. */
 export function removeFields(type: TypeSchema, value: unknown, set: FieldSet): unknown {
   if (isEmpty(set)) return value;
   const parts = partsOf(type, value);
@@ -14,7 +14,8 @@ export function removeFields(type: TypeSchema, value: unknown, set: FieldSet): u
       if (set.members.has(edge)) continue;
       const child = set.children.get(edge);
       const kept = child ? removeFields(typeOfKey(parts.type, key), part, child) : part;
-      if (kept !== undefined) result[key] = kept;
+      // What loses everything and is not to go itself is null.
+      result[key] = kept === undefined ? null : kept;
     }
     return Object.keys(result).length === 0 && Object.keys(value).length > 0 ? undefined : result;
   }

@@ -105,11 +105,11 @@ describe('strategic merge patch', () => {
     const finalizers = ['example.com/a', 'example.com/b'];
     await ok('POST', CONFIG_MAPS, configMap('a', { x: '1' }, { finalizers }));
     const added = await ok('PATCH', `${CONFIG_MAPS}/a`, { metadata: { finalizers: ['example.com/c'] } }, STRATEGIC);
-    assert.deepEqual(added.metadata.finalizers, [...finalizers, 'example.com/c']);
+    assert.deepEqual(added.metadata.finalizers, ['example.com/c', ...finalizers]);
     const deleted = { metadata: { '$deleteFromPrimitiveList/finalizers': ['example.com/a'] } };
     assert.deepEqual((await ok('PATCH', `${CONFIG_MAPS}/a`, deleted, STRATEGIC)).metadata.finalizers, [
-      'example.com/b',
       'example.com/c',
+      'example.com/b',
     ]);
   });
 

@@ -69,7 +69,7 @@ function mergeList(
   const key = field.patchMergeKey;
   if (key === undefined) {
     const added = patch.filter((one) => !original.some((other) => equalJson(one, other)));
-    return ordered([...original, ...added], order, undefined);
+    return ordered(placed([...original, ...added], patch, original, undefined), order, undefined);
   }
   if (patch.some((one) => isObject(one) && one['$patch'] === 'replace')) {
     return cleanedList(patch.filter((one) => !isObject(one) || one['$patch'] !== 'replace'));
@@ -90,7 +90,30 @@ function mergeList(
       else result[at] = mergeMap(result[at] as JsonObject, change, itemType);
     }
   }
-  return ordered(result, order, key);
+  return ordered(placed(result, patch, original, key), order, key);
+}
+
+/**
+ * What the patch names comes in the patch's order, and what only the server has goes in between where it was: before the
+ * first that it stood before, at the end when there is none.
+ */
+function placed(
+  list: readonly unknown[],
+  patch: readonly unknown[],
+  before: readonly unknown[],
+  key: string | undefined,
+): unknown[] {
+  const idOf = (one: unknown) => (key !== undefined && isObject(one) ? one[key] : one);
+  const indexIn = (all: readonly unknown[], one: unknown) =>
+    all.findIndex((other) => equalJson(idOf(other), idOf(one)));
+  const named = list.filter((one) => indexIn(patch, one) >= 0).sort((a, b) => indexIn(patch, a) - indexIn(patch, b));
+  const others = list.filter((one) => indexIn(patch, one) < 0);
+  const result: unknown[] = [];
+  while (named.length > 0 && others.length > 0) {
+    const [left, right] = [indexIn(before, others[0]), indexIn(before, named[0])];
+    result.push(left >= 0 && right >= 0 && left < right ? others.shift() : named.shift());
+  }
+  return [...result, ...named, ...others];
 }
 
 /** Items that the order names come in that order; the others keep their place relative to what came before them. */

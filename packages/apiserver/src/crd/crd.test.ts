@@ -35,7 +35,10 @@ describe('custom resource definitions', () => {
     assert.equal(answer.headers['warning'], '299 - "unknown field \\"spec.colour\\""');
     const query = { fieldValidation: 'Strict' };
     const strict = await refused('POST', WIDGETS, widget('b', { size: 1, colour: 'red' }), { query });
-    assert.equal(strict.message, 'strict decoding error: unknown field "spec.colour"');
+    assert.equal(
+      strict.message,
+      'Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "spec.colour"',
+    );
   });
 
   it('refuse what breaks the schema, with a cause for each field', async () => {

@@ -83,6 +83,7 @@ function versionOf(
   const stored = crd.spec.versions.find((one) => one.storage) ?? version;
   const storage = (stored.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema;
   const fillStored = compileDefaults(storage);
+  const fillApplied = compileDefaults(storage, { keepsNulls: true });
   // What was stored before the schema had a default gets it when it is read: from the stored version, whatever was asked for.
   const whole = (object: UnknownObject) => fillStored(renamed({ group }, stored.name, object)) as UnknownObject;
   const metaType = compiler.definition(OBJECT_META);
@@ -105,6 +106,12 @@ function versionOf(
     // What the stored version does not know is not kept.
     toStored: (object) => whole(prune(storage, object, { isResource: true }).value as UnknownObject),
     typeProblem: (body) => metaProblem((body as { metadata?: unknown }).metadata),
+    // Defaults of a version that is not stored are nobody's wish here.
+    settleApplied(object) {
+      const { value } = prune(schema, object, { isResource: true, metadata: pruneMeta });
+      const filled = fillApplied(value) as UnknownObject;
+      return { ...filled, metadata: meta(filled.metadata as JsonObject) as ObjectMeta };
+    },
     normalise(object) {
       const { value, dropped } = prune(schema, object, { isResource: true, metadata: pruneMeta });
       const filled = fill(value) as UnknownObject;

@@ -10,6 +10,7 @@ import { type FieldError, fieldForbidden, fieldInvalid, fieldRequired } from '..
 import { equalJson, isObject } from '../json/copy.ts';
 import type { Resource } from './resource.ts';
 
+const LENIENT = new Set(['admissionregistration.k8s.io', 'apiextensions.k8s.io', 'coordination.k8s.io', 'policy']);
 const ANNOTATIONS_LIMIT = 256 * 1024;
 const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
 
@@ -46,7 +47,7 @@ export function validateMeta(resource: Resource, object: UnknownObject): FieldEr
     errors.push(fieldInvalid('metadata.finalizers', meta.finalizers, detail));
   }
   // Extensions name their finalizers as they like.
-  const strict = !resource.custom && resource.group !== 'apiextensions.k8s.io';
+  const strict = !resource.custom && !LENIENT.has(resource.group);
   for (const [index, finalizer] of (meta.finalizers ?? []).entries()) {
     const at = `metadata.finalizers[${index}]`;
     const problems = validateQualifiedName(finalizer);

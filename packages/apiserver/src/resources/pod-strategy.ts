@@ -100,6 +100,16 @@ function tokenVolume(name: string): Volume {
   };
 }
 
+/** Patience with nodes cannot be taken away: admission gives it back. */
+export function keepPatience(object: UnknownObject): UnknownObject {
+  const { spec } = object as Pod;
+  if (!spec) return object;
+  const tolerations = withPatience(spec.tolerations ?? []);
+  return tolerations.length === (spec.tolerations ?? []).length
+    ? object
+    : { ...object, spec: { ...spec, tolerations } };
+}
+
 function withPatience(tolerations: readonly Toleration[]): Toleration[] {
   const added = IMPATIENT.filter(
     (key) => !tolerations.some((one) => (one.key === key || !one.key) && (!one.effect || one.effect === 'NoExecute')),

@@ -80,6 +80,12 @@ export function createServiceAddresses(store: Store, random: Random): ServiceAdd
     if (other >= 0 && !isHeadless) {
       errors.push(fieldInvalid(`spec.ipFamilies[${other}]`, families[other], 'not configured on this cluster'));
     }
+    if (other >= 0 && isHeadless && spec.selector) {
+      // What was open while nobody selected its pods is judged as soon as somebody does.
+      errors.push(fieldInvalid(`spec.ipFamilies[${other}]`, families[other], 'not configured on this cluster'));
+      const detail = 'this cluster is not configured for dual-stack services';
+      errors.push(fieldInvalid('spec.ipFamilyPolicy', spec.ipFamilyPolicy, detail));
+    }
     const ipFamilies = families.length > 0 ? families : ['IPv4'];
     const ipFamilyPolicy = spec.ipFamilyPolicy ?? 'SingleStack';
     if (isHeadless) {
@@ -165,8 +171,10 @@ const specOf = (object: UnknownObject): ServiceSpec => (object as Service).spec 
 function sameAddresses(spec: ServiceSpec, old: ServiceSpec | undefined): ServiceSpec {
   const { clusterIP = '', clusterIPs = [] } = spec;
   if (clusterIP !== '' && clusterIPs.length === 0) return { ...spec, clusterIPs: [clusterIP] };
-  if (clusterIP === '' && clusterIPs[0] !== undefined && old === undefined)
+  // Who takes one of the two away and leaves the other means neither.
+  if (clusterIP === '' && clusterIPs[0] !== undefined && (old === undefined || clusterIPs[0] === old.clusterIPs?.[0])) {
     return { ...spec, clusterIP: clusterIPs[0] };
+  }
   if (old && clusterIP !== '' && clusterIP !== old.clusterIP && clusterIPs[0] === old.clusterIPs?.[0]) {
     return { ...spec, clusterIPs: [clusterIP] };
   }

@@ -1,9 +1,11 @@
 // What tells the built-in kinds apart beyond their schemas: names, generation, defaults, grace, selectable fields.
-import type { UnknownObject } from '@capstan/kube';
+import type { EndpointSlice, PodSpec, Service, UnknownObject } from '@capstan/kube';
 import { defaultDefinition } from '../crd/definition-strategy.ts';
 import { equalJson, isObject, valueAt } from '../json/copy.ts';
+import { serviceWarnings, sliceWarnings } from '../validation/network-warnings.ts';
+import { podWarnings } from '../validation/pod-warnings.ts';
 import { label, type NameRule, pathSegment, serviceName, subdomain } from './names.ts';
-import { newPodStatus } from './pod-strategy.ts';
+import { keepPatience, newPodStatus } from './pod-strategy.ts';
 import type { ScalePaths, Strategy } from './resource.ts';
 
 type Defaults = (object: UnknownObject) => UnknownObject;
@@ -16,6 +18,11 @@ export function builtinStrategy(id: string): Strategy {
     allowsCreateOnUpdate: CREATE_ON_UPDATE.has(id),
     countsGeneration: COUNTS_GENERATION.has(id),
     returnsDeleted: RETURNS_DELETED.has(id),
+    ...(POD_PLACES[id] && { warnings: podWarningsAt(POD_PLACES[id]) }),
+    ...(id === 'services' && { warnings: (service) => serviceWarnings(service as Service) }),
+    ...(id === 'endpointslices.discovery.k8s.io' && {
+      warnings: (slice) => sliceWarnings(slice as unknown as EndpointSlice),
+    }),
     ...SPECIAL[id],
   };
 }
@@ -41,7 +48,6 @@ export const builtinSelectableFields: Readonly<Record<string, readonly string[]>
   namespaces: ['status.phase'],
   secrets: ['type'],
   services: ['spec.clusterIP', 'spec.type'],
-  'replicasets.apps': ['status.replicas'],
   events: [
     ...['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map(
       (one) => `involvedObject.${one}`,
@@ -80,13 +86,15 @@ export const builtinDefaults: Readonly<Record<string, Defaults>> = {
     if (annotations?.[TEMPLATE_GENERATION] !== undefined) return daemonSet;
     return withTemplateGeneration(daemonSet, 0);
   },
-  namespaces: (namespace) => {
-    const { name } = namespace.metadata;
-    if (name === undefined || namespace.metadata.labels?.[NAMESPACE_LABEL] === name) return namespace;
-    const labels = { ...namespace.metadata.labels, [NAMESPACE_LABEL]: name };
-    return { ...namespace, metadata: { ...namespace.metadata, labels } };
-  },
+  namespaces: labelled,
 };
+
+function labelled(namespace: UnknownObject): UnknownObject {
+  const { name } = namespace.metadata;
+  if (name === undefined || namespace.metadata.labels?.[NAMESPACE_LABEL] === name) return namespace;
+  const labels = { ...namespace.metadata.labels, [NAMESPACE_LABEL]: name };
+  return { ...namespace, metadata: { ...namespace.metadata, labels } };
+}
 
 /** Counts the changes of a DaemonSet's template: an annotation of what was a field once. */
 const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
@@ -107,6 +115,7 @@ const NAMESPACE_LABEL = 'kubernetes.io/metadata.name';
 const NAME_RULES: Readonly<Record<string, NameRule>> = {
   namespaces: label,
   services: serviceName,
+  'poddisruptionbudgets.policy': pathSegment,
   'roles.rbac.authorization.k8s.io': pathSegment,
   'rolebindings.rbac.authorization.k8s.io': pathSegment,
   'clusterroles.rbac.authorization.k8s.io': pathSegment,
@@ -150,6 +159,24 @@ const COUNTS_GENERATION = new Set([
   'customresourcedefinitions.apiextensions.k8s.io',
 ]);
 
+/** Where the kinds that make pods say what they are like. */
+const POD_PLACES: Readonly<Record<string, readonly string[]>> = {
+  pods: ['spec'],
+  'deployments.apps': ['spec', 'template', 'spec'],
+  'replicasets.apps': ['spec', 'template', 'spec'],
+  'daemonsets.apps': ['spec', 'template', 'spec'],
+  'statefulsets.apps': ['spec', 'template', 'spec'],
+};
+
+// Who changes nothing but metadata is not told again.
+function podWarningsAt(path: readonly string[]): NonNullable<Strategy['warnings']> {
+  return (object, old) => {
+    const spec = valueAt(object, path);
+    if (old && equalJson(object['spec'], old['spec'])) return [];
+    return podWarnings(path.join('.'), spec as PodSpec | undefined);
+  };
+}
+
 /** Nobody can leave out the finalizer by which contents are deleted first. */
 function withKubernetes(namespace: UnknownObject): unknown[] {
   const given = (valueAt(namespace, ['spec', 'finalizers']) as unknown[] | null | undefined) ?? [];
@@ -164,6 +191,7 @@ const PROTECTED = new Set(['default', 'kube-system', 'kube-public']);
 const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
   pods: {
     prepareCreate: (pod) => ({ ...pod, status: newPodStatus(pod) }),
+    prepareUpdate: (pod, _old, subresource) => (subresource === '' ? keepPatience(pod) : pod),
     // Only a kubelet can need time: without a node, or once everything has ended, the pod goes at once.
     gracePeriod: (pod, asked) => {
       const phase = valueAt(pod, ['status', 'phase']);
@@ -187,6 +215,8 @@ const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
       subresource === 'finalize' ? namespace : { ...namespace, spec: old['spec'] ?? {} },
     refuseDelete: ({ metadata }) =>
       PROTECTED.has(metadata.name ?? '') ? 'this namespace may not be deleted' : undefined,
+    // A name that was drawn is known only now.
+    complete: (namespace) => ({ object: labelled(namespace), errors: [] }),
     isHeld: (namespace) => ((valueAt(namespace, ['spec', 'finalizers']) as unknown[] | undefined) ?? []).length > 0,
     prepareDelete: (namespace) => ({ ...namespace, status: { phase: 'Terminating' } }),
   },

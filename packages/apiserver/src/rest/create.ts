@@ -3,7 +3,7 @@ import { type AdmissionRequest, type Core, newUid, type RequestContext, timestam
 import { alreadyExists, badRequest, forbidden, invalid, methodNotAllowed, notFound, StatusError } from '../errors.ts';
 import { generateName } from '../resources/names.ts';
 import { finalizerWarnings, validateMeta } from '../resources/object-meta.ts';
-import { nameOf } from '../resources/resource.ts';
+import { inVersion, nameOf } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
 import { decodeObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
@@ -52,7 +52,7 @@ export async function storeNew(
     );
   }
   const { strategy } = resource;
-  let object = withSystemFields(core, target, decoded);
+  let object = withSystemFields(core, target, decoded, options.dryRun);
   if (version.hasStatus && strategy.keepsStatus !== true) {
     const { status: _, ...rest } = object;
     object = version.emptyStatus === undefined ? rest : { ...rest, status: version.emptyStatus };
@@ -74,7 +74,7 @@ export async function storeNew(
     ready = checkNew(core, target, key, drawn);
   }
   warn(context, resource.custom ? finalizerWarnings(ready) : (strategy.warnings?.(ready, undefined) ?? []));
-  if (options.dryRun) return ready;
+  if (options.dryRun) return resource.custom ? inVersion(resource, version, stored(target, ready)) : ready;
   return core.store.put(resource.storageKey, key, stored(target, ready));
 }
 
@@ -89,9 +89,16 @@ function checkNew(core: Core, { resource, version }: Target, key: string, drawn:
     ...(strategy.validate?.(object, undefined) ?? []),
   ];
   // What the store has against it is looked at only when nothing else is wrong.
-  const all = errors.length > 0 ? errors : wishes;
+  // Budgets are looked at before their metadata.
+  const isLate = resource.group === 'policy' && errors.length > found.length;
+  const all = isLate ? errors.slice(found.length) : errors.length > 0 ? errors : wishes;
   if (all.length > 0) throw invalid(resource, object.metadata.name ?? '', all);
-  if (core.store.get(resource.storageKey, key)) throw alreadyExists(nameOf(resource), object.metadata.name ?? '');
+  const present = core.store.get(resource.storageKey, key);
+  if (present) {
+    const isDrawn = (object.metadata.generateName ?? '') !== '';
+    const isGoing = present.metadata.deletionTimestamp !== undefined;
+    throw alreadyExists(nameOf(resource), object.metadata.name ?? '', { isDrawn, isGoing });
+  }
   return object;
 }
 
@@ -118,9 +125,9 @@ export function warn({ warnings }: RequestContext, texts: readonly string[]): vo
   for (const text of texts) warnings?.add(text);
 }
 
-function withSystemFields(core: Core, { resource }: Target, object: UnknownObject): UnknownObject {
+function withSystemFields(core: Core, { resource }: Target, object: UnknownObject, dryRun: boolean): UnknownObject {
   const {
-    resourceVersion: _version,
+    resourceVersion,
     generation: _generation,
     deletionTimestamp: _deletion,
     deletionGracePeriodSeconds: _grace,
@@ -128,6 +135,8 @@ function withSystemFields(core: Core, { resource }: Target, object: UnknownObjec
   } = object.metadata;
   const metadata = {
     ...given,
+    // What a dry run was told comes back, because nothing is stored that would replace it.
+    ...(dryRun && resourceVersion !== undefined && { resourceVersion }),
     uid: newUid(core.random),
     creationTimestamp: timestamp(core.clock),
     ...(resource.strategy.countsGeneration && { generation: 1 }),

@@ -22,13 +22,34 @@ export function decodeObject(target: Target, body: unknown, options: WriteOption
     throw unrecognized(target, parseProblem(source), source?.text);
   // To Kubernetes' own kinds null is an object without anything in it.
   const given = body === null && !target.resource.custom ? {} : copyJson(body);
+  if (given === null) throw unrecognized(target, `Object 'Kind' is missing in 'null'`, 'null');
   if (!isObject(given)) throw unrecognized(target, parseProblem({ problem: notAnObject(given) }), source?.text ?? '');
   if (target.resource.custom && (typeof given['kind'] !== 'string' || given['kind'] === '')) {
     const text = source?.text ?? JSON.stringify(body);
-    throw unrecognized(target, `Object 'Kind' is missing in '${text}'`, text);
+    const missing = `Object 'Kind' is missing in '${text}'`;
+    if (options.fieldValidation !== 'Ignore') throw unrecognized(target, missing, text);
+    const { resource, version } = target;
+    throw badRequest(
+      `${resource.kind} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: ${missing}`,
+    );
   }
+  warnElsewhere(target, given, options, warnings);
   const object = checkedObject(target, given);
   return normaliseObject(target, object, options, warnings);
+}
+
+/** What is unknown is told even to who is in the wrong namespace. */
+function warnElsewhere(
+  target: Target,
+  given: Record<string, unknown>,
+  options: WriteOptions,
+  warnings: Warnings,
+): void {
+  const metadata = given['metadata'];
+  if (!isObject(metadata) || typeof metadata['namespace'] !== 'string' || !target.resource.namespaced) return;
+  if (metadata['namespace'] === '' || metadata['namespace'] === target.namespace) return;
+  const { namespace: _, ...rest } = metadata;
+  normaliseObject(target, checkedObject(target, { ...given, metadata: rest }), options, warnings);
 }
 
 function parseProblem(source: Pick<BodySource, 'problem'> | undefined): string {

@@ -120,7 +120,9 @@ function removeOrMark(core: Core, target: Target, key: string, object: UnknownOb
     if (resource.strategy.returnsDeleted !== true) return success(target, object);
     // The deletion has a revision of its own.
     const resourceVersion = options.dryRun ? object.metadata.resourceVersion : String(core.store.revision);
-    return { ...object, metadata: { ...object.metadata, ...(resourceVersion !== undefined && { resourceVersion }) } };
+    // What has a time to stop is shown as it stops.
+    const last = resource.strategy.gracePeriod ? markDeleted(core, resource, object, [], 0) : object;
+    return { ...last, metadata: { ...last.metadata, ...(resourceVersion !== undefined && { resourceVersion }) } };
   }
   const marked = markDeleted(core, resource, object, finalizers, grace);
   if (marked === object) return object;

@@ -7,21 +7,21 @@ import {
 } from '@capstan/kube';
 import type { Core, RequestContext } from '../core.ts';
 import { badRequest, methodNotAllowed, notFound, notServed, unsupportedMediaType } from '../errors.ts';
-import { isObject } from '../json/copy.ts';
+import { isObject, textAt } from '../json/copy.ts';
 import { applyJsonPatch } from '../json/patches.ts';
 import { nameOf } from '../resources/resource.ts';
 import { openWatch } from '../watch/watch.ts';
 import type { WatchHub } from '../watch/watch-hub.ts';
 import { createObject } from './create.ts';
 import { deleteCollection, deleteObject, deleteOptions } from './delete.ts';
-import { isTrue, listOptions, managerOf, watchOptions, writeOptions } from './options.ts';
+import { checkNumbers, isTrue, listOptions, managerOf, watchOptions, writeOptions } from './options.ts';
 import { checkPatchType, isApply, PATCH_TYPES, patchObject } from './patch.ts';
 import { POD_SUBRESOURCES, podSubresource, type ReadLogs } from './pod-subresources.ts';
 import { getObject, listObjects } from './read.ts';
 import type { Renderer } from './render.ts';
 import type { ResourcePath } from './route.ts';
 import { getScale, writeScale } from './scale.ts';
-import { checkSelectors } from './selectors.ts';
+import { checkSelectors, parseSelection } from './selectors.ts';
 import type { Target } from './target.ts';
 import { replaceObject } from './update.ts';
 
@@ -66,17 +66,23 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
 
     switch (method) {
       case 'GET': {
-        checkSelectors(query);
-        if (isTrue(query, 'watch')) return openWatch(core, hub, target, watchOptions(query), rendering, request.signal);
-        if (target.name === '') return answer(200, listObjects(core, target, listOptions(query), rendering));
+        checkNumbers(query);
+        const wanted = { labelSelector: query['labelSelector'] ?? '', fieldSelector: query['fieldSelector'] ?? '' };
+        const check = () => void parseSelection(wanted, target);
+        // Selectors must be such; whether the kind has their fields is looked at later.
+        checkSelectors(wanted);
+        if (isTrue(query, 'watch'))
+          return openWatch(core, hub, target, watchOptions(query, check), rendering, request.signal);
+        if (target.name === '') return answer(200, listObjects(core, target, listOptions(query, check), rendering));
         return answer(200, rendering.one(getObject(core, target, query['resourceVersion'] ?? '')));
       }
       case 'POST': {
-        if (target.name !== '') throw methodNotAllowed();
-        return answer(201, shown(await createObject(core, target, body, write(), context, warnings)));
+        // Custom resources are made under any name that the path has.
+        if (target.name !== '' && (!target.resource.custom || target.subresource !== '')) throw methodNotAllowed();
+        return answer(201, shown(await createObject(core, { ...target, name: '' }, body, write(), context, warnings)));
       }
       case 'PUT': {
-        if (target.name === '') throw methodNotAllowed();
+        if (target.name === '') throw target.resource.custom ? badRequest('name must be provided') : methodNotAllowed();
         const { object, created } = await replaceObject(core, target, body, write(), context, warnings);
         return answer(created ? 201 : 200, shown(object));
       }
@@ -113,7 +119,10 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
         return { ...rest, headers: { ...headers, 'content-type': 'application/json' } };
       };
       if (method === 'GET') return json(getScale(core, target));
-      if (method === 'PUT') return json(await writeScale(core, target, write(), context, () => body));
+      if (method === 'PUT') {
+        const named = textAt(body, ['metadata', 'name']);
+        return json(await writeScale(core, target, write(), context, () => body, named));
+      }
       if (method !== 'PATCH') throw methodNotAllowed();
       const type = (request.contentType ?? '').split(';')[0]?.trim() ?? '';
       if (type === PATCH_TYPES.json) {

@@ -44,7 +44,8 @@ export interface WriteOptions {
   source?: BodySource;
 }
 
-export function listOptions(query: Query): ListOptions {
+/** `check` is asked when the options are in order, before the revision is looked at. */
+export function listOptions(query: Query, check: () => void = () => {}): ListOptions {
   const match = query['resourceVersionMatch'] ?? '';
   const version = query['resourceVersion'] ?? '';
   const token = query['continue'] ?? '';
@@ -61,10 +62,11 @@ export function listOptions(query: Query): ListOptions {
     }
   }
   if (errors.length > 0) throw invalid(LIST_OPTIONS, '', errors);
+  check();
   return { ...selection(query), limit: wholeNumber(query, 'limit') ?? 0, continue: token, ...revision(version, match) };
 }
 
-export function watchOptions(query: Query): WatchOptions {
+export function watchOptions(query: Query, check: () => void = () => {}): WatchOptions {
   const match = query['resourceVersionMatch'] ?? '';
   const sendInitialEvents = query['sendInitialEvents'] !== undefined ? isTrue(query, 'sendInitialEvents') : undefined;
   const allowBookmarks = isTrue(query, 'allowWatchBookmarks');
@@ -89,6 +91,7 @@ export function watchOptions(query: Query): WatchOptions {
   }
   if ((query['continue'] ?? '') !== '') errors.push(fieldForbidden('continue', 'continue is forbidden for watch'));
   if (errors.length > 0) throw invalid(LIST_OPTIONS, '', errors);
+  check();
   return {
     ...selection(query),
     limit: 0,
@@ -198,6 +201,11 @@ export function isTrue(query: Query, name: string): boolean {
   if (['1', 'true', 'True', 'TRUE', 't', 'T'].includes(value)) return true;
   // Kubernetes reads any other text as true.
   return true;
+}
+
+/** What is no number is refused before anything else is looked at. */
+export function checkNumbers(query: Query): void {
+  for (const name of ['limit', 'timeoutSeconds']) wholeNumber(query, name);
 }
 
 function wholeNumber(query: Query, name: string): number | undefined {

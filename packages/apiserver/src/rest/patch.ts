@@ -12,7 +12,7 @@ import {
   unsupportedPatchType,
   untypedPatch,
 } from '../errors.ts';
-import { copyJson, isObject } from '../json/copy.ts';
+import { copyJson, isObject, valueAt } from '../json/copy.ts';
 import { applyJsonPatch } from '../json/patches.ts';
 import { apiVersionOf, nameOf } from '../resources/resource.ts';
 import { storeAbsent } from './create.ts';
@@ -45,18 +45,27 @@ export async function patchObject(
   if (isApply(contentType)) return applyObject(core, target, patch, options, context, warnings);
   const type = contentType.split(';')[0]?.trim() ?? '';
   const object = await changeObject(core, target, { ...options, context, conditional: false }, (live) => {
-    const result = patched(target, type, patch, live, options.source?.problem);
+    const result = keptManagers(target, patched(target, type, patch, live, options.source?.problem));
     const shown = () => (type === PATCH_TYPES.strategic ? goText(patch) : JSON.stringify(result));
     const checked = readable(target, result, shown);
-    checkName(target, checked);
     const refuse = (_: Target, complaints: readonly string[]) =>
       unreadablePatch(shown(), `strict decoding error: ${complaints.join(', ')}`);
+    const object = normaliseObject(target, checked, { ...options, refuse }, warnings);
+    checkName(target, checked);
     return {
-      object: normaliseObject(target, checked, { ...options, refuse }, warnings),
+      object,
       track: (next) => core.fields.update({ target, live, object: next, manager: options.fieldManager }),
     };
   });
   return { object, created: false };
+}
+
+/** To a patch of a custom resource an empty list of managers is none at all. */
+function keptManagers({ resource }: Target, result: unknown): unknown {
+  const given = valueAt(result, ['metadata', 'managedFields']);
+  if (!resource.custom || !isObject(result) || !Array.isArray(given) || given.length > 0) return result;
+  const { managedFields: _, ...metadata } = result['metadata'] as ObjectMeta;
+  return { ...result, metadata };
 }
 
 /** Which patches a kind takes is looked at before anything else. */
@@ -119,20 +128,24 @@ async function applyObject(
   if (id !== kindId({ apiVersion: apiVersionOf(resource, target.version.name), kind: resource.kind })) {
     throw badRequest(`invalid object type: ${id}`);
   }
+  if (valueAt(body, ['metadata', 'managedFields']) !== undefined)
+    throw badRequest('metadata.managedFields must be nil');
+  const isMade = target.subresource === '' || resource.strategy.allowsCreateOnUpdate;
+  const isThere = core.store.get(resource.storageKey, keyFor(target)) !== undefined;
+  if (!isMade && !isThere) throw notFound(nameOf(resource), target.name);
   checkTyped(target, body);
   const given = checkedObject(target, body);
   const applied = { ...given, metadata: { ...given.metadata, name: given.metadata.name ?? target.name } };
   checkName(target, applied);
-  if (applied.metadata.managedFields !== undefined) throw badRequest('metadata.managedFields must be nil');
   const merge = (live: UnknownObject | undefined) => {
     const merged = core.fields.apply({ target, live, applied, manager: options.fieldManager, force: options.force });
     const noted = withLastApplied(merged, applied, options.fieldManager);
-    return normaliseObject(target, noted, { ...options, fieldValidation: 'Ignore' }, warnings);
+    const settled = target.version.settleApplied?.(noted) ?? noted;
+    if (resource.custom) return settled;
+    return normaliseObject(target, settled, { ...options, fieldValidation: 'Ignore' }, warnings);
   };
   const track = (object: UnknownObject) => object;
   if (!core.store.get(resource.storageKey, keyFor(target))) {
-    const isMade = target.subresource === '' || resource.strategy.allowsCreateOnUpdate;
-    if (!isMade) throw notFound(nameOf(resource), target.name);
     const { uid } = applied.metadata;
     if (uid)
       throw conflict(

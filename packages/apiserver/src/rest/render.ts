@@ -57,7 +57,11 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
   const partial = (object: UnknownObject): UnknownObject => {
     const known = partials.get(object);
     if (known) return known;
-    const made = { kind: 'PartialObjectMetadata', apiVersion: META_VERSION, metadata: object.metadata };
+    const made = {
+      kind: 'PartialObjectMetadata',
+      apiVersion: META_VERSION,
+      metadata: withoutTemplateGeneration(object),
+    };
     partials.set(object, made);
     return made;
   };
@@ -92,7 +96,9 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
       const object = carried === 'Object' ? whole : carried === 'Metadata' ? partial : () => undefined;
       // It is looked at when everything else is done, even a write.
       if (carried === undefined) return refusing(unknownInclusion(includeObject ?? ''));
-      return tableRendering(version.printer, () => clock.now(), whole, object);
+      // Roles and bindings are printed by nobody's own printer, which has null for no rows.
+      const isNullable = resource.group === 'rbac.authorization.k8s.io';
+      return tableRendering(version.printer, () => clock.now(), whole, object, isNullable);
     }
     if (form === 'PartialObjectMetadata' || form === 'PartialObjectMetadataList') {
       const kind = 'PartialObjectMetadataList';
@@ -141,6 +147,16 @@ const CARRIED: Readonly<Record<string, 'None' | 'Metadata' | 'Object'>> = {
   Object: 'Object',
 };
 
+// Kubernetes makes these from its own form of a DaemonSet, in which that is a field.
+function withoutTemplateGeneration({ metadata }: UnknownObject): UnknownObject['metadata'] {
+  if (metadata.annotations?.[TEMPLATE_GENERATION] === undefined) return metadata;
+  const { [TEMPLATE_GENERATION]: _, ...annotations } = metadata.annotations;
+  const { annotations: _all, ...rest } = metadata;
+  return Object.keys(annotations).length === 0 ? rest : { ...rest, annotations };
+}
+
+const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
+
 function unknownInclusion(given: string): StatusError {
   const detail = "must be 'Metadata', 'Object', 'None', or empty";
   return badRequest(
@@ -171,6 +187,7 @@ function tableRendering(
   now: () => number,
   whole: (object: UnknownObject) => UnknownObject,
   carried: (object: UnknownObject) => UnknownObject | undefined,
+  isNullable: boolean,
 ): Rendering {
   let isFirst = true;
   const row = (object: UnknownObject): TableRow => {
@@ -186,7 +203,13 @@ function tableRendering(
   const table = (metadata: Table['metadata'], objects: readonly UnknownObject[]): Table => {
     const columnDefinitions = isFirst ? printer.columns : [];
     isFirst = false;
-    return { kind: 'Table', apiVersion: META_VERSION, metadata, columnDefinitions, rows: objects.map(row) };
+    return {
+      kind: 'Table',
+      apiVersion: META_VERSION,
+      metadata,
+      columnDefinitions,
+      rows: (isNullable && objects.length === 0 ? null : objects.map(row)) as TableRow[],
+    };
   };
   return {
     one(object) {

@@ -1,12 +1,13 @@
 // The scale subresource: a Scale object that stands for two or three fields of the real one.
 import { compileLabelSelector, type UnknownObject } from '@capstan/kube';
 import type { Core, RequestContext } from '../core.ts';
-import { badRequest, fieldInvalid, invalid, notServed } from '../errors.ts';
+import { badRequest, fieldInvalid, invalid, notServed, unreadablePatch } from '../errors.ts';
 import { copyJson, isObject, valueAt, withValueAt } from '../json/copy.ts';
 import type { ScalePaths } from '../resources/resource.ts';
+import { jsonType } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { existing, type Target } from './target.ts';
-import { changeObject, type Face } from './update.ts';
+import { changeObject, checkName, type Face } from './update.ts';
 
 const SCALE = { group: 'autoscaling', kind: 'Scale' };
 
@@ -14,15 +15,17 @@ export function getScale(core: Core, target: Target): UnknownObject {
   return scaleOf(pathsOf(target), existing(core, target));
 }
 
-/** PUT and PATCH of the Scale; `transform` makes the new Scale from the present one. */
+/** PUT and PATCH of the Scale; `transform` makes the new Scale from the present one, `named` is what a PUT calls it. */
 export async function writeScale(
   core: Core,
   target: Target,
   options: WriteOptions,
   context: RequestContext,
   transform: (scale: UnknownObject) => unknown,
+  named?: string,
 ): Promise<UnknownObject> {
   const paths = pathsOf(target);
+  if (named !== undefined) checkName(target, { metadata: { name: named } } as UnknownObject);
   const face: Face = {
     of: (whole) => scaleOf(paths, whole),
     applied: (whole, scale) =>
@@ -32,7 +35,12 @@ export async function writeScale(
     const scale = copyJson(transform(scaleOf(paths, live)));
     if (!isObject(scale)) throw badRequest('the object provided is unrecognized (must be of type Scale)');
     const replicas = valueAt(scale, ['spec', 'replicas']) ?? 0;
-    if (typeof replicas !== 'number' || !Number.isInteger(replicas) || replicas < 0) {
+    if (typeof replicas !== 'number') {
+      const problem = `json: cannot unmarshal ${jsonType(replicas)} into Go struct field ScaleSpec.spec.replicas of type int32`;
+      throw named === undefined ? unreadablePatch(JSON.stringify(scale), problem) : badRequest(problem);
+    }
+    // A custom resource says itself what is wrong with the field behind it.
+    if (!target.resource.custom && (!Number.isInteger(replicas) || replicas < 0)) {
       throw invalid(SCALE, target.name, [
         fieldInvalid('spec.replicas', replicas, 'must be greater than or equal to 0'),
       ]);
@@ -47,7 +55,14 @@ export async function writeScale(
     const scaled = withValueAt({ ...live, metadata }, paths.spec, replicas) as UnknownObject;
     return {
       object: scaled,
-      track: (next) => core.fields.update({ target, live, object: next, manager: options.fieldManager }),
+      track: (next) =>
+        core.fields.update({
+          target,
+          live,
+          object: next,
+          manager: options.fieldManager,
+          isTimeless: true,
+        }),
     };
   });
   return scaleOf(paths, object);
@@ -72,7 +87,8 @@ function scaleOf(paths: ScalePaths, object: UnknownObject): UnknownObject {
       ...(resourceVersion !== undefined && { resourceVersion }),
       ...(creationTimestamp !== undefined && { creationTimestamp }),
     },
-    spec: { replicas: number(paths.spec) },
+    // Zero is what Go leaves out here.
+    spec: number(paths.spec) === 0 ? {} : { replicas: number(paths.spec) },
     status: { replicas: number(paths.status), ...(selector !== undefined && { selector }) },
   };
 }

@@ -41,10 +41,16 @@ function unknownField({ resource, version }: Target, field: string): string {
   return `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`;
 }
 
-/** What cannot be read at all is refused before anything else about a list is looked at. */
-export function checkSelectors({ labelSelector = '', fieldSelector = '' }: Readonly<Record<string, string>>): void {
-  if (labelSelector !== '') reading(() => parseLabelSelector(labelSelector));
-  if (fieldSelector !== '') reading(() => parseFieldSelector(fieldSelector));
+/** Whether selectors can be read at all. */
+export function checkSelectors({
+  labelSelector,
+  fieldSelector,
+}: {
+  labelSelector: string;
+  fieldSelector: string;
+}): void {
+  reading(() => parseLabelSelector(labelSelector));
+  reading(() => parseFieldSelector(fieldSelector));
 }
 
 const EVERYTHING: Selection = { everything: true, name: undefined, matches: () => true };

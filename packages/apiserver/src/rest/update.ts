@@ -128,7 +128,12 @@ export async function changeObject(
       ready = checkChange(target, next, live, proposed.metadata.uid);
     }
     const { strategy } = resource;
-    warn(options.context, resource.custom ? finalizerWarnings(ready, live) : (strategy.warnings?.(ready, live) ?? []));
+    const isWhole = target.subresource === '';
+    if (isWhole)
+      warn(
+        options.context,
+        resource.custom ? finalizerWarnings(ready, live) : (strategy.warnings?.(ready, live) ?? []),
+      );
     return commit(core, target, key, ready, live, options.dryRun);
   }
 }
@@ -150,20 +155,21 @@ function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject,
     ...target.version.validate(next, live, target.subresource, found),
     ...(resource.strategy.validate?.(next, live) ?? []),
   ];
-  const all = errors.length > 0 ? errors : wishes;
+  const isLate = resource.group === 'policy' && errors.length > found.length;
+  const all = isLate ? errors.slice(found.length) : errors.length > 0 ? errors : wishes;
   if (all.length > 0) throw invalid(resource, target.name, all);
   return next;
 }
 
 function commit(core: Core, target: Target, key: string, next: UnknownObject, live: UnknownObject, dryRun: boolean) {
   const { resource } = target;
-  if (equalJson(next, live)) return live;
+  if (equalJson(next, live) || (!resource.custom && equalJson(stored(target, next), live))) return live;
   const counted = withGeneration(target, next, live);
   if (isGone(target, counted)) {
     if (!dryRun) core.store.remove(resource.storageKey, key);
     return counted;
   }
-  if (dryRun) return counted;
+  if (dryRun) return resource.custom ? inVersion(resource, target.version, stored(target, counted)) : counted;
   const result = core.store.put(resource.storageKey, key, stored(target, counted));
   return inVersion(resource, target.version, result);
 }
@@ -271,8 +277,15 @@ function statusOnly({ resource }: Target, proposed: UnknownObject, live: Unknown
 
 function withGeneration({ resource, version }: Target, next: UnknownObject, live: UnknownObject): UnknownObject {
   if (!resource.strategy.countsGeneration) return next;
+  // A Deployment's annotations are copied to what it makes.
+  const isNoted =
+    !resource.custom &&
+    resource.plural === 'deployments' &&
+    !equalJson(next.metadata.annotations ?? {}, live.metadata.annotations ?? {});
+  const isRelabelled =
+    resource.group === 'discovery.k8s.io' && !equalJson(next.metadata.labels ?? {}, live.metadata.labels ?? {});
   const statusCounts = resource.custom && !version.hasStatus && !equalJson(next['status'], live['status']);
-  if (!statusCounts && !desiredStateChanged(next, live)) return next;
+  if (!statusCounts && !isNoted && !isRelabelled && !desiredStateChanged(next, live)) return next;
   return { ...next, metadata: { ...next.metadata, generation: (live.metadata.generation ?? 0) + 1 } };
 }
 

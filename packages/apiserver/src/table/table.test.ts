@@ -31,7 +31,7 @@ describe('answers as a Table', () => {
       const more = { accept: ACCEPT, query: { includeObject } };
       return ((await test.ok('GET', `${CONFIG_MAPS}/a`, undefined, more)) as unknown as Table).rows[0]?.object;
     };
-    assert.equal(await carried('None'), undefined);
+    assert.equal(await carried('None'), null);
     assert.equal(((await carried('Metadata')) as { kind: string }).kind, 'PartialObjectMetadata');
     assert.deepEqual(((await carried('Object')) as { data: unknown }).data, { x: '1' });
     const refusal = await test.refused('GET', CONFIG_MAPS, undefined, {

@@ -28,6 +28,10 @@ const rule = <T>(check: (errors: Errors, object: T, old: T | undefined) => void)
 const RULES: Readonly<Record<string, Rule>> = {
   pods: rule(workload.pod),
   'deployments.apps': rule(workload.deployment),
+  'deployments.apps/status': rule(workload.deploymentStatus),
+  'replicasets.apps/status': rule(workload.replicaSetStatus),
+  'daemonsets.apps/status': rule(workload.daemonSetStatus),
+  'namespaces/status': rule(cluster.namespaceStatus),
   'replicasets.apps': rule(workload.replicaSet),
   'daemonsets.apps': rule(workload.daemonSet),
   'poddisruptionbudgets.policy': rule(workload.disruptionBudget),

@@ -1,6 +1,7 @@
 import {
   type ConfigMap,
   type Lease,
+  type Namespace,
   type PolicyRule,
   type PriorityClass,
   type Role,
@@ -227,4 +228,14 @@ export function webhooks(errors: Errors, { webhooks: list }: ValidatingWebhookCo
       errors.push(fieldRequired(`${at}.clientConfig`, 'exactly one of url or service is required'));
     }
   }
+}
+
+export function namespaceStatus(errors: Errors, { metadata, status }: Namespace): void {
+  const phase = status?.phase ?? '';
+  const isGoing = metadata.deletionTimestamp !== undefined;
+  if (phase === (isGoing ? 'Terminating' : 'Active')) return;
+  const detail = isGoing
+    ? "may only be 'Terminating' if `deletionTimestamp` is not empty"
+    : "may only be 'Active' if `deletionTimestamp` is empty";
+  errors.push(fieldInvalid('status.Phase', phase, detail));
 }

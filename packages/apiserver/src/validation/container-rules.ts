@@ -31,6 +31,7 @@ export function containers(
   volumes: ReadonlySet<string>,
   taken: Set<string>,
   isInit = false,
+  hostPorts?: Set<string>,
 ): void {
   for (const [index, container] of (list ?? []).entries()) {
     const at = `${path}[${index}]`;
@@ -40,7 +41,7 @@ export function containers(
       'FallbackToLogsOnError',
       'File',
     ]);
-    ports(errors, `${at}.ports`, container.ports);
+    ports(errors, `${at}.ports`, container.ports, hostPorts);
     environment(errors, `${at}.env`, container.env);
     mounts(errors, `${at}.volumeMounts`, container, volumes);
     oneOf(errors, `${at}.imagePullPolicy`, container.imagePullPolicy, ['Always', 'IfNotPresent', 'Never']);
@@ -65,7 +66,7 @@ export function containers(
   }
 }
 
-function ports(errors: Errors, path: string, list: Container['ports']): void {
+function ports(errors: Errors, path: string, list: Container['ports'], hostPorts: Set<string> | undefined): void {
   const names = new Set<string>();
   for (const [index, port] of (list ?? []).entries()) {
     const at = `${path}[${index}]`;
@@ -79,6 +80,10 @@ function ports(errors: Errors, path: string, list: Container['ports']): void {
     else portNumber(errors, `${at}.containerPort`, port.containerPort);
     if (port.hostPort) portNumber(errors, `${at}.hostPort`, port.hostPort);
     oneOf(errors, `${at}.protocol`, port.protocol, PROTOCOLS);
+    if (!port.hostPort || !hostPorts) continue;
+    const id = `${port.protocol ?? ''}/${port.hostIP ?? ''}/${port.hostPort}`;
+    if (hostPorts.has(id)) errors.push(fieldDuplicate(`${at}.hostPort`, id));
+    hostPorts.add(id);
   }
 }
 

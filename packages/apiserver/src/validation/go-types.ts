@@ -72,7 +72,11 @@ function valueProblem(
       return schema.items && firstProblem(reading, schema.items, value, struct, path);
     case 'string':
       if (typeof value !== 'string') return mismatch();
-      return schema.format === 'byte' ? base64Problem(value) : undefined;
+      if (schema.format === 'byte') {
+        const problem = base64Problem(value);
+        if (problem !== undefined) reading.mismatch(problem);
+      }
+      return undefined;
     case 'boolean':
       return typeof value === 'boolean' ? undefined : mismatch();
     case 'number':

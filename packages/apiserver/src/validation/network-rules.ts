@@ -15,6 +15,7 @@ import {
   validateWildcardDns1123Subdomain,
 } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
+import { equalJson } from '../json/copy.ts';
 import {
   type Errors,
   endpointAddress,
@@ -33,8 +34,14 @@ import {
 const SERVICE_TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 
 export function service(errors: Errors, { spec }: Service, old: Service | undefined): void {
-  if (old) serviceUpdate(errors, spec, old.spec);
   const { type = '', ports = [], clusterIPs = [] } = spec ?? {};
+  const known = errors.length;
+  for (const [index, address] of clusterIPs.entries()) {
+    if (address !== 'None') ipAddress(errors, `spec.clusterIPs[${index}]`, address);
+  }
+  // What follows relies on addresses that are such.
+  if (errors.length > known) return;
+  if (old) serviceUpdate(errors, spec, old.spec);
   const isHeadless = clusterIPs[0] === 'None';
   if (ports.length === 0 && !isHeadless && type !== 'ExternalName') errors.push(fieldRequired('spec.ports'));
   if (isHeadless && (type === 'LoadBalancer' || type === 'NodePort')) {
@@ -56,16 +63,13 @@ export function service(errors: Errors, { spec }: Service, old: Service | undefi
     const field = 'spec.sessionAffinityConfig.clientIP.timeoutSeconds';
     errors.push(fieldInvalid(field, timeout, 'must be greater than 0 and less than 86400'));
   }
-  for (const [index, address] of clusterIPs.entries()) {
-    const at = `spec.clusterIPs[${index}]`;
-    if (address !== 'None') ipAddress(errors, at, address);
-  }
   for (const [index, address] of (spec?.externalIPs ?? []).entries()) {
     const at = `spec.externalIPs[${index}]`;
     if (ipAddress(errors, at, address)) endpointAddress(errors, at, address);
   }
   oneOf(errors, 'spec.type', type, SERVICE_TYPES);
-  const isOutside = type === 'NodePort' || type === 'LoadBalancer' || (spec?.externalIPs ?? []).length > 0;
+  const hasOutside = type === 'ClusterIP' && (spec?.externalIPs ?? []).length > 0;
+  const isOutside = type === 'NodePort' || type === 'LoadBalancer' || hasOutside;
   const policy = spec?.externalTrafficPolicy;
   if (policy !== undefined && !isOutside) {
     const detail = 'may only be set for externally-accessible services';
@@ -175,7 +179,7 @@ export function endpointSlice(errors: Errors, slice: EndpointSlice, old: Endpoin
   const { addressType, endpoints: list = [], ports = [] } = slice;
   oneOf(errors, 'addressType', addressType, ADDRESS_TYPES);
   // Nothing can be said about the addresses of a type that nobody knows, or that may not be.
-  const isJudged = ADDRESS_TYPES.includes(addressType) && (!old || old.addressType === addressType);
+  const isJudged = ADDRESS_TYPES.includes(addressType) && (!old || !equalJson(list, old.endpoints ?? []));
   if (ports.length > MAX_PORTS) errors.push(fieldTooMany('ports', ports.length, MAX_PORTS));
   const names = new Set<string>();
   for (const [index, port] of ports.entries()) {

@@ -26,7 +26,7 @@ export function podSpec(errors: Errors, path: string, spec: PodSpec | undefined)
   const names = volumes(errors, `${path}.volumes`, spec?.volumes);
   const taken = new Set<string>();
   if ((spec?.containers ?? []).length === 0) errors.push(fieldRequired(`${path}.containers`));
-  containers(errors, `${path}.containers`, spec?.containers, names, taken);
+  containers(errors, `${path}.containers`, spec?.containers, names, taken, false, new Set());
   containers(errors, `${path}.initContainers`, spec?.initContainers, names, taken, true);
   if (!spec) return;
   oneOf(errors, `${path}.restartPolicy`, spec.restartPolicy, ['Always', 'OnFailure', 'Never']);

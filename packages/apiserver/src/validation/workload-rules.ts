@@ -41,6 +41,66 @@ export function deployment(errors: Errors, { spec }: Deployment, old: Deployment
   if (old) immutable(errors, 'spec.selector', spec?.selector, old.spec?.selector);
 }
 
+/** Counts are not negative, and none of a part is above that of the whole. */
+function counts<T extends object>(errors: Errors, status: T | undefined, all: readonly (keyof T & string)[]): void {
+  for (const field of all) notNegative(errors, `status.${field}`, status?.[field] as number | undefined);
+}
+
+function notAbove<T extends object>(
+  errors: Errors,
+  status: T | undefined,
+  field: keyof T & string,
+  limit: keyof T & string,
+): void {
+  const [value, most] = [status?.[field] ?? 0, status?.[limit] ?? 0] as [number, number];
+  if (value > most)
+    errors.push(fieldInvalid(`status.${field}`, value, `cannot be greater than ${LIMITS[limit] ?? limit}`));
+}
+
+const LIMITS: Readonly<Record<string, string>> = { replicas: 'status.replicas' };
+
+export function deploymentStatus(errors: Errors, { status }: Deployment): void {
+  counts(errors, status, [
+    'observedGeneration',
+    'replicas',
+    'updatedReplicas',
+    'readyReplicas',
+    'availableReplicas',
+    'unavailableReplicas',
+  ]);
+  for (const field of ['updatedReplicas', 'readyReplicas', 'availableReplicas'] as const) {
+    notAbove(errors, status, field, 'replicas');
+  }
+  notAbove(errors, status, 'availableReplicas', 'readyReplicas');
+}
+
+export function replicaSetStatus(errors: Errors, { status }: ReplicaSet): void {
+  counts(errors, status, [
+    'replicas',
+    'fullyLabeledReplicas',
+    'readyReplicas',
+    'availableReplicas',
+    'observedGeneration',
+  ]);
+  for (const field of ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'] as const) {
+    notAbove(errors, status, field, 'replicas');
+  }
+  notAbove(errors, status, 'availableReplicas', 'readyReplicas');
+}
+
+export function daemonSetStatus(errors: Errors, { status }: DaemonSet): void {
+  counts(errors, status, [
+    'currentNumberScheduled',
+    'numberMisscheduled',
+    'desiredNumberScheduled',
+    'numberReady',
+    'observedGeneration',
+    'updatedNumberScheduled',
+    'numberAvailable',
+    'numberUnavailable',
+  ]);
+}
+
 export function replicaSet(errors: Errors, { spec }: ReplicaSet, old: ReplicaSet | undefined): void {
   notNegative(errors, 'spec.replicas', spec?.replicas);
   notNegative(errors, 'spec.minReadySeconds', spec?.minReadySeconds);
@@ -124,8 +184,10 @@ function selected(
   what: string,
   kind: string,
 ): void {
-  if (!selector) errors.push(fieldRequired('spec.selector'));
-  else {
+  if (!selector) {
+    // A DaemonSet without one selects nothing, and is told so below.
+    if (what !== 'daemonset') errors.push(fieldRequired('spec.selector'));
+  } else {
     labelSelector(errors, 'spec.selector', selector);
     if (Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions ?? []).length === 0) {
       errors.push(fieldInvalid('spec.selector', selector, `empty selector is invalid for ${what}`));

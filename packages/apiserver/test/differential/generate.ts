@@ -79,7 +79,7 @@ function step(random: SeededRandom, kind: GeneratedKind, before: readonly DiffRe
     [3, () => [patch(random, kind, path, JSON_PATCH, kind.operations(random))]],
     [6, () => [apply(random, kind, name, path)]],
     [2, () => [status(random, kind, name, path)]],
-    [1, () => [scale(random, kind, path)]],
+    [1, () => [scale(random, kind, path, before.length)]],
     [3, () => [{ method: 'GET', path, ...form(random) }]],
     [3, () => list(random, kind, before)],
     [3, () => remove(random, kind, path)],
@@ -97,9 +97,9 @@ function step(random: SeededRandom, kind: GeneratedKind, before: readonly DiffRe
   return [{ method: 'GET', path }];
 }
 
-function meta(random: SeededRandom, name: string): Record<string, unknown> {
+function meta(random: SeededRandom, name: string, isNamed = false): Record<string, unknown> {
   return {
-    ...maybe(random, 0.97, () => ({ name })),
+    ...maybe(random, isNamed ? 1 : 0.97, () => ({ name })),
     ...maybe(random, 0.35, () => ({ labels: labels(random) })),
     ...maybe(random, 0.15, () => ({ annotations: { note: random.pick(['x', 'y']) } })),
     ...maybe(random, 0.12, () => ({
@@ -121,12 +121,13 @@ function labels(random: SeededRandom): Record<string, unknown> {
   ]);
 }
 
+/** The one object that nobody deletes: what the garbage collector does in its own time is for sequences of its own. */
 function owner(random: SeededRandom): Record<string, unknown> {
   return {
     apiVersion: 'v1',
-    kind: 'ConfigMap',
-    name: 'a',
-    uid: random.pick(['@uid:/api/v1/namespaces/{ns}/configmaps/a', '00000000-0000-0000-0000-000000000000', '']),
+    kind: 'ServiceAccount',
+    name: 'default',
+    uid: random.pick(['@uid:/api/v1/namespaces/{ns}/serviceaccounts/default', '']),
     ...maybe(random, 0.3, () => ({ controller: true })),
     ...maybe(random, 0.3, () => ({ blockOwnerDeletion: true })),
   };
@@ -169,7 +170,7 @@ function create(random: SeededRandom, kind: GeneratedKind): Unnumbered {
   const name = random.pick(kind.names);
   const metadata = random.chance(0.06)
     ? { generateName: random.pick([`${name}-`, `${name}-`, 'Bad_']), ...maybe(random, 0.2, () => ({ name })) }
-    : meta(random, name);
+    : meta(random, name, kind.kind === 'Service');
   const body = { ...head(random, kind), metadata, ...kind.content(random) };
   return {
     method: 'POST',
@@ -269,7 +270,7 @@ function status(random: SeededRandom, kind: GeneratedKind, name: string, path: s
   ])();
 }
 
-function scale(random: SeededRandom, _kind: GeneratedKind, path: string): Unnumbered {
+function scale(random: SeededRandom, _kind: GeneratedKind, path: string, turn: number): Unnumbered {
   const at = `${path}/scale`;
   const name = path.slice(path.lastIndexOf('/') + 1);
   return random.pick<() => Unnumbered>([
@@ -278,7 +279,7 @@ function scale(random: SeededRandom, _kind: GeneratedKind, path: string): Unnumb
       method: 'PATCH',
       path: at,
       contentType: MERGE,
-      body: { spec: { replicas: random.pick<unknown>([0, 2, -1, 'x', null]) } },
+      body: { spec: { replicas: random.pick<unknown>([0, 10 + turn, 10 + turn, -1, 'x', null]) } },
       ...writeQuery(random),
     }),
     () => ({
@@ -292,7 +293,8 @@ function scale(random: SeededRandom, _kind: GeneratedKind, path: string): Unnumb
           namespace: '{ns}',
           ...maybe(random, 0.3, () => ({ resourceVersion: random.pick([`@rv:${path}`, `@oldrv:${path}`]) })),
         },
-        spec: { replicas: random.pick([1, 2, 3]) },
+        // Each its own: what a scale that changes nothing writes is not compared.
+        spec: { replicas: 10 + turn },
       },
       ...writeQuery(random),
     }),
@@ -404,6 +406,8 @@ function remove(random: SeededRandom, kind: GeneratedKind, path: string): Unnumb
     ...maybe(random, 0.04, () => ({ orphanDependents: true })),
     ...maybe(random, 0.04, () => ({ unknown: 1 })),
   };
+  // A namespace goes in its own time, and takes everything along: that is for sequences of their own.
+  if (kind.kind === 'Namespace') return [{ method: 'DELETE', path, body: { ...options, dryRun: ['All'] } }];
   const isBody = random.chance(0.5);
   const first: Unnumbered = isBody
     ? {
@@ -413,7 +417,7 @@ function remove(random: SeededRandom, kind: GeneratedKind, path: string): Unnumb
       }
     : { method: 'DELETE', path, ...(policy !== undefined && { query: { propagationPolicy: policy } }) };
   // What the collector finishes is looked at when it has; finalizers hold it until somebody takes them away.
-  const isSlow = policy === 'Foreground' || policy === 'Orphan' || kind.kind === 'Namespace';
+  const isSlow = policy === 'Foreground' || policy === 'Orphan';
   if (!isSlow) return [first];
   return [first, { method: 'GET', path, eventually: true }];
 }
@@ -429,13 +433,17 @@ function malformed(random: SeededRandom, kind: GeneratedKind, name: string, path
   const { apiVersion, kind: type } = kind;
   const whole = JSON.stringify({ apiVersion, kind: type, metadata: { name } });
   const query = writeQuery(random);
+  // A Service without a name is given an address first, and refused for that.
+  const nameless: Unnumbered[] = [
+    { method: 'POST', path: kind.collection, text: 'null', ...query },
+    { method: 'POST', path: kind.collection, text: '{}', ...query },
+  ];
   return random.pick<Unnumbered>([
+    ...(type === 'Service' ? [] : nameless),
     { method: 'POST', path: kind.collection, text: '{"kind":', ...query },
     { method: 'POST', path: kind.collection, text: '', ...query },
     { method: 'POST', path: kind.collection, text: '[]', ...query },
     { method: 'POST', path: kind.collection, text: '"x"', ...query },
-    { method: 'POST', path: kind.collection, text: 'null', ...query },
-    { method: 'POST', path: kind.collection, text: '{}', ...query },
     { method: 'POST', path: kind.collection, text: whole, contentType: 'text/plain', ...query },
     { method: 'POST', path: kind.collection, text: whole, contentType: 'application/x', ...query },
     {
@@ -474,7 +482,8 @@ function malformed(random: SeededRandom, kind: GeneratedKind, name: string, path
     { method: 'DELETE', path, text: 'nonsense', ...query },
     { method: 'DELETE', path, text: '{"propagationPolicy":5}' },
     { method: 'GET', path: `${path}/nothing` },
-    { method: 'GET', path: kind.collection.replace(/\/[^/]*$/, '/nothing') },
+    // Under a group of custom resources nobody answers with a Status; here everybody gets one.
+    ...(kind.isCustom ? [] : [{ method: 'GET' as const, path: kind.collection.replace(/\/[^/]*$/, '/nothing') }]),
     { method: 'PUT', path: `${path}/status`, text: '{}' },
   ]);
 }

@@ -1,18 +1,24 @@
-// By hand: node packages/apiserver/test/differential/main.ts --from 1 --count 100 [--class TEXT] [--json FILE]
+// By hand: node packages/apiserver/test/differential/main.ts --from 1 --count 100 [--class TEXT]
 // Runs generated sequences on both servers and prints the classes of differences, the most frequent first.
-import { writeFileSync } from 'node:fs';
+//   --keep NAME --title TEXT --from SEED   shrinks that sequence and keeps it
+//   --record                               asks the real server again what the kept sequences keep
 import { parseArgs } from 'node:util';
 import { classOf, type Difference, differencesOf } from './compare.ts';
 import { generateSequence } from './generate.ts';
+import { keep, keptSequences } from './kept.ts';
 import { startPair } from './pair.ts';
 import { runSequence } from './run.ts';
+import type { Answer, Sequence } from './sequence.ts';
+import { shrink } from './shrink.ts';
 
 const { values } = parseArgs({
   options: {
     from: { type: 'string', default: '1' },
     count: { type: 'string', default: '50' },
     class: { type: 'string' },
-    json: { type: 'string' },
+    keep: { type: 'string' },
+    title: { type: 'string', default: '' },
+    record: { type: 'boolean' },
     all: { type: 'boolean' },
     examples: { type: 'string', default: '1' },
     parallel: { type: 'string', default: '6' },
@@ -24,9 +30,13 @@ const pair = await startPair({ withReal: true });
 const classes = new Map<string, { seed: number; difference: Difference }[]>();
 let differing = 0;
 try {
-  const began = Date.now();
-  await Promise.all(Array.from({ length: Number(values.parallel) }, work));
-  console.log(`${values.count} sequences in ${((Date.now() - began) / 1000).toFixed(1)} s, ${differing} differ`);
+  if (values.record) await record();
+  else if (values.keep !== undefined) await keepOne(values.keep);
+  else {
+    const began = Date.now();
+    await Promise.all(Array.from({ length: Number(values.parallel) }, work));
+    console.log(`${values.count} sequences in ${((Date.now() - began) / 1000).toFixed(1)} s, ${differing} differ`);
+  }
 } finally {
   await pair.close();
 }
@@ -43,7 +53,36 @@ for (const [name, examples] of found) {
     console.log(`  embedded  ${clip(embedded, 900)}`);
   }
 }
-if (values.json !== undefined) writeFileSync(values.json, JSON.stringify([...classes], null, 1));
+
+async function bothOn(sequence: Sequence): Promise<[real: Answer[], embedded: Answer[]]> {
+  if (pair.real === undefined) throw new Error('there is no real server');
+  const [real, embedded] = await runSequence(sequence, [pair.real, pair.embedded], { patienceMs: 40_000 });
+  return [real?.answers ?? [], embedded?.answers ?? []];
+}
+
+async function record(): Promise<void> {
+  for (const [name, kept] of keptSequences()) {
+    const sequence = { name: `kept-${name}`, requests: kept.requests };
+    const [real, embedded] = await bothOn(sequence);
+    keep(name, { ...kept, answers: real });
+    const differences = differencesOf(sequence, real, embedded);
+    console.log(`${name}: ${differences.length === 0 ? 'alike' : 'DIFFERENT'}`);
+    for (const { request, path, real: said, embedded: told } of differences) {
+      console.log(`  #${request.id} ${path}\n  real      ${clip(said, 600)}\n  embedded  ${clip(told, 600)}`);
+    }
+  }
+}
+
+async function keepOne(name: string): Promise<void> {
+  const differs = async (sequence: Sequence) => {
+    const [real, embedded] = await bothOn(sequence);
+    return differencesOf(sequence, real, embedded).length > 0;
+  };
+  const { requests } = await shrink(generateSequence(from), differs);
+  const [answers] = await bothOn({ name: `kept-${name}`, requests });
+  keep(name, { title: values.title, requests, answers });
+  console.log(`${requests.length} requests kept as ${name}`);
+}
 
 async function work(): Promise<void> {
   for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) {

@@ -32,7 +32,7 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
         `${prefix}<random>`,
       );
     }
-    return result
+    return undeclared(result)
       .replaceAll(/patch: Invalid value: "\{.*\}": /gs, 'patch: Invalid value: <document>: ')
       .replaceAll(/^Invalid value: "\{\\".*\}": /gs, 'Invalid value: <document>: ')
       .replaceAll(/(\byaml: line )\d+: .*?(?= \([0-9a-f]+ \.\.\.\)|$)/g, '$1<problem>')
@@ -44,12 +44,16 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
       .replaceAll(/Go struct field [\w.]+ of type [\w.[\]*{}]+/g, 'Go struct field of type')
       .replaceAll(/Go value of type (struct \{.*\}|[\w.[\]*]+( \{\})?)/g, 'Go value of type')
       .replaceAll(/ \(\*[\w.]+\)/g, ' (<Go type>)')
+      .replaceAll(/ResourceVersion in (the precondition|record) \(\d+\)/g, 'ResourceVersion in $1 (<version>)')
+      .replaceAll(/:\d{5}\/(TCP|UDP)/g, ':<port>/$1')
+      .replaceAll(/("resourceVersion\\?":\\?")\d+/g, '$1<version>')
       .replaceAll(/too old resource version: \d+ \(\d+\)/g, 'too old resource version: <version>')
       .replaceAll(/Too large resource version: \d+, current: \d+/g, 'Too large resource version: <version>');
   }
 
   function value(given: unknown, key = ''): unknown {
-    if (typeof given === 'string') return field(key, given);
+    if (typeof given === 'string')
+      return key === 'cells' && /^\d+[smh](\d+s)?$/.test(given) ? '<age>' : field(key, given);
     if (typeof given === 'number') return key === 'nodePort' || key === 'healthCheckNodePort' ? `<port>` : given;
     if (Array.isArray(given)) return ordered(key, given).map((one) => value(one, key));
     if (typeof given !== 'object' || given === null) return given;
@@ -64,12 +68,13 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
     // Descriptions of columns are sentences of Kubernetes; ours are our own.
     if (key === 'columnDefinitions') return value({ ...object, description: '<description>' });
     if (Array.isArray((object['details'] as Json | undefined)?.['causes'])) return status(object);
-    const isList = Array.isArray(object['items']) || Array.isArray(object['rows']);
+    const isList = 'items' in object || 'rows' in object;
     const result: Json = {};
     for (const one of Object.keys(object).toSorted()) {
       // The version of a list counts every write of the whole server, controllers included.
       if (isList && one === 'metadata') result[one] = listMetadata(object[one] as Json);
-      else result[one] = value(object[one], one);
+      // Keys of managedFields hold uids.
+      else result[one.startsWith('k:') ? text(one) : one] = value(object[one], one);
     }
     return result;
   }
@@ -103,6 +108,14 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
   }
 
   return { value: (given) => value(given), text };
+}
+
+// Go's maps have no order: whether what follows an undeclared field is looked at too is chance.
+function undeclared(text: string): string {
+  const [head, lines] = text.split(': errors:\n  ');
+  if (lines === undefined) return text;
+  const all = lines.split('\n  ').toSorted();
+  return `${head}: ${all.find((line) => line.endsWith('field not declared in schema')) ?? all.join('; ')}`;
 }
 
 const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;

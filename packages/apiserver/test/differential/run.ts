@@ -74,7 +74,9 @@ function startRun({ name, requests }: Sequence, server: ServerUnderTest): Run {
       // Pods take the account that a controller makes.
       const account = `/api/v1/namespaces/${name}/serviceaccounts/default`;
       for (const end = Date.now() + 20_000; ; await pause(20)) {
-        if ((await server.send({ method: 'GET', path: account, headers: {} })).status === 200) break;
+        const { status, text } = await server.send({ method: 'GET', path: account, headers: {} });
+        memory.saw(0, account, jsonOf(text));
+        if (status === 200) break;
         if (Date.now() > end) throw new Error(`${server.label}: ${account} does not come to be`);
       }
     },
@@ -237,7 +239,7 @@ function filled(text: string, memory: Memory): string {
   const answer = () => memory.answer(Number(argument));
   if (word === 'rv') return memory.version(argument, 'last');
   if (word === 'oldrv') return memory.version(argument, 'first');
-  if (word === 'uid') return (memory.object(argument) as Seen | undefined)?.metadata?.uid ?? 'no-such-uid';
+  if (word === 'uid') return (memory.object(argument) as Seen | undefined)?.metadata?.uid ?? '';
   if (word === 'name') return String(answer()['name'] ?? 'none');
   if (word === 'continue') return String(answer()['continue'] ?? '');
   if (word === 'listrv') return String(answer()['resourceVersion'] ?? '');

@@ -7,14 +7,17 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { systemClock } from '@capstan/kube';
+import { type TestContext, test } from 'node:test';
+import { type Client, ServiceAccount, systemClock } from '@capstan/kube';
+import { findBinaries, startRealCluster } from '@capstan/testing';
 import { startCluster } from '../../src/index.ts';
 
 const KUBECTL = process.env['KUBECTL'] ?? 'kubectl';
 const isRecording = process.env['CAPSTAN_RECORD'] === '1';
 const here = import.meta.dirname;
-const version = await run(['version', '--client'], {});
+const version = await run(KUBECTL, ['version', '--client'], {});
+const binaries = findBinaries();
+const noReal = 'missing' in binaries ? binaries.missing : false;
 const skip =
   version.code === 0
     ? false
@@ -25,10 +28,10 @@ interface Outcome {
   output: string;
 }
 
-function run(args: readonly string[], env: Record<string, string>): Promise<Outcome> {
+function run(program: string, args: readonly string[], env: Record<string, string>): Promise<Outcome> {
   return new Promise((resolve) => {
     const options = { env: { PATH: process.env['PATH'] ?? '', ...env }, cwd: here, timeout: 30_000 };
-    const child = execFile(KUBECTL, args, options, (error, stdout, stderr) => {
+    const child = execFile(program, args, options, (error, stdout, stderr) => {
       const code = error ? (typeof error.code === 'number' ? error.code : 127) : 0;
       resolve({ code, output: stdout + stderr });
     });
@@ -46,7 +49,7 @@ function stable(text: string): string {
     .replaceAll(/Resource Version: +\d+/g, 'Resource Version: <version>')
     .replaceAll(/(Client|Kustomize) Version: v\S+/g, '$1 Version: <version>')
     .replaceAll(/(?<=\s)\d+s(?=\s|$)/gm, '<age>')
-    .replaceAll(/127\.(?:9[6-9]|10\d|11[01])\.\d+\.\d+/g, '<service-ip>')
+    .replaceAll(/(?:127|10)\.(?:9[6-9]|10\d|11[01])\.\d+\.\d+/g, '<service-ip>')
     .replaceAll(/:3[0-2]\d{3}\/TCP/g, ':<node-port>/TCP')
     .replaceAll(/https:\/\/127\.0\.0\.1:\d+/g, '<server>')
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, '<token>')
@@ -79,25 +82,47 @@ function stepsOf(text: string): { title: string; steps: Step[] } {
   return { title: title.trim(), steps };
 }
 
-for (const file of readdirSync(here).filter((name) => name.endsWith('.txt'))) {
+interface Session {
+  readonly kubectl: string;
+  readonly kubeconfig: string;
+  /** Of its own; kubectl keeps what it has discovered there. */
+  readonly home: string;
+}
+
+/** What kubectl printed for a line of a session, without what differs each time, and its exit code unless 0. */
+async function played(line: string, { kubectl, kubeconfig, home }: Session): Promise<string> {
+  // Editors are given by the environment.
+  const [, editor, rest = line] = /^KUBE_EDITOR='([^']*)' (.*)$/.exec(line) ?? [];
+  const env = { KUBECONFIG: kubeconfig, HOME: home, ...(editor !== undefined && { KUBE_EDITOR: editor }) };
+  const { code, output } = await run(kubectl, words(rest), env);
+  return `${stable(output)}${code === 0 ? '' : `\n# exit ${code}`}`.trim();
+}
+
+function temporaryFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-kubectl-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+async function embedded(t: TestContext, kubectl: string): Promise<Session> {
+  const home = temporaryFolder(t);
+  const cluster = await startCluster({ clock: systemClock, random: () => 0.5, port: 0 });
+  t.after(() => cluster.close());
+  const kubeconfig = join(home, 'config');
+  writeFileSync(kubeconfig, cluster.kubeconfig, { mode: 0o600 });
+  return { kubectl, kubeconfig, home };
+}
+
+const files = readdirSync(here).filter((name) => name.endsWith('.txt'));
+
+for (const file of files) {
   const { title, steps } = stepsOf(readFileSync(join(here, file), 'utf8'));
   test(`kubectl: ${title}`, { skip, timeout: 120_000 }, async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'capstan-kubectl-'));
-    const cluster = await startCluster({ clock: systemClock, random: () => 0.5, port: 0 });
-    t.after(async () => {
-      await cluster.close();
-      rmSync(folder, { recursive: true });
-    });
-    const kubeconfig = join(folder, 'config');
-    writeFileSync(kubeconfig, cluster.kubeconfig, { mode: 0o600 });
+    const session = await embedded(t, KUBECTL);
     const told: string[] = [];
     for (const { line, expected } of steps) {
       await t.test(line, async () => {
-        // Editors are given by the environment.
-        const [, editor, rest = line] = /^KUBE_EDITOR='([^']*)' (.*)$/.exec(line) ?? [];
-        const env = { KUBECONFIG: kubeconfig, HOME: folder, ...(editor !== undefined && { KUBE_EDITOR: editor }) };
-        const { code, output } = await run(words(rest), env);
-        const text = `${stable(output)}${code === 0 ? '' : `\n# exit ${code}`}`.trim();
+        const text = await played(line, session);
         told.push(`$ kubectl ${line}\n${text}`);
         if (!isRecording) assert.equal(text, expected.trim());
       });
@@ -105,3 +130,48 @@ for (const file of readdirSync(here).filter((name) => name.endsWith('.txt'))) {
     if (isRecording) writeFileSync(join(here, file), `${title}\n\n${told.join('\n\n')}\n`);
   });
 }
+
+// The same sessions on a real server, with the kubectl that was built beside it: what it prints is compared with what the
+// embedded server makes the same kubectl print.
+for (const file of isRecording ? [] : files) {
+  const { title, steps } = stepsOf(readFileSync(join(here, file), 'utf8'));
+  test(`kubectl, on both servers: ${title}`, { skip: noReal, timeout: 240_000 }, async (t) => {
+    const real = await startRealCluster({ controllers: CONTROLLERS });
+    t.after(() => real.close());
+    const kubectl = real.program('kubectl');
+    const there: Session = { kubectl, kubeconfig: real.kubeconfigFile, home: temporaryFolder(t) };
+    const here = await embedded(t, kubectl);
+    await untilAccount(real.client);
+    for (const { line } of steps) {
+      const known = KNOWN.find((one) => one.line.test(line));
+      await t.test(line, async (step) => {
+        const [ours, theirs] = [await played(line, here), await played(line, there)];
+        if (known) step.skip(known.why);
+        else assert.equal(ours, theirs);
+      });
+    }
+  });
+}
+
+/** What the embedded server does by itself, and no workload controllers: a session shows what the API server does. */
+const CONTROLLERS = [
+  'serviceaccount-controller',
+  'root-ca-certificate-publisher-controller',
+  'garbage-collector-controller',
+  'namespace-controller',
+];
+
+async function untilAccount(client: Client): Promise<void> {
+  const ref = { namespace: 'default', name: 'default' };
+  while ((await client.find(ServiceAccount, ref)) === undefined)
+    await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+/** Commands whose output differs for a reason that docs/embedded-differences.md gives. */
+const KNOWN: readonly { line: RegExp; why: string }[] = [
+  { line: /^version$/, why: 'the version says that it is embedded' },
+  { line: /^api-(?:versions|resources)/, why: 'not every kind is served' },
+  { line: /^create job|^get all$/, why: 'Jobs are not served' },
+  { line: /^explain /, why: 'descriptions are our own' },
+  { line: /^auth whoami/, why: 'a certificate has no id here' },
+];

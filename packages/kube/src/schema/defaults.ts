@@ -10,8 +10,14 @@ export function applyDefaults<T>(schema: JsonSchema, value: T): T {
   return compileDefaults(schema)(value) as T;
 }
 
+export interface DefaultsOptions {
+  /** A null for which there is no default stays, for validation to refuse: so it is with what was applied. Default false. */
+  keepsNulls?: boolean;
+}
+
 /** The defaulting function of a schema, for callers that default many values. */
-export function compileDefaults(schema: JsonSchema): Defaulter {
+export function compileDefaults(schema: JsonSchema, options: DefaultsOptions = {}): Defaulter {
+  const fieldRule = (name: string, property: JsonSchema) => ruleOf(name, property, options);
   const fields = Object.entries(schema.properties ?? {}).map(([name, property]) => fieldRule(name, property));
   const byName = new Map(fields.map((field) => [field.name, field]));
   const { additionalProperties } = schema;
@@ -34,11 +40,13 @@ interface FieldRule {
   readonly below: Defaulter;
 }
 
-function fieldRule(name: string, schema: JsonSchema): FieldRule {
-  const below = compileDefaults(schema);
+function ruleOf(name: string, schema: JsonSchema, options: DefaultsOptions): FieldRule {
+  const below = compileDefaults(schema, options);
   // Defaults of a default's own fields are filled in here once. The value is shared by every object: objects are never changed in place.
   const defaultValue = frozen(below(schema.default ?? null));
-  return { name, nullable: schema.nullable === true, hasDefault: defaultValue !== null, defaultValue, below };
+  const hasDefault = defaultValue !== null;
+  const nullable = schema.nullable === true || (options.keepsNulls === true && !hasDefault);
+  return { name, nullable, hasDefault, defaultValue, below };
 }
 
 function defaultObject(fields: readonly FieldRule[], object: JsonObject): JsonObject | undefined {

@@ -1,3 +1,4 @@
+import { validateLabelValue, validateQualifiedName } from '../names.ts';
 import { type FieldError, invalidField, requiredField } from './field-error.ts';
 import { isJsonArray, isJsonObject, type JsonObject, type JsonSchema, schemaOfField } from './json-schema.ts';
 
@@ -49,6 +50,13 @@ function validateTypeAndMetadata(object: JsonObject, path: string, errors: Field
   }
   if (metadata !== undefined && !isJsonObject(metadata)) {
     errors.push(invalidField(at('metadata'), metadata, 'must be an object'));
+  } else if (isJsonObject(metadata) && isJsonObject(metadata['labels'])) {
+    const labels = at('metadata.labels');
+    for (const [key, value] of Object.entries(metadata['labels'])) {
+      for (const problem of validateQualifiedName(key)) errors.push(invalidField(labels, key, problem));
+      if (typeof value !== 'string') continue;
+      for (const problem of validateLabelValue(value)) errors.push(invalidField(labels, value, problem));
+    }
   }
 }
 

@@ -1,0 +1,27 @@
+// Sequences that found something, or that random ones cannot hold because controllers take their time: each a file, with what
+// the real server answered, so that a machine without one still compares.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Answer, DiffRequest } from './sequence.ts';
+
+export interface KeptSequence {
+  /** What it showed, as a sentence. */
+  title: string;
+  requests: DiffRequest[];
+  /** Of the real server, normalised. */
+  answers: Answer[];
+}
+
+const folder = join(import.meta.dirname, 'kept');
+
+/** By the name of the file, which is the sequence's own as well. */
+export function keptSequences(): [name: string, kept: KeptSequence][] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.json'))
+    .toSorted()
+    .map((file) => [file.slice(0, -5), JSON.parse(readFileSync(join(folder, file), 'utf8')) as KeptSequence]);
+}
+
+export function keep(name: string, kept: KeptSequence): void {
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(kept, null, 1)}\n`);
+}
