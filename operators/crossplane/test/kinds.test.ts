@@ -20,8 +20,8 @@ import { fakeRegistry, object } from './fixtures.ts';
 const paths = (kind: (typeof CROSSPLANE_KINDS)[number], name: string, parts: object) =>
   kind
     .validate(object(kind, name, parts))
-    .map(({ field }) => field)
-    .filter((field) => field !== '<nil>');
+    .filter((error) => !JSON.stringify(error).includes('not checked'))
+    .map(({ field }) => field);
 
 describe('kinds', () => {
   test('a Provider has upstream’s defaults, and none for what the flag decides', () => {
