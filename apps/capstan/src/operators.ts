@@ -35,4 +35,16 @@ export const BUILT_IN_OPERATORS: readonly BuiltInOperator[] = [
       throw UsageErrors.BadValue(`--crossplane.${flag}`, flags[flag] ?? '', remedy);
     },
   },
+  {
+    name: 'gimbal',
+    async load(flags) {
+      const { createGimbal, settingsFromFlags } = await import('@capstan/gimbal');
+      const settings = settingsFromFlags(flags);
+      if (!('fault' in settings)) return createGimbal(settings);
+      const { UsageErrors } = await import('./cli/errors.ts');
+      const { flag, remedy } = settings.fault;
+      if (remedy === undefined) throw UsageErrors.UnknownFlag(`--gimbal.${flag}`, 'run', undefined);
+      throw UsageErrors.BadValue(`--gimbal.${flag}`, flags[flag] ?? '', remedy);
+    },
+  },
 ];

@@ -9,13 +9,19 @@ import type { KnownImage } from '@capstan/node';
  * machine. Whoever has other programs to run adds them here.
  */
 export function knownImages(env: Readonly<Record<string, string | undefined>>): readonly KnownImage[] {
-  const capstan = [execPath, '--disable-warning=ExperimentalWarning', resolve(import.meta.dirname, '../main.ts')];
+  const program = (file: string) => [
+    execPath,
+    '--disable-warning=ExperimentalWarning',
+    resolve(import.meta.dirname, '..', file),
+  ];
+  const capstan = program('main.ts');
+  const gimbal = program('programs/gimbal.ts');
   const real = env['CAPSTAN_REAL'] ?? join(env['HOME'] ?? homedir(), '.cache', 'capstan', 'real');
   return [
     {
       match: 'capstan',
       entrypoint: capstan,
-      programs: { capstan },
+      programs: { capstan, gimbal },
       kubeconfig: true,
       // Every pod has an address of its own here, and no interface of its own.
       substitute: [{ from: '0.0.0.0', to: '$(POD_IP)' }],

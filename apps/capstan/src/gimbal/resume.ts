@@ -1,0 +1,25 @@
+import { findBackend, resumeBackend } from '@capstan/gimbal';
+import { systemClock } from '@capstan/kube';
+import { command } from '../cli/command.ts';
+import { UsageErrors } from '../cli/errors.ts';
+import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
+import { WAIT_OPTIONS, waitMs } from './wait-options.ts';
+
+export default command({
+  usage: 'resume NAME [--wait] [--timeout DURATION]',
+  description:
+    'Ends the maintenance of a backend: every weight is as it was. With --wait it ends when that is so: 0, or 1 when it takes\n' +
+    'too long, 3 when the backend is not accepted.',
+  examples: ['gimbal resume east --wait'],
+  options: { ...CLUSTER_OPTIONS, ...WAIT_OPTIONS },
+  positionals: 1,
+  async run({ flags, positionals: [name] }, io) {
+    if (name === undefined) throw UsageErrors.Missing('resume', 'the name of a backend', 'gimbal resume east');
+    const wait = { waitMs: waitMs(flags) };
+    const { clock = systemClock, signal } = io;
+    return withCluster(flags, io, async ({ client }) => {
+      const found = await findBackend(client, name, flags.namespace);
+      return resumeBackend(found, { client, clock, signal, say: (line) => io.stdout(`${line}\n`) }, wait);
+    });
+  },
+});

@@ -1,0 +1,51 @@
+// Commands that change a backend and stay until the change has come about: they look at its status again and again, and tell
+// whatever is new in it.
+import { type Client, type Clock, sleep } from '@capstan/kube';
+import type { DiscoveryBackend } from '../kinds/index.ts';
+import type { FoundBackend } from './find-backends.ts';
+
+export interface CommandContext {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** One line, without its end. */
+  say(line: string): void;
+}
+
+/** What to tell about a status, and whether that is the end. */
+export interface Progress {
+  readonly line: string;
+  /** The exit code; undefined: it goes on. */
+  readonly code?: number;
+}
+
+/** Exit codes of commands that wait. */
+export const DONE = 0;
+export const TIMED_OUT = 1;
+/** It will not come about by waiting: somebody has to look. */
+export const BLOCKED = 3;
+
+const POLL_MS = 300;
+
+export async function follow(
+  { kind, object }: FoundBackend,
+  { client, clock, signal, say }: CommandContext,
+  timeoutMs: number,
+  judge: (backend: DiscoveryBackend, isNews: boolean) => Progress,
+): Promise<number> {
+  const { namespace = '', name = '', generation = 0 } = object.metadata;
+  const deadline = clock.now() + timeoutMs;
+  let told: string | undefined;
+  for (;;) {
+    const seen = (await client.get(kind, { namespace, name }, { signal })) as DiscoveryBackend;
+    const { line, code } = judge(seen, (seen.status?.observedGeneration ?? 0) >= generation);
+    if (line !== told) say(line);
+    told = line;
+    if (code !== undefined) return code;
+    if (clock.now() >= deadline) {
+      say(`${name}: that has not come about within ${Math.round(timeoutMs / 1000)} s; it goes on without us`);
+      return TIMED_OUT;
+    }
+    await sleep(clock, POLL_MS, signal);
+  }
+}

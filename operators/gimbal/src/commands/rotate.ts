@@ -1,0 +1,52 @@
+// `gimbal rotate`: another Secret, and whether its credentials have come into force.
+import { findCondition, formatTime } from '@capstan/kube';
+import type { DiscoveryBackend } from '../kinds/index.ts';
+import { ROTATE_NOW } from '../reconcilers/credentials.ts';
+import { type FoundBackend, fieldPatch } from './find-backends.ts';
+import { BLOCKED, type CommandContext, DONE, follow, type Progress } from './follow.ts';
+
+export interface RotateOptions {
+  readonly secret: string;
+  /** Whatever the window says. */
+  readonly isNow: boolean;
+  /** Undefined: do not wait. */
+  readonly waitMs: number | undefined;
+}
+
+export async function rotateBackend(
+  { kind, object }: FoundBackend,
+  context: CommandContext,
+  { secret, isNow, waitMs }: RotateOptions,
+): Promise<number> {
+  const { client, clock, signal, say } = context;
+  const { namespace = '', name = '' } = object.metadata;
+  const patch = {
+    ...fieldPatch(object, ['secret', 'credentials', 'secretName', 'secretRef'], secret),
+    // A value of its own: each is followed once.
+    ...(isNow && { metadata: { annotations: { [ROTATE_NOW]: formatTime(clock.now()) } } }),
+  };
+  const changed = await client.patch(kind, { namespace, name }, 'merge', patch, { fieldManager: 'gimbal', signal });
+  if (waitMs === undefined) {
+    say(`${name}: the credentials in the Secret ${secret} are asked for`);
+    return DONE;
+  }
+  const found = { kind, object: changed as DiscoveryBackend };
+  return follow(found, context, waitMs, (backend, isNews) => progressOf(name, secret, backend, isNews));
+}
+
+function progressOf(name: string, secret: string, { status, metadata }: DiscoveryBackend, isNews: boolean): Progress {
+  const valid = findCondition(status?.conditions, 'CredentialsValid');
+  const pending = findCondition(status?.conditions, 'RotationPending');
+  // Conditions of before the change say nothing about it.
+  const isJudged = isNews && (valid?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  if (!isJudged || valid === undefined) return { line: `${name}: waiting for the operator to try the credentials` };
+  if (valid.status === 'False' && REFUSED.has(valid.reason))
+    return { line: `${name}: ${valid.message}`, code: BLOCKED };
+  if (pending?.status === 'True') return { line: `${name}: ${pending.message}` };
+  const ready = findCondition(status?.conditions, 'DiscovererReady');
+  if (status?.credentials?.source !== secret || ready?.reason !== 'Running')
+    return { line: `${name}: the discoverer with the new credentials starts` };
+  return { line: `${name}: the credentials in the Secret ${secret} are in force`, code: DONE };
+}
+
+const REFUSED = new Set(['RotationFailed', 'WrongCluster', 'SecretMissing', 'SecretInvalid', 'AuthFailed']);
