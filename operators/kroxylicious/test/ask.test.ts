@@ -1,7 +1,7 @@
 // What would this do, and why did it happen.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConfigMap, Deployment, type Kind, type KubeObject, Secret } from '@capstan/kube';
+import { ConfigMap, Deployment, type Kind, type KubeObject, ReplicaSet, Secret } from '@capstan/kube';
 import { CAUSE_ANNOTATION, parseCause, preview } from '@capstan/reconcile';
 import type { Stage } from '@capstan/testing';
 import { KafkaProtocolFilter, KafkaProxy, KafkaProxyIngress, VirtualKafkaCluster } from '../src/index.ts';
@@ -9,17 +9,21 @@ import {
   certificate,
   cluster,
   configMap,
+  create,
   encoded,
   filter,
   get,
   kindOf,
   NAMESPACE,
+  object,
   opaque,
   patch,
   proxy,
   service,
   staged,
   tcpIngress,
+  tlsIngress,
+  tlsSecret,
 } from './fixtures.ts';
 
 const issued = await certificate();
@@ -62,6 +66,39 @@ describe('why', () => {
         /^Secret default\/upstream-ca \(data\["ca\.crt"\]\) changed → KafkaService default\/upstream → VirtualKafkaCluster default\/orders$/,
       );
       assert.doesNotMatch(JSON.stringify(await get.deployment(client)), /BEGIN CERTIFICATE/);
+    }));
+
+  test('a cluster came with a Secret that nobody had named before: the cluster, not the Secret', () =>
+    staged({ objects: objects() }, async ({ client, settle }) => {
+      await create(client, tlsIngress(), tlsSecret('server', issued));
+      await settle();
+      const ingresses = [{ ingressRef: { name: 'tls' }, tls: { certificateRef: { name: 'server' } } }];
+      await create(client, cluster('new', { ingresses }));
+      await settle();
+      const cause = parseCause((await get.deployment(client)).metadata.annotations?.[CAUSE_ANNOTATION]);
+      assert.deepEqual(
+        cause?.changes.map(({ object, from }) => [object, from]),
+        [['VirtualKafkaCluster.kroxylicious.io default/new', 'absent']],
+      );
+      assert.equal((await get.proxy(client)).status?.rollout?.reason, 'VirtualKafkaCluster default/new was made');
+    }));
+
+  test('the ReplicaSet of the last rollout is no reason of the next', () =>
+    staged({ objects: objects() }, async ({ client, settle }) => {
+      const { spec } = await get.deployment(client);
+      const labels = spec?.template.metadata?.labels ?? {};
+      const template = { ...spec?.template, metadata: { labels } };
+      await patch(client, ConfigMap, 'rules', { data: { rules: 'none' } });
+      await client.create(ReplicaSet, {
+        ...object(ReplicaSet, 'my-proxy-1', { spec: { selector: { matchLabels: labels }, template } }),
+        metadata: { namespace: NAMESPACE, name: 'my-proxy-1', labels },
+      });
+      await settle();
+      const cause = parseCause((await get.deployment(client)).metadata.annotations?.[CAUSE_ANNOTATION]);
+      assert.deepEqual(
+        cause?.changes.map((change) => change.object),
+        ['ConfigMap default/rules'],
+      );
     }));
 });
 

@@ -8,6 +8,7 @@ import {
   certificate,
   checksum,
   cluster,
+  condition,
   configMap,
   create,
   encoded,
@@ -291,4 +292,29 @@ test('fields that somebody else set on the Deployment stay', () =>
     await settle();
     const env = (await get.deployment(client)).spec?.template.spec?.containers[0]?.env?.map(({ name }) => name);
     assert.ok(env?.includes('EXTRA'), String(env));
+  }));
+
+test('a proxy and what it serves, made one after the other, start once with all of it', () =>
+  staged({ objects: [proxy(), service(), tcpIngress(), cluster('one')] }, async ({ client, settle, clock }) => {
+    await create(client, proxy({}, 'second'), tcpIngress('theirs', 'second'));
+    for (const name of ['two', 'three', 'four']) {
+      await create(
+        client,
+        cluster(name, { proxyRef: { name: 'second' }, ingresses: [{ ingressRef: { name: 'theirs' } }] }),
+      );
+      await clock.advance(700);
+    }
+    await settle();
+    assert.equal((await get.deployment(client, 'second')).metadata.generation, 1);
+  }));
+
+test('pods that cannot be made are told with the reason', () =>
+  staged({ objects: [proxy(), service(), tcpIngress(), cluster('one')] }, async ({ client, settle }) => {
+    const message = 'serviceaccount "proxy" not found';
+    const conditions = [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message }];
+    const ref = { namespace: NAMESPACE, name: 'my-proxy' };
+    await client.patch(Deployment, ref, 'merge', { status: { conditions } }, { subresource: 'status' });
+    await settle();
+    const told = condition(await get.proxy(client), 'Ready');
+    assert.deepEqual([told?.reason, told?.message.includes(message)], ['RollingOut', true]);
   }));

@@ -1,5 +1,6 @@
 export * from './digest.ts';
 export {
+  aside,
   type Cause,
   type ChunkedOptions,
   createEngine,

@@ -260,7 +260,7 @@ function refusalOf({ faults, text }: Composed): ConditionInput | undefined {
 
 function readyCondition(rollout: Rollout | undefined, hash: string): ConditionInput {
   if (rollout === undefined) return ready.isFalse('RollingOut', 'the Deployment is being made');
-  const { isComplete, updated, available, wanted } = rollout;
+  const { isComplete, updated, available, wanted, trouble } = rollout;
   if (rollout.hash !== hash && rollout.isHeld)
     return ready.isFalse(
       'RolledBack',
@@ -274,7 +274,7 @@ function readyCondition(rollout: Rollout | undefined, hash: string): ConditionIn
   if (isComplete) return ready.isTrue('Ready', `${available} pods run ${shortHash(hash)}`);
   return ready.isFalse(
     'RollingOut',
-    `${updated} of ${wanted} pods have the new configuration, ${available} are available`,
+    `${updated} of ${wanted} pods have the new configuration, ${available} are available${trouble === undefined ? '' : `: ${trouble}`}`,
   );
 }
 

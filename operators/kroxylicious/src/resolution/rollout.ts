@@ -1,6 +1,13 @@
 // How far a Deployment is with what was last asked of it.
 import type { Deployment } from '@capstan/kube';
-import { CAUSE_ANNOTATION, type CauseChange, type EventInput, HELD_ANNOTATION, parseCause } from '@capstan/reconcile';
+import {
+  aside,
+  CAUSE_ANNOTATION,
+  type CauseChange,
+  type EventInput,
+  HELD_ANNOTATION,
+  parseCause,
+} from '@capstan/reconcile';
 import { shortHash } from '../hash/combine-hashes.ts';
 import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION } from '../templates/labels.ts';
 
@@ -17,11 +24,13 @@ export interface Rollout {
   readonly isHeld: boolean;
   /** Which configurations of which virtual clusters it runs; see running-clusters.ts. */
   readonly clusters: string;
+  /** Why pods do not come, as the Deployment's own conditions tell it. */
+  readonly trouble: string | undefined;
   /** What the last write was made for. */
   readonly cause: string | undefined;
 }
 
-export const rolloutOf = ({ metadata, spec, status }: Deployment): Rollout => {
+export const rolloutOf = aside(({ metadata, spec, status }: Deployment): Rollout => {
   const wanted = spec?.replicas ?? 1;
   const {
     updatedReplicas: updated = 0,
@@ -39,9 +48,18 @@ export const rolloutOf = ({ metadata, spec, status }: Deployment): Rollout => {
     isComplete: isSeen && updated === wanted && available === wanted && replicas === wanted,
     isHeld: (metadata.annotations?.[HELD_ANNOTATION] ?? '') !== '',
     clusters: metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '',
+    trouble: troubleOf(status?.conditions ?? []),
     cause: metadata.annotations?.[CAUSE_ANNOTATION],
   };
-};
+});
+
+function troubleOf(conditions: readonly { type: string; status: string; message?: string }[]): string | undefined {
+  const told = conditions.find(
+    ({ type, status }) =>
+      (type === 'ReplicaFailure' && status === 'True') || (type === 'Progressing' && status === 'False'),
+  );
+  return told?.message;
+}
 
 /** What was last rolled to, from what, and why; remembered, because later writes have other causes. */
 export interface Rolled {
@@ -88,11 +106,13 @@ function changeText({ object, paths, from, to, via }: CauseChange): string {
   const how =
     from === 'absent'
       ? ' was made'
-      : to === 'absent'
-        ? ' was removed'
-        : paths.length === 0
-          ? ' changed'
-          : ` (${paths.join(', ')}) changed`;
+      : from === 'unknown'
+        ? ' became known'
+        : to === 'absent'
+          ? ' was removed'
+          : paths.length === 0
+            ? ' changed'
+            : ` (${paths.join(', ')}) changed`;
   const changed = object.replace(/\.[a-z.]+ /, ' ');
   const way = via.flatMap((step) => {
     const [, kind, key] = STEP.exec(step) ?? [];

@@ -1,6 +1,6 @@
 // Everything that runs one workload of a proxy: its configuration, its Deployment, its disruption budget.
 import { ConfigMap, Deployment, PodDisruptionBudget, type ReplicaSet } from '@capstan/kube';
-import { apply, type Child, createOnly, type GroupInput, keep } from '@capstan/reconcile';
+import { apply, aside, type Child, createOnly, type GroupInput, keep } from '@capstan/reconcile';
 import { CONFIG_KEY, configMapName, type DeploymentParts, proxyDeployment } from './deployment.ts';
 import { workloadLabels, workloadName } from './labels.ts';
 
@@ -37,13 +37,15 @@ export function workloadGroups(parts: WorkloadParts): GroupInput[] {
         }),
       ],
     },
-    { name: 'rollout', quietMs, open, children: [apply(Deployment, proxyDeployment(parts))] },
+    // A proxy and what it serves are often made together, one after the other: pods are started once, with all of it.
+    { name: 'rollout', quietMs, quietAtCreation: true, open, children: [apply(Deployment, proxyDeployment(parts))] },
   ];
 }
 
 /** Names of the ConfigMaps that a ReplicaSet's pods mount, even one that is scaled to nothing: a rollback may bring it back. */
-export const configMapsOf = ({ spec }: ReplicaSet): readonly string[] =>
-  (spec?.template?.spec?.volumes ?? []).flatMap(({ configMap }) => configMap?.name ?? []);
+export const configMapsOf = aside(({ spec }: ReplicaSet): readonly string[] =>
+  (spec?.template?.spec?.volumes ?? []).flatMap(({ configMap }) => configMap?.name ?? []),
+);
 
 /** Before a ReplicaSet is cached: only what it mounts counts here. */
 export function trimReplicaSet(object: { metadata: object }): typeof object {

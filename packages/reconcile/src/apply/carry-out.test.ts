@@ -47,6 +47,7 @@ const group = (writes: readonly ChildWrite[], given: Partial<PendingGroup> = {})
   name: 'group',
   writes,
   quietMs: 0,
+  quietAtCreation: false,
   preflight: false,
   open: true,
   waitingFor: undefined,
@@ -346,6 +347,15 @@ describe('a quiet period', () => {
   test('is not needed for what disturbs nobody', async () => {
     const all = stage((sent) => (sent.length > 0 ? {} : { groups: [wanting('1', false)] }));
     assert.deepEqual(await all.run(), { type: 'done' });
+    assert.deepEqual(all.sent, ['apply a']);
+  });
+
+  test('counts before something is made where a group says so', async () => {
+    const first = group([applying('a', false, { value: '1' })], { quietMs: 5000, quietAtCreation: true });
+    const all = stage((sent) => (sent.length > 0 ? {} : { groups: [first] }));
+    assert.deepEqual(await all.run(), { type: 'retryAfter', ms: 5000 });
+    await all.clock.advance(5000);
+    await all.run();
     assert.deepEqual(all.sent, ['apply a']);
   });
 

@@ -23,9 +23,9 @@ export function timeLeft(wish: Wish, ms: number, clock: Clock): number {
   return Math.max(0, wish.since + ms - clock.now());
 }
 
-/** Creations disturb nobody and need not wait. */
-export function needsQuiet({ quietMs, writes }: PendingGroup): boolean {
-  return quietMs > 0 && !writes.every(isCreation);
+/** Creations disturb nobody and need not wait, unless the group says so. */
+export function needsQuiet({ quietMs, quietAtCreation, writes }: PendingGroup): boolean {
+  return quietMs > 0 && (quietAtCreation || !writes.every(isCreation));
 }
 
 /** Most of the children at once, and more than one: the sign of a plan that was made from a view that was not whole. */

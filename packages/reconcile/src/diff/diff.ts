@@ -41,9 +41,9 @@ export function diff(input: DiffInput): WriteSet {
   };
 
   for (const group of plan.groups) {
-    const { name, quietMs, preflight, open, waitingFor } = group;
+    const { name, quietMs, quietAtCreation, preflight, open, waitingFor } = group;
     if (!open) notes.push({ about: 'waiting', message: waitingFor ?? `${name} is held back` });
-    add(groupVerdicts(group, input), { name, quietMs, preflight, open, waitingFor });
+    add(groupVerdicts(group, input), { name, quietMs, quietAtCreation, preflight, open, waitingFor });
   }
   if (plan.prune) add(givenBack(input), { ...UNCONDITIONAL, name: 'give back' });
 
@@ -69,7 +69,13 @@ export function diff(input: DiffInput): WriteSet {
   };
 }
 
-const UNCONDITIONAL = { quietMs: 0, preflight: false, open: true, waitingFor: undefined } as const;
+const UNCONDITIONAL = {
+  quietMs: 0,
+  quietAtCreation: false,
+  preflight: false,
+  open: true,
+  waitingFor: undefined,
+} as const;
 
 function groupVerdicts({ children, patches, removals }: Group, input: DiffInput): ChildVerdict[] {
   const patched = patches.map((patch) => {

@@ -26,6 +26,7 @@ export interface PendingGroup {
   readonly name: string;
   readonly writes: readonly ChildWrite[];
   readonly quietMs: number;
+  readonly quietAtCreation: boolean;
   readonly preflight: boolean;
   readonly open: boolean;
   readonly waitingFor: string | undefined;

@@ -23,7 +23,7 @@ import {
   UNKNOWN,
   type WaveRecord,
 } from './model.ts';
-import { fieldPaths, toldView, valueAt } from './projection.ts';
+import { fieldPaths, isAside, toldView, valueAt } from './projection.ts';
 
 export function causesOf(graph: Graph, wave: WaveRecord, sink: Node): Cause[] {
   const causes = new Map<CellEvent, Cause>();
@@ -98,6 +98,7 @@ function describe(
       paths: pathsOf(event, project),
       before: digestOf(graph, event, event.beforePresence, event.before),
       after: digestOf(graph, event, event.afterPresence, event.after),
+      ...(isAside(project) ? { isAside: true as const } : {}),
     };
     known.set(project, cause);
   }

@@ -122,6 +122,8 @@ export interface Cause {
   readonly after: string;
   /** The derivations from the source to the sink, as `name(key)`, at most 6. */
   readonly via: readonly string[];
+  /** Read by a projection that is `aside`: told only where nothing else changed. */
+  readonly isAside?: true;
 }
 
 /** A sink node that changed, appeared (before undefined) or was disposed (after undefined). */

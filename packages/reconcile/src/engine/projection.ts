@@ -22,6 +22,18 @@ export function telling<V, P>(project: Projection<V, P>, view: (value: V) => unk
   return Object.assign(project, { tells: view });
 }
 
+/**
+ * A projection of what follows from the plan rather than decides it (pods that came, ReplicaSets that were made): as a cause
+ * it is told only where nothing else changed.
+ */
+export function aside<F extends (value: never) => unknown>(project: F): F {
+  return Object.assign(project, { isAside: true as const });
+}
+
+export function isAside(projection: Projection | undefined): boolean {
+  return (projection as { isAside?: true } | undefined)?.isAside === true;
+}
+
 /** What causes are told from; undefined for the projection's own result. */
 export function toldView(projection: Projection): ((value: unknown) => unknown) | undefined {
   return (projection as { tells?: (value: unknown) => unknown }).tells;

@@ -35,6 +35,11 @@ export interface Group {
   readonly removals: readonly Removal[];
   /** Wait until what this group wants has not changed for so long; 0 by default. */
   readonly quietMs: number;
+  /**
+   * The quiet period counts before something is made as well; by default creations disturb nobody and need not wait. For
+   * workloads whose inputs arrive one after the other: pods that start with half of them are rolled at once.
+   */
+  readonly quietAtCreation: boolean;
   /** Ask the server by dry run whether it would take every write of the group, before the first is sent; off by default. */
   readonly preflight: boolean;
   /** A closed gate holds back this group and all after it; open by default. */
@@ -49,6 +54,7 @@ export interface GroupInput {
   patches?: readonly Patch[];
   removals?: readonly Removal[];
   quietMs?: number;
+  quietAtCreation?: boolean;
   preflight?: boolean;
   open?: boolean;
   waitingFor?: string;
@@ -109,6 +115,7 @@ function group(input: GroupInput, index = 0): Group {
     patches: input.patches ?? [],
     removals: input.removals ?? [],
     quietMs: input.quietMs ?? 0,
+    quietAtCreation: input.quietAtCreation ?? false,
     preflight: input.preflight ?? false,
     open: input.open ?? true,
     waitingFor: input.waitingFor,

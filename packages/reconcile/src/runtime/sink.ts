@@ -95,13 +95,19 @@ export function createSink(options: SinkOptions): Sink {
       forget(key);
       return;
     }
-    if (after.state === 'suspended') suspended.set(key, after.waitingFor);
-    else suspended.delete(key);
+    suspended.delete(key);
+    if (after.state === 'suspended') {
+      suspended.set(key, after.waitingFor);
+      unsettled.delete(key);
+      // What made it ask for something that is not known yet is the cause of what follows, not that it became known.
+      if (before !== undefined) causes.set(key, mergeCauses(causes.get(key) ?? [], change.causes));
+      return;
+    }
     if (!needsWork(after)) {
       unsettled.delete(key);
       causes.delete(key);
       // What the server refused is not wanted any more: nobody will try it again and find out.
-      if (after.state === 'value' && binding.troubles.peek(key) !== undefined) binding.troubles.delete(key);
+      if (binding.troubles.peek(key) !== undefined) binding.troubles.delete(key);
       return;
     }
     causes.set(key, mergeCauses(causes.get(key) ?? [], change.causes));
@@ -257,8 +263,7 @@ export function createSink(options: SinkOptions): Sink {
   };
 }
 
-function needsWork(after: Settled<unknown>): boolean {
-  if (after.state === 'suspended') return false;
+function needsWork(after: Exclude<Settled<unknown>, { state: 'suspended' }>): boolean {
   if (after.state === 'error') return true;
   const writes = after.value as WriteSet;
   return writes.threw || !isSettled(writes);

@@ -31,6 +31,15 @@ describe('the record of a cause', () => {
     assert.deepEqual(recordOf([own('status.ready')]).changes[0]?.paths, ['status.ready']);
   });
 
+  test('tells neither what had only to be fetched nor what followed from an earlier plan, unless there is nothing else', () => {
+    const made = { ...cause('Cluster', ['x.y default/a']), before: 'absent' };
+    const fetched = { ...cause('Secret', ['hash default/a', 'x.y default/a']), before: 'unknown' };
+    const followed = { ...cause('ReplicaSet.apps', ['x.y default/a']), isAside: true as const };
+    assert.deepEqual(objects(followed, fetched, made), ['Cluster default/a']);
+    assert.deepEqual(objects(followed, fetched), ['Secret default/a']);
+    assert.deepEqual(objects(followed), ['ReplicaSet.apps default/a']);
+  });
+
   test('tells of drift when there is nothing else', () => {
     assert.deepEqual(objects(cause('our Deployment.apps', ['writes of x.y default/a'])), [
       'our Deployment.apps default/a',
@@ -91,6 +100,12 @@ describe('the annotation', () => {
 });
 
 describe('causes of several waves before one write', () => {
+  test('what was fetched on the way and changed then counts from its fetching on', () => {
+    const fetched = changed('default/a', { before: 'unknown', after: 'one' });
+    const [merged] = mergeCauses([fetched], [changed('default/a')]);
+    assert.deepEqual([merged?.before, merged?.after], ['one', 'two']);
+  });
+
   test('are one for each object, from the first value to the last', () => {
     const merged = mergeCauses(
       [changed('default/a'), changed('default/b')],

@@ -39,7 +39,12 @@ export function causeRecord(at: string, by: string, owner: string, causes: reado
     // The last step is always the diff of the plan that is named already.
     via: via.filter((step) => !step.startsWith('writes of ')),
   }));
-  return bounded({ at, by, for: owner, changes: told(changes, owner) });
+  return bounded({
+    at,
+    by,
+    for: owner,
+    changes: told(changes, owner, new Set(changes.filter((_, i) => causes[i]?.isAside))),
+  });
 }
 
 /** An object's own status follows from the rest: it is told only where nothing else changed. */
@@ -51,14 +56,23 @@ function isStatusOnly(paths: readonly string[]): boolean {
   return paths.length > 0 && paths.every((path) => path.startsWith('status.'));
 }
 
-/** What the plan was made from; what only its comparison with the cluster saw (our own last write, mostly) when there is nothing else. */
-function told(changes: readonly CauseChange[], owner: string): readonly CauseChange[] {
-  const isOwn = ({ object, paths }: CauseChange) => object === owner && !isStatusOnly(paths);
-  const planned = changes.filter((change) => change.via.length > 0 || isOwn(change));
-  return planned.length > 0 ? planned : changes;
+/**
+ * Of all that changed, what decided: what the plan was made from, not what only its comparison with the cluster saw (our own
+ * last write, mostly); not what follows from earlier plans; and not what had only to be fetched. Each is told where there is
+ * nothing else.
+ */
+function told(changes: readonly CauseChange[], owner: string, aside: ReadonlySet<CauseChange>): readonly CauseChange[] {
+  const rules = [
+    ({ object, paths, via }: CauseChange) => via.length > 0 || (object === owner && !isStatusOnly(paths)),
+    (change: CauseChange) => !aside.has(change),
+    ({ from }: CauseChange) => from !== 'unknown',
+  ];
+  return rules.reduce((left, isKept) => {
+    const kept = left.filter(isKept);
+    return kept.length > 0 ? kept : left;
+  }, changes);
 }
 
-/** Several waves before one write: the earliest `from` and the latest `to` of each object. */
 export function mergeCauses(earlier: readonly Cause[], later: readonly Cause[]): readonly Cause[] {
   if (earlier.length === 0) return later;
   const merged = [...earlier];
@@ -69,7 +83,8 @@ export function mergeCauses(earlier: readonly Cause[], later: readonly Cause[]):
     else
       merged[at] = {
         ...cause,
-        before: known.before,
+        // What was fetched meanwhile has a past only from then on.
+        before: known.before === 'unknown' ? cause.before : known.before,
         paths: [...new Set([...known.paths, ...cause.paths])].slice(0, 8),
       };
   }

@@ -1,0 +1,295 @@
+// Random histories: edits, deletions and mistakes in any order and at any speed, and an operator that dies meanwhile. Whatever
+// came before, once all is well the proxies run what a new operator would have made of the same objects; until then nothing
+// that runs is taken away, and each pause sees at most one rollout.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  ConfigMap,
+  Deployment,
+  type Kind,
+  type KubeObject,
+  PodDisruptionBudget,
+  type Secret,
+  Service,
+} from '@capstan/kube';
+import {
+  createRandom,
+  createTestCluster,
+  createVirtualClock,
+  faultyTransport,
+  mortalClock,
+  type SeededRandom,
+  startIncarnation,
+  type TestCluster,
+} from '@capstan/testing';
+import { parse } from 'yaml';
+import {
+  createKroxylicious,
+  KafkaProtocolFilter,
+  KafkaProxyIngress,
+  KafkaService,
+  VirtualKafkaCluster,
+} from '../src/index.ts';
+import {
+  balancerIngress,
+  certificate,
+  cluster,
+  configMap,
+  configMapNameOf,
+  filter,
+  kindOf,
+  NAMESPACE,
+  object,
+  opaque,
+  proxy,
+  service,
+  tlsIngress,
+  tlsSecret,
+} from './fixtures.ts';
+
+const operators = [createKroxylicious()];
+const [first, renewed] = await Promise.all([certificate(), certificate()]);
+
+/** What an object can be: well, or with a fault. `undefined` stands for a missing one. */
+interface Slot {
+  readonly good: readonly KubeObject[];
+  readonly bad: readonly (KubeObject | undefined)[];
+}
+
+const fixedPort = (name: string, bootstrapPort: number) =>
+  object(KafkaProxyIngress, name, {
+    spec: { proxyRef: { name: 'my-proxy' }, clusterIP: { protocol: 'TCP', bootstrapPort } },
+  });
+const by = (ingress: string) => [{ ingressRef: { name: ingress } }];
+const byTls = (ingress: string) => [{ ingressRef: { name: ingress }, tls: { certificateRef: { name: 'server' } } }];
+
+const SLOTS: readonly Slot[] = [
+  { good: [proxy(), proxy({ network: { proxy: { workerThreadCount: 3 } } })], bad: [] },
+  { good: [tlsIngress()], bad: [undefined, fixedPort('tls', 9700)] },
+  { good: [fixedPort('left', 9400)], bad: [undefined, fixedPort('left', 9500)] },
+  { good: [fixedPort('right', 9500)], bad: [fixedPort('right', 9400), tlsIngress('right', 'other')] },
+  { good: [balancerIngress()], bad: [undefined] },
+  {
+    good: [
+      service(),
+      service({ bootstrapServers: 'other.example:9092', tls: { trustAnchorRef: { name: 'ca', key: 'ca.pem' } } }),
+    ],
+    bad: [undefined, service({ bootstrapServers: 'kafka.example:9092', tls: { certificateRef: { name: 'none' } } })],
+  },
+  {
+    good: [
+      filter({ password: '${secret:kms:password}' }),
+      filter({ rule: '${configmap:ca:ca.pem}' }, undefined, 'Other'),
+    ],
+    bad: [undefined, filter({ password: '${secret:none:password}' }), filter({ password: 'x${secret:kms:password}' })],
+  },
+  { good: [opaque('kms', { password: 'a' }), opaque('kms', { password: 'b' })], bad: [undefined, opaque('kms', {})] },
+  {
+    good: [tlsSecret('server', first), tlsSecret('server', renewed)],
+    bad: [undefined, tlsSecret('server', { ...first, key: renewed.key }), opaque('server', {})],
+  },
+  {
+    good: [configMap('ca', { 'ca.pem': first.ca }), configMap('ca', { 'ca.pem': renewed.ca })],
+    bad: [undefined, configMap('ca', { 'ca.pem': 'none' })],
+  },
+  { good: [cluster('a', { ingresses: byTls('tls') })], bad: [undefined, cluster('a', { ingresses: by('tls') })] },
+  {
+    good: [
+      cluster('b', { ingresses: by('left'), filterRefs: [{ name: 'encryption' }] }),
+      cluster('b', { ingresses: [...by('left'), ...byTls('tls')] }),
+    ],
+    bad: [undefined, cluster('b', { ingresses: by('right') }), cluster('b', { ingresses: by('none') })],
+  },
+  {
+    good: [cluster('c', { ingresses: by('right') }), cluster('c', { ingresses: [...byTls('tls'), ...by('right')] })],
+    bad: [cluster('c', { ingresses: by('left') }), cluster('c', { proxyRef: { name: 'none' } })],
+  },
+  {
+    good: [cluster('d', { ingresses: byTls('outside') })],
+    bad: [undefined, cluster('d', { filterRefs: [{ name: 'x' }] })],
+  },
+];
+
+/** One life of a cluster: the objects as they are, and an operator that comes and goes. */
+async function createLife(random: SeededRandom) {
+  const clock = createVirtualClock();
+  const world = await createTestCluster({ clock, random: createRandom(1), operators });
+  const live = new Map<Slot, KubeObject | undefined>();
+  /** For whoever must understand a failure. */
+  const story: string[] = [];
+  let current = start();
+
+  function start() {
+    const mortal = mortalClock(clock);
+    const transport = faultyTransport(world.transport(), { random: createRandom(7), clock: mortal, schedule: {} });
+    return {
+      mortal,
+      transport,
+      program: startIncarnation({ operators, transport, clock: mortal, random: createRandom(7) }),
+    };
+  }
+
+  return {
+    world,
+    live,
+    clock,
+    story,
+    async put(slot: Slot, wanted: KubeObject | undefined) {
+      const had = live.get(slot);
+      live.set(slot, wanted);
+      const any = had ?? wanted;
+      if (any === undefined) return;
+      const index = [...slot.good, ...slot.bad].indexOf(wanted);
+      story.push(`${any.kind} ${any.metadata.name}: ${wanted === undefined ? 'deleted' : `form ${index}`}`);
+      const kind = kindOf(any);
+      const ref = { namespace: NAMESPACE, name: any.metadata.name ?? '' };
+      // The type of a Secret cannot be changed.
+      const isReplaced = had !== undefined && wanted !== undefined && (had as Secret).type === (wanted as Secret).type;
+      if (had !== undefined && !isReplaced) await world.client.delete(kind, ref);
+      if (wanted === undefined) return;
+      if (!isReplaced) await world.client.create(kind, wanted);
+      else {
+        const { metadata } = await world.client.get(kind, ref);
+        await world.client.update(kind, {
+          ...wanted,
+          metadata: { ...wanted.metadata, resourceVersion: metadata.resourceVersion },
+        });
+      }
+    },
+    /** The operator is killed, now or after so many writes, and started again. */
+    async die(writes: number) {
+      story.push(`it dies after ${writes} writes`);
+      if (writes > 0) {
+        current.transport.crashAfterWrites(writes);
+        await clock.advance(random.pick([0, 1000, 3000]));
+      }
+      current.mortal.kill();
+      current = start();
+    },
+    async settle() {
+      story.push('--- rest');
+      await clock.settle();
+      const { runtime } = current.program;
+      await clock.runUntilIdle(120_000, () => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0);
+    },
+    async end() {
+      await current.program.stop();
+      await world.close();
+    },
+  };
+}
+
+type Life = Awaited<ReturnType<typeof createLife>>;
+
+const deploymentOf = (world: TestCluster) => world.client.find(Deployment, { namespace: NAMESPACE, name: 'my-proxy' });
+
+type Hashed = KubeObject & {
+  status?: { configHash?: string; conditions?: { type: string; status: string; reason: string }[] };
+};
+const HASHED = [VirtualKafkaCluster, KafkaService, KafkaProtocolFilter, KafkaProxyIngress] as unknown as Kind<Hashed>[];
+const MADE = [Deployment, Service, ConfigMap, PodDisruptionBudget] as Kind[];
+/** What the server gives out. */
+const GIVEN = new Set(['clusterIP', 'clusterIPs', 'nodePort']);
+
+/** Everything that the operator made and said, without what depends on the order of things. */
+async function madeIn({ client }: TestCluster): Promise<unknown> {
+  const made: Record<string, unknown> = {};
+  for (const kind of MADE)
+    for (const one of (await client.list(kind, { namespace: NAMESPACE })).items) {
+      if (one.metadata.labels?.['app.kubernetes.io/managed-by'] === undefined) continue;
+      const { spec, data } = one as { spec?: unknown; data?: unknown };
+      const text = JSON.stringify({ spec, data }, (key, value: unknown) => (GIVEN.has(key) ? undefined : value));
+      made[`${one.kind} ${one.metadata.name}`] = JSON.parse(text);
+    }
+  for (const kind of HASHED)
+    for (const { kind: name, metadata, status } of (await client.list(kind, { namespace: NAMESPACE })).items)
+      made[`${name} ${metadata.name}`] = [
+        status?.configHash,
+        ...(status?.conditions ?? []).map((one) => `${one.type}=${one.status} ${one.reason}`),
+      ];
+  return made;
+}
+
+/** The clusters in the configuration that the Deployment mounts. */
+async function servedIn(world: TestCluster): Promise<string[]> {
+  const deployment = await deploymentOf(world);
+  if (deployment === undefined) return [];
+  const map = await world.client.get(ConfigMap, { namespace: NAMESPACE, name: configMapNameOf(deployment) });
+  const { virtualClusters } = parse(map.data?.['proxy-config.yaml'] ?? '') as { virtualClusters: { name: string }[] };
+  return virtualClusters.map(({ name }) => name);
+}
+
+async function momentOf({ world, live }: Life) {
+  const clusters = (await world.client.list(VirtualKafkaCluster, { namespace: NAMESPACE })).items;
+  return {
+    slots: new Map(live),
+    clusters: new Map(clusters.map(({ metadata, spec }) => [metadata.uid, { name: metadata.name ?? '', spec }])),
+    served: await servedIn(world),
+    generation: (await deploymentOf(world))?.metadata.generation,
+  };
+}
+
+type Moment = Awaited<ReturnType<typeof momentOf>>;
+
+/** What must be so at every rest, however broken things are. */
+function checkRest(
+  before: Moment,
+  after: Moment,
+  { hasDied, isTakenBack }: { hasDied: boolean; isTakenBack: boolean },
+) {
+  const isWanted = [...after.clusters.values()].some(({ spec }) => spec.proxyRef.name === 'my-proxy');
+  if (isWanted && before.generation !== undefined) assert.ok(after.generation, 'the Deployment stays');
+  // One that was deleted and made again has no past.
+  const stayed = [...after.clusters].filter(([uid]) => before.clusters.has(uid));
+  for (const [, { name }] of stayed)
+    if (before.served.includes(name)) assert.ok(after.served.includes(name), `${name} is served on`);
+  // While it is away time passes, and what it finds may be rolled out before the next edit.
+  if (hasDied || before.generation === undefined || after.generation === undefined) return;
+  const rolled = after.generation - before.generation;
+  assert.ok(rolled <= 1, `${rolled} rollouts in one go`);
+  if (isTakenBack && stayed.length === before.clusters.size)
+    assert.equal(rolled, 0, 'what was taken back rolls nothing');
+}
+
+async function history(seed: number): Promise<void> {
+  const random = createRandom(seed);
+  const life = await createLife(random);
+  try {
+    for (const slot of SLOTS) await life.put(slot, random.pick(slot.good));
+    await life.settle();
+    for (let rest = 0; rest < RESTS; rest++) {
+      const before = await momentOf(life);
+      let hasDied = false;
+      for (let edit = random.integer(1, 6); edit > 0; edit--) {
+        const slot = random.pick(SLOTS);
+        await life.put(slot, random.pick(random.chance(0.6) ? slot.good : [...slot.bad, ...slot.good]));
+        if (random.chance(0.5)) await life.clock.advance(random.pick([0, 20, 300]));
+        if (!random.chance(0.2)) continue;
+        await life.die(random.integer(0, 3));
+        hasDied = true;
+      }
+      const isTakenBack = random.chance(0.3);
+      if (isTakenBack)
+        for (const [slot, had] of before.slots) if (life.live.get(slot) !== had) await life.put(slot, had);
+      await life.settle();
+      checkRest(before, await momentOf(life), { hasDied, isTakenBack });
+    }
+    for (const slot of SLOTS) await life.put(slot, random.pick(slot.good));
+    await life.settle();
+    const fresh = await createLife(random);
+    for (const slot of SLOTS) await fresh.put(slot, life.live.get(slot));
+    await fresh.settle();
+    assert.deepEqual(await madeIn(life.world), await madeIn(fresh.world));
+    await fresh.end();
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${life.story.join('\n')}`, { cause: error });
+  } finally {
+    await life.end();
+  }
+}
+
+const RESTS = 6;
+
+describe('whatever happened before, the end is what a new operator would begin with', () => {
+  for (let seed = 1; seed <= 12; seed++) test(`history ${seed}`, () => history(seed));
+});
