@@ -14,7 +14,7 @@ import {
   Provider,
   ProviderRevision,
 } from './kinds/index.ts';
-import { PACKAGE_KINDS, runtimeModeOf } from './packages/package-kind.ts';
+import { PACKAGE_KINDS, runtimeFor } from './packages/package-kind.ts';
 import { createRevisionContents } from './packages/revision-content.ts';
 import { createDependencyReconciler } from './reconcilers/dependencies.ts';
 import { createEssentialsReconciler } from './reconcilers/essentials.ts';
@@ -25,6 +25,7 @@ import { createProviderRbacReconciler } from './reconcilers/provider-rbac.ts';
 import { createRevisionReconciler } from './reconcilers/revision.ts';
 import { createRuntimeReconciler } from './reconcilers/runtime.ts';
 import { createRuntimeConfigReconciler } from './reconcilers/runtime-config.ts';
+import { isBuiltIn } from './runtime/index.ts';
 import { defaultSettings, type Settings } from './settings.ts';
 import { createCertificates } from './workload/certificates.ts';
 import { createRevisionRuntimes } from './workload/runtime-of-revision.ts';
@@ -51,11 +52,11 @@ export function createCrossplane(given: Partial<Settings> = {}): Operator {
   const installed = createInstalledPackages(settings.registry);
   const payloads = createPayloads({ settings, contents, runtimes, installed });
   const certificates = createCertificates(settings);
-  const deployed = PACKAGE_KINDS.filter((kind) => runtimeModeOf(kind, settings) === 'Deployment');
+  const builtIn = Object.values(settings.runtimes).filter(isBuiltIn);
   return operator({
     name: 'crossplane',
     description: 'Packages from OCI registries, installed and run as their runtime configuration says.',
-    kinds: CROSSPLANE_KINDS,
+    kinds: [...new Set<Operator['kinds'][number]>([...CROSSPLANE_KINDS, ...builtIn.map(({ config }) => config.kind)])],
     reconcilers: [
       createEssentialsReconciler(settings, certificates),
       ...PACKAGE_KINDS.flatMap((kind) => [
@@ -64,9 +65,12 @@ export function createCrossplane(given: Partial<Settings> = {}): Operator {
         createDependencyReconciler(kind, settings, facts, installed),
         createRevisionReconciler(kind, { settings, contents, payloads, runtimes, installed }),
       ]),
-      ...deployed.map((kind) => createRuntimeReconciler(kind, settings, runtimes, certificates)),
+      ...PACKAGE_KINDS.flatMap((kind) => {
+        const runtime = runtimeFor(kind, settings);
+        return runtime === undefined ? [] : [createRuntimeReconciler(kind, settings, runtime, runtimes, certificates)];
+      }),
       createLockReconciler(installed),
-      createRuntimeConfigReconciler(runtimes),
+      ...builtIn.map((runtime) => createRuntimeConfigReconciler(runtime, runtimes)),
       ...(settings.manageRbac ? [createProviderRbacReconciler(settings)] : []),
     ],
   });

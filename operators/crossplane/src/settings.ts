@@ -1,6 +1,12 @@
 import { systemClock } from '@capstan/kube';
 import { noSource, type PackageSource } from './facts/package-source.ts';
-import { type ChosenRuntimes, type RuntimeConfigFeature, runtimeConfigFeature } from './runtime/index.ts';
+import {
+  type ChosenRuntimes,
+  RUNTIMES,
+  type RuntimeConfigFeature,
+  type Runtimes,
+  runtimeConfigFeature,
+} from './runtime/index.ts';
 
 /** What the operator is started with. */
 export interface Settings {
@@ -12,6 +18,8 @@ export interface Settings {
   readonly registry: string;
   /** What packages' version constraints are compared with. */
   readonly version: string;
+  /** What there is to choose from. */
+  readonly runtimes: Runtimes;
   /** Who runs the runtimes of each kind. */
   readonly packageRuntime: ChosenRuntimes;
   /** Whether runtimeConfigRef or controllerConfigRef is honoured. */
@@ -41,6 +49,7 @@ export function defaultSettings(): Settings {
     serviceAccount: 'crossplane',
     registry: 'xpkg.crossplane.io',
     version: '1.20.0',
+    runtimes: RUNTIMES,
     packageRuntime: { Provider: 'Deployment', Function: 'Deployment', Configuration: 'Deployment' },
     runtimeConfig: runtimeConfigFeature(),
     pollMs: 60_000,

@@ -1,8 +1,9 @@
 // `crossplane core init`: what must be there before the first package. Nothing that exists is changed.
 import { type Client, isAlreadyExists, type Kind, type KubeObject, Namespace } from '@capstan/kube';
-import { DeploymentRuntimeConfig, LOCK_NAME, Lock } from '../kinds/index.ts';
-import { defaultRuntimeConfig } from '../runtime/index.ts';
-import type { Settings } from '../settings.ts';
+import { LOCK_NAME, Lock } from '../kinds/index.ts';
+import { runtimesInUse } from '../packages/package-kind.ts';
+import { deploymentRuntime } from '../runtime/index.ts';
+import { defaultSettings, type Settings } from '../settings.ts';
 
 export interface InitResult {
   readonly object: string;
@@ -12,17 +13,22 @@ export interface InitResult {
 /** Makes the system namespace, the Lock and the default runtime configuration, where they are absent. */
 export async function initCrossplane(
   client: Client,
-  { namespace, runtimeConfig }: Pick<Settings, 'namespace' | 'runtimeConfig'>,
+  given: Partial<Pick<Settings, 'namespace' | 'runtimeConfig' | 'runtimes' | 'packageRuntime'>>,
   signal: AbortSignal,
 ): Promise<readonly InitResult[]> {
+  const settings = { ...defaultSettings(), ...given };
+  const { namespace, runtimeConfig } = settings;
+  // A DeploymentRuntimeConfig in any case: who starts with another runtime may go back.
+  const configured = new Set([deploymentRuntime, ...runtimesInUse(settings)]);
   const objects: readonly [Kind, KubeObject][] = [
     [Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }],
     [Lock, { apiVersion: Lock.apiVersion, kind: Lock.kind, metadata: { name: LOCK_NAME } }],
-    [
-      DeploymentRuntimeConfig,
+    ...[...configured].map(({ config }): [Kind, KubeObject] => {
+      const { metadata, spec } = config.defaultConfig(runtimeConfig.stage);
       // The version that is stored: the others are the same in all but name.
-      { ...defaultRuntimeConfig(runtimeConfig.stage), apiVersion: DeploymentRuntimeConfig.apiVersion },
-    ],
+      const { apiVersion, kind } = config.kind;
+      return [config.kind, { apiVersion, kind, metadata, spec } as KubeObject];
+    }),
   ];
   const results: InitResult[] = [];
   for (const [kind, object] of objects) {

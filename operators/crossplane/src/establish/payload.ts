@@ -18,7 +18,7 @@ import {
   PROVIDER,
   packageKindOf,
   type RevisionObject,
-  runtimeModeOf,
+  runtimeFor,
 } from '../packages/package-kind.ts';
 import { readReference } from '../packages/reference.ts';
 import { contentKey, type ReadyContent, type RevisionContents } from '../packages/revision-content.ts';
@@ -83,11 +83,11 @@ export function createPayloads({ settings, contents, runtimes, installed }: Part
         objects: found.content.objects,
         commonLabels: active.spec.commonLabels,
         commonAnnotations: active.spec.commonAnnotations,
-        target,
+        target: 'problem' in target ? undefined : target,
       });
       const refused = firstRefusal(read, objects, identity);
       if (refused !== undefined) return { ...NOTHING, revision, problem: refused };
-      return assembled(read, kind, revisions, active, objects);
+      return assembled(read, kind, revisions, active, objects, 'problem' in target ? target.problem : '');
     },
   });
 
@@ -105,24 +105,32 @@ export function createPayloads({ settings, contents, runtimes, installed }: Part
     kind: PackageKind,
     { metadata }: PackageObject,
     active: RevisionView,
-  ): WebhookTarget | undefined {
-    if (kind.runtime === undefined) return undefined;
+  ): WebhookTarget | { readonly problem: string } {
+    if (kind.runtime === undefined) return { problem: 'a runtime, which this kind of package does not have' };
     const { namespace } = settings;
-    const mode = runtimeModeOf(kind, settings);
+    const runtime = runtimeFor(kind, settings);
     const observed = read.get(kind.revision, { name: active.name }, tlsServerOf);
-    const secret =
-      mode === 'Deployment' ? active.spec.tlsServerSecretName : (observed ?? active.spec.tlsServerSecretName);
+    const secret = (runtime === undefined ? observed : undefined) ?? active.spec.tlsServerSecretName;
     const ca = secret === undefined ? undefined : read.get(Secret, { namespace, name: secret })?.data?.['ca.crt'];
-    if (ca === undefined) return undefined;
     const service =
-      mode === 'Deployment'
-        ? webhookService({ read, runtimes, kind, uid: metadata.uid ?? '', revision: active.name })
-        : metadata.name;
-    return service === undefined
-      ? undefined
-      : { caBundle: ca, service: { name: service, namespace, port: SERVICE_PORT } };
+      runtime === undefined
+        ? { name: metadata.name ?? '' }
+        : webhookService({
+            read,
+            runtimes,
+            workload: runtime.workload,
+            kind,
+            uid: metadata.uid ?? '',
+            revision: active.name,
+          });
+    if ('problem' in service) return { problem: `the runtime: ${service.problem}` };
+    if (ca === undefined)
+      return { problem: `the certificate of the runtime’s webhooks${runtime === undefined ? UNNAMED : ''}` };
+    return { caBundle: ca, service: { name: service.name, namespace, port: SERVICE_PORT } };
   }
 }
+
+const UNNAMED = ' (whoever runs it names its Secret in status.tlsServerSecretName)';
 
 const tlsServerOf = ({ status }: RevisionObject) => status?.tlsServerSecretName;
 const objectRefsOf = ({ status }: RevisionObject) => status?.objectRefs ?? [];
@@ -183,6 +191,7 @@ function assembled(
   revisions: readonly RevisionView[],
   active: RevisionView,
   objects: readonly PayloadObject[],
+  waitingFor: string,
 ): Payload {
   const known = revisions.map((revision) => ({
     revision,
@@ -220,7 +229,7 @@ function assembled(
     waiting:
       waiting.length === 0
         ? undefined
-        : `${waiting.map(({ kind: of, object }) => `${of.kind} ${object.metadata.name ?? ''}`).join(', ')} wait for the certificate of the runtime's webhooks (status.tlsServerSecretName names its Secret)`,
+        : `${waiting.map(({ kind: of, object }) => `${of.kind} ${object.metadata.name ?? ''}`).join(', ')} wait for ${waitingFor}`,
   };
 }
 

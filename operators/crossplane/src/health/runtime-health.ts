@@ -1,14 +1,14 @@
 // Whether a revision's runtime is up, and if not, why.
-import { Deployment, Pod } from '@capstan/kube';
+import { Pod } from '@capstan/kube';
 import type { Reader } from '@capstan/reconcile';
-import { labelValue, REVISION_LABEL } from '../runtime/index.ts';
-import { deploymentHealth } from '../workload/deployment-health.ts';
+import { labelValue, REVISION_LABEL, type Workload } from '../runtime/index.ts';
 import type { RevisionRuntime } from '../workload/runtime-of-revision.ts';
 import type { Health } from './conditions.ts';
 
 interface RuntimeHealthInput {
   readonly read: Reader;
   readonly runtime: RevisionRuntime;
+  readonly workload: Workload;
   readonly revision: string;
   readonly payload: Health;
   /** What the server refused of it. */
@@ -17,17 +17,17 @@ interface RuntimeHealthInput {
 }
 
 export function runtimeHealth(input: RuntimeHealthInput): Health {
-  const { read, runtime, revision, payload, trouble } = input;
+  const { read, runtime, workload, revision, payload, trouble } = input;
   if (runtime.state === 'failed') return { status: 'False', message: runtime.message };
   if (trouble !== undefined) {
     const from = runtime.config === undefined ? '' : ` (the runtime configuration is ${runtime.config})`;
     return { status: 'False', message: `${trouble}${from}` };
   }
-  const { namespace = '', name = '' } = runtime.rendered.deployment.metadata;
-  const health = read.get(Deployment, { namespace, name }, deploymentHealth);
+  const { namespace = '', name = '' } = runtime.rendered.workload.metadata;
+  const health = read.get(workload.kind, { namespace, name }, workload.health);
   if (health === undefined) {
     const waits = payload.status === 'True' ? 'it is being made' : 'it waits until the package’s objects are installed';
-    return { status: 'False', message: `the Deployment ${name} is not there yet: ${waits}` };
+    return { status: 'False', message: `the ${workload.kind.kind} ${name} is not there yet: ${waits}` };
   }
   if (health.isComplete) return { status: 'True', message: '' };
   const labels = `${REVISION_LABEL}=${labelValue(revision)}`;
@@ -36,5 +36,5 @@ export function runtimeHealth(input: RuntimeHealthInput): Health {
     return why === undefined
       ? { status: 'True', message: '' }
       : { status: 'False', message: `the pods before it run on, and a new one does not start: ${why}` };
-  return { status: 'False', message: `the Deployment ${name}: ${why ?? health.message}` };
+  return { status: 'False', message: `the ${workload.kind.kind} ${name}: ${why ?? health.message}` };
 }

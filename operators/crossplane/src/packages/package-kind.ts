@@ -8,7 +8,7 @@ import {
   Provider,
   ProviderRevision,
 } from '../kinds/index.ts';
-import type { RuntimeName } from '../runtime/index.ts';
+import { type BuiltInRuntime, isBuiltIn } from '../runtime/runtime.ts';
 import type { Settings } from '../settings.ts';
 
 /** A package of any kind, as its reconcilers see it: those without a runtime lack the optional fields about it. */
@@ -54,7 +54,15 @@ export function packageKindOf(kind: string): PackageKind | undefined {
   return PACKAGE_KINDS.find((one) => one.kind === kind);
 }
 
-/** Who runs what packages of this kind run; undefined when they run nothing. */
-export function runtimeModeOf({ runtime }: PackageKind, settings: Settings): RuntimeName | undefined {
-  return runtime === undefined ? undefined : settings.packageRuntime[runtime];
+type Runs = Pick<Settings, 'runtimes' | 'packageRuntime'>;
+
+/** The runtime that runs packages of this kind here; undefined when they run nothing, or somebody else runs them. */
+export function runtimeFor({ runtime }: PackageKind, { runtimes, packageRuntime }: Runs): BuiltInRuntime | undefined {
+  const chosen = runtime === undefined ? undefined : runtimes[packageRuntime[runtime]];
+  return isBuiltIn(chosen) ? chosen : undefined;
+}
+
+/** All runtimes that something runs with here, each once. */
+export function runtimesInUse(settings: Runs): readonly BuiltInRuntime[] {
+  return [...new Set(PACKAGE_KINDS.flatMap((kind) => runtimeFor(kind, settings) ?? []))];
 }

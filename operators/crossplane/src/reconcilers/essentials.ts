@@ -1,23 +1,33 @@
-// What Crossplane needs before the first package comes: its namespace, the Lock, the default runtime configuration and the
-// certificate authority. Made when absent, beside the CustomResourceDefinition of the Lock, whose presence says that
+// What Crossplane needs before the first package comes: its namespace, the Lock, the default configuration of each runtime
+// and the certificate authority. Made when absent, beside the CustomResourceDefinition of the Lock, whose presence says that
 // Crossplane is installed here; never overwritten.
-import { CustomResourceDefinition, Namespace, Secret } from '@capstan/kube';
-import { type Child, createOnly, mint, plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
+import { CustomResourceDefinition, type KubeObject, Namespace, Secret } from '@capstan/kube';
+import {
+  type Child,
+  type ChildObject,
+  createOnly,
+  mint,
+  plan,
+  type Reconciler,
+  reading,
+  reconciler,
+} from '@capstan/reconcile';
 import { trimPayload } from '../establish/payload-kinds.ts';
-import { DeploymentRuntimeConfig, LOCK_NAME, Lock } from '../kinds/index.ts';
-import { defaultRuntimeConfig, ROOT_CA_SECRET } from '../runtime/index.ts';
+import { LOCK_NAME, Lock } from '../kinds/index.ts';
+import { runtimesInUse } from '../packages/package-kind.ts';
+import { ROOT_CA_SECRET } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
 import type { Certificates } from '../workload/certificates.ts';
 
 const LOCK_CRD = `${Lock.plural}.${Lock.group}`;
 
 export function createEssentialsReconciler(settings: Settings, certificates: Certificates): Reconciler {
-  const needsDeployments = Object.values(settings.packageRuntime).includes('Deployment');
+  const runtimes = runtimesInUse(settings);
   return reconciler<CustomResourceDefinition>({
     name: 'essentials',
     resource: CustomResourceDefinition,
     reads: [reading(CustomResourceDefinition, 'everywhere', { trim: trimPayload }), Lock, Namespace],
-    writes: [Namespace, Lock, DeploymentRuntimeConfig, Secret],
+    writes: [Namespace, Lock, Secret, ...runtimes.map(({ config }) => config.kind)],
     reconcile({ object }) {
       if (object.metadata.name !== LOCK_CRD) return plan({ prune: false });
       return plan({
@@ -25,7 +35,7 @@ export function createEssentialsReconciler(settings: Settings, certificates: Cer
         held: false,
         groups: [
           { name: 'lock', children: [...essentials(settings.namespace)] },
-          ...(needsDeployments ? [{ name: 'runtimes', children: runtimeEssentials() }] : []),
+          ...(runtimes.length > 0 ? [{ name: 'runtimes', children: runtimeEssentials() }] : []),
         ],
       });
     },
@@ -38,10 +48,12 @@ export function createEssentialsReconciler(settings: Settings, certificates: Cer
 
   function runtimeEssentials(): Child[] {
     const { namespace } = settings;
-    const { metadata, spec } = defaultRuntimeConfig(settings.runtimeConfig.stage);
     const authority = { namespace, name: ROOT_CA_SECRET };
     return [
-      createOnly(DeploymentRuntimeConfig, { metadata, spec }, { owned: false }),
+      ...runtimes.map(({ config }) => {
+        const { metadata, spec } = config.defaultConfig(settings.runtimeConfig.stage);
+        return createOnly(config.kind, { metadata, spec } as ChildObject<KubeObject>, { owned: false });
+      }),
       mint(Secret, authority, certificates.minters.rootCa, {}),
     ];
   }

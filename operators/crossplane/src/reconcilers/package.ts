@@ -1,6 +1,6 @@
 // From a package to its revisions: which digest its image has, which revision that is, which one is active, and which old
 // ones are kept. What a revision brings and runs is not decided here.
-import { Deployment, Secret, ServiceAccount } from '@capstan/kube';
+import { Secret, ServiceAccount } from '@capstan/kube';
 import {
   apply,
   type ConditionInput,
@@ -17,19 +17,19 @@ import { imageSettings } from '../images/image-settings.ts';
 import { keychainOf } from '../images/keychain.ts';
 import { CANDIDATE_ANNOTATION, DIGEST_ANNOTATION, ImageConfig, PACKAGE_LABEL } from '../kinds/index.ts';
 import { type CurrentRevision, currentRevision } from '../packages/current-revision.ts';
-import { type PackageKind, type PackageObject, type RevisionObject, runtimeModeOf } from '../packages/package-kind.ts';
+import { type PackageKind, type PackageObject, type RevisionObject, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused, pausedCondition } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
 import { type History, historyOf, type WantedRevision } from '../packages/revision-history.ts';
 import { type ConditionView, healthOf, type RevisionView, revisionsOf, unpackedOf } from '../packages/revisions.ts';
 import { labelValue, tlsSecretNames } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
-import { deploymentsByOwner, ownerKey, runningOf, trimDeployment } from '../workload/owned-objects.ts';
+import { ownerKey } from '../workload/owned-objects.ts';
 
 type PackageMemory = NonNullable<NonNullable<PackageObject['status']>['memory']>;
 
 export function createPackageReconciler(kind: PackageKind, settings: Settings, facts: RegistryFacts): Reconciler {
-  const mode = runtimeModeOf(kind, settings);
+  const runtime = runtimeFor(kind, settings);
   return reconciler<PackageObject, PackageMemory>({
     name: kind.name,
     resource: kind.package,
@@ -37,7 +37,7 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
       ImageConfig,
       Secret,
       reading(ServiceAccount, 'everywhere'),
-      ...(mode === 'Deployment' ? [reading(Deployment, 'everywhere', { trim: trimDeployment })] : []),
+      ...(runtime === undefined ? [] : [reading(runtime.workload.kind, 'everywhere', { trim: runtime.workload.trim })]),
     ],
     writes: [kind.revision],
     reconcile({ object, read, digest, memory }) {
@@ -89,8 +89,9 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
 
       /** Revisions with pods of theirs, which outlive the switch until those of the active one are ready. */
       function servingOf({ metadata }: PackageObject): ReadonlySet<string> {
-        if (mode !== 'Deployment') return new Set();
-        const running = read.by(deploymentsByOwner, ownerKey(kind, metadata.uid ?? ''), runningOf);
+        if (runtime === undefined) return new Set();
+        const { byOwner, running: runningOf } = runtime.workload;
+        const running = read.by(byOwner, ownerKey(kind, metadata.uid ?? ''), runningOf);
         return new Set(running.flatMap(({ revision }) => revision ?? []));
       }
 
@@ -124,7 +125,7 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
   function specOf(object: PackageObject): Omit<RevisionObject['spec'], 'desiredState' | 'revision'> {
     const { spec, metadata } = object;
     const tls =
-      kind.runtime === undefined || mode !== 'Deployment'
+      kind.runtime === undefined || runtime === undefined
         ? undefined
         : tlsSecretNames(kind.runtime, metadata.name ?? '');
     return {

@@ -1,31 +1,31 @@
 // Installs what the active revision of a package brings: all of it is asked for by dry run first, so that a package which
 // the server would refuse in one place changes nothing anywhere.
-import { Deployment, Secret, Service, ServiceAccount } from '@capstan/kube';
+import { Secret, Service, ServiceAccount } from '@capstan/kube';
 import { apply, keep, plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
 import { type Payloads, payloadKey } from '../establish/payload.ts';
 import { isOptionalKind, payloadKinds, trimPayload } from '../establish/payload-kinds.ts';
-import { ControllerConfig, DeploymentRuntimeConfig, ImageConfig } from '../kinds/index.ts';
-import { PACKAGE_KINDS, type PackageKind, type PackageObject, runtimeModeOf } from '../packages/package-kind.ts';
+import { ControllerConfig, ImageConfig } from '../kinds/index.ts';
+import { PACKAGE_KINDS, type PackageKind, type PackageObject, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused } from '../packages/paused.ts';
 import type { Settings } from '../settings.ts';
-import { trimDeployment, trimService } from '../workload/owned-objects.ts';
+import { trimService } from '../workload/owned-objects.ts';
 
 /** Reads of whoever looks at contents, runtimes and payloads. */
 export function derivedReads(kind: PackageKind, settings: Settings) {
-  const isDeployed = runtimeModeOf(kind, settings) === 'Deployment';
+  const runtime = runtimeFor(kind, settings);
   return [
     ImageConfig,
     Secret,
     reading(ServiceAccount, 'everywhere'),
     ...PACKAGE_KINDS.map(({ revision }) => revision),
-    ...(isDeployed
-      ? [
-          DeploymentRuntimeConfig,
-          ControllerConfig,
-          reading(Deployment, 'everywhere', { trim: trimDeployment }),
+    ...(runtime === undefined
+      ? []
+      : [
+          runtime.config.kind,
+          ...(runtime.takesControllerConfigs ? [ControllerConfig] : []),
+          reading(runtime.workload.kind, 'everywhere', { trim: runtime.workload.trim }),
           reading(Service, 'everywhere', { trim: trimService }),
-        ]
-      : []),
+        ]),
     ...payloadKinds(kind).map((one) =>
       reading(one, 'everywhere', { trim: trimPayload, optional: isOptionalKind(one) }),
     ),

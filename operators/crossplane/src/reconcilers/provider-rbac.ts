@@ -1,6 +1,6 @@
 // Permissions of providers: one set of ClusterRoles for each revision, and a binding of the system role to whatever its
 // pods run as. A request beyond the provider's own types is granted only as far as --provider-clusterrole allows it.
-import { ClusterRole, ClusterRoleBinding, Deployment, type PolicyRule } from '@capstan/kube';
+import { ClusterRole, ClusterRoleBinding, type PolicyRule } from '@capstan/kube';
 import {
   apply,
   conditionType,
@@ -14,25 +14,24 @@ import {
   writing,
 } from '@capstan/reconcile';
 import { FAMILY_LABEL, ProviderRevision } from '../kinds/index.ts';
-import { PROVIDER, runtimeModeOf } from '../packages/package-kind.ts';
+import { PROVIDER, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
 import { refusedParts } from '../rbac/covers.ts';
 import { definedType, providerRoles, systemRoleName } from '../rbac/provider-roles.ts';
 import type { Settings } from '../settings.ts';
-import { deploymentsByOwner, runningOf, trimDeployment } from '../workload/owned-objects.ts';
 
 /** Only there while the package asks for more than it may have. */
 const refused = conditionType<'NotAllowed'>('PermissionsRefused');
 
 export function createProviderRbacReconciler(settings: Settings): Reconciler {
-  const isDeployed = runtimeModeOf(PROVIDER, settings) === 'Deployment';
+  const workload = runtimeFor(PROVIDER, settings)?.workload;
   return reconciler<ProviderRevision>({
     name: 'provider-rbac',
     resource: ProviderRevision,
     primary: false,
     reads: [
-      ...(isDeployed ? [reading(Deployment, 'everywhere', { trim: trimDeployment })] : []),
+      ...(workload === undefined ? [] : [reading(workload.kind, 'everywhere', { trim: workload.trim })]),
       reading(ClusterRole, settings.providerClusterRole === undefined ? 'owned' : 'referenced'),
     ],
     writes: [
@@ -79,8 +78,8 @@ export function createProviderRbacReconciler(settings: Settings): Reconciler {
 
   /** What its pods run as: an account of somebody else's, too. */
   function subjectsOf(read: Reader, uid: string) {
-    if (!isDeployed) return [];
-    const running = read.by(deploymentsByOwner, `${ProviderRevision.kind} ${uid}`, runningOf);
+    if (workload === undefined) return [];
+    const running = read.by(workload.byOwner, `${ProviderRevision.kind} ${uid}`, workload.running);
     return running.flatMap(({ namespace, account }) =>
       account === undefined ? [] : [{ kind: 'ServiceAccount', namespace, name: account }],
     );

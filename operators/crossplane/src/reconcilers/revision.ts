@@ -30,9 +30,10 @@ import {
   verified,
 } from '../health/conditions.ts';
 import { payloadHealth } from '../health/payload-health.ts';
+import { troubleOf } from '../health/pod-trouble.ts';
 import { runtimeHealth } from '../health/runtime-health.ts';
 import { CANDIDATE_ANNOTATION } from '../kinds/index.ts';
-import { type PackageKind, type PackageObject, type RevisionObject, runtimeModeOf } from '../packages/package-kind.ts';
+import { type PackageKind, type PackageObject, type RevisionObject, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused, pausedCondition } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
 import {
@@ -43,7 +44,6 @@ import {
 } from '../packages/revision-content.ts';
 import { runtimeHealthOf } from '../packages/revisions.ts';
 import type { Settings } from '../settings.ts';
-import { troubleOf } from '../workload/deployment-health.ts';
 import { trimPod } from '../workload/owned-objects.ts';
 import type { RevisionRuntime, RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 import { derivedReads } from './payload.ts';
@@ -58,7 +58,7 @@ export interface RevisionParts {
 
 export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts): Reconciler {
   const { settings, contents, payloads, runtimes, installed } = parts;
-  const mode = runtimeModeOf(kind, settings);
+  const own = runtimeFor(kind, settings);
   const troubleOfPod = troubleOf(settings.statusLogLines);
   return reconciler<RevisionObject>({
     name: `${kind.name}-revision`,
@@ -66,7 +66,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     reads: [
       ...derivedReads(kind, settings),
       kind.package,
-      ...(mode === 'Deployment' ? [reading(Pod, 'everywhere', { trim: trimPod })] : []),
+      ...(own === undefined ? [] : [reading(Pod, 'everywhere', { trim: trimPod })]),
     ],
     writes: [writing(kind.revision, 'others')],
     reconcile({ object, read }) {
@@ -77,11 +77,19 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
       const packageName = object.metadata.ownerReferences?.find(({ controller }) => controller)?.name ?? '';
       const trouble = read.get(kind.package, { name: packageName }, troublesOf);
       const payload = payloadOf(read, object, packageName, found, trouble?.payload);
-      const runtime = mode === 'Deployment' ? read.derived(runtimes.ofRevision, contentKey(kind, name)) : undefined;
+      const runtime = own === undefined ? undefined : read.derived(runtimes.ofRevision, contentKey(kind, name));
       const runtimePart =
-        runtime === undefined
+        own === undefined || runtime === undefined
           ? externalHealth(read, name)
-          : runtimeHealth({ read, runtime, revision: name, payload, trouble: trouble?.runtime, troubleOfPod });
+          : runtimeHealth({
+              read,
+              runtime,
+              workload: own.workload,
+              revision: name,
+              payload,
+              trouble: trouble?.runtime,
+              troubleOfPod,
+            });
       const conditions = [
         pausedCondition(false),
         unpacking(found),
@@ -159,9 +167,9 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
         ...(found === undefined ? [noCondition(unpacked.type)] : [unpacking(found)]),
         healthCondition(revisionHealthy, health),
         healthCondition(healthy, health),
-        ...(mode === 'Deployment'
-          ? [healthCondition(runtimeHealthy, { status: 'True', message: 'the revision is inactive' })]
-          : []),
+        ...(own === undefined
+          ? []
+          : [healthCondition(runtimeHealthy, { status: 'True', message: 'the revision is inactive' })]),
         ...(found === undefined ? [] : [verification(found)]),
       ],
       status: found === undefined ? {} : imageStatus(found),

@@ -1,18 +1,26 @@
-// Says on a DeploymentRuntimeConfig what is wrong with it, or misplaced; nothing while there is nothing to say, so that an
-// edit of one that many packages use writes their Deployments and no more.
+// Says on a runtime config what is wrong with it, or misplaced; nothing while there is nothing to say, so that an edit of
+// one that many packages use writes what runs them and no more.
+import type { Condition, KubeObject } from '@capstan/kube';
 import { conditionType, noCondition, plan, type Reconciler, reconciler } from '@capstan/reconcile';
-import { DeploymentRuntimeConfig } from '../kinds/index.ts';
-import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
+import type { BuiltInRuntime } from '../runtime/index.ts';
+import { configKey, type RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 
 const valid = conditionType<'Invalid' | 'Warnings'>('Valid');
 
-export function createRuntimeConfigReconciler({ normalizedConfig }: RevisionRuntimes): Reconciler {
-  return reconciler<DeploymentRuntimeConfig>({
-    name: 'deployment-runtime-config',
-    resource: DeploymentRuntimeConfig,
+type Config = KubeObject & { status?: { conditions?: Condition[] } };
+
+export function createRuntimeConfigReconciler(
+  runtime: BuiltInRuntime,
+  { normalizedConfig }: RevisionRuntimes,
+): Reconciler {
+  const { kind } = runtime.config;
+  return reconciler<Config>({
+    // `deployment-runtime-config`
+    name: kind.kind.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase(),
+    resource: kind,
     primary: false,
     reconcile({ object, read }) {
-      const found = read.derived(normalizedConfig, object.metadata.name ?? '');
+      const found = read.derived(normalizedConfig, configKey(runtime, object.metadata.name ?? ''));
       const texts = (findings: readonly { message: string }[]) => findings.map(({ message }) => message).join('; ');
       if (found === undefined) return plan();
       if (found.errors.length > 0)

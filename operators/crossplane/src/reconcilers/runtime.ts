@@ -1,15 +1,7 @@
 // Runs what the active revision of a package runs. The objects are children of the package, so that a Deployment with a
 // fixed name goes from one revision to the next in one rolling update, and one with a name of its own (the revision's) is
 // made beside the one before, which stays until the new one is ready.
-import {
-  Deployment,
-  type Kind,
-  type KubeObject,
-  type OwnerReference,
-  Secret,
-  Service,
-  ServiceAccount,
-} from '@capstan/kube';
+import { type Kind, type KubeObject, type OwnerReference, Secret, Service, ServiceAccount } from '@capstan/kube';
 import {
   apply,
   type Child,
@@ -28,24 +20,17 @@ import type { PackageKind, PackageObject } from '../packages/package-kind.ts';
 import { isPaused } from '../packages/paused.ts';
 import { contentKey } from '../packages/revision-content.ts';
 import { activeRevision, type RevisionView, revisionHealthOf, revisionsOf } from '../packages/revisions.ts';
-import { type RenderedRuntime, tlsNeeds } from '../runtime/index.ts';
+import { type BuiltInRuntime, type RuntimeObjects, tlsNeeds, type Workload } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
 import type { Certificates } from '../workload/certificates.ts';
-import { deploymentHealth } from '../workload/deployment-health.ts';
-import {
-  accountsByOwner,
-  deploymentsByOwner,
-  ownerKey,
-  refOf,
-  runningOf,
-  servicesByOwner,
-} from '../workload/owned-objects.ts';
+import { accountsByOwner, ownerKey, refOf, servicesByOwner } from '../workload/owned-objects.ts';
 import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 import { derivedReads } from './payload.ts';
 
 export function createRuntimeReconciler(
   kind: PackageKind,
   settings: Settings,
+  { workload }: BuiltInRuntime,
   runtimes: RevisionRuntimes,
   certificates: Certificates,
 ): Reconciler {
@@ -55,12 +40,12 @@ export function createRuntimeReconciler(
     resource: kind.package,
     primary: false,
     reads: derivedReads(kind, settings),
-    writes: [Secret, writing(ServiceAccount, 'both'), writing(Service, 'both'), writing(Deployment, 'both')],
+    writes: [Secret, writing(ServiceAccount, 'both'), writing(Service, 'both'), writing(workload.kind, 'both')],
     reconcile({ object, read }) {
       if (isPaused(object)) return plan({ prune: false });
       const revisions = revisionsOf(read, kind, object);
       const active = activeRevision(revisions);
-      const found = existing(read, kind, object.metadata.uid ?? '');
+      const found = existing(read, kind, workload, object.metadata.uid ?? '');
       // Deactivated: the pods go, what others may know them by stays.
       if (active === undefined)
         return revisions.length === 0
@@ -71,12 +56,12 @@ export function createRuntimeReconciler(
       const { rendered } = runtime;
       const authority = certificates.authority(read);
       const isReady =
-        read.get(Deployment, { namespace, name: rendered.deployment.metadata.name ?? '' }, deploymentHealth)
+        read.get(workload.kind, { namespace, name: rendered.workload.metadata.name ?? '' }, workload.health)
           ?.isComplete ?? false;
       const old = isReady ? NONE : withoutRendered(found, rendered);
       const isPayloadReady = read.get(kind.revision, { name: active.name }, revisionHealthOf)?.status === 'True';
       const groups: GroupInput[] = [
-        { name: 'runtime of the revision before', children: [...old.deployments, ...old.services, ...old.accounts] },
+        { name: 'runtime of the revision before', children: [...old.workloads, ...old.services, ...old.accounts] },
         {
           name: 'service and account',
           children: [
@@ -93,11 +78,11 @@ export function createRuntimeReconciler(
           children: authority === undefined ? [] : minted(object, rendered, old.services, authority),
         },
         {
-          name: 'deployment',
+          name: 'workload',
           open: isPayloadReady,
           waitingFor: 'the objects of the package to be installed',
           preflight: true,
-          children: owned(read, kind, object, active, Deployment, rendered.deployment),
+          children: owned(read, kind, object, active, workload.kind, rendered.workload),
         },
       ];
       return plan({ groups });
@@ -106,7 +91,7 @@ export function createRuntimeReconciler(
 
   function minted(
     { metadata }: PackageObject,
-    { service }: RenderedRuntime,
+    { service }: RuntimeObjects,
     old: readonly Child[],
     authority: string,
   ): Child[] {
@@ -126,31 +111,31 @@ export function createRuntimeReconciler(
 }
 
 interface Found {
-  readonly deployments: readonly Child[];
+  readonly workloads: readonly Child[];
   readonly services: readonly Child[];
   readonly accounts: readonly Child[];
 }
 
-const NONE: Found = { deployments: [], services: [], accounts: [] };
+const NONE: Found = { workloads: [], services: [], accounts: [] };
 
 /** Everything that runs for a package now. */
-function existing(read: Reader, kind: PackageKind, uid: string): Found {
+function existing(read: Reader, kind: PackageKind, workload: Workload, uid: string): Found {
   const key = ownerKey(kind, uid);
   return {
-    deployments: read.by(deploymentsByOwner, key, runningOf).map((ref) => keep(Deployment, ref)),
+    workloads: read.by(workload.byOwner, key, workload.running).map((ref) => keep(workload.kind, ref)),
     services: read.by(servicesByOwner, key, refOf).map((ref) => keep(Service, ref)),
     accounts: read.by(accountsByOwner, key, refOf).map((ref) => keep(ServiceAccount, ref)),
   };
 }
 
 /** Of that, what the active revision does not want: it stays while somebody needs it. */
-function withoutRendered(found: Found, rendered: RenderedRuntime): Found {
+function withoutRendered(found: Found, rendered: RuntimeObjects): Found {
   const without = (children: readonly Child[], name: string | undefined) =>
     children.filter(({ ref }) => ref.name !== name);
-  const deployments = without(found.deployments, rendered.deployment.metadata.name);
-  if (deployments.length === 0) return NONE;
+  const workloads = without(found.workloads, rendered.workload.metadata.name);
+  if (workloads.length === 0) return NONE;
   return {
-    deployments,
+    workloads,
     services: without(found.services, rendered.service.metadata.name),
     accounts: without(found.accounts, rendered.serviceAccount?.metadata.name),
   };
@@ -164,7 +149,7 @@ const claimOf = ({ metadata }: KubeObject) => ({
  * Ours, unless an object of that name was there before and nobody controls it: then it gets our fields and stays its
  * owner's. One that another controls is a conflict, which the runtime reports.
  */
-function owned<T extends ServiceAccount | Service | Deployment>(
+function owned<T extends KubeObject>(
   read: Reader,
   { revision: revisionKind }: PackageKind,
   { metadata }: PackageObject,
@@ -192,7 +177,7 @@ function owned<T extends ServiceAccount | Service | Deployment>(
 }
 
 /** The list of pull secrets can only be had as a whole: it stays its owner's, and the pods name theirs themselves. */
-function shareable(object: ChildObject<ServiceAccount | Service | Deployment>) {
+function shareable(object: ChildObject<KubeObject>) {
   const { imagePullSecrets: _secrets, ...rest } = object as ChildObject<ServiceAccount>;
   return rest;
 }

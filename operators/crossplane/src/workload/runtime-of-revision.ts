@@ -1,27 +1,24 @@
 // What runs for a revision: its configuration found, brought to its normal form and rendered; or why it is not.
-import { type BuiltinSchema, loadBuiltinSchemas, ServiceAccount } from '@capstan/kube';
+import { type BuiltinSchema, type KubeObject, loadBuiltinSchemas, ServiceAccount } from '@capstan/kube';
 import { type DerivationDefinition, derivation, type Reader } from '@capstan/reconcile';
 import { pullSecretsOf } from '../images/keychain.ts';
-import { ControllerConfig, DeploymentRuntimeConfig, PACKAGE_LABEL } from '../kinds/index.ts';
+import { ControllerConfig, PACKAGE_LABEL } from '../kinds/index.ts';
 import {
   type PackageKind,
   PROVIDER,
   packageKindOf,
   type RevisionObject,
-  runtimeModeOf,
+  runtimeFor,
 } from '../packages/package-kind.ts';
 import { contentKey, type RevisionContents } from '../packages/revision-content.ts';
 import {
+  type BuiltInRuntime,
   chooseConfig,
-  EMPTY_RUNTIME_CONFIG,
   type IgnoredReference,
-  type NormalizedConfig,
-  normalizeRuntimeConfig,
-  type RenderedRuntime,
-  RUNTIMES,
-  type RuntimeConfig,
+  isBuiltIn,
+  type NormalForm,
   type RuntimeKind,
-  renderRuntime,
+  type RuntimeObjects,
   resolveConfigReference,
   runtimeImage,
 } from '../runtime/index.ts';
@@ -30,7 +27,7 @@ import type { Settings } from '../settings.ts';
 export type RevisionRuntime =
   | {
       readonly state: 'rendered';
-      readonly rendered: RenderedRuntime;
+      readonly rendered: RuntimeObjects;
       /** The name of the runtime configuration or ControllerConfig. */
       readonly config: string | undefined;
       readonly warnings: readonly string[];
@@ -40,20 +37,28 @@ export type RevisionRuntime =
 
 export interface RevisionRuntimes {
   readonly ofRevision: DerivationDefinition<RevisionRuntime>;
-  /** By name. */
-  readonly normalizedConfig: DerivationDefinition<NormalizedConfig | undefined>;
+  /** By configKey. */
+  readonly normalizedConfig: DerivationDefinition<NormalForm<unknown> | undefined>;
+}
+
+/** A config of a runtime, by its name. */
+export function configKey({ name: runtime }: BuiltInRuntime, name: string): string {
+  return `${runtime} ${name}`;
 }
 
 export function createRevisionRuntimes(settings: Settings, contents: RevisionContents): RevisionRuntimes {
   let schemas: ReadonlyMap<string, BuiltinSchema> | undefined;
   // Shared by all packages that use the configuration: it is looked through once for each change.
-  const normalizedConfig = derivation<NormalizedConfig | undefined>({
+  const normalizedConfig = derivation<NormalForm<unknown> | undefined>({
     name: 'runtime-config',
     compute({ key, read }) {
-      const object = read.get(DeploymentRuntimeConfig, { name: key }, configurationOf);
+      const [runtimeName = '', name = ''] = key.split(' ');
+      const runtime = settings.runtimes[runtimeName];
+      if (!isBuiltIn(runtime)) return undefined;
+      const object = read.get(runtime.config.kind, { name }, configurationOf);
       if (object === undefined) return undefined;
       schemas ??= loadBuiltinSchemas();
-      return normalizeRuntimeConfig(object, schemas);
+      return runtime.normalize(object, schemas);
     },
   });
   const ofRevision = derivation<RevisionRuntime>({
@@ -62,14 +67,21 @@ export function createRevisionRuntimes(settings: Settings, contents: RevisionCon
       const [kindName = '', name = ''] = key.split(' ');
       const kind = packageKindOf(kindName) ?? PROVIDER;
       const revision = read.get(kind.revision, { name }, revisionOf);
-      if (revision === undefined || kind.runtime === undefined || runtimeModeOf(kind, settings) !== 'Deployment')
+      const runtime = runtimeFor(kind, settings);
+      if (revision === undefined || kind.runtime === undefined || runtime === undefined)
         return failed('nothing runs for this revision here');
-      return runtimeOf(read, kind, kind.runtime, revision);
+      return runtimeOf(read, kind, kind.runtime, runtime, revision);
     },
   });
   return { ofRevision, normalizedConfig };
 
-  function runtimeOf(read: Reader, kind: PackageKind, runtime: RuntimeKind, revision: Revision): RevisionRuntime {
+  function runtimeOf(
+    read: Reader,
+    kind: PackageKind,
+    runs: RuntimeKind,
+    runtime: BuiltInRuntime,
+    revision: Revision,
+  ): RevisionRuntime {
     const found = read.derived(contents, contentKey(kind, revision.name));
     if (found.state === 'failed') return failed('the package is not unpacked');
     const { spec } = revision;
@@ -77,13 +89,14 @@ export function createRevisionRuntimes(settings: Settings, contents: RevisionCon
       ...spec,
       ...(found.settings.runtimeConfigRef && { runtimeConfigRef: found.settings.runtimeConfigRef }),
     };
-    const chosen = chooseConfig(settings.runtimeConfig, given);
+    const feature = runtime.takesControllerConfigs ? settings.runtimeConfig : ALWAYS;
+    const chosen = chooseConfig({ ...settings.runtimeConfig, ...feature }, given);
     if (chosen.ignored?.isBlocking) return failed(chosen.ignored.message, chosen.ignored);
-    const config = configOf(read, chosen);
+    const config = configOf(read, runtime, chosen);
     if ('problem' in config) return failed(config.problem, chosen.ignored);
-    const rendered = renderRuntime({
+    const rendered = runtime.render({
       revision: {
-        kind: runtime,
+        kind: runs,
         packageName: revision.packageName,
         name: revision.name,
         uid: revision.uid,
@@ -103,10 +116,11 @@ export function createRevisionRuntimes(settings: Settings, contents: RevisionCon
       namespace: settings.namespace,
       managerPullSecrets:
         read.get(ServiceAccount, { namespace: settings.namespace, name: settings.serviceAccount }, pullSecretsOf) ?? [],
+      keepsLastWords: settings.statusLogLines > 0,
     });
     return {
       state: 'rendered',
-      rendered: settings.statusLogLines > 0 ? withLastWords(rendered) : rendered,
+      rendered,
       config: config.name,
       warnings: [...config.warnings, ...rendered.notes.map(({ message }) => message)],
       ignored: chosen.ignored,
@@ -115,41 +129,46 @@ export function createRevisionRuntimes(settings: Settings, contents: RevisionCon
 
   function configOf(
     read: Reader,
+    runtime: BuiltInRuntime,
     chosen: ReturnType<typeof chooseConfig>,
   ):
     | {
         name: string | undefined;
-        config: RuntimeConfig;
+        config: unknown;
         controllerConfig?: ControllerConfig;
         warnings: readonly string[];
       }
     | { problem: string } {
     if (chosen.use === 'controllerConfig') {
       const name = chosen.controllerConfigName;
-      if (name === undefined) return { name, config: EMPTY_RUNTIME_CONFIG, warnings: [] };
+      if (name === undefined) return { name, config: runtime.emptyConfig, warnings: [] };
       const controllerConfig = read.get(ControllerConfig, { name }, configurationOf);
       if (controllerConfig === undefined)
         return {
           problem: `the ControllerConfig ${name} does not exist; create it, or remove spec.controllerConfigRef`,
         };
-      return { name, config: EMPTY_RUNTIME_CONFIG, controllerConfig, warnings: [] };
+      return { name, config: runtime.emptyConfig, controllerConfig, warnings: [] };
     }
-    const resolved = resolveConfigReference(RUNTIMES.Deployment, chosen.runtimeConfigRef, settings.runtimeConfig.stage);
+    const resolved = resolveConfigReference(runtime, chosen.runtimeConfigRef, settings.runtimeConfig.stage);
     if ('fault' in resolved) return { problem: resolved.fault };
-    if (!('config' in resolved)) return { name: undefined, config: EMPTY_RUNTIME_CONFIG, warnings: [] };
+    if (!('config' in resolved)) return { name: undefined, config: runtime.emptyConfig, warnings: [] };
     const { name } = resolved.config;
-    const found = read.derived(normalizedConfig, name);
+    const { kind } = runtime.config.kind;
+    const found = read.derived(normalizedConfig, configKey(runtime, name));
     if (found === undefined)
       return {
-        problem: `the DeploymentRuntimeConfig ${name} does not exist; create it, or name another in spec.runtimeConfigRef`,
+        problem: `the ${kind} ${name} does not exist; create it, or name another in spec.runtimeConfigRef`,
       };
     if (found.config === undefined)
       return {
-        problem: `the DeploymentRuntimeConfig ${name} cannot be used: ${found.errors.map(({ message }) => message).join('; ')}`,
+        problem: `the ${kind} ${name} cannot be used: ${found.errors.map(({ message }) => message).join('; ')}`,
       };
     return { name, config: found.config, warnings: found.warnings.map(({ message }) => message) };
   }
 }
+
+/** ControllerConfigs say how a Deployment is: for what runs otherwise its own configs count in any stage. */
+const ALWAYS = { isEnabled: true };
 
 type Revision = ReturnType<typeof revisionOf>;
 
@@ -162,7 +181,7 @@ const revisionOf = ({ metadata, spec }: RevisionObject) => ({
 });
 
 /** Without status and bookkeeping, whose changes change nothing. */
-function configurationOf<T extends DeploymentRuntimeConfig | ControllerConfig>(object: T): T {
+function configurationOf<T extends KubeObject>(object: T): T {
   const { name, labels, annotations } = object.metadata;
   const { status: _status, ...content } = object as T & { status?: unknown };
   const metadata = {
@@ -171,18 +190,6 @@ function configurationOf<T extends DeploymentRuntimeConfig | ControllerConfig>(o
     ...(annotations && { annotations }),
   };
   return { ...content, metadata } as T;
-}
-
-/** The kubelet takes the end of the log for the termination message: that is how it gets into a status. */
-function withLastWords(rendered: RenderedRuntime): RenderedRuntime {
-  const { deployment } = rendered;
-  const pod = deployment.spec?.template.spec;
-  if (deployment.spec === undefined || pod === undefined) return rendered;
-  const [own, ...others] = pod.containers;
-  if (own === undefined) return rendered;
-  const container = { terminationMessagePolicy: 'FallbackToLogsOnError', ...own };
-  const template = { ...deployment.spec.template, spec: { ...pod, containers: [container, ...others] } };
-  return { ...rendered, deployment: { ...deployment, spec: { ...deployment.spec, template } } };
 }
 
 function failed(message: string, ignored?: IgnoredReference): RevisionRuntime {

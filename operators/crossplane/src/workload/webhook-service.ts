@@ -1,14 +1,15 @@
-import { Deployment } from '@capstan/kube';
 import type { Reader } from '@capstan/reconcile';
 import type { PackageKind } from '../packages/package-kind.ts';
 import { contentKey } from '../packages/revision-content.ts';
-import { deploymentHealth } from './deployment-health.ts';
-import { deploymentsByOwner, ownerKey, refOf, runningOf, servicesByOwner } from './owned-objects.ts';
+import type { Workload } from '../runtime/index.ts';
+import { ownerKey, refOf, servicesByOwner } from './owned-objects.ts';
 import type { RevisionRuntimes } from './runtime-of-revision.ts';
 
 interface WebhookServiceInput {
   readonly read: Reader;
   readonly runtimes: RevisionRuntimes;
+  /** Its runtime's. */
+  readonly workload: Workload;
   readonly kind: PackageKind;
   /** The package's. */
   readonly uid: string;
@@ -16,17 +17,24 @@ interface WebhookServiceInput {
   readonly revision: string;
 }
 
-/** The Service that webhooks ask: that of the active revision, once it answers or while nothing else runs. */
-export function webhookService({ read, runtimes, kind, uid, revision }: WebhookServiceInput): string | undefined {
+/**
+ * The Service that webhooks ask: that of the active revision, once it answers or while nothing else runs; where it cannot
+ * be rendered, that of what runs on. Else why there is none.
+ */
+export function webhookService(input: WebhookServiceInput): { name: string } | { problem: string } {
+  const { read, runtimes, workload, kind, uid, revision } = input;
   const runtime = read.derived(runtimes.ofRevision, contentKey(kind, revision));
-  if (runtime.state === 'failed') return undefined;
-  const { deployment, service } = runtime.rendered;
-  const own = service.metadata.name ?? '';
   const key = ownerKey(kind, uid);
-  const others = read.by(deploymentsByOwner, key, runningOf).filter(({ name }) => name !== deployment.metadata.name);
+  const services = read.by(servicesByOwner, key, refOf);
+  if (runtime.state === 'failed') {
+    const running = services.find(({ name }) => name === revision) ?? services[0];
+    return running === undefined ? { problem: runtime.message } : { name: running.name };
+  }
+  const { workload: wanted, service } = runtime.rendered;
+  const own = { name: service.metadata.name ?? '' };
+  const others = read.by(workload.byOwner, key, workload.running).filter(({ name }) => name !== wanted.metadata.name);
   if (others.length === 0) return own;
-  const { namespace = '', name = '' } = deployment.metadata;
-  if (read.get(Deployment, { namespace, name }, deploymentHealth)?.isAvailable) return own;
-  const before = read.by(servicesByOwner, key, refOf).find((found) => found.name !== own);
-  return before?.name ?? own;
+  const { namespace = '', name = '' } = wanted.metadata;
+  if (read.get(workload.kind, { namespace, name }, workload.health)?.isAvailable) return own;
+  return services.find(({ name: other }) => other !== own.name) ?? own;
 }

@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { normalizeRuntimeConfig } from '../../src/runtime/normalize.ts';
 import { functionRevision, inputWith, provider, schemas } from '../../src/runtime/render.test-support.ts';
 import { renderRuntime } from '../../src/runtime/render.ts';
+import { isBuiltIn } from '../../src/runtime/runtime.ts';
 import { parsePackageRuntime, RUNTIMES, resolveConfigReference } from '../../src/runtime/runtimes.ts';
 import { type ConfigReference, chooseConfig, runtimeConfigFeature, type Stage } from '../../src/runtime/stages.ts';
 
@@ -59,7 +60,7 @@ for (const { flag, makesRuntime } of flags.packageRuntime) {
   test(`${flag} ${makesRuntime ? 'makes' : 'does not make'} a runtime`, () => {
     const chosen = parsePackageRuntime(valueOf(flag));
     assert.ok(!('fault' in chosen));
-    assert.equal('render' in RUNTIMES[chosen.Provider], makesRuntime);
+    assert.equal(isBuiltIn(RUNTIMES[chosen.Provider as keyof typeof RUNTIMES]), makesRuntime);
   });
 }
 

@@ -1,27 +1,5 @@
-// How a runtime's Deployment is doing, and why its pods do not start.
-import type { Deployment, Pod } from '@capstan/kube';
-
-export interface DeploymentHealth {
-  /** Enough pods are ready, whatever version they run. */
-  readonly isAvailable: boolean;
-  /** Every pod is what the Deployment asks for now, and ready. */
-  readonly isComplete: boolean;
-  readonly message: string;
-}
-
-export const deploymentHealth = ({ metadata, spec, status = {} }: Deployment): DeploymentHealth => {
-  const wanted = spec?.replicas ?? 1;
-  const isCurrent = (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
-  const available = status.conditions?.find(({ type }) => type === 'Available');
-  // Pods of the template before an edit are as good as any, until the controller has seen the edit.
-  const isAvailable = available?.status === 'True';
-  const isComplete =
-    isCurrent &&
-    isAvailable &&
-    (status.updatedReplicas ?? 0) >= wanted &&
-    (status.replicas ?? 0) === (status.updatedReplicas ?? 0);
-  return { isAvailable, isComplete, message: isAvailable ? '' : (available?.message ?? 'it is not available yet') };
-};
+// Why the pods of a runtime do not start.
+import type { Pod } from '@capstan/kube';
 
 /** Reasons for which a container does not start and will not without somebody's help. */
 const STUCK = new Set([
