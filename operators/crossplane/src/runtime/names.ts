@@ -1,4 +1,5 @@
 // What the objects of a runtime are called.
+import { childName, validateDns1035Label } from '@capstan/kube';
 import type { RevisionIdentity } from './labels.ts';
 import type { RuntimeConfig } from './runtime-config.ts';
 
@@ -20,13 +21,18 @@ export function runtimeNames({ name }: Pick<RevisionIdentity, 'name'>, config: R
   const serviceAccount = config.serviceAccount.name ?? name;
   return {
     deployment: metadata.name ?? name,
-    service: config.service.name ?? name,
+    service: config.service.name ?? serviceName(name),
     serviceAccount,
     // `serviceAccount` is the old spelling, which the API still takes.
     podServiceAccount: given(pod?.serviceAccountName) ?? given(pod?.serviceAccount) ?? serviceAccount,
     isDeploymentFixed: metadata.name !== undefined,
     isServiceFixed: config.service.name !== undefined,
   };
+}
+
+/** A Service's name is stricter than others: it may not begin with a digit. */
+function serviceName(revision: string): string {
+  return validateDns1035Label(revision).length === 0 ? revision : childName('p', revision);
 }
 
 function given(name: string | undefined): string | undefined {

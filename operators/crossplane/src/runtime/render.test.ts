@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { validateDns1035Label } from '@capstan/kube';
 import fc from 'fast-check';
 import { defaultRuntimeConfig } from './default-config.ts';
 import { normalizeRuntimeConfig } from './normalize.ts';
@@ -504,4 +505,13 @@ test('whatever a template holds, nothing is there twice, ours is there, and the 
     }),
     { numRuns: 300 },
   );
+});
+
+test('a Service whose revision begins with a digit gets a name that a Service may have', () => {
+  const name = `3scale-${'x'.repeat(43)}-0123456789ab`;
+  const { service, deployment } = renderRuntime(inputWith({ revision: { ...provider, name: '3scale-0123456789ab' } }));
+  assert.equal(service.metadata.name, 'p-3scale-0123456789ab');
+  assert.equal(deployment.metadata.name, '3scale-0123456789ab');
+  const long = renderRuntime(inputWith({ revision: { ...provider, name } })).service.metadata.name ?? '';
+  assert.deepEqual(validateDns1035Label(long), []);
 });
