@@ -120,7 +120,9 @@ export async function createWorkshop(
             KUBERNETES_SERVICE_PORT: String(apiServer.port),
             KUBERNETES_SERVICE_PORT_HTTPS: String(apiServer.port),
           }),
-      ...(image.kubeconfig === true && apiServer !== undefined ? { KUBECONFIG: join(folder, 'kubeconfig') } : {}),
+      ...(image.kubeconfig === true && apiServer !== undefined && accountFolder(container) !== undefined
+        ? { KUBECONFIG: join(folder, 'kubeconfig') }
+        : {}),
     };
     for (const [key, value] of Object.entries(image.env ?? {})) base[key] = expand(value, base);
     return base;
@@ -158,15 +160,22 @@ export async function createWorkshop(
     const mapped = container.workingDir === undefined ? undefined : substitute.text(container.workingDir);
     const cwd = mapped !== undefined && mapped.startsWith(folder) ? mapped : join(own, 'work');
     await mkdir(cwd, { recursive: true });
-    if (env['KUBECONFIG'] !== undefined && hasAccount) await writeKubeconfig(env['KUBECONFIG']);
+    if (env['KUBECONFIG'] === join(folder, 'kubeconfig')) await writeKubeconfig(env['KUBECONFIG'], container);
     const argv = argvOf(container, options.imageOf(container.image ?? ''), variables, substitute);
     return { start: { argv, env, cwd, recordFile: join(own, RECORD_FILE) }, substitute };
   }
 
-  async function writeKubeconfig(file: string): Promise<void> {
+  /** Where the pod's identity is: in the volume that the server put into the pod, or in ours where it did not. */
+  function accountFolder({ volumeMounts = [] }: Container): string | undefined {
+    if (hasAccount) return volumes.folderOf(account.name);
+    const mount = volumeMounts.find(({ mountPath }) => mountPath.replace(/\/$/, '') === ACCOUNT_FOLDER);
+    return mount === undefined ? undefined : volumes.folderOf(mount.name);
+  }
+
+  async function writeKubeconfig(file: string, container: Container): Promise<void> {
     const { apiServer } = options;
-    if (apiServer === undefined || !hasAccount) return;
-    const at = volumes.folderOf(account.name);
+    const at = accountFolder(container);
+    if (apiServer === undefined || at === undefined) return;
     const config = {
       apiVersion: 'v1',
       kind: 'Config',

@@ -41,7 +41,8 @@ export async function realStageServer(operators: readonly Operator[], random: Se
     throw error;
   }
   const activity = createActivity();
-  const clock = createVirtualClock({ outside: () => activity.rest() });
+  // The program's time begins with the server's: what compares the two must not find months between them.
+  const clock = createVirtualClock({ start: systemClock.now(), outside: () => activity.rest() });
   const transport = servingCrds(activity.follow(await cluster.transport()), cluster);
   return {
     name: 'real',
