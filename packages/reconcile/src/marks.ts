@@ -23,6 +23,10 @@ export const TEMPLATE_ANNOTATION = 'capstan.dev/template';
 export const TEMPLATE_HISTORY_ANNOTATION = 'capstan.dev/template-history';
 /** On a rolled-back child: the digest of the template that somebody rolled back from; held while it is still desired. */
 export const HELD_ANNOTATION = 'capstan.dev/held';
+/** Never on a real object: a preview made it, for inputs with this digest; what it would hold is not known. */
+export const PREVIEWED_ANNOTATION = 'capstan.dev/previewed';
+/** What a preview has made or changed has this resourceVersion, which no server gives. */
+export const PREVIEWED_VERSION = '0';
 /** On others' objects that we patch, followed by the inventory id: the values before our first patch. */
 export const ORIGINAL_ANNOTATION_PREFIX = 'original.capstan.dev/';
 /** On others' objects that we share, followed by the inventory id: the digest of what we share in them. */

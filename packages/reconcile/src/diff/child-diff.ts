@@ -2,7 +2,13 @@
 import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube';
 import { plainDigest } from '../digest.ts';
 import { describeOwner, inventoryOf, sharingManager } from '../inventory.ts';
-import { APPLIED_ANNOTATION, OWNER_ANNOTATION, TEMPLATE_ANNOTATION } from '../marks.ts';
+import {
+  APPLIED_ANNOTATION,
+  OWNER_ANNOTATION,
+  PREVIEWED_ANNOTATION,
+  PREVIEWED_VERSION,
+  TEMPLATE_ANNOTATION,
+} from '../marks.ts';
 import type { AppliedChild, Child, CreatedChild, MintedChild, SharedChild } from '../plan/index.ts';
 import {
   bodyToSend,
@@ -194,7 +200,7 @@ function minted(child: MintedChild, observed: KubeObject | undefined, input: Dif
   if (inventory !== undefined && inventory !== input.ownership.inventory)
     return conflict(`${describe(kind, ref)} ${OTHER_OWNER}`);
   const time = { reached: (instant: number | string) => input.observed.reached(instant) };
-  if (minter.valid(observed, inputs as never, time)) return SETTLED;
+  if (isPreviewed(observed, inputs) || minter.valid(observed, inputs as never, time)) return SETTLED;
   // One that somebody brought along is used while it is valid and never replaced.
   if (inventory === undefined) {
     return conflict(
@@ -203,6 +209,14 @@ function minted(child: MintedChild, observed: KubeObject | undefined, input: Dif
   }
   const { uid = '', resourceVersion = '' } = observed.metadata;
   return { write: { verb: 'mint', kind, ref, minter, inputs, marks, existing: { uid, resourceVersion } } };
+}
+
+/** In a preview what was minted has no content that a minter could find valid; it counts as valid for its inputs. */
+function isPreviewed({ metadata }: KubeObject, inputs: unknown): boolean {
+  return (
+    metadata.resourceVersion === PREVIEWED_VERSION &&
+    metadata.annotations?.[PREVIEWED_ANNOTATION] === plainDigest(inputs)
+  );
 }
 
 /** Others' fields are never forced: what somebody took from a shared object stays theirs, and is told. */

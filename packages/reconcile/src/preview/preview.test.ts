@@ -61,7 +61,8 @@ const leaf = reconciler<Leaf>({
 
 const key: Minter<object, Secret> = {
   name: 'key',
-  valid: () => true,
+  // What a preview makes of it has no content.
+  valid: ({ data }) => data?.['key'] !== undefined,
   make: () => Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { key: 'c2VjcmV0' } }),
 };
 

@@ -12,7 +12,9 @@ import {
   type ObjectRef,
 } from '@capstan/kube';
 import { type ChildWrite, describe, isSettled, type WriteSet } from '../diff/index.ts';
+import { plainDigest } from '../digest.ts';
 import type { Change, Fork } from '../engine/index.ts';
+import { PREVIEWED_ANNOTATION } from '../marks.ts';
 import type { Binding } from '../runtime/binding.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { disturbanceOf } from './disturbance.ts';
@@ -181,20 +183,19 @@ function virtualResult(write: ChildWrite, existing: KubeObject | undefined, mana
     case 'patch':
       return existing === undefined ? undefined : (applyJsonPatch(existing, write.operations) as KubeObject);
     case 'mint':
-      return (
-        existing ??
-        virtuallyApplied(
-          undefined,
-          { apiVersion: write.kind.apiVersion, kind: write.kind.kind, metadata: { ...write.marks, ...write.ref } },
-          manager,
-        )
-      );
+      return virtuallyApplied(existing, virtuallyMinted(write), manager);
     case 'hold':
     case 'withdraw':
       return existing;
     case 'delete':
       return undefined;
   }
+}
+
+/** Without content; marked, so that what comes after it in a plan is previewed too. */
+function virtuallyMinted({ kind, ref, marks, inputs }: Extract<ChildWrite, { verb: 'mint' }>): KubeObject {
+  const annotations = { ...marks.annotations, [PREVIEWED_ANNOTATION]: plainDigest(inputs) };
+  return { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { ...marks, ...ref, annotations } };
 }
 
 /** Without what the server and the runtime keep: people are not interested in that. */

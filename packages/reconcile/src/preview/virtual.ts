@@ -1,6 +1,7 @@
 // What the server would most likely make of our writes, for previews: exact for what we own, approximate for the rest.
 import type { KubeObject } from '@capstan/kube';
 import type { StatusWrite } from '../diff/index.ts';
+import { PREVIEWED_VERSION } from '../marks.ts';
 import { mergeConditions } from '../plan/conditions.ts';
 import { conditionsOf, type StatusInput } from '../plan/index.ts';
 import { mergeStatus } from '../plan/status.ts';
@@ -18,14 +19,13 @@ export function virtuallyApplied(existing: KubeObject | undefined, body: KubeObj
       ...metadata,
       uid: metadata.uid ?? VIRTUAL_UID,
       generation: (existing?.metadata.generation ?? 0) + 1,
-      resourceVersion: VIRTUAL_VERSION,
+      resourceVersion: PREVIEWED_VERSION,
       managedFields: [...others, entry],
     },
   };
 }
 
 const VIRTUAL_UID = 'made-by-preview';
-const VIRTUAL_VERSION = '0';
 
 export function virtuallyWithStatus(object: KubeObject, status: StatusWrite): KubeObject {
   const current = (object as { status?: StatusInput }).status;
