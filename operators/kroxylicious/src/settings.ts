@@ -1,3 +1,6 @@
+import { parseDuration } from '@capstan/kube';
+import type { KafkaProxySpec } from './kinds/index.ts';
+
 /** What the operator is started with. */
 export interface Settings {
   /** The proxy's image. */
@@ -6,6 +9,11 @@ export interface Settings {
   readonly quietMs: number;
   /** What host names of Services end in. */
   readonly clusterDomain: string;
+}
+
+/** The quiet period of a proxy: its own, or the operator's. */
+export function quietMsOf(spec: KafkaProxySpec | undefined, { quietMs }: Pick<Settings, 'quietMs'>): number {
+  return spec?.rollout?.quietPeriod === undefined ? quietMs : parseDuration(spec.rollout.quietPeriod);
 }
 
 export const DEFAULT_SETTINGS: Settings = {

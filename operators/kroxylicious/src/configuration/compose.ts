@@ -4,7 +4,7 @@ import { combineHashes, shortHash } from '../hash/combine-hashes.ts';
 import type { KafkaProxySpec } from '../kinds/index.ts';
 import { distinctMounts, type Mount } from '../resolution/mounts.ts';
 import type { ClusterFragment, ServedFragment } from '../tree/cluster-fragment.ts';
-import { type FilterDefinition, MANAGEMENT_PORT, type ManagementConfig } from './schema.ts';
+import { type FilterDefinition, MANAGEMENT_PORT, type ManagementConfig, SNI_PORT } from './schema.ts';
 import { summaryOf, validateNetwork, validateTogether } from './validate.ts';
 import type { Fault } from './validate-value.ts';
 import { itemLines, yamlLines } from './yaml-text.ts';
@@ -100,5 +100,5 @@ function portsOf(fragments: readonly ClusterFragment[]): { name: string; port: n
   );
   ports.sort((left, right) => left.port - right.port);
   const hasSni = fragments.some(({ ways }) => ways.some(({ protocol }) => protocol === 'TLS'));
-  return hasSni ? [...ports, { name: 'shared-sni-port', port: 9291 }] : ports;
+  return hasSni ? [...ports, { name: 'shared-sni-port', port: SNI_PORT }] : ports;
 }

@@ -1,14 +1,6 @@
 // The aggregator: from the fragments of its virtual clusters to one configuration, and the Deployment that runs it. It reads
 // no Secret, filter or service: what they mean is in the clusters' fragments and hashes.
-import {
-  ConfigMap,
-  Deployment,
-  keyOfObject,
-  PodDisruptionBudget,
-  parseDuration,
-  ReplicaSet,
-  Service,
-} from '@capstan/kube';
+import { ConfigMap, Deployment, keyOfObject, PodDisruptionBudget, ReplicaSet, Service } from '@capstan/kube';
 import {
   type ConditionInput,
   conditionType,
@@ -25,9 +17,9 @@ import { type Composed, compose } from '../configuration/compose.ts';
 import { carryHash } from '../hash/carried-hash.ts';
 import { shortHash } from '../hash/combine-hashes.ts';
 import { formatRunning } from '../hash/running-clusters.ts';
-import { KafkaProxy, type KafkaProxySpec, VirtualKafkaCluster } from '../kinds/index.ts';
+import { KafkaProxy, VirtualKafkaCluster } from '../kinds/index.ts';
 import { type Rollout, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
-import type { Settings } from '../settings.ts';
+import { quietMsOf, type Settings } from '../settings.ts';
 import { isolatedSelector, workloadName, workloadSelector } from '../templates/labels.ts';
 import { loadBalancer } from '../templates/services.ts';
 import { configMapsOf, trimReplicaSet, workloadGroups } from '../templates/workload.ts';
@@ -126,25 +118,10 @@ function sharedPlan(
     };
   if (served.length === 0) {
     // Clusters that are all broken from the start are no reason to take away what runs; no clusters at all are.
+    const conditions = [noneServed(ref, faulty, count)];
     return count === 0
-      ? {
-          conditions: [
-            ready.isFalse(
-              'NoVirtualClusters',
-              `no VirtualKafkaCluster names this proxy; create one with spec.proxyRef.name ${ref.name}`,
-            ),
-          ],
-          status: { configHash: drop(), rollout: drop(), replicas: 0 },
-        }
-      : {
-          prune: false,
-          conditions: [
-            ready.isFalse(
-              'NoValidVirtualClusters',
-              `none of its virtual clusters is valid: ${faulty.map(({ name }) => name).join(', ')}; see their conditions`,
-            ),
-          ],
-        };
+      ? { conditions, status: { configHash: drop(), rollout: drop(), replicas: 0 } }
+      : { conditions, prune: false };
   }
   const composed = compose(proxy.spec, served);
   const refusal = refusalOf(composed);
@@ -174,7 +151,7 @@ function sharedPlan(
       composed,
       hash,
       usedConfigMaps,
-      quietMs: quietMs(proxy.spec, settings),
+      quietMs: quietMsOf(proxy.spec, settings),
       // The same hash is the same content, under whichever key it was made.
       clusters:
         rollout?.hash === hash
@@ -219,19 +196,11 @@ function isolatedPlan(
     rollouts.filter(({ isComplete }) => !isComplete).length + Math.max(0, served.length - rollouts.length);
   const replicas = rollouts.reduce((sum, rollout) => sum + rollout.ready, 0);
   const condition =
-    count === 0
-      ? ready.isFalse(
-          'NoVirtualClusters',
-          `no VirtualKafkaCluster names this proxy; create one with spec.proxyRef.name ${ref.name}`,
-        )
-      : served.length === 0
-        ? ready.isFalse(
-            'NoValidVirtualClusters',
-            `none of its virtual clusters is valid: ${faulty.map(({ name }) => name).join(', ')}; see their conditions`,
-          )
-        : unfinished > 0
-          ? ready.isFalse('RollingOut', `${unfinished} of ${served.length} Deployments are not ready yet`)
-          : ready.isTrue('Ready', `${served.length} virtual clusters run in Deployments of their own`);
+    served.length === 0
+      ? noneServed(ref, faulty, count)
+      : unfinished > 0
+        ? ready.isFalse('RollingOut', `${unfinished} of ${served.length} Deployments are not ready yet`)
+        : ready.isTrue('Ready', `${served.length} virtual clusters run in Deployments of their own`);
   return {
     prune: waiting.length === 0,
     conditions: [condition],
@@ -240,8 +209,16 @@ function isolatedPlan(
   };
 }
 
-function quietMs(spec: KafkaProxySpec | undefined, settings: Settings): number {
-  return spec?.rollout?.quietPeriod === undefined ? settings.quietMs : parseDuration(spec.rollout.quietPeriod);
+function noneServed({ name }: NamespacedRef, faulty: readonly FaultyCluster[], count: number): ConditionInput {
+  return count === 0
+    ? ready.isFalse(
+        'NoVirtualClusters',
+        `no VirtualKafkaCluster names this proxy; create one with spec.proxyRef.name ${name}`,
+      )
+    : ready.isFalse(
+        'NoValidVirtualClusters',
+        `none of its virtual clusters is valid: ${faulty.map((one) => one.name).join(', ')}; see their conditions`,
+      );
 }
 
 function refusalOf({ faults, text }: Composed): ConditionInput | undefined {

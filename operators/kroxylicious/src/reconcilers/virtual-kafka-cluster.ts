@@ -1,15 +1,6 @@
 // Leaf and aggregator: it tells what is wrong with the cluster, keeps its last good configuration, and makes the Services that
 // clients reach it by. Where the proxy isolates its clusters, it runs the cluster's own Deployment too.
-import {
-  ConfigMap,
-  Deployment,
-  keyOfObject,
-  PodDisruptionBudget,
-  parseDuration,
-  ReplicaSet,
-  Secret,
-  Service,
-} from '@capstan/kube';
+import { ConfigMap, Deployment, keyOfObject, PodDisruptionBudget, ReplicaSet, Secret, Service } from '@capstan/kube';
 import {
   type ConditionInput,
   conditionType,
@@ -38,7 +29,7 @@ import {
 } from '../kinds/index.ts';
 import { conditionAbout, type Problem, warningCondition } from '../resolution/problem.ts';
 import { type Rolled, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
-import type { Settings } from '../settings.ts';
+import { quietMsOf, type Settings } from '../settings.ts';
 import { type Workload, workloadName, workloadSelector } from '../templates/labels.ts';
 import { clusterRoutes } from '../templates/routes.ts';
 import { clusterServices, loadBalancer, loadBalancerName } from '../templates/services.ts';
@@ -200,7 +191,6 @@ function isolatedWorkload(
   const composed = compose(spec, [served(fragment)]);
   if (composed.faults.length > 0) return { groups: [], isRefused: true };
   const usedConfigMaps = read.list(ReplicaSet, { namespace, labels: workloadSelector(own) }, configMapsOf).flat();
-  const quietMs = spec?.rollout?.quietPeriod === undefined ? settings.quietMs : parseDuration(spec.rollout.quietPeriod);
   const hash = carryHash(memory.hash, rollout?.hash, composed.hash);
   const groups = workloadGroups({
     workload: own,
@@ -210,7 +200,7 @@ function isolatedWorkload(
     composed,
     hash: hash.shown,
     usedConfigMaps,
-    quietMs,
+    quietMs: quietMsOf(spec, settings),
     // Whoever pauses the proxy means all of its pods.
     open: read.get(KafkaProxy, { namespace, name: own.proxy }, isPausedOf) !== true,
     clusters: rollout?.hash === hash.shown ? rollout.clusters : formatRunning([{ name, hash: fragment.hash }]),

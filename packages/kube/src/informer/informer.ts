@@ -31,6 +31,8 @@ export interface InformerOptions<T extends KubeObject> extends Selection {
   random: Random;
   logger: Logger;
   observe?: InformerObserver;
+  /** Whoever uses the kind can do without it: that the server does not serve it is no news. Default false. */
+  optional?: boolean;
   /** Objects per page where the server does not stream lists. Default 500. */
   pageSize?: number;
   /** False never asks for a streamed list. Default true: asked for once, and never again when refused. */

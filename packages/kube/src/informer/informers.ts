@@ -20,6 +20,8 @@ export interface InformersOptions {
   /** What the cache of a kind drops; one for all its users, since they share it. Default: nothing but others' managedFields. */
   trim?: <T extends KubeObject>(kind: Kind<T>, object: T) => T;
   observe?: (kind: Kind, selection: Selection) => InformerObserver;
+  /** Which kinds may be missing; see InformerOptions. */
+  isOptional?: (kind: Kind) => boolean;
   /** Stops them all, like close. */
   signal?: AbortSignal;
 }
@@ -46,7 +48,7 @@ export interface SharedInformer<T extends KubeObject> {
 }
 
 export function createInformers(options: InformersOptions): Informers {
-  const { trim, observe, signal, ...common } = options;
+  const { trim, observe, isOptional, signal, ...common } = options;
   const running = new Map<string, Running>();
   const stopping = new Set<Promise<void>>();
   let isClosed = false;
@@ -56,6 +58,7 @@ export function createInformers(options: InformersOptions): Informers {
       ...common,
       ...selection,
       kind,
+      optional: isOptional?.(kind) ?? false,
       ...(trim ? { trim: (object: T) => trim(kind, object) } : {}),
       ...(observe ? { observe: observe(kind, selection) } : {}),
     });

@@ -273,9 +273,11 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       logger.error('the watch failed in an unexpected way', { ...fields, error: failure.error });
     else if (failure.reason === 'Expired') logger.info('the history expired; listing anew', fields);
     else if (options.state().reason === failure.reason) logger.debug('the watch is still interrupted', fields);
-    // An optional kind may never be installed, and who needs one waits visibly: readers see the reason.
-    else if (failure.reason === 'NotServed') logger.info('the kind is not served; it is looked for again', fields);
-    else logger.warn('the watch is interrupted', fields);
+    // Who needs the kind waits visibly: readers see the reason.
+    else if (failure.reason === 'NotServed') {
+      const level = options.optional ? 'debug' : 'info';
+      logger[level]('the kind is not served; it is looked for again', fields);
+    } else logger.warn('the watch is interrupted', fields);
   }
 
   /** Forgets the last trouble only where the server has accepted a watch. */

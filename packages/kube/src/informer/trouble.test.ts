@@ -373,6 +373,16 @@ describe('readers of an informer', () => {
     }
   });
 
+  it('who can do without the kind are not told that it is not served', async () => {
+    const levelsWith = async (optional: boolean) => {
+      const fault: Fault = { error: apiError(404, 'NotFound') };
+      const { logs, stop } = await start((server) => server.fail('list', fault), { streaming: false, optional });
+      await stop();
+      return logs.filter(({ message }) => message.includes('not served')).map(({ level }) => level);
+    };
+    assert.deepEqual([await levelsWith(false), await levelsWith(true)], [['info'], ['debug']]);
+  });
+
   it('have it try again at once by a poke, also one that comes while it is trying', async () => {
     const fault: Fault = { error: apiError(404, 'NotFound') };
     const { clock, server, informer, stop } = await start((server) => server.fail('list', fault, { delayMs: 100 }), {

@@ -3,6 +3,7 @@ import {
   compileLabelSelector,
   equal,
   formatTime,
+  isApiError,
   isForbidden,
   isNotFound,
   keyOf,
@@ -76,7 +77,7 @@ export function replicaSetController(tools: Toolkit): Controller {
         tools.event(set, {
           type: 'Warning',
           reason: 'FailedCreate',
-          note: `Error creating: ${reasonOf(failed.reason)}`,
+          note: `Error creating: ${saidOf(failed.reason)}`,
         });
       }
       throw failed.reason;
@@ -90,7 +91,7 @@ export function replicaSetController(tools: Toolkit): Controller {
         tools.event(set, { reason: 'SuccessfulDelete', note: `Deleted pod: ${pod.metadata.name}` });
       } catch (error) {
         if (isNotFound(error)) continue;
-        tools.event(set, { type: 'Warning', reason: 'FailedDelete', note: `Error deleting: ${reasonOf(error)}` });
+        tools.event(set, { type: 'Warning', reason: 'FailedDelete', note: `Error deleting: ${saidOf(error)}` });
         throw error;
       }
     }
@@ -145,6 +146,11 @@ interface Failure {
   error: unknown;
 }
 
+/** As on every cluster: what the server said, without which request it was. */
+function saidOf(error: unknown): string {
+  return isApiError(error) ? error.serverMessage : reasonOf(error);
+}
+
 function isNamespaceLeaving(error: unknown): boolean {
   return isForbidden(error) && error.message.includes('because it is being terminated');
 }
@@ -182,7 +188,7 @@ function failureConditions(
   if (failure === undefined) return others;
   const current = conditions.find(({ type }) => type === 'ReplicaFailure');
   const { reason } = failure;
-  const message = reasonOf(failure.error);
+  const message = saidOf(failure.error);
   if (current?.status === 'True' && current.reason === reason && current.message === message) return [...conditions];
   const lastTransitionTime = current?.status === 'True' ? current.lastTransitionTime : undefined;
   return [

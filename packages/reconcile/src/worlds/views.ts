@@ -72,8 +72,13 @@ export function originAmong(kind: Kind, view: KubeObject, objects: Iterable<Kube
   const { uid } = view.metadata;
   for (const object of objects)
     if (object !== undefined && object.metadata.uid === uid && isDefined(kind))
-      return { kind: writtenAs(kind, object), object };
+      return { kind: writtenAs(kind, object), object: object === view ? view : asIn(view, object) };
   return { kind, object: view };
+}
+
+/** Under the name by which it was written, and otherwise as the view has it: what a preview made is newer than what is there. */
+function asIn(view: KubeObject, { apiVersion, kind }: KubeObject): KubeObject {
+  return { ...view, apiVersion, kind };
 }
 
 function writtenAs(kind: DefinedKind, object: KubeObject): Kind {

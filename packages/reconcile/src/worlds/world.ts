@@ -99,6 +99,7 @@ export function createWorld(options: WorldOptions): World {
     logger,
     ownManagers: [FIELD_MANAGER_PREFIX],
     trim: (kind, object) => (options.requirements.get(kindId(kind))?.trim?.(object) ?? object) as typeof object,
+    isOptional: (kind) => options.requirements.get(kindId(kind))?.optional === true,
     ...(options.observe ? { observe: options.observe } : {}),
   });
   const views = createViews(logger);
