@@ -77,6 +77,42 @@ describe('dependencies', () => {
     });
   });
 
+  test('whose tags cannot be listed, or whose name is taken, are told as such, and installed once that has passed', async () => {
+    const registry = fakeRegistry();
+    push(registry, 'Provider', 'provider-a', 'v1.0.0');
+    push(registry, 'Configuration', 'platform', 'v1.0.0', [{ provider: source('provider-a'), version: '*' }]);
+    const objects = [...xrdCrd, provider('team-provider-a', { package: `${REGISTRY}/another/thing:v1` })];
+    await staged({ registry, objects }, async (stage) => {
+      const trouble = () => said(stage, Configuration, 'platform', 'DependenciesUnresolved');
+      await stage.client.create(...configuration('platform', { package: image('platform', 'v1.0.0') }));
+      await stage.settle();
+      const taken = await trouble();
+      assert.equal(taken?.reason, 'NameTaken');
+      assert.match(taken?.message ?? '', /would be named team-provider-a, and there is a Provider .*another\/thing:v1/);
+      await stage.client.delete(Provider, { name: 'team-provider-a' });
+      await stage.collected();
+      assert.equal(await trouble(), undefined);
+      assert.deepEqual(await names(stage, Provider), ['team-provider-a']);
+    });
+    const away = fakeRegistry();
+    push(away, 'Configuration', 'platform', 'v1.0.0', [{ provider: source('provider-a'), version: '*' }]);
+    const tags = away.tags.bind(away);
+    let isAway = true;
+    away.tags = async (...asked) => {
+      if (isAway) throw new Error('the registry does not answer');
+      return tags(...asked);
+    };
+    const wanted = [...xrdCrd, configuration('platform', { package: image('platform', 'v1.0.0') })];
+    await staged({ registry: away, objects: wanted }, async (stage) => {
+      assert.equal((await said(stage, Configuration, 'platform', 'DependenciesUnresolved'))?.reason, 'Registry');
+      isAway = false;
+      push(away, 'Provider', 'provider-a', 'v1.0.0');
+      await stage.clock.advance(120_000);
+      await stage.settle();
+      assert.equal((await said(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
+    });
+  });
+
   test('that nobody has in a fitting version are told, and hold up nobody else', async () => {
     const registry = fakeRegistry();
     push(registry, 'Provider', 'provider-a', 'v1.0.0');

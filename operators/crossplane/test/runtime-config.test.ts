@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { Deployment, type KubeObject, Service, ServiceAccount } from '@capstan/kube';
+import { preview } from '@capstan/reconcile';
 import type { Stage } from '@capstan/testing';
 import { parse } from 'yaml';
 import { ControllerConfig, DeploymentRuntimeConfig, Provider, ProviderRevision } from '../src/kinds/index.ts';
@@ -81,6 +82,30 @@ describe('a DeploymentRuntimeConfig', () => {
       await patch(stage, DeploymentRuntimeConfig, 'default', { spec: podSpec({ priorityClassName: 'low' }) });
       await stage.settle();
       assert.deepEqual(stage.transport.writes, [`PATCH /apis/apps/v1/namespaces/${SYSTEM}/deployments/${name}`]);
+    });
+  });
+
+  test('can be tried first: a preview shows what it would make and remove, certificates included', async () => {
+    const { registry, name } = example();
+    const named = config('mine', {
+      deploymentTemplate: { metadata: { name: 'fixed' } },
+      serviceTemplate: { metadata: { name: 'fixed' } },
+    });
+    await staged({ registry, objects: [named, provider('example', { package: IMAGE })] }, async (stage) => {
+      await allReady(stage);
+      stage.transport.clear();
+      const spec = { runtimeConfigRef: { name: 'mine' } };
+      const wish = await stage.client.patch(Provider, { name: 'example' }, 'merge', { spec }, { dryRun: true });
+      const { writes, unknowns } = await preview(stage.program.runtime, [{ kind: Provider, object: wish }]);
+      const said = writes.filter(({ verb }) => verb !== 'status').map(({ verb, object: what }) => `${verb} ${what}`);
+      assert.deepEqual(said, [
+        `apply ProviderRevision ${name}`,
+        `apply Service ${SYSTEM}/fixed`,
+        `mint Secret ${SYSTEM}/example-tls-server`,
+        `apply Deployment ${SYSTEM}/fixed`,
+      ]);
+      assert.deepEqual(unknowns, [`Secret ${SYSTEM}/example-tls-server: its content is made when it is written`]);
+      assert.deepEqual(await names(stage, Deployment, SYSTEM), [name]);
     });
   });
 

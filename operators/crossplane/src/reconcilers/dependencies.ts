@@ -43,8 +43,15 @@ import { activeRevision, revisionsOf } from '../packages/revisions.ts';
 import type { Settings } from '../settings.ts';
 import { toDnsLabel } from '../xpkg/names.ts';
 
-/** Only there while a dependency cannot be had. */
-const unresolved = conditionType<'NoVersion' | 'Registry' | 'NameTaken'>('DependenciesUnresolved');
+type UnresolvedReason = 'NoVersion' | 'Registry' | 'NameTaken';
+
+interface Problem {
+  readonly reason: UnresolvedReason;
+  readonly problem: string;
+}
+
+/** Only there while a dependency cannot be had; the reason is the first one's. */
+const unresolved = conditionType<UnresolvedReason>('DependenciesUnresolved');
 
 export function createDependencyReconciler(
   kind: PackageKind,
@@ -79,7 +86,7 @@ export function createDependencyReconciler(
       const { missing, unsuitable } = checkDependencies({ source: reference.source, dependencies }, sources);
       const children: Child[] = [];
       const patches: Patch[] = [];
-      const problems: string[] = [];
+      const problems: Problem[] = [];
       const steps = [
         ...missing.map((dependency) => ({ dependency, there: undefined })),
         ...(settings.upgradeDependencies
@@ -88,7 +95,7 @@ export function createDependencyReconciler(
       ];
       for (const { dependency, there } of steps) {
         const outcome = resolveOne(read, digest, dependency, entries, sources, there);
-        if ('problem' in outcome) problems.push(outcome.problem);
+        if ('problem' in outcome) problems.push(outcome);
         else if ('child' in outcome) children.push(outcome.child);
         else if ('patch' in outcome) patches.push(outcome.patch);
       }
@@ -98,7 +105,9 @@ export function createDependencyReconciler(
         children,
         patches,
         conditions: [
-          problems.length === 0 ? noCondition(unresolved.type) : unresolved.isTrue('NoVersion', problems.join('\n')),
+          problems[0] === undefined
+            ? noCondition(unresolved.type)
+            : unresolved.isTrue(problems[0].reason, problems.map(({ problem }) => problem).join('\n')),
         ],
         events: children.map(({ ref }) => ({
           reason: 'ResolveDependencies',
@@ -108,7 +117,7 @@ export function createDependencyReconciler(
     },
   });
 
-  type Step = { child: Child } | { patch: Patch } | { problem: string } | { waits: true };
+  type Step = { child: Child } | { patch: Patch } | Problem | { waits: true };
 
   function resolveOne(
     read: Reader,
@@ -122,6 +131,7 @@ export function createDependencyReconciler(
     const of = packageKindOf(dependency.kind);
     if (of === undefined)
       return {
+        reason: 'NoVersion',
         problem: `the dependency ${source} is a ${dependency.kind}, which is no kind of package; install it yourself`,
       };
     const owner = packageBySource(read, of, source);
@@ -129,7 +139,8 @@ export function createDependencyReconciler(
     if (there === undefined && owner !== undefined) return { waits: true };
     const wishes = wishesFor(dependency, entries);
     const choice = versionFor(read, digest, source, wishes, there?.version);
-    if ('problem' in choice) return { problem: `the dependency ${source}: ${choice.problem}` };
+    if ('problem' in choice)
+      return { reason: choice.reason ?? 'NoVersion', problem: `the dependency ${source}: ${choice.problem}` };
     const image = `${source}${isDigest(choice.version) ? '@' : ':'}${choice.version}`;
     if (there !== undefined) {
       if (owner === undefined || sources.get(source)?.version === choice.version) return { waits: true };
@@ -141,6 +152,7 @@ export function createDependencyReconciler(
     const taken = read.get(of.package, { name }, packageImageOf);
     if (taken !== undefined)
       return {
+        reason: 'NameTaken',
         problem: `the dependency ${source} would be named ${name}, and there is a ${of.kind} ${name} with ${taken}; install the dependency under another name`,
       };
     const object = { metadata: { name }, spec: { package: image } } as Omit<PackageObject, 'apiVersion' | 'kind'>;
@@ -153,7 +165,7 @@ export function createDependencyReconciler(
     source: string,
     wishes: readonly Wish[],
     atLeast: string | undefined,
-  ): Choice {
+  ): Choice & { readonly reason?: 'Registry' } {
     const pinned = pinnedVersion(wishes);
     if (pinned !== undefined) return pinned;
     const image = imageSettings(read, source);
@@ -163,7 +175,8 @@ export function createDependencyReconciler(
       facts.tags,
       factKey({ image: image.image, ...(id === undefined ? {} : { credentials: id }) }),
     );
-    if (value === undefined) return { problem: `its tags could not be listed: ${error ?? 'no answer'}` };
+    if (value === undefined)
+      return { reason: 'Registry', problem: `its tags could not be listed: ${error ?? 'no answer'}` };
     return chooseVersion(value, wishes, atLeast);
   }
 

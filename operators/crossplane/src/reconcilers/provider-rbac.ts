@@ -80,7 +80,11 @@ export function createProviderRbacReconciler(settings: Settings): Reconciler {
   function subjectsOf(read: Reader, uid: string) {
     if (workload === undefined) return [];
     const running = read.by(workload.byOwner, `${ProviderRevision.kind} ${uid}`, workload.running);
-    return running.flatMap(({ namespace, account }) =>
+    // Two run side by side under one account while a config names them anew.
+    const accounts = new Map(
+      running.map(({ namespace, account }) => [`${namespace}/${account}`, { namespace, account }]),
+    );
+    return [...accounts.values()].flatMap(({ namespace, account }) =>
       account === undefined ? [] : [{ kind: 'ServiceAccount', namespace, name: account }],
     );
   }

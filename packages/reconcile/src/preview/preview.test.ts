@@ -158,6 +158,13 @@ describe('a preview', () => {
       assert.deepEqual(transport.writes, []);
     }));
 
+  test('has conditions of the generation that there would be, so that whoever waits for them goes on', () =>
+    staged(async ({ program }, changed) => {
+      const { writes } = await preview(program.runtime, [await changed({ value: '2' })]);
+      const paths = writes.find(({ object: name }) => name === 'Leaf default/leaf')?.paths;
+      assert.ok(paths?.includes('status.conditions[0].observedGeneration'), paths?.join(', '));
+    }));
+
   test('says the same as applying the change', () =>
     staged(async ({ client, program, transport, settle }, changed) => {
       const { writes } = await preview(program.runtime, [await changed({ value: '2' })]);
