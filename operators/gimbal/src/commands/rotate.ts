@@ -43,10 +43,13 @@ function progressOf(name: string, secret: string, { status, metadata }: Discover
   if (valid.status === 'False' && REFUSED.has(valid.reason))
     return { line: `${name}: ${valid.message}`, code: BLOCKED };
   if (pending?.status === 'True') return { line: `${name}: ${pending.message}` };
+  // Until the new ones are in force, it is the old ones that the discoverer reports about.
+  const isInForce = status?.credentials?.source === secret;
+  if (isInForce && valid.reason === 'AuthFailed') return { line: `${name}: ${valid.message}`, code: BLOCKED };
   const ready = findCondition(status?.conditions, 'DiscovererReady');
-  if (status?.credentials?.source !== secret || ready?.reason !== 'Running')
+  if (!isInForce || ready?.reason !== 'Running')
     return { line: `${name}: the discoverer with the new credentials starts` };
   return { line: `${name}: the credentials in the Secret ${secret} are in force`, code: DONE };
 }
 
-const REFUSED = new Set(['RotationFailed', 'WrongCluster', 'SecretMissing', 'SecretInvalid', 'AuthFailed']);
+const REFUSED = new Set(['RotationFailed', 'WrongCluster', 'SecretMissing', 'SecretInvalid']);

@@ -86,7 +86,7 @@ describe('a backend that is deleted', () => {
       assert.equal(status?.phase, 'Terminating');
       assert.deepEqual(await stage.conditions('DiscovererReady'), ['False Terminating']);
       assert.deepEqual(await routeOf(client), ['east-web:60', 'west-web:40']);
-      await stage.pass(61_000);
+      await stage.clock.advance(90_000);
       await stage.settle();
       assert.equal(await client.find(DiscoveryBackend, ref('east')), undefined);
       assert.deepEqual(await routeOf(client), ['west-web:40']);
