@@ -2,6 +2,7 @@ import { type Operator, operator } from '@capstan/reconcile';
 import { createVerification } from './credentials/verifier.ts';
 import { Discoverer, Discovery, DiscoveryBackend } from './kinds/index.ts';
 import { createMaintenance, type MaintenanceOptions } from './maintenance/index.ts';
+import { registerBackendMetrics } from './metrics.ts';
 import { backendAcceptance } from './reconcilers/acceptance.ts';
 import { createCredentialsReconciler } from './reconcilers/credentials.ts';
 import { createDiscovererReconciler, isDiscovererGone } from './reconcilers/discoverer.ts';
@@ -27,6 +28,7 @@ export function createGimbal({ maintenance: options, ...given }: GimbalOptions =
       createDiscovererReconciler(settings, maintenance),
       ...maintenance.reconcilers,
     ],
+    metrics: registerBackendMetrics,
   });
 }
 

@@ -1,5 +1,6 @@
-import { type Kind, kindId } from '@capstan/kube';
+import { type Clock, type Kind, type KubeObject, kindId } from '@capstan/kube';
 import { DefinitionErrors } from './errors.ts';
+import type { Registry } from './metrics/registry.ts';
 import type { Reconciler } from './reconciler.ts';
 
 export interface OperatorDefinition {
@@ -9,6 +10,15 @@ export interface OperatorDefinition {
   /** The kinds that it defines; `capstan crds` prints their manifests. */
   kinds: readonly OwnedKind[];
   reconcilers: readonly Reconciler[];
+  /** Registers figures of its own; called once, when the operator begins to run. */
+  metrics?(context: MetricsContext): void;
+}
+
+export interface MetricsContext {
+  readonly registry: Registry;
+  readonly clock: Clock;
+  /** All objects of a kind as the caches have them now. */
+  peek(kind: Kind): readonly KubeObject[];
 }
 
 /** A kind of ours: defineKind makes it. */

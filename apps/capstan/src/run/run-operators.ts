@@ -72,8 +72,9 @@ export async function runOperators(options: RunOperatorsOptions): Promise<void> 
     const servers = await serve({ settings, registry, runtime, clock, logger });
     try {
       const { watchNamespaces } = settings;
-      runtime.addWorld({ name: '', client, namespace, ...(watchNamespaces && { watchNamespaces }) });
+      const world = runtime.addWorld({ name: '', client, namespace, ...(watchNamespaces && { watchNamespaces }) });
       observeRuntime(metrics, runtime);
+      for (const operator of operators) operator.metrics?.({ registry, clock, peek: (kind) => world.peek(kind) });
       const names = operators.map(({ name }) => name);
       announce('started', { context, namespace, operators: names, ...servers.addresses });
       const exporting = tracing.run(signal);

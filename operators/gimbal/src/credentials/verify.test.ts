@@ -1,0 +1,142 @@
+// Logins over real connections: to the embedded server over TLS, and to what only listens.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { type Cluster, startCluster } from '@capstan/apiserver';
+import { type Client, createClient, Namespace, systemClock } from '@capstan/kube';
+import prepare from '../../demo/prepare.ts';
+import { expiryOf, tokenEnd } from './expiry.ts';
+import { LoginError } from './verifier.ts';
+import { createVerify } from './verify.ts';
+
+const encoded = (text: string) => Buffer.from(text).toString('base64');
+const never = new AbortController().signal;
+
+describe('a login to a cluster', () => {
+  let cluster: Cluster;
+  let admin: Client;
+  let kubeconfig = '';
+  const verify = createVerify({ timeoutMs: 2000 });
+  const login = (text: string, endpoint?: string) =>
+    verify({ type: 'kubernetes', data: { config: encoded(text) }, endpoint }, never);
+  const refusal = async (text: string, endpoint?: string) => {
+    try {
+      const verdict = await login(text, endpoint);
+      return verdict.isGood ? 'good' : `SecretInvalid ${verdict.message}`;
+    } catch (error) {
+      assert.ok(error instanceof LoginError, String(error));
+      return `${error.trouble} ${error.message}`;
+    }
+  };
+
+  before(async () => {
+    cluster = await startCluster({ clock: systemClock, random: Math.random, port: 0, clusters: ['east', 'west'] });
+    const remotes = new Map(
+      cluster.clusters.map(({ name, server, url }) => {
+        const client = createClient({ transport: server.transport() });
+        if (name === 'east') admin = client;
+        return [name, { client, url, ca: cluster.ca }] as const;
+      }),
+    );
+    const { mkdtemp } = await import('node:fs/promises');
+    const { tmpdir } = await import('node:os');
+    const { join } = await import('node:path');
+    const data = await mkdtemp(join(tmpdir(), 'gimbal-verify-'));
+    const variables = await prepare({ data, clusters: remotes, signal: never });
+    kubeconfig = variables['EAST_KUBECONFIG'] ?? '';
+    after(async () => {
+      const { rm } = await import('node:fs/promises');
+      await rm(data, { recursive: true });
+    });
+  });
+  after(async () => {
+    await admin?.close();
+    await cluster?.close();
+  });
+
+  test('with a read-only token is good, and tells which cluster it is', async () => {
+    const { uid } = (await admin.get(Namespace, { name: 'kube-system' })).metadata;
+    assert.deepEqual(await login(kubeconfig), { isGood: true, identity: uid });
+  });
+
+  test('with a token that nobody has is refused, without telling it', async () => {
+    const wrong = kubeconfig.replace(/"token":"[^"]*"/, '"token":"s3cr3t-nobody"');
+    const said = await refusal(wrong);
+    assert.match(said, /^AuthFailed .*401/);
+    assert.doesNotMatch(said, /s3cr3t/);
+  });
+
+  test('without the rights that discovery takes is refused, with what is missing', async () => {
+    const { body } = await admin.request({
+      method: 'POST',
+      path: '/api/v1/namespaces/default/serviceaccounts/default/token',
+      body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+    });
+    const { token } = (body as { status: { token: string } }).status;
+    const said = await refusal(kubeconfig.replace(/"token":"[^"]*"/, `"token":"${token}"`));
+    assert.match(said, /^AuthFailed .*services, endpointslices\.discovery\.k8s\.io.*gimbal rbac remote kubernetes/);
+  });
+
+  test('to a certificate that does not verify, to nobody, and to a server that never answers is told', async () => {
+    const other = kubeconfig.replace(
+      /"certificate-authority-data":"[^"]*"/,
+      `"certificate-authority-data":"${encoded(WRONG_CA)}"`,
+    );
+    assert.match(await refusal(other), /^Unreachable /);
+    assert.match(await refusal(kubeconfig, 'https://127.0.0.1:1'), /^Unreachable /);
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => void silent.listen(0, '127.0.0.1', resolve));
+    const { port } = silent.address() as AddressInfo;
+    const began = systemClock.now();
+    assert.match(await refusal(kubeconfig, `http://127.0.0.1:${port}`), /^Unreachable /);
+    assert.ok(systemClock.now() - began < 10_000);
+    silent.closeAllConnections();
+    silent.close();
+  });
+
+  test('to a server that answers with 500s is tried again', async () => {
+    const broken = createServer((_request, response) => void response.writeHead(500).end('{}'));
+    await new Promise<void>((resolve) => void broken.listen(0, '127.0.0.1', resolve));
+    const { port } = broken.address() as AddressInfo;
+    assert.match(await refusal(kubeconfig, `http://127.0.0.1:${port}`), /^Unreachable .*500/);
+    broken.closeAllConnections();
+    broken.close();
+  });
+
+  for (const [what, change] of [
+    [
+      'a program',
+      (text: string) =>
+        text.replace(/"token":"[^"]*"/, '"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"id"}'),
+    ],
+    ['a token file', (text: string) => text.replace(/"token":"[^"]*"/, '"tokenFile":"/etc/passwd"')],
+    ['a certificate file', (text: string) => text.replace('"certificate-authority-data"', '"certificate-authority"')],
+    ['no context', (text: string) => text.replace('"current-context":"remote"', '"current-context":"other"')],
+    ['nonsense', () => ': : :'],
+    ['nothing', () => ''],
+  ] as const)
+    test(`with ${what} in the kubeconfig is not tried at all`, async () => {
+      assert.match(await refusal(change(kubeconfig)), /^SecretInvalid /);
+    });
+
+  test('tells when the token ends', () => {
+    const end = expiryOf('kubernetes', { config: encoded(kubeconfig) }) ?? 0;
+    const days = (end - systemClock.now()) / 86_400_000;
+    assert.ok(days > 360 && days < 370, `${days} days`);
+  });
+});
+
+test('the end of a token is read where it has one', () => {
+  const token = (claims: object) => `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.y`;
+  assert.equal(tokenEnd(token({ exp: 1_800_000_000 })), 1_800_000_000_000);
+  assert.equal(tokenEnd(token({})), undefined);
+  assert.equal(tokenEnd('opaque'), undefined);
+  assert.equal(tokenEnd('a.!!!.c'), undefined);
+});
+
+/** Of nobody: it only has to be a certificate. */
+const WRONG_CA = `-----BEGIN CERTIFICATE-----
+MIIBdTCCARugAwIBAgIUYm9ndXMtY2EtZm9yLXRlc3RzLW9ubHkwCgYIKoZIzj0E
+-----END CERTIFICATE-----
+`;
