@@ -73,6 +73,9 @@ describe('isolated clusters', () => {
       assert.deepEqual(await leadsTo(client, 'my-proxy-two-sni'), ['my-proxy-two']);
       assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'RollingOut');
       await allReady(client, 'my-proxy-one');
+      await settle();
+      const { message } = condition(await get.proxy(client), 'Ready') ?? {};
+      assert.equal(message, '1 of 2 Deployments are not ready yet: my-proxy-two');
       await allReady(client, 'my-proxy-two');
       await settle();
       const ready = await get.proxy(client);

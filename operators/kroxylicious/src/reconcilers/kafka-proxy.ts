@@ -192,14 +192,19 @@ function isolatedPlan(
     return deployment !== workloadName({ proxy: ref.name, cluster: at.name });
   });
   const rollouts = read.list(Deployment, { namespace: ref.namespace, labels: isolatedSelector(ref.name) }, rolloutOf);
-  const unfinished =
-    rollouts.filter(({ isComplete }) => !isComplete).length + Math.max(0, served.length - rollouts.length);
+  const unfinished = [
+    ...rollouts.filter(({ isComplete }) => !isComplete),
+    ...served
+      .map(({ fragment }) => workloadName({ proxy: ref.name, cluster: fragment.config.name }))
+      .filter((name) => !rollouts.some((rollout) => rollout.name === name))
+      .map((name) => ({ name, trouble: undefined })),
+  ];
   const replicas = rollouts.reduce((sum, rollout) => sum + rollout.ready, 0);
   const condition =
     served.length === 0
       ? noneServed(ref, faulty, count)
-      : unfinished > 0
-        ? ready.isFalse('RollingOut', `${unfinished} of ${served.length} Deployments are not ready yet`)
+      : unfinished.length > 0
+        ? ready.isFalse('RollingOut', unfinishedText(unfinished, served.length))
         : ready.isTrue('Ready', `${served.length} virtual clusters run in Deployments of their own`);
   return {
     prune: waiting.length === 0,
@@ -207,6 +212,17 @@ function isolatedPlan(
     status: { configHash: drop(), rollout: drop() },
     progress: { replicas },
   };
+}
+
+/** Names of Deployments that are told; the others are counted. */
+const UNFINISHED_SHOWN = 3;
+
+function unfinishedText(unfinished: readonly Pick<Rollout, 'name' | 'trouble'>[], of: number): string {
+  const told = unfinished
+    .slice(0, UNFINISHED_SHOWN)
+    .map(({ name, trouble }) => (trouble === undefined ? name : `${name} (${trouble})`));
+  const others = unfinished.length - told.length;
+  return `${unfinished.length} of ${of} Deployments are not ready yet: ${told.join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
 }
 
 function noneServed({ name }: NamespacedRef, faulty: readonly FaultyCluster[], count: number): ConditionInput {

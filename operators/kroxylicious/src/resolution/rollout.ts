@@ -12,6 +12,8 @@ import { shortHash } from '../hash/combine-hashes.ts';
 import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION } from '../templates/labels.ts';
 
 export interface Rollout {
+  /** Of the Deployment. */
+  readonly name: string;
   /** The hash that the pod template carries. */
   readonly hash: string | undefined;
   readonly wanted: number;
@@ -40,6 +42,7 @@ export const rolloutOf = aside(({ metadata, spec, status }: Deployment): Rollout
   } = status ?? {};
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   return {
+    name: metadata.name ?? '',
     hash: spec?.template.metadata?.annotations?.[CHECKSUM_ANNOTATION],
     wanted,
     updated,
