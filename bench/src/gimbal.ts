@@ -1,10 +1,12 @@
 import type { Bench } from './bench.ts';
 import { discovery } from './gimbal/discovery.ts';
+import { drain } from './gimbal/drain.ts';
 import { memory } from './gimbal/memory.ts';
 
 /** Discovery backends: from what remote clusters have to what is here. */
 export const gimbal: Bench = {
   name: 'gimbal',
-  summary: 'discovery of ten clusters with a thousand services each, and the memory of a discoverer',
-  parts: [discovery, memory],
+  summary:
+    'discovery of ten clusters with a thousand services each, drains of two thousand routes, and the memory of a discoverer',
+  parts: [discovery, drain, memory],
 };

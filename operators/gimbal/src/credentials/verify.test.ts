@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { type Cluster, startCluster } from '@capstan/apiserver';
-import { type Client, createClient, Namespace, systemClock } from '@capstan/kube';
+import { type Client, createCa, createClient, Namespace, systemClock } from '@capstan/kube';
 import prepare from '../../demo/prepare.ts';
 import { expiryOf, tokenEnd } from './expiry.ts';
 import { LoginError } from './verifier.ts';
@@ -79,11 +79,18 @@ describe('a login to a cluster', () => {
   });
 
   test('to a certificate that does not verify, to nobody, and to a server that never answers is told', async () => {
+    const year = 31_536_000_000;
+    const now = systemClock.now();
+    const { certificate: wrong } = await createCa({
+      commonName: 'nobody',
+      notBefore: now - year,
+      notAfter: now + year,
+    });
     const other = kubeconfig.replace(
       /"certificate-authority-data":"[^"]*"/,
-      `"certificate-authority-data":"${encoded(WRONG_CA)}"`,
+      `"certificate-authority-data":"${encoded(wrong)}"`,
     );
-    assert.match(await refusal(other), /^Unreachable /);
+    assert.match(await refusal(other), /^Unreachable .*certificate/);
     assert.match(await refusal(kubeconfig, 'https://127.0.0.1:1'), /^Unreachable /);
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => void silent.listen(0, '127.0.0.1', resolve));
@@ -134,9 +141,3 @@ test('the end of a token is read where it has one', () => {
   assert.equal(tokenEnd('opaque'), undefined);
   assert.equal(tokenEnd('a.!!!.c'), undefined);
 });
-
-/** Of nobody: it only has to be a certificate. */
-const WRONG_CA = `-----BEGIN CERTIFICATE-----
-MIIBdTCCARugAwIBAgIUYm9ndXMtY2EtZm9yLXRlc3RzLW9ubHkwCgYIKoZIzj0E
------END CERTIFICATE-----
-`;
