@@ -344,6 +344,17 @@ describe('a quiet period', () => {
     assert.deepEqual(all.sent, ['apply a']);
   });
 
+  test('is not put off for ever by somebody who keeps changing his mind', async () => {
+    let value = 0;
+    const all = stage((sent) => (sent.length > 0 ? {} : { groups: [wanting(String(value))] }));
+    for (; all.sent.length === 0 && value < 30; value++) {
+      await all.run();
+      await all.clock.advance(4000);
+    }
+    assert.deepEqual(all.sent, ['apply a']);
+    assert.equal(value, 14, 'after ten quiet periods: 50 s of changes, one every 4 s');
+  });
+
   test('is not needed for what disturbs nobody', async () => {
     const all = stage((sent) => (sent.length > 0 ? {} : { groups: [wanting('1', false)] }));
     assert.deepEqual(await all.run(), { type: 'done' });

@@ -26,7 +26,16 @@ import { done, type Outcome, retry, retryAfter, terminal } from '../queue/index.
 import { inTurns } from './in-turns.ts';
 import { WriteConflict } from './outcome.ts';
 import { writeFinalizer, writeStatus } from './owner-writes.ts';
-import { isLargeShare, needsQuiet, SECOND_LOOK_MS, timeLeft, type Wish, wishFor, writesId } from './patience.ts';
+import {
+  isLargeShare,
+  needsQuiet,
+  quietTimeLeft,
+  SECOND_LOOK_MS,
+  timeLeft,
+  type Wish,
+  wishFor,
+  writesId,
+} from './patience.ts';
 import { perform, rehearse, type Target } from './perform.ts';
 import { NOTHING_TOLD, type Told, tellNews } from './telling.ts';
 
@@ -136,12 +145,12 @@ async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean
   return group.preflight && !(await isAccepted(attempt, group)) ? true : performAll(attempt, group.writes);
 }
 
-/** True once what the group wants has stayed the same for its quiet period. */
+/** True once what the group wants has stayed the same for its quiet period, or has changed all the time for ten of them. */
 function isQuiet(attempt: Attempt, group: PendingGroup): boolean {
   if (!needsQuiet(group)) return true;
   const { state, clock } = attempt.job;
-  state.quiet = wishFor(group.writes, state.quiet, clock);
-  return isOver(attempt, timeLeft(state.quiet, group.quietMs, clock));
+  state.quiet = wishFor(group.writes, state.quiet, group.quietMs, clock);
+  return isOver(attempt, quietTimeLeft(state.quiet, group.quietMs, clock));
 }
 
 /** Pruning is careful: on fresh caches only, and a large share at once only if it is still wanted a while later. */
@@ -150,7 +159,7 @@ function mayPrune(attempt: Attempt, writes: WriteSet, { object }: Ownership): bo
   const { state, clock } = job;
   if (!job.isFresh()) return isOver(attempt, STALE_RETRY_MS);
   if (object.metadata.deletionTimestamp !== undefined || !isLargeShare(writes)) return true;
-  state.secondLook = wishFor(writes.prune, state.secondLook, clock);
+  state.secondLook = wishFor(writes.prune, state.secondLook, SECOND_LOOK_MS, clock);
   return isOver(attempt, timeLeft(state.secondLook, SECOND_LOOK_MS, clock));
 }
 

@@ -7,20 +7,33 @@ import { plainDigest } from '../digest.ts';
 export interface Wish {
   readonly id: string;
   readonly since: number;
+  /** When the first of a row of wishes came of which none stayed: somebody who keeps changing his mind is heard in the end. */
+  readonly first: number;
 }
+
+/** A row of changes, each sooner than the quiet period, goes out after so many of them at the latest. */
+const MAX_QUIET_PERIODS = 10;
 
 /** How long a removal of a large share of the inventory must stay wanted before it is believed. */
 export const SECOND_LOOK_MS = 5000;
 
 /** The wish as of now: a new one begins when what is wanted changes. */
-export function wishFor(writes: readonly ChildWrite[], known: Wish | undefined, clock: Clock): Wish {
+export function wishFor(writes: readonly ChildWrite[], known: Wish | undefined, ms: number, clock: Clock): Wish {
   const id = writesId(writes);
-  return known?.id === id ? known : { id, since: clock.now() };
+  if (known?.id === id) return known;
+  const now = clock.now();
+  return { id, since: now, first: known !== undefined && now - known.since <= ms ? known.first : now };
 }
 
 /** Milliseconds until a wish has stayed the same for so long; 0 when it has. */
 export function timeLeft(wish: Wish, ms: number, clock: Clock): number {
   return Math.max(0, wish.since + ms - clock.now());
+}
+
+/** As timeLeft, but no row of changes puts it off for ever. */
+export function quietTimeLeft(wish: Wish, ms: number, clock: Clock): number {
+  const latest = wish.first + MAX_QUIET_PERIODS * ms - clock.now();
+  return Math.max(0, Math.min(timeLeft(wish, ms, clock), latest));
 }
 
 /** Creations disturb nobody and need not wait, unless the group says so. */
