@@ -11,7 +11,7 @@ import {
   type UnknownObject,
 } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
-import { createStage, type Stage } from '@capstan/testing';
+import { chosenServer, createStage, type Stage } from '@capstan/testing';
 import type { PackageFault, PackageSource } from '../src/facts/package-source.ts';
 import { Provider } from '../src/kinds/index.ts';
 import { createCrossplane } from '../src/operator.ts';
@@ -157,7 +157,9 @@ export async function staged(
   { registry, objects = [], settings }: Scene,
   check: (stage: Stage) => Promise<void>,
 ): Promise<void> {
-  const clock = { now: () => Date.parse('2026-01-01T00:00:00Z') };
+  // Where the stage's own clock begins: certificates are made before the stage is there to ask.
+  const start = chosenServer() === 'real' ? Date.now() : Date.parse('2026-01-01T00:00:00Z');
+  const clock = { now: () => start };
   const stage = await createStage({
     operators: [operatorWith({ registry, settings: { now: () => clock.now(), ...settings } })],
     async given(client) {
