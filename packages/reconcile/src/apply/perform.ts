@@ -280,10 +280,16 @@ async function unlessMoved(
     await call();
     return true;
   } catch (error) {
-    if (!isConflict(error) && !isAlreadyExists(error) && !isGoneAnswer(error, write)) throw error;
+    const isMoved = isConflict(error) || isAlreadyExists(error) || isOfAnother(error) || isGoneAnswer(error, write);
+    if (!isMoved) throw error;
     observe(write, await target.client.find(write.kind, write.ref, { signal }), performance);
     return false;
   }
+}
+
+/** To an apply that names a uid a server does not answer with a conflict, but that a uid cannot be changed. */
+function isOfAnother(error: unknown): boolean {
+  return isInvalid(error) && (error.details.causes ?? []).some(({ field }) => field === 'metadata.uid');
 }
 
 /** Not found of what was there. For an apply it means that something else is missing: the namespace, or the kind. */
