@@ -32,6 +32,8 @@ export interface RunOperatorsOptions {
   logger: Logger;
   /** Tells whoever started us: started, ready, stopped. */
   announce(event: string, fields: object): void;
+  /** Given the runtime when it has its world, before it runs. */
+  started?(runtime: Runtime): void;
 }
 
 /** As long as Kubernetes waits by default before it kills. */
@@ -74,6 +76,7 @@ export async function runOperators(options: RunOperatorsOptions): Promise<void> 
       const { watchNamespaces } = settings;
       const world = runtime.addWorld({ name: '', client, namespace, ...(watchNamespaces && { watchNamespaces }) });
       observeRuntime(metrics, runtime);
+      options.started?.(runtime);
       for (const operator of operators) operator.metrics?.({ registry, clock, peek: (kind) => world.peek(kind) });
       const names = operators.map(({ name }) => name);
       announce('started', { context, namespace, operators: names, ...servers.addresses });

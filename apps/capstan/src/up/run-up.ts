@@ -86,6 +86,7 @@ async function runParts(
     for (const demo of demos) {
       await Promise.race([applyDemo(demo, { operators, clusters: demoed, data, io, signal }), over]);
     }
+    if (demos.length > 0) for (const operator of running) operator.poke();
     if (!signal.aborted) announceReady();
     await over;
     if (!io.signal.aborted) throw CliErrors.PartEnded();

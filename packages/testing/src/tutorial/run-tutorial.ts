@@ -1,0 +1,166 @@
+// A tutorial as a test: every `sh` block of its page, in its order, with the real kubectl on an embedded cluster of its own; and the
+// block without a language that follows one is what it must print (`…` stands for anything). Only what looks is repeated until
+// it shows what is expected, as a reader would who looks again.
+import assert from 'node:assert/strict';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const KUBECTL = process.env['KUBECTL'] ?? 'kubectl';
+const PATIENCE_MS = 40_000;
+
+interface Block {
+  commands: string[];
+  expected: string[];
+}
+
+export interface TutorialOptions {
+  /** In docs/. */
+  page: string;
+  /** In the environment of the cluster besides what is there. */
+  env?: Readonly<Record<string, string>>;
+  /** Called with what takes things down again. */
+  after(end: () => Promise<void> | void): void;
+}
+
+/** Why it cannot run here; false when it can: for the `skip` of a test. */
+export function tutorialSkip(): string | false {
+  return spawnSync(KUBECTL, ['version', '--client']).status === 0
+    ? false
+    : 'kubectl is not there: install it (any version from 1.30 on), or set KUBECTL to its path, to run this';
+}
+
+/** Runs the page. The first block starts the cluster; the others follow, one after the other. */
+export async function runTutorial({ page, env = {}, after }: TutorialOptions): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-tutorial-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const [start, ...blocks] = blocksOf(readFileSync(join(ROOT, 'docs', page), 'utf8'));
+  assert.ok(start !== undefined && blocks.length > 5);
+  const here = (command: string) => adapted(command, folder);
+  const stop = await startCluster(here(start.commands[0] ?? ''), {
+    CAPSTAN_REAL: join(folder, 'no-real-peers'),
+    ...env,
+  });
+  after(stop);
+  const exports: string[] = [];
+  for (const { commands, expected } of blocks) {
+    for (const command of commands) if (command.startsWith('export ')) exports.push(here(command));
+    await runBlock(commands.map(here), expected, exports);
+  }
+}
+
+/** The blocks to run, each with the lines that must be printed. */
+function blocksOf(text: string): Block[] {
+  const blocks: Block[] = [];
+  for (const [, language, content = ''] of text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)) {
+    if (language === 'sh') blocks.push({ commands: commandsOf(content), expected: [] });
+    else blocks.at(-1)?.expected.push(...content.split('\n').filter((line) => line.trim() !== ''));
+  }
+  return blocks;
+}
+
+/** One command a line, with its here-document if it has one. */
+function commandsOf(text: string): string[] {
+  return [...text.matchAll(/^.*<<'(\w+)'\n[\s\S]*?^\1$|^.+$/gm)].map(([command]) => command);
+}
+
+/** The same command in a folder of the test's own, without npm between it and the program. */
+function adapted(command: string, folder: string): string {
+  return command
+    .replaceAll('/tmp/capstan-tutorial', join(folder, 'tutorial'))
+    .replaceAll(/(?<=^|\$\()npm run (?:-s )?capstan -- /gm, `"${process.execPath}" apps/capstan/src/main.ts `)
+    .replaceAll(/(?<=^|\$\()npm run (?:-s )?(\w+) -- /gm, `"${process.execPath}" apps/capstan/src/programs/$1.ts `)
+    .replaceAll(/(?<=^|\$\()kubectl /gm, `"${KUBECTL}" `);
+}
+
+/** Runs until it says that it is ready; the returned function ends it in order. Pods are simulated, on every machine. */
+async function startCluster(command: string, env: Record<string, string>): Promise<() => Promise<void>> {
+  const child = spawn('bash', ['-c', `exec ${command}`], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+  const ended = new Promise<void>((resolve) => void child.once('exit', () => resolve()));
+  let output = '';
+  const ready = new Promise<void>((resolve) => {
+    const hear = (text: Buffer) => {
+      output += text.toString();
+      if (output.includes('Capstan is ready.')) resolve();
+    };
+    child.stdout.on('data', hear);
+    child.stderr.on('data', hear);
+  });
+  const early = ended.then(() => {
+    throw new Error(`the cluster ended before it was ready:\n${output}`);
+  });
+  await Promise.race([ready, early]);
+  early.catch(() => undefined);
+  return () => {
+    child.kill('SIGTERM');
+    return ended;
+  };
+}
+
+async function runBlock(commands: readonly string[], expected: readonly string[], exports: readonly string[]) {
+  const outputs: string[] = [];
+  const run = async (i: number) => {
+    const { code, output } = await shell([...exports, commands[i] ?? ''].join('\n'));
+    outputs[i] = output;
+    return code;
+  };
+  for (const [i, command] of commands.entries())
+    assert.equal((await run(i)) === 0 || isLooking(command), true, `${command}\n${outputs[i]}`);
+  const deadline = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const missing = firstMissing(expected, outputs.join('\n'));
+    if (missing === undefined) return;
+    assert.ok(
+      Date.now() < deadline && commands.some(isLooking),
+      `after\n\n${commands.join('\n')}\n\nno line is\n\n${missing}\n\nin\n\n${outputs.join('\n')}`,
+    );
+    await pause(300);
+    for (const [i, command] of commands.entries()) if (isLooking(command)) await run(i);
+  }
+}
+
+function isLooking(command: string): boolean {
+  return /^"[^"]+" (?:get|rollout (?:history|status)|apps\/capstan\/src\/(?:main|programs\/\w+)\.ts (?:why|plan|status|backends))(?: |$)/.test(
+    command,
+  );
+}
+
+function shell(script: string): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    const options = { cwd: ROOT, timeout: PATIENCE_MS * 2, env: { ...process.env, NO_COLOR: '1' } };
+    const child = execFile('bash', ['-c', script], options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
+      resolve({ code, output: stdout + stderr });
+    });
+    child.stdin?.end();
+  });
+}
+
+/** The first expected line that does not follow those before it; widths of columns do not count. */
+function firstMissing(expected: readonly string[], output: string): string | undefined {
+  const lines = output.split('\n').map(plain);
+  let at = 0;
+  for (const line of expected) {
+    const pattern = new RegExp(`^${plain(line).split('…').map(escaped).join('.*')}$`);
+    const found = lines.findIndex((candidate, i) => i >= at && pattern.test(candidate));
+    if (found < 0) return line;
+    at = found + 1;
+  }
+  return undefined;
+}
+
+function plain(line: string): string {
+  return line.trim().replaceAll(/\s+/g, ' ');
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
