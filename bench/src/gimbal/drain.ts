@@ -172,7 +172,7 @@ async function fill(client: Client, HTTPProxy: Kind, routes: number): Promise<vo
   await client.create(DiscoveryBackend, {
     ...backend,
     spec: { type: 'kubernetes', secret: 'east' },
-  } as KubeObject as DiscoveryBackend);
+  } as KubeObject);
   for (let index = 0; index < routes; index++) {
     const services = [
       { name: 'east-web', port: 80, ...(index % 2 === 0 && { weight: 70 }) },

@@ -256,7 +256,7 @@ async function addresses({ hub }: World, service: string): Promise<string[]> {
     namespace: 'shop',
     labelSelector: `kubernetes.io/service-name=${service}`,
   });
-  return items.flatMap(({ endpoints = [] }) => endpoints.flatMap((endpoint) => endpoint.addresses)).toSorted();
+  return items.flatMap(({ endpoints }) => (endpoints ?? []).flatMap((endpoint) => endpoint.addresses)).toSorted();
 }
 
 async function setAddresses({ east }: World, wanted: readonly string[]): Promise<void> {

@@ -50,12 +50,22 @@ describe('of two backends of one name the older has it', () => {
         const loser = await client.get(kindOf(second), { namespace, name: 'east' });
         assert.equal(loser.status?.effective, undefined);
         assert.equal(loser.metadata.finalizers, undefined);
+        assert.deepEqual(
+          loser.status?.errors?.map(({ type }) => type),
+          ['DuplicateName'],
+        );
+        assert.match(loser.status.errors[0]?.message ?? '', new RegExp(`${first} default/east`));
         stage.transport.clear();
         await stage.restart();
         assert.deepEqual(stage.transport.writes, []);
         await client.delete(kindOf(first), { namespace: 'default', name: 'east' });
         await stage.settle();
         assert.equal(await verdict(stage, second, namespace), 'True Accepted', 'the next in age follows');
+        const follower = await client.get(kindOf(second), { namespace, name: 'east' });
+        assert.equal(
+          follower.status?.errors?.some(({ type }) => type === 'DuplicateName'),
+          false,
+        );
       }));
 });
 

@@ -1,6 +1,6 @@
 // `gimbal backends`: one line a backend.
 import { type Client, findCondition } from '@capstan/kube';
-import { DiscoveryBackend } from '../kinds/index.ts';
+import type { DiscoveryBackend } from '../kinds/index.ts';
 import { findBackends } from './find-backends.ts';
 
 export interface BackendRow {

@@ -45,7 +45,7 @@ async function setState(
   const { namespace = '', name = '' } = object.metadata;
   const patch = fieldPatch(object, ['clusterStatus', 'ClusterStatus'], state);
   const changed = await client.patch(kind, { namespace, name }, 'merge', patch, { fieldManager: 'gimbal', signal });
-  return { kind, object: changed as DiscoveryBackend };
+  return { kind, object: changed };
 }
 
 /** Obstacles that waiting does not remove. */

@@ -1,15 +1,7 @@
 // What a discoverer may do here, and no more: its own account; services and slices of all namespaces, since that is where the
 // remote ones go; the status of its own backend; its own lease, which is made for it. The operator grants nothing that it does
 // not have itself, so it needs no right to escalate.
-import {
-  ClusterRole,
-  ClusterRoleBinding,
-  type KubeObject,
-  Lease,
-  Role,
-  RoleBinding,
-  ServiceAccount,
-} from '@capstan/kube';
+import { ClusterRole, ClusterRoleBinding, Lease, Role, RoleBinding, ServiceAccount } from '@capstan/kube';
 import { apply, type Child, createOnly } from '@capstan/reconcile';
 import { LOCAL_RULES } from '../discover/command/rbac.ts';
 import { CONTOUR_GROUP, type EffectiveBackend, GROUP } from '../kinds/index.ts';
@@ -44,8 +36,7 @@ export function discovererPermissions(
     apply(ClusterRole, { metadata: { name: wide, labels }, rules: wideRules(effective, writeEndpoints) }),
     apply(ClusterRoleBinding, { metadata: { name: wide, labels }, roleRef: roleRef('ClusterRole', wide), subjects }),
     // Made here, so that the discoverer need not make leases; whoever holds it is its own business.
-    createOnly(Lease, { metadata: { namespace, name: wide, labels } } as Omit<Lease, keyof KubeObject> &
-      Pick<KubeObject, 'metadata'>),
+    createOnly(Lease, { metadata: { namespace, name: wide, labels } }),
   ];
 }
 

@@ -132,7 +132,7 @@ describe('a backend with credentials that work', () => {
       await client.create(Secret, secretOf('west-kubecfg', FIRST));
       const { apiVersion, kind } = Discoverer;
       const { metadata, spec } = backendOf('west');
-      await client.create(Discoverer, { apiVersion, kind, metadata, cluster: spec } as unknown as DiscoveryBackend);
+      await client.create(Discoverer, { apiVersion, kind, metadata, cluster: spec });
       await stage.settle();
       const west = ref('west-kubernetes-discoverer');
       const { args = [] } = (await client.get(Deployment, west)).spec?.template.spec?.containers[0] ?? {};

@@ -1,7 +1,8 @@
 // A backend called east, the remote cluster behind it as far as logins go, and the moves that others make in a real cluster:
 // the controller that rolls Deployments out, and the discoverer that reports.
 import assert from 'node:assert/strict';
-import { Deployment, type KubeObject, Pod, Secret, Service } from '@capstan/kube';
+import type { Pod, Service } from '@capstan/kube';
+import { Deployment, type KubeObject, Secret } from '@capstan/kube';
 import { createStage, type Stage } from '@capstan/testing';
 import { shortHash } from '../../src/credentials/hash.ts';
 import { LoginError, type Verify } from '../../src/credentials/verifier.ts';
@@ -100,7 +101,7 @@ export function backendOf(name: string, spec: object = {}, namespace = NAMESPACE
     kind: 'DiscoveryBackend',
     metadata: { namespace, name },
     spec: { type: 'kubernetes', secret: `${name}-kubecfg`, ...spec },
-  } as KubeObject as DiscoveryBackend;
+  };
 }
 
 export function secretOf(name: string, text: string, more: Record<string, string> = {}, namespace = NAMESPACE): Secret {
@@ -205,7 +206,7 @@ function movesOn(stage: Stage) {
         status,
       };
       const how = { fieldManager: 'gimbal-discoverer', force: true, subresource: 'status' } as const;
-      await client.apply(DiscoveryBackend, object as unknown as DiscoveryBackend, how);
+      await client.apply(DiscoveryBackend, object, how);
       await stage.settle();
     },
   };
@@ -224,5 +225,5 @@ export function podOf(name: string, status: object): Pod {
     metadata: { ...ref(name), labels: { app: 'kubernetes-discoverer', cluster: 'east' } },
     spec: { serviceAccountName: DEPLOYMENT.name, containers: [{ name: 'discoverer', image: 'capstan:test' }] },
     status,
-  } as Pod;
+  };
 }

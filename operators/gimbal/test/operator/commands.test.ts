@@ -1,0 +1,95 @@
+// Commands that wait, on a cluster with the operator: what they say, and how they end.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Service } from '@capstan/kube';
+import {
+  backendRows,
+  type CommandContext,
+  cellsOf,
+  drainBackend,
+  findBackend,
+  resumeBackend,
+  rotateBackend,
+} from '../../src/index.ts';
+import { HTTPProxy, install, proxy } from '../maintenance/fixtures.ts';
+import { mirror, type Played, played, SECOND } from './fixtures.ts';
+
+async function given(client: Parameters<NonNullable<Parameters<typeof played>[0]['given']>>[0]): Promise<void> {
+  await install(client, 'http-proxy');
+  for (const one of [mirror('east-web'), mirror('west-web', true, 'west')]) await client.create(Service, one);
+  await client.create(HTTPProxy, proxy('shop', { 'east-web': 60, 'west-web': 40 }));
+  await client.create(HTTPProxy, proxy('only', { 'east-web': 1 }));
+}
+
+/** Runs a command while time passes. */
+async function ran(stage: Played, command: (context: CommandContext) => Promise<number>) {
+  const lines: string[] = [];
+  const { client, clock } = stage;
+  const { signal } = new AbortController();
+  let code: number | undefined;
+  const run = command({ client, clock, signal, say: (line) => void lines.push(line) }).then((end) => {
+    code = end;
+  });
+  for (let turn = 0; code === undefined && turn < 400; turn++) await clock.advance(300);
+  await run;
+  return { code, lines };
+}
+
+const found = (stage: Played) => findBackend(stage.client, 'east');
+
+test('a drain that is waited for ends when it is drained; the return when every weight is back', () =>
+  played({ given }, async (stage) => {
+    const east = await found(stage);
+    const drained = await ran(stage, (context) => drainBackend(east, context, { waitMs: 60_000 }));
+    assert.equal(drained.code, 0);
+    assert.match(drained.lines.at(-1) ?? '', /^east: drained; none of 2 routes/);
+    const back = await ran(stage, (context) => resumeBackend(east, context, { waitMs: 60_000 }));
+    assert.deepEqual([back.code, back.lines.at(-1)], [0, 'east: it takes traffic; every weight is as it was']);
+  }));
+
+test('a drain that meets an obstacle names it and ends with another code', () =>
+  played({ given, spec: { maintenance: { onNoCapacity: 'Keep' } } }, async (stage) => {
+    const east = await found(stage);
+    const { code, lines } = await ran(stage, (context) => drainBackend(east, context, { waitMs: 60_000 }));
+    assert.equal(code, 3);
+    assert.match(lines.at(-1) ?? '', /HTTPProxy default\/only routes\[0\]: NoCapacity/);
+  }));
+
+test('without waiting they end at once', () =>
+  played({ given }, async (stage) => {
+    const east = await found(stage);
+    assert.equal((await ran(stage, (context) => drainBackend(east, context, { waitMs: undefined }))).code, 0);
+    assert.equal((await ran(stage, (context) => resumeBackend(east, context, { waitMs: undefined }))).code, 0);
+  }));
+
+test('what takes too long is told, and goes on', () =>
+  played({}, async (stage) => {
+    const east = await found(stage);
+    await stage.secret('next', SECOND);
+    const options = { secret: 'next', isNow: false, waitMs: 5_000 };
+    // No discoverer ever gets ready here.
+    const { code, lines } = await ran(stage, (context) => rotateBackend(east, context, options));
+    assert.equal(code, 1);
+    assert.match(lines.at(-1) ?? '', /not come about within 5 s/);
+  }));
+
+test('credentials that are refused end a rotation with another code', () =>
+  played({}, async (stage) => {
+    const east = await found(stage);
+    await stage.secret('next', 'A s3cr3t-wrong');
+    const options = { secret: 'next', isNow: true, waitMs: 60_000 };
+    const { code, lines } = await ran(stage, (context) => rotateBackend(east, context, options));
+    assert.equal(code, 3);
+    assert.match(lines.at(-1) ?? '', /not used: .*401.*goes on with those that it has/);
+    assert.ok(!lines.join().includes('s3cr3t'));
+    assert.match((await stage.backend()).metadata.annotations?.['gimbal.heptio.com/rotate-now'] ?? '', /^\d{4}-/);
+  }));
+
+test('the list has a line for each backend, and a name that there is not is told with those that there are', () =>
+  played({}, async (stage) => {
+    await stage.rollOut();
+    await stage.report({ lastSync: new Date(stage.clock.now() - 300_000).toISOString() });
+    const rows = await backendRows(stage.client, stage.clock.now());
+    assert.deepEqual(rows.map(cellsOf), [['east', 'default', 'kubernetes', 'Running', '2', '5m ago', '-']]);
+    await assert.rejects(findBackend(stage.client, 'est'), /no backend called "est"; there are east/);
+  }));
