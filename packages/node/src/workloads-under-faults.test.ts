@@ -138,7 +138,7 @@ async function check({ client }: Stage, story: string): Promise<void> {
     const service = await client.find(Service, at);
     const labelSelector = `kubernetes.io/service-name=${name}`;
     const slices = await client.list(EndpointSlice, { namespace: NAMESPACE, labelSelector });
-    const addresses = slices.items.flatMap(({ endpoints = [] }) => endpoints.flatMap((one) => one.addresses));
+    const addresses = slices.items.flatMap(({ endpoints }) => (endpoints ?? []).flatMap((one) => one.addresses));
     const expected = service === undefined ? [] : own.map(({ status }) => status?.podIP ?? '');
     assert.deepEqual(addresses.toSorted(), expected.toSorted(), `${story}: endpoints of ${name}`);
   }

@@ -209,7 +209,7 @@ export async function addressesOf(client: Client, key: string): Promise<string[]
   const [ns = '', name = ''] = key.split('/');
   const labelSelector = `kubernetes.io/service-name=${name}`;
   const { items } = await client.list(EndpointSlice, { namespace: ns, labelSelector });
-  return items.flatMap(({ endpoints = [] }) => endpoints.flatMap(({ addresses }) => addresses)).toSorted();
+  return items.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses)).toSorted();
 }
 
 export async function backendObject(client: Client, name = 'east'): Promise<void> {

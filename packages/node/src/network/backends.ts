@@ -21,10 +21,11 @@ export function createBackends(slices: InformerView<EndpointSlice>): Backends {
     of(serviceKey, portName) {
       const ready: Backend[] = [];
       const leaving: Backend[] = [];
-      for (const { ports = [], endpoints = [], addressType } of index.get(serviceKey)) {
-        const port = ports.find(({ name = '' }) => name === portName)?.port;
+      for (const { ports, endpoints, addressType } of index.get(serviceKey)) {
+        // Null is what Kubernetes writes for none.
+        const port = (ports ?? []).find(({ name = '' }) => name === portName)?.port;
         if (port === undefined || addressType === 'FQDN') continue;
-        for (const { addresses, conditions } of endpoints) {
+        for (const { addresses, conditions } of endpoints ?? []) {
           const [address] = addresses;
           if (address === undefined) continue;
           // Nothing said means ready.

@@ -103,7 +103,9 @@ const FAMILIES = ['IPv4', 'IPv6'] as const;
 
 /** A slice there is a slice here: what changes there in one changes here in one. */
 function partOfSlice(slice: EndpointSlice, made: MapOptions['made']): Part {
-  const { addressType, ports = [], endpoints, metadata } = slice;
+  const { addressType, endpoints, metadata } = slice;
+  // Null is what Kubernetes writes for none.
+  const ports = slice.ports ?? [];
   const all = endpoints ?? [];
   const count = all.reduce((sum, { addresses }) => sum + addresses.length, 0);
   const family = FAMILIES.find((each) => each === addressType);

@@ -29,7 +29,8 @@ export function buildEndpoints(parts: EndpointsParts): BuiltEndpoints {
   >();
   let room = MAX_ADDRESSES;
   let leftOut = 0;
-  for (const { ports = [], endpoints = [] } of parts.slices) {
+  for (const slice of parts.slices) {
+    const [ports, endpoints] = [slice.ports ?? [], slice.endpoints ?? []];
     const key = JSON.stringify(ports);
     const group = groups.get(key) ?? { ports: subsetPorts(ports), ready: [], waiting: [] };
     groups.set(key, group);

@@ -43,8 +43,13 @@ function contentOf(object: KubeObject): unknown {
     return { type, clusterIP, selector, ports: shown };
   }
   if (isSlice(object)) {
-    const { addressType, ports = [], endpoints = [] } = object;
-    return { addressType, ports, endpoints: endpoints.map((endpoint) => ({ conditions: {}, ...endpoint })) };
+    const { addressType, ports, endpoints } = object;
+    // Null is what Kubernetes writes for none.
+    return {
+      addressType,
+      ports: ports ?? [],
+      endpoints: (endpoints ?? []).map((endpoint) => ({ conditions: {}, ...endpoint })),
+    };
   }
   return isEndpoints(object) ? (object.subsets ?? []) : undefined;
 }
