@@ -111,6 +111,32 @@ describe('an external runtime', () => {
     );
   });
 
+  test('does not inherit what was said of the runtime before it took over', async () => {
+    const registry = fakeRegistry();
+    const revision = revisionName('example', registry.push(IMAGE, [meta('Provider'), crd('Bucket')]));
+    const objects = [provider('example', { package: IMAGE })];
+    await staged({ registry, settings: EXTERNAL, objects }, async (stage) => {
+      const { status } = await stage.client.get(ProviderRevision, { name: revision });
+      const left = ['RuntimeHealthy', 'ConfigWarning'].map((type) => ({
+        type,
+        status: 'False',
+        reason: 'UnhealthyPackageRevision',
+        message: 'as it was with --package-runtime=Deployment',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      }));
+      const conditions = [...(status?.conditions ?? []), ...left];
+      const before = { runtime: 'Deployment', tlsServerSecretName: 'example-tls-server', conditions };
+      const ref = { name: revision };
+      await stage.client.patch(ProviderRevision, ref, 'merge', { status: before }, { subresource: 'status' });
+      await stage.settle();
+      const after = await stage.client.get(ProviderRevision, ref);
+      assert.deepEqual([after.status?.runtime, after.status?.tlsServerSecretName], [undefined, undefined]);
+      for (const type of ['RuntimeHealthy', 'ConfigWarning'])
+        assert.equal(await said(stage, ProviderRevision, revision, type), undefined);
+      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+    });
+  });
+
   test('is waited for only by what needs its certificate', async () => {
     const registry = fakeRegistry();
     const webhook = {

@@ -179,6 +179,10 @@ export const revisionStatusFields = () => ({
 });
 
 export const revisionRuntimeStatusFields = () => ({
+  runtime: string({
+    optional: true,
+    description: 'The runtime of Crossplane’s own that runs it; absent where somebody else does.',
+  }),
   tlsServerSecretName: string({ optional: true }),
   tlsClientSecretName: string({ optional: true }),
 });

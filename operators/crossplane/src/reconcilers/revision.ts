@@ -78,9 +78,12 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
       const trouble = read.get(kind.package, { name: packageName }, troublesOf);
       const payload = payloadOf(read, object, packageName, found, trouble?.payload);
       const runtime = own === undefined ? undefined : read.derived(runtimes.ofRevision, contentKey(kind, name));
+      const wasOurs = own === undefined && read.get(kind.revision, { name }, runtimeNameOf) !== undefined;
       const runtimePart =
         own === undefined || runtime === undefined
-          ? externalHealth(read, name)
+          ? wasOurs
+            ? undefined
+            : externalHealth(read, name)
           : runtimeHealth({
               read,
               runtime,
@@ -98,6 +101,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
         healthCondition(healthy, rollUp(payload, runtimePart)),
         verification(found),
         ...warnings(runtime),
+        ...(wasOurs ? LEFT_BEHIND : []),
       ];
       return plan({
         patches: metaPatches(object, found),
@@ -108,6 +112,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
           ...(found.state === 'ready' ? contentStatus(read, object, found) : {}),
           ...(payload.objectRefs === undefined ? {} : { objectRefs: payload.objectRefs }),
           ...runtimeStatus(object, runtime),
+          ...(wasOurs ? { runtime: drop(), tlsServerSecretName: drop(), tlsClientSecretName: drop() } : {}),
         },
         events: eventsOf(found, payload),
       });
@@ -178,8 +183,9 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
   }
 
   function runtimeStatus({ spec }: RevisionObject, runtime: RevisionRuntime | undefined) {
-    if (runtime?.state !== 'rendered') return {};
+    if (own === undefined || runtime?.state !== 'rendered') return {};
     return {
+      runtime: own.name,
       tlsServerSecretName: spec.tlsServerSecretName,
       tlsClientSecretName: spec.tlsClientSecretName,
       ...(runtime.rendered.endpoint === undefined ? {} : { endpoint: runtime.rendered.endpoint }),
@@ -207,6 +213,11 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     return set.length === 0 ? [] : [patch(kind.revision, { name: metadata.name ?? '' }, set, { restore: false })];
   }
 }
+
+const runtimeNameOf = ({ status }: RevisionObject) => status?.runtime;
+
+/** What we said of a runtime before it became somebody else’s: none of it is true of theirs, or theirs to take back. */
+const LEFT_BEHIND = [noCondition(runtimeHealthy.type), noCondition(configWarning.type)];
 
 function missing(
   part: 'labels' | 'annotations',
