@@ -77,7 +77,10 @@ for (const [what, options] of [
       const pushed = await xpkg('push', '-f', 'p.xpkg', ...withCa(), name);
       assert.equal(pushed.code, 0, pushed.stderr);
       const reference = parseReference(name);
-      const fetcher = createPackageFetcher({ client, cache: createPackageCache(join(home, 'cache'), () => Date.now()) });
+      const fetcher = createPackageFetcher({
+        client,
+        cache: createPackageCache(join(home, 'cache'), () => Date.now()),
+      });
       const digest = await fetcher.resolve(reference, { keychain });
       assert.equal(pushed.stdout.trim(), `${name}@${digest}`);
       const { meta, objects } = await fetcher.fetch(reference, digest, { keychain });
