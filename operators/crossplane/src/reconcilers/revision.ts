@@ -78,7 +78,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
       const trouble = read.get(kind.package, { name: packageName }, troublesOf);
       const payload = payloadOf(read, object, packageName, found, trouble?.payload);
       const runtime = own === undefined ? undefined : read.derived(runtimes.ofRevision, contentKey(kind, name));
-      const wasOurs = own === undefined && read.get(kind.revision, { name }, runtimeNameOf) !== undefined;
+      const wasOurs = wasRunHere(read, name);
       const runtimePart =
         own === undefined || runtime === undefined
           ? wasOurs
@@ -112,7 +112,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
           ...(found.state === 'ready' ? contentStatus(read, object, found) : {}),
           ...(payload.objectRefs === undefined ? {} : { objectRefs: payload.objectRefs }),
           ...runtimeStatus(object, runtime),
-          ...(wasOurs ? { runtime: drop(), tlsServerSecretName: drop(), tlsClientSecretName: drop() } : {}),
+          ...(wasOurs ? LEFT_FIELDS : {}),
         },
         events: eventsOf(found, payload),
       });
@@ -133,6 +133,11 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     if (payload.problem !== undefined) return { status: 'False', message: payload.problem };
     const health = payloadHealth(read, payload, object.metadata.uid ?? '');
     return trouble === undefined ? health : { ...health, status: 'False', message: trouble };
+  }
+
+  /** Whether it ran here before it became somebody else's. */
+  function wasRunHere(read: Reader, name: string): boolean {
+    return own === undefined && read.get(kind.revision, { name }, runtimeNameOf) !== undefined;
   }
 
   /** What a controller elsewhere says counts, if it says anything. */
@@ -161,6 +166,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
   /** One that shall be active is unpacked beforehand, so that it is known whether it can be. */
   function inactive(read: Reader, { metadata }: RevisionObject): Plan {
     const isCandidate = metadata.annotations?.[CANDIDATE_ANNOTATION] === 'true';
+    const wasOurs = wasRunHere(read, metadata.name ?? '');
     const found = isCandidate ? read.derived(contents, contentKey(kind, metadata.name ?? '')) : undefined;
     const health: Health =
       found?.state === 'failed'
@@ -176,14 +182,20 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
           ? []
           : [healthCondition(runtimeHealthy, { status: 'True', message: 'the revision is inactive' })]),
         ...(found === undefined ? [] : [verification(found)]),
+        ...(wasOurs ? LEFT_BEHIND : []),
       ],
-      status: found === undefined ? {} : imageStatus(found),
+      status: {
+        ...(found === undefined ? {} : imageStatus(found)),
+        ...(own === undefined ? {} : { runtime: own.name }),
+        ...(wasOurs ? LEFT_FIELDS : {}),
+      },
       events: found?.state === 'failed' ? eventsOf(found, health) : [],
     });
   }
 
   function runtimeStatus({ spec }: RevisionObject, runtime: RevisionRuntime | undefined) {
-    if (own === undefined || runtime?.state !== 'rendered') return {};
+    if (own === undefined) return {};
+    if (runtime?.state !== 'rendered') return { runtime: own.name };
     return {
       runtime: own.name,
       tlsServerSecretName: spec.tlsServerSecretName,
@@ -218,6 +230,7 @@ const runtimeNameOf = ({ status }: RevisionObject) => status?.runtime;
 
 /** What we said of a runtime before it became somebody else’s: none of it is true of theirs, or theirs to take back. */
 const LEFT_BEHIND = [noCondition(runtimeHealthy.type), noCondition(configWarning.type)];
+const LEFT_FIELDS = { runtime: drop(), tlsServerSecretName: drop(), tlsClientSecretName: drop() };
 
 function missing(
   part: 'labels' | 'annotations',
