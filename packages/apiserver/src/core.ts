@@ -21,6 +21,8 @@ export interface BodySource {
   readonly text: string;
   /** `json parse error: unexpected end of JSON input`; the verb decides when that matters. */
   readonly problem?: string;
+  /** It is of a type that nobody reads. */
+  readonly isUnsupported?: boolean;
 }
 
 export interface RequestContext {

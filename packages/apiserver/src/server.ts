@@ -37,13 +37,14 @@ import { CRD_STORAGE_KEY, definitionStrategy } from './crd/definition-strategy.t
 import { about } from './discovery/about.ts';
 import { createDiscovery } from './discovery/discovery.ts';
 import { createOpenApi } from './discovery/open-api.ts';
-import { internalError, notServed, StatusError } from './errors.ts';
+import { internalError, notServed, StatusError, unsupportedMediaType } from './errors.ts';
 import { createProtobufDecoder } from './protobuf/decode.ts';
 import { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
 import { admitPod } from './resources/pod-strategy.ts';
 import { createRegistry } from './resources/registry.ts';
 import type { Strategy } from './resources/resource.ts';
 import { createServiceAddresses } from './resources/service-addresses.ts';
+import { BODY_TYPES } from './rest/decode.ts';
 import { createDispatcher, warningHeader } from './rest/dispatch.ts';
 import type { ReadLogs } from './rest/pod-subresources.ts';
 import { createRenderer } from './rest/render.ts';
@@ -190,6 +191,11 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       if (told) return told;
       const path = parseResourcePath(request.path);
       if (!path) throw notServed();
+      if (context.source?.isUnsupported) {
+        const warning = registry.find(path.group, path.version, path.plural)?.version.deprecationWarning;
+        if (warning !== undefined) context.warnings.add(warning);
+        throw unsupportedMediaType(BODY_TYPES);
+      }
       // A body of bytes is one that the transport could not read as JSON.
       let read = request;
       if (request.body instanceof Uint8Array) {

@@ -6,17 +6,7 @@ import type { JsonObject } from '../json/copy.ts';
 import { apiVersionOf } from '../resources/resource.ts';
 import type { Target } from '../rest/target.ts';
 import { type Comparison, compare, isSame } from './compare.ts';
-import {
-  difference,
-  EMPTY,
-  equalSets,
-  type FieldSet,
-  intersection,
-  isEmpty,
-  pathsOf,
-  printPath,
-  union,
-} from './field-set.ts';
+import { difference, EMPTY, type FieldSet, intersection, isEmpty, pathsOf, printPath, union } from './field-set.ts';
 import { KUBECTL, lastApplied } from './last-applied.ts';
 import {
   type DecodeCache,
@@ -47,6 +37,8 @@ export interface TrackedWrite {
   manager: string;
   /** The time is not noted: so it is with scales. Default false. */
   isTimeless?: boolean;
+  /** What changes belongs to nobody afterwards: so it is with a scale to zero. Default false. */
+  isUnowned?: boolean;
 }
 
 export interface TrackedApply {
@@ -80,7 +72,7 @@ export function createFieldTracker(now: () => string): FieldTracker {
     const comparison = compare(type, owned(live ?? EMPTY_OBJECT), owned(object));
     const taken = union(comparison.modified, comparison.added);
     const result = new Map(without(managers, taken, comparison.removed));
-    if (isEmpty(taken)) return result;
+    if (isEmpty(taken) || write.isUnowned === true) return result;
     const base = identity(target, write.manager, 'Update');
     const id = managerId(base);
     const time = write.isTimeless === true ? undefined : now();
@@ -92,7 +84,9 @@ export function createFieldTracker(now: () => string): FieldTracker {
     update(write) {
       const { live, object, target } = write;
       const given = object.metadata.managedFields;
-      if (live && (live.metadata.managedFields ?? []).length === 0 && (given ?? []).length === 0) return object;
+      if (live && (live.metadata.managedFields ?? []).length === 0 && (given ?? []).length === 0) {
+        return given ? store(object, new Map()) : object;
+      }
       let managers = managersOf(live);
       if (target.subresource === '' && given !== undefined) {
         // An empty list, or one empty entry, asks for a fresh start; clients who do not know of them send no list at all.
@@ -111,7 +105,7 @@ export function createFieldTracker(now: () => string): FieldTracker {
       let managers = managersOf(live);
       if (live && managers.size === 0) {
         const { status: _, ...rest } = live;
-        const object = target.version.hasStatus ? (rest as UnknownObject) : live;
+        const object = target.version.hasStatus ? rest : live;
         managers = updated({ target, live: undefined, object, manager: BEFORE_FIRST_APPLY }, managers);
       }
       const base = identity(target, manager, 'Apply');

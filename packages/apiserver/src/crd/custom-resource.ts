@@ -83,7 +83,7 @@ function versionOf(
   const stored = crd.spec.versions.find((one) => one.storage) ?? version;
   const storage = (stored.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema;
   const fillStored = compileDefaults(storage);
-  const fillApplied = compileDefaults(storage, { keepsNulls: true });
+  const fillApplied = compileDefaults(schema, { keepsNulls: true });
   // What was stored before the schema had a default gets it when it is read: from the stored version, whatever was asked for.
   const whole = (object: UnknownObject) => fillStored(renamed({ group }, stored.name, object)) as UnknownObject;
   const metaType = compiler.definition(OBJECT_META);
@@ -104,13 +104,13 @@ function versionOf(
     selectableFields: (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, '')),
     convert: (object) => renamed({ group }, version.name, whole(object)),
     // What the stored version does not know is not kept.
-    toStored: (object) => whole(prune(storage, object, { isResource: true }).value as UnknownObject),
+    toStored: (object) => whole(prune(storage, object, { isResource: true }).value),
     typeProblem: (body) => metaProblem((body as { metadata?: unknown }).metadata),
-    // Defaults of a version that is not stored are nobody's wish here.
+    // A null in what was applied, or left of it, is not taken for nothing.
     settleApplied(object) {
       const { value } = prune(schema, object, { isResource: true, metadata: pruneMeta });
       const filled = fillApplied(value) as UnknownObject;
-      return { ...filled, metadata: meta(filled.metadata as JsonObject) as ObjectMeta };
+      return { ...filled, metadata: meta({ ...filled.metadata }) };
     },
     normalise(object) {
       const { value, dropped } = prune(schema, object, { isResource: true, metadata: pruneMeta });

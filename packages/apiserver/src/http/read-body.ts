@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Method } from '@capstan/kube';
 import type { BodySource } from '../core.ts';
-import { badRequest, entityTooLarge, unsupportedMediaType } from '../errors.ts';
+import { badRequest, entityTooLarge } from '../errors.ts';
 import { PATCH_TYPES } from '../rest/patch.ts';
 import { type ParsedText, readJson } from './json-text.ts';
 import { readYaml } from './yaml-text.ts';
@@ -16,7 +16,6 @@ export interface RequestBody extends Partial<ParsedText> {
 }
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
-export const BODY_TYPES = ['application/json', 'application/yaml', PROTOBUF];
 const YAML_TYPES = new Set(['application/yaml', 'text/yaml', 'application/x-yaml', 'application/apply-patch+yaml']);
 const JSON_TYPES = new Set(['application/json', PATCH_TYPES.json, PATCH_TYPES.merge, PATCH_TYPES.strategic]);
 
@@ -33,7 +32,7 @@ export async function readBody(message: IncomingMessage, method: Method, limit: 
   if (YAML_TYPES.has(type)) return { ...typed, ...parsed(bytes, readYaml) };
   // The verb knows which patches it takes, and says so.
   if (method === 'PATCH') return typed;
-  throw unsupportedMediaType(BODY_TYPES);
+  return { ...typed, source: { text: '', isUnsupported: true } };
 }
 
 function parsed(

@@ -3,10 +3,8 @@ import { promisify } from 'node:util';
 import { createGzip, gzip } from 'node:zlib';
 import type { ApiResponse, Clock } from '@capstan/kube';
 import { stringify } from 'yaml';
-import { notAcceptable } from '../errors.ts';
 import { isObject } from '../json/copy.ts';
 import { isTextStream } from '../transport.ts';
-import { BODY_TYPES } from './read-body.ts';
 
 export type Form = 'json' | 'yaml';
 

@@ -1,9 +1,4 @@
-import {
-  validateDns1035Label,
-  validateDns1123Label,
-  validateDns1123Subdomain,
-  validatePathSegment,
-} from '@capstan/kube';
+import { validateDns1123Label, validateDns1123Subdomain, validatePathSegment } from '@capstan/kube';
 
 /** What is wrong with a name, or nothing. `prefix`: it is a generateName, whose end may be a dash. */
 export type NameRule = (name: string, prefix: boolean) => string[];
@@ -13,7 +8,6 @@ const masked = (name: string, prefix: boolean) => (prefix && name.endsWith('-') 
 
 export const subdomain: NameRule = (name, prefix) => validateDns1123Subdomain(masked(name, prefix));
 export const label: NameRule = (name, prefix) => validateDns1123Label(masked(name, prefix));
-export const serviceName: NameRule = (name, prefix) => validateDns1035Label(masked(name, prefix));
 /** Names that only have to fit into a path: roles and their bindings. */
 export const pathSegment: NameRule = (name) => validatePathSegment(name);
 

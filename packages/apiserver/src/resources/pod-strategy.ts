@@ -23,9 +23,16 @@ export function newPodStatus(object: UnknownObject): Pod['status'] & object {
   return { phase: 'Pending', qosClass: qosClass(spec?.containers ?? [], spec?.initContainers ?? []) };
 }
 
+/** A time that is less than none is one second. */
+export function withGrace(pod: UnknownObject): UnknownObject {
+  const { spec } = pod as Pod;
+  if ((spec?.terminationGracePeriodSeconds ?? 0) >= 0) return pod;
+  return { ...pod, spec: { ...spec, terminationGracePeriodSeconds: 1 } };
+}
+
 /** `random` draws the name of the volume for the account's token; without it no account is looked up. */
 export function admitPod(store: Store, given: UnknownObject, random?: Random): UnknownObject {
-  const object = random ? withAccount(store, given as Pod, random) : given;
+  const object = random ? withAccount(store, given, random) : given;
   const { spec } = object as Pod;
   if (!spec) return object;
   const serviceAccountName = spec.serviceAccountName || 'default';
@@ -45,9 +52,9 @@ const ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 const TOKEN_SECONDS = 3607;
 
 /** The pod with the token of its account in every container that has nothing of its own there. */
-function withAccount(store: Store, pod: Pod, random: Random): UnknownObject {
-  const { spec, metadata } = pod;
-  if (!spec) return pod as UnknownObject;
+function withAccount(store: Store, pod: UnknownObject, random: Random): UnknownObject {
+  const { spec, metadata } = pod as Pod;
+  if (!spec) return pod;
   const { namespace = '' } = metadata;
   const name = spec.serviceAccountName || 'default';
   const account = store.get('/serviceaccounts', `${namespace}/${name}`) as ServiceAccount | undefined;
@@ -79,7 +86,7 @@ function withAccount(store: Store, pod: Pod, random: Random): UnknownObject {
       ...(volumes && { volumes }),
       ...(pullSecrets?.length && { imagePullSecrets: pullSecrets }),
     },
-  } as UnknownObject;
+  };
 }
 
 function tokenVolume(name: string): Volume {

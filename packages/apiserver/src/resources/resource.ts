@@ -53,7 +53,7 @@ export interface ResourceVersion {
   readonly selectableFields: readonly string[];
   /** Brings a body into the form in which it is stored: unknown fields dropped (and reported), defaults filled in. */
   readonly normalise: (object: UnknownObject) => Normalised;
-  /** What an applied object is brought to instead of `normalise`, where that is something else. */
+  /** What an applied object is brought to, where that is something else than `normalise`. */
   readonly settleApplied?: (object: UnknownObject) => UnknownObject;
   /** What is wrong with the types in a body, before anything else is looked at. */
   readonly typeProblem?: (body: object) => string | undefined;

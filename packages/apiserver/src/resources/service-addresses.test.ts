@@ -70,7 +70,7 @@ describe('addresses of services', () => {
     const replaced = specOf(await ok('PUT', `${SERVICES}/a`, service('a', { selector: { a: 'b' } })));
     assert.equal(replaced.clusterIP, specOf(made).clusterIP);
     const moved = await refused('PATCH', `${SERVICES}/a`, { spec: { clusterIP: '127.98.0.1' } }, MERGE);
-    assert.equal(moved.details?.causes?.[0]?.message, 'Invalid value: "127.98.0.1": may not change once set');
+    assert.equal(moved.details?.causes?.[0]?.message, 'Invalid value: ["127.98.0.1"]: may not change once set');
   });
 
   it('goes when the service becomes an alias, and comes back', async () => {

@@ -1,11 +1,11 @@
 // What tells the built-in kinds apart beyond their schemas: names, generation, defaults, grace, selectable fields.
-import type { EndpointSlice, PodSpec, Service, UnknownObject } from '@capstan/kube';
+import type { EndpointSlice, PodSpec, UnknownObject } from '@capstan/kube';
 import { defaultDefinition } from '../crd/definition-strategy.ts';
 import { equalJson, isObject, valueAt } from '../json/copy.ts';
 import { serviceWarnings, sliceWarnings } from '../validation/network-warnings.ts';
 import { podWarnings } from '../validation/pod-warnings.ts';
-import { label, type NameRule, pathSegment, serviceName, subdomain } from './names.ts';
-import { keepPatience, newPodStatus } from './pod-strategy.ts';
+import { label, type NameRule, pathSegment, subdomain } from './names.ts';
+import { keepPatience, newPodStatus, withGrace } from './pod-strategy.ts';
 import type { ScalePaths, Strategy } from './resource.ts';
 
 type Defaults = (object: UnknownObject) => UnknownObject;
@@ -19,9 +19,9 @@ export function builtinStrategy(id: string): Strategy {
     countsGeneration: COUNTS_GENERATION.has(id),
     returnsDeleted: RETURNS_DELETED.has(id),
     ...(POD_PLACES[id] && { warnings: podWarningsAt(POD_PLACES[id]) }),
-    ...(id === 'services' && { warnings: (service) => serviceWarnings(service as Service) }),
+    ...(id === 'services' && { warnings: (service) => serviceWarnings(service) }),
     ...(id === 'endpointslices.discovery.k8s.io' && {
-      warnings: (slice) => sliceWarnings(slice as unknown as EndpointSlice),
+      warnings: (slice, old) => (old ? [] : sliceWarnings(slice as unknown as EndpointSlice)),
     }),
     ...SPECIAL[id],
   };
@@ -114,7 +114,7 @@ const NAMESPACE_LABEL = 'kubernetes.io/metadata.name';
 
 const NAME_RULES: Readonly<Record<string, NameRule>> = {
   namespaces: label,
-  services: serviceName,
+  services: label,
   'poddisruptionbudgets.policy': pathSegment,
   'roles.rbac.authorization.k8s.io': pathSegment,
   'rolebindings.rbac.authorization.k8s.io': pathSegment,
@@ -190,7 +190,7 @@ const PROTECTED = new Set(['default', 'kube-system', 'kube-public']);
 
 const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
   pods: {
-    prepareCreate: (pod) => ({ ...pod, status: newPodStatus(pod) }),
+    prepareCreate: (pod) => ({ ...withGrace(pod), status: newPodStatus(pod) }),
     prepareUpdate: (pod, _old, subresource) => (subresource === '' ? keepPatience(pod) : pod),
     // Only a kubelet can need time: without a node, or once everything has ended, the pod goes at once.
     gracePeriod: (pod, asked) => {

@@ -66,20 +66,25 @@ export async function storeNew(
   const admitted = core.admission?.(asked(object));
   if (admitted) object = (await admitted) ?? object;
   const { object: drawn, key } = nameObject(core, target, object);
-  let ready = checkNew(core, target, key, drawn);
+  let ready = checkNew(core, target, key, drawn, context);
   const judged = core.judgement?.(asked(ready));
   if (judged) {
     await judged;
     // The name or an address may have been taken meanwhile.
-    ready = checkNew(core, target, key, drawn);
+    ready = checkNew(core, target, key, drawn, context);
   }
-  warn(context, resource.custom ? finalizerWarnings(ready) : (strategy.warnings?.(ready, undefined) ?? []));
-  if (options.dryRun) return resource.custom ? inVersion(resource, version, stored(target, ready)) : ready;
+  if (options.dryRun) return inVersion(resource, version, stored(target, ready));
   return core.store.put(resource.storageKey, key, stored(target, ready));
 }
 
 /** The object with what only the store can say, or a refusal; what follows in the same step finds the store as this did. */
-function checkNew(core: Core, { resource, version }: Target, key: string, drawn: UnknownObject): UnknownObject {
+function checkNew(
+  core: Core,
+  { resource, version }: Target,
+  key: string,
+  drawn: UnknownObject,
+  context: RequestContext,
+): UnknownObject {
   const { strategy } = resource;
   const { object, errors: wishes } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
   const found = validateMeta(resource, object);
@@ -93,6 +98,7 @@ function checkNew(core: Core, { resource, version }: Target, key: string, drawn:
   const isLate = resource.group === 'policy' && errors.length > found.length;
   const all = isLate ? errors.slice(found.length) : errors.length > 0 ? errors : wishes;
   if (all.length > 0) throw invalid(resource, object.metadata.name ?? '', all);
+  warn(context, resource.custom ? finalizerWarnings(object) : (strategy.warnings?.(object, undefined) ?? []));
   const present = core.store.get(resource.storageKey, key);
   if (present) {
     const isDrawn = (object.metadata.generateName ?? '') !== '';

@@ -7,6 +7,9 @@ import { apiVersionOf } from '../resources/resource.ts';
 import type { WriteOptions } from './options.ts';
 import type { Target } from './target.ts';
 
+/** In which forms bodies are read. */
+export const BODY_TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
+
 /** What a write answers besides the object. */
 export interface Warnings {
   add(text: string): void;

@@ -226,5 +226,5 @@ function isPolicy(value: unknown): value is 'Background' | 'Foreground' | 'Orpha
 }
 
 function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
+  return typeof value === 'string' ? value : undefined;
 }

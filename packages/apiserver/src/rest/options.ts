@@ -125,7 +125,7 @@ export function writeOptions(method: Method, query: Query, defaultManager: strin
       message: 'Too long: may not be more than 128 bytes',
     });
   }
-  for (const [position, character] of [...manager].entries()) {
+  for (const [position, character] of Array.from(manager).entries()) {
     if (/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(character)) continue;
     const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
     const detail = `invalid character U+${code} (at position ${position})`;

@@ -47,7 +47,8 @@ export async function patchObject(
   const object = await changeObject(core, target, { ...options, context, conditional: false }, (live) => {
     const result = keptManagers(target, patched(target, type, patch, live, options.source?.problem));
     const shown = () => (type === PATCH_TYPES.strategic ? goText(patch) : JSON.stringify(result));
-    const checked = readable(target, result, shown);
+    const worded = type === PATCH_TYPES.strategic ? conversionProblem : (problem: string) => problem;
+    const checked = readable(target, result, shown, worded);
     const refuse = (_: Target, complaints: readonly string[]) =>
       unreadablePatch(shown(), `strict decoding error: ${complaints.join(', ')}`);
     const object = normaliseObject(target, checked, { ...options, refuse }, warnings);
@@ -95,16 +96,29 @@ function patched(target: Target, type: string, patch: unknown, live: UnknownObje
 }
 
 /** The result of a patch as an object of the kind; what its fields cannot hold is the patch's fault. */
-function readable(target: Target, result: unknown, shown: () => string): UnknownObject {
+function readable(
+  target: Target,
+  result: unknown,
+  shown: () => string,
+  worded: (problem: string) => string,
+): UnknownObject {
   const problem = isObject(result) ? target.version.typeProblem?.(result) : undefined;
   if (problem === undefined) return checkedObject(target, result);
-  throw unreadablePatch(shown(), problem);
+  throw unreadablePatch(shown(), worded(problem));
+}
+
+/** The result of a strategic patch is converted, not decoded, which is told in other words. */
+function conversionProblem(problem: string): string {
+  if (problem.startsWith('illegal base64')) return `error decoding from json: ${problem}`;
+  const [, found, type] = /^json: cannot unmarshal (\w+) into Go struct field \S+ of type (\w+)$/.exec(problem) ?? [];
+  if (found === 'string') return `unrecognized type: ${type}`;
+  return found === 'number' ? `cannot convert int64 to ${type}` : problem;
 }
 
 /** A value as Go prints maps and lists. */
 function goText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`;
-  if (!isObject(value)) return value === null ? '<nil>' : String(value);
+  if (!isObject(value)) return value === null ? '<nil>' : `${value as string | number | boolean}`;
   const keys = Object.keys(value).toSorted();
   return `map[${keys.map((key) => `${key}:${goText(value[key])}`).join(' ')}]`;
 }
@@ -156,7 +170,8 @@ async function applyObject(
     const made = await storeAbsent(core, target, merge(undefined), options, context, track);
     if (made) return { object: made, created: true };
   }
-  const object = await changeObject(core, target, { ...options, context, conditional: false }, (live) => ({
+  const changes = { ...options, context, conditional: false, isApplied: true };
+  const object = await changeObject(core, target, changes, (live) => ({
     object: merge(live),
     track,
   }));

@@ -96,8 +96,8 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
       const object = carried === 'Object' ? whole : carried === 'Metadata' ? partial : () => undefined;
       // It is looked at when everything else is done, even a write.
       if (carried === undefined) return refusing(unknownInclusion(includeObject ?? ''));
-      // Roles and bindings are printed by nobody's own printer, which has null for no rows.
-      const isNullable = resource.group === 'rbac.authorization.k8s.io';
+      // Roles are printed by nobody's own printer, which has null for no rows.
+      const isNullable = ['roles', 'clusterroles'].includes(resource.plural) && !resource.custom;
       return tableRendering(version.printer, () => clock.now(), whole, object, isNullable);
     }
     if (form === 'PartialObjectMetadata' || form === 'PartialObjectMetadataList') {

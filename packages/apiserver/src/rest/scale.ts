@@ -62,6 +62,7 @@ export async function writeScale(
           object: next,
           manager: options.fieldManager,
           isTimeless: true,
+          isUnowned: replicas === 0,
         }),
     };
   });

@@ -38,10 +38,9 @@ export async function replaceObject(
     core.fields.update({ target, live, object, manager: options.fieldManager });
   if (!core.store.get(resource.storageKey, keyFor(target))) {
     const { uid = '', resourceVersion: asked = '' } = decoded.metadata;
-    if (!resource.strategy.allowsCreateOnUpdate || target.subresource !== '') {
-      throw notFound(nameOf(resource), target.name);
-    }
+    if (!resource.strategy.allowsCreateOnUpdate) throw notFound(nameOf(resource), target.name);
     if (uid !== '') throw wrongUid(target, uid, '', options.dryRun);
+    if (target.subresource !== '') throw notFound(nameOf(resource), target.name);
     if (!/^\d*$/.test(asked)) throw unreadableRevision(asked);
     const made = await storeAbsent(core, target, decoded, options, context, track(undefined));
     if (made) return { object: made, created: true };
@@ -66,6 +65,8 @@ export interface ChangeOptions {
   face?: Face;
   /** A PUT, in which a uid says which object is meant; default false. */
   isReplaced?: boolean;
+  /** A server-side apply, which has settled who owns what; default false. */
+  isApplied?: boolean;
   /** Whether somebody has been asked about this already; default false. */
   isAdmitted?: boolean;
 }
@@ -101,7 +102,7 @@ export async function changeObject(
     const live = inVersion(resource, target.version, old);
     const { object: proposed, track } = propose(live);
     checkPreconditions(target, proposed, live, options.conditional, options);
-    let next = finish(target, track(prepare(target, proposed, live)), live);
+    let next = finish(target, track(prepare(target, proposed, live, options.isApplied === true)), live);
     if (options.isAdmitted === true) {
       return commit(core, target, key, checkChange(target, next, live, proposed.metadata.uid), live, options.dryRun);
     }
@@ -169,7 +170,7 @@ function commit(core: Core, target: Target, key: string, next: UnknownObject, li
     if (!dryRun) core.store.remove(resource.storageKey, key);
     return counted;
   }
-  if (dryRun) return resource.custom ? inVersion(resource, target.version, stored(target, counted)) : counted;
+  if (dryRun) return inVersion(resource, target.version, stored(target, counted));
   const result = core.store.put(resource.storageKey, key, stored(target, counted));
   return inVersion(resource, target.version, result);
 }
@@ -228,8 +229,8 @@ const OLD_FOLDERS: Readonly<Record<string, string>> = {
 };
 
 /** Takes from the live object whatever this endpoint may not change. */
-function prepare(target: Target, proposed: UnknownObject, live: UnknownObject): UnknownObject {
-  const { resource, version, subresource } = target;
+function prepare(target: Target, proposed: UnknownObject, live: UnknownObject, isApplied: boolean): UnknownObject {
+  const { version, subresource } = target;
   const now = live.metadata;
   const kept = {
     name: now.name,
@@ -242,7 +243,7 @@ function prepare(target: Target, proposed: UnknownObject, live: UnknownObject): 
   };
   const { generation: _, deletionGracePeriodSeconds: _grace, ...given } = proposed.metadata;
   const metadata = { creationTimestamp: now.creationTimestamp, ...given, ...kept };
-  if (proposed.metadata.managedFields === undefined && now.managedFields !== undefined) {
+  if (!isApplied && proposed.metadata.managedFields === undefined && now.managedFields !== undefined) {
     metadata.managedFields = now.managedFields;
   }
   if (subresource === 'status') return statusOnly(target, { ...proposed, metadata }, live);

@@ -97,7 +97,7 @@ function serviceUpdate(errors: Errors, spec: Service['spec'], old: Service['spec
   const before = old?.clusterIPs?.[0] ?? old?.clusterIP;
   if (wasOutside || spec?.type === 'ExternalName' || before === undefined || address === before) return;
   const detail = 'may not change once set';
-  errors.push(fieldInvalid('spec.clusterIPs[0]', address, detail));
+  errors.push(fieldInvalid('spec.clusterIPs[0]', spec?.clusterIPs ?? [address], detail));
 }
 
 function servicePorts(errors: Errors, ports: readonly ServicePort[], type: string): void {

@@ -12,7 +12,7 @@ import {
 import { fieldForbidden, fieldInvalid, fieldRequired } from '../errors.ts';
 import { equalJson } from '../json/copy.ts';
 import { containers } from './container-rules.ts';
-import { type Errors, fieldDuplicate, labels, named, notNegative, oneOf, requiredLabel } from './rules.ts';
+import { type Errors, fieldDuplicate, labels, named, oneOf, requiredLabel } from './rules.ts';
 
 export function podTemplate(errors: Errors, path: string, template: PodTemplateSpec | undefined): void {
   labels(errors, `${path}.labels`, template?.metadata?.labels);
@@ -113,6 +113,14 @@ export function podUpdate(errors: Errors, pod: Pod, old: Pod): void {
   if (!equalJson(count(pod), count(old))) {
     errors.push(fieldForbidden('spec.containers', 'pod updates may not add or remove containers'));
     return;
+  }
+  const [before, after] = [old.spec?.activeDeadlineSeconds, pod.spec?.activeDeadlineSeconds];
+  if (before !== undefined && (after === undefined || after > before)) {
+    const detail =
+      after === undefined
+        ? 'must not update from a positive integer to nil value'
+        : 'must be less than or equal to previous value';
+    errors.push(fieldInvalid('spec.activeDeadlineSeconds', after, detail));
   }
   if (equalJson(fixedPart(pod, old), fixedPart(old, old))) return;
   errors.push(fieldForbidden('spec', `pod updates may not change fields other than ${UPDATABLE.join(',')}`));

@@ -14,6 +14,7 @@ const spec = {
     enabled: { type: 'boolean' },
     port: { 'x-kubernetes-int-or-string': true },
     nothing: { type: 'string', nullable: true },
+    older: { type: 'string' },
     fixed: {
       type: 'string',
       'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'fixed may not change' }],
@@ -121,7 +122,7 @@ export const WIDGETS = {
               spec: {
                 ...spec,
                 required: undefined,
-                properties: { ...spec.properties, older: { type: 'string', default: 'yes' } },
+                properties: { ...spec.properties, older: { type: 'string', default: 'yes' }, beta: { type: 'string' } },
               },
               status,
             },

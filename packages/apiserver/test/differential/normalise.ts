@@ -33,6 +33,7 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
       );
     }
     return undeclared(result)
+      .replaceAll(/: [^ ]+: field not declared in schema/g, ': <path>: field not declared in schema')
       .replaceAll(/patch: Invalid value: "\{.*\}": /gs, 'patch: Invalid value: <document>: ')
       .replaceAll(/^Invalid value: "\{\\".*\}": /gs, 'Invalid value: <document>: ')
       .replaceAll(/(\byaml: line )\d+: .*?(?= \([0-9a-f]+ \.\.\.\)|$)/g, '$1<problem>')
@@ -47,6 +48,8 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
       .replaceAll(/ResourceVersion in (the precondition|record) \(\d+\)/g, 'ResourceVersion in $1 (<version>)')
       .replaceAll(/:\d{5}\/(TCP|UDP)/g, ':<port>/$1')
       .replaceAll(/("resourceVersion\\?":\\?")\d+/g, '$1<version>')
+      .replaceAll(/(previously negative\))\n@@ .*$/gs, '$1')
+      .replaceAll(/Duplicate value: 3\d{4}$/g, 'Duplicate value: <port>')
       .replaceAll(/too old resource version: \d+ \(\d+\)/g, 'too old resource version: <version>')
       .replaceAll(/Too large resource version: \d+, current: \d+/g, 'Too large resource version: <version>');
   }

@@ -90,7 +90,7 @@ function startRun({ name, requests }: Sequence, server: ServerUnderTest): Run {
         return {
           id: request.id,
           status: watch.status,
-          contentType: String(watch.headers['content-type'] ?? ''),
+          contentType: watch.headers['content-type'] ?? '',
           warnings: [],
           body: null,
         };
@@ -167,7 +167,7 @@ interface Memory {
   saw(id: number, path: string, body: unknown): void;
   version(path: string, which: 'first' | 'last'): string;
   object(path: string): unknown;
-  answer(id: number): Record<string, unknown>;
+  answer(id: number): NonNullable<Seen['metadata']>;
 }
 
 interface Seen {
@@ -195,15 +195,16 @@ function createMemory(name: string): Memory {
     },
     version: (path, which) => (which === 'first' ? first : last).get(path)?.metadata?.resourceVersion ?? '1',
     object: (path) => last.get(path),
-    answer: (id) => (byId.get(id)?.metadata ?? {}) as Record<string, unknown>,
+    answer: (id) => byId.get(id)?.metadata ?? {},
   };
 }
 
 function rawOf(request: DiffRequest, memory: Memory): RawRequest {
-  const query = Object.entries(request.query ?? {}).map(([key, value]): [string, string] => [
-    key,
-    filled(value, memory),
-  ]);
+  const query = Object.entries(request.query ?? {}).map(([key, value]): [string, string] => {
+    const text = filled(value, memory);
+    // A real server does not remember the first revision; of an object that was never seen any will do.
+    return [key, key === 'resourceVersion' && text === '1' ? '0' : text];
+  });
   const search = query.length === 0 ? '' : `?${new URLSearchParams(query).toString()}`;
   const headers: Record<string, string> = {};
   const body = bodyOf(request, memory);
@@ -233,16 +234,16 @@ function filledIn(value: unknown, memory: Memory): unknown {
 function filled(text: string, memory: Memory): string {
   const named = text
     .replaceAll('{ns}', memory.name)
-    .replaceAll(/\{name:(\d+)\}/g, (_, id: string) => String(memory.answer(Number(id))['name'] ?? 'none'));
+    .replaceAll(/\{name:(\d+)\}/g, (_, id: string) => memory.answer(Number(id)).name ?? 'none');
   const [, word, argument = ''] = /^@(\w+):(.*)$/.exec(named) ?? [];
   if (word === undefined) return named;
   const answer = () => memory.answer(Number(argument));
   if (word === 'rv') return memory.version(argument, 'last');
   if (word === 'oldrv') return memory.version(argument, 'first');
   if (word === 'uid') return (memory.object(argument) as Seen | undefined)?.metadata?.uid ?? '';
-  if (word === 'name') return String(answer()['name'] ?? 'none');
-  if (word === 'continue') return String(answer()['continue'] ?? '');
-  if (word === 'listrv') return String(answer()['resourceVersion'] ?? '');
+  if (word === 'name') return answer().name ?? 'none';
+  if (word === 'continue') return answer().continue ?? '';
+  if (word === 'listrv') return answer().resourceVersion ?? '';
   return named;
 }
 

@@ -147,7 +147,7 @@ for (const file of isRecording ? [] : files) {
       await t.test(line, async (step) => {
         const [ours, theirs] = [await played(line, here), await played(line, there)];
         if (known) step.skip(known.why);
-        else assert.equal(ours, theirs);
+        else assert.equal(ours, withoutOwn(theirs));
       });
     }
   });
@@ -174,4 +174,14 @@ const KNOWN: readonly { line: RegExp; why: string }[] = [
   { line: /^create job|^get all$/, why: 'Jobs are not served' },
   { line: /^explain /, why: 'descriptions are our own' },
   { line: /^auth whoami/, why: 'a certificate has no id here' },
+  { line: /^get widgets$/, why: 'a path that nobody serves is answered by a Status, not by a page' },
+  { line: /--clusterip=/, why: 'Services have another range of addresses' },
 ];
+
+/** Without what a real server makes for itself at its start, and the embedded one does not need. */
+function withoutOwn(text: string): string {
+  return text
+    .split('\n')
+    .filter((line) => !/^(?:default {2})?kubernetes {2}|^system-(?:cluster|node)-critical /.test(line))
+    .join('\n');
+}

@@ -207,6 +207,7 @@ function normalised(object: KubeObject): unknown {
 
 const VOLATILE = new Set([
   'capstan.dev/cause',
+  'capstan.dev/rolled',
   'capstan.dev/applied',
   'capstan.dev/template-history',
   'capstan.dev/held',

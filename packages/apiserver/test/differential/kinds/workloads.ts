@@ -103,7 +103,7 @@ export const deployments: GeneratedKind = {
       image('web:3'),
       { spec: { template: { spec: { containers: [{ name: 'e', image: 'extra' }] } } } },
       { spec: { template: { spec: { containers: [{ name: 'c', $patch: 'delete' }] } } } },
-      { spec: { template: { spec: { $setElementOrder: 1 } } } },
+      { spec: { template: { spec: { '$setElementOrder/containers': [{ name: 'c' }] } } } },
       { spec: { template: { metadata: { annotations: { restarted: 'now' } } } } },
       { spec: { selector: { matchLabels: { app: 'z' } } } },
       { spec: { paused: true } },
