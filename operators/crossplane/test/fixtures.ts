@@ -146,6 +146,8 @@ export interface Scene {
   registry: FakeRegistry;
   objects?: readonly [Kind, KubeObject][];
   settings?: Partial<Settings>;
+  /** Default: all. */
+  watchNamespaces?: readonly string[];
 }
 
 export function operatorWith({ registry, settings }: Pick<Scene, 'registry' | 'settings'>): Operator {
@@ -154,7 +156,7 @@ export function operatorWith({ registry, settings }: Pick<Scene, 'registry' | 's
 
 /** Runs a check on a cluster in which Crossplane has come to rest. */
 export async function staged(
-  { registry, objects = [], settings }: Scene,
+  { registry, objects = [], settings, watchNamespaces }: Scene,
   check: (stage: Stage) => Promise<void>,
 ): Promise<void> {
   // Where the stage's own clock begins: certificates are made before the stage is there to ask.
@@ -162,6 +164,7 @@ export async function staged(
   const clock = { now: () => start };
   const stage = await createStage({
     operators: [operatorWith({ registry, settings: { now: () => clock.now(), ...settings } })],
+    ...(watchNamespaces && { world: { watchNamespaces } }),
     async given(client) {
       for (const [kind, one] of objects) await client.create(kind, one);
     },

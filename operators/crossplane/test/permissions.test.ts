@@ -1,8 +1,10 @@
-// What providers may do.
+// What providers may do, and what Crossplane itself may.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ClusterRole, ClusterRoleBinding } from '@capstan/kube';
-import { ProviderRevision } from '../src/kinds/index.ts';
+import { ClusterRole, ClusterRoleBinding, Deployment } from '@capstan/kube';
+import { rulesOf } from '@capstan/reconcile';
+import { Provider, ProviderRevision } from '../src/kinds/index.ts';
+import { createCrossplane } from '../src/operator.ts';
 import {
   allReady,
   condition,
@@ -13,12 +15,15 @@ import {
   object,
   provider,
   REGISTRY,
+  ready,
   revisionName,
   SYSTEM,
+  said,
   staged,
 } from './fixtures.ts';
 
 const IMAGE = `${REGISTRY}/team/provider-example:v1`;
+const EXTERNAL = { Provider: 'External', Function: 'External', Configuration: 'External' };
 const REQUEST = [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'create'] }];
 
 describe('a provider', () => {
@@ -125,5 +130,41 @@ describe('a provider', () => {
       const { rules } = await stage.client.get(ClusterRole, { name: `crossplane:provider:${first}:system` });
       assert.deepEqual(rules?.[0]?.resources, ['kind0s', 'kind0s/status', 'kind1s', 'kind1s/status']);
     });
+  });
+});
+
+describe('Crossplane itself', () => {
+  test('does all its work with Roles in its own namespace, as crossplane core start has it', async () => {
+    const registry = fakeRegistry();
+    const digest = registry.push(IMAGE, [meta('Provider'), crd('Bucket')]);
+    // A namespace that is there from the beginning; the stage fails on any request that its role does not allow.
+    const namespace = 'default';
+    const scene = { registry, settings: { namespace }, watchNamespaces: [namespace] };
+    await staged({ ...scene, objects: [provider('example', { package: IMAGE })] }, async (stage) => {
+      const name = revisionName('example', digest);
+      await ready(stage.client, await stage.client.get(Deployment, { namespace, name }));
+      await stage.settle();
+      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+    });
+  });
+
+  test('may change nothing everywhere but what packages bring, and roles are made by whoever may grant them', () => {
+    const { cluster, everywhere } = rulesOf(createCrossplane());
+    const all = [...cluster, ...everywhere];
+    assert.ok(all.every(({ apiGroups, resources, verbs }) => ![...apiGroups, ...resources, ...verbs].includes('*')));
+    const granting = all.filter(({ verbs }) => verbs.includes('escalate') || verbs.includes('bind'));
+    assert.deepEqual(
+      granting.flatMap(({ resources }) => resources),
+      ['clusterroles'],
+    );
+    const namespaces = all.find(({ resources }) => resources.includes('namespaces'));
+    assert.deepEqual(namespaces?.verbs, ['get', 'list', 'watch', 'create']);
+    const without = rulesOf(createCrossplane({ manageRbac: false }));
+    assert.ok(!without.cluster.some(({ resources }) => resources.includes('clusterroles')));
+    const external = rulesOf(createCrossplane({ packageRuntime: EXTERNAL }));
+    assert.deepEqual(
+      external.everywhere.filter(({ resources }) => resources.some((name) => /deploy|pods|services$/.test(name))),
+      [],
+    );
   });
 });

@@ -81,7 +81,15 @@ describe('the program crossplane', () => {
   });
 
   test('starts by the words of upstream', () => {
-    assert.deepEqual(startArguments([], {}), ['run', '--operators', 'crossplane', '--namespace', 'crossplane-system']);
+    assert.deepEqual(startArguments([], {}), [
+      'run',
+      '--operators',
+      'crossplane',
+      '--namespace',
+      'crossplane-system',
+      '--watch-namespaces',
+      'crossplane-system',
+    ]);
     assert.deepEqual(
       startArguments(
         [
@@ -108,11 +116,15 @@ describe('the program crossplane', () => {
         '--install-crds',
         '--namespace',
         'xp',
+        '--watch-namespaces',
+        'xp',
       ],
     );
     assert.deepEqual(startArguments(['--namespace=mine'], {}).slice(3), [
       '--crossplane.namespace=mine',
       '--namespace',
+      'mine',
+      '--watch-namespaces',
       'mine',
     ]);
   });

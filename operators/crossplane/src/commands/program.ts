@@ -30,7 +30,9 @@ export function startArguments(argv: readonly string[], env: Readonly<Record<str
     if (name === 'namespace') namespace = value;
     translated.push(translate === undefined ? `--crossplane.${name}=${value}` : translate(value));
   }
-  return [...translated, '--namespace', namespace];
+  // All that it touches and that is in a namespace is in this one: Roles there are enough for it.
+  const isNarrowed = translated.some((argument) => /^--watch-namespaces(=|$)/.test(argument));
+  return [...translated, '--namespace', namespace, ...(isNarrowed ? [] : ['--watch-namespaces', namespace])];
 }
 
 /** What the program is asked to do. */

@@ -11,6 +11,7 @@ import {
   type Reconciler,
   reading,
   reconciler,
+  writing,
 } from '@capstan/reconcile';
 import { trimPayload } from '../establish/payload-kinds.ts';
 import { LOCK_NAME, Lock } from '../kinds/index.ts';
@@ -27,7 +28,12 @@ export function createEssentialsReconciler(settings: Settings, certificates: Cer
     name: 'essentials',
     resource: CustomResourceDefinition,
     reads: [reading(CustomResourceDefinition, 'everywhere', { trim: trimPayload }), Lock, Namespace],
-    writes: [Namespace, Lock, Secret, ...runtimes.map(({ config }) => config.kind)],
+    writes: [
+      writing(Namespace, 'children', { onlyVerbs: ['create'] }),
+      Lock,
+      Secret,
+      ...runtimes.map(({ config }) => config.kind),
+    ],
     reconcile({ object }) {
       if (object.metadata.name !== LOCK_CRD) return plan({ prune: false });
       return plan({
