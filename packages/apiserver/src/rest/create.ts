@@ -8,6 +8,7 @@ import { admissionRequest } from './admission-request.ts';
 import { decodeObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
+import { toldErrors } from './told-errors.ts';
 
 const GENERATE_ATTEMPTS = 8;
 
@@ -88,15 +89,8 @@ function checkNew(
   const { strategy } = resource;
   const { object, errors: wishes } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
   const found = validateMeta(resource, object);
-  const errors = [
-    ...found,
-    ...version.validate(object, undefined, '', found),
-    ...(strategy.validate?.(object, undefined) ?? []),
-  ];
-  // What the store has against it is looked at only when nothing else is wrong.
-  // Budgets are looked at before their metadata.
-  const isLate = resource.group === 'policy' && errors.length > found.length;
-  const all = isLate ? errors.slice(found.length) : errors.length > 0 ? errors : wishes;
+  const errors = [...version.validate(object, undefined, '', found), ...(strategy.validate?.(object, undefined) ?? [])];
+  const all = toldErrors(resource, found, errors, wishes);
   if (all.length > 0) throw invalid(resource, object.metadata.name ?? '', all);
   warn(context, resource.custom ? finalizerWarnings(object) : (strategy.warnings?.(object, undefined) ?? []));
   const present = core.store.get(resource.storageKey, key);

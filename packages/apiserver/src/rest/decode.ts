@@ -36,6 +36,9 @@ export function decodeObject(target: Target, body: unknown, options: WriteOption
       `${resource.kind} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: ${missing}`,
     );
   }
+  if (target.resource.custom && given['apiVersion'] === undefined && options.fieldValidation === 'Strict') {
+    throw badRequest("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+  }
   warnElsewhere(target, given, options, warnings);
   const object = checkedObject(target, given);
   return normaliseObject(target, object, options, warnings);

@@ -154,9 +154,9 @@ async function applyObject(
   const merge = (live: UnknownObject | undefined) => {
     const merged = core.fields.apply({ target, live, applied, manager: options.fieldManager, force: options.force });
     const noted = withLastApplied(merged, applied, options.fieldManager);
-    const settled = target.version.settleApplied?.(noted) ?? noted;
-    if (resource.custom) return settled;
-    return normaliseObject(target, settled, { ...options, fieldValidation: 'Ignore' }, warnings);
+    // What it makes is read like any new object; what it changes keeps the nulls that are left.
+    const settled = live && target.version.settleApplied?.(noted);
+    return settled ?? normaliseObject(target, noted, { ...options, fieldValidation: 'Ignore' }, warnings);
   };
   const track = (object: UnknownObject) => object;
   if (!core.store.get(resource.storageKey, keyFor(target))) {

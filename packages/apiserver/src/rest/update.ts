@@ -21,6 +21,7 @@ import { storeAbsent, stored, warn } from './create.ts';
 import { decodeObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
+import { toldErrors } from './told-errors.ts';
 
 /** PUT. */
 export async function replaceObject(
@@ -152,12 +153,10 @@ function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject,
   ];
   const found: FieldError[] = [...identity, ...validateMeta(resource, next)];
   const errors = [
-    ...found,
     ...target.version.validate(next, live, target.subresource, found),
     ...(resource.strategy.validate?.(next, live) ?? []),
   ];
-  const isLate = resource.group === 'policy' && errors.length > found.length;
-  const all = isLate ? errors.slice(found.length) : errors.length > 0 ? errors : wishes;
+  const all = toldErrors(resource, found, errors, wishes);
   if (all.length > 0) throw invalid(resource, target.name, all);
   return next;
 }

@@ -12,8 +12,10 @@ export function serviceWarnings({ spec }: Service): string[] {
       warnings.push('spec.SessionAffinity is ignored for headless services');
     }
   }
-  if (hasExternal) warnings.push('spec.externalIPs is deprecated and may no longer be implemented in some clusters');
   const isAlias = spec?.type === 'ExternalName';
+  if (hasExternal && !isHeadless && !isAlias) {
+    warnings.push('spec.externalIPs is deprecated and may no longer be implemented in some clusters');
+  }
   if (hasExternal && isAlias) warnings.push('spec.externalIPs is ignored when spec.type is "ExternalName"');
   if (!isAlias && spec?.externalName)
     warnings.push('spec.externalName is ignored when spec.type is not "ExternalName"');

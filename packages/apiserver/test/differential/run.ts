@@ -184,7 +184,7 @@ function createMemory(name: string): Memory {
       if (typeof body !== 'object' || body === null) return;
       const object = body as Seen & { kind?: string };
       byId.set(id, object);
-      if (object.kind === 'Status' || object.metadata?.uid === undefined) return;
+      if (object.kind === 'Status' || object.kind === 'Scale' || object.metadata?.uid === undefined) return;
       // A collection that answers with one object has made it.
       const [bare = ''] = path.split('?');
       const parts = bare.split('/');
