@@ -1,6 +1,7 @@
 // Runs every test of the workspace with Node's own runner. Arguments: file globs (default all), or node --test options.
 // Tests that play on a stage (createStage) name no server: they run on the embedded one, and a second time on a real
-// kube-apiserver where there is one. CAPSTAN_TEST_SERVER=embedded or =real chooses one of the two.
+// kube-apiserver where there is one. CAPSTAN_TEST_SERVER=embedded or =real chooses one of the two. Files whose comment says
+// `On the embedded server only: WHY.` are left out of the second run, which tells so.
 import { spawn } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -24,8 +25,10 @@ if (files.length === 0) {
 
 // Whoever imports it by name imports the one of @capstan/testing.
 const STAGE = /import \{[^}]*\bcreateStage\b[^}]*\} from '(?:@capstan\/testing|\.\/stage\.ts)'/;
+const EMBEDDED_ONLY = /^\/\/ .*On the embedded server only: /m;
 const chosen = process.env['CAPSTAN_TEST_SERVER'];
-const staged = files.filter(playsOnStage);
+const onStage = files.filter(playsOnStage);
+const staged = onStage.filter((file) => !EMBEDDED_ONLY.test(readFileSync(join(root, file), 'utf8')));
 const binaries = findBinaries();
 const told: string[] = [];
 let failed = 0;
@@ -40,7 +43,9 @@ if (chosen !== 'embedded' && staged.length > 0) {
     // A stage that a failed test left open would keep its file, and the server under it, from ending.
     const code = await run('real', staged, ['--test-force-exit']);
     failed ||= code;
-    told.push(`a real kube-apiserver with etcd (${staged.length} files whose tests name no server)`);
+    told.push(
+      `a real kube-apiserver with etcd (${staged.length} of ${onStage.length} files whose tests name no server; the others take too long there, as they say)`,
+    );
   }
 }
 console.log(`\nTests ran on: ${told.join('; ')}.`);

@@ -1,5 +1,6 @@
 // The operator dies between any two writes, during an installation and during an upgrade: the next one arrives where it
 // would have arrived, and the types and their data were never gone.
+// On the embedded server only: dozens of clusters.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CustomResourceDefinition, Deployment } from '@capstan/kube';

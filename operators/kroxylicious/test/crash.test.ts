@@ -1,4 +1,5 @@
 // The operator dies between any two writes: the next one arrives where it would have arrived, with no revision more.
+// On the embedded server only: dozens of clusters.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Deployment, type KubeObject, Secret } from '@capstan/kube';

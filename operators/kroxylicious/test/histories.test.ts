@@ -1,6 +1,7 @@
 // Random histories: edits, deletions and mistakes in any order and at any speed, and an operator that dies meanwhile. Whatever
 // came before, once all is well the proxies run what a new operator would have made of the same objects; until then nothing
 // that runs is taken away, and each pause sees at most one rollout.
+// On the embedded server only: hundreds of steps (test/real has one history for a real one).
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {

@@ -1,5 +1,6 @@
 // Random histories: backends go into maintenance and return, users edit a route, the operator is started anew in between.
 // At the end, with everybody back, the route is what its user meant it to be.
+// On the embedded server only: hundreds of steps.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '@capstan/testing';

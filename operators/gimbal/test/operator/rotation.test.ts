@@ -1,4 +1,5 @@
 // Credentials that change: verified before they count, at the time that was asked for, and never at the cost of those that work.
+// On the embedded server only: hours pass, and a stage on a real one takes a moment for every timer.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Deployment, Secret } from '@capstan/kube';
