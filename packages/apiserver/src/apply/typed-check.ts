@@ -70,15 +70,14 @@ function goSyntax(value: unknown): string {
 }
 
 function checkFields(type: MapType, value: JsonObject, path: string, problems: string[]): void {
+  const undeclared: string[] = [];
   for (const [key, part] of Object.entries(value)) {
     const below = type.field(key)?.type ?? type.element;
-    if (below === undefined) {
-      // The rest is not looked at.
-      problems.push(`${path}.${key}: field not declared in schema`);
-      return;
-    }
-    check(below, part, `${path}.${key}`, problems);
+    if (below === undefined) undeclared.push(`${path}.${key}: field not declared in schema`);
+    else check(below, part, `${path}.${key}`, problems);
   }
+  // Kubernetes stops at the first, wherever that comes in Go's order, which is chance.
+  problems.push(...undeclared.slice(0, 1));
 }
 
 function checkItems(type: ListMapType | SetType, list: readonly unknown[], path: string, problems: string[]): void {

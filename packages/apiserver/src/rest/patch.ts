@@ -154,8 +154,7 @@ async function applyObject(
   const merge = (live: UnknownObject | undefined) => {
     const merged = core.fields.apply({ target, live, applied, manager: options.fieldManager, force: options.force });
     const noted = withLastApplied(merged, applied, options.fieldManager);
-    // What it makes is read like any new object; what it changes keeps the nulls that are left.
-    const settled = live && target.version.settleApplied?.(noted);
+    const settled = target.version.settleApplied?.(noted);
     return settled ?? normaliseObject(target, noted, { ...options, fieldValidation: 'Ignore' }, warnings);
   };
   const track = (object: UnknownObject) => object;

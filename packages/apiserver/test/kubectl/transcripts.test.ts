@@ -41,24 +41,31 @@ function run(program: string, args: readonly string[], env: Record<string, strin
 
 /** The output without what is different each time. */
 function stable(text: string): string {
-  return text
-    .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uid>')
-    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, '<time>')
-    .replaceAll(/\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, '<time>')
-    .replaceAll(/resourceVersion: "\d+"/g, 'resourceVersion: "<version>"')
-    .replaceAll(/Resource Version: +\d+/g, 'Resource Version: <version>')
-    .replaceAll(/(Client|Kustomize) Version: v\S+/g, '$1 Version: <version>')
-    .replaceAll(/(?<=\s)\d+s(?=\s|$)/gm, '<age>')
-    .replaceAll(/(?:127|10)\.(?:9[6-9]|10\d|11[01])\.\d+\.\d+/g, '<service-ip>')
-    .replaceAll(/:3[0-2]\d{3}\/TCP/g, ':<node-port>/TCP')
-    .replaceAll(/https:\/\/127\.0\.0\.1:\d+/g, '<server>')
-    .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, '<token>')
-    .replaceAll(/^(?:---|\+\+\+) \/.*$/gm, '<file>')
-    .replaceAll(/^diff -u .*$/gm, '<diff>')
-    .replaceAll(/^WARNING: version difference .*\n?/gm, '')
-    .replaceAll(/(?<=\S) {2,}/g, '  ')
-    .replaceAll(/[ \t]+$/gm, '')
-    .trimEnd();
+  return (
+    text
+      // Go's maps have no order: which undeclared fields are told is chance.
+      .replaceAll(
+        /(typed patch object \([^)]*\): )(?:errors:\n {2})?(?:.*: field not declared in schema(?:\n {2})?)+/g,
+        '$1<undeclared fields>',
+      )
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uid>')
+      .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, '<time>')
+      .replaceAll(/\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, '<time>')
+      .replaceAll(/resourceVersion: "\d+"/g, 'resourceVersion: "<version>"')
+      .replaceAll(/Resource Version: +\d+/g, 'Resource Version: <version>')
+      .replaceAll(/(Client|Kustomize) Version: v\S+/g, '$1 Version: <version>')
+      .replaceAll(/(?<=\s)\d+s(?=\s|$)/gm, '<age>')
+      .replaceAll(/(?:127|10)\.(?:9[6-9]|10\d|11[01])\.\d+\.\d+/g, '<service-ip>')
+      .replaceAll(/:3[0-2]\d{3}\/TCP/g, ':<node-port>/TCP')
+      .replaceAll(/https:\/\/127\.0\.0\.1:\d+/g, '<server>')
+      .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, '<token>')
+      .replaceAll(/^(?:---|\+\+\+) \/.*$/gm, '<file>')
+      .replaceAll(/^diff -u .*$/gm, '<diff>')
+      .replaceAll(/^WARNING: version difference .*\n?/gm, '')
+      .replaceAll(/(?<=\S) {2,}/g, '  ')
+      .replaceAll(/[ \t]+$/gm, '')
+      .trimEnd()
+  );
 }
 
 /** Words of a command line; quotes of one kind hold words together. */
