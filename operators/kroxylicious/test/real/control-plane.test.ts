@@ -2,6 +2,7 @@
 // that is killed. No pod goes before its successor is ready, and there are as many ReplicaSets as configurations.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { dirname } from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import {
@@ -151,7 +152,9 @@ describe('a real control plane', { skip }, () => {
     t.after(() => real.close());
     const { client } = real;
     const kubectl = (...args: string[]) =>
-      run(real.program('kubectl'), args, { env: { KUBECONFIG: real.kubeconfigFile } });
+      run(real.program('kubectl'), args, {
+        env: { KUBECONFIG: real.kubeconfigFile, HOME: dirname(real.kubeconfigFile) },
+      });
     for (const kind of operators[0]?.kinds ?? [])
       await client.create(CustomResourceDefinition, kind.crd() as CustomResourceDefinition);
     await kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
