@@ -133,7 +133,7 @@ project_domain_name = Default`;
     `[DEFAULT]
 log_dir = ${folder}/log
 [database]
-connection = sqlite:///${folder}/keystone.db
+connection = sqlite:///${folder}/keystone.db?timeout=60
 [token]
 provider = fernet
 [fernet_tokens]
@@ -153,7 +153,7 @@ auth_strategy = keystone
 enabled_provider_drivers = noop_driver:noop
 default_provider_driver = noop_driver
 [database]
-connection = sqlite:///${folder}/octavia.db
+connection = sqlite:///${folder}/octavia.db?timeout=60
 [controller_worker]
 network_driver = network_noop_driver
 [keystone_authtoken]
@@ -214,8 +214,9 @@ async function ask(token: string, method: string, url: string, body?: unknown): 
     });
     const text = await answer.text();
     if (answer.ok) return text === '' ? {} : (JSON.parse(text) as Answer);
-    // A load balancer that is being changed cannot be changed.
-    if (answer.status !== 409 || tries >= 50) throw new Error(`${method} ${url}: ${answer.status} ${text}`);
+    // A load balancer that is being changed cannot be changed; and SQLite, unlike what a cloud uses, has one writer at a time.
+    const isBusy = answer.status === 409 || (answer.status === 500 && text.includes('database is locked'));
+    if (!isBusy || tries >= 50) throw new Error(`${method} ${url}: ${answer.status} ${text}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
