@@ -41,7 +41,7 @@ if (chosen !== 'embedded' && staged.length > 0) {
   if ('missing' in binaries) told.push(`not on a real server (${binaries.missing})`);
   else {
     // A stage that a failed test left open would keep its file, and the server under it, from ending.
-    const code = await run('real', staged, ['--test-force-exit']);
+    const code = await run('real', staged, ['--test-force-exit', '--test-timeout=240000']);
     failed ||= code;
     told.push(
       `a real kube-apiserver with etcd (${staged.length} of ${onStage.length} files whose tests name no server; the others take too long there, as they say)`,

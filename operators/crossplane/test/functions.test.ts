@@ -1,4 +1,5 @@
 // Functions, certificates, and the start on an empty cluster.
+// On the embedded server only: on a real one the renewal of certificates does not come to its end in a test's time.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';

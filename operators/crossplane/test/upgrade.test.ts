@@ -1,4 +1,5 @@
 // From one version of a package to the next, and back.
+// On the embedded server only: its deletions wait for a real collector longer than a test should.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {

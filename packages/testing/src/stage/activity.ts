@@ -20,6 +20,8 @@ export interface Activity {
 }
 
 const QUIET_MS = 40;
+/** After mere questions: nothing can follow from them but their answers. */
+const CALM_MS = 3;
 /** A watch that has not brought a write for so long never will: the object was gone again before it could be told. */
 const LOST_MS = 3_000;
 const POLL_MS = 5;
@@ -29,6 +31,8 @@ export function createActivity(): Activity {
   let happened = 0;
   let told = 0;
   let last = performance.now();
+  /** Whether events may be on their way: something was written, or a watch was opened, since the last rest. */
+  let isStirred = false;
   const watches = new Set<OpenWatch>();
   const note = () => {
     happened++;
@@ -48,6 +52,7 @@ export function createActivity(): Activity {
         underWay++;
         try {
           const response = await inner.request(request);
+          isStirred ||= request.method !== 'GET';
           note();
           expect(request, response);
           return response;
@@ -62,6 +67,7 @@ export function createActivity(): Activity {
           const stream = await inner.watch(request);
           if (!isStream(stream)) return stream;
           const watch = openWatch(request);
+          isStirred = true;
           watches.add(watch);
           return followed(stream, watch, note, () => watches.delete(watch));
         } finally {
@@ -75,10 +81,11 @@ export function createActivity(): Activity {
       for (;;) {
         const now = performance.now();
         const isWaiting = [...watches].some(({ awaited }) => awaited.some(({ since }) => now - since < LOST_MS));
-        if (underWay === 0 && !isWaiting && now - last >= QUIET_MS) break;
-        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+        if (underWay === 0 && !isWaiting && now - last >= (isStirred ? QUIET_MS : CALM_MS)) break;
+        await new Promise((resolve) => setTimeout(resolve, isStirred ? POLL_MS : 1));
       }
       for (const watch of watches) watch.awaited.length = 0;
+      isStirred = false;
       const hasHappened = happened !== told;
       told = happened;
       return hasHappened;
