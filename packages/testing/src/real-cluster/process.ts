@@ -26,6 +26,8 @@ const KEPT_LINES = 400;
 export function startProcess({ program, args, folder }: ProcessOptions): RunningProcess {
   const child = spawn('/bin/sh', ['-c', GUARDED, program, folder, program, ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
+    // In a group of its own: a signal to that of the test must leave the watcher to do its work.
+    detached: true,
     // Nothing of the environment reaches a control plane: proxies, for one, would take its loopback traffic elsewhere.
     env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: folder },
   });
@@ -72,4 +74,4 @@ async function ended(child: ChildProcess): Promise<void> {
 }
 
 // $1 is the folder, the rest the command. `exec` gives the program the pid of the shell, which the watcher knows as $$.
-const GUARDED = `folder=$1; shift; exec 3<&0; { cat <&3 >/dev/null; kill -KILL $$; rm -rf "$folder"; } >/dev/null 2>&1 & exec "$@" </dev/null 3<&-`;
+const GUARDED = `folder=$1; shift; exec 3<&0; { trap '' HUP INT TERM; cat <&3 >/dev/null; kill -KILL $$; rm -rf "$folder"; } >/dev/null 2>&1 & exec "$@" </dev/null 3<&-`;

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { ConfigMap, createClient, Deployment, isForbidden, Pod, silentLogger, systemClock } from '@capstan/kube';
 import { findBinaries } from './binaries.ts';
 import { freePorts } from './free-port.ts';
@@ -71,7 +71,15 @@ test('with controllers and simulated nodes a Deployment becomes available, and i
   }
 });
 
-test('a program does not outlive the process that started it, not even one that is killed', async (t) => {
+for (const [how, signal, isGroup] of [
+  ['that is killed', 'SIGKILL', false],
+  ['whose whole group is told to end', 'SIGTERM', true],
+] as const) {
+  test(`a program does not outlive the process that started it, not even one ${how}`, (t) =>
+    outlived(t, signal, isGroup));
+}
+
+async function outlived(t: TestContext, signal: NodeJS.Signals, isGroup: boolean): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-guard-'));
   const data = join(folder, 'data');
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -83,13 +91,14 @@ test('a program does not outlive the process that started it, not even one that 
     console.log(pid);
     setInterval(() => {}, 1000);`;
   writeFileSync(join(folder, 'parent.mts'), script);
-  const parent = spawn(process.execPath, [join(folder, 'parent.mts')], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const options = { stdio: ['ignore', 'pipe', 'inherit'], detached: isGroup } as const;
+  const parent = spawn(process.execPath, [join(folder, 'parent.mts')], options);
   const [printed] = (await once(parent.stdout, 'data')) as [Buffer];
   const pid = Number(printed.toString());
   assert.ok(isAlive(pid));
-  parent.kill('SIGKILL');
+  process.kill(isGroup ? -(parent.pid ?? 0) : (parent.pid ?? 0), signal);
   await until(async () => !isAlive(pid) && !existsSync(data));
-});
+}
 
 test('a process that ends by itself is known to have, with what it said', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-guard-'));
