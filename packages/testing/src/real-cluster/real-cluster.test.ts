@@ -91,8 +91,10 @@ async function outlived(t: TestContext, signal: NodeJS.Signals, isGroup: boolean
     console.log(pid);
     setInterval(() => {}, 1000);`;
   writeFileSync(join(folder, 'parent.mts'), script);
-  const options = { stdio: ['ignore', 'pipe', 'inherit'], detached: isGroup } as const;
-  const parent = spawn(process.execPath, [join(folder, 'parent.mts')], options);
+  const parent = spawn(process.execPath, [join(folder, 'parent.mts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: isGroup,
+  });
   const [printed] = (await once(parent.stdout, 'data')) as [Buffer];
   const pid = Number(printed.toString());
   assert.ok(isAlive(pid));
