@@ -1,4 +1,5 @@
 // One name, one backend: over all namespaces and all kinds under which a backend can be written.
+// On the embedded server only: on a real one it is still to be made to pass (docs/roadmap.md).
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { KubeObject } from '@capstan/kube';

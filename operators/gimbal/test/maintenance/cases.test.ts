@@ -1,4 +1,5 @@
 // The table of maintenance cases, played on a cluster.
+// On the embedded server only: on a real one it is still to be made to pass (docs/roadmap.md).
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CustomResourceDefinition, EndpointSlice, Ingress, type KubeObject, Service } from '@capstan/kube';

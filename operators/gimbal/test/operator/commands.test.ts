@@ -1,4 +1,5 @@
 // Commands that wait, on a cluster with the operator: what they say, and how they end.
+// On the embedded server only: on a real one it is still to be made to pass (docs/roadmap.md).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Service } from '@capstan/kube';
