@@ -1,4 +1,5 @@
 // The whole of it as a user has it: `capstan up` with the demonstration, whose remote clusters are two logical clusters that are
+// On the embedded server only: it brings its clusters itself.
 // reached over HTTPS with read-only tokens, discoverers as processes of their own, and the program `gimbal`.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
