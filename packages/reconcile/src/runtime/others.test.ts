@@ -1,3 +1,4 @@
+// On the embedded server only: on a real one the renewal of what is minted does not come to its end (docs/roadmap.md).
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
