@@ -12,6 +12,10 @@ export const ApplyErrors = catalogue('apply', {
     message: `${object} is not as the cache shows it, and was not after a second look either`,
     remedy: 'wait: it is tried again; if it stays so, look for the object in a namespace that is not watched',
   }),
+  DueAgain: (object: string, minter: string) => ({
+    message: `${object} was made by ${minter}, and is due to be made anew at once`,
+    remedy: 'look at its times and at the clock of this machine; it is made again every ten seconds at most',
+  }),
   StatusNotKept: (fields: readonly string[]) => ({
     message: `the server did not keep the status that was written to it (${fields.join(', ')})`,
     remedy: 'install the CRD of this release, and see that its schema has every field that the reconciler sets',

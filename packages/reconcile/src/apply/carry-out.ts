@@ -9,17 +9,20 @@ import {
   isTooManyRequests,
   type Kind,
   type KubeObject,
+  kindId,
   reasonOf,
 } from '@capstan/kube';
 import type { Ownership } from '../diff/child-body.ts';
 import {
   type ChildWrite,
   describe,
+  type MintWrite,
   type PendingGroup,
   type StatusWrite,
   type Trouble,
   type WriteSet,
 } from '../diff/index.ts';
+import { plainDigest } from '../digest.ts';
 import { ApplyErrors } from '../errors.ts';
 import type { EventInput } from '../plan/index.ts';
 import { done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
@@ -45,10 +48,18 @@ export interface KeyState {
   secondLook: Wish | undefined;
   statusWrittenAt: number;
   told: Told;
+  /** When something was minted, by what it was minted from. */
+  readonly mintedAt: Map<string, number>;
 }
 
 export function createKeyState(): KeyState {
-  return { quiet: undefined, secondLook: undefined, statusWrittenAt: Number.NEGATIVE_INFINITY, told: NOTHING_TOLD };
+  return {
+    quiet: undefined,
+    secondLook: undefined,
+    statusWrittenAt: Number.NEGATIVE_INFINITY,
+    told: NOTHING_TOLD,
+    mintedAt: new Map(),
+  };
 }
 
 export interface Job {
@@ -81,6 +92,8 @@ const PROGRESS_MS = 1000;
 const STALE_RETRY_MS = 1000;
 /** More rounds than any plan has groups: past this something writes against us, and back-off is the answer. */
 const MAX_ROUNDS = 30;
+/** The least time between two of the same kind of minting. */
+const MINT_REST_MS = 10_000;
 /** How many writes of one group are under way at the same time. */
 const AT_ONCE = 16;
 
@@ -142,7 +155,9 @@ async function workStep(attempt: Attempt, writes: WriteSet, ownership: Ownership
 
 async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean> {
   if (!group.open || group.writes.length === 0 || !isQuiet(attempt, group)) return false;
-  return group.preflight && !(await isAccepted(attempt, group)) ? true : performAll(attempt, group.writes);
+  if (group.preflight && !(await isAccepted(attempt, group))) return true;
+  const writes = group.writes.filter((write) => !isDueAgain(attempt, write));
+  return writes.length > 0 && performAll(attempt, writes);
 }
 
 /** True once what the group wants has stayed the same for its quiet period, or has changed all the time for ten of them. */
@@ -193,6 +208,7 @@ async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Prom
         return;
       }
       attempt.hasWritten = true;
+      if (write.verb === 'mint') job.state.mintedAt.set(mintId(write), job.clock.now());
       job.written(write);
     } catch (error) {
       fail(attempt, error, write, 'WriteRefused');
@@ -200,6 +216,27 @@ async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Prom
   });
   job.state.quiet = undefined;
   return true;
+}
+
+/**
+ * Whether something would be minted from the same inputs that has just been: what is due again at once (a clock that is
+ * wrong, times in the past) would be made in a circle, since our own write wakes us. That is told, and tried again later.
+ */
+function isDueAgain(attempt: Attempt, write: ChildWrite): boolean {
+  if (write.verb !== 'mint' || write.existing === undefined) return false;
+  const { job } = attempt;
+  const left = (job.state.mintedAt.get(mintId(write)) ?? Number.NEGATIVE_INFINITY) + MINT_REST_MS - job.clock.now();
+  if (left <= 0) return false;
+  attempt.waitMs = Math.min(left, attempt.waitMs ?? left);
+  job.report({
+    reason: 'WriteRefused',
+    message: ApplyErrors.DueAgain(describe(write.kind, write.ref), write.minter.name).message,
+  });
+  return true;
+}
+
+function mintId({ kind, ref, minter, inputs }: MintWrite): string {
+  return plainDigest([kindId(kind), ref, minter.name, inputs]);
 }
 
 function stumble(attempt: Attempt, write: ChildWrite): void {

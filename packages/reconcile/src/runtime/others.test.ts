@@ -1,4 +1,3 @@
-// On the embedded server only: on a real one the renewal of what is minted does not come to its end (docs/roadmap.md).
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -177,13 +176,15 @@ describe('a shared object', () => {
 
 describe('a minted child', () => {
   test('is made once, kept over restarts, and made anew when it is due', () =>
-    staged({ minted: 'tls', validUntil: '2026-01-01T01:00:00Z' }, async (stage) => {
+    staged({}, async (stage) => {
+      const hours = (count: number) => new Date(stage.clock.now() + count * 3600_000).toISOString();
+      await stage.edit({ minted: 'tls', validUntil: hours(1) });
       const serial = async () =>
         Buffer.from((await stage.client.get(Secret, ref('tls'))).data?.['serial'] ?? '', 'base64').toString();
       assert.equal(await serial(), '1');
       await stage.restart();
       assert.deepEqual(stage.transport.writes, []);
-      await stage.edit({ validUntil: '2026-01-01T02:00:00Z' });
+      await stage.edit({ validUntil: hours(2) });
       assert.equal(await serial(), '2');
       stage.transport.clear();
       await stage.clock.advance((3 * 3600_000) / 2);
@@ -191,10 +192,25 @@ describe('a minted child', () => {
       assert.equal(await serial(), '2');
     }));
 
+  test('that is due again as soon as it is made is told, and not made over and over', () =>
+    staged({}, async ({ client, clock, edit, transport }) => {
+      transport.clear();
+      await edit({ minted: 'stale', validUntil: new Date(clock.now() - 1000).toISOString() });
+      const { status } = await client.get(Loan, ref('l'));
+      const told = status?.conditions?.find(({ type }) => type === 'ReconcileError');
+      assert.match(
+        told?.message ?? '',
+        /Secret default\/stale was made by certificate, and is due .* at once; look at/,
+      );
+      const made = transport.writes.filter((line) => line.includes('/secrets'));
+      // A minute of attempts, each with one more than the attempt before it found, at growing distances.
+      assert.ok(made.length > 0 && made.length < 30, `${made.length} times`);
+    }));
+
   test('that somebody brought along is never replaced', () =>
-    staged({}, async ({ client, edit }) => {
+    staged({}, async ({ client, clock, edit }) => {
       await client.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata: ref('own'), data: { until: 'bm8=' } });
-      await edit({ minted: 'own', validUntil: '2026-01-01T01:00:00Z' });
+      await edit({ minted: 'own', validUntil: new Date(clock.now() + 3600_000).toISOString() });
       assert.deepEqual((await client.get(Secret, ref('own'))).data, { until: 'bm8=' });
       const { status } = await client.get(Loan, ref('l'));
       assert.equal(status?.conditions?.find(({ type }) => type === 'ReconcileError')?.reason, 'Conflict');
