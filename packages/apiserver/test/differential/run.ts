@@ -64,6 +64,15 @@ function startRun({ name, requests }: Sequence, server: ServerUnderTest): Run {
   const memory = createMemory(name);
   const answers: Answer[] = [];
   const watches = new Map<number, OpenWatch>();
+  const appearance = async (object: string) => {
+    const path = `/api/v1/namespaces/${name}/${object}`;
+    for (const end = Date.now() + 20_000; ; await pause(20)) {
+      const { status, text } = await server.send({ method: 'GET', path, headers: {} });
+      memory.saw(0, path, jsonOf(text));
+      if (status === 200) break;
+      if (Date.now() > end) throw new Error(`${server.label}: ${path} does not come to be`);
+    }
+  };
   return {
     watches: [],
     async begin() {
@@ -71,14 +80,8 @@ function startRun({ name, requests }: Sequence, server: ServerUnderTest): Run {
       const path = '/api/v1/namespaces';
       const made = await server.send({ method: 'POST', path, headers: JSON_BODY, body });
       if (made.status !== 201) throw new Error(`${server.label}: cannot make the namespace ${name}: ${made.text}`);
-      // Pods take the account that a controller makes.
-      const account = `/api/v1/namespaces/${name}/serviceaccounts/default`;
-      for (const end = Date.now() + 20_000; ; await pause(20)) {
-        const { status, text } = await server.send({ method: 'GET', path: account, headers: {} });
-        memory.saw(0, account, jsonOf(text));
-        if (status === 200) break;
-        if (Date.now() > end) throw new Error(`${server.label}: ${account} does not come to be`);
-      }
+      // What controllers put into every namespace: pods take the account, and the ConfigMap is in what is listed.
+      for (const made of ['serviceaccounts/default', 'configmaps/kube-root-ca.crt']) await appearance(made);
     },
     async step(request) {
       const raw = rawOf(request, memory);
