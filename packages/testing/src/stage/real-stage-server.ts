@@ -1,6 +1,7 @@
 // A real kube-apiserver under a stage. Starting one takes seconds, so the stages of a test file share it, one after the other:
-// each begins by removing what the one before it left (but not the CRDs that it needs too: serving one takes a second). The program's clock is the test's all the same: time stands still
-// until the test moves it, and rest is when the connections are at rest.
+// each begins by removing what the one before it left (but not the CRDs that it needs too: serving one takes a second). The
+// program's clock is the test's all the same: time stands still until the test moves it, and rest is when the connections
+// are at rest, and threads that make keys.
 import {
   CustomResourceDefinition,
   createClient,
@@ -17,9 +18,14 @@ import { createVirtualClock } from '../virtual-clock.ts';
 import { createActivity } from './activity.ts';
 import { emptyCluster, hasOrphans } from './empty-cluster.ts';
 import type { StageServer } from './stage-server.ts';
+import { createWorkerRest } from './worker-rest.ts';
 
 /** The file's real server, emptied, with the kinds of the operators installed. */
-export async function realStageServer(operators: readonly Operator[], random: SeededRandom): Promise<StageServer> {
+export async function realStageServer(
+  operators: readonly Operator[],
+  random: SeededRandom,
+  isBusy: () => boolean,
+): Promise<StageServer> {
   const { cluster, installed } = await shared.take();
   try {
     const wanted = new Map(
@@ -42,7 +48,9 @@ export async function realStageServer(operators: readonly Operator[], random: Se
   }
   const activity = createActivity();
   // The program's time begins with the server's: what compares the two must not find months between them.
-  const clock = createVirtualClock({ start: systemClock.now(), outside: () => activity.rest() });
+  const workerRest = createWorkerRest(isBusy);
+  const outside = async () => (await activity.rest()) || workerRest();
+  const clock = createVirtualClock({ start: systemClock.now(), outside });
   const transport = servingCrds(activity.follow(await cluster.transport()), cluster);
   return {
     name: 'real',

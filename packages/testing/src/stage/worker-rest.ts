@@ -1,10 +1,15 @@
 // Keys and signatures are made by worker threads, which the virtual clock cannot see: to it, a program that waits for one
 // looks like a program that waits for time, and a minute would pass before the key is there. So a busy program gets a
-// moment of real time to go on by itself. One that is still busy then waits for the clock indeed, and is not waited for
-// again until it has been idle.
+// moment of real time to go on by itself, and further ones as long as threads are at work, which the processor time that the
+// process uses tells. One that is still busy then waits for the clock indeed, and is not waited for again until it has been
+// idle.
 
-const PATIENCE_MS = 250;
-const POLL_MS = 1;
+const MOMENT_MS = 250;
+/** How much of a moment is processor time when a thread is at work, on a machine that has others to serve too. */
+const AT_WORK = 0.2;
+/** Enough for any key; whatever takes longer is not a key. */
+const PATIENCE_MS = 20_000;
+const POLL_MS = 2;
 
 /** For a clock's `outside`: whether a busy program has gone on while time stood still. */
 export function createWorkerRest(isBusy: () => boolean): () => Promise<boolean> {
@@ -16,8 +21,18 @@ export function createWorkerRest(isBusy: () => boolean): () => Promise<boolean> 
     }
     if (waitsForTime) return false;
     const end = performance.now() + PATIENCE_MS;
-    while (isBusy() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    while (isBusy() && performance.now() < end && (await goesOn(isBusy)));
     waitsForTime = isBusy();
     return !waitsForTime;
   };
+}
+
+/** Waits for a moment, or until it is no longer busy; whether threads were at work. */
+async function goesOn(isBusy: () => boolean): Promise<boolean> {
+  const before = process.cpuUsage();
+  const start = performance.now();
+  while (isBusy() && performance.now() - start < MOMENT_MS)
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000 > AT_WORK * (performance.now() - start);
 }
