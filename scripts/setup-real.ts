@@ -61,8 +61,8 @@ async function setUp(names: readonly string[]): Promise<number> {
 }
 
 function unknown(name: string | undefined): number {
-  console.error(
-    `${name === undefined ? 'which one' : `there is no "${name}"`}? Use one of ${Object.keys(PEERS).join(', ')}; --list tells more.`,
-  );
+  const names = Object.keys(PEERS).join(', ');
+  const problem = name === undefined ? 'a name is missing' : `there is no "${name}"`;
+  console.error(`${problem}; use one of ${names} (--list tells more)`);
   return 2;
 }

@@ -3,11 +3,11 @@
 import { createCrossplane, DeploymentRuntimeConfig, Provider } from '@capstan/crossplane';
 import { type Client, Deployment, silentLogger, systemClock } from '@capstan/kube';
 import { createAddressPool, createControllers, createNode } from '@capstan/node';
-import { createRuntime } from '@capstan/reconcile';
 import { createRandom, recordingTransport } from '@capstan/testing';
 import type { Part } from '../bench.ts';
 import { result } from '../measure/result.ts';
 import { millisecondsOf, roundsOf } from '../measure/timing.ts';
+import { runOperator } from '../running-operator.ts';
 import { type Cluster, clientOf, createCluster } from '../runtime/cluster.ts';
 import { createPackages, type Packages } from './packages.ts';
 
@@ -145,24 +145,8 @@ async function rolled(client: Client): Promise<number> {
 
 function startProgram(cluster: Cluster, operator: ReturnType<typeof createCrossplane>) {
   const transport = recordingTransport(cluster.server.transport());
-  const runtime = createRuntime({
-    operators: [operator],
-    clock: systemClock,
-    random: createRandom(3),
-    logger: silentLogger,
-  });
-  runtime.setDigestKey({ id: 'bench', bytes: new Uint8Array(32) });
-  runtime.addWorld({ name: '', client: clientOf(transport) });
-  const stopping = new AbortController();
-  const running = runtime.run(stopping.signal);
-  return {
-    transport,
-    isAtRest: () => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0 && runtime.suspended === 0,
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
+  const { runtime, isAtRest, stop } = runOperator(operator, transport);
+  return { transport, stop, isAtRest: () => isAtRest() && runtime.suspended === 0 };
 }
 
 /** The controllers of workloads and one node on which every pod is simulated. */

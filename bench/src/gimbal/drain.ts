@@ -1,23 +1,13 @@
 // The drain of a backend that thousands of routes lead to, and the return: how long until the last weight is written, and how
 // many writes that takes.
 import { createGimbal, DiscoveryBackend, routeKinds } from '@capstan/gimbal';
-import {
-  type Client,
-  CustomResourceDefinition,
-  type Kind,
-  type KubeObject,
-  Secret,
-  Service,
-  silentLogger,
-  systemClock,
-} from '@capstan/kube';
-import { createRuntime } from '@capstan/reconcile';
-import { createRandom, recordingTransport } from '@capstan/testing';
+import { type Client, CustomResourceDefinition, type Kind, type KubeObject, Secret, Service } from '@capstan/kube';
+import { recordingTransport } from '@capstan/testing';
 import type { Part } from '../bench.ts';
 import { result } from '../measure/result.ts';
 import { millisecondsOf, roundsOf } from '../measure/timing.ts';
-import { clientOf, createCluster } from '../runtime/cluster.ts';
-import { until } from '../runtime/until.ts';
+import { runOperator } from '../running-operator.ts';
+import { createCluster } from '../runtime/cluster.ts';
 
 const SIZES = { full: { routes: 2000, rounds: 3 }, tiny: { routes: 20, rounds: 1 } };
 const NAMESPACE = 'default';
@@ -81,17 +71,7 @@ async function drainOnce(routes: number): Promise<Drained> {
   const HTTPProxy = httpProxy();
   await fill(cluster.client, HTTPProxy, routes);
   const transport = recordingTransport(cluster.server.transport());
-  const runtime = createRuntime({
-    operators: [operator],
-    clock: systemClock,
-    random: createRandom(3),
-    logger: silentLogger,
-  });
-  runtime.setDigestKey({ id: 'bench', bytes: new Uint8Array(32) });
-  runtime.addWorld({ name: '', client: clientOf(transport) });
-  const stopping = new AbortController();
-  const running = runtime.run(stopping.signal);
-  const rest = () => until(() => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0);
+  const { rest, stop } = runOperator(operator, transport);
   try {
     await rest();
     const before = await specs(cluster.client, HTTPProxy);
@@ -119,8 +99,7 @@ async function drainOnce(routes: number): Promise<Drained> {
       changed,
     };
   } finally {
-    stopping.abort();
-    await running;
+    await stop();
     await cluster.close();
   }
 }

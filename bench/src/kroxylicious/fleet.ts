@@ -7,20 +7,10 @@ import {
   KafkaService,
   VirtualKafkaCluster,
 } from '@capstan/kroxylicious';
-import {
-  type Client,
-  createCa,
-  issueCertificate,
-  type KubeObject,
-  Secret,
-  silentLogger,
-  systemClock,
-  type Transport,
-} from '@capstan/kube';
-import { createRuntime, type Runtime } from '@capstan/reconcile';
-import { createRandom, type RecordingTransport, recordingTransport } from '@capstan/testing';
-import { type Cluster, clientOf, createCluster } from '../runtime/cluster.ts';
-import { until } from '../runtime/until.ts';
+import { type Client, createCa, issueCertificate, type KubeObject, Secret, type Transport } from '@capstan/kube';
+import { type RecordingTransport, recordingTransport } from '@capstan/testing';
+import { type RunningOperator, runOperator } from '../running-operator.ts';
+import { type Cluster, createCluster } from '../runtime/cluster.ts';
 
 const NAMESPACE = 'default';
 const operator = createKroxylicious({ quietMs: 0 });
@@ -77,38 +67,16 @@ export async function createFleet(size: FleetSize): Promise<Fleet> {
   return { cluster, turns: { next } };
 }
 
-export interface Program {
-  readonly runtime: Runtime;
+export interface Program extends RunningOperator {
   readonly transport: RecordingTransport;
   /** Names of Deployments whose writes have been answered. */
   readonly patched: string[];
-  rest(): Promise<void>;
-  stop(): Promise<void>;
 }
 
 export function startProgram({ cluster }: Fleet): Program {
   const patched: string[] = [];
   const transport = recordingTransport(noting(cluster.server.transport(), patched));
-  const runtime = createRuntime({
-    operators: [operator],
-    clock: systemClock,
-    random: createRandom(3),
-    logger: silentLogger,
-  });
-  runtime.setDigestKey({ id: 'bench', bytes: new Uint8Array(32) });
-  runtime.addWorld({ name: '', client: clientOf(transport) });
-  const stopping = new AbortController();
-  const running = runtime.run(stopping.signal);
-  return {
-    runtime,
-    transport,
-    patched,
-    rest: () => until(() => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0),
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
+  return { ...runOperator(operator, transport), transport, patched };
 }
 
 function noting(inner: Transport, patched: string[]): Transport {

@@ -1,19 +1,9 @@
 // A running operator on a cluster full of objects, and the edits whose consequences are counted and timed.
-import {
-  ConfigMap,
-  defineKind,
-  type KindOf,
-  object,
-  optional,
-  Secret,
-  silentLogger,
-  string,
-  systemClock,
-} from '@capstan/kube';
-import { createRuntime, type Operator, operator, plan, reading, reconciler } from '@capstan/reconcile';
-import { createRandom } from '@capstan/testing';
+import { ConfigMap, defineKind, type KindOf, object, optional, Secret, string } from '@capstan/kube';
+import { type Operator, operator, plan, reading, reconciler } from '@capstan/reconcile';
 import { stopwatch } from '../measure/stopwatch.ts';
-import { type Cluster, clientOf, createCluster } from './cluster.ts';
+import { runOperator } from '../running-operator.ts';
+import { type Cluster, createCluster } from './cluster.ts';
 import { until } from './until.ts';
 import { watchedTransport } from './watched-transport.ts';
 import { NAMESPACES, nameOf, namespaceOf, type References, WebProxy, webProxy } from './web-proxy.ts';
@@ -45,18 +35,8 @@ export async function startWakeUpStage(objects: number, readers: number): Promis
     seen = Math.max(seen, Number(metadata.resourceVersion));
     if (kind === WebProxy.kind && metadata.name === probe.target) probe.sinceDelivery ??= stopwatch();
   });
-  const runtime = createRuntime({
-    operators: [wakeUpOperator],
-    clock: systemClock,
-    random: createRandom(3),
-    logger: silentLogger,
-  });
-  runtime.setDigestKey({ id: 'bench', bytes: new Uint8Array(32) });
-  runtime.addWorld({ name: '', client: clientOf(transport) });
-  const stopping = new AbortController();
-  const running = runtime.run(stopping.signal);
-  const isSettled = () =>
-    runtime.isSynced && runtime.isIdle && runtime.unsettled === 0 && seen === cluster.server.revision;
+  const { runtime, isAtRest, stop } = runOperator(wakeUpOperator, transport);
+  const isSettled = () => isAtRest() && seen === cluster.server.revision;
   // Something is written last that is watched, so that the watches can be seen to have caught up.
   await until(() => runtime.isSynced);
   await cluster.client.create(WebProxy, webProxy(objects));
@@ -81,8 +61,7 @@ export async function startWakeUpStage(objects: number, readers: number): Promis
     },
     sharedWrites: sharedWrites(cluster, readers),
     async stop() {
-      stopping.abort();
-      await running;
+      await stop();
       await cluster.close();
     },
   };
