@@ -7,6 +7,7 @@ import {
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
 } from '@capstan/kube';
+import { index, type KindIndex } from '@capstan/reconcile';
 import type { PackageKind } from '../packages/package-kind.ts';
 
 const extension = (kind: string, plural: string, version = 'v1'): Kind =>
@@ -32,6 +33,13 @@ const CONFIGURATION_KINDS: readonly Kind[] = [
   operation('CronOperation', 'cronoperations'),
   operation('WatchOperation', 'watchoperations'),
 ];
+
+const ownerUids = ({ metadata }: KubeObject) => (metadata.ownerReferences ?? []).map(({ uid }) => uid);
+
+/** What belongs to a package, by its uid: also what a revision brought that is no longer kept. */
+export const payloadByOwner: ReadonlyMap<Kind, KindIndex> = new Map(
+  [...PROVIDER_KINDS, ...CONFIGURATION_KINDS].map((kind) => [kind, index(kind, 'crossplane package', ownerUids)]),
+);
 
 /** What a package of this kind may bring; a Function's types describe its input and are not installed. */
 export function payloadKinds({ kind }: PackageKind): readonly Kind[] {

@@ -28,7 +28,7 @@ import type { Settings } from '../settings.ts';
 import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 import { webhookService } from '../workload/webhook-service.ts';
 import { enrich, type PayloadObject, type WebhookTarget } from './enrich.ts';
-import { isOptionalKind, isWebhookConfiguration, kindOfObject, payloadKinds } from './payload-kinds.ts';
+import { isOptionalKind, isWebhookConfiguration, kindOfObject, payloadByOwner, payloadKinds } from './payload-kinds.ts';
 
 export interface Payload {
   /** Undefined while no revision is active. */
@@ -87,7 +87,15 @@ export function createPayloads({ settings, contents, runtimes, installed }: Part
       });
       const refused = firstRefusal(read, objects, identity);
       if (refused !== undefined) return { ...NOTHING, revision, problem: refused };
-      return assembled(read, kind, revisions, active, objects, 'problem' in target ? target.problem : '');
+      return assembled(
+        read,
+        kind,
+        identity.metadata.uid ?? '',
+        revisions,
+        active,
+        objects,
+        'problem' in target ? target.problem : '',
+      );
     },
   });
 
@@ -188,6 +196,7 @@ function firstRefusal(
 function assembled(
   read: Reader,
   kind: PackageKind,
+  packageUid: string,
   revisions: readonly RevisionView[],
   active: RevisionView,
   objects: readonly PayloadObject[],
@@ -212,6 +221,13 @@ function assembled(
       if (found !== undefined && !planned.has(id) && !isWebhookConfiguration(found))
         kept.set(id, { kind: found, ref: { name: ref.name } });
     }
+  // One whose revision is no longer kept is known by its owner alone.
+  for (const of of kinds)
+    for (const { apiVersion, name } of ownedPayload(read, of, packageUid)) {
+      const id = identify(of, name);
+      if (!planned.has(id) && !isWebhookConfiguration(of))
+        kept.set(id, { kind: kindOfObject(kinds, { apiVersion, kind: of.kind }) ?? of, ref: { name } });
+    }
   const waiting = objects.filter(({ waits }) => waits);
   for (const { kind: of, object } of waiting) {
     const name = object.metadata.name ?? '';
@@ -232,6 +248,16 @@ function assembled(
         : `${waiting.map(({ kind: of, object }) => `${of.kind} ${object.metadata.name ?? ''}`).join(', ')} wait for ${waitingFor}`,
   };
 }
+
+/** Everything of a kind that belongs to the package, whichever revision brought it. */
+function ownedPayload(read: Reader, of: Kind, packageUid: string) {
+  const byOwner = payloadByOwner.get(of);
+  return byOwner === undefined || (isOptionalKind(of) && read.access(of) !== 'served')
+    ? []
+    : read.by(byOwner, packageUid, nameOf);
+}
+
+const nameOf = ({ apiVersion, metadata }: KubeObject) => ({ apiVersion, name: metadata.name ?? '' });
 
 function withOwners(
   one: PayloadObject,
