@@ -3,47 +3,19 @@ import { after, beforeEach, describe, test } from 'node:test';
 import {
   type ApiRequest,
   ConfigMap,
-  conditions,
-  defineKind,
   Event,
   type KindOf,
   Lease,
-  object,
   Secret,
-  string,
   systemClock,
   type Transport,
 } from '@capstan/kube';
-import { apply, conditionType, digestKeyName, operator, plan, reconciler } from '@capstan/reconcile';
+import { digestKeyName } from '@capstan/reconcile';
 import { createRandom, createTestCluster, type TestCluster } from '@capstan/testing';
 import { runCommandLine } from '../cli/cli.ts';
 import { testIo } from '../cli/test-io.test-support.ts';
+import { Site, sites } from './sites.test-support.ts';
 
-const Site = defineKind({
-  group: 'example.capstan.dev',
-  version: 'v1',
-  kind: 'Site',
-  scope: 'Namespaced',
-  spec: object({ text: string() }),
-  status: object({ conditions: conditions() }),
-});
-const ready = conditionType<'Made'>('Ready');
-const site = reconciler({
-  name: 'site',
-  resource: Site,
-  reads: [Secret],
-  writes: [ConfigMap],
-  reconcile({ object: { metadata, spec } }) {
-    const { name = '', namespace = '' } = metadata;
-    if (spec.text === 'bug') throw new RangeError('on purpose');
-    return plan({
-      children: [apply(ConfigMap, { metadata: { name, namespace }, data: { text: spec.text } })],
-      conditions: [ready.isTrue('Made')],
-      events: [{ reason: 'Made', note: 'the text is there' }],
-    });
-  },
-});
-const sites = operator({ name: 'sites', kinds: [Site], reconcilers: [site] });
 const modules = { '/home/user/sites.ts': { default: sites } };
 const home = { namespace: 'default', name: 'home' };
 const siteOf = (text: string, name = 'home') =>

@@ -3,45 +3,11 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import {
-  type Client,
-  ConfigMap,
-  conditions,
-  connect,
-  createClient,
-  defineKind,
-  object,
-  Secret,
-  string,
-} from '@capstan/kube';
-import { apply, conditionType, operator, plan, reconciler } from '@capstan/reconcile';
+import { type Client, ConfigMap, connect, createClient } from '@capstan/kube';
 import { runCommandLine } from '../cli/cli.ts';
 import { testIo } from '../cli/test-io.test-support.ts';
 import type { DemoContext } from '../up/demo.ts';
-
-const Site = defineKind({
-  group: 'example.capstan.dev',
-  version: 'v1',
-  kind: 'Site',
-  scope: 'Namespaced',
-  spec: object({ text: string() }),
-  status: object({ conditions: conditions() }),
-});
-const ready = conditionType<'Made'>('Ready');
-const site = reconciler({
-  name: 'site',
-  resource: Site,
-  reads: [Secret],
-  writes: [ConfigMap],
-  reconcile({ object: { metadata, spec } }) {
-    const { name = '', namespace = '' } = metadata;
-    return plan({
-      children: [apply(ConfigMap, { metadata: { name, namespace }, data: { text: spec.text } })],
-      conditions: [ready.isTrue('Made')],
-    });
-  },
-});
-const sites = operator({ name: 'sites', kinds: [Site], reconcilers: [site] });
+import { Site, sites } from './sites.test-support.ts';
 
 interface Announced {
   event: string;
