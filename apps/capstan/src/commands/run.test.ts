@@ -119,7 +119,7 @@ describe('capstan run', () => {
     });
     const line = err.split('\n').find((text) => text.includes('on purpose')) ?? '';
     assert.match(line, /"operator":"sites","reconciler":"site"/);
-    assert.match(line, /run\.test\.ts/, 'the stack is in the log');
+    assert.match(line, /sites\.test-support\.ts/, 'the stack is in the log');
   });
 
   test('says how to install CRDs that are missing, and installs them on request', async () => {
