@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { type Client, ConfigMap, type KubeObject, Secret, Service, systemClock } from '@capstan/kube';
+import { type Client, ConfigMap, Deployment, type KubeObject, Secret, Service, systemClock } from '@capstan/kube';
 import { evaluate } from '@capstan/reconcile';
 import { parse } from 'yaml';
 import type { ProxyConfiguration } from '../src/configuration/schema.ts';
@@ -13,6 +13,7 @@ import {
   KafkaService,
   VirtualKafkaCluster,
 } from '../src/index.ts';
+import { CLUSTERS_ANNOTATION } from '../src/templates/labels.ts';
 import {
   balancerIngress,
   certificate,
@@ -492,7 +493,7 @@ describe('a cluster that breaks while it is served', () => {
       assert.equal(condition(await get.proxy(client), 'StaleConfig'), undefined);
     }));
 
-  test('while several changes waited: nothing is rolled until it is mended, and that is told', () =>
+  test('while several changes waited keeps what runs, and the others go on', () =>
     staged({ objects: running() }, async ({ client, clock, settle }) => {
       const before = await get.deployment(client);
       for (const password of ['first', 'second', 'third']) {
@@ -500,6 +501,28 @@ describe('a cluster that breaks while it is served', () => {
         await clock.advance(500);
       }
       await client.delete(Secret, ref('kms'));
+      await settle();
+      assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
+      assert.equal(condition(await get.proxy(client), 'StaleConfig')?.status, 'True');
+      await patch(client, KafkaService, 'upstream', { spec: { bootstrapServers: 'other.example:9092' } });
+      await settle();
+      assert.match(await configurationOf(client), /other\.example/);
+      const others = checksum(await get.deployment(client));
+      await create(client, opaque('kms', { password: 'third' }));
+      await settle();
+      assert.notEqual(checksum(await get.deployment(client)), others);
+    }));
+
+  test('of whose configurations none is what runs: nothing is rolled until it is mended, and that is told', () =>
+    staged({ objects: running() }, async ({ client, settle }) => {
+      const before = await get.deployment(client);
+      // As if another had rolled out meanwhile.
+      const clusters = before.metadata.annotations?.[CLUSTERS_ANNOTATION]?.replace(
+        /breaking=\w+/,
+        'breaking=0123456789abcdef',
+      );
+      await client.delete(Secret, ref('kms'));
+      await patch(client, Deployment, 'my-proxy', { metadata: { annotations: { [CLUSTERS_ANNOTATION]: clusters } } });
       await settle();
       assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
       const held = condition(await get.proxy(client), 'Ready');

@@ -136,7 +136,7 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
         events: isolated?.events ?? [],
         memory: {
           lastGood: fragment,
-          previousGood: fragment.hash === lastGood?.hash ? previousGood : lastGood,
+          previousGood: fragment.hash === lastGood?.hash ? previousGood : runningGood(memory.own, serving, ref, read),
           deployment: workloadName(serving),
           hash: isolated?.hash ?? memory.own?.hash,
           rolled: target === own ? (isolated?.rolled ?? memory.own?.rolled) : undefined,
@@ -145,6 +145,22 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
       });
     },
   });
+}
+
+/**
+ * Of the configurations before the present one, the one that runs, however many came and went in between: a fault must find
+ * it. Read only while the configuration changes, or every rollout would wake all clusters of the proxy.
+ */
+function runningGood(
+  { lastGood, previousGood }: ClusterMemory = {},
+  serving: Workload,
+  { namespace, name }: NamespacedRef,
+  read: Reader,
+): ClusterFragment | undefined {
+  if (lastGood === undefined || previousGood === undefined) return lastGood;
+  const rollout = read.get(Deployment, { namespace, name: workloadName(serving) }, rolloutOf);
+  const running = inForce([lastGood, previousGood], name, rollout && parseRunning(rollout.clusters));
+  return running === undefined || running === 'unknown' ? lastGood : running;
 }
 
 /** Where the Services lead: what they lead to now, until the pods that they should lead to are ready. */
