@@ -1,6 +1,6 @@
 // Permissions of providers: one set of ClusterRoles for each revision, and a binding of the system role to whatever its
 // pods run as. A request beyond the provider's own types is granted only as far as --provider-clusterrole allows it.
-import { ClusterRole, ClusterRoleBinding, type PolicyRule } from '@capstan/kube';
+import { ClusterRole, ClusterRoleBinding, type PolicyRule, ServiceAccount } from '@capstan/kube';
 import {
   apply,
   conditionType,
@@ -20,6 +20,7 @@ import { readReference } from '../packages/reference.ts';
 import { refusedParts } from '../rbac/covers.ts';
 import { definedType, providerRoles, systemRoleName } from '../rbac/provider-roles.ts';
 import type { Settings } from '../settings.ts';
+import { accountsByOwner, refOf } from '../workload/owned-objects.ts';
 
 /** Only there while the package asks for more than it may have. */
 const refused = conditionType<'NotAllowed'>('PermissionsRefused');
@@ -31,7 +32,9 @@ export function createProviderRbacReconciler(settings: Settings): Reconciler {
     resource: ProviderRevision,
     primary: false,
     reads: [
-      ...(workload === undefined ? [] : [reading(workload.kind, 'everywhere', { trim: workload.trim })]),
+      ...(workload === undefined
+        ? []
+        : [reading(workload.kind, 'everywhere', { trim: workload.trim }), reading(ServiceAccount, 'everywhere')]),
       reading(ClusterRole, settings.providerClusterRole === undefined ? 'owned' : 'referenced'),
     ],
     writes: [
@@ -76,10 +79,12 @@ export function createProviderRbacReconciler(settings: Settings): Reconciler {
     },
   });
 
-  /** What its pods run as: an account of somebody else's, too. */
+  /** What its pods run as: an account of somebody else's, too; and accounts of its own that pods of before still have. */
   function subjectsOf(read: Reader, uid: string) {
     if (workload === undefined) return [];
-    const running = read.by(workload.byOwner, `${ProviderRevision.kind} ${uid}`, workload.running);
+    const key = `${ProviderRevision.kind} ${uid}`;
+    const made = read.by(accountsByOwner, key, refOf).map(({ namespace, name }) => ({ namespace, account: name }));
+    const running = [...read.by(workload.byOwner, key, workload.running), ...made];
     // Two run side by side under one account while a config names them anew.
     const accounts = new Map(
       running.map(({ namespace, account }) => [`${namespace}/${account}`, { namespace, account }]),

@@ -25,6 +25,7 @@ import type { Settings } from '../settings.ts';
 import type { Certificates } from '../workload/certificates.ts';
 import { accountsByOwner, ownerKey, refOf, servicesByOwner } from '../workload/owned-objects.ts';
 import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
+import { isSettled } from '../workload/settled.ts';
 import { derivedReads } from './payload.ts';
 
 export function createRuntimeReconciler(
@@ -55,10 +56,7 @@ export function createRuntimeReconciler(
       if (runtime.state === 'failed') return plan({ prune: false });
       const { rendered } = runtime;
       const authority = certificates.authority(read);
-      const isReady =
-        read.get(workload.kind, { namespace, name: rendered.workload.metadata.name ?? '' }, workload.health)
-          ?.isComplete ?? false;
-      const old = isReady ? NONE : withoutRendered(found, rendered);
+      const old = isSettled(read, workload, rendered, active.name) ? NONE : withoutRendered(found, rendered);
       const isPayloadReady = read.get(kind.revision, { name: active.name }, revisionHealthOf)?.status === 'True';
       const groups: GroupInput[] = [
         { name: 'runtime of the revision before', children: [...old.workloads, ...old.services, ...old.accounts] },
@@ -132,10 +130,8 @@ function existing(read: Reader, kind: PackageKind, workload: Workload, uid: stri
 function withoutRendered(found: Found, rendered: RuntimeObjects): Found {
   const without = (children: readonly Child[], name: string | undefined) =>
     children.filter(({ ref }) => ref.name !== name);
-  const workloads = without(found.workloads, rendered.workload.metadata.name);
-  if (workloads.length === 0) return NONE;
   return {
-    workloads,
+    workloads: without(found.workloads, rendered.workload.metadata.name),
     services: without(found.services, rendered.service.metadata.name),
     accounts: without(found.accounts, rendered.serviceAccount?.metadata.name),
   };

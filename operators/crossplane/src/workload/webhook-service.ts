@@ -4,6 +4,7 @@ import { contentKey } from '../packages/revision-content.ts';
 import type { Workload } from '../runtime/index.ts';
 import { ownerKey, refOf, servicesByOwner } from './owned-objects.ts';
 import type { RevisionRuntimes } from './runtime-of-revision.ts';
+import { isSettled } from './settled.ts';
 
 interface WebhookServiceInput {
   readonly read: Reader;
@@ -33,8 +34,9 @@ export function webhookService(input: WebhookServiceInput): { name: string } | {
   const { workload: wanted, service } = runtime.rendered;
   const own = { name: service.metadata.name ?? '' };
   const others = read.by(workload.byOwner, key, workload.running).filter(({ name }) => name !== wanted.metadata.name);
-  if (others.length === 0) return own;
   const { namespace = '', name = '' } = wanted.metadata;
-  if (read.get(workload.kind, { namespace, name }, workload.health)?.isAvailable) return own;
+  if (others.length === 0) {
+    if (isSettled(read, workload, runtime.rendered, revision)) return own;
+  } else if (read.get(workload.kind, { namespace, name }, workload.health)?.isAvailable) return own;
   return services.find(({ name: other }) => other !== own.name) ?? own;
 }
