@@ -1,5 +1,4 @@
 // From one version of a package to the next, and back.
-// On the embedded server only: its deletions wait for a real collector longer than a test should.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -244,7 +243,8 @@ for (const propagationPolicy of ['Background', 'Foreground'] as const)
       await upgrade(stage, 'v2');
       await allReady(stage);
       await stage.client.delete(Provider, { name: 'example' }, { propagationPolicy });
-      await gone(stage, Provider);
+      await stage.collected();
+      assert.deepEqual(await names(stage, Provider), []);
       assert.deepEqual(await names(stage, ProviderRevision), []);
       assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
       assert.deepEqual(await names(stage, Service, SYSTEM), []);
@@ -256,13 +256,3 @@ for (const propagationPolicy of ['Background', 'Foreground'] as const)
       assert.deepEqual((await stage.client.get(Lock, { name: 'lock' })).packages ?? [], []);
     });
   });
-
-/** A real server takes its time to collect, and keeps an object that is deleted in the foreground until it has. */
-async function gone(stage: Stage, kind: Kind): Promise<void> {
-  for (let round = 0; round < 20 && (await names(stage, kind)).length > 0; round++) {
-    await stage.collected();
-    await stage.pass(500);
-  }
-  await stage.collected();
-  assert.deepEqual(await names(stage, kind), []);
-}

@@ -55,6 +55,8 @@ export interface RealCluster {
   kubeconfigOf(user: { name: string; groups?: readonly string[] }): Promise<string>;
   /** Path of a program of this control plane, kubectl for one. */
   program(name: Program): string;
+  /** Starts the controllers, those that ran before ended: they begin with every kind that is there by now. */
+  startControllers(controllers: true | readonly string[]): Promise<void>;
   /** Of the parts, for measurements. */
   readonly pids: Readonly<Partial<Record<Program, number>>>;
   /** What a part printed last. */
@@ -133,14 +135,16 @@ async function startOnce(binaries: Binaries, options: RealClusterOptions): Promi
     };
     const kubeconfigOf = async (name: string, groups: readonly string[] = []) =>
       write(`${name.replaceAll(/[^\w-]+/g, '_')}.kubeconfig`, kubeconfigFor(url, pki.ca, await pki.user(name, groups)));
-    const { controllers = false } = options;
-    if (controllers !== false) {
+    const startControllers: RealCluster['startControllers'] = async (controllers) => {
+      const before = started.findIndex(({ name }) => name === 'kube-controller-manager');
+      if (before >= 0) await started.splice(before, 1)[0]?.process.stop();
       run('kube-controller-manager', [
         `--kubeconfig=${await kubeconfigOf('system:kube-controller-manager')}`,
         `--controllers=${controllers === true ? '*' : controllers.join(',')}`,
         ...controllerFlags(pki),
       ]);
-    }
+    };
+    if (options.controllers !== undefined && options.controllers !== false) await startControllers(options.controllers);
     if (options.scheduler) {
       run('kube-scheduler', [
         `--kubeconfig=${await kubeconfigOf('system:kube-scheduler')}`,
@@ -169,7 +173,10 @@ async function startOnce(binaries: Binaries, options: RealClusterOptions): Promi
       transport: async (user) => (user === undefined ? admin : connectAs(await pki.user(user.name, user.groups))),
       kubeconfigOf: ({ name, groups }) => kubeconfigOf(name, groups),
       program,
-      pids: Object.fromEntries(started.map(({ name, process }) => [name, process.pid])),
+      startControllers,
+      get pids() {
+        return Object.fromEntries(started.map(({ name, process }) => [name, process.pid]));
+      },
       logs: (part) => started.find(({ name }) => name === part)?.process.lastLines(400) ?? [],
       close,
     };

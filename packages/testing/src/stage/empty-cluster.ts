@@ -48,17 +48,18 @@ export async function emptyCluster(client: Client, kept: (name: string) => boole
   }
 }
 
-/** Whether an object is there whose owners are all gone. */
-export async function hasOrphans(client: Client): Promise<boolean> {
+/** Whether the garbage collector has work: an object is there whose owners are all gone, or that waits for what it owns. */
+export async function hasGarbage(client: Client): Promise<boolean> {
   const all = (await Promise.all((await changeableKinds(client)).map((kind) => listed(client, kind)))).flat();
   // What is kept can own something, too: a CRD has children of whoever is started with it.
   const kept = (await Promise.all([client.list(CustomResourceDefinition), client.list(Namespace)])).flatMap(
     ({ items }): readonly KubeObject[] => items,
   );
   const uids = new Set([...all, ...kept].map(({ metadata }) => metadata.uid));
-  return all.some(
-    ({ metadata: { ownerReferences = [] } }) =>
-      ownerReferences.length > 0 && ownerReferences.every(({ uid }) => !uids.has(uid)),
+  return [...all, ...kept].some(
+    ({ metadata: { ownerReferences = [], finalizers = [] } }) =>
+      finalizers.includes('foregroundDeletion') ||
+      (ownerReferences.length > 0 && ownerReferences.every(({ uid }) => !uids.has(uid))),
   );
 }
 

@@ -16,7 +16,8 @@ import type { SeededRandom } from '../random.ts';
 import { type RealCluster, startRealCluster } from '../real-cluster/index.ts';
 import { createVirtualClock } from '../virtual-clock.ts';
 import { createActivity } from './activity.ts';
-import { emptyCluster, hasOrphans } from './empty-cluster.ts';
+import { type Collector, createCollector } from './collector.ts';
+import { emptyCluster } from './empty-cluster.ts';
 import type { StageServer } from './stage-server.ts';
 import { createWorkerRest } from './worker-rest.ts';
 
@@ -26,7 +27,7 @@ export async function realStageServer(
   random: SeededRandom,
   isBusy: () => boolean,
 ): Promise<StageServer> {
-  const { cluster, installed } = await shared.take();
+  const { cluster, collector, installed } = await shared.take();
   try {
     const wanted = new Map(
       operators
@@ -40,6 +41,7 @@ export async function realStageServer(
     await emptyCluster(cluster.client, kept);
     const missing = [...wanted].filter(([name]) => !kept(name));
     await Promise.all(missing.map(([, { crd }]) => install(cluster, crd)));
+    await collector.begin();
     installed.clear();
     for (const [name, { text }] of wanted) installed.set(name, text);
   } catch (error) {
@@ -62,13 +64,7 @@ export async function realStageServer(
       return activity.follow(await cluster.transport({ name, groups: own }));
     },
     pass: (ms) => sleep(systemClock, ms),
-    async collected() {
-      const end = systemClock.now() + COLLECT_MS;
-      while (await hasOrphans(cluster.client)) {
-        if (systemClock.now() > end) throw TestingErrors.NotCollected(COLLECT_MS);
-        await sleep(systemClock, 250);
-      }
-    },
+    collect: () => collector.collect(),
     close: async () => shared.giveBack(),
   };
 }
@@ -76,11 +72,10 @@ export async function realStageServer(
 const LINGER_MS = 1_500;
 const POLL_MS = 20;
 const ESTABLISH_MS = 20_000;
-/** The garbage collector looks for new kinds every 30 seconds. */
-const COLLECT_MS = 90_000;
 
 interface Shared {
   readonly cluster: RealCluster;
+  readonly collector: Collector;
   /** The CRDs of the stage before, by name, as texts. */
   readonly installed: Map<string, string>;
 }
@@ -94,9 +89,9 @@ const shared = (() => {
     async take(): Promise<Shared> {
       clearTimeout(linger);
       users++;
-      // With the garbage collector and nothing else: a stage has no workload controllers on the embedded server either.
-      starting ??= startRealCluster({ controllers: ['garbage-collector-controller'] }).then((cluster) => ({
+      starting ??= startRealCluster().then((cluster) => ({
         cluster,
+        collector: createCollector(cluster),
         installed: new Map(),
       }));
       return starting;

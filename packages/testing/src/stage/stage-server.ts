@@ -14,8 +14,8 @@ export interface StageServer {
   transport(account: Account): Promise<Transport>;
   /** After the test's clock has moved: the server's own has too. */
   pass(ms: number): Promise<void>;
-  /** Resolves when nothing is left whose owners are all gone. */
-  collected(): Promise<void>;
+  /** Gives the server a moment to collect; whether nothing is left whose owners are gone, or that waits for what it owns. */
+  collect(): Promise<boolean>;
   /** Leaves nothing of the test behind. */
   close(): Promise<void>;
 }

@@ -43,6 +43,18 @@ test('a stage settles on what the program writes under its own role, and the nex
   }
 });
 
+for (const propagationPolicy of ['Background', 'Foreground'] as const)
+  test(`what belonged to a deleted object is gone once the server has collected it (${propagationPolicy})`, async () => {
+    const stage = await createStage({ operators });
+    await stage.client.create(Note, note);
+    await stage.settle();
+    await stage.client.delete(Note, ref, { propagationPolicy });
+    await stage.collected();
+    assert.equal(await stage.client.find(Note, ref), undefined);
+    assert.equal(await stage.client.find(ConfigMap, ref), undefined);
+    await stage.end();
+  });
+
 test('a request that the role does not cover fails the test that made it', async () => {
   const stage = await createStage({ operators });
   const { transport, check } = watchedAccount(stage.transport);

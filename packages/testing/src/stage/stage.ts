@@ -1,8 +1,9 @@
 // A small stage for tests of reconcilers: a server, a clock and a running program, with the few moves that tests make. The
 // program runs under its own account with exactly its generated role: a denied request fails the test. The same test runs on
 // the embedded server and, with CAPSTAN_TEST_SERVER=real, on a real one.
-import type { Client } from '@capstan/kube';
+import { type Client, systemClock } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
+import { TestingErrors } from '../errors.ts';
 import { type Incarnation, type IncarnationOptions, startIncarnation } from '../incarnation.ts';
 import { createRandom, type SeededRandom } from '../random.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
@@ -37,6 +38,9 @@ export interface StageOptions extends Partial<Pick<IncarnationOptions, 'logger' 
   /** Done before the program starts. */
   given?: (client: Client) => Promise<void>;
 }
+
+/** Longer than any collection takes. */
+const COLLECT_MS = 90_000;
 
 export async function createStage({ operators, given, ...options }: StageOptions): Promise<Stage> {
   const random = createRandom(1);
@@ -82,7 +86,12 @@ export async function createStage({ operators, given, ...options }: StageOptions
     },
     async collected() {
       await stage.settle();
-      await server.collected();
+      const end = systemClock.now() + COLLECT_MS;
+      while (!(await server.collect())) {
+        if (systemClock.now() > end) throw TestingErrors.NotCollected(COLLECT_MS);
+        // What the collector wants to delete may be held by the program, whose time passes only here.
+        await stage.settle();
+      }
       await stage.settle();
     },
     async restart() {
