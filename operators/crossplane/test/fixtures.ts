@@ -154,13 +154,15 @@ export function operatorWith({ registry, settings }: Pick<Scene, 'registry' | 's
   return createCrossplane({ source: registry, ...settings });
 }
 
+/** Where a stage's clock begins: certificates are made before the stage is there to ask. */
+export const startOfStage = () => (chosenServer() === 'real' ? Date.now() : Date.UTC(2026, 0, 1));
+
 /** Runs a check on a cluster in which Crossplane has come to rest. */
 export async function staged(
   { registry, objects = [], settings, watchNamespaces }: Scene,
   check: (stage: Stage) => Promise<void>,
 ): Promise<void> {
-  // Where the stage's own clock begins: certificates are made before the stage is there to ask.
-  const start = chosenServer() === 'real' ? Date.now() : Date.parse('2026-01-01T00:00:00Z');
+  const start = startOfStage();
   const clock = { now: () => start };
   const stage = await createStage({
     operators: [operatorWith({ registry, settings: { now: () => clock.now(), ...settings } })],

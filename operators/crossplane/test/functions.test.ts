@@ -1,5 +1,4 @@
 // Functions, certificates, and the start on an empty cluster.
-// On the embedded server only: on a real one the renewal of certificates does not come to its end in a test's time.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
@@ -21,6 +20,7 @@ import {
   SYSTEM,
   said,
   staged,
+  startOfStage,
 } from './fixtures.ts';
 
 const IMAGE = `${REGISTRY}/team/function-example:v1`;
@@ -29,8 +29,6 @@ const aFunction = [FunctionPackage, object(FunctionPackage, 'example', { spec: {
   typeof FunctionPackage,
   KubeObject,
 ];
-
-const START = Date.parse('2026-01-01T00:00:00Z');
 
 const secretText = async (stage: Stage, name: string, key: string) =>
   Buffer.from((await stage.client.get(Secret, { namespace: SYSTEM, name })).data?.[key] ?? '', 'base64').toString();
@@ -74,7 +72,7 @@ describe('certificates', () => {
       provider('example', { package: PROVIDER_IMAGE, runtimeConfigRef: { name: 'mine' } }),
     ];
     // As if they had been made so long ago that two thirds of their year are over in less than an hour.
-    const made = { at: START - 243.3 * 24 * 3600 * 1000 };
+    const made = { at: startOfStage() - 243.3 * 24 * 3600 * 1000 };
     await staged({ registry, objects, settings: { now: () => made.at } }, async (stage) => {
       await allReady(stage);
       const first = await secretText(stage, 'example-tls-server', 'tls.crt');
