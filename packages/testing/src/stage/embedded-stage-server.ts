@@ -18,6 +18,8 @@ export async function embeddedStageServer(
     clock,
     client: cluster.client,
     transport: async (account) => cluster.transport(account),
+    // Each stage has one of its own.
+    begin: async () => {},
     // It has no clock of its own.
     pass: async () => {},
     // It collects at once.

@@ -1,23 +1,15 @@
 // A real kube-apiserver under a stage. Starting one takes seconds, so the stages of a test file share it, one after the other:
-// each begins by removing what the one before it left (but not the CRDs that it needs too: serving one takes a second). The
+// each begins by removing what the one before it left (but not the CRDs that it needs too: left-crds.ts). The
 // program's clock is the test's all the same: time stands still until the test moves it, and rest is when the connections
 // are at rest, and threads that make keys.
-import {
-  CustomResourceDefinition,
-  createClient,
-  silentLogger,
-  sleep,
-  systemClock,
-  type Transport,
-} from '@capstan/kube';
+import { type CustomResourceDefinition, createClient, silentLogger, sleep, systemClock } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
-import { TestingErrors } from '../errors.ts';
 import type { SeededRandom } from '../random.ts';
 import { type RealCluster, startRealCluster } from '../real-cluster/index.ts';
 import { createVirtualClock } from '../virtual-clock.ts';
 import { createActivity } from './activity.ts';
 import { type Collector, createCollector } from './collector.ts';
-import { emptyCluster } from './empty-cluster.ts';
+import { type LeftCrds, openCrds, type StageCrds } from './left-crds.ts';
 import type { StageServer } from './stage-server.ts';
 import { createWorkerRest } from './worker-rest.ts';
 
@@ -27,23 +19,14 @@ export async function realStageServer(
   random: SeededRandom,
   isBusy: () => boolean,
 ): Promise<StageServer> {
-  const { cluster, collector, installed } = await shared.take();
+  const { cluster, collector, left } = await shared.take();
+  let crds: StageCrds;
   try {
+    const kinds = operators.flatMap((operator) => operator.kinds);
     const wanted = new Map(
-      operators
-        .flatMap(({ kinds }) => kinds)
-        .map((kind) => {
-          const crd = kind.crd() as CustomResourceDefinition;
-          return [crd.metadata.name ?? '', { crd, text: JSON.stringify(crd) }] as const;
-        }),
+      kinds.map((kind) => kind.crd() as CustomResourceDefinition).map((crd) => [nameOf(crd), crd]),
     );
-    const kept = (name: string) => wanted.has(name) && installed.get(name) === wanted.get(name)?.text;
-    await emptyCluster(cluster.client, kept);
-    const missing = [...wanted].filter(([name]) => !kept(name));
-    await Promise.all(missing.map(([, { crd }]) => install(cluster, crd)));
-    await collector.begin();
-    installed.clear();
-    for (const [name, { text }] of wanted) installed.set(name, text);
+    crds = await openCrds(cluster.client, left, [...wanted.values()]);
   } catch (error) {
     shared.giveBack();
     throw error;
@@ -53,7 +36,7 @@ export async function realStageServer(
   const workerRest = createWorkerRest(isBusy);
   const outside = async () => (await activity.rest()) || workerRest();
   const clock = createVirtualClock({ start: systemClock.now(), outside });
-  const transport = servingCrds(activity.follow(await cluster.transport()), cluster);
+  const transport = crds.serving(activity.follow(await cluster.transport()));
   return {
     name: 'real',
     clock,
@@ -63,6 +46,10 @@ export async function realStageServer(
       const own = groups.filter((group) => group !== 'system:authenticated');
       return activity.follow(await cluster.transport({ name, groups: own }));
     },
+    async begin() {
+      await crds.begin();
+      await collector.begin();
+    },
     pass: (ms) => sleep(systemClock, ms),
     collect: () => collector.collect(),
     close: async () => shared.giveBack(),
@@ -70,14 +57,11 @@ export async function realStageServer(
 }
 
 const LINGER_MS = 1_500;
-const POLL_MS = 20;
-const ESTABLISH_MS = 20_000;
 
 interface Shared {
   readonly cluster: RealCluster;
   readonly collector: Collector;
-  /** The CRDs of the stage before, by name, as texts. */
-  readonly installed: Map<string, string>;
+  readonly left: LeftCrds;
 }
 
 /** One server a process, ended when no stage has used it for a while. */
@@ -92,7 +76,7 @@ const shared = (() => {
       starting ??= startRealCluster().then((cluster) => ({
         cluster,
         collector: createCollector(cluster),
-        installed: new Map(),
+        left: new Map(),
       }));
       return starting;
     },
@@ -108,40 +92,6 @@ const shared = (() => {
   };
 })();
 
-async function install(cluster: RealCluster, crd: CustomResourceDefinition): Promise<void> {
-  await cluster.client.create(CustomResourceDefinition, crd);
-  await untilServed(cluster, crd.metadata.name ?? '');
-}
-
-const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-
-/** A test that makes a CRD goes on when its kind can be used, as it does on the embedded server. */
-function servingCrds(inner: Transport, cluster: RealCluster): Transport {
-  return {
-    ...inner,
-    async request(request) {
-      const answer = await inner.request(request);
-      if (request.method === 'POST' && request.path === CRDS && answer.status === 201) {
-        await untilServed(cluster, (answer.body as CustomResourceDefinition).metadata.name ?? '');
-      }
-      return answer;
-    },
-  };
-}
-
-async function untilServed({ client }: RealCluster, name: string): Promise<void> {
-  const end = systemClock.now() + ESTABLISH_MS;
-  for (;;) {
-    const { spec, status } = await client.get(CustomResourceDefinition, { name });
-    const served = spec.versions.find((version) => version.served)?.name ?? '';
-    const isEstablished = status?.conditions?.some((one) => one.type === 'Established' && one.status === 'True');
-    if (isEstablished) {
-      // It is said to be served a moment before it is.
-      const path = `/apis/${spec.group}/${served}/${spec.names.plural}`;
-      const answer = await client.request({ method: 'GET', path, query: { limit: '1' } }).catch(() => undefined);
-      if (answer?.status === 200) return;
-    }
-    if (systemClock.now() > end) throw TestingErrors.NotEstablished(name);
-    await sleep(systemClock, POLL_MS);
-  }
+function nameOf({ metadata }: CustomResourceDefinition): string {
+  return metadata.name ?? '';
 }

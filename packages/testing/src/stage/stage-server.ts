@@ -12,6 +12,8 @@ export interface StageServer {
   /** The administrator's. */
   readonly client: Client;
   transport(account: Account): Promise<Transport>;
+  /** The test has made what is given: nothing of another stage is there any more. */
+  begin(): Promise<void>;
   /** After the test's clock has moved: the server's own has too. */
   pass(ms: number): Promise<void>;
   /** Gives the server a moment to collect; whether nothing is left whose owners are gone, or that waits for what it owns. */

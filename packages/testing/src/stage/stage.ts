@@ -50,6 +50,7 @@ export async function createStage({ operators, given, ...options }: StageOptions
   const { client, clock } = server;
   const account = await grantAccount(client, operators, options.world ?? {});
   await given?.(client);
+  await server.begin();
   const start = async () => {
     const { transport: allowed, check } = watchedAccount(await server.transport(account));
     const transport = recordingTransport(allowed);
