@@ -205,6 +205,37 @@ describe('maintenance of one route', () => {
     assert.deepEqual(weights(play(kindOf('http-proxy'), { route }, X).route), ['_', 0]);
   });
 
+  test('case 12: without capacity nothing is left to be mirrored, and the route is drained', () => {
+    const before = proxy({ 'x-a': { mirror: true }, 'x-b': '_' });
+    const first = play(kindOf('http-proxy'), { route: before }, X);
+    assert.equal(play(kindOf('http-proxy'), first, X).shift.reports.get('x')?.isDrained, true);
+    const kept = { x: { ...away, onNoCapacity: 'Keep' as const } };
+    assert.equal(play(kindOf('http-proxy'), { route: before }, kept).shift.reports.get('x')?.isDrained, false);
+  });
+
+  test('without capacity filters mirror nothing either, and the same as before when it is back', () => {
+    const filter = (percent?: number) => ({
+      type: 'RequestMirror',
+      requestMirror: { backendRef: { name: 'x-b', port: 80 }, ...(percent === undefined ? {} : { percent }) },
+    });
+    const before = routeOf({
+      rules: [
+        { filters: [filter()], backendRefs: [{ name: 'x-a', port: 80, weight: 1, filters: [filter(30)] }] },
+        { backendRefs: [{ name: 'y-a', port: 80 }] },
+      ],
+    });
+    const drained = play(kindOf('http-route'), { route: before }, X);
+    const { spec } = drained.route as unknown as { spec: { rules: object[] } };
+    assert.deepEqual(spec.rules[0], {
+      filters: [filter(0)],
+      backendRefs: [{ name: 'x-a', port: 80, weight: 0, filters: [filter(0)] }],
+    });
+    const again = play(kindOf('http-route'), drained, X);
+    assert.deepEqual(again.shift.changes, []);
+    assert.equal(again.shift.reports.get('x')?.isDrained, true);
+    assert.deepEqual(play(kindOf('http-route'), drained, {}).route, before);
+  });
+
   test('a filter that mirrors to the backend mirrors nothing, and the same as before when it is back', () => {
     const filters = [
       { type: 'RequestMirror', requestMirror: { backendRef: { name: 'x-m', port: 80 } } },

@@ -176,7 +176,7 @@ function mirrored(original: Fields, keep: number): Fields {
   return { ...original, percent: Math.round((typeof percent === 'number' ? percent : 100) * keep) };
 }
 
-/** There is nowhere else to send requests. Mirrors stay: with the weights of all others at 0 they would take requests. */
+/** There is nowhere else to send requests. Services that are mirrors stay: with the weights of all others at 0 they would take requests. */
 function withoutCapacity(
   { refusal }: Pick<RouteRule, 'refusal'>,
   entries: readonly OriginalEntry[],
@@ -190,7 +190,7 @@ function withoutCapacity(
     return { desired: originals, blocked: 'NoCapacity', policy: 'Keep' };
   const desired = entries.map(({ entry, original, leaving: left }) => {
     if (entry.role === 'gate') return policy === 'Reject' ? DENY_ALL : original;
-    return entry.role === 'service' && left !== undefined ? { ...original, weight: 0 } : original;
+    return left !== undefined && entry.role !== 'mirror' ? emptied(entry, original) : original;
   });
   return { desired, blocked: 'NoCapacity', policy };
 }

@@ -5,13 +5,12 @@ import { createMaintenanceReconciler } from '../reconcilers/maintenance.ts';
 import { createRouteReconciler } from '../reconcilers/route.ts';
 import { createBackendDrain, type IsDiscovererGone } from './backend-drain.ts';
 import { createRouteStates } from './route-state.ts';
-import { type GatewayVersions, routeKinds } from './routes/index.ts';
+import { routeKinds } from './routes/index.ts';
 import { createRouteTotals, type RouteTotalsOf } from './totals.ts';
 
 export interface MaintenanceOptions {
   /** When references to a backend that is being deleted may go. Default: at once. */
   isDiscovererGone?: IsDiscovererGone;
-  gatewayVersions?: GatewayVersions;
 }
 
 export interface Maintenance {
@@ -25,12 +24,9 @@ export interface Maintenance {
   areRoutesClear(read: Reader, backend: string): boolean;
 }
 
-export function createMaintenance({
-  isDiscovererGone = () => true,
-  gatewayVersions,
-}: MaintenanceOptions = {}): Maintenance {
+export function createMaintenance({ isDiscovererGone = () => true }: MaintenanceOptions = {}): Maintenance {
   const drains = createBackendDrain(isDiscovererGone);
-  const counted = routeKinds(gatewayVersions).map((routes) => ({ routes, states: createRouteStates(routes, drains) }));
+  const counted = routeKinds().map((routes) => ({ routes, states: createRouteStates(routes, drains) }));
   const totals = createRouteTotals(counted);
   return {
     reconcilers: [
@@ -42,11 +38,11 @@ export function createMaintenance({
     ],
     totals,
     areRoutesClear(read, name) {
-      const { toBeRemoved, held, unreadable } = read.derived(totals, name);
+      const { toBeRemoved, held, unreadable, arriving } = read.derived(totals, name);
       const drain = read.derived(drains, name);
       // Left behind on purpose, or never accepted: only what maintenance did has to be undone.
       if (drain === undefined) return held === 0;
-      return drain.mode === 'removing' && toBeRemoved === 0 && unreadable.length === 0;
+      return drain.mode === 'removing' && toBeRemoved === 0 && unreadable.length === 0 && arriving.length === 0;
     },
   };
 }

@@ -54,10 +54,11 @@ type Owners = Readonly<Record<string, string>>;
 export type RouteStates = DerivationDefinition<RouteState>;
 
 export function createRouteStates(routes: RouteKind, drains: BackendDrains): RouteStates {
-  const { kind, id, rulesOf, peersOf } = routes;
+  const { kind, id, newer, rulesOf, peersOf } = routes;
   return derivation({
     name: `maintenance of ${id}`,
     compute({ key, read, previous }): RouteState {
+      if (newer !== undefined && read.access(newer) !== 'not-served') return NOTHING;
       const seen = read.get(kind, refOfKey(key), seenOf);
       if (seen === undefined || seen.isDeleting) return NOTHING;
       const before = (previous as RouteState | undefined)?.remembered;

@@ -159,18 +159,22 @@ function reportsOf(shifted: readonly ShiftedRule[], { backendOf }: ShiftInput): 
 }
 
 /** Whether the entry, as it stands, is meant to get anything. All weights 0 counts as nothing, whatever a proxy makes of it. */
-function takesTraffic({ semantics, entries, isRelieved, isChosen }: RouteRule, { role, fields }: RouteEntry): boolean {
+function takesTraffic(rule: RouteRule, { role, fields }: RouteEntry): boolean {
+  const { semantics, entries, isRelieved, isChosen } = rule;
   if (role === 'gate') return false;
   if (role === 'canary') return isChosen === true || Number(Object.values(entries[0]?.fields ?? {})[0] ?? 0) > 0;
   if (role === 'mirrorFilter') return !isEmptyMirror(fields);
   if (semantics === 'none') return isRelieved !== true;
-  if (fields['mirror'] === true) return true;
+  // Copies of nothing are nothing.
+  if (fields['mirror'] === true) return entries.some((other) => isTaker(other) && takesTraffic(rule, other));
   const weight = weightOf(fields);
   if (weight !== undefined) return weight > 0;
   if (semantics === 'gateway') return true;
   // Without a weight: nothing next to others that have one, else an even share.
-  return !entries.some((other) => other.role !== 'gate' && (weightOf(other.fields) ?? 0) > 0);
+  return !entries.some((other) => isTaker(other) && (weightOf(other.fields) ?? 0) > 0);
 }
+
+const isTaker = ({ role, fields }: RouteEntry) => role === 'service' && fields['mirror'] !== true;
 
 function isEmptyMirror({ percent, fraction }: Fields): boolean {
   if (typeof fraction === 'object' && fraction !== null) return (fraction as { numerator?: unknown }).numerator === 0;

@@ -1,6 +1,6 @@
 // How many routes lead to each backend, how many of them send it nothing, and which need a look: sums over all kinds of
 // routes. A change of one route costs that route.
-import { type KubeObject, refOfKey } from '@capstan/kube';
+import { CustomResourceDefinition, type KubeObject, refOfKey } from '@capstan/kube';
 import { type AggregateDefinition, derivation, fold, type Reader } from '@capstan/reconcile';
 import { type BlockedRoute, MAX_BLOCKED } from '../kinds/index.ts';
 import type { BackendOnRoute, RouteState, RouteStates } from './route-state.ts';
@@ -22,6 +22,8 @@ export interface RouteTotals {
   readonly shown: readonly BlockedRoute[];
   /** Kinds of routes that cannot be read. */
   readonly unreadable: readonly string[];
+  /** Kinds of routes that have been installed, and whose routes are not known yet. */
+  readonly arriving: readonly string[];
 }
 
 const NONE: RouteTotals = {
@@ -34,6 +36,7 @@ const NONE: RouteTotals = {
   blocked: 0,
   shown: [],
   unreadable: [],
+  arriving: [],
 };
 
 interface Sum {
@@ -57,7 +60,7 @@ export interface CountedRoutes {
 
 /** By the name of the backend. */
 export function createRouteTotals(all: readonly CountedRoutes[]) {
-  const folds = all.map(({ routes, states }) => ({ kind: routes.kind, totals: totalsOf(routes, states) }));
+  const folds = all.map(({ routes, states }) => ({ routes, totals: totalsOf(routes, states) }));
   return derivation({
     name: 'routes of a backend',
     compute({ key: backend, read }): RouteTotals {
@@ -69,15 +72,27 @@ export type RouteTotalsOf = ReturnType<typeof createRouteTotals>;
 
 function totalsIn(
   read: Reader,
-  { kind, totals }: { kind: RouteKind['kind']; totals: AggregateDefinition<KindTotals> },
+  { routes, totals }: { routes: RouteKind; totals: AggregateDefinition<KindTotals> },
   backend: string,
 ): RouteTotals {
+  const { kind, title, newer } = routes;
+  if (newer !== undefined && read.access(newer) !== 'not-served') return NONE;
   const access = read.access(kind);
   // A kind that is not installed has no routes; one that we may not see has who knows how many.
-  if (access === 'not-served') return NONE;
-  if (access === 'forbidden') return { ...NONE, unreadable: [kind.kind] };
+  if (access === 'not-served') return isInstalled(read, kind) ? { ...NONE, arriving: [title] } : NONE;
+  if (access === 'forbidden') return { ...NONE, unreadable: [title] };
   return read.derived(totals, '')[backend] ?? NONE;
 }
+
+/** Whether the definition of a kind is there: then it is only a matter of seconds until it is served, and seen by us. */
+function isInstalled(read: Reader, { group, plural, version }: RouteKind['kind']): boolean {
+  if (read.access(CustomResourceDefinition) !== 'served') return false;
+  const served = read.get(CustomResourceDefinition, { name: `${plural}.${group}` }, servedVersions);
+  return served?.includes(version) ?? false;
+}
+
+const servedVersions = ({ metadata, spec }: CustomResourceDefinition): readonly string[] =>
+  metadata.deletionTimestamp === undefined ? spec.versions.flatMap(({ name, served }) => (served ? [name] : [])) : [];
 
 function joined(left: RouteTotals, right: RouteTotals): RouteTotals {
   if (right === NONE) return left;
@@ -91,10 +106,11 @@ function joined(left: RouteTotals, right: RouteTotals): RouteTotals {
     blocked: left.blocked + right.blocked,
     shown: [...left.shown, ...right.shown].slice(0, MAX_BLOCKED),
     unreadable: [...left.unreadable, ...right.unreadable],
+    arriving: [...left.arriving, ...right.arriving],
   };
 }
 
-function totalsOf({ kind, id }: RouteKind, states: RouteStates): AggregateDefinition<KindTotals> {
+function totalsOf({ kind, title, id }: RouteKind, states: RouteStates): AggregateDefinition<KindTotals> {
   const add = (sums: Map<string, Sum>, member: string, { backends }: RouteState, by: 1 | -1) => {
     for (const [backend, on] of Object.entries(backends)) {
       const sum = sums.get(backend) ?? emptySum();
@@ -104,7 +120,7 @@ function totalsOf({ kind, id }: RouteKind, states: RouteStates): AggregateDefini
       if (by === 1 && on.blocked.length > 0)
         sum.blocked.set(
           member,
-          on.blocked.map((one) => shown(kind.kind, member, one)),
+          on.blocked.map((one) => shown(title, member, one)),
         );
       if (sum.routes === 0) sums.delete(backend);
     }
@@ -140,7 +156,7 @@ function count(sum: Sum, { isLeaving, isDrained, isHeld, isToBeRemoved, blocked 
 function resultOf({ blocked, ...counts }: Sum): RouteTotals {
   const first = smallest([...blocked.keys()], MAX_BLOCKED);
   const list = first.flatMap((member) => blocked.get(member) ?? []).slice(0, MAX_BLOCKED);
-  return { ...counts, blocked: blocked.size, shown: list, unreadable: [] };
+  return { ...counts, blocked: blocked.size, shown: list, unreadable: [], arriving: [] };
 }
 
 /** The first so many in order, so that the list does not depend on who came first. */

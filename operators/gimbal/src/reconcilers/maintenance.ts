@@ -1,6 +1,6 @@
 // The stages of a backend's maintenance, and how far its routes have come. Routes follow the stage that is written here, so
 // a stage is written down, with its time, before anything returns.
-import type { Kind } from '@capstan/kube';
+import { CustomResourceDefinition, type Kind } from '@capstan/kube';
 import {
   type ConditionInput,
   conditionType,
@@ -38,7 +38,12 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
   return reconciler<DiscoveryBackend>({
     name: 'maintenance',
     resource: DiscoveryBackend,
-    reads: [...routeKinds.map((kind) => reading(kind, 'everywhere', { optional: true })), ...SERVICE_READS],
+    reads: [
+      ...routeKinds.map((kind) => reading(kind, 'everywhere', { optional: true })),
+      // Kinds of routes may be installed at any time.
+      reading(CustomResourceDefinition, 'referenced', { optional: true }),
+      ...SERVICE_READS,
+    ],
     primary: false,
     reconcile({ object, read }) {
       const { name = '', namespace = '', creationTimestamp } = object.metadata;
@@ -85,13 +90,14 @@ function beginOf(state: MaintenanceState): string {
 function nextState(
   current: MaintenanceState | undefined,
   wanted: boolean,
-  { leaving, drained, held, unreadable }: RouteTotals,
+  { leaving, drained, held, unreadable, arriving }: RouteTotals,
   { maintenance }: EffectiveBackend,
   isRampOver: boolean,
 ): MaintenanceState {
   if (wanted) {
     // The first look counts nothing that has not been asked to leave yet.
-    const isComplete = leaving === drained && unreadable.length === 0 && maintenance.drainPercent === 100;
+    const isKnown = unreadable.length === 0 && arriving.length === 0;
+    const isComplete = leaving === drained && isKnown && maintenance.drainPercent === 100;
     return isComplete && isRampOver ? 'Drained' : 'Draining';
   }
   if (current === 'Draining' || current === 'Drained') return 'Restoring';
@@ -148,20 +154,24 @@ function conditionOf(state: MaintenanceState, counts: RouteTotals, { maintenance
   const left = counts.leaving - counts.drained;
   // Only when nothing else is on its way do the obstacles name the condition.
   const reason =
-    left <= counts.blocked ? reasons.find((each) => counts.shown.some((one) => one.reason === each)) : undefined;
+    left <= counts.blocked && counts.arriving.length === 0
+      ? reasons.find((each) => counts.shown.some((one) => one.reason === each))
+      : undefined;
   return drainedCondition.isFalse(reason ?? 'Draining', message);
 }
 
 function messageOf(
   state: MaintenanceState,
-  { routes, leaving, drained, held, noCapacity, blocked, shown }: RouteTotals,
+  { routes, leaving, drained, held, noCapacity, blocked, shown, arriving }: RouteTotals,
 ): string {
   const names = [...new Set(shown.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`))].slice(0, NAMED);
   const more = blocked > names.length ? ` and ${blocked - names.length} more` : '';
   const look = blocked === 0 ? '' : `; to be looked at: ${names.join(', ')}${more}`;
   const dry = noCapacity === 0 ? '' : `; ${noCapacity} without another service to take over`;
   if (state === 'Drained') return `none of ${routes} routes sends it requests${dry}${look}`;
-  if (state === 'Draining') return `${leaving - drained} of ${leaving} routes are left${dry}${look}`;
+  const news =
+    arriving.length === 0 ? '' : `; ${arriving.join(', ')}: just installed, and its routes are still to be read`;
+  if (state === 'Draining') return `${leaving - drained} of ${leaving} routes are left${dry}${look}${news}`;
   if (state === 'Restoring') return `weights return; ${held} of ${routes} routes wait for ready endpoints${look}`;
   return `the weights of ${routes} routes are as they were`;
 }

@@ -141,8 +141,8 @@ describe('kinds of routes', () => {
       { name: 'x-a', port: 80, weight: 3 },
       { name: 'y-b', port: 80, weight: 4 },
     ];
-    if (id.endsWith('-route') && id !== 'ingress-route') return { rules: [{ backendRefs: entries }] };
     if (id === 'ingress-route') return { routes: [{ match: '/', services: entries }] };
+    if (id.includes('-route')) return { rules: [{ backendRefs: entries }] };
     return { routes: [{ services: entries }] };
   };
   const ids = [
@@ -153,7 +153,11 @@ describe('kinds of routes', () => {
     'http-route',
     'grpc-route',
     'tls-route',
+    'tls-route-v1',
     'tcp-route',
+    'tcp-route-v1',
+    'udp-route',
+    'udp-route-v1',
   ];
   for (const id of ids)
     test(`${id} may be installed while the operator runs`, () =>
@@ -337,7 +341,11 @@ describe('case 27: a backend that is deleted', () => {
         resource: DiscoveryBackend,
         reads: maintenance.reconcilers.flatMap(({ reads }) => reads),
         finalizer: FINALIZER,
-        reconcile: () => plan({ held: true }),
+        reconcile({ object, read }) {
+          // What there is to read is known before it counts.
+          maintenance.areRoutesClear(read, object.metadata.name ?? '');
+          return plan({ held: true });
+        },
         release({ object, read }) {
           seen.push(maintenance.areRoutesClear(read, object.metadata.name ?? ''));
           return seen.at(-1) ? released() : plan({ held: true });

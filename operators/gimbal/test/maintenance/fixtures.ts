@@ -9,7 +9,8 @@ import { createGimbal } from '../../src/operator.ts';
 export const NAMESPACE = 'default';
 export const ref = (name: string) => ({ namespace: NAMESPACE, name });
 
-const kinds = new Map(routeKinds().map(({ id, kind }) => [id, kind]));
+// Under the names that a server knows them by.
+const kinds = new Map(routeKinds().map(({ id, kind, title }) => [id, { ...kind, kind: title }]));
 export function routeKind(id: string): Kind {
   const kind = kinds.get(id);
   if (kind === undefined) throw new Error(`there is no kind of routes called ${id}`);
@@ -137,7 +138,7 @@ export async function played(
   }
 }
 
-const known = [...routeKinds().map(({ kind }) => kind), Service, DiscoveryBackend];
+const known = [...kinds.values(), Service, DiscoveryBackend];
 
 export function kindOf({ kind, apiVersion }: KubeObject): Kind {
   const found = known.find((one) => one.kind === kind && one.apiVersion === apiVersion);

@@ -2,6 +2,7 @@
 import {
   type Client,
   type Clock,
+  CustomResourceDefinition,
   createInformers,
   type InformerObserver,
   type InformerView,
@@ -113,6 +114,7 @@ export function createWorld(options: WorldOptions): World {
   const isReady = (informer: InformerView<KubeObject>) => informer.isSynced || isMissingAlias(informer);
   const stops: (() => void)[] = [];
   for (const [id, requirement] of options.requirements) kinds.set(id, openKind(requirement));
+  watchDefinitions();
 
   function openKind(requirement: KindRequirement): KindState {
     const { kind, reads } = requirement;
@@ -184,6 +186,27 @@ export function createWorld(options: WorldOptions): World {
     };
     for (const informer of opened) stops.push(informer.subscribe(judge));
     judge();
+  }
+
+  /** Where definitions of kinds are read, a kind that has just been installed need not wait for its next turn. */
+  function watchDefinitions(): void {
+    const definitions = kinds.get(kindId(CustomResourceDefinition))?.informers ?? [];
+    for (const informer of definitions)
+      stops.push(
+        informer.subscribe((events) => {
+          const names = new Set(
+            events.flatMap((event) => (event.type === 'upsert' ? (event.object.metadata.name ?? []) : [])),
+          );
+          if (names.size > 0) pokeDefined(names);
+        }),
+      );
+  }
+
+  function pokeDefined(names: ReadonlySet<string>): void {
+    for (const { requirement, informers: opened } of kinds.values()) {
+      if (!writtenKinds(requirement.kind).some(({ plural, group }) => names.has(`${plural}.${group}`))) continue;
+      for (const informer of opened) if (informer.state().reason === 'NotServed') informer.poke();
+    }
   }
 
   /** Aliases share the state of the kind that they are a view of, unless somebody reads them under their own name too. */

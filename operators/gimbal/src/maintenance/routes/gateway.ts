@@ -6,26 +6,33 @@ import { entryIds, ruleKeys } from './identity.ts';
 import { fieldsIn, type Json, listIn, objectIn, textIn } from './json.ts';
 import type { RouteKind } from './route-kind.ts';
 
-/** Versions that differ between releases of the Gateway API; the ones here have been served longest. */
-export interface GatewayVersions {
-  readonly tlsRoute?: string;
-  readonly tcpRoute?: string;
-}
+const GROUP = 'gateway.networking.k8s.io';
 
-export function gatewayRoutes({ tlsRoute = 'v1alpha2', tcpRoute = 'v1alpha2' }: GatewayVersions = {}): RouteKind[] {
+/**
+ * Releases of the Gateway API differ in the versions that they serve: TLSRoute and TCPRoute are v1alpha2 alone in old ones, and v1
+ * alone in the standard channel of new ones. Both are looked for, and the older one is passed over where both are served.
+ */
+export function gatewayRoutes(): RouteKind[] {
   return [
     gatewayRoute('HTTPRoute', 'v1', 'http-route'),
     gatewayRoute('GRPCRoute', 'v1', 'grpc-route'),
-    gatewayRoute('TLSRoute', tlsRoute, 'tls-route'),
-    gatewayRoute('TCPRoute', tcpRoute, 'tcp-route'),
+    ...inTwoVersions('TLSRoute', 'tls-route'),
+    ...inTwoVersions('TCPRoute', 'tcp-route'),
+    ...inTwoVersions('UDPRoute', 'udp-route'),
   ];
 }
 
-function gatewayRoute(kind: string, version: string, id: string): RouteKind {
-  const plural = `${kind.toLowerCase()}s`;
-  const group = 'gateway.networking.k8s.io';
+function inTwoVersions(title: string, id: string): RouteKind[] {
+  const current = gatewayRoute(title, 'v1', `${id}-v1`);
+  return [current, { ...gatewayRoute(title, 'v1alpha2', id, `${title}V1alpha2`), newer: current.kind }];
+}
+
+/** `kind`: a name of its own, where two versions must be told apart; where it lives is what counts for the API. */
+function gatewayRoute(title: string, version: string, id: string, kind = title): RouteKind {
+  const plural = `${title.toLowerCase()}s`;
   return {
-    kind: externalKind({ group, version, kind, plural, scope: 'Namespaced', hasStatus: true }),
+    kind: externalKind({ group: GROUP, version, kind, plural, scope: 'Namespaced', hasStatus: true }),
+    title,
     id,
     rulesOf,
     withoutServices: withoutGatewayServices,

@@ -1,12 +1,11 @@
 import { HTTP_PROXIES, INGRESS_ROUTE } from './contour.ts';
-import { type GatewayVersions, gatewayRoutes } from './gateway.ts';
+import { gatewayRoutes } from './gateway.ts';
 import { INGRESS } from './ingress.ts';
 import type { RouteKind } from './route-kind.ts';
 
-export type { GatewayVersions } from './gateway.ts';
 export type { RouteKind } from './route-kind.ts';
 
 /** Every kind of route whose references to a backend are looked after. */
-export function routeKinds(versions: GatewayVersions = {}): readonly RouteKind[] {
-  return [...HTTP_PROXIES, INGRESS_ROUTE, ...gatewayRoutes(versions), INGRESS];
+export function routeKinds(): readonly RouteKind[] {
+  return [...HTTP_PROXIES, INGRESS_ROUTE, ...gatewayRoutes(), INGRESS];
 }

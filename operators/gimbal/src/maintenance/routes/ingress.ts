@@ -10,6 +10,7 @@ import type { RouteKind } from './route-kind.ts';
 
 export const INGRESS: RouteKind = {
   kind: Ingress,
+  title: 'Ingress',
   id: 'ingress',
   rulesOf,
   peersOf,

@@ -6,8 +6,12 @@ import type { Json } from './json.ts';
 /** A kind of route: where it lives, and how its rules are found. Its CRD need not be installed. */
 export interface RouteKind {
   readonly kind: Kind;
+  /** As people know it. */
+  readonly title: string;
   /** Names its reconciler, field manager and derivations: never to be changed. */
   readonly id: string;
+  /** The same routes in a newer version: while that is served, this one is passed over. */
+  readonly newer?: Kind;
   /** With other routes of the kind that it shares requests with. */
   rulesOf(route: KubeObject, peers?: readonly KubeObject[]): readonly RouteRule[];
   peersOf?(read: Reader, route: KubeObject): readonly KubeObject[];
