@@ -1,7 +1,7 @@
 // Every error that this package throws for others to handle. A message says what was attempted, on what and what went wrong;
 // the remedy says what to do.
 
-import { catalogue, reasonOf } from '@capstan/kube';
+import { catalogue, reasonOf } from '@capstan/kube/cluster';
 
 export const ApplyErrors = catalogue('apply', {
   Unsettled: (rounds: number) => ({

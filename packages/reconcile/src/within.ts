@@ -1,4 +1,4 @@
-import type { Clock } from '@capstan/kube';
+import type { Clock } from '@capstan/kube/cluster';
 
 /** Makes a call whose signal is aborted, and which rejects, after `ms` or with the outer signal, whether or not the call heeds it. */
 export async function within<T>(

@@ -9,7 +9,7 @@ import {
   parseTime,
   type Random,
   type UnknownObject,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import { alwaysLeader, createLeaderElection } from '@capstan/reconcile/leadership';
 import { createRedactor, type Redactor } from '@capstan/reconcile/logging';
 import { createBucket } from '@capstan/reconcile/queue';

@@ -1,4 +1,4 @@
-import { CodedError, catalogue, reasonOf } from '@capstan/kube';
+import { CodedError, catalogue, reasonOf } from '@capstan/kube/cluster';
 
 /** Mistakes in a discoverer's command line, and in the credentials that it is given. */
 export const DiscoverErrors = catalogue('gimbal-discover', {

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, reasonOf } from '@capstan/kube';
+import { type Clock, type Logger, reasonOf } from '@capstan/kube/cluster';
 import { within } from '../within.ts';
 
 /** True when all is well; otherwise what is not, in a few words that anybody may read. What it throws is logged and not shown. */

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@capstan/kube';
+import type { Clock, Logger } from '@capstan/kube/cluster';
 import { type CheckResult, type Checks, runChecks } from './checks.ts';
 
 export interface ProbeAnswer {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Clock, type Logger, silentLogger } from '@capstan/kube';
+import { type Clock, type Logger, silentLogger } from '@capstan/kube/cluster';
 import { HealthErrors } from '../errors.ts';
 import type { Registry } from '../metrics/index.ts';
 import { formatListenAddress, parseListenAddress } from './address.ts';

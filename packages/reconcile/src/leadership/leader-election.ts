@@ -14,7 +14,7 @@ import {
   type Random,
   silentLogger,
   sleep,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import { LeadershipErrors } from '../errors.ts';
 import { within } from '../within.ts';
 import type { Leadership } from './leadership.ts';

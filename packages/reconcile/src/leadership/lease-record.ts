@@ -1,4 +1,4 @@
-import { formatMicroTime, Lease, type ObjectRef } from '@capstan/kube';
+import { formatMicroTime, Lease, type ObjectRef } from '@capstan/kube/cluster';
 
 export interface LeaseTimes {
   /** How long others leave the lease alone after they saw it renewed. */

@@ -1,4 +1,4 @@
-import type { Clock, Lease, Timer } from '@capstan/kube';
+import type { Clock, Lease, Timer } from '@capstan/kube/cluster';
 import { holderOf, recordOf } from './lease-record.ts';
 
 /** What a contender knows of the lease, and how long it has been so. */

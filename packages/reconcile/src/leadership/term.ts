@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '@capstan/kube';
+import type { Clock, Timer } from '@capstan/kube/cluster';
 
 /**
  * A span of time that is over as soon as either the clock or a timer says so. The clock alone is not enough: set back, it would

@@ -1,4 +1,4 @@
-import type { Clock, LogFields, Logger } from '@capstan/kube';
+import type { Clock, LogFields, Logger } from '@capstan/kube/cluster';
 import { formatJson, formatText, type Line, type LogLevel } from './format.ts';
 import { printableFields, printText } from './printable.ts';
 import { createRedactor, type Redactor } from './redaction.ts';

@@ -1,4 +1,4 @@
-import type { RequestObservation } from '@capstan/kube';
+import type { RequestObservation } from '@capstan/kube/cluster';
 import type { Registry } from './registry.ts';
 
 export interface ClientMetrics {

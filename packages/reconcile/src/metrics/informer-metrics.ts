@@ -1,4 +1,4 @@
-import { type InformerObserver, type InformerView, type Kind, type KubeObject, kindId } from '@capstan/kube';
+import { type InformerObserver, type InformerView, type Kind, type KubeObject, kindId } from '@capstan/kube/cluster';
 import type { Registry } from './registry.ts';
 
 export interface InformerMetrics {

@@ -7,7 +7,7 @@
 // `held` (ready, but its key is being processed). Every operation is O(log n) in the keys that wait for a time, and O(1)
 // in all others.
 
-import type { Clock, Random, Timer } from '@capstan/kube';
+import type { Clock, Random, Timer } from '@capstan/kube/cluster';
 import { createHeap, type HeapItem } from './heap.ts';
 import { createRetryLimiter, type RetryLimits } from './rate-limit.ts';
 import { createReadyLevels, type Link } from './ready-levels.ts';

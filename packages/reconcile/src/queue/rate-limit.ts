@@ -1,4 +1,4 @@
-import type { Clock, Random } from '@capstan/kube';
+import type { Clock, Random } from '@capstan/kube/cluster';
 
 /** How long a key that failed waits before its next try. */
 export interface RetryLimits {

@@ -2,7 +2,7 @@
 // stop: `queue.shutDownWithDrain()`), or when the signal is aborted (a stop at once: nothing new starts, what runs is told
 // by its signal). Either way the promise settles only after the last handler has.
 
-import { type Clock, type Logger, silentLogger, type Timer } from '@capstan/kube';
+import { type Clock, type Logger, silentLogger, type Timer } from '@capstan/kube/cluster';
 import { done, type Outcome, retry } from './outcome.ts';
 import type { Queue, Taken } from './queue.ts';
 

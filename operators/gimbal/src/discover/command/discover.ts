@@ -8,7 +8,7 @@ import {
   reasonOf,
   systemClock,
   type UnknownObject,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import { serveHealth } from '@capstan/reconcile/health';
 import { createLogger, createRedactor, type Redactor } from '@capstan/reconcile/logging';
 import { CONTOUR_GROUP, GROUP, VERSION as KIND_VERSION } from '../../kinds/group.ts';

@@ -1,5 +1,5 @@
 // The flags of a discoverer: those of Gimbal's own, and what we add. One table, from which parsing and help follow.
-import { parseDuration } from '@capstan/kube';
+import { parseDuration } from '@capstan/kube/cluster';
 import { DEFAULT_SETTINGS } from '../discoverer.ts';
 import { DiscoverErrors } from '../errors.ts';
 import { backendNameProblem, COMFORTABLE_BACKEND_NAME } from '../names/backend-name.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Connection, ConnectOptions } from '@capstan/kube';
+import type { Clock, Connection, ConnectOptions } from '@capstan/kube/cluster';
 
 /** What a discoverer needs from the machine, as an argument; the command line's own `Io` has all of it. */
 export interface DiscoverIo {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { connect, reasonOf } from '@capstan/kube';
+import { connect, reasonOf } from '@capstan/kube/cluster';
 import { runDiscover } from './discover.ts';
 
 /** Runs a discoverer in a process of its own. The first signal asks to stop, the second does not ask. */

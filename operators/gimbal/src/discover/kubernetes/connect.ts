@@ -1,6 +1,13 @@
 // From a mounted Secret to a connection. The kubeconfig came from a Secret, so it must be complete in itself: it may not run
 // programs or read files in the discoverer's pod.
-import { type Clock, type Connection, connectKubeconfig, isConfigError, type Logger, reasonOf } from '@capstan/kube';
+import {
+  type Clock,
+  type Connection,
+  connectKubeconfig,
+  isConfigError,
+  type Logger,
+  reasonOf,
+} from '@capstan/kube/cluster';
 import { DiscoverErrors, isCode } from '../errors.ts';
 import type { Problem } from '../mirror/problem.ts';
 

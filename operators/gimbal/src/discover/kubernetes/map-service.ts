@@ -1,5 +1,5 @@
 // A Service of a remote cluster and its endpoints, as what they are to be here. Pure; nothing that comes in is changed.
-import type { Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Service } from '@capstan/kube';
+import type { Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Service } from '@capstan/kube/cluster';
 import { addressTypeOf } from '../mirror/address.ts';
 import { buildEndpoints } from '../mirror/endpoints.ts';
 import type { Labels } from '../mirror/metadata.ts';

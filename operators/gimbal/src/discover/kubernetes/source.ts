@@ -15,7 +15,7 @@ import {
   type Random,
   Service,
   sleep,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import { ABSENT, type Finding } from '../mirror/mirror.ts';
 import { type NamespaceFilter, namespaceFilter } from '../mirror/namespaces.ts';
 import type { Problem } from '../mirror/problem.ts';

@@ -1,5 +1,5 @@
 // What is kept in memory of a remote cluster: no more than what can be seen in its mirror.
-import type { EndpointSlice, Endpoints, KubeObject, ObjectMeta, Service } from '@capstan/kube';
+import type { EndpointSlice, Endpoints, KubeObject, ObjectMeta, Service } from '@capstan/kube/cluster';
 
 export function trimService({ apiVersion, kind, metadata, spec }: Service): Service {
   const { type, clusterIP, externalName, ports } = spec ?? {};

@@ -1,4 +1,4 @@
-import type { InformerState } from '@capstan/kube';
+import type { InformerState } from '@capstan/kube/cluster';
 import type { Problem } from '../mirror/problem.ts';
 
 /** What the state of a watch on the remote cluster means for whoever looks at the backend; undefined when all is well. */

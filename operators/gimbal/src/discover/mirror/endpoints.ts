@@ -1,6 +1,6 @@
 // Endpoints, for whoever still reads them (`--write-endpoints`). They carry the label that keeps the cluster from making
 // slices out of them: ours are there already.
-import type { EndpointAddress, EndpointSlice, EndpointSubset, Endpoints } from '@capstan/kube';
+import type { EndpointAddress, EndpointSlice, EndpointSubset, Endpoints } from '@capstan/kube/cluster';
 import { type Labels, mirroredMetadata, type Origin } from './metadata.ts';
 import { compare } from './slice.ts';
 

@@ -1,6 +1,6 @@
 // What one service of the remote side is to be in this cluster: the vocabulary between sources, which know the remote side,
 // and the synchroniser, which knows this one.
-import type { EndpointSlice, Endpoints, Service } from '@capstan/kube';
+import type { EndpointSlice, Endpoints, Service } from '@capstan/kube/cluster';
 import type { Problem } from './problem.ts';
 
 /** A service as it should be here. */

@@ -1,4 +1,4 @@
-import type { KubeObject } from '@capstan/kube';
+import type { KubeObject } from '@capstan/kube/cluster';
 import type { CopiedKeys } from './metadata.ts';
 
 /** What is known of an object that is here already, as far as a patch depends on it. */

@@ -1,7 +1,13 @@
 // What of an object here is ours, as one text: two objects with the same text need no write. Fields that the server fills in,
 // and keys that somebody else set, are not in it; keys that we copied are, so that a change to one of them is mended.
 import { createHash } from 'node:crypto';
-import { canonicalJson, type EndpointSlice, type Endpoints, type KubeObject, type Service } from '@capstan/kube';
+import {
+  canonicalJson,
+  type EndpointSlice,
+  type Endpoints,
+  type KubeObject,
+  type Service,
+} from '@capstan/kube/cluster';
 import { BACKEND_LABEL, LOAD_BALANCER_ID_LABEL, LOAD_BALANCER_NAME_LABEL, SERVICE_LABEL } from '../../kinds/group.ts';
 import { copiedKeys, type Labels, MIRROR_ANNOTATION } from './metadata.ts';
 

@@ -1,5 +1,5 @@
 // The Service that stands for a discovered one: headless and without a selector, so that its endpoints are what we write.
-import { type Service, type ServicePort, validateDns1123Label } from '@capstan/kube';
+import { type Service, type ServicePort, validateDns1123Label } from '@capstan/kube/cluster';
 import { discoveredName } from '../names/discovered-name.ts';
 import { type Labels, mirroredMetadata, type Origin } from './metadata.ts';
 

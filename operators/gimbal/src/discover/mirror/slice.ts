@@ -1,5 +1,5 @@
 // EndpointSlices as they are written here: in one canonical form, whatever order the remote side lists things in.
-import type { Endpoint, EndpointPort, EndpointSlice } from '@capstan/kube';
+import type { Endpoint, EndpointPort, EndpointSlice } from '@capstan/kube/cluster';
 import { GROUP } from '../../kinds/group.ts';
 import { sliceName } from '../names/discovered-name.ts';
 import { addressProblem } from './address.ts';

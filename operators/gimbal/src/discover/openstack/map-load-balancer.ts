@@ -1,6 +1,6 @@
 // A load balancer as what it is to be here: one Service, a port for each listener, and the members of its listeners' pools as
 // endpoints. Its id is its name, because people rename load balancers.
-import { type Endpoint, type EndpointSlice, type ServicePort, validateDns1123Label } from '@capstan/kube';
+import { type Endpoint, type EndpointSlice, type ServicePort, validateDns1123Label } from '@capstan/kube/cluster';
 import { LOAD_BALANCER_ID_LABEL, LOAD_BALANCER_NAME_LABEL } from '../../kinds/group.ts';
 import { addressProblem, addressTypeOf } from '../mirror/address.ts';
 import { buildEndpoints } from '../mirror/endpoints.ts';

@@ -1,4 +1,4 @@
-import { type Clock, createHttpTransport, fixedCredentials, type Logger } from '@capstan/kube';
+import { type Clock, createHttpTransport, fixedCredentials, type Logger } from '@capstan/kube/cluster';
 import type { Redactor } from '@capstan/reconcile/logging';
 import type { Given } from '../command/flags.ts';
 import type { CredentialFiles } from '../kubernetes/connect.ts';

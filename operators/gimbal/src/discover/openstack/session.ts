@@ -1,6 +1,6 @@
 // A login at Keystone and what it opens: addresses from its catalog, and requests with its token. A token is renewed before it
 // ends; one that is refused earlier is replaced once a request, with no memory of how often that happened before.
-import type { ApiResponse, Clock, Transport } from '@capstan/kube';
+import type { ApiResponse, Clock, Transport } from '@capstan/kube/cluster';
 import { DiscoverErrors } from '../errors.ts';
 import type { CloudCredentials } from './credentials.ts';
 import { arrayAt, recordAt, textAt } from './json.ts';

@@ -2,7 +2,7 @@
 // members, so those of a pool are asked for when anything about the pool or its load balancer looks different, and of every
 // fifth pool in each cycle whatever it looks like: a change that leaves no trace in the lists is seen after five cycles.
 // A cycle counts as a whole or not at all.
-import { type Clock, keyOf, type Logger, reasonOf, sleep, validateDns1123Label } from '@capstan/kube';
+import { type Clock, keyOf, type Logger, reasonOf, sleep, validateDns1123Label } from '@capstan/kube/cluster';
 import { isCode } from '../errors.ts';
 import { ABSENT, type Finding } from '../mirror/mirror.ts';
 import { type NamespaceFilter, namespaceFilter } from '../mirror/namespaces.ts';

@@ -1,5 +1,5 @@
 // How much there is on either side, kept up to date key by key: metrics and status read it without listing anything.
-import { refOfKey } from '@capstan/kube';
+import { refOfKey } from '@capstan/kube/cluster';
 import type { Finding } from '../mirror/mirror.ts';
 import type { LocalUnit } from '../sync/difference.ts';
 

@@ -1,4 +1,4 @@
-import type { ApiRequest, Clock, Transport } from '@capstan/kube';
+import type { ApiRequest, Clock, Transport } from '@capstan/kube/cluster';
 
 /** A transport that reports how long each call took, under a path without names and ids. */
 export function measuredTransport(

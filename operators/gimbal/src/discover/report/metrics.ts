@@ -1,5 +1,5 @@
 // The metrics of a discoverer: the fifteen of Gimbal's own under their names, and below them what they leave out.
-import { type Clock, refOfKey } from '@capstan/kube';
+import { type Clock, refOfKey } from '@capstan/kube/cluster';
 import { createRegistry, type Registry } from '@capstan/reconcile/metrics';
 import type { ProblemType } from '../mirror/problem.ts';
 import type { HandsObserver } from '../sync/hands.ts';

@@ -1,7 +1,7 @@
 // What is wrong at the moment. Problems come in scopes (a key, the remote side, the guard); each new word about a scope replaces
 // what was said before, so whatever is no longer true disappears. A problem that stays is one entry: its count and its time
 // move only when it happened again, not when it was merely looked at.
-import type { Clock } from '@capstan/kube';
+import type { Clock } from '@capstan/kube/cluster';
 import type { Problem, ProblemType } from '../mirror/problem.ts';
 
 export interface LoggedProblem extends Problem {

@@ -6,7 +6,7 @@ import {
   type ObjectRef,
   sleep,
   type UnknownObject,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import { type DiscoveryStatus, discoveryOf, isWorthWriting } from './status.ts';
 
 export interface StatusWriterOptions {

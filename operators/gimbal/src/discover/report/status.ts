@@ -1,7 +1,7 @@
 // What a discoverer says about itself on its DiscoveryBackend, as a field manager of its own: `status.discovery` and nothing
 // else. Volatile figures (times, counts of errors) go out with whatever else changed, or when they have moved by a bucket,
 // so a settled discoverer writes nothing, also after a restart.
-import { canonicalJson, formatTime, type KubeObject } from '@capstan/kube';
+import { canonicalJson, formatTime, type KubeObject } from '@capstan/kube/cluster';
 import type { Redactor } from '@capstan/reconcile/logging';
 import type { Counts } from './census.ts';
 import type { LoggedProblem } from './problem-log.ts';

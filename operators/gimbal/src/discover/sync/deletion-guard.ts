@@ -1,7 +1,7 @@
 // A remote side that answers "nothing" is more often broken than empty. When removals would take more than half of a backend's
 // objects at once, they are held until the remote side has said the same in two further cycles. What counts is what goes
 // within one window of time, so that a flood of single deletions is seen as well.
-import type { Clock } from '@capstan/kube';
+import type { Clock } from '@capstan/kube/cluster';
 
 export interface DeletionGuardOptions {
   clock: Clock;

@@ -1,4 +1,4 @@
-import type { KubeObject } from '@capstan/kube';
+import type { KubeObject } from '@capstan/kube/cluster';
 import type { Finding } from '../mirror/mirror.ts';
 import type { LocalRecord, RecordKind } from './local-record.ts';
 

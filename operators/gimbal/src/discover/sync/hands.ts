@@ -10,7 +10,7 @@ import {
   type Logger,
   reasonOf,
   refOfKey,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import { done, type Outcome, retry, retryAfter } from '@capstan/reconcile/queue';
 import { gimbalLabel } from '../../kinds/group.ts';
 import type { Problem } from '../mirror/problem.ts';

@@ -10,7 +10,7 @@ import {
   Namespace,
   type Random,
   refOf,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import { BACKEND_LABEL } from '../../kinds/group.ts';
 import { patchTo } from '../mirror/patch.ts';
 import { labelValue } from '../names/discovered-name.ts';

@@ -1,6 +1,6 @@
 // What is remembered of an object here: a digest of what we manage of it instead of its content, so that a backend with
 // thousands of endpoints costs little memory, and "is it as it should be" is the comparison of two texts.
-import { EndpointSlice, Endpoints, type Kind, type KubeObject, Service } from '@capstan/kube';
+import { EndpointSlice, Endpoints, type Kind, type KubeObject, Service } from '@capstan/kube/cluster';
 import { type CopiedKeys, copiedKeys } from '../mirror/metadata.ts';
 import { addressCount, managedDigest } from '../mirror/projection.ts';
 

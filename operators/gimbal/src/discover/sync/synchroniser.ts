@@ -7,7 +7,7 @@
 // - Only the holder of the backend's lease removes; every discoverer creates and changes.
 // - Removals of a large share are held by the guard.
 // - What does not succeed is tried again for ever, at most five minutes apart, and at once when its namespace appears.
-import { type Clock, type KubeObject, type Logger, type Random, sleep } from '@capstan/kube';
+import { type Clock, type KubeObject, type Logger, type Random, sleep } from '@capstan/kube/cluster';
 import type { Leadership } from '@capstan/reconcile/leadership';
 import {
   type Bucket,

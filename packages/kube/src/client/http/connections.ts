@@ -2,8 +2,9 @@
 // would otherwise occupy the bounded one for minutes each. When the TLS material changes, both are replaced; the old ones
 // finish what they carry and close.
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
-import { buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import type { buildConnector, Dispatcher, Pool } from 'undici';
 import type { TlsMaterial } from './credentials.ts';
+import { undici, undiciParts } from './undici.ts';
 
 export interface ConnectionsOptions {
   /** Scheme, host and port. */
@@ -36,9 +37,12 @@ export function createConnections(options: ConnectionsOptions): Connections {
     const dispatcher = (more: Pool.Options) => {
       const pool = { ...POOL, ...more, connectTimeout: options.connectTimeoutMs };
       const connect = connectOptions(tls, secureContext, options.connectTimeoutMs);
-      return options.proxyUrl === undefined
-        ? new Pool(options.origin, { ...pool, connect: marking(buildConnector(connect), tls, connectErrors) })
-        : new ProxyAgent({ ...pool, uri: options.proxyUrl, requestTls: connect, proxyTls: { allowH2: false } });
+      if (options.proxyUrl !== undefined) {
+        const { ProxyAgent } = undici();
+        return new ProxyAgent({ ...pool, uri: options.proxyUrl, requestTls: connect, proxyTls: { allowH2: false } });
+      }
+      const { Pool, buildConnector } = undiciParts();
+      return new Pool(options.origin, { ...pool, connect: marking(buildConnector(connect), tls, connectErrors) });
     };
     const pair: Pair = {
       tls,

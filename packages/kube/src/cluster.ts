@@ -1,0 +1,22 @@
+// What a program needs that only talks to clusters: objects and kinds by name, the client, informers. Schemas and the
+// languages of their rules (CEL, regular expressions) are not here: they are half of the code, and a program of which many
+// run on a machine, or a command that should start at once, imports this file instead of the whole package.
+export * from './builtin/index.ts';
+export * from './child-name.ts';
+export * from './client/index.ts';
+export * from './clock.ts';
+export * from './conditions.ts';
+export * from './duration.ts';
+export * from './errors.ts';
+export * from './field-selector.ts';
+export * from './informer/index.ts';
+export * from './json/index.ts';
+export * from './kind.ts';
+export * from './label-selector.ts';
+export * from './logger.ts';
+export * from './names.ts';
+export * from './object.ts';
+export * from './quantity.ts';
+export * from './resource-version.ts';
+export * from './timestamps.ts';
+export * from './x509/index.ts';
