@@ -1,5 +1,4 @@
 // Logins to a cloud over HTTP: the cloud of the discoverers' tests, behind a port.
-// On the embedded server only: on a real one it is still to be made to pass (docs/roadmap.md).
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { kindId } from '../kind.ts';
+import { externalKind, kindId } from '../kind.ts';
 import { createClient } from './create-client.ts';
-import { discover } from './discovery.ts';
+import { discover, servedAmong } from './discovery.ts';
 import type { ApiResponse, Transport } from './transport.ts';
 
 function clientOf(answers: Record<string, unknown>) {
@@ -156,4 +156,33 @@ test('a server without aggregation is asked group by group, preferred versions f
   assert.deepEqual(discovery.find('po')?.subresources, ['log']);
   assert.equal(discovery.find('pod')?.plural, 'pods');
   assert.deepEqual(discovery.unavailable, ['metrics.k8s.io/v1beta1']);
+});
+
+const kindOf = (group: string, version: string, kind: string) =>
+  externalKind({ group, version, kind, plural: `${kind.toLowerCase()}s`, scope: 'Namespaced' });
+
+test('whether kinds are there is one request while their groups are not, and one more for each group that is', async () => {
+  const groups = [
+    { name: 'routes.io', versions: [{ version: 'v1' }], preferredVersion: { version: 'v1' } },
+    { name: 'down.io', versions: [{ version: 'v1' }], preferredVersion: { version: 'v1' } },
+    { name: 'other.io', versions: [{ version: 'v1' }], preferredVersion: { version: 'v1' } },
+  ];
+  const { client, asked } = clientOf({
+    '/apis': { kind: 'APIGroupList', groups },
+    '/apis/routes.io/v1': { kind: 'APIResourceList', resources: [{ name: 'roads', kind: 'Road', namespaced: true }] },
+    '/apis/down.io/v1': 503,
+  });
+  const absent = [kindOf('nowhere.io', 'v1', 'Thing'), kindOf('routes.io', 'v2', 'Road')];
+  const none = await servedAmong(client, absent);
+  assert.deepEqual(absent.map(none), [false, false]);
+  assert.deepEqual(asked.splice(0), ['/apis']);
+  const some = [kindOf('routes.io', 'v1', 'Road'), kindOf('routes.io', 'v1', 'Path'), kindOf('down.io', 'v1', 'Thing')];
+  const isThere = await servedAmong(client, some);
+  assert.deepEqual(some.map(isThere), [true, false, true], 'a group that does not answer may have it');
+  assert.deepEqual(asked, ['/apis', '/apis/routes.io/v1', '/apis/down.io/v1']);
+});
+
+test('a server that does not list its groups may have anything', async () => {
+  const { client } = clientOf({ '/apis': { kind: 'Hello' } });
+  assert.equal((await servedAmong(client, []))(kindOf('nowhere.io', 'v1', 'Thing')), true);
 });

@@ -42,6 +42,25 @@ export async function discover(client: Client, options: { signal?: AbortSignal }
   return createDiscovery([...core.kinds, ...groups.kinds], [...core.unavailable, ...groups.unavailable]);
 }
 
+/**
+ * Which of these kinds a server may have, by its small documents: one request says which groups there are, and only
+ * where the group of a kind is there, another one what is in it. True where the server does not tell.
+ */
+export async function servedAmong(
+  client: Client,
+  kinds: readonly Kind[],
+  options: { signal?: AbortSignal } = {},
+): Promise<(kind: Kind) => boolean> {
+  const { body } = await client.request({ method: 'GET', path: '/apis', ...options });
+  if (!isRecord(body) || !Array.isArray(body['groups'])) return () => true;
+  const asked = new Set(kinds.map(({ apiVersion }) => apiVersion));
+  const there = groupVersions(body).filter(({ group, version }) => asked.has(`${group}/${version}`));
+  const { kinds: found, unavailable } = await legacy(client, there, options);
+  const named = new Set(found.map(({ apiVersion, plural }) => `${apiVersion} ${plural}`));
+  return ({ group, apiVersion, plural }) =>
+    group === '' || unavailable.includes(apiVersion) || named.has(`${apiVersion} ${plural}`);
+}
+
 function createDiscovery(kinds: readonly DiscoveredKind[], unavailable: readonly string[]): Discovery {
   const byName = new Map<string, DiscoveredKind>();
   const add = (name: string, kind: DiscoveredKind) => {

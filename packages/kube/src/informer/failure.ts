@@ -3,7 +3,7 @@ import { type ApiError, isApiError, isConfigError, isTransportError, reasonOf, t
 // Every way in which a list or a watch can fail, and what follows from it. There is no failure that ends an informer.
 //
 //   Unauthorized, Forbidden   tried again slowly; readers see the reason
-//   NotServed (404)           the kind does not exist (yet): tried again slowly, or at once when poked; listed anew
+//   NotServed (404)           the kind does not exist (yet): looked for slowly, or at once when poked; listed anew
 //   Invalid (400, 405, 422…)  the server does not accept selectors, verb or resourceVersion: tried again slowly, listed anew
 //   Expired (410)             the history was compacted: listed anew at once
 //   Ahead                     the server is behind what we have seen (restored from a backup): listed anew

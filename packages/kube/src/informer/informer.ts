@@ -15,6 +15,7 @@ import { type InformerObserver, safeObserver } from './observer.ts';
 import { createPublisher } from './publisher.ts';
 import { createReflector } from './reflector.ts';
 import { type Selection, selectionOf } from './selection.ts';
+import type { ServedKinds } from './served-kinds.ts';
 import { type Change, createStore } from './store.ts';
 
 export interface InformerOptions<T extends KubeObject> extends Selection {
@@ -33,6 +34,8 @@ export interface InformerOptions<T extends KubeObject> extends Selection {
   observe?: InformerObserver;
   /** Whoever uses the kind can do without it: that the server does not serve it is no news. Default false. */
   optional?: boolean;
+  /** Waits for a kind that the server does not serve, together with others. Default: it asks for its own list again and again. */
+  served?: ServedKinds;
   /** Objects per page where the server does not stream lists. Default 500. */
   pageSize?: number;
   /** False never asks for a streamed list. Default true: asked for once, and never again when refused. */

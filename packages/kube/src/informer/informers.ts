@@ -7,6 +7,7 @@ import { InformerErrors } from './errors.ts';
 import { createInformer, type Informer, type InformerView } from './informer.ts';
 import type { InformerObserver } from './observer.ts';
 import type { Selection } from './selection.ts';
+import { createServedKinds } from './served-kinds.ts';
 
 export interface InformersOptions {
   client: Client;
@@ -49,6 +50,7 @@ export interface SharedInformer<T extends KubeObject> {
 
 export function createInformers(options: InformersOptions): Informers {
   const { trim, observe, isOptional, signal, ...common } = options;
+  const served = createServedKinds(common);
   const running = new Map<string, Running>();
   const stopping = new Set<Promise<void>>();
   let isClosed = false;
@@ -58,6 +60,7 @@ export function createInformers(options: InformersOptions): Informers {
       ...common,
       ...selection,
       kind,
+      served,
       optional: isOptional?.(kind) ?? false,
       ...(trim ? { trim: (object: T) => trim(kind, object) } : {}),
       ...(observe ? { observe: observe(kind, selection) } : {}),

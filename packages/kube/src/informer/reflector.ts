@@ -1,4 +1,5 @@
 import type { WatchEvent } from '../client/transport.ts';
+import type { Timer } from '../clock.ts';
 import type { KubeObject, ObjectMeta } from '../object.ts';
 import { isNewerResourceVersion } from '../resource-version.ts';
 import { createBackoff } from './backoff.ts';
@@ -244,7 +245,9 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       phase: 'waiting',
       ...(failure ? { reason: failure.reason, lastError: failure.message } : {}),
     });
-    await sleep(delay, signal);
+    const { served } = options;
+    if (failure?.reason === 'NotServed' && served) await sleep((done) => served.await(kind, done), signal);
+    else await sleep((done) => clock.after(delay, done), signal);
   }
 
   function delayAfter({ livedMs, hasReceived, failure }: End): number {
@@ -290,7 +293,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     });
   }
 
-  function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  function sleep(until: (done: () => void) => Timer, signal: AbortSignal): Promise<void> {
     if (poked || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const done = () => {
@@ -299,7 +302,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
         signal.removeEventListener('abort', done);
         resolve();
       };
-      const timer = clock.after(ms, done);
+      const timer = until(done);
       signal.addEventListener('abort', done, { once: true });
       wake = done;
     });
