@@ -11,7 +11,7 @@ import { result } from '../measure/result.ts';
 import { addNamespace, addService } from './remotes.ts';
 
 const SIZES = { full: { services: 1000, settleMs: 15_000 }, tiny: { services: 10, settleMs: 100 } };
-const MAIN = join(import.meta.dirname, '../../../operators/gimbal/src/discover/main.ts');
+const MAIN = join(import.meta.dirname, '../../../operators/gimbal/src/discover/main.mjs');
 
 export const memory: Part = {
   name: 'memory',

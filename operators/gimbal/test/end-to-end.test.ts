@@ -225,7 +225,7 @@ async function startUp(folder: string): Promise<() => Promise<void>> {
 
 function gimbal({ kubeconfig }: World, ...argv: string[]): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
-    const args = [...FLAGS, 'apps/capstan/src/programs/gimbal.ts', ...argv, '--kubeconfig', kubeconfig];
+    const args = [...FLAGS, 'apps/capstan/src/programs/gimbal.mjs', ...argv, '--kubeconfig', kubeconfig];
     execFile(process.execPath, args, { cwd: ROOT, timeout: 90_000 }, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
       resolve({ code, output: stdout + stderr });

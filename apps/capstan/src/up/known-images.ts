@@ -15,7 +15,7 @@ export function knownImages(env: Readonly<Record<string, string | undefined>>): 
     resolve(import.meta.dirname, '..', file),
   ];
   const capstan = program('main.ts');
-  const gimbal = program('programs/gimbal.ts');
+  const gimbal = program('programs/gimbal.mjs');
   const real = env['CAPSTAN_REAL'] ?? join(env['HOME'] ?? homedir(), '.cache', 'capstan', 'real');
   return [
     {

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 // The program `gimbal`: discoverers, the commands of its operator, and all of Capstan's. A discoverer loads nothing else:
-// there is one for every backend, all the time.
+// there is one for every backend, all the time. That is also why this file is plain JavaScript (see the discoverer's main.mjs).
 const [, , command] = process.argv;
 if (command === 'discover') {
   process.argv.splice(2, 1);
