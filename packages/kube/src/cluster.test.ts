@@ -7,7 +7,7 @@ test('who only talks to clusters loads no schemas, no languages of rules and onl
     const { registerHooks } = await import('node:module');
     const urls = [];
     registerHooks({ load: (url, context, next) => { urls.push(url); return next(url, context); } });
-    const { createHttpTransport } = await import('@capstan/kube/cluster');
+    const { createHttpTransport } = await import('./cluster.ts');
     const transport = createHttpTransport({ server: 'http://127.0.0.1:1' });
     await transport.request({ method: 'GET', path: '/' }).catch(() => {});
     await transport.close();
