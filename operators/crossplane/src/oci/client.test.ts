@@ -307,6 +307,34 @@ describe('a registry that does not behave', () => {
     await assert.rejects(asked, /stop now/);
   });
 
+  test('that says nothing is asked once, and told about at once: also in the middle of a blob', async () => {
+    const asked: string[] = [];
+    const address = await server((request, response) => {
+      if (request.url === '/v2/') return void response.end();
+      asked.push(`${request.method} ${request.url?.split('/')[3]} ${request.headers.range ?? ''}`.trim());
+      if (request.url?.includes('/blobs/') === true) response.writeHead(200, { 'content-length': 100 }).write('x');
+    });
+    const client = clientWith({ idleTimeoutMs: 50, retries: 3 });
+    await assert.rejects(client.manifest(reference(address)), fails('timeout', /nothing came/));
+    const descriptor = { digest: digestOf('y'), size: 100 };
+    await assert.rejects(bytes(client.blob(reference(address), descriptor)), fails('timeout', /nothing came/));
+    assert.deepEqual(asked, ['GET manifests', 'GET blobs', 'GET blobs bytes=1-']);
+  });
+
+  test('that wants a log-in for one repository is asked for another one without, when there is none', async () => {
+    const address: string = await server((request, response) => {
+      if (request.url?.startsWith('/token') === true) return void response.writeHead(401).end();
+      if (request.url?.startsWith('/v2/private/') === true)
+        return void response
+          .writeHead(401, { 'www-authenticate': `Bearer realm="http://${address}/token",service="s"` })
+          .end();
+      response.end('manifest');
+    });
+    const client = clientWith();
+    await assert.rejects(client.manifest(parseReference(`${address}/private/a:v1`)), fails('unauthorized'));
+    assert.equal((await client.manifest(parseReference(`${address}/public/a:v1`))).body.toString(), 'manifest');
+  });
+
   test('whose connection breaks in the middle of a blob is resumed there, with ranges or without', async () => {
     const large = Buffer.from(Array.from({ length: 300_000 }, (_, i) => i % 251));
     for (const doesRanges of [true, false]) {

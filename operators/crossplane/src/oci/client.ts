@@ -86,6 +86,7 @@ export function createRegistryClient(options: TransportOptions = {}): RegistryCl
       });
       // A registry that does not do ranges sends everything again: what is known of it is passed over.
       let known = response.status === 206 ? 0 : received;
+      const before = received;
       try {
         for await (const chunk of response.body as AsyncIterable<Buffer>) {
           const fresh = chunk.subarray(Math.min(known, chunk.length));
@@ -97,7 +98,8 @@ export function createRegistryClient(options: TransportOptions = {}): RegistryCl
       } catch (error) {
         ask.signal?.throwIfAborted();
         const failure = connectionError(error, what, idleTimeoutMs);
-        if (++broken > RESUMES || received === 0) throw failure;
+        const isSilent = failure.failure === 'timeout' && received === before;
+        if (++broken > RESUMES || received === 0 || isSilent) throw failure;
       }
     }
   }

@@ -11,7 +11,7 @@ import { readFileSync } from 'node:fs';
 import { getCACertificates } from 'node:tls';
 import { type Clock, type Random, reasonOf, sleep, systemClock } from '@capstan/kube';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
-import { createAuthorizer } from './authorizer.ts';
+import { type Authorization, createAuthorizer } from './authorizer.ts';
 import { RegistryError, RegistryErrors } from './errors.ts';
 import { failureOf } from './failure.ts';
 import type { Keychain } from './keychain.ts';
@@ -137,6 +137,19 @@ export function createTransport(options: TransportOptions = {}): Transport {
     return origin;
   }
 
+  /**
+   * A log-in that is refused before anybody asked for it for this repository proves nothing: what the registry wanted for
+   * another one, or last week, it need not want here.
+   */
+  async function headerFor(authorization: Authorization, isAskedFor: boolean): Promise<string | undefined> {
+    try {
+      return await authorizer.headerFor(authorization);
+    } catch (error) {
+      if (!isAskedFor && error instanceof RegistryError && error.failure === 'unauthorized') return undefined;
+      throw error;
+    }
+  }
+
   /** One attempt, with its redirects and with logging in when that is asked for. */
   async function attempt(request: RegistryRequest): Promise<RegistryResponse> {
     const { registry, repository, signal, what } = request;
@@ -148,7 +161,7 @@ export function createTransport(options: TransportOptions = {}): Transport {
     let hasLoggedIn = false;
     for (let redirects = 0; ; ) {
       const isHome = url.origin === new URL(origin).origin;
-      const header = isHome ? await authorizer.headerFor(authorization) : undefined;
+      const header = isHome ? await headerFor(authorization, hasLoggedIn) : undefined;
       const response = await send({
         url: url.href,
         method: request.method,
@@ -196,7 +209,9 @@ export function createTransport(options: TransportOptions = {}): Transport {
           failure = error;
         }
         const pause = failure.retryAfterMs ?? FIRST_PAUSE_MS * 2 ** tries * (0.5 + random());
-        if (!failure.isTemporary || tries >= retries || pause > maxRetryAfterMs) throw failure;
+        // Whoever said nothing for so long will not do so at once: that is news for the one who asked, who may ask again.
+        const isSilent = failure.failure === 'timeout';
+        if (!failure.isTemporary || isSilent || tries >= retries || pause > maxRetryAfterMs) throw failure;
         await sleep(clock, pause, request.signal);
       }
     },
