@@ -1,5 +1,5 @@
 import { findBackend, rotateBackend } from '@capstan/gimbal';
-import { systemClock } from '@capstan/kube';
+import { systemClock, validateDns1123Subdomain } from '@capstan/kube';
 import { command } from '../cli/command.ts';
 import { UsageErrors } from '../cli/errors.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
@@ -24,6 +24,8 @@ export default command({
     if (name === undefined) throw UsageErrors.Missing('rotate', 'the name of a backend', example);
     const { secret, now = false } = flags;
     if (secret === undefined) throw UsageErrors.Missing('rotate', '--secret', example);
+    const [fault] = validateDns1123Subdomain(secret);
+    if (fault !== undefined) throw UsageErrors.BadValue('--secret', secret, `give the name of a Secret: ${fault}`);
     const options = { secret, isNow: now, waitMs: waitMs(flags) };
     const { clock = systemClock, signal } = io;
     return withCluster(flags, io, async ({ client }) => {

@@ -19,8 +19,15 @@ export async function runGimbal(argv: readonly string[], io: Io): Promise<number
   try {
     return await dispatch(argv, io);
   } catch (error) {
-    return report(error, argv.includes('--verbose') || argv.includes('-v'), io);
+    return report(error, argv.includes('--verbose') || argv.includes('-v'), { ...io, stderr: underOwnName(argv, io) });
   }
+}
+
+/** What helps is `gimbal drain --help`: Capstan has no such command. */
+function underOwnName([command = '']: readonly string[], { stderr }: Io): Io['stderr'] {
+  return Object.hasOwn(OWN, command)
+    ? (text) => stderr(text.replaceAll(`capstan ${command} `, `gimbal ${command} `))
+    : stderr;
 }
 
 async function dispatch(argv: readonly string[], io: Io): Promise<number> {
@@ -30,7 +37,11 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
     return first === undefined ? 2 : 0;
   }
   const request = requestOf(argv);
-  if (request.what === 'capstan') return runCommandLine(request.argv, io);
+  if (request.what === 'capstan')
+    return runCommandLine(request.argv, {
+      ...io,
+      stderr: (text) => io.stderr(text.replaceAll('see capstan --help', 'see gimbal --help')),
+    });
   if (request.what === 'rbac') {
     const { runRbac } = await import('@capstan/gimbal/discover');
     return runRbac(request.argv, io);

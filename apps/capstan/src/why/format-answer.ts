@@ -77,7 +77,12 @@ function withoutCause({ object, owner, managers }: Answer): string[] {
   if (owner !== undefined) {
     return [`${object} was made by ${plainKind(owner)}, and no change of it has been recorded yet; ${known}.`];
   }
-  return [`Capstan has not changed ${object}: it carries no cause; ${known}.`];
+  // What was changed for a time and is as before, and what is a status, carries none.
+  const isOurs = managers.some(({ name }) => name.startsWith('capstan.'));
+  const what = isOurs
+    ? `Capstan has left no cause on ${object}`
+    : `Capstan has not changed ${object}: it carries no cause`;
+  return [`${what}; ${known}.`];
 }
 
 /** `Deployment.apps default/x` without the group, which people seldom need. */

@@ -4,6 +4,7 @@ import { age } from './backends.ts';
 import { fieldPatch } from './find-backends.ts';
 import { settingsFromFlags } from './flags.ts';
 import { requestOf } from './program.ts';
+import { rotationPatch } from './rotate.ts';
 
 describe('flags of the operator', () => {
   test('become settings', () => {
@@ -59,6 +60,17 @@ test('a field is changed where its user wrote it, and under his name for it', ()
       spec: { ClusterStatus: 'Maintenance' },
     },
   );
+});
+
+test('a Secret that was to come next does not stand in the way of another one', () => {
+  assert.deepEqual(rotationPatch({ spec: { secret: 'a', rotation: { secret: 'b', window: '0 2 * * 6/3h' } } }, 'c'), {
+    spec: { secret: 'c', rotation: { secret: null } },
+  });
+  assert.deepEqual(rotationPatch({ cluster: { credentials: 'a' }, spec: { rotation: { secret: 'b' } } }, 'c'), {
+    cluster: { credentials: 'c' },
+    spec: { rotation: { secret: null } },
+  });
+  assert.deepEqual(rotationPatch({ spec: { secret: 'a', rotation: {} } }, 'c'), { spec: { secret: 'c' } });
 });
 
 test('ages are short', () =>

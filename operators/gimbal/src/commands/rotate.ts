@@ -21,7 +21,7 @@ export async function rotateBackend(
   const { client, clock, signal, say } = context;
   const { namespace = '', name = '' } = object.metadata;
   const patch = {
-    ...fieldPatch(object, ['secret', 'credentials', 'secretName', 'secretRef'], secret),
+    ...rotationPatch(object, secret),
     // A value of its own: each is followed once.
     ...(isNow && { metadata: { annotations: { [ROTATE_NOW]: formatTime(clock.now()) } } }),
   };
@@ -34,7 +34,21 @@ export async function rotateBackend(
   return follow(found, context, waitMs, (backend, isNews) => progressOf(name, secret, backend, isNews));
 }
 
+/** The Secret that was to come next no longer is: it would go before the one that is asked for now. */
+export function rotationPatch(object: Pick<DiscoveryBackend, 'spec' | 'cluster'>, secret: string): object {
+  const patch: Record<string, object> = {
+    ...fieldPatch(object, ['secret', 'credentials', 'secretName', 'secretRef'], secret),
+  };
+  for (const place of ['spec', 'cluster'] as const) {
+    if (object[place]?.rotation?.secret !== undefined) patch[place] = { ...patch[place], rotation: { secret: null } };
+  }
+  return patch;
+}
+
 function progressOf(name: string, secret: string, { status, metadata }: DiscoveryBackend, isNews: boolean): Progress {
+  const accepted = findCondition(status?.conditions, 'Accepted');
+  if (isNews && accepted?.status === 'False')
+    return { line: `${name}: not accepted; ${accepted.message}`, code: BLOCKED };
   const valid = findCondition(status?.conditions, 'CredentialsValid');
   const pending = findCondition(status?.conditions, 'RotationPending');
   // Conditions of before the change say nothing about it.

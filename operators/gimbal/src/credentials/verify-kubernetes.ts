@@ -36,13 +36,15 @@ export async function verifyKubernetes(
   { data, endpoint }: Login,
   { clock, logger, timeoutMs, signal }: KubernetesLoginOptions,
 ): Promise<Verdict> {
-  const text = decoded(Object.values(data)[0] ?? '');
+  const [key = '', encoded = ''] = Object.entries(data)[0] ?? [];
+  const text = decoded(encoded);
   const redactor = redactorOf(text);
   const say = (error: unknown) => redactor.clean(reasonOf(error));
   let client: Client;
   try {
     const transport = await connectKubeconfig(text, {
-      name: 'the kubeconfig in the Secret',
+      // As a file is named in messages: the kubeconfig “config” in the Secret.
+      name: `“${key}” in the Secret`,
       clock,
       logger,
       ...(endpoint !== undefined && { server: endpoint }),

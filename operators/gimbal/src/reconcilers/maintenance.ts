@@ -172,8 +172,15 @@ function messageOf(
   const news =
     arriving.length === 0 ? '' : `; ${arriving.join(', ')}: just installed, and its routes are still to be read`;
   if (state === 'Draining') return `${leaving - drained} of ${leaving} routes are left${dry}${look}${news}`;
-  if (state === 'Restoring') return `weights return; ${held} of ${routes} routes wait for ready endpoints${look}`;
+  if (state === 'Restoring') return `weights return; ${held} of ${routes} routes are left${waitsOf(shown)}`;
   return `the weights of ${routes} routes are as they were`;
+}
+
+/** What the first of the routes wait for that do not have their weights back. */
+function waitsOf(shown: RouteTotals['shown']): string {
+  const waits = shown.filter(({ reason }) => reason === 'Holding').slice(0, NAMED);
+  const texts = waits.map(({ kind, namespace, name, message }) => `${kind} ${namespace}/${name} (${message})`);
+  return texts.length === 0 ? '' : `; waiting: ${texts.join(', ')}`;
 }
 
 /** How many routes a message names. */

@@ -1,5 +1,4 @@
 // Commands that wait, on a cluster with the operator: what they say, and how they end.
-// On the embedded server only: on a real one it is still to be made to pass (docs/roadmap.md).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Service } from '@capstan/kube';
@@ -84,6 +83,17 @@ test('credentials that are refused end a rotation with another code', () =>
     assert.match(lines.at(-1) ?? '', /not used: .*401.*goes on with those that it has/);
     assert.ok(!lines.join().includes('s3cr3t'));
     assert.match((await stage.backend()).metadata.annotations?.['gimbal.heptio.com/rotate-now'] ?? '', /^\d{4}-/);
+  }));
+
+test('fields that are not accepted end a rotation at once, and say why', () =>
+  played({}, async (stage) => {
+    await stage.secret('next', SECOND);
+    await stage.edit({ refreshInterval: 'soon' });
+    const east = await found(stage);
+    const options = { secret: 'next', isNow: true, waitMs: 60_000 };
+    const { code, lines } = await ran(stage, (context) => rotateBackend(east, context, options));
+    assert.equal(code, 3);
+    assert.match(lines.at(-1) ?? '', /not accepted; spec.refreshInterval: "soon"/);
   }));
 
 test('the list has a line for each backend, and a name that there is not is told with those that there are', () =>

@@ -53,7 +53,9 @@ export const ConfigErrors = errorMakers(
       file,
       message: `the kubeconfig ${file} has no current-context`,
       remedy:
-        names.length === 0 ? 'add a context to it' : `give --context NAME, one of ${[...names].toSorted().join(', ')}`,
+        names.length === 0
+          ? 'add a context to it'
+          : `set it, or give --context NAME, one of ${[...names].toSorted().join(', ')}`,
     }),
     UnknownContext: (file: string, name: string, names: readonly string[]) => ({
       file,
@@ -107,7 +109,8 @@ export const ConfigErrors = errorMakers(
     AuthProvider: (file: string, user: string, name: string) => ({
       file,
       message: `the user "${user}" in ${file} uses the auth-provider "${name}", which Kubernetes removed in 1.26`,
-      remedy: 'use the exec plugin of your provider instead (kubelogin, gke-gcloud-auth-plugin, …)',
+      remedy:
+        'use the exec plugin of your provider instead (kubelogin, gke-gcloud-auth-plugin, …), or, where programs are not allowed, a token or a client certificate',
     }),
     TwoLogins: (file: string, user: string, first: string, second: string) => ({
       file,

@@ -160,7 +160,7 @@ export function createHands(options: HandsOptions): Hands {
 
   function collision(key: string, kind: RecordKind, owner: string | undefined): Problem {
     const { namespace = '', name } = refOfKey(key);
-    const whose = owner === undefined ? 'nobody has marked as discovered' : `belongs to the backend ${owner}`;
+    const whose = owner === undefined ? 'no discoverer made it' : `belongs to the backend ${owner}`;
     const message = `the ${kind} ${name} is there already and ${whose}: it is left alone; rename it, or the service or backend`;
     return { type: 'NameCollision', message, namespace, name };
   }

@@ -133,7 +133,7 @@ const mistakes: Record<string, { text: string; context?: string; message: RegExp
   },
   'no current context': {
     text: 'contexts: [{name: b, context: {}}, {name: a, context: {}}]',
-    message: /has no current-context; give --context NAME, one of a, b/,
+    message: /has no current-context; set it, or give --context NAME, one of a, b/,
   },
   'a context whose cluster is missing': {
     text: 'contexts: [{name: a, context: {cluster: x}}]\nclusters: [{name: y, cluster: {}}]',
