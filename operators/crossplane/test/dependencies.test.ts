@@ -31,7 +31,7 @@ const xrdCrd = ['CompositeResourceDefinition', 'Composition'].map(
 
 function push(registry: FakeRegistry, kind: string, name: string, version: string, dependsOn: object[] = []) {
   const objects = kind === 'Provider' ? [crd(`${name.replaceAll('-', '')}kind`)] : [];
-  registry.push(image(name, version), [meta(kind, { dependsOn }, { annotations: { version } }), ...objects]);
+  return registry.push(image(name, version), [meta(kind, { dependsOn }, { annotations: { version } }), ...objects]);
 }
 
 describe('dependencies', () => {
@@ -163,11 +163,30 @@ describe('dependencies', () => {
           assert.equal(spec.package, image('provider-a', 'v1.0.0'));
           assert.match(
             (await said(stage, Configuration, 'platform', 'Healthy'))?.message ?? '',
-            /provider-a must be >=v2\.0\.0, and what is installed is version v1\.0\.0; change its spec\.package/,
+            /provider-a must be >=v2\.0\.0, and what is installed is version v1\.0\.0; change spec\.package of the Provider mine$/,
           );
         }
       });
     }
+  });
+
+  test('that are pinned by a digest beside their tag are compared by the tag', async () => {
+    const registry = fakeRegistry();
+    const digest = push(registry, 'Provider', 'provider-a', 'v2.1.0');
+    push(registry, 'Configuration', 'platform', 'v1.0.0', [{ provider: source('provider-a'), version: '>=v2.0.0' }]);
+    const objects = [
+      ...xrdCrd,
+      provider('mine', { package: `${image('provider-a', 'v2.1.0')}@${digest}` }),
+      configuration('platform', { package: image('platform', 'v1.0.0') }),
+    ];
+    await staged({ registry, objects }, async (stage) => {
+      assert.equal((await said(stage, Configuration, 'platform', 'Healthy'))?.message, '');
+      const { packages = [] } = await stage.client.get(Lock, { name: 'lock' });
+      assert.deepEqual(
+        packages.filter(({ kind }) => kind === 'Provider').map(({ version }) => version),
+        ['v2.1.0'],
+      );
+    });
   });
 
   test('that go in a circle are told', async () => {

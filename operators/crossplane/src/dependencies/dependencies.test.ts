@@ -8,8 +8,10 @@ const wants = (source: string, constraints = '*', kind = 'Provider'): Dependency
 const installed = (source: string, version: string, dependencies: Dependency[] = []): InstalledPackage => ({
   kind: 'Provider',
   name: `${source}-1`,
+  package: `${source}-package`,
   source,
-  version,
+  version: version.split('@')[0] ?? '',
+  ...(version.includes('sha256:') && { digest: version.split('@').at(-1) }),
   dependencies,
 });
 const check = (dependencies: Dependency[], ...there: InstalledPackage[]) =>
@@ -21,12 +23,17 @@ describe('dependencies', () => {
     ['there', check([wants('a', '>=1.0.0')], installed('a', 'v1.2.0')), [1, 1, 0], undefined],
     ['there by digest', check([wants('a', DIGEST)], installed('a', DIGEST)), [1, 1, 0], undefined],
     ['another digest', check([wants('a', DIGEST)], installed('a', 'v1.0.0')), [1, 1, 1], /must be sha256:a+, and/],
-    ['missing', check([wants('a', '>=1.0.0')]), [1, 0, 0], /missing dependencies: "a" \(>=1\.0\.0\)$/],
+    [
+      'missing',
+      check([wants('a', '>=1.0.0')]),
+      [1, 0, 0],
+      /missing dependencies: "a" \(>=1\.0\.0\); each is installed by itself/,
+    ],
     [
       'many missing',
       check(['a', 'b', 'c', 'd', 'e'].map((name) => wants(name))),
       [5, 0, 0],
-      /"a" \(\*\), "b" \(\*\), "c" \(\*\) and 2 more$/,
+      /"a" \(\*\), "b" \(\*\), "c" \(\*\) and 2 more;/,
     ],
     [
       'missing of a dependency',
@@ -38,13 +45,25 @@ describe('dependencies', () => {
       'too old',
       check([wants('a', '>=2.0.0')], installed('a', 'v1.0.0')),
       [1, 1, 1],
-      /what is installed is version v1\.0\.0/,
+      /what is installed is version v1\.0\.0; change spec\.package of the Provider a-package$/,
+    ],
+    [
+      'a version beside its digest',
+      check([wants('a', '>=1.0.0')], installed('a', `v1.2.0@${DIGEST}`)),
+      [1, 1, 0],
+      undefined,
+    ],
+    [
+      'a digest beside its version',
+      check([wants('a', DIGEST)], installed('a', `v1.2.0@${DIGEST}`)),
+      [1, 1, 0],
+      undefined,
     ],
     [
       'another kind',
       check([wants('a', '*', 'Function')], installed('a', 'v1.0.0')),
       [1, 1, 1],
-      /is a Provider, and a Function is needed/,
+      /is to be a Function, and is installed as the Provider a-package; correct spec\.dependsOn/,
     ],
     [
       'a version that is a digest',

@@ -15,8 +15,12 @@ export interface InstalledPackage {
   /** The revision. */
   readonly name: string;
   readonly source: string;
-  /** Tag or digest. */
+  /** The package itself. */
+  readonly package: string;
+  /** Tag or digest; the tag where both are named. */
   readonly version: string;
+  /** Of its image, as far as it is known. */
+  readonly digest?: string;
   readonly dependencies: readonly Dependency[];
 }
 
@@ -61,7 +65,7 @@ export function checkDependencies(
 
 export function suits({ kind, constraints }: Dependency, there: InstalledPackage): boolean {
   if (there.kind !== kind) return false;
-  if (isDigest(constraints)) return there.version === constraints;
+  if (isDigest(constraints)) return there.digest === constraints;
   const constraint = parseConstraint(constraints);
   const version = parseVersion(there.version);
   return constraint !== undefined && version !== undefined && satisfies(version, constraint);
@@ -99,13 +103,13 @@ function problemOf(
   const [first] = unsuitable;
   if (first !== undefined) {
     const there = installed.get(first.source);
-    const found =
-      there?.kind === first.kind ? `version ${there.version}` : `a ${there?.kind}, and a ${first.kind} is needed`;
     const more = unsuitable.length > 1 ? ` (and ${unsuitable.length - 1} more)` : '';
-    return `the dependency ${first.source} must be ${first.constraints}, and what is installed is ${found}${more}; change its spec.package`;
+    if (there?.kind !== first.kind)
+      return `the dependency ${first.source} is to be a ${first.kind}, and is installed as the ${there?.kind} ${there?.package}${more}; correct spec.dependsOn of the package`;
+    return `the dependency ${first.source} must be ${first.constraints}, and what is installed is version ${there.version}${more}; change spec.package of the ${there.kind} ${there.package}`;
   }
   if (missing.length === 0) return undefined;
   const shown = missing.slice(0, SHOWN).map(({ source, constraints }) => `"${source}" (${constraints})`);
   const more = missing.length > SHOWN ? ` and ${missing.length - SHOWN} more` : '';
-  return `missing dependencies: ${shown.join(', ')}${more}`;
+  return `missing dependencies: ${shown.join(', ')}${more}; each is installed by itself when it can be had, else the package’s condition DependenciesUnresolved says why not`;
 }

@@ -1,6 +1,7 @@
 // What is installed: the active revisions of all packages that have been unpacked, as the Lock lists them. It is read from
 // their status, so that a package which cannot be pulled holds up nobody but itself.
 import { type DerivationDefinition, derivation, type Reader } from '@capstan/reconcile';
+import { DIGEST_ANNOTATION } from '../kinds/index.ts';
 import { PACKAGE_KINDS, type PackageKind, type RevisionObject } from '../packages/package-kind.ts';
 import { readReference } from '../packages/reference.ts';
 import type { PackageDependency } from '../xpkg/package.ts';
@@ -30,11 +31,14 @@ function entryOf({ kind }: PackageKind, revision: RevisionObject, registry: stri
   if (metadata.deletionTimestamp !== undefined) return undefined;
   const reference = readReference(spec.image, registry);
   if ('problem' in reference) return undefined;
+  const digest = reference.reference.digest ?? metadata.annotations?.[DIGEST_ANNOTATION];
   return {
     kind,
     name: metadata.name ?? '',
+    package: metadata.ownerReferences?.find(({ controller }) => controller)?.name ?? metadata.name ?? '',
     source: reference.source,
     version: reference.version,
+    ...(digest !== undefined && { digest }),
     dependencies: normalised(
       status.dependencies.map((each) => ({
         ...each,

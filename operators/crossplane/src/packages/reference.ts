@@ -7,7 +7,7 @@ export interface PackageReference {
   readonly qualified: string;
   /** Registry and repository: what dependencies are compared by. */
   readonly source: string;
-  /** Tag or digest. */
+  /** Tag or digest; the tag where both are named, since versions are compared by it. */
   readonly version: string;
 }
 
@@ -21,11 +21,16 @@ export function readReference(image: string, defaultRegistry: string): PackageRe
       reference,
       qualified: hasRegistry ? image : `${defaultRegistry}/${image}`,
       source,
-      version: identifierOf(reference),
+      version: tagBesideDigest(image) ?? identifierOf(reference),
     };
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** `v1.0.0` of `host/name:v1.0.0@sha256:…`. */
+function tagBesideDigest(image: string): string | undefined {
+  return /:([^:/@]+)@/.exec(image)?.[1];
 }
 
 /** The same image by its digest. */
