@@ -1,5 +1,4 @@
 // A backend that is deleted: its discoverer first, then references, then what was discovered; and nothing of anybody else.
-// On the embedded server only: on a real one it is still to be made to pass (docs/roadmap.md).
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {

@@ -1,5 +1,4 @@
 // The seed document's own examples and its overview of the resource, taken as they stand.
-// On the embedded server only: on a real one it is still to be made to pass (docs/roadmap.md).
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';

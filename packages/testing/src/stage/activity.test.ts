@@ -62,6 +62,7 @@ async function restFor(ms: number, event: WatchEvent, query: Record<string, stri
 
 const answered = (body: object): ApiResponse => ({ status: 200, headers: {}, body });
 const LATE = 300;
+const QUIET = 40;
 
 test('a write is waited for until the watch that must bring it has brought it', async () => {
   const event: WatchEvent = { type: 'MODIFIED', object: map('7') };
@@ -90,4 +91,40 @@ test('an event that came before the answer to its write is not waited for again'
   await activity.rest();
   assert.ok(performance.now() - start < 1_000);
   assert.equal(await activity.rest(), false, 'nothing has happened since');
+});
+
+/** How long a rest takes at least after a watch is opened, when all before it was at rest. */
+async function restAfterOpening(transport: Transport, rest: () => Promise<boolean>, query: Record<string, string>) {
+  const times: number[] = [];
+  for (let turn = 0; turn < 8; turn++) {
+    await rest();
+    const start = performance.now();
+    await watching(transport, query);
+    await rest();
+    times.push(performance.now() - start);
+  }
+  return Math.min(...times);
+}
+
+test('a watch that is opened is given time for what it has to bring, but not where all is known that was written', async () => {
+  const { inner } = scripted(answered(map('7')));
+  const { follow, rest } = createActivity();
+  const transport = follow(inner);
+  await transport.request(write);
+  assert.ok((await restAfterOpening(transport, rest, {})) >= QUIET, 'it may begin with anything');
+  assert.ok((await restAfterOpening(transport, rest, { resourceVersion: '6' })) >= QUIET, 'it has yet to bring 7');
+  assert.ok((await restAfterOpening(transport, rest, { resourceVersion: '7' })) < QUIET);
+});
+
+test('after a deletion every watch of the kind is given time until one has told when it was', async () => {
+  const gone = { kind: 'Status', status: 'Success', details: { uid: 'u' } };
+  const { inner, bring } = scripted(answered(gone));
+  const { follow, rest } = createActivity();
+  const transport = follow(inner);
+  await transport.request({ ...write, method: 'DELETE' });
+  assert.ok((await restAfterOpening(transport, rest, { resourceVersion: '8' })) >= QUIET);
+  bring({ type: 'DELETED', object: map('9') });
+  await rest();
+  assert.ok((await restAfterOpening(transport, rest, { resourceVersion: '8' })) >= QUIET);
+  assert.ok((await restAfterOpening(transport, rest, { resourceVersion: '9' })) < QUIET);
 });

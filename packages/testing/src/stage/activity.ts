@@ -11,6 +11,7 @@ import {
   type WatchEvent,
   type WatchStream,
 } from '@capstan/kube';
+import { createVersionHistory, isVersion } from './version-history.ts';
 
 export interface Activity {
   /** The same transport, followed. */
@@ -31,9 +32,10 @@ export function createActivity(): Activity {
   let happened = 0;
   let told = 0;
   let last = performance.now();
-  /** Whether events may be on their way: something was written, or a watch was opened, since the last rest. */
+  /** Whether events may be on their way: since the last rest something was written, or a watch opened that has some to bring. */
   let isStirred = false;
   const watches = new Set<OpenWatch>();
+  const history = createVersionHistory();
   const note = () => {
     happened++;
     last = performance.now();
@@ -42,6 +44,7 @@ export function createActivity(): Activity {
   const expect = (request: ApiRequest, response: ApiResponse) => {
     const write = writeOf(request, response);
     if (write === undefined) return;
+    history.written(write);
     for (const watch of watches) if (mustBring(watch, write)) watch.awaited.push({ ...write, since: last });
   };
 
@@ -67,9 +70,13 @@ export function createActivity(): Activity {
           const stream = await inner.watch(request);
           if (!isStream(stream)) return stream;
           const watch = openWatch(request);
-          isStirred = true;
+          isStirred ||= history.goesOnAfter(watch.collection, request.query?.['resourceVersion']);
           watches.add(watch);
-          return followed(stream, watch, note, () => watches.delete(watch));
+          const take = (event: WatchEvent) => {
+            brought(watch, event);
+            history.seen(watch.collection, event);
+          };
+          return followed(stream, take, note, () => watches.delete(watch));
         } finally {
           underWay--;
           note();
@@ -169,14 +176,14 @@ function writeOf({ method, path, query }: ApiRequest, { status, body }: ApiRespo
 
 async function* followed(
   stream: WatchStream,
-  watch: OpenWatch,
+  take: (event: WatchEvent) => void,
   note: () => void,
   ended: () => void,
 ): AsyncGenerator<readonly WatchEvent[]> {
   try {
     for await (const events of stream) {
       note();
-      for (const event of events) brought(watch, event);
+      for (const event of events) take(event);
       yield events;
     }
   } finally {
@@ -186,7 +193,7 @@ async function* followed(
 
 function brought(watch: OpenWatch, { type, object }: WatchEvent): void {
   const { uid = '', resourceVersion = '0' } = (object as KubeObject).metadata ?? {};
-  if (type === 'ERROR' || !/^\d+$/.test(resourceVersion)) return;
+  if (type === 'ERROR' || !isVersion(resourceVersion)) return;
   watch.latest = BigInt(resourceVersion);
   if (type === 'DELETED') watch.deleted.add(uid);
   const left = watch.awaited.filter((write) => !hasBrought(watch, write));
