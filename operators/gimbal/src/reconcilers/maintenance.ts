@@ -20,7 +20,7 @@ import {
 import { isInMaintenance, stageOf } from '../maintenance/backend-drain.ts';
 import { SERVICE_READS } from '../maintenance/services.ts';
 import { latestMoment, madeAt } from '../maintenance/time.ts';
-import type { RouteTotals, RouteTotalsOf } from '../maintenance/totals.ts';
+import { type RouteTotals, type RouteTotalsOf, trimDefinition } from '../maintenance/totals.ts';
 
 const drainedCondition = conditionType<
   | 'Drained'
@@ -41,7 +41,7 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
     reads: [
       ...routeKinds.map((kind) => reading(kind, 'everywhere', { optional: true })),
       // Kinds of routes may be installed at any time.
-      reading(CustomResourceDefinition, 'referenced', { optional: true }),
+      reading(CustomResourceDefinition, 'everywhere', { optional: true, trim: trimDefinition }),
       ...SERVICE_READS,
     ],
     primary: false,
