@@ -24,7 +24,7 @@ if (files.length === 0) {
 }
 
 // Whoever imports it by name imports the one of @capstan/testing.
-const STAGE = /import \{[^}]*\bcreateStage\b[^}]*\} from '(?:@capstan\/testing|\.\/stage\.ts)'/;
+const STAGE = /import \{[^}]*\b(?:createStage|createLives)\b[^}]*\} from '(?:@capstan\/testing|\.\/stage\.ts)'/;
 const EMBEDDED_ONLY = /^\/\/ .*On the embedded server only: /m;
 const chosen = process.env['CAPSTAN_TEST_SERVER'];
 const onStage = files.filter(playsOnStage);

@@ -1,0 +1,81 @@
+// A cluster on which a program lives several lives: it dies between any two writes, and the next one finds what it left. As
+// on a stage, the server is the one that the environment chooses, time is the test's, and each life has exactly the role that
+// is generated for the operators: a denied request fails the test.
+import type { Client } from '@capstan/kube';
+import type { Operator, Runtime } from '@capstan/reconcile';
+import { faultyTransport } from '../faults/faulty-transport.ts';
+import { mortalClock } from '../faults/mortal-clock.ts';
+import { startIncarnation } from '../incarnation.ts';
+import { createRandom } from '../random.ts';
+import type { VirtualClock } from '../virtual-clock.ts';
+import { grantAccount, watchedAccount } from './account.ts';
+import { embeddedStageServer } from './embedded-stage-server.ts';
+import { realStageServer } from './real-stage-server.ts';
+import { chosenServer } from './stage-server.ts';
+
+export interface Lives {
+  readonly clock: VirtualClock;
+  /** The test's own client, an administrator's. */
+  readonly client: Client;
+  /** Starts the program. The life before must be over. */
+  begin(): Promise<Life>;
+  /** After the last life. */
+  close(): Promise<void>;
+}
+
+export interface Life {
+  readonly runtime: Runtime;
+  readonly isDead: boolean;
+  /** It dies right after so many more writes (0: now): nothing leaves it or arrives any more, and no timer of it fires. */
+  dieAfterWrites(count: number): void;
+  /** Lets it come to rest, or die, moving time as far as it asks for, at most `maxMs` (default two minutes). */
+  settle(maxMs?: number): Promise<void>;
+  /** Stops it in order, unless it is dead. */
+  end(): Promise<void>;
+}
+
+/** An empty cluster with the operators' kinds, and nobody living there yet. */
+export async function createLives({ operators }: { operators: readonly Operator[] }): Promise<Lives> {
+  const open = chosenServer() === 'real' ? realStageServer : embeddedStageServer;
+  let current: Life | undefined;
+  const isBusy = () => current !== undefined && !current.isDead && isWorking(current.runtime);
+  const server = await open(operators, createRandom(1), isBusy);
+  const { client, clock } = server;
+  const account = await grantAccount(client, operators, {});
+  await server.begin();
+  return {
+    clock,
+    client,
+    async begin() {
+      const random = createRandom(7);
+      const mortal = mortalClock(clock);
+      const { transport: allowed, check } = watchedAccount(await server.transport(account));
+      const transport = faultyTransport(allowed, { random, clock: mortal, schedule: {} });
+      void transport.died.then(() => mortal.kill());
+      const { runtime, stop } = startIncarnation({ operators, transport, clock: mortal, random });
+      const life: Life = {
+        runtime,
+        get isDead() {
+          return transport.dead;
+        },
+        dieAfterWrites: (count) => transport.crashAfterWrites(count),
+        async settle(maxMs = 120_000) {
+          await clock.settle();
+          await clock.runUntilIdle(maxMs, () => transport.dead || isResting(runtime));
+          check();
+        },
+        async end() {
+          if (!transport.dead) await stop();
+          check();
+        },
+      };
+      current = life;
+      return life;
+    },
+    close: () => server.close(),
+  };
+}
+
+const isResting = (runtime: Runtime) => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0;
+/** While it is listing it waits for nobody but the server. */
+const isWorking = (runtime: Runtime) => runtime.isSynced && !runtime.isIdle;
