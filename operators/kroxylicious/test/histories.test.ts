@@ -1,28 +1,21 @@
 // Random histories: edits, deletions and mistakes in any order and at any speed, and an operator that dies meanwhile. Whatever
 // came before, once all is well the proxies run what a new operator would have made of the same objects; until then nothing
 // that runs is taken away, and each pause sees at most one rollout.
-// On the embedded server only: hundreds of steps (test/real has one history for a real one).
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  type Client,
   ConfigMap,
   Deployment,
+  isConflict,
   type Kind,
   type KubeObject,
+  type ObjectRef,
   PodDisruptionBudget,
   type Secret,
   Service,
 } from '@capstan/kube';
-import {
-  createRandom,
-  createTestCluster,
-  createVirtualClock,
-  faultyTransport,
-  mortalClock,
-  type SeededRandom,
-  startIncarnation,
-  type TestCluster,
-} from '@capstan/testing';
+import { createLives, createRandom, type Lives, type SeededRandom } from '@capstan/testing';
 import { parse } from 'yaml';
 import {
   createKroxylicious,
@@ -113,22 +106,12 @@ const SLOTS: readonly Slot[] = [
 
 /** One life of a cluster: the objects as they are, and an operator that comes and goes. */
 async function createLife(random: SeededRandom) {
-  const clock = createVirtualClock();
-  const world = await createTestCluster({ clock, random: createRandom(1), operators });
+  const world = await createLives({ operators });
+  const { clock } = world;
   const live = new Map<Slot, KubeObject | undefined>();
   /** For whoever must understand a failure. */
   const story: string[] = [];
-  let current = start();
-
-  function start() {
-    const mortal = mortalClock(clock);
-    const transport = faultyTransport(world.transport(), { random: createRandom(7), clock: mortal, schedule: {} });
-    return {
-      mortal,
-      transport,
-      program: startIncarnation({ operators, transport, clock: mortal, random: createRandom(7) }),
-    };
-  }
+  let current = await world.begin();
 
   return {
     world,
@@ -149,40 +132,45 @@ async function createLife(random: SeededRandom) {
       if (had !== undefined && !isReplaced) await world.client.delete(kind, ref);
       if (wanted === undefined) return;
       if (!isReplaced) await world.client.create(kind, wanted);
-      else {
-        const { metadata } = await world.client.get(kind, ref);
-        await world.client.update(kind, {
-          ...wanted,
-          metadata: { ...wanted.metadata, resourceVersion: metadata.resourceVersion },
-        });
-      }
+      else await replace(world.client, kind, wanted, ref);
     },
     /** The operator is killed, now or after so many writes, and started again. */
     async die(writes: number) {
       story.push(`it dies after ${writes} writes`);
       if (writes > 0) {
-        current.transport.crashAfterWrites(writes);
+        current.dieAfterWrites(writes);
         await clock.advance(random.pick([0, 1000, 3000]));
       }
-      current.mortal.kill();
-      current = start();
+      current.dieAfterWrites(0);
+      current = await world.begin();
     },
     async settle() {
       story.push('--- rest');
-      await clock.settle();
-      const { runtime } = current.program;
-      await clock.runUntilIdle(120_000, () => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0);
+      await current.settle();
     },
     async end() {
-      await current.program.stop();
+      await current.end();
       await world.close();
     },
   };
 }
 
+/** On a real server the operator writes meanwhile: whoever replaces an object looks again then, as kubectl does. */
+async function replace(client: Client, kind: Kind, wanted: KubeObject, ref: ObjectRef): Promise<void> {
+  for (;;) {
+    const { resourceVersion } = (await client.get(kind, ref)).metadata;
+    try {
+      await client.update(kind, { ...wanted, metadata: { ...wanted.metadata, resourceVersion } });
+      return;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+}
+
 type Life = Awaited<ReturnType<typeof createLife>>;
 
-const deploymentOf = (world: TestCluster) => world.client.find(Deployment, { namespace: NAMESPACE, name: 'my-proxy' });
+const deploymentOf = (world: Lives) => world.client.find(Deployment, { namespace: NAMESPACE, name: 'my-proxy' });
 
 type Hashed = KubeObject & {
   status?: { configHash?: string; conditions?: { type: string; status: string; reason: string }[] };
@@ -193,7 +181,7 @@ const MADE = [Deployment, Service, ConfigMap, PodDisruptionBudget] as Kind[];
 const GIVEN = new Set(['clusterIP', 'clusterIPs', 'nodePort']);
 
 /** Everything that the operator made and said, without what depends on the order of things. */
-async function madeIn({ client }: TestCluster): Promise<unknown> {
+async function madeIn({ client }: Lives): Promise<unknown> {
   const made: Record<string, unknown> = {};
   for (const kind of MADE)
     for (const one of (await client.list(kind, { namespace: NAMESPACE })).items) {
@@ -212,7 +200,7 @@ async function madeIn({ client }: TestCluster): Promise<unknown> {
 }
 
 /** The clusters in the configuration that the Deployment mounts. */
-async function servedIn(world: TestCluster): Promise<string[]> {
+async function servedIn(world: Lives): Promise<string[]> {
   const deployment = await deploymentOf(world);
   if (deployment === undefined) return [];
   const map = await world.client.get(ConfigMap, { namespace: NAMESPACE, name: configMapNameOf(deployment) });
@@ -254,6 +242,16 @@ function checkRest(
 
 async function history(seed: number): Promise<void> {
   const random = createRandom(seed);
+  const { made, slots } = await lived(random);
+  const fresh = await createLife(random);
+  for (const [slot, wanted] of slots) await fresh.put(slot, wanted);
+  await fresh.settle();
+  assert.deepEqual(made, await madeIn(fresh.world));
+  await fresh.end();
+}
+
+/** What there is after a long life that ends well, and of what it was made. */
+async function lived(random: SeededRandom) {
   const life = await createLife(random);
   try {
     for (const slot of SLOTS) await life.put(slot, random.pick(slot.good));
@@ -277,11 +275,7 @@ async function history(seed: number): Promise<void> {
     }
     for (const slot of SLOTS) await life.put(slot, random.pick(slot.good));
     await life.settle();
-    const fresh = await createLife(random);
-    for (const slot of SLOTS) await fresh.put(slot, life.live.get(slot));
-    await fresh.settle();
-    assert.deepEqual(await madeIn(life.world), await madeIn(fresh.world));
-    await fresh.end();
+    return { made: await madeIn(life.world), slots: life.live };
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${life.story.join('\n')}`, { cause: error });
   } finally {

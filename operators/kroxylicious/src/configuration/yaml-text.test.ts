@@ -26,21 +26,26 @@ describe('YAML text', () => {
     );
   });
 
+  test('of equal content is equal, in whatever order its fields came', () => {
+    const reversed = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(reversed);
+      if (typeof value !== 'object' || value === null) return value;
+      const fields = Object.entries(value).toReversed();
+      return Object.fromEntries(fields.map(([name, part]) => [name, reversed(part)]));
+    };
+    fc.assert(fc.property(json(), (value) => assert.deepEqual(yamlLines(reversed(value)), yamlLines(value))));
+  });
+
   test('escapes what older YAML takes for the end of a line, or refuses', () => {
     const [line = ''] = yamlLines({ text: 'a\u2028b\u0085c\u009f\ufeff\n' });
     assert.equal(line, String.raw`text: "a\u2028b\u0085c\u009f\ufeff\n"`);
     assert.deepEqual(parse(line), { text: 'a\u2028b\u0085c\u009f\ufeff\n' });
   });
 
-  test('has one field a line, strings in quotes, and no undefined', () => {
-    assert.deepEqual(yamlLines({ name: 'a', list: [{ x: 1, z: ['b'] }], none: undefined, empty: {}, yes: true }), [
-      'name: "a"',
-      'list:',
-      '  - x: 1',
-      '    z:',
-      '      - "b"',
-      'empty: {}',
-      '"yes": true',
-    ]);
+  test('has one field a line, names first, strings in quotes, and no undefined', () => {
+    assert.deepEqual(
+      yamlLines({ empty: {}, list: [{ x: 1, z: ['b'] }], none: undefined, type: 'b', name: 'a', yes: true }),
+      ['name: "a"', 'type: "b"', 'empty: {}', 'list:', '  - x: 1', '    z:', '      - "b"', '"yes": true'],
+    );
   });
 });

@@ -1,6 +1,7 @@
-// Configuration as YAML text: block style, every string in double quotes (JSON's escapes are YAML's), fields in the order in
-// which they were given, undefined ones left out. Written by hand because the text of one virtual cluster is put together
-// with that of a thousand others that did not change.
+// Configuration as YAML text: block style, every string in double quotes (JSON's escapes are YAML's), undefined fields left out.
+// Equal content has equal text: fields are in an order of their own, since a server gives back what it stored in another order
+// than it got it. Written by hand because the text of one virtual cluster is put together with that of a thousand others that
+// did not change.
 
 /** The lines of a value below a field or an item, each with the indentation. */
 export function yamlLines(value: unknown, indent = ''): string[] {
@@ -35,7 +36,17 @@ function isEmpty(value: unknown): boolean {
 }
 
 function fieldsOf(value: object): [string, unknown][] {
-  return Object.entries(value).filter(([, part]) => part !== undefined);
+  return Object.entries(value)
+    .filter(([, part]) => part !== undefined)
+    .toSorted(([left], [right]) => rankOf(left) - rankOf(right) || (left < right ? -1 : 1));
+}
+
+/** What something is comes before what it is like. */
+const FIRST: readonly string[] = ['name', 'type'];
+
+function rankOf(name: string): number {
+  const rank = FIRST.indexOf(name);
+  return rank < 0 ? FIRST.length : rank;
 }
 
 function isObject(value: unknown): value is object {
