@@ -36,7 +36,7 @@ const objects: KubeObject[] = [
   }),
   service({ strimziKafkaRef: strimziRef }, 'strimzi'),
   {
-    apiVersion: 'kafka.strimzi.io/v1beta2',
+    apiVersion: 'kafka.strimzi.io/v1',
     kind: 'Kafka',
     metadata: { namespace: 'default', name: 'kafka' },
     spec: { kafka: { listeners: [{ name: 'tls' }] } },
@@ -113,7 +113,7 @@ const ALLOWED: Record<string, { kinds: string[]; nodes: string[] }> = {
   'kafka-protocol-filter': { kinds: ['KafkaProtocolFilter'], nodes: ['KafkaProtocolFilter'] },
   KafkaProtocolFilter: { kinds: ['KafkaProtocolFilter', 'Secret', 'ConfigMap'], nodes: [] },
   'kafka-service': { kinds: ['KafkaService'], nodes: ['KafkaService'] },
-  KafkaService: { kinds: ['KafkaService', 'Secret', 'ConfigMap', 'Kafka'], nodes: [] },
+  KafkaService: { kinds: ['KafkaService', 'Secret', 'ConfigMap', 'Kafka', 'KafkaV1beta2'], nodes: [] },
   'kafka-proxy-ingress': { kinds: ['KafkaProxyIngress'], nodes: ['KafkaProxyIngress'] },
   KafkaProxyIngress: { kinds: ['KafkaProxyIngress', 'KafkaProxy'], nodes: [] },
   // Leaf and aggregator: filters, services and ingresses by their nodes; its own certificates itself.
@@ -159,7 +159,7 @@ describe('what is read', () => {
   test('by the aggregator is no Secret, ConfigMap, filter or service, neither itself nor by its own nodes', () => {
     for (const name of ['kafka-proxy', 'network of KafkaProxy']) {
       const { kinds = new Set(), nodes = new Set() } = reads.get(name) ?? {};
-      for (const forbidden of ['Secret', 'ConfigMap', 'KafkaProtocolFilter', 'KafkaService', 'Kafka'])
+      for (const forbidden of ['Secret', 'ConfigMap', 'KafkaProtocolFilter', 'KafkaService', 'Kafka', 'KafkaV1beta2'])
         assert.ok(!kinds.has(forbidden) && !nodes.has(forbidden), `${name} reads ${forbidden}`);
     }
   });
@@ -170,7 +170,7 @@ describe('what is read', () => {
     );
     assert.deepEqual(declared, {
       'kafka-protocol-filter': ['Secret', 'ConfigMap'],
-      'kafka-service': ['Secret', 'ConfigMap', 'Kafka'],
+      'kafka-service': ['Secret', 'ConfigMap', 'Kafka', 'KafkaV1beta2'],
       'kafka-proxy-ingress': ['KafkaProxy'],
       'virtual-kafka-cluster': [
         'KafkaProxy',

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { type Client, ConfigMap, CustomResourceDefinition, Namespace, Secret } from '@capstan/kube';
 import { CAUSE_ANNOTATION, parseCause } from '@capstan/reconcile';
 import { createStage, type Stage } from '@capstan/testing';
-import { createKroxylicious, KafkaService, StrimziKafka } from '../src/index.ts';
+import { createKroxylicious, KafkaService, StrimziKafka, StrimziKafkaV1beta2 } from '../src/index.ts';
 import {
   certificate,
   checksum,
@@ -25,11 +25,15 @@ import {
 const issued = await certificate();
 const OTHER = 'kafka';
 
-async function installStrimzi(client: Client): Promise<void> {
+/** With the versions that a release of it serves; the last one is stored. */
+async function installStrimzi(client: Client, versions: readonly string[] = ['v1']): Promise<void> {
   const names = { kind: 'Kafka', listKind: 'KafkaList', plural: 'kafkas', singular: 'kafka' };
   const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
-  const version = { name: 'v1beta2', served: true, storage: true, schema, subresources: { status: {} } };
-  const spec = { group: 'kafka.strimzi.io', names, scope: 'Namespaced', versions: [version] };
+  const served = versions.map((name, i) => {
+    const storage = i === versions.length - 1;
+    return { name, served: true, storage, schema, subresources: { status: {} } };
+  });
+  const spec = { group: 'kafka.strimzi.io', names, scope: 'Namespaced', versions: served };
   await client.create(CustomResourceDefinition, {
     apiVersion: CustomResourceDefinition.apiVersion,
     kind: 'CustomResourceDefinition',
@@ -38,19 +42,24 @@ async function installStrimzi(client: Client): Promise<void> {
   });
 }
 
-async function kafka(client: Client, namespace = NAMESPACE, listeners = ['plain', 'tls']): Promise<void> {
+async function kafka(
+  client: Client,
+  namespace = NAMESPACE,
+  listeners = ['plain', 'tls'],
+  kind = StrimziKafka,
+): Promise<void> {
   const spec = { kafka: { version: '4.0.0', listeners: listeners.map((name) => ({ name, port: 9092 })) } };
-  await client.create(StrimziKafka, {
-    apiVersion: StrimziKafka.apiVersion,
+  await client.create(kind, {
+    apiVersion: kind.apiVersion,
     kind: 'Kafka',
     metadata: { namespace, name: 'my-kafka' },
     spec,
   });
 }
 
-const serve = (client: Client, servers: string, namespace = NAMESPACE) =>
+const serve = (client: Client, servers: string, namespace = NAMESPACE, kind = StrimziKafka) =>
   client.patch(
-    StrimziKafka,
+    kind,
     { namespace, name: 'my-kafka' },
     'merge',
     { status: { listeners: [{ name: 'tls', bootstrapServers: servers }], observedGeneration: 1 } },
@@ -221,6 +230,37 @@ describe('a Kafka of Strimzi', () => {
       await stage.end();
     }
   });
+
+  test('is read in the version that its release serves, and goes from one to the next without a rollout', () =>
+    strimziStage(
+      {},
+      async (client) => {
+        await installStrimzi(client, ['v1beta2']);
+        await kafka(client, NAMESPACE, ['tls'], StrimziKafkaV1beta2);
+        await serve(client, 'a:1', NAMESPACE, StrimziKafkaV1beta2);
+      },
+      async ({ client, clock, settle }) => {
+        const before = checksum(await get.deployment(client));
+        assert.equal((await get.service(client)).status?.bootstrapServers, 'a:1');
+        const name = { name: 'kafkas.kafka.strimzi.io' };
+        const { spec } = await client.get(CustomResourceDefinition, name);
+        const [old] = (spec as { versions: object[] }).versions;
+        const versions = (served: boolean) => [
+          { ...old, served, storage: false },
+          { ...old, name: 'v1', served: true, storage: true },
+        ];
+        for (const isOldServed of [true, false]) {
+          await client.patch(CustomResourceDefinition, name, 'merge', { spec: { versions: versions(isOldServed) } });
+          await clock.advance(600_000);
+          await settle();
+          assert.equal(condition(await get.service(client), 'ResolvedRefs')?.status, 'True');
+          assert.equal(checksum(await get.deployment(client)), before);
+        }
+        await serve(client, 'b:1');
+        await settle();
+        assert.equal((await get.service(client)).status?.bootstrapServers, 'b:1');
+      },
+    ));
 
   test('may be installed while the operator runs', () =>
     strimziStage(

@@ -14,14 +14,24 @@ export interface StrimziListener {
   addresses?: { host?: string; port?: number }[];
 }
 
-export const StrimziKafka = externalKind<StrimziKafka>({
-  group: 'kafka.strimzi.io',
-  version: 'v1beta2',
-  kind: 'Kafka',
-  plural: 'kafkas',
-  scope: 'Namespaced',
-  hasStatus: true,
-});
+/**
+ * Releases of Strimzi differ in the versions that they serve: v1beta2 alone up to 0.48, both for some releases after it, and v1
+ * alone from 1.0 on. The older one is read only where the newer one is not served.
+ */
+export const StrimziKafka = strimziKafka('v1', 'Kafka');
+/** With a name of its own, since it must be told apart; where it lives is what counts for the API. */
+export const StrimziKafkaV1beta2 = strimziKafka('v1beta2', 'KafkaV1beta2');
+
+function strimziKafka(version: string, kind: string) {
+  return externalKind<StrimziKafka>({
+    group: 'kafka.strimzi.io',
+    version,
+    kind,
+    plural: 'kafkas',
+    scope: 'Namespaced',
+    hasStatus: true,
+  });
+}
 
 /** Before a Kafka is cached: brokers, storage, users and the rest of it are large, and nobody here reads them. */
 export function trimStrimziKafka(kafka: KubeObject): KubeObject {

@@ -1,6 +1,6 @@
 import { ConfigMap, keyOfObject, Secret } from '@capstan/kube';
 import { apply, drop, plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
-import { KafkaService, StrimziKafka, trimStrimziKafka } from '../kinds/index.ts';
+import { KafkaService, StrimziKafka, StrimziKafkaV1beta2, trimStrimziKafka } from '../kinds/index.ts';
 import { conditionAbout, warningCondition } from '../resolution/problem.ts';
 import { serviceNode } from '../tree/service-node.ts';
 
@@ -8,7 +8,13 @@ import { serviceNode } from '../tree/service-node.ts';
 export const kafkaService: Reconciler = reconciler<KafkaService>({
   name: 'kafka-service',
   resource: KafkaService,
-  reads: [Secret, ConfigMap, reading(StrimziKafka, 'everywhere', { optional: true, trim: trimStrimziKafka })],
+  reads: [
+    Secret,
+    ConfigMap,
+    ...[StrimziKafka, StrimziKafkaV1beta2].map((kind) =>
+      reading(kind, 'everywhere', { optional: true, trim: trimStrimziKafka }),
+    ),
+  ],
   writes: [ConfigMap],
   reconcile({ object: service, read }) {
     const { namespace = '' } = service.metadata;

@@ -4,7 +4,7 @@ import { childNameWithin } from '@capstan/kube';
 import { type Digest, derivation, type Reader } from '@capstan/reconcile';
 import type { TargetClusterConfig, TlsConfig } from '../configuration/schema.ts';
 import { validateBootstrapServers } from '../configuration/validate.ts';
-import { KafkaService, type NodeIdRange, type ServiceTls, StrimziKafka } from '../kinds/index.ts';
+import { KafkaService, type NodeIdRange, type ServiceTls, StrimziKafka, StrimziKafkaV1beta2 } from '../kinds/index.ts';
 import { distinctMounts, MAX_MOUNTED, MOUNT_PATHS, type Mount } from '../resolution/mounts.ts';
 import { named, notFound, type Problem, problem, type Warning } from '../resolution/problem.ts';
 import {
@@ -149,7 +149,8 @@ function strimziBootstrap(ref: StrimziRef, own: string, read: Reader): { servers
         `must name a Kafka of kafka.strimzi.io, not ${ref.kind}.${ref.group}`,
       ),
     );
-  const access = read.access(StrimziKafka);
+  const kind = read.access(StrimziKafka) === 'not-served' ? StrimziKafkaV1beta2 : StrimziKafka;
+  const access = read.access(kind);
   if (access === 'not-served')
     return failed(
       problem(
@@ -166,7 +167,7 @@ function strimziBootstrap(ref: StrimziRef, own: string, read: Reader): { servers
         'this operator may not read Kafka of kafka.strimzi.io; give it that right or use spec.bootstrapServers',
       ),
     );
-  if (!read.covers(StrimziKafka, at.namespace))
+  if (!read.covers(kind, at.namespace))
     return failed(
       problem(
         'ReferencedResourcesNotFound',
@@ -174,7 +175,7 @@ function strimziBootstrap(ref: StrimziRef, own: string, read: Reader): { servers
         `this operator does not watch the namespace ${at.namespace}; add it to its --watch-namespaces or use spec.bootstrapServers`,
       ),
     );
-  const kafka = read.get(StrimziKafka, at, listenersOf);
+  const kafka = read.get(kind, at, listenersOf);
   if (kafka === undefined) return failed(notFound(path, 'Kafka', at));
   if (!kafka.wanted.includes(ref.listenerName))
     return failed(
