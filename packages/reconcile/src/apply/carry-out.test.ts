@@ -154,6 +154,7 @@ function stage(
     mayWrite: () => made.leads,
     meetStranger: () => undefined,
     cause: () => undefined,
+    inTurn: (work) => work(false),
     signal: abort.signal,
     ...given,
   };
@@ -758,6 +759,24 @@ describe('events', () => {
     open = true;
     await all.run();
     assert.deepEqual(all.told, ['RolledOut']);
+  });
+
+  test('of what became known while a status waited for its turn go with it', async () => {
+    let hasWaited = false;
+    const all = stage(
+      (sent) => ({
+        events: hasWaited && sent.length === 0 ? events : [],
+        status: sent.length === 0 ? status({ rolledOut: hasWaited }) : undefined,
+      }),
+      {
+        inTurn: (work) => {
+          hasWaited = true;
+          return work(true);
+        },
+      },
+    );
+    await all.run();
+    assert.deepEqual([all.sent, all.told], [['status {"rolledOut":true}'], ['RolledOut']]);
   });
 
   test('are told again when the plan says them again, after it did not', async () => {

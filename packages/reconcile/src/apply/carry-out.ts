@@ -17,6 +17,7 @@ import {
   type ChildWrite,
   describe,
   type MintWrite,
+  NOTHING,
   type PendingGroup,
   type StatusWrite,
   type Trouble,
@@ -84,6 +85,8 @@ export interface Job {
   /** Shows the diff an object that stands where a child should be. */
   readonly meetStranger: (kind: Kind, object: KubeObject) => void;
   cause(): string | undefined;
+  /** Does the work when no other reconciler is writing to the owner; it is told whether one was. */
+  inTurn<T>(work: (hasWaited: boolean) => Promise<T>): Promise<T>;
   readonly signal: AbortSignal;
 }
 
@@ -99,7 +102,7 @@ const AT_ONCE = 16;
 
 /** Brings one key as far as it can be brought now. */
 export async function carryOut(job: Job): Promise<Outcome> {
-  const attempt: Attempt = { job, hasWritten: false, stumbled: new Set() };
+  const attempt: Attempt = { job, hasWritten: false, basis: NOTHING, stumbled: new Set() };
   for (let round = 0; round < MAX_ROUNDS && !job.signal.aborted; round++) {
     // What is left is sent by whoever leads next, or by us when we lead again.
     if (!job.mayWrite()) return done;
@@ -107,8 +110,9 @@ export async function carryOut(job: Job): Promise<Outcome> {
     const ownership = job.owner();
     if (writes === undefined || ownership === undefined) return outcomeOf(attempt);
     attempt.waitMs = undefined;
+    attempt.basis = writes;
     const hasMoved = await step(attempt, writes, ownership);
-    job.state.told = tellNews(writes, job.state.told, attempt.hasWritten, (event) => job.tell(event));
+    job.state.told = tellNews(attempt.basis, job.state.told, attempt.hasWritten, (event) => job.tell(event));
     if (!hasMoved) return outcomeOf(attempt);
     await job.wave();
   }
@@ -118,6 +122,8 @@ export async function carryOut(job: Job): Promise<Outcome> {
 interface Attempt {
   readonly job: Job;
   hasWritten: boolean;
+  /** What the last step was made from: its events go with it. */
+  basis: WriteSet;
   /** When to look again, if nothing changes before. */
   waitMs?: number | undefined;
   failure?: unknown;
@@ -146,11 +152,11 @@ async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership): P
 
 /** The first thing that is to be done: our finalizer, the groups in their order, pruning, and the finalizer again. */
 async function workStep(attempt: Attempt, writes: WriteSet, ownership: Ownership): Promise<boolean> {
-  if (writes.finalizer === 'add') return finalizerStep(attempt, ownership, 'add');
+  if (writes.finalizer === 'add') return finalizerStep(attempt, 'add');
   const [group] = writes.groups;
   if (group !== undefined) return groupStep(attempt, group);
   if (writes.prune.length > 0) return mayPrune(attempt, writes, ownership) && performAll(attempt, writes.prune);
-  return writes.finalizer === 'remove' && finalizerStep(attempt, ownership, 'remove');
+  return writes.finalizer === 'remove' && finalizerStep(attempt, 'remove');
 }
 
 async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean> {
@@ -257,10 +263,15 @@ function reportRefusal({ job }: Attempt, error: unknown, subject: string, reason
     job.report({ reason, message: `${subject}${reasonOf(error)}` });
 }
 
-async function finalizerStep(attempt: Attempt, ownership: Ownership, change: 'add' | 'remove'): Promise<boolean> {
+async function finalizerStep(attempt: Attempt, change: 'add' | 'remove'): Promise<boolean> {
   const { job } = attempt;
   try {
-    if (await writeFinalizer(ownerWrite(job, ownership), change, job.finalizer)) written(attempt, 'finalizer');
+    await job.inTurn(async (hasWaited) => {
+      if (hasWaited) await job.wave();
+      const ownership = job.owner();
+      if (ownership === undefined || job.writes()?.finalizer !== change || !job.mayWrite()) return;
+      if (await writeFinalizer(ownerWrite(job, ownership), change, job.finalizer)) written(attempt, 'finalizer');
+    });
     return true;
   } catch (error) {
     attempt.failure ??= error;
@@ -273,6 +284,16 @@ async function statusStep(attempt: Attempt): Promise<boolean> {
   const { job } = attempt;
   // A report of trouble changes what the status should say: evaluate again before writing it.
   await job.wave();
+  if (job.writes()?.status === undefined) return false;
+  return job.inTurn(async (hasWaited) => {
+    if (hasWaited) await job.wave();
+    return sendStatus(attempt);
+  });
+}
+
+async function sendStatus(attempt: Attempt): Promise<boolean> {
+  const { job } = attempt;
+  attempt.basis = job.writes() ?? attempt.basis;
   const status = job.writes()?.status;
   const ownership = job.owner();
   if (status === undefined || ownership === undefined || !job.mayWrite()) return false;

@@ -8,6 +8,7 @@ import {
   type Logger,
   type Random,
 } from '@capstan/kube';
+import { createTurns } from '../apply/index.ts';
 import { causeDigest, type DigestKey } from '../digest.ts';
 import { createEngine, type Engine, type Root, type Wave } from '../engine/index.ts';
 import { createFacts, createInstants, type FactStore } from '../facts/index.ts';
@@ -137,6 +138,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const leaderships = new Map(operators.map((operator) => [operator, options.leadership?.(operator) ?? alwaysLeader]));
   const bound = new Map<Binding, { sink: Sink; root: Root }>();
   const sinkOf = new Map<unknown, Sink>();
+  const turns = createTurns();
   let isRunning = false;
 
   function onWave(wave: Wave): void {
@@ -157,6 +159,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         history,
         settle: () => waves.settle(),
         mayWrite: () => leaderships.get(operator)?.holds ?? false,
+        turns,
         tracer: options.tracer ?? noopTracer,
         tell: (owner, event) => options.tell?.(world, operator, owner, event),
         ...(observe ? { observe } : {}),

@@ -12,7 +12,7 @@ import {
   type Random,
   refOf,
 } from '@capstan/kube';
-import { carryOut, createKeyState, type KeyState } from '../apply/index.ts';
+import { carryOut, createKeyState, type KeyState, type Turns } from '../apply/index.ts';
 import { identity, isSettled, type WriteSet } from '../diff/index.ts';
 import type { Cause, Change, Engine, Settled } from '../engine/index.ts';
 import { inventoryOf } from '../inventory.ts';
@@ -45,6 +45,8 @@ export interface SinkOptions {
   tell(owner: KubeObject, event: EventInput): void;
   /** Whether we lead: asked before every step, because the lease may be lost at any moment. */
   mayWrite(): boolean;
+  /** Of all sinks: what several write to one object goes out one after the other. */
+  turns: Turns;
   tracer: Tracer;
   observe?: SinkObserver;
 }
@@ -202,6 +204,7 @@ export function createSink(options: SinkOptions): Sink {
       finalizer: binding.finalizer,
       clock,
       cause: () => formatCause(record(key)),
+      inTurn: (task) => options.turns(`${world.name} ${kindId(reconciler.resource)} ${key}`, task),
       signal,
     });
     const threw = engine.valueOf(binding.plans, key);

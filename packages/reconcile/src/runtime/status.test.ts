@@ -14,7 +14,7 @@ import {
 } from '@capstan/kube';
 import { createStage, type Stage } from '@capstan/testing';
 import { operator } from '../operator.ts';
-import { apply, conditionType, drop, noCondition, plan } from '../plan/index.ts';
+import { apply, conditionType, drop, noCondition, plan, released } from '../plan/index.ts';
 import { reconciler } from '../reconciler.ts';
 
 const Probe = defineKind({
@@ -207,6 +207,42 @@ test('what the server refused is no longer told once nobody wants it', async () 
   try {
     assert.equal(await reasonAfter({ mode: 'refused' }), 'WriteRefused');
     assert.equal(await reasonAfter({ mode: 'fine' }), undefined);
+  } finally {
+    await stage.end();
+  }
+});
+
+test('what several reconcilers say in one status goes out one after the other: a write each, and none is refused', async () => {
+  const parts = ['One', 'Two', 'Three', 'Four'].map((type) =>
+    reconciler<Probe>({
+      name: type.toLowerCase(),
+      resource: Probe,
+      ...(type === 'One' ? { finalizer: 'test.capstan.dev/one', release: () => released() } : {}),
+      reconcile: ({ object: { spec } }) =>
+        plan({ held: type === 'One', conditions: [conditionType<'Fine'>(type).isTrue('Fine', spec.value)] }),
+    }),
+  );
+  const stage = await createStage({ operators: [operator({ name: 'test', kinds: [Probe], reconcilers: parts })] });
+  try {
+    const path = '/apis/test.capstan.dev/v1/namespaces/default/probes/p';
+    stage.transport.clear();
+    await stage.client.create(Probe, {
+      apiVersion: Probe.apiVersion,
+      kind: 'Probe',
+      metadata: ref,
+      spec: { value: '1' },
+    });
+    await stage.settle();
+    assert.deepEqual(stage.transport.requests.toSorted(), [
+      `PATCH ${path}`,
+      ...Array<string>(4).fill(`PATCH ${path}/status`),
+    ]);
+    assert.deepEqual((await stage.client.get(Probe, ref)).status?.conditions?.map(({ type }) => type).toSorted(), [
+      'Four',
+      'One',
+      'Three',
+      'Two',
+    ]);
   } finally {
     await stage.end();
   }

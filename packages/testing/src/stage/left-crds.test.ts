@@ -14,7 +14,7 @@ const kindCalled = (kind: string, field = 'text') =>
     scope: 'Namespaced',
     spec: object({ [field]: string() }),
   });
-const crdOf = (kind: string, field?: string) => kindCalled(kind, field).crd() as CustomResourceDefinition;
+const crdOf = (kind: string, field?: string) => kindCalled(kind, field).crd();
 const Own = crdOf('Own');
 const names = async ({ client }: TestCluster) =>
   (await client.list(CustomResourceDefinition)).items.map(({ metadata }) => metadata.name);
