@@ -50,7 +50,7 @@ export function describeClaim({ kind, namespace, name }: Claim): string {
 
 /** Other names with which this one may give the same name to two services: `a` with `b-c`, `a-b` with `c`. */
 export function overlapsOf(name: string, others: readonly string[]): string[] {
-  return others
+  return [...new Set(others)]
     .filter((other) => other !== name && (other.startsWith(`${name}-`) || name.startsWith(`${other}-`)))
     .toSorted();
 }

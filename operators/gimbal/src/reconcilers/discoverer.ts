@@ -43,7 +43,7 @@ import { DiscoveryBackend, type EffectiveBackend, FINALIZER, GROUP } from '../ki
 import type { Maintenance } from '../maintenance/index.ts';
 import { SERVICE_READS } from '../maintenance/services.ts';
 import type { Settings } from '../settings.ts';
-import { composeErrors, conditionFindings, type Finding, routeFindings } from '../status/errors.ts';
+import { composeErrors, conditionFindings, type Finding, isWarning, routeFindings } from '../status/errors.ts';
 import { discoveryOf, inForceOf, maintenanceOf, toldTypes } from '../status/reported.ts';
 
 /** Deletes a backend and leaves routes and what was discovered as they are. */
@@ -123,7 +123,7 @@ export function createDiscovererReconciler(settings: Settings, routes: Clearing)
               ],
         conditions: [ready, sync],
         status: {
-          phase: phaseOf(stage?.state, ready, sync, errors.length),
+          phase: phaseOf(stage?.state, ready, sync, errors.filter((error) => !isWarning(error)).length),
           errors,
           counts: discovery?.counts,
           ...(credentials === undefined || deployment === undefined

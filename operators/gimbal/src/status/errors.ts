@@ -62,6 +62,11 @@ export const conditionFindings = ({ status }: DiscoveryBackend): readonly Findin
   });
 };
 
+/** What should be known, and keeps nothing from working. */
+export function isWarning({ type }: Pick<BackendError, 'type'>): boolean {
+  return type === 'PrefixOverlap' || WARNINGS.has(type);
+}
+
 const WARNINGS = new Set(['ExpiresSoon', 'BackendNameMismatch']);
 
 /** Routes that maintenance could not bring where they should be. */
