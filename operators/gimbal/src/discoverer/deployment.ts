@@ -45,7 +45,11 @@ export function discovererDeployment(parts: DiscovererParts): ChildObject<Deploy
           terminationGracePeriodSeconds: 30,
           securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
           containers: [container(parts)],
-          volumes: [{ name: 'credentials', secret: { secretName: credentials.copy, defaultMode: 0o444 } }],
+          volumes: [
+            { name: 'credentials', secret: { secretName: credentials.copy, defaultMode: 0o444 } },
+            // For Node's cache of compiled code: without it the compiler stays in the memory of every discoverer.
+            { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } },
+          ],
         },
       },
     },
@@ -70,6 +74,9 @@ function container({ effective, namespace, credentials, image, writeEndpoints }:
     resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
     securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, readOnlyRootFilesystem: true },
     terminationMessagePolicy: 'FallbackToLogsOnError',
-    volumeMounts: [{ name: 'credentials', mountPath: CREDENTIALS_DIR, readOnly: true }],
+    volumeMounts: [
+      { name: 'credentials', mountPath: CREDENTIALS_DIR, readOnly: true },
+      { name: 'tmp', mountPath: '/tmp' },
+    ],
   };
 }

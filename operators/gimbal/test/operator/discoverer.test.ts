@@ -48,6 +48,15 @@ describe('a backend with credentials that work', () => {
       assert.equal(copy.immutable, true);
       assert.deepEqual(Object.keys(copy.data ?? {}), ['config']);
       assert.equal(await stage.mounted(), FIRST);
+      const mounts = container.volumeMounts?.map(({ name, mountPath, readOnly }) => [name, mountPath, readOnly]);
+      assert.deepEqual(
+        mounts,
+        [
+          ['credentials', '/etc/gimbal/credentials', true],
+          ['tmp', '/tmp', undefined],
+        ],
+        'all else is read-only',
+      );
       const { strategy, template } = deployment?.spec ?? {};
       assert.deepEqual(strategy?.rollingUpdate, { maxSurge: 1, maxUnavailable: 0 });
       assert.equal(template?.metadata?.annotations?.['gimbal.heptio.com/secret-hash'], discoverer?.secretHash);
