@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { type Client, type Deployment, type KubeObject, PodDisruptionBudget, Service } from '@capstan/kube';
 import { parse } from 'yaml';
 import type { ProxyConfiguration } from '../src/configuration/schema.ts';
-import { KafkaProxy, VirtualKafkaCluster, validateConfiguration } from '../src/index.ts';
+import { KafkaProxy, KafkaService, VirtualKafkaCluster, validateConfiguration } from '../src/index.ts';
 import {
   balancerIngress,
   certificate,
@@ -101,6 +101,43 @@ test('the smallest proxy: one cluster, told apart by ports', () =>
       1,
     );
   }));
+
+test('Secrets and ConfigMaps whose names have dots or are long are mounted as any other', () => {
+  const long = 'l'.repeat(200);
+  const objects: KubeObject[] = [
+    ...minimal().slice(0, 3),
+    tlsSecret('tls-cert-for-kafka.example.com', issued),
+    configMap(long, { 'ca.pem': issued.ca }),
+    opaque('kms.example', { password: 'x1234' }),
+    filter({ password: '${secret:kms.example:password}' }),
+    object(KafkaService, 'other', {
+      spec: {
+        bootstrapServers: 'kafka.example:9093',
+        tls: {
+          certificateRef: { name: 'tls-cert-for-kafka.example.com' },
+          trustAnchorRef: { name: long, key: 'ca.pem' },
+        },
+      },
+    }),
+    cluster('one', { targetKafkaServiceRef: { name: 'other' }, filterRefs: [{ name: 'encryption' }] }),
+  ];
+  return staged({ objects }, async ({ client }) => {
+    const deployment = await get.deployment(client);
+    const volumes = deployment.spec?.template.spec?.volumes ?? [];
+    assert.deepEqual(
+      volumes.slice(1).map(({ configMap: from, secret }) => from?.name ?? secret?.secretName),
+      [long, 'kms.example', 'tls-cert-for-kafka.example.com'],
+    );
+    for (const { name } of volumes) assert.match(name, /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+    const names = (deployment.spec?.template.spec?.containers[0]?.volumeMounts ?? []).map(({ name }) => name);
+    assert.deepEqual(new Set(names), new Set(volumes.map(({ name }) => name)));
+    const { virtualClusters } = await configured(client);
+    assert.equal(
+      virtualClusters[0]?.targetCluster.tls?.key?.certificateFile,
+      `${root}/target-cluster/client-certs/tls-cert-for-kafka.example.com/tls.crt`,
+    );
+  });
+});
 
 test('filters: named after their resources, in the order of the cluster, with paths for placeholders', () => {
   const objects: KubeObject[] = [

@@ -203,13 +203,6 @@ describe('a fault of a virtual cluster', () => {
         message: /spec\.ingresses\[1\]\.ingressRef: the ingress tcp is there twice/,
       },
       {
-        name: 'a Secret whose name cannot be a volume',
-        given: [tlsSecret('with.dots', issued)],
-        spec: tls({ certificateRef: { name: 'with.dots' } }),
-        reason: 'Invalid',
-        message: /volume secrets-with\.dots .*shorter name without dots/,
-      },
-      {
         name: 'a chain whose certificate is not the first',
         given: [tlsSecret('chain', { certificate: `${issued.ca}${issued.certificate}`, key: issued.key })],
         spec: tls({ certificateRef: { name: 'chain' } }),

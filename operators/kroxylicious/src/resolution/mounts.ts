@@ -1,5 +1,5 @@
 // What a proxy pod mounts: each source of files is one volume, mounted read-only at one or more paths.
-import { validateDns1123Label } from '@capstan/kube';
+import { childName } from '@capstan/kube';
 
 export type MountSource = 'Secret' | 'ConfigMap';
 
@@ -22,18 +22,9 @@ export const MOUNT_PATHS = {
   configmap: (name: string) => `${ROOT}/secure/configmap/${name}`,
 } as const;
 
-/** The longest name of a Secret or ConfigMap that can be mounted: with the prefix it is the name of a volume. */
-export const MAX_MOUNTED = 63 - 'configmaps-'.length;
-
+/** Names of Secrets and ConfigMaps may be longer and have dots, as `tls-for-kafka.example.com`; those of volumes may not. */
 export function volumeName({ source, name }: Pick<Mount, 'source' | 'name'>): string {
-  return `${source === 'Secret' ? 'secrets' : 'configmaps'}-${name}`;
-}
-
-/** Why a source cannot be a volume; undefined when it can. */
-export function volumeFault(mount: Pick<Mount, 'source' | 'name'>): string | undefined {
-  const [fault] = validateDns1123Label(volumeName(mount));
-  if (fault === undefined) return undefined;
-  return `the name of ${mount.source} ${mount.name} cannot be mounted, because the volume ${volumeName(mount)} ${fault}; give it a shorter name without dots`;
+  return childName(source === 'Secret' ? 'secrets' : 'configmaps', name);
 }
 
 /** Each mount once, by path. */

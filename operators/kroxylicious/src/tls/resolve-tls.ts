@@ -4,7 +4,7 @@ import { ConfigMap, Secret } from '@capstan/kube';
 import type { Reader } from '@capstan/reconcile';
 import type { TlsConfig } from '../configuration/schema.ts';
 import type { AllowDeny, CertificateRef, StoreType, TrustAnchorRef } from '../kinds/index.ts';
-import { type Mount, type MountSource, volumeFault } from '../resolution/mounts.ts';
+import type { Mount, MountSource } from '../resolution/mounts.ts';
 import { named, notFound, type Problem, problem, type Warning } from '../resolution/problem.ts';
 import { inspectCertificate, storeTypeOf, trustFault, type Validity } from './certificates.ts';
 
@@ -37,8 +37,6 @@ export function resolveCertificate(ref: CertificateRef, place: Place): Resolved<
     return failed(
       problem('ReferencedGroupKindNotSupported', path, `kind must be Secret of the core group, not ${groupKind(ref)}`),
     );
-  const fault = volumeFault({ source: 'Secret', name: ref.name });
-  if (fault !== undefined) return failed(problem('Invalid', `${path}.name`, fault));
   const secret = read.get(Secret, at, secretContent);
   if (secret === undefined) return failed(notFound(path, 'Secret', at));
   if (secret.type !== 'kubernetes.io/tls')
@@ -96,8 +94,6 @@ export function resolveTrust(ref: TrustAnchorRef, place: Place): Resolved<{ stor
     return failed(
       problem('Invalid', `${path}.key`, `${ref.key} does not end in .pem, .p12 or .jks; rename it or set storeType`),
     );
-  const fault = volumeFault({ source, name: ref.name });
-  if (fault !== undefined) return failed(problem('Invalid', `${path}.name`, fault));
   const data = keysOf(read, source, at);
   if (data === undefined) return failed(notFound(path, source, at));
   const content = data(ref.key);

@@ -4,7 +4,7 @@ import { derivation } from '@capstan/reconcile';
 import type { FilterDefinition } from '../configuration/schema.ts';
 import { interpolate, type Placeholder } from '../interpolation/placeholder.ts';
 import { GROUP, KafkaProtocolFilter } from '../kinds/index.ts';
-import { distinctMounts, MOUNT_PATHS, type Mount, volumeFault } from '../resolution/mounts.ts';
+import { distinctMounts, MOUNT_PATHS, type Mount } from '../resolution/mounts.ts';
 import { named, type Problem, problem } from '../resolution/problem.ts';
 import { keysOf } from '../tls/resolve-tls.ts';
 import { refOfKey, specOf } from './keys.ts';
@@ -32,12 +32,10 @@ export const filterNode = derivation<FilterNode | undefined>({
     const content: unknown[] = [];
     for (const { provider, name: source, key: wanted, path } of references) {
       const kind = provider === 'secret' ? 'Secret' : 'ConfigMap';
-      const fault = volumeFault({ source: kind, name: source });
-      const data = fault === undefined ? keysOf(read, kind, { namespace, name: source }) : undefined;
+      const data = keysOf(read, kind, { namespace, name: source });
       const found = data?.(wanted);
       const where = named(kind, { namespace, name: source });
-      if (fault !== undefined) problems.push(problem('Invalid', `${TEMPLATE}${path}`, fault));
-      else if (data === undefined)
+      if (data === undefined)
         problems.push(
           problem(
             'InterpolatedReferencedResourcesNotFound',

@@ -5,7 +5,7 @@ import { type Digest, derivation, type Reader } from '@capstan/reconcile';
 import type { TargetClusterConfig, TlsConfig } from '../configuration/schema.ts';
 import { validateBootstrapServers } from '../configuration/validate.ts';
 import { KafkaService, type NodeIdRange, type ServiceTls, StrimziKafka, StrimziKafkaV1beta2 } from '../kinds/index.ts';
-import { distinctMounts, MAX_MOUNTED, MOUNT_PATHS, type Mount } from '../resolution/mounts.ts';
+import { distinctMounts, MOUNT_PATHS, type Mount } from '../resolution/mounts.ts';
 import { named, notFound, type Problem, problem, type Warning } from '../resolution/problem.ts';
 import {
   allowedDenied,
@@ -45,6 +45,8 @@ export const nodeIdRangesOf = (node: ServiceNode | undefined) => node?.nodeIdRan
 /** More brokers than any Kafka cluster has; each may need a port or a Service of its own. */
 const MAX_NODES = 1000;
 const STRIMZI_CA_KEY = 'ca.crt';
+/** Short enough for a volume of the same name, with its prefix. */
+const MAX_COPY_NAME = 63 - 'configmaps-'.length;
 
 type Spec = KafkaService['spec'];
 
@@ -242,8 +244,10 @@ function resolveServerTrust(spec: Spec, ref: NamespacedRef, read: Reader): Serve
         ),
       ],
     };
-  // Short enough for the volume that it becomes, however long the service's name is.
-  const copy = { name: childNameWithin(MAX_MOUNTED, ref.name, 'strimzi-ca'), data: { [STRIMZI_CA_KEY]: certificates } };
+  const copy = {
+    name: childNameWithin(MAX_COPY_NAME, ref.name, 'strimzi-ca'),
+    data: { [STRIMZI_CA_KEY]: certificates },
+  };
   const folder = MOUNT_PATHS.serverTrust(copy.name);
   return {
     value: { storeFile: `${folder}/${STRIMZI_CA_KEY}`, storeType: 'PEM' },
