@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { Deployment, type KubeObject, Service, ServiceAccount } from '@capstan/kube';
+import { Deployment, type Kind, type KubeObject, Service, ServiceAccount } from '@capstan/kube';
 import { preview } from '@capstan/reconcile';
 import type { Stage } from '@capstan/testing';
 import { parse } from 'yaml';
@@ -228,17 +228,107 @@ describe('a ServiceAccount that is named', () => {
     });
   });
 
-  test('and belongs to another package is a conflict that names it', async () => {
+  test('and belongs to somebody who is no package is a conflict that names it', async () => {
+    const { registry } = example();
+    const { ConfigMap, Namespace } = await import('@capstan/kube');
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } };
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: SYSTEM, name: 'theirs' } };
+    await staged({ registry, objects: [[Namespace, namespace], [ConfigMap, owner], named] }, async (stage) => {
+      const { uid = '' } = (await stage.client.get(ConfigMap, { namespace: SYSTEM, name: 'theirs' })).metadata;
+      const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'theirs', uid, controller: true };
+      const metadata = { ...account.metadata, ownerReferences: [reference] };
+      await stage.client.create(ServiceAccount, { ...account, metadata });
+      await stage.client.create(...using('mine'));
+      await stage.settle();
+      const health = await said(stage, Provider, 'example', 'Healthy');
+      assert.equal(health?.status, 'False');
+      assert.match(health?.message ?? '', /ServiceAccount crossplane-system\/shared is controlled by ConfigMap theirs/);
+    });
+  });
+
+  test('and is there already serves two packages as well as one', async () => {
     const { registry } = example();
     registry.push(`${REGISTRY}/team/other:v1`, [meta('Provider'), crd('Volume')]);
     const other = provider('other', { package: `${REGISTRY}/team/other:v1`, runtimeConfigRef: { name: 'mine' } });
-    await staged({ registry, objects: [named, using('mine')] }, async (stage) => {
-      await stage.client.create(...other);
+    const { Namespace } = await import('@capstan/kube');
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } };
+    const objects: [Kind, KubeObject][] = [
+      [Namespace, namespace],
+      [ServiceAccount, account],
+      named,
+      using('mine'),
+      other,
+    ];
+    await staged({ registry, objects }, async (stage) => {
+      await allReady(stage);
+      for (const name of ['example', 'other'])
+        assert.equal((await said(stage, Provider, name, 'Healthy'))?.message, '', name);
+      const { metadata } = await stage.client.get(ServiceAccount, { namespace: SYSTEM, name: 'shared' });
+      assert.equal(metadata.ownerReferences, undefined);
+      await stage.client.delete(Provider, { name: 'example' });
       await stage.settle();
-      const health = await said(stage, Provider, 'other', 'Healthy');
-      assert.equal(health?.status, 'False');
-      assert.match(health?.message ?? '', /ServiceAccount crossplane-system\/shared/);
+      const left = await stage.client.get(ServiceAccount, { namespace: SYSTEM, name: 'shared' });
+      assert.equal(left.metadata.annotations?.['cloud.example/role'], 'admin');
+      assert.equal((await said(stage, Provider, 'other', 'Healthy'))?.message, '');
     });
+  });
+
+  describe('by a configuration that two packages use', () => {
+    const ref = { namespace: SYSTEM, name: 'shared' };
+    const two = async (work: (stage: Stage, uid: string) => Promise<void>) => {
+      const { registry } = example();
+      registry.push(`${REGISTRY}/team/other:v1`, [meta('Provider'), crd('Volume')]);
+      const other = provider('other', { package: `${REGISTRY}/team/other:v1`, runtimeConfigRef: { name: 'mine' } });
+      const theirs = config('theirs', { serviceAccountTemplate: { metadata: { name: 'elsewhere' } } });
+      await staged({ registry, objects: [named, theirs, using('mine')] }, async (stage) => {
+        await stage.client.create(...other);
+        await stage.settle();
+        await allReady(stage);
+        const { uid = '' } = (await stage.client.get(ServiceAccount, ref)).metadata;
+        for (const name of ['example', 'other'])
+          assert.equal((await said(stage, Provider, name, 'Healthy'))?.message, '', name);
+        await work(stage, uid);
+      });
+    };
+    const owners = async (stage: Stage) =>
+      (await stage.client.get(ServiceAccount, ref)).metadata.ownerReferences
+        ?.map(({ kind, name, controller }) => `${kind} ${kind === 'Provider' ? name : ''} ${controller}`)
+        .toSorted();
+
+    test('is one account for both, and nobody fights over it', () =>
+      two(async (stage) => {
+        assert.deepEqual(await owners(stage), [
+          'Provider example false',
+          'Provider other false',
+          'ProviderRevision  true',
+        ]);
+        const { resourceVersion } = (await stage.client.get(ServiceAccount, ref)).metadata;
+        await stage.settle(600_000);
+        assert.equal((await stage.client.get(ServiceAccount, ref)).metadata.resourceVersion, resourceVersion);
+      }));
+
+    test('outlives the package that made it, and the other one runs on', () =>
+      two(async (stage, uid) => {
+        await stage.client.delete(Provider, { name: 'example' });
+        await stage.settle();
+        const found = await stage.client.get(ServiceAccount, ref);
+        assert.equal(found.metadata.uid, uid);
+        assert.equal(found.metadata.annotations?.['cloud.example/role'], 'admin');
+        assert.equal((await said(stage, Provider, 'other', 'Healthy'))?.status, 'True');
+      }));
+
+    test('stays when the package that made it takes another, and goes with the last', () =>
+      two(async (stage, uid) => {
+        await patch(stage, Provider, 'example', { spec: { runtimeConfigRef: { name: 'theirs' } } });
+        await stage.settle();
+        await allReady(stage);
+        await stage.settle();
+        assert.equal((await stage.client.get(ServiceAccount, ref)).metadata.uid, uid);
+        assert.equal((await said(stage, Provider, 'other', 'Healthy'))?.status, 'True');
+        await stage.client.delete(Provider, { name: 'other' });
+        await stage.settle();
+        assert.ok(!(await names(stage, ServiceAccount, SYSTEM)).includes('shared'));
+      }));
   });
 });
 

@@ -1,7 +1,15 @@
 // Runs what the active revision of a package runs. The objects are children of the package, so that a Deployment with a
 // fixed name goes from one revision to the next in one rolling update, and one with a name of its own (the revision's) is
 // made beside the one before, which stays until the new one is ready.
-import { type Kind, type KubeObject, type OwnerReference, Secret, Service, ServiceAccount } from '@capstan/kube';
+import {
+  type Kind,
+  type KubeObject,
+  kindId,
+  type OwnerReference,
+  Secret,
+  Service,
+  ServiceAccount,
+} from '@capstan/kube';
 import {
   apply,
   type Child,
@@ -9,6 +17,7 @@ import {
   type GroupInput,
   keep,
   mint,
+  OWNER_ANNOTATION,
   plan,
   type Reader,
   type Reconciler,
@@ -16,7 +25,7 @@ import {
   share,
   writing,
 } from '@capstan/reconcile';
-import type { PackageKind, PackageObject } from '../packages/package-kind.ts';
+import { PACKAGE_KINDS, type PackageKind, type PackageObject } from '../packages/package-kind.ts';
 import { isPaused } from '../packages/paused.ts';
 import { contentKey } from '../packages/revision-content.ts';
 import { activeRevision, type RevisionView, revisionHealthOf, revisionsOf } from '../packages/revisions.ts';
@@ -58,8 +67,12 @@ export function createRuntimeReconciler(
       const authority = certificates.authority(read);
       const old = isSettled(read, workload, rendered, active.name) ? NONE : withoutRendered(found, rendered);
       const isPayloadReady = read.get(kind.revision, { name: active.name }, revisionHealthOf)?.status === 'True';
+      const kept = without(
+        [...old.accounts, ...sharedAccounts(read, kind, object.metadata.uid ?? '')],
+        rendered.serviceAccount?.metadata.name,
+      );
       const groups: GroupInput[] = [
-        { name: 'runtime of the revision before', children: [...old.workloads, ...old.services, ...old.accounts] },
+        { name: 'runtime of the revision before', children: [...old.workloads, ...old.services, ...onceEach(kept)] },
         {
           name: 'service and account',
           children: [
@@ -126,10 +139,30 @@ function existing(read: Reader, kind: PackageKind, workload: Workload, uid: stri
   };
 }
 
+/** Accounts of this package that others run as, too: they stay while somebody does, whatever this package wants. */
+function sharedAccounts(read: Reader, kind: PackageKind, uid: string): Child[] {
+  return read
+    .by(accountsByOwner, ownerKey(kind, uid), holdersOf)
+    .filter(({ holders }) => holders.some((holder) => holder !== uid))
+    .map(({ namespace, name }) => keep(ServiceAccount, { namespace, name }));
+}
+
+const PACKAGES: ReadonlySet<string> = new Set(PACKAGE_KINDS.map(({ kind }) => kind));
+
+const holdersOf = (account: KubeObject) => ({
+  ...refOf(account),
+  holders: (account.metadata.ownerReferences ?? []).filter(({ kind }) => PACKAGES.has(kind)).map(({ uid }) => uid),
+});
+
+const without = (children: readonly Child[], name: string | undefined) =>
+  children.filter(({ ref }) => ref.name !== name);
+
+function onceEach(children: readonly Child[]): Child[] {
+  return [...new Map(children.map((child) => [child.ref.name, child])).values()];
+}
+
 /** Of that, what the active revision does not want: it stays while somebody needs it. */
 function withoutRendered(found: Found, rendered: RuntimeObjects): Found {
-  const without = (children: readonly Child[], name: string | undefined) =>
-    children.filter(({ ref }) => ref.name !== name);
   return {
     workloads: without(found.workloads, rendered.workload.metadata.name),
     services: without(found.services, rendered.service.metadata.name),
@@ -138,16 +171,18 @@ function withoutRendered(found: Found, rendered: RuntimeObjects): Found {
 }
 
 const claimOf = ({ metadata }: KubeObject) => ({
-  owners: (metadata.ownerReferences ?? []).map(({ uid, controller }) => ({ uid, controller })),
+  maker: metadata.annotations?.[OWNER_ANNOTATION],
+  owners: (metadata.ownerReferences ?? []).map(({ apiVersion, uid, controller }) => ({ apiVersion, uid, controller })),
 });
 
 /**
  * Ours, unless an object of that name was there before and nobody controls it: then it gets our fields and stays its
- * owner's. One that another controls is a conflict, which the runtime reports.
+ * owner's. So does an account that another package has made: several may run as one, and it stays while one of them is
+ * there. Anything else that another controls is a conflict, which the runtime reports.
  */
 function owned<T extends KubeObject>(
   read: Reader,
-  { revision: revisionKind }: PackageKind,
+  packageKind: PackageKind,
   { metadata }: PackageObject,
   active: RevisionView,
   of: Kind<T>,
@@ -155,25 +190,33 @@ function owned<T extends KubeObject>(
 ): Child[] {
   const { namespace = '', name = '' } = object.metadata;
   const claim = read.get(of, { namespace, name }, claimOf);
-  const isForeign =
-    claim !== undefined &&
-    !claim.owners.some(({ uid }) => uid === metadata.uid) &&
-    !claim.owners.some(({ controller }) => controller);
-  if (isForeign) return [share(of, shareable(object) as ChildObject<T>)];
-  const controller: OwnerReference = {
-    apiVersion: revisionKind.apiVersion,
-    kind: revisionKind.kind,
-    name: active.name,
-    uid: active.uid,
-    controller: true,
-    blockOwnerDeletion: true,
-  };
+  if (claim !== undefined) {
+    const { maker, owners } = claim;
+    const isOthers = maker !== undefined && !maker.endsWith(` ${kindId(packageKind.package)} ${metadata.name ?? ''}`);
+    const isMine = !isOthers && owners.some(({ uid }) => uid === metadata.uid);
+    const controller = owners.find((owner) => owner.controller);
+    const isAccount = of.kind === ServiceAccount.kind;
+    const isShareable = isAccount && controller?.apiVersion === packageKind.revision.apiVersion;
+    if (!isMine && (controller === undefined || isShareable)) {
+      const holder = isAccount && isOthers ? [ownerReference(packageKind.package, metadata, false)] : undefined;
+      return [share(of, shareable(object, holder) as ChildObject<T>)];
+    }
+  }
+  const controller = ownerReference(packageKind.revision, active, true);
   const whole = { ...object, metadata: { ...object.metadata, ownerReferences: [controller] } };
   return [apply(of, whole as ChildObject<T>, { controls: false })];
 }
 
+function ownerReference(
+  { apiVersion, kind }: Kind,
+  { name = '', uid = '' }: { readonly name?: string; readonly uid?: string },
+  controller: boolean,
+): OwnerReference {
+  return { apiVersion, kind, name, uid, controller, blockOwnerDeletion: controller };
+}
+
 /** The list of pull secrets can only be had as a whole: it stays its owner's, and the pods name theirs themselves. */
-function shareable(object: ChildObject<KubeObject>) {
+function shareable(object: ChildObject<KubeObject>, ownerReferences: OwnerReference[] | undefined) {
   const { imagePullSecrets: _secrets, ...rest } = object as ChildObject<ServiceAccount>;
-  return rest;
+  return { ...rest, metadata: { ...rest.metadata, ...(ownerReferences && { ownerReferences }) } };
 }

@@ -179,13 +179,23 @@ async function share(
 ): Promise<boolean> {
   const { target, cause } = performance;
   const { kind, ref, manager } = write;
-  const body = withCause(write.body, cause);
-  try {
+  const send = async (body: KubeObject) => {
     const answer = await target.client.apply(kind, body, { ...options, fieldManager: manager, force: false });
     if (!options.dryRun) target.observeWrite(kind, answer);
     return true;
+  };
+  const isCause = ({ field }: { field: string }) => field.endsWith(CAUSE_ANNOTATION);
+  try {
+    return await send(withCause(write.body, cause)).catch((error: unknown) => {
+      // Another of us has said why it wrote: there is one place for that, and no reason to quarrel over it.
+      const conflicts = applyConflicts(error);
+      if (conflicts.length > 0 && conflicts.every(isCause)) return send(write.body);
+      throw error;
+    });
   } catch (error) {
-    const taken = applyConflicts(error).map(({ field, manager: by }) => `${field} of ${by}`);
+    const taken = applyConflicts(error)
+      .filter((conflict) => !isCause(conflict))
+      .map(({ field, manager: by }) => `${field} of ${by}`);
     if (taken.length === 0) throw error;
     const message = `${describe(kind, ref)} is shared, and others have set fields of it: ${taken.join(', ')}; give them up there, or here`;
     throw new WriteConflict(message, { cause: error });

@@ -172,6 +172,25 @@ describe('a shared object', () => {
       assert.deepEqual(left.metadata.labels, { theirs: 'yes' });
       assert.deepEqual(left.metadata.annotations ?? {}, {});
     }));
+
+  test('may be shared by several owners of one reconciler, who do not quarrel over whose cause it shows', () =>
+    staged({}, async ({ client, clock, edit, settle, transport }) => {
+      await client.create(ServiceAccount, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: ref('sa') });
+      await edit({ shared: 'sa' });
+      await clock.advance(1000);
+      const other = { apiVersion: Loan.apiVersion, kind: 'Loan', metadata: ref('m'), spec: { shared: 'sa' } };
+      await client.create(Loan, other);
+      await settle();
+      for (const name of ['l', 'm']) {
+        const { status } = await client.get(Loan, ref(name));
+        assert.equal(status?.conditions?.find(({ type }) => type === 'ReconcileError')?.message, undefined, name);
+      }
+      transport.clear();
+      await settle(60_000);
+      assert.deepEqual(transport.writes, []);
+      await edit({ shared: null });
+      assert.deepEqual((await client.get(ServiceAccount, ref('sa'))).metadata.labels, { lent: 'yes' });
+    }));
 });
 
 describe('a minted child', () => {
