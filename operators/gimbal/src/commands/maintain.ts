@@ -49,7 +49,7 @@ async function setState(
 }
 
 /** Obstacles that waiting does not remove. */
-const OBSTACLES = new Set(['NoCapacity', 'NoWeights', 'ConflictingManager', 'Forbidden']);
+const OBSTACLES = new Set(['NoCapacity', 'NoWeights', 'ConflictingManager', 'Paused', 'Forbidden']);
 
 function drainProgress(name: string, { status }: DiscoveryBackend, isNews: boolean): Progress {
   const refused = refusal(name, status, isNews);

@@ -20,6 +20,12 @@ export interface RouteTotals {
   /** Those that need a look: how many, and the first of them. */
   readonly blocked: number;
   readonly shown: readonly BlockedRoute[];
+  /** Of those that are left: how many do not change until somebody does something, and for what reasons. */
+  readonly stuck: number;
+  readonly obstacles: readonly string[];
+  /** The others of those that are left: how many, and which, when they are few. */
+  readonly pending: number;
+  readonly pendingNames: readonly string[];
   /** Kinds of routes that cannot be read. */
   readonly unreadable: readonly string[];
   /** Kinds of routes that have been installed, and whose routes are not known yet. */
@@ -35,6 +41,10 @@ const NONE: RouteTotals = {
   noCapacity: 0,
   blocked: 0,
   shown: [],
+  stuck: 0,
+  obstacles: [],
+  pending: 0,
+  pendingNames: [],
   unreadable: [],
   arriving: [],
 };
@@ -48,6 +58,8 @@ interface Sum {
   noCapacity: number;
   /** By the key of the route. */
   readonly blocked: Map<string, readonly BlockedRoute[]>;
+  /** Keys of routes that still lead there and should not. */
+  readonly left: Set<string>;
 }
 
 /** By backend: what the routes of one kind come to. */
@@ -126,6 +138,10 @@ function joined(left: RouteTotals, right: RouteTotals): RouteTotals {
     noCapacity: left.noCapacity + right.noCapacity,
     blocked: left.blocked + right.blocked,
     shown: [...left.shown, ...right.shown].slice(0, MAX_BLOCKED),
+    stuck: left.stuck + right.stuck,
+    obstacles: [...new Set([...left.obstacles, ...right.obstacles])],
+    pending: left.pending + right.pending,
+    pendingNames: [...left.pendingNames, ...right.pendingNames],
     unreadable: [...left.unreadable, ...right.unreadable],
     arriving: [...left.arriving, ...right.arriving],
   };
@@ -138,6 +154,8 @@ function totalsOf({ kind, title, id }: RouteKind, states: RouteStates): Aggregat
       sums.set(backend, sum);
       count(sum, on, by);
       sum.blocked.delete(member);
+      sum.left.delete(member);
+      if (by === 1 && ((on.isLeaving && !on.isDrained) || on.isToBeRemoved)) sum.left.add(member);
       if (by === 1 && on.blocked.length > 0)
         sum.blocked.set(
           member,
@@ -156,13 +174,28 @@ function totalsOf({ kind, title, id }: RouteKind, states: RouteStates): Aggregat
       add(sums, member, part, 1);
     },
     remove: (sums, member, part) => add(sums, member, part, -1),
-    result: (sums) => Object.fromEntries([...sums].map(([backend, sum]) => [backend, resultOf(sum)])),
-    clone: (sums) => new Map([...sums].map(([backend, sum]) => [backend, { ...sum, blocked: new Map(sum.blocked) }])),
+    result: (sums) => Object.fromEntries([...sums].map(([backend, sum]) => [backend, resultOf(title, sum)])),
+    clone: (sums) =>
+      new Map(
+        [...sums].map(([backend, sum]) => [
+          backend,
+          { ...sum, blocked: new Map(sum.blocked), left: new Set(sum.left) },
+        ]),
+      ),
   });
 }
 
 function emptySum(): Sum {
-  return { routes: 0, leaving: 0, drained: 0, held: 0, toBeRemoved: 0, noCapacity: 0, blocked: new Map() };
+  return {
+    routes: 0,
+    leaving: 0,
+    drained: 0,
+    held: 0,
+    toBeRemoved: 0,
+    noCapacity: 0,
+    blocked: new Map(),
+    left: new Set(),
+  };
 }
 
 function count(sum: Sum, { isLeaving, isDrained, isHeld, isToBeRemoved, blocked }: BackendOnRoute, by: 1 | -1): void {
@@ -174,10 +207,33 @@ function count(sum: Sum, { isLeaving, isDrained, isHeld, isToBeRemoved, blocked 
   if (blocked.some(({ reason }) => reason === 'NoCapacity')) sum.noCapacity += by;
 }
 
-function resultOf({ blocked, ...counts }: Sum): RouteTotals {
+/** Reasons for which a route stays as it is until somebody does something. */
+export const OBSTACLES = ['ConflictingManager', 'Paused', 'NoWeights', 'NoCapacity'] as const;
+const isObstacle = ({ reason }: BlockedRoute) => OBSTACLES.some((one) => one === reason);
+
+/** More are not named one by one. */
+const FEW = 5;
+
+function resultOf(title: string, { blocked, left, ...counts }: Sum): RouteTotals {
   const first = smallest([...blocked.keys()], MAX_BLOCKED);
   const list = first.flatMap((member) => blocked.get(member) ?? []).slice(0, MAX_BLOCKED);
-  return { ...counts, blocked: blocked.size, shown: list, unreadable: [], arriving: [] };
+  const [stuck, pending] = [new Map<string, readonly BlockedRoute[]>(), [] as string[]];
+  for (const member of left) {
+    const obstacles = blocked.get(member)?.filter(isObstacle) ?? [];
+    if (obstacles.length > 0) stuck.set(member, obstacles);
+    else pending.push(member);
+  }
+  return {
+    ...counts,
+    blocked: blocked.size,
+    shown: list,
+    stuck: stuck.size,
+    obstacles: [...new Set([...stuck.values()].flat().map(({ reason }) => reason))].toSorted(),
+    pending: pending.length,
+    pendingNames: pending.length > FEW ? [] : pending.toSorted().map((member) => `${title} ${member}`),
+    unreadable: [],
+    arriving: [],
+  };
 }
 
 /** The first so many in order, so that the list does not depend on who came first. */

@@ -165,9 +165,21 @@ function release({ object, read }: Context<DiscoveryBackend>, routes: Clearing, 
     });
   if (!isDiscovererGone(read, backend)) return step('the discoverer is stopped');
   if (isForced) return released();
-  if (!routes.areRoutesClear(read, name)) return step('routes lose their references to the backend');
+  if (!routes.areRoutesClear(read, name))
+    return step(`routes lose their references to the backend${leftOf(read, routes, name)}`);
   const removals = effective.deletionPolicy === 'Orphan' ? [] : removalsOf(read, name, writeEndpoints);
   return removals.length === 0 ? released() : step('what was discovered is removed', removals);
+}
+
+/** Which routes are waited for, when they are few: one that stays in the list is refused by the server, or cannot be seen. */
+function leftOf(read: Reader, { totals }: Clearing, name: string): string {
+  const { pendingNames, unreadable } = read.derived(totals, name);
+  const unseen = unreadable.map((kind) => `${kind} cannot be read; grant the operator that`);
+  const names = pendingNames.length === 0 ? [] : [`${pendingNames.join(', ')} (see their events)`];
+  const all = [...names, ...unseen];
+  return all.length === 0
+    ? ''
+    : `: ${all.join('; ')}; the annotation ${FORCE_DELETE}: "true" leaves routes as they are`;
 }
 
 /** Gone are its Deployment and its pods; what may linger is not allowed to write any more, so it is not waited for for ever. */

@@ -20,7 +20,7 @@ import {
 import { isInMaintenance, stageOf } from '../maintenance/backend-drain.ts';
 import { SERVICE_READS } from '../maintenance/services.ts';
 import { latestMoment, madeAt } from '../maintenance/time.ts';
-import { type RouteTotals, type RouteTotalsOf, trimDefinition } from '../maintenance/totals.ts';
+import { OBSTACLES, type RouteTotals, type RouteTotalsOf, trimDefinition } from '../maintenance/totals.ts';
 
 const drainedCondition = conditionType<
   | 'Drained'
@@ -28,6 +28,7 @@ const drainedCondition = conditionType<
   | 'NoCapacity'
   | 'NoWeights'
   | 'ConflictingManager'
+  | 'Paused'
   | 'PartialDrain'
   | 'Forbidden'
   | 'Restoring'
@@ -150,19 +151,17 @@ function conditionOf(state: MaintenanceState, counts: RouteTotals, { maintenance
       'Forbidden',
       `${counts.unreadable.join(', ')} cannot be read; grant the operator that`,
     );
-  const reasons = ['ConflictingManager', 'NoWeights', 'NoCapacity'] as const;
-  const left = counts.leaving - counts.drained;
   // Only when nothing else is on its way do the obstacles name the condition.
   const reason =
-    left <= counts.blocked && counts.arriving.length === 0
-      ? reasons.find((each) => counts.shown.some((one) => one.reason === each))
+    counts.pending === 0 && counts.arriving.length === 0
+      ? OBSTACLES.find((each) => counts.obstacles.includes(each))
       : undefined;
   return drainedCondition.isFalse(reason ?? 'Draining', message);
 }
 
 function messageOf(
   state: MaintenanceState,
-  { routes, leaving, drained, held, noCapacity, blocked, shown, arriving }: RouteTotals,
+  { routes, leaving, drained, held, noCapacity, blocked, shown, arriving, ...rest }: RouteTotals,
 ): string {
   const names = [...new Set(shown.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`))].slice(0, NAMED);
   const more = blocked > names.length ? ` and ${blocked - names.length} more` : '';
@@ -171,7 +170,11 @@ function messageOf(
   if (state === 'Drained') return `none of ${routes} routes sends it requests${dry}${look}`;
   const news =
     arriving.length === 0 ? '' : `; ${arriving.join(', ')}: just installed, and its routes are still to be read`;
-  if (state === 'Draining') return `${leaving - drained} of ${leaving} routes are left${dry}${look}${news}`;
+  const { pending, pendingNames } = rest;
+  // One that stays in the list is refused by the server, which says so in an event.
+  const under =
+    pending === 0 || pendingNames.length < pending ? '' : `; on the way (see their events): ${pendingNames.join(', ')}`;
+  if (state === 'Draining') return `${leaving - drained} of ${leaving} routes are left${under}${dry}${look}${news}`;
   if (state === 'Restoring') return `weights return; ${held} of ${routes} routes are left${waitsOf(shown)}`;
   return `the weights of ${routes} routes are as they were`;
 }
