@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ApiError, ConfigMap, createClient, type KubeObject, silentLogger, TransportError } from '@capstan/kube';
+import {
+  ApiError,
+  ClusterRole,
+  ClusterRoleBinding,
+  ConfigMap,
+  createClient,
+  type KubeObject,
+  silentLogger,
+  TransportError,
+} from '@capstan/kube';
 import { createRandom, createVirtualClock } from '@capstan/testing';
 import {
   type ApplyWrite,
@@ -205,6 +214,20 @@ describe('what is left to do for a key goes out', () => {
       'status {"done":true}',
     ]);
     assert.deepEqual(all.written, ['finalizer', 'apply', 'apply', 'delete', 'status']);
+  });
+
+  test('with bindings after the roles that they name: a server refuses one whose role it does not know', async () => {
+    const binding: ChildWrite = { ...applying('binding'), kind: ClusterRoleBinding };
+    const role: ChildWrite = { ...applying('role'), kind: ClusterRole };
+    const all = stage((sent) => (sent.length > 0 ? {} : { groups: [group([binding, applying('other'), role])] }));
+    const known = new Set<string>();
+    all.answer = (line) => {
+      known.add(line);
+      return line === 'apply binding' && !known.has('apply role') ? refused(404, 'NotFound') : undefined;
+    };
+    assert.deepEqual(await all.run(), { type: 'done' });
+    assert.deepEqual(all.sent, ['apply other', 'apply role', 'apply binding']);
+    assert.deepEqual(all.reports.filter(Boolean), []);
   });
 
   test('with the finalizer off last, after all that it was there for', async () => {

@@ -27,6 +27,7 @@ import { plainDigest } from '../digest.ts';
 import { ApplyErrors } from '../errors.ts';
 import type { EventInput } from '../plan/index.ts';
 import { done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
+import { inOrder } from './in-order.ts';
 import { inTurns } from './in-turns.ts';
 import { WriteConflict } from './outcome.ts';
 import { writeFinalizer, writeStatus } from './owner-writes.ts';
@@ -206,7 +207,7 @@ async function isAccepted(attempt: Attempt, { writes }: PendingGroup): Promise<b
 async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Promise<boolean> {
   const { job } = attempt;
   const performance = performanceOf(attempt);
-  await inTurns(AT_ONCE, writes, async (write) => {
+  const carry = async (write: ChildWrite) => {
     if (!job.mayWrite()) return;
     try {
       if (!(await perform(write, performance))) {
@@ -219,7 +220,8 @@ async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Prom
     } catch (error) {
       fail(attempt, error, write, 'WriteRefused');
     }
-  });
+  };
+  for (const together of inOrder(writes)) await inTurns(AT_ONCE, together, carry);
   job.state.quiet = undefined;
   return true;
 }
