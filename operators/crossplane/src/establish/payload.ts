@@ -117,8 +117,10 @@ export function createPayloads({ settings, contents, runtimes, installed }: Part
     if (kind.runtime === undefined) return { problem: 'a runtime, which this kind of package does not have' };
     const { namespace } = settings;
     const runtime = runtimeFor(kind, settings);
-    const observed = read.get(kind.revision, { name: active.name }, tlsServerOf);
-    const secret = (runtime === undefined ? observed : undefined) ?? active.spec.tlsServerSecretName;
+    const secret =
+      runtime === undefined
+        ? read.get(kind.revision, { name: active.name }, foreignTlsServerOf)
+        : active.spec.tlsServerSecretName;
     const ca = secret === undefined ? undefined : read.get(Secret, { namespace, name: secret })?.data?.['ca.crt'];
     const service =
       runtime === undefined
@@ -140,7 +142,9 @@ export function createPayloads({ settings, contents, runtimes, installed }: Part
 
 const UNNAMED = ' (whoever runs it names its Secret in status.tlsServerSecretName)';
 
-const tlsServerOf = ({ status }: RevisionObject) => status?.tlsServerSecretName;
+/** What we wrote while we ran it ourselves names a Secret of ours: webhooks stay with what runs on until somebody takes over. */
+const foreignTlsServerOf = ({ status }: RevisionObject) =>
+  status?.runtime === undefined ? status?.tlsServerSecretName : undefined;
 const objectRefsOf = ({ status }: RevisionObject) => status?.objectRefs ?? [];
 
 /** Of the package only who it is: its status is none of this business. */

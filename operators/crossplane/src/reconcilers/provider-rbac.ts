@@ -5,6 +5,7 @@ import {
   apply,
   conditionType,
   type EventInput,
+  keep,
   noCondition,
   plan,
   type Reader,
@@ -19,6 +20,7 @@ import { isPaused } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
 import { refusedParts } from '../rbac/covers.ts';
 import { definedType, providerRoles, systemRoleName } from '../rbac/provider-roles.ts';
+import type { Workload } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
 import { accountsByOwner, refOf } from '../workload/owned-objects.ts';
 
@@ -67,11 +69,14 @@ export function createProviderRbacReconciler(settings: Settings): Reconciler {
           {
             name: 'binding',
             children: [
-              apply(ClusterRoleBinding, {
-                metadata: { name: system },
-                roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: system },
-                subjects: subjectsOf(read, object.metadata.uid ?? ''),
-              }),
+              workload === undefined
+                ? // Whoever runs it binds its account; one that ran here before keeps its own for as long as it runs on.
+                  keep(ClusterRoleBinding, { name: system })
+                : apply(ClusterRoleBinding, {
+                    metadata: { name: system },
+                    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: system },
+                    subjects: subjectsOf(read, workload, object.metadata.uid ?? ''),
+                  }),
             ],
           },
         ],
@@ -80,8 +85,7 @@ export function createProviderRbacReconciler(settings: Settings): Reconciler {
   });
 
   /** What its pods run as: an account of somebody else's, too; and accounts of its own that pods of before still have. */
-  function subjectsOf(read: Reader, uid: string) {
-    if (workload === undefined) return [];
+  function subjectsOf(read: Reader, workload: Workload, uid: string) {
     const key = `${ProviderRevision.kind} ${uid}`;
     const made = read.by(accountsByOwner, key, refOf).map(({ namespace, name }) => ({ namespace, account: name }));
     const running = [...read.by(workload.byOwner, key, workload.running), ...made];

@@ -114,7 +114,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
           ...runtimeStatus(object, runtime),
           ...(wasOurs ? LEFT_FIELDS : {}),
         },
-        events: eventsOf(found, payload),
+        events: [...eventsOf(found, payload), ...(wasOurs ? [runsOn(settings)] : [])],
       });
     },
   });
@@ -231,6 +231,12 @@ const runtimeNameOf = ({ status }: RevisionObject) => status?.runtime;
 /** What we said of a runtime before it became somebody else’s: none of it is true of theirs, or theirs to take back. */
 const LEFT_BEHIND = [noCondition(runtimeHealthy.type), noCondition(configWarning.type)];
 const LEFT_FIELDS = { runtime: drop(), tlsServerSecretName: drop(), tlsClientSecretName: drop() };
+
+/** Nothing is stopped for somebody who may not have begun yet, and we have no right to it any more. */
+function runsOn({ namespace }: Settings): EventInput {
+  const note = `what ran for this revision until now runs on in the namespace ${namespace}; delete its Deployment, Service and ServiceAccount when your controller has taken over`;
+  return { reason: 'RuntimeRunsOn', note };
+}
 
 function missing(
   part: 'labels' | 'annotations',

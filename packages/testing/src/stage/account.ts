@@ -17,7 +17,7 @@ export interface AccountOptions {
 
 const NAME = 'capstan-on-stage';
 
-/** Makes the account with the generated roles of all the operators, and nothing beside them. */
+/** Makes the account with the generated roles of all the operators, and nothing beside them; one that is there gets these. */
 export async function grantAccount(
   client: Client,
   operators: readonly Operator[],
@@ -27,8 +27,13 @@ export async function grantAccount(
     const name = operators.length === 1 ? NAME : `${NAME}-${index}`;
     const options = { namespace, name, ...(watchNamespaces && { watchNamespaces }) };
     for (const manifest of rbacManifests(operator, options)) {
-      await client.create(kindOf(manifest), boundTo(manifest, NAME)).catch((error: unknown) => {
+      const kind = kindOf(manifest);
+      await client.create(kind, boundTo(manifest, NAME)).catch(async (error: unknown) => {
         if (!isAlreadyExists(error)) throw error;
+        const { rules } = manifest as KubeObject & { rules?: readonly object[] };
+        const { namespace: place, name: own = '' } = manifest.metadata;
+        if (rules !== undefined)
+          await client.patch(kind, { ...(place && { namespace: place }), name: own }, 'merge', { rules });
       });
     }
   }

@@ -3,9 +3,10 @@
 // is generated for the operators: a denied request fails the test.
 import type { Client } from '@capstan/kube';
 import type { Operator, Runtime } from '@capstan/reconcile';
+import type { FaultSchedule } from '../faults/fault-schedule.ts';
 import { faultyTransport } from '../faults/faulty-transport.ts';
 import { mortalClock } from '../faults/mortal-clock.ts';
-import { startIncarnation } from '../incarnation.ts';
+import { type IncarnationOptions, startIncarnation } from '../incarnation.ts';
 import { createRandom } from '../random.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
 import { grantAccount, watchedAccount } from './account.ts';
@@ -17,8 +18,8 @@ export interface Lives {
   readonly clock: VirtualClock;
   /** The test's own client, an administrator's. */
   readonly client: Client;
-  /** Starts the program. The life before must be over. */
-  begin(): Promise<Life>;
+  /** Starts the program, with other settings or among faults if wished. The life before must be over. */
+  begin(operators?: readonly Operator[], schedule?: FaultSchedule): Promise<Life>;
   /** After the last life. */
   close(): Promise<void>;
 }
@@ -34,25 +35,35 @@ export interface Life {
   end(): Promise<void>;
 }
 
+export interface LivesOptions extends Pick<IncarnationOptions, 'runtime'> {
+  operators: readonly Operator[];
+  /** Done before anybody lives there. */
+  given?: (client: Client) => Promise<void>;
+}
+
 /** An empty cluster with the operators' kinds, and nobody living there yet. */
-export async function createLives({ operators }: { operators: readonly Operator[] }): Promise<Lives> {
+export async function createLives({ operators, given, ...options }: LivesOptions): Promise<Lives> {
   const open = chosenServer() === 'real' ? realStageServer : embeddedStageServer;
   let current: Life | undefined;
   const isBusy = () => current !== undefined && !current.isDead && isWorking(current.runtime);
   const server = await open(operators, createRandom(1), isBusy);
   const { client, clock } = server;
-  const account = await grantAccount(client, operators, {});
+  let account = await grantAccount(client, operators, {});
+  let granted = operators;
+  await given?.(client);
   await server.begin();
   return {
     clock,
     client,
-    async begin() {
+    async begin(of = operators, schedule = {}) {
+      if (of !== granted) account = await grantAccount(client, of, {});
+      granted = of;
       const random = createRandom(7);
       const mortal = mortalClock(clock);
       const { transport: allowed, check } = watchedAccount(await server.transport(account));
-      const transport = faultyTransport(allowed, { random, clock: mortal, schedule: {} });
+      const transport = faultyTransport(allowed, { random, clock: mortal, schedule });
       void transport.died.then(() => mortal.kill());
-      const { runtime, stop } = startIncarnation({ operators, transport, clock: mortal, random });
+      const { runtime, stop } = startIncarnation({ operators: of, transport, clock: mortal, random, ...options });
       const life: Life = {
         runtime,
         get isDead() {
