@@ -11,7 +11,7 @@ import {
   string,
   systemClock,
 } from '@capstan/kube';
-import { apply, conditionType, operator, plan, reconciler } from '@capstan/reconcile';
+import { apply, conditionType, operator, plan, reading, reconciler } from '@capstan/reconcile';
 import {
   createRandom,
   createTestCluster,
@@ -37,7 +37,11 @@ const ready = conditionType<'Made'>('Ready');
 const site = reconciler({
   name: 'site',
   resource: Site,
-  reads: [Secret],
+  // Its cache keeps no more of Deployments than their names.
+  reads: [
+    Secret,
+    reading(Deployment, 'everywhere', { trim: ({ apiVersion, kind, metadata }) => ({ apiVersion, kind, metadata }) }),
+  ],
   writes: [Deployment, ConfigMap],
   reconcile({ object: { metadata, spec }, read, digest }) {
     const { name = '', namespace = '' } = metadata;
@@ -105,6 +109,13 @@ describe('a plan', () => {
     assert.match(out, /~ change Deployment default\/home \(rolls pods\) {2}by sites\.site for Site default\/home\n/);
     assert.match(out, /1 changed \(rolls pods\).* Nothing has been written\.\n$/);
     assert.deepEqual(transport.writes, []);
+  });
+
+  test('tells of an object which fields would change, and no others, however little of it caches keep', async () => {
+    const { out } = await planned(manifest('a:2', '  tier: web'), cluster.transport, '-o', 'json');
+    const { writes } = JSON.parse(out) as PlanReport;
+    const { paths } = writes.find(({ object: name }) => name === 'Deployment default/home') ?? {};
+    assert.deepEqual(paths, ['spec.template.spec.containers[0].image']);
   });
 
   test('tells what a new object would bring, as JSON too', async () => {

@@ -40,7 +40,7 @@ const POLL_MS = 20;
 export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRuntime> {
   const { operators, client, clock, signal, namespace, watchNamespaces } = options;
   const { random, logger } = options;
-  const runtime = createRuntime({ operators, clock, random, logger, leadership: () => nobodyLeads });
+  const runtime = createRuntime({ operators, clock, random, logger, leadership: () => nobodyLeads, whole: true });
   const stop = () => runtime.run(AbortSignal.abort());
   try {
     const notes: string[] = [];

@@ -39,6 +39,8 @@ export interface RuntimeOptions {
   tracer?: Tracer;
   /** Freezes what the engine holds, so that tests find who changes it in place. */
   freeze?: boolean;
+  /** Caches keep objects whole, whatever their readers declare: a preview tells by them what would change. */
+  whole?: boolean;
 }
 
 export interface RuntimeObserver {
@@ -134,7 +136,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     projections: new WeakMap(),
   };
   const history = createHistory();
-  const requirements = requirementsOf(operators.flatMap(({ reconcilers }) => reconcilers));
+  const needed = requirementsOf(operators.flatMap(({ reconcilers }) => reconcilers));
+  const requirements = options.whole
+    ? new Map([...needed].map(([id, one]) => [id, { ...one, trim: undefined }]))
+    : needed;
   const leaderships = new Map(operators.map((operator) => [operator, options.leadership?.(operator) ?? alwaysLeader]));
   const bound = new Map<Binding, { sink: Sink; root: Root }>();
   const sinkOf = new Map<unknown, Sink>();
