@@ -141,7 +141,7 @@ function joined(left: RouteTotals, right: RouteTotals): RouteTotals {
     stuck: left.stuck + right.stuck,
     obstacles: [...new Set([...left.obstacles, ...right.obstacles])],
     pending: left.pending + right.pending,
-    pendingNames: [...left.pendingNames, ...right.pendingNames],
+    pendingNames: left.pending + right.pending > FEW ? [] : [...left.pendingNames, ...right.pendingNames],
     unreadable: [...left.unreadable, ...right.unreadable],
     arriving: [...left.arriving, ...right.arriving],
   };

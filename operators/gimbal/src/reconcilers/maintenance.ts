@@ -59,13 +59,8 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
       if (isUntouched) return plan({ conditions: [drainedCondition.isFalse('Enabled', 'the backend takes requests')] });
 
       const counts = read.derived(totals, name);
-      const state = nextState(
-        stage?.state,
-        wanted,
-        counts,
-        backend.effective,
-        isRampOver(read, stage, wanted, backend.effective),
-      );
+      const isOver = isRampOver(read, stage, wanted, backend.effective);
+      const state = nextState(stage?.state, wanted, counts, backend.effective, isOver);
       const isSame = stage !== undefined && beginOf(stage.state) === beginOf(state);
       const maintenance: MaintenanceStatus = {
         state,
@@ -73,11 +68,13 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
         ...(state === 'Active' ? {} : figures(counts)),
       };
       const isStage = state !== stage?.state;
+      const isWhole = isOver && backend.effective.maintenance.drainPercent === 100;
+      const message = messageOf(state, counts, isWhole);
       return plan({
-        conditions: [conditionOf(state, counts, backend.effective)],
+        conditions: [conditionOf(state, counts, backend.effective, message)],
         // Counts may move with every route; a stage is told at once.
         ...(isStage ? { status: { maintenance } } : { progress: { maintenance } }),
-        events: isStage ? [{ reason: state, note: messageOf(state, counts) }] : [],
+        events: isStage ? [{ reason: state, note: message }] : [],
       });
     },
   });
@@ -136,8 +133,12 @@ function figures({
   };
 }
 
-function conditionOf(state: MaintenanceState, counts: RouteTotals, { maintenance }: EffectiveBackend): ConditionInput {
-  const message = messageOf(state, counts);
+function conditionOf(
+  state: MaintenanceState,
+  counts: RouteTotals,
+  { maintenance }: EffectiveBackend,
+  message: string,
+): ConditionInput {
   if (state === 'Active') return drainedCondition.isFalse('Enabled', 'the backend takes requests');
   if (state === 'Restoring') return drainedCondition.isFalse('Restoring', message);
   if (state === 'Drained') return drainedCondition.isTrue('Drained', message);
@@ -162,6 +163,7 @@ function conditionOf(state: MaintenanceState, counts: RouteTotals, { maintenance
 function messageOf(
   state: MaintenanceState,
   { routes, leaving, drained, held, noCapacity, blocked, shown, arriving, ...rest }: RouteTotals,
+  isWhole: boolean,
 ): string {
   const names = [...new Set(shown.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`))].slice(0, NAMED);
   const more = blocked > names.length ? ` and ${blocked - names.length} more` : '';
@@ -171,9 +173,9 @@ function messageOf(
   const news =
     arriving.length === 0 ? '' : `; ${arriving.join(', ')}: just installed, and its routes are still to be read`;
   const { pending, pendingNames } = rest;
-  // One that stays in the list is refused by the server, which says so in an event.
-  const under =
-    pending === 0 || pendingNames.length < pending ? '' : `; on the way (see their events): ${pendingNames.join(', ')}`;
+  // One that stays in the list is refused by the server, which says so in an event. In steps, all of them are on their way.
+  const isNamed = isWhole && pending > 0 && pendingNames.length === pending;
+  const under = isNamed ? `; on the way (see their events): ${pendingNames.join(', ')}` : '';
   if (state === 'Draining') return `${leaving - drained} of ${leaving} routes are left${under}${dry}${look}${news}`;
   if (state === 'Restoring') return `weights return; ${held} of ${routes} routes are left${waitsOf(shown)}`;
   return `the weights of ${routes} routes are as they were`;

@@ -67,6 +67,14 @@ describe('a route that the server refuses to change', () => {
     }));
 });
 
+test('routes that leave in steps are not named as if something were wrong', () =>
+  played({ objects: [proxy('r', { 'x-a': 1, 'y-b': 1 })], x: { maintenance: { rampSeconds: 60 } } }, async (stage) => {
+    await stage.setStatus('x', 'Maintenance');
+    await stage.clock.advance(15_000);
+    await stage.settle();
+    assert.equal(await messageOf(stage, 'Drained'), 'False Draining 1 of 1 routes are left');
+  }));
+
 test('routes that wait for somebody name the condition only when no other is left', () => {
   const paused = proxy('paused', { 'x-a': 1, 'y-b': 1 });
   paused.metadata.annotations = { 'capstan.dev/paused': 'true' };
