@@ -12,6 +12,7 @@ import {
   NAMESPACE,
   type Remotes,
   serviceOf,
+  sliceOf,
   startDiscoverer,
 } from './remotes.ts';
 
@@ -90,7 +91,7 @@ async function changes({ local, remotes }: Remotes, size: (typeof SIZES)['full']
       ...endpointOf(remote, index, pod, turn % 2 === 0),
       ...(pod === 0 && { hostname: `turn-${turn}` }),
     }));
-    const ref = { namespace: NAMESPACE, name: `${serviceOf(index)}-x7k2p` };
+    const ref = { namespace: NAMESPACE, name: sliceOf(index) };
     await remotes[remote]?.client.patch(EndpointSlice, ref, 'merge', { endpoints });
   };
   let churned = 0;

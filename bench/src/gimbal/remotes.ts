@@ -24,6 +24,7 @@ export interface Remotes {
 export const NAMESPACE = 'team';
 export const backendOf = (index: number) => `backend-${index}`;
 export const serviceOf = (index: number) => `service-${index}`;
+export const sliceOf = (index: number) => `${serviceOf(index)}-x7k2p`;
 
 export async function createRemotes({ remotes: count, services, endpoints }: Size): Promise<Remotes> {
   const cluster = (name: string) => createTestCluster({ clock: systemClock, random: createRandom(1).fork(name) });
@@ -58,7 +59,7 @@ export async function addService(client: Client, remote: number, index: number, 
   await client.create(EndpointSlice, {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
-    metadata: { namespace: NAMESPACE, name: `${name}-x7k2p`, labels: { 'kubernetes.io/service-name': name } },
+    metadata: { namespace: NAMESPACE, name: sliceOf(index), labels: { 'kubernetes.io/service-name': name } },
     addressType: 'IPv4',
     ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
     endpoints: Array.from({ length: endpoints }, (_, pod) => endpointOf(remote, index, pod, true)),

@@ -1,6 +1,7 @@
 // How V8 runs a discoverer. A discoverer waits most of the time and then does little, but there is one for every backend, all the
-// time: what these flags save in memory is a third of all that it takes, what they cost in time cannot be measured. They
-// are set before anything else is loaded; code that V8 has cached under other flags is not used.
+// time: memory is worth more than speed. Ten discoverers and their servers in one process under these flags need 19 s for a first
+// synchronisation instead of 12, and 3.6 ms instead of 1.9 for a change (99th percentile). The flags are set before anything
+// else is loaded; code that V8 has cached under other flags is not used.
 import { setFlagsFromString } from 'node:v8';
 
 // The young generation stays as small as it is at the start: the flag for its largest size counts only on the command line.
