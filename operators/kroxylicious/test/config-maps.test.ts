@@ -1,9 +1,9 @@
 // Configurations by content: made once, never changed, collected when no ReplicaSet can come back to them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Client, ConfigMap, Deployment, ReplicaSet } from '@capstan/kube';
+import { type Client, ConfigMap, Deployment, ReplicaSet, Secret } from '@capstan/kube';
 import { createStage } from '@capstan/testing';
-import { createKroxylicious, KafkaProxy, KafkaService } from '../src/index.ts';
+import { createKroxylicious, KafkaProxy, KafkaService, VirtualKafkaCluster } from '../src/index.ts';
 import {
   allReady,
   checksum,
@@ -11,10 +11,13 @@ import {
   configMapNameOf,
   configurationOf,
   create,
+  encoded,
+  filter,
   get,
   minimal,
   NAMESPACE,
   object,
+  opaque,
   patch,
   staged,
 } from './fixtures.ts';
@@ -122,6 +125,16 @@ describe('a rollout', () => {
         told[0] ?? '',
         /^KafkaProxy RolloutStarted: deployment\/my-proxy goes from [0-9a-f]{12} to [0-9a-f]{12}: KafkaService default\/upstream \(spec\.bootstrapServers\) changed → VirtualKafkaCluster default\/one$/,
       );
+      told.length = 0;
+      await create(client, opaque('kms', { token: 'one' }), filter({ token: '${secret:kms:token}' }));
+      await patch(client, VirtualKafkaCluster, 'one', { spec: { filterRefs: [{ name: 'encryption' }] } });
+      await settle();
+      await patch(client, Secret, 'kms', { data: encoded({ token: 'two' }) });
+      await settle();
+      assert.equal(told.length, 2, told.join('\n'));
+      const [, from, to] =
+        / goes from (\S+) to (\S+): Secret default\/kms \(data\.token\) changed/.exec(told[1] ?? '') ?? [];
+      assert.ok(from !== undefined && to !== undefined && from !== to, told[1]);
     } finally {
       await stage.end();
     }

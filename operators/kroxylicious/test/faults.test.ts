@@ -631,6 +631,43 @@ test('a certificate that has expired is warned of when it does, and served as it
   });
 });
 
+test('what the proxy starts with and does not do as it is asked is warned of', () => {
+  const encrypted = Buffer.from('308209d302010306092a864886f70d010706', 'hex').toString('base64');
+  const objects: KubeObject[] = [
+    ...healthy(),
+    { ...object(Secret, 'store'), type: 'Opaque', data: { 'ca.p12': encrypted } } as KubeObject,
+    service(
+      {
+        bootstrapServers: 'kafka.example:9093',
+        tls: { trustAnchorRef: { kind: 'Secret', name: 'store', key: 'ca.p12' } },
+      },
+      'encrypted',
+    ),
+    cluster('open', tls({ tlsClientAuthentication: 'REQUIRED' })),
+    cluster('none', tls({ tlsClientAuthentication: 'NONE' })),
+    cluster('empty', tls({ trustAnchorRef: { kind: 'Secret', name: 'store', key: 'ca.p12' } })),
+  ];
+  return staged({ objects }, async ({ client }) => {
+    const onService = condition(await get.service(client, 'encrypted'), 'Warning');
+    assert.equal(onService?.reason, 'TrustStoreEmpty');
+    assert.match(
+      onService.message,
+      /^spec\.tls\.trustAnchorRef: key ca\.p12 of secret\/store .*nobody is trusted; make it/,
+    );
+    const onCluster = condition(await get.cluster(client, 'empty'), 'Warning');
+    assert.equal(onCluster?.reason, 'TrustStoreEmpty');
+    assert.match(onCluster.message, /^spec\.ingresses\[0\]\.tls\.trustAnchorRef: /);
+    const open = condition(await get.cluster(client, 'open'), 'Warning');
+    assert.equal(open?.reason, 'ClientAuthenticationOff');
+    assert.match(
+      open.message,
+      /tlsClientAuthentication: REQUIRED has no effect .*add tls\.trustAnchorRef, or say NONE$/,
+    );
+    assert.equal(condition(await get.cluster(client, 'none'), 'Warning'), undefined);
+    for (const name of ['open', 'none', 'empty']) assert.ok((await clusterNames(client)).includes(name), name);
+  });
+});
+
 test('names too long for their Services are told before a Service is refused', () => {
   const name = 'c'.repeat(50);
   const objects = [...healthy(), cluster(name)].map((one) => ({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { keyedDigest, plainDigest, sameDigest } from '@capstan/reconcile';
 import * as fc from 'fast-check';
-import { combineHashes, shortHash } from './combine-hashes.ts';
+import { combineHashes, shortHash, toldHash } from './combine-hashes.ts';
 
 const leaf = (content: string, key?: string) =>
   key === undefined
@@ -74,6 +74,11 @@ describe('an aggregate hash', () => {
       combineHashes({ b: 1, a: [2] }, [{ name: 'x', hash: 'v1.00.k.11' }]),
       'v1.4525650697445680bc9563b8dbb235a1.k.64ad0fce2f24475e1734da2314854bb5',
     );
+  });
+
+  test('is told so that two of which only the keyed part differs do not look the same', () => {
+    assert.equal(toldHash('v1.0123456789abcdef0123'), '0123456789ab');
+    assert.equal(toldHash('v1.0123456789abcdef0123.k.fedcba98765'), '0123456789ab.fedcba98');
   });
 
   test('has a short form for names', () => assert.equal(shortHash('v1.0123456789abcdef0123.k.0'), '0123456789ab'));

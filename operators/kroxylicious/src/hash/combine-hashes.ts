@@ -41,9 +41,16 @@ function partsOf(hash: string): Parts {
   return { version, plain, keyId, keyed };
 }
 
-/** For names of objects and messages: the first digits of the plain part. */
+/** For messages: enough to tell two hashes apart, also where nothing but Secret data differs. */
+export function toldHash(hash: string): string {
+  const { keyed } = partsOf(hash);
+  return keyed === undefined ? shortHash(hash) : `${shortHash(hash)}.${keyed.slice(0, KEYED_TOLD)}`;
+}
+
+/** For names of objects: the first digits of the plain part. */
 export function shortHash(hash: string): string {
   return (hash.split('.')[1] ?? '').slice(0, SHORT);
 }
 
 const SHORT = 12;
+const KEYED_TOLD = 8;

@@ -15,7 +15,7 @@ import {
 } from '@capstan/reconcile';
 import { type Composed, compose } from '../configuration/compose.ts';
 import { carryHash } from '../hash/carried-hash.ts';
-import { shortHash } from '../hash/combine-hashes.ts';
+import { toldHash } from '../hash/combine-hashes.ts';
 import { formatRunning } from '../hash/running-clusters.ts';
 import { KafkaProxy, VirtualKafkaCluster } from '../kinds/index.ts';
 import { type Rollout, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
@@ -257,14 +257,14 @@ function readyCondition(rollout: Rollout | undefined, hash: string): ConditionIn
   if (rollout.hash !== hash && rollout.isHeld)
     return ready.isFalse(
       'RolledBack',
-      `${available} pods run ${shortHash(rollout.hash ?? '')}, to which somebody rolled back; ${shortHash(hash)} is not rolled out until something that it is made from changes again`,
+      `${available} pods run ${toldHash(rollout.hash ?? '')}, to which somebody rolled back; ${toldHash(hash)} is not rolled out until something that it is made from changes again`,
     );
   if (rollout.hash !== hash)
     return ready.isFalse(
       'RollingOut',
-      `${available} pods run ${shortHash(rollout.hash ?? '')}; ${shortHash(hash)} is to follow`,
+      `${available} pods run ${toldHash(rollout.hash ?? '')}; ${toldHash(hash)} is to follow`,
     );
-  if (isComplete) return ready.isTrue('Ready', `${available} pods run ${shortHash(hash)}`);
+  if (isComplete) return ready.isTrue('Ready', `${available} pods run ${toldHash(hash)}`);
   return ready.isFalse(
     'RollingOut',
     `${updated} of ${wanted} pods have the new configuration, ${available} are available${trouble === undefined ? '' : `: ${trouble}`}`,
@@ -276,7 +276,7 @@ function staleCondition(faulty: readonly FaultyCluster[]): ConditionInput {
   if (stale.length === 0) return noCondition(staleConfig.type);
   return staleConfig.isTrue(
     'StaleConfig',
-    `served with their last good configuration: ${stale.join(', ')}; pods cannot be started anew while a Secret or ConfigMap that it names is missing`,
+    `served with their last good configuration: ${stale.join(', ')}; pods cannot be started anew while a Secret or ConfigMap that it names is missing or unusable`,
   );
 }
 

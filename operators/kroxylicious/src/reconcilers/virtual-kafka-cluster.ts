@@ -253,9 +253,11 @@ function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, 
 
 function staleCondition(problems: readonly Problem[], lastGood: ClusterFragment | undefined): ConditionInput {
   if (lastGood === undefined) return noCondition(staleConfig.type);
-  const isGone = problems.some(({ reason }) => reason.endsWith('NotFound'));
+  const isUnusable = problems.some(
+    ({ reason }) => reason.endsWith('NotFound') || reason === 'InvalidReferencedResource',
+  );
   return staleConfig.isTrue(
     'StaleConfig',
-    `the last good configuration stays in force until the fault is mended${isGone ? '; should a Secret or ConfigMap that it names be missing, pods cannot be started anew until it is back' : ''}`,
+    `the last good configuration stays in force until the fault is mended${isUnusable ? '; should a Secret or ConfigMap that it names be missing or unusable, pods cannot be started anew until it is back in order' : ''}`,
   );
 }

@@ -22,7 +22,13 @@ export interface Problem {
 
 /** Something that is served as it is, and that people should look at all the same. */
 export interface Warning {
-  readonly reason: 'CertificateExpired' | 'CertificateNotYetValid' | 'RoutePending' | 'RouteNotAdmitted';
+  readonly reason:
+    | 'CertificateExpired'
+    | 'CertificateNotYetValid'
+    | 'TrustStoreEmpty'
+    | 'ClientAuthenticationOff'
+    | 'RoutePending'
+    | 'RouteNotAdmitted';
   readonly path: string;
   readonly message: string;
 }

@@ -8,7 +8,7 @@ import {
   HELD_ANNOTATION,
   parseCause,
 } from '@capstan/reconcile';
-import { shortHash } from '../hash/combine-hashes.ts';
+import { toldHash } from '../hash/combine-hashes.ts';
 import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION } from '../templates/labels.ts';
 
 export interface Rollout {
@@ -90,7 +90,7 @@ export function rolloutProgress(rollout: Rollout | undefined, rolled: Rolled | u
 export function rolloutEvents(name: string, rolled: Rolled | undefined, known: Rolled | undefined): EventInput[] {
   if (rolled?.reason === undefined || rolled === known) return [];
   const { from = '', configHash, reason } = rolled;
-  const note = `deployment/${name} goes from ${shortHash(from)} to ${shortHash(configHash)}: ${reason}`;
+  const note = `deployment/${name} goes from ${toldHash(from)} to ${toldHash(configHash)}: ${reason}`;
   return [{ reason: 'RolloutStarted', note }];
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { createPrivateKey } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { createCa, issueCertificate } from '@capstan/kube';
-import { inspectCertificate, storeTypeOf, trustFault } from './certificates.ts';
+import { inspectCertificate, seemsEmpty, storeTypeOf, trustFault } from './certificates.ts';
 
 const certificateFault = (certificate: string, key: string) => {
   const found = inspectCertificate(certificate, key);
@@ -42,6 +42,25 @@ describe('certificates', () => {
     assert.match(certificateFault(certificate, String(older)) ?? '', /not in the PKCS#8 form.*openssl pkcs8/);
   });
 
+  test('need a key of a type that the proxy reads', () => {
+    const { certificate, key } = selfSignedEd25519();
+    assert.match(
+      certificateFault(certificate, key) ?? '',
+      /type ed25519, and the proxy reads RSA and EC keys; renew .*privateKey\.algorithm/,
+    );
+  });
+
+  test('of a PKCS#12 store are found without a password if they are not encrypted, and marked as trusted', () => {
+    const trusted = '060c6086480186f966adca7b0101';
+    const encrypted = '06092a864886f70d010706';
+    const store = (...parts: string[]) => Buffer.from(`308209d3020103${parts.join('00')}`, 'hex');
+    assert.equal(seemsEmpty(store(trusted), 'PKCS12'), false);
+    assert.equal(seemsEmpty(store(encrypted), 'PKCS12'), true);
+    assert.equal(seemsEmpty(store(trusted, encrypted), 'PKCS12'), true);
+    assert.equal(seemsEmpty(store(), 'PKCS12'), true);
+    assert.equal(seemsEmpty(Buffer.from('feedfeed00000002', 'hex'), 'JKS'), false);
+  });
+
   test('have times from and until when they are valid', async () => {
     const { certificate, key } = await createCa({ commonName: 'a', ...validity });
     assert.deepEqual(inspectCertificate(certificate, key), { from: validity.notBefore, until: validity.notAfter });
@@ -71,3 +90,33 @@ describe('certificates', () => {
     assert.deepEqual(['a.pem', 'a.p12', 'a.jks', 'a.crt'].map(storeTypeOf), ['PEM', 'PKCS12', 'JKS', undefined]);
   });
 });
+
+/** A certificate of its own key; only its form counts here. */
+function selfSignedEd25519(): { certificate: string; key: string } {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const der = (tag: number, ...parts: Buffer[]) => {
+    const content = Buffer.concat(parts);
+    return Buffer.concat([
+      Buffer.from(content.length < 128 ? [tag, content.length] : [tag, 0x81, content.length]),
+      content,
+    ]);
+  };
+  const algorithm = der(0x30, Buffer.from('06032b6570', 'hex'));
+  const name = der(0x30);
+  const time = (text: string) => der(0x17, Buffer.from(text));
+  const signed = der(
+    0x30,
+    der(0x02, Buffer.from([1])),
+    algorithm,
+    name,
+    der(0x30, time('260101000000Z'), time('360101000000Z')),
+    name,
+    publicKey.export({ type: 'spki', format: 'der' }),
+  );
+  const signature = der(0x03, Buffer.from([0]), sign(null, signed, privateKey));
+  const base64 = der(0x30, signed, algorithm, signature).toString('base64');
+  return {
+    certificate: `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`,
+    key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+  };
+}

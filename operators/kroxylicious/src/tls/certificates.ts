@@ -3,6 +3,9 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import type { StoreType } from '../kinds/index.ts';
 
+/** Netty tries these one after another, and the proxy does not start with any other. */
+const KEY_TYPES = new Set(['rsa', 'dsa', 'ec']);
+
 export interface Validity {
   /** Milliseconds. */
   readonly from: number;
@@ -25,6 +28,8 @@ export function inspectCertificate(certificate: string, key: string): string | V
   // Netty reads no other form, and the proxy would not start.
   if (!key.includes('-----BEGIN PRIVATE KEY-----'))
     return 'tls.key is not in the PKCS#8 form, the only one that the proxy reads; convert it with "openssl pkcs8 -topk8 -nocrypt", or set privateKey.encoding to PKCS8 in its Certificate of cert-manager';
+  if (!KEY_TYPES.has(privateKey.asymmetricKeyType ?? ''))
+    return `tls.key is a key of the type ${privateKey.asymmetricKeyType}, and the proxy reads RSA and EC keys; renew the certificate with such a key (cert-manager: privateKey.algorithm RSA or ECDSA)`;
   return { from: leaf.validFromDate.getTime(), until: leaf.validToDate.getTime() };
 }
 
@@ -43,6 +48,20 @@ export function trustFault(content: Buffer, storeType: StoreType): string | unde
       return isPkcs12(content) ? undefined : 'it is no PKCS#12 store';
   }
 }
+
+/**
+ * Whether the proxy would find no certificate in a trust store that is in order otherwise, and trust nobody. It is given no
+ * password, and without one Java passes over the encrypted certificates of a PKCS#12 store, which those of keytool and openssl
+ * are by default, and over those that are not marked as trusted. The certificates of other stores can be read by everybody.
+ */
+export function seemsEmpty(content: Buffer, storeType: StoreType): boolean {
+  return storeType === 'PKCS12' && (content.includes(ENCRYPTED_DATA) || !content.includes(TRUSTED_KEY_USAGE));
+}
+
+/** The object identifier of PKCS#7's encryptedData. */
+const ENCRYPTED_DATA = Buffer.from('06092a864886f70d010706', 'hex');
+/** The one of the attribute by which Java marks certificates as trusted. */
+const TRUSTED_KEY_USAGE = Buffer.from('060c6086480186f966adca7b0101', 'hex');
 
 /** All certificates of a PEM text in their order, undefined for one that cannot be read; undefined when there is none. */
 function chainOf(pem: string): (X509Certificate | undefined)[] | undefined {

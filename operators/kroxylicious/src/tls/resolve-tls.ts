@@ -6,7 +6,7 @@ import type { TlsConfig } from '../configuration/schema.ts';
 import type { AllowDeny, CertificateRef, StoreType, TrustAnchorRef } from '../kinds/index.ts';
 import type { Mount, MountSource } from '../resolution/mounts.ts';
 import { named, notFound, type Problem, problem, type Warning } from '../resolution/problem.ts';
-import { inspectCertificate, storeTypeOf, trustFault, type Validity } from './certificates.ts';
+import { inspectCertificate, seemsEmpty, storeTypeOf, trustFault, type Validity } from './certificates.ts';
 
 export interface Resolved<V> {
   readonly value?: V;
@@ -108,8 +108,14 @@ export function resolveTrust(ref: TrustAnchorRef, place: Place): Resolved<{ stor
     mounts: [{ source, name: ref.name, path: folder }],
     content: [content.text],
     problems: [],
+    warnings: seemsEmpty(content.bytes, storeType)
+      ? [{ reason: 'TrustStoreEmpty', path, message: `key ${ref.key} of ${named(source, at)} ${EMPTY_STORE}` }]
+      : [],
   };
 }
+
+const EMPTY_STORE =
+  'has no certificate that the proxy can read without a password, so nobody is trusted; make it with "keytool -J-Dkeystore.pkcs12.certProtectionAlgorithm=NONE -importcert", or use PEM';
 
 /** One key's content: the text as the object holds it (for the hash), and its bytes. */
 export interface KeyContent {

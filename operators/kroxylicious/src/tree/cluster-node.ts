@@ -397,8 +397,22 @@ function resolveGatewayTls(
     mounts: [...certificate.mounts, ...trust.mounts],
     content: [certificate.content, trust.content],
     problems: [...certificate.problems, ...trust.problems],
-    warnings: certificate.warnings ?? [],
+    warnings: [
+      ...(certificate.warnings ?? []),
+      ...(trust.warnings ?? []),
+      ...clientAuthenticationWarnings(tls, `${path}.tls.tlsClientAuthentication`),
+    ],
   };
+}
+
+/** As upstream has it, nobody is asked for a certificate while there is nobody to trust; here it is told. */
+function clientAuthenticationWarnings(
+  { trustAnchorRef, tlsClientAuthentication: asked = 'NONE' }: NonNullable<ClusterIngress['tls']>,
+  path: string,
+): Warning[] {
+  if (trustAnchorRef !== undefined || asked === 'NONE') return [];
+  const message = `${asked} has no effect without a trust anchor: clients are not asked for certificates; add tls.trustAnchorRef, or say NONE`;
+  return [{ reason: 'ClientAuthenticationOff', path, message }];
 }
 
 function distinct(children: readonly HashedChild[]): HashedChild[] {

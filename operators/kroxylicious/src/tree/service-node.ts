@@ -112,7 +112,7 @@ function resolve(
   const shown = hasTls ? { ...spec.tls, ...(trust.shown ? { trustAnchorRef: trust.shown } : {}) } : undefined;
   return {
     problems,
-    warnings: certificate.warnings ?? [],
+    warnings: [...(certificate.warnings ?? []), ...(trust.warnings ?? [])],
     valid: {
       target,
       mounts: distinctMounts([...certificate.mounts, ...trust.mounts]),
