@@ -32,37 +32,6 @@ const drained = async (stage: Played) =>
   (await stage.backend()).status?.conditions?.find(({ type }) => type === 'Drained');
 
 describe('a kind of routes that has just been installed', () => {
-  test('keeps the backend from being called drained until its routes are known', () =>
-    played({ objects: [], installed: [] }, async (stage) => {
-      const { group, version, kind } = routeKind('http-route');
-      const other = `others.${group}`;
-      await stage.client.create(CustomResourceDefinition, {
-        apiVersion: CustomResourceDefinition.apiVersion,
-        kind: 'CustomResourceDefinition',
-        metadata: { name: other, annotations: { 'api-approved.kubernetes.io': 'unapproved, for a test' } },
-        spec: {
-          group,
-          scope: 'Namespaced',
-          names: { kind, plural: 'others', singular: 'other', listKind: 'OtherList' },
-          versions: [{ name: version, served: true, storage: true, schema: SCHEMA }],
-        },
-      });
-      await stage.setStatus('x', 'Maintenance');
-      assert.equal((await drained(stage))?.status, 'True');
-      // The name of its kind is taken, so that it is installed and not served.
-      await install(stage.client, 'http-route');
-      await stage.clock.advance(60_000);
-      await stage.settle();
-      const before = await drained(stage);
-      assert.equal(before?.status, 'False');
-      assert.equal(before.reason, 'Draining');
-      assert.match(before.message ?? '', /HTTPRoute/);
-      await stage.client.delete(CustomResourceDefinition, { name: `httproutes.${group}` });
-      await stage.clock.advance(60_000);
-      await stage.settle();
-      assert.equal((await drained(stage))?.status, 'True');
-    }));
-
   test('is looked at at once', () =>
     played({ objects: [], installed: [] }, async (stage) => {
       await stage.setStatus('x', 'Maintenance');
