@@ -159,6 +159,8 @@ describe('Crossplane itself', () => {
     );
     const namespaces = all.find(({ resources }) => resources.includes('namespaces'));
     assert.deepEqual(namespaces?.verbs, ['get', 'list', 'watch', 'create']);
+    const statuses = all.flatMap(({ resources }) => resources.filter((name) => name.endsWith('/status')));
+    assert.ok(!statuses.includes('customresourcedefinitions/status'));
     const without = rulesOf(createCrossplane({ manageRbac: false }));
     assert.ok(!without.cluster.some(({ resources }) => resources.includes('clusterroles')));
     const external = rulesOf(createCrossplane({ packageRuntime: EXTERNAL }));

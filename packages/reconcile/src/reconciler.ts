@@ -36,6 +36,8 @@ export interface ReconcilerDefinition<T extends KubeObject, M = unknown> {
   finalizer?: string;
   /** Whether status.observedGeneration is its to write; by default the first reconciler of a kind in its operator is primary. */
   primary?: boolean;
+  /** Whether it says anything in the status of what it reconciles; if not, its role does not allow it. Default: where there is one. */
+  writesStatus?: boolean;
   /** How many keys are written at the same time; 10 by default. */
   concurrency?: number;
 }

@@ -27,6 +27,8 @@ export function createEssentialsReconciler(settings: Settings, certificates: Cer
   return reconciler<CustomResourceDefinition>({
     name: 'essentials',
     resource: CustomResourceDefinition,
+    // It looks at them and says nothing on them.
+    writesStatus: false,
     reads: [reading(CustomResourceDefinition, 'everywhere', { trim: trimPayload }), Lock, Namespace],
     writes: [
       writing(Namespace, 'children', { onlyVerbs: ['create'] }),

@@ -76,6 +76,11 @@ describe('an operator may', () => {
     ]);
   });
 
+  test('leave the status alone of what it only looks at', () => {
+    const { everywhere } = rulesFor({ resource: Site as never, writesStatus: false });
+    assert.deepEqual(lines(everywhere), [EVENTS, `old.dev/pages: ${READ}`, `test.dev/sites: ${READ}`]);
+  });
+
   test('read what a reconciler declares to read, aliases included', () => {
     const { everywhere } = rulesFor({ reads: [Service, Site] });
     assert.deepEqual(lines(everywhere), [

@@ -46,13 +46,13 @@ function privilegesOf(reconciler: Reconciler): readonly Privilege[] {
 }
 
 /** What is reconciled, under whatever name it was written. */
-function ofResource(kind: Kind, { writes, release }: Reconciler): readonly Privilege[] {
+function ofResource(kind: Kind, { writes, release, writesStatus = true }: Reconciler): readonly Privilege[] {
   const makesChildren = writes.some(({ what }) => what !== 'others');
   // Our finalizer is a metadata patch; owner references that block deletion need the finalizers subresource.
   const holds = writes.length > 0 || release !== undefined;
   return [
     { ...placed(kind), verbs: holds ? [...READ, 'patch'] : READ },
-    ...(kind.hasStatus ? [{ ...placed(kind, '/status'), verbs: ['patch'] }] : []),
+    ...(kind.hasStatus && writesStatus ? [{ ...placed(kind, '/status'), verbs: ['patch'] }] : []),
     ...(makesChildren ? [{ ...placed(kind, '/finalizers'), verbs: ['update'] }] : []),
   ];
 }

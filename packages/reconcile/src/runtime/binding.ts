@@ -105,7 +105,7 @@ export function bindReconciler(
     finalizer,
     hasRelease: reconciler.release !== undefined,
     isPrimary: isPrimary(operator, reconciler) && hasObservedGeneration(resource),
-    hasStatus: resource.hasStatus ?? false,
+    hasStatus: (resource.hasStatus ?? false) && (reconciler.writesStatus ?? true),
     isForeign: !('schema' in resource),
   };
 
