@@ -1,5 +1,4 @@
 // One name, one backend: over all namespaces and all kinds under which a backend can be written.
-// On the embedded server only: on a real one it is still to be made to pass (docs/roadmap.md).
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { KubeObject } from '@capstan/kube';
@@ -43,7 +42,7 @@ describe('of two backends of one name the older has it', () => {
         const namespace = first === second ? 'kube-public' : 'default';
         await client.create(kindOf(first), backend(first));
         await stage.settle();
-        await stage.pass(2000);
+        await stage.pass(1000);
         await client.create(kindOf(second), backend(second, namespace));
         await stage.settle();
         assert.equal(await verdict(stage, first), 'True Accepted');

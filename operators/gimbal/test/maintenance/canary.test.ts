@@ -1,5 +1,4 @@
 // Case 16: a pair of Ingresses of ingress-nginx, one of them the other's canary.
-// On the embedded server only: on a real one it is still to be made to pass (docs/roadmap.md).
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Ingress, type KubeObject } from '@capstan/kube';

@@ -1,4 +1,3 @@
-// On the embedded server only: on a real one it is still to be made to pass (docs/roadmap.md).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRegistry } from '@capstan/reconcile';
