@@ -17,16 +17,26 @@ const SCHEMA = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unkno
 
 /** Serves these versions of TLSRoutes, the last of which is stored. */
 async function serve(client: Client, ...versions: string[]): Promise<void> {
-  await install(client, 'tls-route-v1');
-  const served = versions.map((name, at) => ({
-    name,
-    served: true,
-    storage: at === versions.length - 1,
-    schema: SCHEMA,
-  }));
-  const name = 'tlsroutes.gateway.networking.k8s.io';
-  await client.patch(CustomResourceDefinition, { name }, 'merge', { spec: { versions: served } });
+  const { group, kind, plural, scope } = routeKind('tls-route');
+  await client.create(CustomResourceDefinition, {
+    apiVersion: CustomResourceDefinition.apiVersion,
+    kind: 'CustomResourceDefinition',
+    metadata: { name: TLS_ROUTES, annotations: { 'api-approved.kubernetes.io': 'unapproved, for a test' } },
+    spec: {
+      group,
+      scope,
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      versions: versions.map((name, at) => ({
+        name,
+        served: true,
+        storage: at === versions.length - 1,
+        schema: SCHEMA,
+      })),
+    },
+  });
 }
+
+const TLS_ROUTES = 'tlsroutes.gateway.networking.k8s.io';
 
 const drained = async (stage: Played) =>
   (await stage.backend()).status?.conditions?.find(({ type }) => type === 'Drained');
@@ -71,12 +81,11 @@ describe('routes that are served in several versions', () => {
       await stage.settle();
       await stage.setStatus('x', 'Maintenance');
       assert.deepEqual(await stage.weights('r', routeKind('tls-route')), [0, 4]);
-      const name = 'tlsroutes.gateway.networking.k8s.io';
       const versions = [
         { name: 'v1', served: true, storage: true, schema: SCHEMA },
         { name: 'v1alpha2', served: false, storage: false, schema: SCHEMA },
       ];
-      await stage.client.patch(CustomResourceDefinition, { name }, 'merge', { spec: { versions } });
+      await stage.client.patch(CustomResourceDefinition, { name: TLS_ROUTES }, 'merge', { spec: { versions } });
       await stage.clock.advance(60_000);
       await stage.settle();
       assert.equal((await stage.backend()).status?.maintenance?.routes, 1);
