@@ -148,6 +148,8 @@ export interface Scene {
   settings?: Partial<Settings>;
   /** Default: all. */
   watchNamespaces?: readonly string[];
+  /** Gets the Events: `TYPE KIND REASON: NOTE`. */
+  readonly told?: string[];
 }
 
 export function operatorWith({ registry, settings }: Pick<Scene, 'registry' | 'settings'>): Operator {
@@ -159,7 +161,7 @@ export const startOfStage = () => (chosenServer() === 'real' ? Date.now() : Date
 
 /** Runs a check on a cluster in which Crossplane has come to rest. */
 export async function staged(
-  { registry, objects = [], settings, watchNamespaces }: Scene,
+  { registry, objects = [], settings, watchNamespaces, told }: Scene,
   check: (stage: Stage) => Promise<void>,
 ): Promise<void> {
   const start = startOfStage();
@@ -167,6 +169,12 @@ export async function staged(
   const stage = await createStage({
     operators: [operatorWith({ registry, settings: { now: () => clock.now(), ...settings } })],
     ...(watchNamespaces && { world: { watchNamespaces } }),
+    ...(told && {
+      runtime: {
+        tell: (_world, _operator, { kind }, { type = 'Normal', reason, note }) =>
+          told.push(`${type} ${kind} ${reason}: ${note}`),
+      },
+    }),
     async given(client) {
       for (const [kind, one] of objects) await client.create(kind, one);
     },

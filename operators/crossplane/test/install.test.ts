@@ -52,6 +52,23 @@ describe('a Provider', () => {
     );
   });
 
+  test('is told about by Events that say what was done, and warn of nothing while all goes well', async () => {
+    const registry = fakeRegistry();
+    registry.push(IMAGE, [meta('Provider'), crd('Bucket')]);
+    const told: string[] = [];
+    await staged(
+      { registry, told, objects: [[Provider, object(Provider, 'example', { spec: { package: IMAGE } })]] },
+      async (stage) => {
+        await allReady(stage);
+        assert.deepEqual(
+          told.filter((event) => event.startsWith('Warning')),
+          [],
+        );
+        assert.ok(told.includes('Normal ProviderRevision SyncPackage: the package’s objects are installed'));
+      },
+    );
+  });
+
   test('restarts without a write and without a pull', async () => {
     const registry = fakeRegistry();
     registry.push(IMAGE, [meta('Provider'), crd('Bucket')]);

@@ -14,12 +14,15 @@ export interface InstalledObject {
 export interface PayloadHealth extends Health {
   /** Sorted as upstream does, the last name first. */
   readonly objectRefs: readonly InstalledObject[];
+  /** Nothing is wrong: it is being installed, or waits for what is being made. */
+  readonly isUnderWay?: boolean;
 }
 
 /** Looks at every object: it is installed when this revision controls it. */
 export function payloadHealth(read: Reader, payload: Payload, revisionUid: string): PayloadHealth {
   const refs: InstalledObject[] = [];
   const unready: string[] = [];
+  let isUnderWay = true;
   for (const { kind, object } of payload.objects) {
     const name = object.metadata.name ?? '';
     const found = read.get(kind, { name }, stateOf);
@@ -31,21 +34,26 @@ export function payloadHealth(read: Reader, payload: Payload, revisionUid: strin
       ...(isOurs && found.uid !== undefined ? { uid: found.uid } : {}),
     });
     if (!isOurs) unready.push(`${kind.kind} ${name} is not installed yet`);
-    else if (found.problem !== undefined) unready.push(`${kind.kind} ${name}: ${found.problem}`);
+    else if (found.problem !== undefined) {
+      unready.push(`${kind.kind} ${name}: ${found.problem}`);
+      if (found.problem !== NOT_SERVED) isUnderWay = false;
+    }
   }
   const objectRefs = refs.toSorted((left, right) => (idOf(left) < idOf(right) ? 1 : -1));
   const [first] = unready;
   if (first !== undefined) {
     const more = unready.length > 1 ? ` (and ${unready.length - 1} more)` : '';
-    return { status: 'False', message: `${first}${more}`, objectRefs };
+    return { status: 'False', message: `${first}${more}`, objectRefs, isUnderWay };
   }
-  if (payload.waiting !== undefined) return { status: 'False', message: payload.waiting, objectRefs };
+  if (payload.waiting !== undefined) return { status: 'False', message: payload.waiting, objectRefs, isUnderWay: true };
   return { status: 'True', message: '', objectRefs };
 }
 
 function idOf({ apiVersion, kind, name }: InstalledObject): string {
   return `${apiVersion}, Kind=${kind}/${name}`;
 }
+
+const NOT_SERVED = 'it is not served yet';
 
 const stateOf = (object: KubeObject) => ({
   uid: object.metadata.uid,
@@ -58,5 +66,5 @@ function crdProblem({ status }: CustomResourceDefinition): string | undefined {
   const refused = conditions?.find(({ type, status: is }) => type === 'NamesAccepted' && is === 'False');
   if (refused !== undefined) return `its names are not accepted: ${refused.message ?? ''}`;
   const established = findCondition(conditions as never, 'Established');
-  return established?.status === 'True' ? undefined : 'it is not served yet';
+  return established?.status === 'True' ? undefined : NOT_SERVED;
 }

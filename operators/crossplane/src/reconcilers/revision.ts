@@ -29,7 +29,7 @@ import {
   unpacked,
   verified,
 } from '../health/conditions.ts';
-import { payloadHealth } from '../health/payload-health.ts';
+import { type PayloadHealth, payloadHealth } from '../health/payload-health.ts';
 import { troubleOf } from '../health/pod-trouble.ts';
 import { runtimeHealth } from '../health/runtime-health.ts';
 import { CANDIDATE_ANNOTATION } from '../kinds/index.ts';
@@ -125,14 +125,14 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     packageName: string,
     found: RevisionContent,
     trouble: string | undefined,
-  ): Health & { objectRefs?: readonly object[] } {
+  ): Health & Partial<PayloadHealth> {
     if (found.state === 'failed') return { status: 'False', message: found.message };
     const payload = read.derived(payloads, payloadKey(kind, packageName));
     if (payload.revision?.uid !== object.metadata.uid)
       return { status: 'False', message: 'another revision of the package is active' };
     if (payload.problem !== undefined) return { status: 'False', message: payload.problem };
     const health = payloadHealth(read, payload, object.metadata.uid ?? '');
-    return trouble === undefined ? health : { ...health, status: 'False', message: trouble };
+    return trouble === undefined ? health : { ...health, status: 'False', message: trouble, isUnderWay: false };
   }
 
   /** Whether it ran here before it became somebody else's. */
@@ -285,8 +285,9 @@ const EVENT_REASONS = {
   Constraint: 'LintPackage',
 } as const;
 
-function eventsOf(found: RevisionContent, payload: Health): EventInput[] {
+function eventsOf(found: RevisionContent, payload: Health & Partial<PayloadHealth>): EventInput[] {
   if (found.state === 'failed') return [{ type: 'Warning', reason: EVENT_REASONS[found.reason], note: found.message }];
+  if (payload.isUnderWay) return [];
   if (payload.status === 'False') return [{ type: 'Warning', reason: 'SyncPackage', note: payload.message }];
   return [{ reason: 'SyncPackage', note: 'the package’s objects are installed' }];
 }
