@@ -2,7 +2,7 @@
 // read. (A token of before a change of password goes on working for minutes, so only a new login proves anything.)
 import { type Clock, createHttpTransport, fixedCredentials, reasonOf } from '@capstan/kube';
 import { createRedactor } from '@capstan/reconcile';
-import { isCode } from '../discover/errors.ts';
+import { isCode, NOT_MOUNTED } from '../discover/errors.ts';
 import { listProjects } from '../discover/openstack/cloud.ts';
 import { readCloudCredentials } from '../discover/openstack/credentials.ts';
 import { createSession } from '../discover/openstack/session.ts';
@@ -15,8 +15,6 @@ export interface OpenStackLoginOptions {
   signal: AbortSignal;
 }
 
-const FOLDER = 'the Secret';
-
 export async function verifyOpenStack(
   { data, endpoint }: Login,
   { clock, timeoutMs, signal }: OpenStackLoginOptions,
@@ -26,7 +24,7 @@ export async function verifyOpenStack(
   let session: ReturnType<typeof createSession> | undefined;
   const close = () => void session?.close();
   try {
-    const credentials = await readCloudCredentials({ files: memoryFiles(data), folder: FOLDER, endpoint });
+    const credentials = await readCloudCredentials({ files: memoryFiles(data), folder: NOT_MOUNTED, endpoint });
     const { login, ca } = credentials;
     redactor.redact('secret' in login ? login.secret : login.password);
     const identity = fixedCredentials({ tls: ca === undefined ? {} : { ca } });

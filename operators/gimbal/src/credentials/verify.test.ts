@@ -127,11 +127,31 @@ describe('a login to a cluster', () => {
       assert.match(await refusal(change(kubeconfig)), /^SecretInvalid /);
     });
 
+  test('that cannot be tried names the key of the Secret, and a remedy that helps there', async () => {
+    const none = kubeconfig.replace('"current-context":"remote",', '');
+    assert.match(
+      await refusal(none),
+      /^SecretInvalid the kubeconfig “config” in the Secret has no current-context; set it/,
+    );
+    const removed = kubeconfig.replace(/"token":"[^"]*"/, '"auth-provider":{"name":"gcp"}');
+    assert.match(
+      await refusal(removed),
+      /the user "[^"]*" in “config” in the Secret .*, a token or a client certificate$/,
+    );
+  });
+
   test('tells when the token ends', () => {
     const end = expiryOf('kubernetes', { config: encoded(kubeconfig) }) ?? 0;
     const days = (end - systemClock.now()) / 86_400_000;
     assert.ok(days > 360 && days < 370, `${days} days`);
   });
+});
+
+test('a login to a cloud without an address names the key that is missing', async () => {
+  const data = { username: encoded('u'), password: encoded('p'), 'tenant-name': encoded('t') };
+  const verdict = await createVerify()({ type: 'openstack', data, endpoint: undefined }, never);
+  assert.ok(!verdict.isGood);
+  assert.match(verdict.message, /^the Secret has none of the keys auth-url, .*; add auth-url to it$/);
 });
 
 test('the end of a token is read where it has one', () => {

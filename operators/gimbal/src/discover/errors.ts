@@ -37,11 +37,11 @@ export const DiscoverErrors = catalogue('gimbal-discover', {
     remedy: 'mount the Secret of the backend there',
   }),
   KeyMissing: (folder: string, keys: readonly string[]) => ({
-    message: `the Secret that is mounted at ${folder} has none of the keys ${keys.join(', ')}`,
+    message: `${secretAt(folder)} has none of the keys ${keys.join(', ')}`,
     remedy: `add ${keys[0]} to it`,
   }),
   HalfCredential: (folder: string, missing: string) => ({
-    message: `the Secret that is mounted at ${folder} has an application credential without ${missing}`,
+    message: `${secretAt(folder)} has an application credential without ${missing}`,
     remedy: 'add the key, or use username, password and tenant-name',
   }),
   BadKey: (key: string, problem: string) => ({
@@ -68,4 +68,11 @@ export const DiscoverErrors = catalogue('gimbal-discover', {
 
 export function isCode(error: unknown, ...names: (keyof typeof DiscoverErrors)[]): error is CodedError {
   return error instanceof CodedError && names.some((name) => error.code === `gimbal-discover/${name}`);
+}
+
+/** Instead of a folder: a Secret that is not mounted anywhere. */
+export const NOT_MOUNTED = 'the Secret';
+
+function secretAt(folder: string): string {
+  return folder === NOT_MOUNTED ? folder : `the Secret that is mounted at ${folder}`;
 }
