@@ -256,9 +256,25 @@ test('every comment is there once, wherever it stands', () => {
   const comments = (text: string) => (text.match(/#.*/g) ?? []).toSorted();
   const kindFirst = controllerConfig('spec: {}\n').replace(/^(.*\n)(.*\n)/, '# top\n$2# second\n$1');
   const inList = `kind: List\napiVersion: v1\nitems:\n# above\n- # behind\n  ${controllerConfig('# deep\nspec:\n  # in\n  replicas: 2 # at\n  # last\n').trimEnd().replaceAll('\n', '\n  ')}\n# below\n`;
-  for (const text of [COMMENTED, COMMENTED.slice(COMMENTED.indexOf('# How')), kindFirst, inList]) {
+  // To these maps something is added.
+  const added = `apiVersion: pkg.crossplane.io/v1alpha1
+kind: ControllerConfig
+metadata:
+  annotations:
+    # which role
+    cloud.example/role: admin # the role
+  name: debug
+spec:
+  image: registry.example.org/own:v1
+  metadata:
+    annotations:
+      # which team
+      team: storage # the team
+`;
+  for (const text of [COMMENTED, COMMENTED.slice(COMMENTED.indexOf('# How')), kindFirst, inList, added]) {
     assert.deepEqual(comments(convert(text).text), comments(text));
   }
+  assert.match(convert(added).text, /metadata:\n {2}annotations:\n.*role\n.*\n.*\n {2}name: debug\n/);
 });
 
 test('line breaks of Windows stay', () => {

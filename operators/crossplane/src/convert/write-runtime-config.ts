@@ -74,11 +74,15 @@ function rebuilt(old: YAMLMap.Parsed, document: Document, value: JsonObject): No
   const spec = old.get('spec', true);
   const note = (map: unknown, path: readonly (string | number)[]) => {
     if (!isMap(map)) return;
-    for (const pair of map.items)
-      if (isScalar(pair.key)) origins.set([...path, String(pair.key.value)].join('/'), pair);
+    for (const pair of map.items) {
+      if (!isScalar(pair.key)) continue;
+      const below = [...path, String(pair.key.value)];
+      origins.set(below.join('/'), pair);
+      // The fields of spec go to places of their own.
+      if (map !== old || pair.key.value !== 'spec') note(pair.value, below);
+    }
   };
   note(old, []);
-  note(old.get('metadata', true), ['metadata']);
   const left: Pair[] = [];
   if (isMap(spec)) {
     // The parser gives a comment on the first field to the whole.
@@ -117,7 +121,7 @@ function rebuilt(old: YAMLMap.Parsed, document: Document, value: JsonObject): No
     }
     if (isJsonObject(part)) {
       const map = new YAMLMap();
-      for (const [key, content] of Object.entries(part)) {
+      for (const [key, content] of inOrderOf(origin, part)) {
         const below = path === '' ? key : `${path}/${key}`;
         const node = keyNode(key, origins.get(below));
         // An empty line at the beginning of a map would be one behind its key.
@@ -145,6 +149,14 @@ function rebuilt(old: YAMLMap.Parsed, document: Document, value: JsonObject): No
     }
     return node;
   }
+}
+
+/** What was there before in its order, then what is new. */
+function inOrderOf(origin: Node | null | undefined, part: JsonObject): [string, unknown][] {
+  if (!isMap(origin)) return Object.entries(part);
+  const places = new Map(origin.items.map(({ key }, index) => [isScalar(key) ? String(key.value) : '', index]));
+  const placeIn = (key: string) => places.get(key) ?? places.size;
+  return Object.entries(part).toSorted(([left], [right]) => placeIn(left) - placeIn(right));
 }
 
 function copyComments(from: Node | null | undefined, to: Node): void {
