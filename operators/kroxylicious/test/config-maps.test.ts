@@ -7,6 +7,7 @@ import { createKroxylicious, KafkaProxy, KafkaService, VirtualKafkaCluster } fro
 import {
   allReady,
   checksum,
+  cluster,
   condition,
   configMapNameOf,
   configurationOf,
@@ -20,6 +21,7 @@ import {
   opaque,
   patch,
   staged,
+  writesTo,
 } from './fixtures.ts';
 
 const ref = (name: string) => ({ namespace: NAMESPACE, name });
@@ -104,6 +106,24 @@ describe('kubectl rollout undo', () => {
 });
 
 describe('a rollout', () => {
+  test('of clusters that come one after the other stores one configuration, and is not put off for ever', () =>
+    staged({ objects: minimal() }, async (stage) => {
+      const { client, clock } = stage;
+      const before = checksum(await get.deployment(client));
+      stage.transport.clear();
+      let seconds = 0;
+      for (; checksum(await get.deployment(client)) === before && seconds < 40; seconds++) {
+        await create(client, cluster(`more-${seconds}`));
+        await clock.advance(1000);
+      }
+      assert.ok(seconds >= 19 && seconds <= 22, `after ten quiet periods of 2 s, not after ${seconds} s`);
+      assert.deepEqual(
+        writesTo(stage, 'configmaps').filter((line) => line.startsWith('POST')).length,
+        1,
+        writesTo(stage, 'configmaps').join('\n'),
+      );
+    }));
+
   test('is told once by an Event, with the hashes before and after; scaling is none', async () => {
     const told: string[] = [];
     const stage = await createStage({

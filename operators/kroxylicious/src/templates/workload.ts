@@ -20,9 +20,13 @@ export function workloadGroups(parts: WorkloadParts): GroupInput[] {
   const older = new Set(
     usedConfigMaps.filter((used) => used !== name && used.startsWith(`${workloadName(workload)}-proxy-config-`)),
   );
+  // A proxy and what it serves are often made together, one after the other: pods are started once, with all of it; and no
+  // configuration is stored that nobody will run.
+  const settled = { quietMs, quietAtCreation: true, open };
   return [
     {
       name: 'configuration',
+      ...settled,
       children: [
         // Created and never changed; collected when no ReplicaSet can come back to it.
         createOnly(ConfigMap, {
@@ -37,8 +41,7 @@ export function workloadGroups(parts: WorkloadParts): GroupInput[] {
         }),
       ],
     },
-    // A proxy and what it serves are often made together, one after the other: pods are started once, with all of it.
-    { name: 'rollout', quietMs, quietAtCreation: true, open, children: [apply(Deployment, proxyDeployment(parts))] },
+    { name: 'rollout', ...settled, children: [apply(Deployment, proxyDeployment(parts))] },
   ];
 }
 

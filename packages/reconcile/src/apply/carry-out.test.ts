@@ -379,6 +379,44 @@ describe('a quiet period', () => {
     assert.equal(value, 14, 'after ten quiet periods: 50 s of changes, one every 4 s');
   });
 
+  test('is not begun anew by what an earlier group writes meanwhile', async () => {
+    let value = 0;
+    const all = stage((sent) => {
+      if (sent.includes('apply a')) return {};
+      const early = applying(`early-${value}`, false);
+      return {
+        groups: [
+          ...(sent.includes(`apply early-${value}`) ? [] : [group([early])]),
+          { ...wanting(String(value)), name: 'late' },
+        ],
+      };
+    });
+    for (; !all.sent.includes('apply a') && value < 30; value++) {
+      await all.run();
+      await all.clock.advance(4000);
+    }
+    assert.equal(value, 14, 'after ten quiet periods, as without the other group');
+  });
+
+  test('of two groups that wait is one period, not two in a row', async () => {
+    let value = '1';
+    const all = stage((sent) => ({
+      groups: [
+        ...(sent.includes('apply first')
+          ? []
+          : [group([applying('first', false, { value })], { name: 'first', quietMs: 5000, quietAtCreation: true })]),
+        ...(sent.includes('apply a') ? [] : [{ ...wanting(value), name: 'second' }]),
+      ],
+    }));
+    assert.deepEqual(await all.run(), { type: 'retryAfter', ms: 5000 });
+    await all.clock.advance(4000);
+    value = '2';
+    assert.deepEqual(await all.run(), { type: 'retryAfter', ms: 5000 });
+    await all.clock.advance(5000);
+    assert.deepEqual(await all.run(), { type: 'done' });
+    assert.deepEqual(all.sent, ['apply first', 'apply a']);
+  });
+
   test('is not needed for what disturbs nobody', async () => {
     const all = stage((sent) => (sent.length > 0 ? {} : { groups: [wanting('1', false)] }));
     assert.deepEqual(await all.run(), { type: 'done' });

@@ -46,7 +46,8 @@ import { NOTHING_TOLD, type Told, tellNews } from './telling.ts';
 
 /** What a key needs from one attempt to the next; lost with the process, and harmless to lose. */
 export interface KeyState {
-  quiet: Wish | undefined;
+  /** What each group wants that has to be quiet first, by the group's name. */
+  readonly quiet: Map<string, Wish>;
   secondLook: Wish | undefined;
   statusWrittenAt: number;
   told: Told;
@@ -56,7 +57,7 @@ export interface KeyState {
 
 export function createKeyState(): KeyState {
   return {
-    quiet: undefined,
+    quiet: new Map(),
     secondLook: undefined,
     statusWrittenAt: Number.NEGATIVE_INFINITY,
     told: NOTHING_TOLD,
@@ -154,6 +155,7 @@ async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership): P
 /** The first thing that is to be done: our finalizer, the groups in their order, pruning, and the finalizer again. */
 async function workStep(attempt: Attempt, writes: WriteSet, ownership: Ownership): Promise<boolean> {
   if (writes.finalizer === 'add') return finalizerStep(attempt, 'add');
+  watchWishes(attempt, writes.groups);
   const [group] = writes.groups;
   if (group !== undefined) return groupStep(attempt, group);
   if (writes.prune.length > 0) return mayPrune(attempt, writes, ownership) && performAll(attempt, writes.prune);
@@ -164,15 +166,30 @@ async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean
   if (!group.open || group.writes.length === 0 || !isQuiet(attempt, group)) return false;
   if (group.preflight && !(await isAccepted(attempt, group))) return true;
   const writes = group.writes.filter((write) => !isDueAgain(attempt, write));
-  return writes.length > 0 && performAll(attempt, writes);
+  if (writes.length === 0) return false;
+  attempt.job.state.quiet.delete(group.name);
+  return performAll(attempt, writes);
+}
+
+/**
+ * Groups that wait are watched together, not one after the other: the second has been quiet for as long as the first, and
+ * follows it at once; and what another group writes meanwhile begins nobody's period anew.
+ */
+function watchWishes({ job: { state, clock } }: Attempt, groups: readonly PendingGroup[]): void {
+  const wanted = new Map<string, Wish>();
+  for (const group of groups)
+    if (group.open && group.writes.length > 0 && needsQuiet(group) && !wanted.has(group.name))
+      wanted.set(group.name, wishFor(group.writes, state.quiet.get(group.name), group.quietMs, clock));
+  state.quiet.clear();
+  for (const [name, wish] of wanted) state.quiet.set(name, wish);
 }
 
 /** True once what the group wants has stayed the same for its quiet period, or has changed all the time for ten of them. */
 function isQuiet(attempt: Attempt, group: PendingGroup): boolean {
   if (!needsQuiet(group)) return true;
   const { state, clock } = attempt.job;
-  state.quiet = wishFor(group.writes, state.quiet, group.quietMs, clock);
-  return isOver(attempt, quietTimeLeft(state.quiet, group.quietMs, clock));
+  const wish = state.quiet.get(group.name);
+  return wish !== undefined && isOver(attempt, quietTimeLeft(wish, group.quietMs, clock));
 }
 
 /** Pruning is careful: on fresh caches only, and a large share at once only if it is still wanted a while later. */
@@ -222,7 +239,6 @@ async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Prom
     }
   };
   for (const together of inOrder(writes)) await inTurns(AT_ONCE, together, carry);
-  job.state.quiet = undefined;
   return true;
 }
 
