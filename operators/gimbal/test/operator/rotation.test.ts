@@ -232,7 +232,7 @@ describe('a change that is scheduled', () => {
   test('by notBefore is verified at once, and again when it comes into force', () =>
     played({}, async (stage) => {
       await stage.secret('next', SECOND);
-      const notBefore = at(2 * HOUR, stage);
+      const notBefore = at(HOUR, stage);
       await stage.edit({ rotation: { secret: 'next', notBefore } });
       assert.deepEqual(await stage.conditions('CredentialsValid', 'RotationPending'), [
         'True Verified',
@@ -241,10 +241,10 @@ describe('a change that is scheduled', () => {
       assert.match(await stage.message('RotationPending'), new RegExp(`at ${notBefore.slice(0, 16)}`));
       assert.equal(await stage.mounted(), FIRST);
       assert.deepEqual(stage.remote.logins, [FIRST, SECOND]);
-      await stage.clock.advance(HOUR);
+      await stage.clock.advance(HOUR / 2);
       await stage.settle();
       assert.equal(await stage.mounted(), FIRST);
-      await stage.clock.advance(HOUR);
+      await stage.clock.advance(HOUR / 2);
       await stage.settle();
       assert.equal(await stage.mounted(), SECOND);
       assert.deepEqual(stage.remote.logins, [FIRST, SECOND, SECOND]);
@@ -264,9 +264,9 @@ describe('a change that is scheduled', () => {
   test('is not carried out when the credentials have gone bad meanwhile', () =>
     played({}, async (stage) => {
       await stage.secret('next', SECOND);
-      await stage.edit({ rotation: { secret: 'next', notBefore: at(HOUR, stage) } });
+      await stage.edit({ rotation: { secret: 'next', notBefore: at(HOUR / 2, stage) } });
       stage.remote.accepted.delete(SECOND);
-      await stage.clock.advance(HOUR);
+      await stage.clock.advance(HOUR / 2);
       await stage.settle();
       assert.equal(await stage.mounted(), FIRST);
       assert.deepEqual(await stage.conditions('CredentialsValid'), ['False RotationFailed']);
@@ -274,14 +274,14 @@ describe('a change that is scheduled', () => {
 
   test('by a window waits for it, for a change in place too', () =>
     played({}, async (stage) => {
-      const hour = new Date(stage.clock.now() + 2 * HOUR).getUTCHours();
-      await stage.edit({ rotation: { window: `0 ${hour} * * */1h` } });
+      const start = new Date(stage.clock.now() + HOUR / 2);
+      await stage.edit({ rotation: { window: `${start.getUTCMinutes()} ${start.getUTCHours()} * * */1h` } });
       await stage.secret('east-kubecfg', SECOND);
       assert.deepEqual(await stage.conditions('RotationPending'), ['True Scheduled']);
       assert.equal(await stage.mounted(), FIRST);
       await stage.restart();
       assert.equal(await stage.mounted(), FIRST);
-      await stage.clock.advance(2 * HOUR);
+      await stage.clock.advance(HOUR / 2);
       await stage.settle();
       assert.equal(await stage.mounted(), SECOND);
       assert.deepEqual(await stage.conditions('RotationPending'), ['False Stable']);
