@@ -39,6 +39,18 @@ const cases: [what: string, object: KubeObject, state: string, reason?: string][
     'RolledBack',
   ],
   ['work that goes on', site({ conditions: [condition('Ready', 'True'), condition('Progressing', 'False')] }), 'Ready'],
+  [
+    'a backend that takes requests',
+    site({ conditions: [condition('Drained', 'False', 'Enabled'), condition('RotationPending', 'False', 'Stable')] }),
+    'Ready',
+  ],
+  ['a backend that is drained', site({ conditions: [condition('Drained', 'True', 'Drained')] }), 'Ready'],
+  [
+    'a backend that cannot be drained',
+    site({ conditions: [condition('Drained', 'False', 'NoCapacity')] }),
+    'NotReady',
+    'Drained: NoCapacity',
+  ],
   ['no status yet', site(undefined), 'Pending'],
   [
     'a status of an older generation',

@@ -23,7 +23,11 @@ const NEGATIVE = new Set([
   'PermissionsRefused',
 ]);
 /** These are no trouble either way. */
-const NEUTRAL = new Set(['Progressing', 'Reconciling', 'Simulated', 'capstan.dev/Simulated']);
+const NEUTRAL = new Set(['Progressing', 'Reconciling', 'Simulated', 'capstan.dev/Simulated', 'RotationPending']);
+/** Reasons for which a condition is not true, and should not be: a backend that nobody has drained takes requests. */
+const CALM: Readonly<Record<string, ReadonlySet<string>>> = {
+  Drained: new Set(['Enabled', 'Draining', 'PartialDrain', 'Restoring']),
+};
 
 /** `isSilent`: nobody writes conditions on objects of this kind as long as there is nothing to complain about. */
 export function healthOf(object: KubeObject, isSilent = false): Health {
@@ -55,8 +59,8 @@ export function healthOf(object: KubeObject, isSilent = false): Health {
   return { state: 'Ready', reason: '', message: '' };
 }
 
-function isTrouble({ type, status }: Condition): boolean {
-  if (NEUTRAL.has(type)) return false;
+function isTrouble({ type, status, reason }: Condition): boolean {
+  if (NEUTRAL.has(type) || CALM[type]?.has(reason)) return false;
   return NEGATIVE.has(type) ? status === 'True' : status !== 'True';
 }
 
