@@ -75,6 +75,8 @@ export interface ObjectOperations {
     key: string,
     edit: (object: UnknownObject) => UnknownObject,
     subresource?: string,
+    /** Who is said to have done it; default the controller manager. */
+    manager?: string,
   ): Promise<void>;
   /** Takes a finalizer away, which may end the object. */
   dropFinalizer(storageKey: string, key: string, finalizer: string): Promise<void>;
@@ -110,14 +112,19 @@ export function objectOperations(core: Core): ObjectOperations {
     };
     await tolerant(() => deleteObject(core, target, options, context));
   };
-  const change: ObjectOperations['change'] = async (storageKey, key, edit, subresource = '') => {
+  const change: ObjectOperations['change'] = async (
+    storageKey,
+    key,
+    edit,
+    subresource = '',
+    manager = 'kube-controller-manager',
+  ) => {
     const target = targetOf(storageKey, key);
     if (!target) return;
     await tolerant(() =>
       changeObject(core, { ...target, subresource }, { dryRun: false, context, conditional: false }, (live) => ({
         object: edit(live),
-        track: (object) =>
-          core.fields.update({ target: { ...target, subresource }, live, object, manager: 'kube-controller-manager' }),
+        track: (object) => core.fields.update({ target: { ...target, subresource }, live, object, manager }),
       })),
     );
   };

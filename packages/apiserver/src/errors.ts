@@ -30,11 +30,14 @@ export interface Status {
 /** A refusal: it carries the Status that the client gets. */
 export class StatusError extends Error {
   readonly status: Status;
+  /** What goes out in its place, where Kubernetes has no Status to say it; default none. */
+  readonly page: string | undefined;
 
-  constructor(status: Status) {
+  constructor(status: Status, page?: string) {
     super(status.message);
     this.name = 'StatusError';
     this.status = status;
+    this.page = page;
   }
 
   get code(): number {
@@ -92,6 +95,9 @@ export const notServed = () =>
     message: 'the server could not find the requested resource',
     details: {},
   });
+
+/** For a path that no group of Kubernetes answers for: Go's own page. */
+export const pageNotFound = () => new StatusError(notServed().status, '404 page not found\n');
 
 export const alreadyExists = (resource: ResourceName, name: string, { isDrawn = false, isGoing = false } = {}) =>
   failure({

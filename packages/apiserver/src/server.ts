@@ -37,7 +37,7 @@ import { CRD_STORAGE_KEY, definitionStrategy } from './crd/definition-strategy.t
 import { about } from './discovery/about.ts';
 import { createDiscovery } from './discovery/discovery.ts';
 import { createOpenApi } from './discovery/open-api.ts';
-import { internalError, notServed, StatusError, unsupportedMediaType } from './errors.ts';
+import { internalError, notServed, pageNotFound, StatusError, unsupportedMediaType } from './errors.ts';
 import { createProtobufDecoder } from './protobuf/decode.ts';
 import { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
 import { admitPod } from './resources/pod-strategy.ts';
@@ -130,7 +130,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const caller = createWebhookCaller(clock, serviceEndpoints(store));
   const webhooks = createAdmissionWebhooks({ store, random, logger }, caller.call, conditions);
   const specials: Readonly<Record<string, Partial<Strategy>>> = {
-    [CRD_STORAGE_KEY]: definitionStrategy(registry, now),
+    [CRD_STORAGE_KEY]: definitionStrategy(now),
     [MUTATING]: { validate: webhookRules },
     [VALIDATING]: { validate: webhookRules },
     // Without the controller that gives every namespace its account there is none that a pod could have.
@@ -190,9 +190,11 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         about(request, closed) ?? (request.method === 'GET' ? (discover(request) ?? describe(request)) : undefined);
       if (told) return told;
       const path = parseResourcePath(request.path);
-      if (!path) throw notServed();
+      if (!path) throw isAnswered(request.path) ? notServed() : pageNotFound();
       if (context.source?.isUnsupported) {
-        const warning = registry.find(path.group, path.version, path.plural)?.version.deprecationWarning;
+        const served = registry.find(path.group, path.version, path.plural);
+        if (!served) throw registry.isOwn(path.group) ? notServed() : pageNotFound();
+        const warning = served.version.deprecationWarning;
         if (warning !== undefined) context.warnings.add(warning);
         throw unsupportedMediaType(BODY_TYPES);
       }
@@ -207,6 +209,12 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       const refused = refusal(error, request, logger);
       return { ...refused, headers: { ...refused.headers, ...warningHeader(context.warnings) } };
     }
+  };
+
+  /** Below what is Kubernetes' own, even what is not there is told in a Status. */
+  const isAnswered = (path: string) => {
+    const [, first, second = ''] = path.split('/');
+    return first === 'api' || first === 'version' || (first === 'apis' && second !== '' && registry.isOwn(second));
   };
 
   const server: ApiServer = {
@@ -262,6 +270,11 @@ function refusal(error: unknown, request: ApiRequest, logger: Logger): ApiRespon
   const known = error instanceof StatusError;
   if (!known) logger.error('a request could not be answered', { method: request.method, path: request.path, error });
   const { status } = known ? error : internalError(error instanceof Error ? error.message : 'unknown');
+  const page = known ? error.page : undefined;
+  if (page !== undefined) {
+    const headers = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' };
+    return { status: status.code ?? 500, headers, body: page };
+  }
   const retryAfter = status.details?.retryAfterSeconds;
   return {
     status: status.code ?? 500,

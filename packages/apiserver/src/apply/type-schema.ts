@@ -58,6 +58,7 @@ export interface SetType {
 }
 
 export const SCALAR: ScalarType = { shape: 'scalar' };
+const ATOMIC: AtomicType = { shape: 'atomic' };
 export const DEDUCED: DeducedType = { shape: 'deduced' };
 
 /** The keywords that matter here, of both kinds of schema. */
@@ -108,7 +109,7 @@ export function createTypeCompiler(
   const compile = (source: SchemaSource): TypeSchema => {
     const done = known.get(source);
     if (done) return done;
-    const type = build(resolve(source), source.$ref ?? '');
+    const type = source.$ref?.endsWith('.RawExtension') ? ATOMIC : build(resolve(source), source.$ref ?? '');
     known.set(source, type);
     return type;
   };

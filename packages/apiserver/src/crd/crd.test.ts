@@ -14,9 +14,17 @@ const conditions = (object: UnknownObject) =>
 
 describe('custom resource definitions', () => {
   it('are served as soon as they are accepted', async () => {
-    const { ok, refused } = testServer();
-    assert.equal((await refused('GET', WIDGETS)).message, 'the server could not find the requested resource');
-    const crd = await ok('POST', CRDS, definition());
+    const { ok, send } = testServer();
+    const missing = await send('GET', WIDGETS);
+    assert.deepEqual([missing.status, missing.body], [404, '404 page not found\n']);
+    const told = await ok('POST', CRDS, definition());
+    assert.deepEqual(told['status'], {
+      conditions: null,
+      acceptedNames: { plural: '', kind: '' },
+      storedVersions: ['v1'],
+    });
+    await settle();
+    const crd = await ok('GET', `${CRDS}/widgets.example.com`);
     assert.deepEqual(conditions(crd), {
       NamesAccepted: 'True NoConflicts',
       Established: 'True InitialNamesAccepted',
@@ -128,7 +136,7 @@ describe('custom resource definitions', () => {
   });
 
   it('are refused when they are wrong, and not accepted when their names are taken', async () => {
-    const { ok, refused } = testServer();
+    const { ok, refused, send } = testServer();
     const wrong = await refused('POST', CRDS, { ...definition(), metadata: { name: 'other.example.com' } });
     assert.match(wrong.message ?? '', /must be spec\.names\.plural\+"\."\+spec\.group/);
     const webhook = definition();
@@ -140,17 +148,27 @@ describe('custom resource definitions', () => {
     await ok('POST', CRDS, definition());
     const again = definition();
     const names = { ...again.spec.names, plural: 'gadgets', singular: 'gadget', shortNames: [] };
-    const taken = await ok('POST', CRDS, {
+    await ok('POST', CRDS, {
       ...again,
       metadata: { name: 'gadgets.example.com' },
       spec: { ...again.spec, names },
     });
-    assert.deepEqual(conditions(taken), { NamesAccepted: 'False KindConflict', Established: 'False NotAccepted' });
-    assert.equal((await refused('GET', '/apis/example.com/v1/gadgets')).code, 404);
+    await settle();
+    const taken = await ok('GET', `${CRDS}/gadgets.example.com`);
+    // The last name that was refused is told.
+    assert.deepEqual(conditions(taken), { NamesAccepted: 'False ListKindConflict', Established: 'False NotAccepted' });
+    assert.equal((await send('GET', '/apis/example.com/v1/gadgets')).status, 404);
+    await ok('DELETE', `${CRDS}/widgets.example.com`);
+    await settle();
+    const freed = await ok('GET', `${CRDS}/gadgets.example.com`);
+    assert.deepEqual(conditions(freed), {
+      NamesAccepted: 'True NoConflicts',
+      Established: 'True InitialNamesAccepted',
+    });
   });
 
   it('take their objects with them, after their finalizers', async () => {
-    const { ok, refused, server, watch } = testServer();
+    const { ok, refused, send, server, watch } = testServer();
     await ok('POST', CRDS, definition());
     await ok('POST', WIDGETS, widget('a', { size: 1 }));
     await ok('POST', WIDGETS, {
@@ -166,7 +184,7 @@ describe('custom resource definitions', () => {
     await ok('PATCH', `${WIDGETS}/b`, { metadata: { finalizers: null } }, MERGE);
     await server.idle();
     assert.equal((await refused('GET', `${CRDS}/widgets.example.com`)).code, 404);
-    assert.equal((await refused('GET', WIDGETS)).message, 'the server could not find the requested resource');
+    assert.equal((await send('GET', WIDGETS)).body, '404 page not found\n');
     await settle();
     assert.equal(watching.ended, true);
   });

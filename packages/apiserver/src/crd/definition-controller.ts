@@ -1,13 +1,16 @@
-import type { CustomResourceDefinition, UnknownObject } from '@capstan/kube';
+import { type CustomResourceDefinition, equal, type UnknownObject } from '@capstan/kube';
 import type { ObjectOperations } from '../controllers.ts';
-import type { Core } from '../core.ts';
+import { type Core, timestamp } from '../core.ts';
 import type { WatchHub } from '../watch/watch-hub.ts';
+import { approvalCondition, approvalOf } from './api-approval.ts';
 import { type CustomResourceOptions, customResource } from './custom-resource.ts';
+import { hasCondition, withCondition } from './definition-conditions.ts';
+import { acceptedOf, namingOf, written } from './definition-names.ts';
 import { CLEANUP_FINALIZER, CRD_STORAGE_KEY, isDefinition, isEstablished } from './definition-strategy.ts';
 
 /**
- * Serves what definitions describe, from the moment they are stored (so the answer to their creation comes after), and
- * clears away the objects of a definition that is being deleted before it lets it go.
+ * Serves what definitions describe, from the moment they are stored (so the answer to their creation comes after), says in
+ * their status which names they got, and clears away the objects of a definition that is being deleted before it lets it go.
  */
 export function startDefinitionController(
   core: Core,
@@ -16,19 +19,95 @@ export function startDefinitionController(
   operations: ObjectOperations,
   run: (work: () => Promise<void>) => void,
 ): void {
+  const definitions = () =>
+    core.store.list(CRD_STORAGE_KEY, '').flatMap(({ object }) => (isDefinition(object) ? [object] : []));
+  const groupOf = ({ spec }: CustomResourceDefinition) => definitions().filter((one) => one.spec.group === spec.group);
+  const find = (key: string) => {
+    const crd = core.store.get(CRD_STORAGE_KEY, key);
+    return crd && isDefinition(crd) ? crd : undefined;
+  };
+
   const serve = (crd: CustomResourceDefinition) => {
-    if (isEstablished(crd)) core.registry.add(customResource(crd, options));
+    const isServed = isEstablished(crd) || namingOf(crd, groupOf(crd)).conflict === undefined;
+    if (isServed) core.registry.add(customResource(crd, options));
+  };
+
+  const tell = (key: string, edit: (object: UnknownObject, now: string) => UnknownObject) =>
+    operations.change(
+      CRD_STORAGE_KEY,
+      key,
+      (object) => edit(object, timestamp(core.clock)),
+      'status',
+      'kube-apiserver',
+    );
+
+  /** The names it asked for, as far as they are free; whoever waits for one of the group is looked at again after a change. */
+  const name = async (key: string) => {
+    const crd = find(key);
+    if (!crd || equal(written(crd.spec.names), acceptedOf(crd))) return;
+    const { accepted, conflict } = namingOf(crd, groupOf(crd));
+    if (equal(accepted, acceptedOf(crd)) && conflict && isTold(crd, conflict.reason, conflict.message)) return;
+    const wasEstablished = isEstablished(crd);
+    await tell(key, (object, now) => {
+      const named = { ...object, status: { ...(object['status'] as object | undefined), acceptedNames: accepted } };
+      const told = conflict
+        ? withCondition(named, 'NamesAccepted', 'False', conflict.reason, conflict.message, now)
+        : withCondition(named, 'NamesAccepted', 'True', 'NoConflicts', 'no conflicts found', now);
+      if (wasEstablished) return told;
+      return conflict
+        ? hasAny(told, 'Established')
+          ? told
+          : withCondition(told, 'Established', 'False', 'NotAccepted', 'not all names are accepted', now)
+        : withCondition(told, 'Established', 'False', 'Installing', ACCEPTED, now);
+    });
+    for (const other of groupOf(crd)) {
+      const one = other.metadata.name ?? '';
+      if (one !== key) run(() => settle(one));
+    }
+  };
+
+  const establish = async (key: string) => {
+    const crd = find(key);
+    if (!crd || !hasCondition(crd, 'NamesAccepted') || isEstablished(crd)) return;
+    await tell(key, (object, now) =>
+      withCondition(object, 'Established', 'True', 'InitialNamesAccepted', ACCEPTED, now),
+    );
+  };
+
+  const approve = async (key: string) => {
+    const crd = find(key);
+    const approval = crd && approvalOf(crd);
+    if (!crd || !approval) return;
+    const [status, reason, message] = approvalCondition(approval);
+    if (isTold(crd, reason, message)) return;
+    await tell(key, (object, now) =>
+      withCondition(object, 'KubernetesAPIApprovalPolicyConformant', status, reason, message, now),
+    );
+  };
+
+  const settle = async (key: string) => {
+    await name(key);
+    await establish(key);
+    await approve(key);
   };
 
   const cleanUp = async (key: string) => {
-    const crd = core.store.get(CRD_STORAGE_KEY, key);
-    if (!crd || !isDefinition(crd) || !isBeingCleared(crd)) return;
+    const crd = find(key);
+    if (!crd || !isBeingCleared(crd)) return;
+    const reason = 'InstanceDeletionInProgress';
+    const message = 'CustomResource deletion is in progress';
+    if (!isTold(crd, reason, message)) {
+      await tell(key, (object, now) => withCondition(object, 'Terminating', 'True', reason, message, now));
+    }
     const storageKey = `${crd.spec.group}/${crd.spec.names.plural}`;
     for (const { key: instance } of core.store.list(storageKey, '')) await operations.remove(storageKey, instance);
     if (core.store.count(storageKey) === 0) await operations.dropFinalizer(CRD_STORAGE_KEY, key, CLEANUP_FINALIZER);
   };
 
-  for (const { object } of core.store.list(CRD_STORAGE_KEY, '')) if (isDefinition(object)) serve(object);
+  for (const crd of definitions()) {
+    serve(crd);
+    if (!isEstablished(crd)) run(() => settle(crd.metadata.name ?? ''));
+  }
 
   core.store.subscribe(undefined, (event) => {
     if (event.resource === CRD_STORAGE_KEY) {
@@ -37,8 +116,10 @@ export function startDefinitionController(
       if (!event.deleted) {
         serve(crd);
         if (isBeingCleared(crd)) run(() => cleanUp(event.key));
+        else run(() => settle(event.key));
         return;
       }
+      for (const other of groupOf(crd)) run(() => settle(other.metadata.name ?? ''));
       const [served] = core.registry
         .all()
         .filter(({ storageKey }) => storageKey === `${crd.spec.group}/${crd.spec.names.plural}`);
@@ -52,6 +133,17 @@ export function startDefinitionController(
     const owner = core.store.get(CRD_STORAGE_KEY, `${plural}.${group}`);
     if (owner && isBeingCleared(owner)) run(() => cleanUp(`${plural}.${group}`));
   });
+}
+
+const ACCEPTED = 'the initial names have been accepted';
+
+function isTold({ status }: CustomResourceDefinition, reason: string, message: string): boolean {
+  return (status?.conditions ?? []).some((one) => one.reason === reason && one.message === message);
+}
+
+function hasAny(object: UnknownObject, type: string): boolean {
+  const { conditions } = (object['status'] ?? {}) as { conditions?: { type: string }[] | null };
+  return (conditions ?? []).some((one) => one.type === type);
 }
 
 function isBeingCleared({ metadata }: Pick<UnknownObject, 'metadata'>): boolean {

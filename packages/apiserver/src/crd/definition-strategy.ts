@@ -1,44 +1,43 @@
-// What the server itself writes into a CustomResourceDefinition: names that follow from others, conditions, the finalizer
-// that keeps it until its objects are gone.
-import { type Condition, type CustomResourceDefinition, checkCrd, type UnknownObject } from '@capstan/kube';
+// What the server itself makes of a CustomResourceDefinition: names that follow from others, the versions that are stored, and
+// the finalizer that keeps a deleted one until its objects are gone. Conditions are the controller's.
+import { type CustomResourceDefinition, checkCrd, checkNames, type UnknownObject } from '@capstan/kube';
 import { type FieldError, fieldInvalid } from '../errors.ts';
 import { isObject, valueAt } from '../json/copy.ts';
-import type { Registry } from '../resources/registry.ts';
 import type { Strategy } from '../resources/resource.ts';
+import { approvalProblems } from './api-approval.ts';
 import { plainError } from './custom-resource.ts';
+import { hasCondition, withCondition } from './definition-conditions.ts';
 
 export const CRD_STORAGE_KEY = 'apiextensions.k8s.io/customresourcedefinitions';
 export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 
-export function definitionStrategy(registry: Registry, now: () => string): Partial<Strategy> {
-  const accept = (object: UnknownObject, old: UnknownObject | undefined): UnknownObject => {
-    // A definition that is not one is told so by validate.
-    if (!isDefinition(object)) return object;
-    return {
-      ...object,
-      status: statusOf(object, old as CustomResourceDefinition | undefined, registry, now),
-    };
-  };
+export function definitionStrategy(now: () => string): Partial<Strategy> {
   return {
-    prepareCreate: (object) => {
-      const finalizers = [
-        ...(object.metadata.finalizers ?? []).filter((one) => one !== CLEANUP_FINALIZER),
-        CLEANUP_FINALIZER,
-      ];
-      return accept({ ...object, metadata: { ...object.metadata, finalizers } }, undefined);
-    },
-    prepareUpdate: accept,
+    prepareCreate: (object) => ({
+      ...object,
+      status: { conditions: null, acceptedNames: { plural: '', kind: '' }, storedVersions: storageOf(object) },
+    }),
+    prepareUpdate: (object, old) => withStored(object, old),
     validate,
+    markDeleted: (object, at) => marked(object, at, now),
   };
 }
 
 /** Fills in what a definition may leave out. */
 export function defaultDefinition(object: UnknownObject): UnknownObject {
   const { spec } = object;
-  if (!isObject(spec) || !isObject(spec['names']) || typeof spec['names']['kind'] !== 'string') return object;
-  const { kind } = spec['names'] as { kind: string };
-  const names = { singular: kind.toLowerCase(), listKind: `${kind}List`, ...spec['names'] };
-  return { ...object, spec: { conversion: { strategy: 'None' }, ...spec, names } };
+  if (!isObject(spec)) return object;
+  const conversion = spec['conversion'] ?? { strategy: 'None' };
+  if (!isObject(spec['names'])) return { ...object, spec: { ...spec, conversion } };
+  const { kind = '', singular, listKind, ...others } = spec['names'] as Record<string, unknown>;
+  if (typeof kind !== 'string') return object;
+  const names = {
+    ...others,
+    kind,
+    ...((singular || kind) && { singular: singular || kind.toLowerCase() }),
+    ...((listKind || kind) && { listKind: listKind || `${kind}List` }),
+  };
+  return { ...object, spec: { ...spec, conversion, names } };
 }
 
 export function isDefinition(object: unknown): object is CustomResourceDefinition {
@@ -48,84 +47,75 @@ export function isDefinition(object: unknown): object is CustomResourceDefinitio
   return typeof spec['group'] === 'string' && typeof names['plural'] === 'string' && typeof names['kind'] === 'string';
 }
 
-export function isEstablished(crd: CustomResourceDefinition): boolean {
-  return crd.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') === true;
+export const isEstablished = (crd: CustomResourceDefinition) => hasCondition(crd, 'Established');
+
+function storageOf(object: UnknownObject): string[] {
+  const versions = valueAt(object, ['spec', 'versions']);
+  const list: readonly unknown[] = Array.isArray(versions) ? versions : [];
+  const found = list.find((one) => isObject(one) && one['storage'] === true);
+  return isObject(found) && typeof found['name'] === 'string' ? [found['name']] : [];
+}
+
+function withStored(object: UnknownObject, old: UnknownObject): UnknownObject {
+  const status = (old['status'] ?? {}) as { storedVersions?: string[] };
+  const storedVersions = [...new Set([...(status.storedVersions ?? []), ...storageOf(object)])];
+  return { ...object, status: { ...status, storedVersions } };
+}
+
+/** A first deletion says so in the status, and waits for the objects of the kind, whatever it asks for itself. */
+function marked(object: UnknownObject, at: string, now: () => string): UnknownObject {
+  const finalizers = object.metadata.finalizers ?? [];
+  const held = finalizers.includes(CLEANUP_FINALIZER) ? finalizers : [...finalizers, CLEANUP_FINALIZER];
+  const metadata = { ...object.metadata, finalizers: held, deletionTimestamp: at };
+  const message = 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon';
+  return withCondition({ ...object, metadata }, 'Terminating', 'True', 'InstanceDeletionPending', message, now());
 }
 
 function validate(object: UnknownObject, old: UnknownObject | undefined): FieldError[] {
-  if (!isDefinition(object)) {
-    return [fieldInvalid('spec', object['spec'], 'must have group, scope, names with plural and kind, and versions')];
-  }
-  const errors = checkCrd(object).map(plainError);
-  if (object.spec.conversion?.strategy === 'Webhook') {
+  const crd = (isObject(object['spec']) ? object : { ...object, spec: {} }) as unknown as CustomResourceDefinition;
+  const before = old as CustomResourceDefinition | undefined;
+  // The name of what is there has been judged.
+  const errors = checkCrd(crd)
+    .filter(({ field }) => !(before && field === 'metadata.name'))
+    .map(plainError);
+  if (crd.spec.conversion?.strategy === 'Webhook') {
     const detail = 'the embedded server converts between versions by name only: use None';
     errors.push(fieldInvalid('spec.conversion.strategy', 'Webhook', detail));
   }
-  if (old && isDefinition(old)) {
-    for (const field of ['group', 'scope'] as const) {
-      if (object.spec[field] !== old.spec[field]) {
-        errors.push(fieldInvalid(`spec.${field}`, object.spec[field], 'field is immutable'));
-      }
-    }
-    for (const field of ['plural', 'kind'] as const) {
-      if (object.spec.names[field] !== old.spec.names[field]) {
-        errors.push(fieldInvalid(`spec.names.${field}`, object.spec.names[field], 'field is immutable'));
-      }
-    }
-  }
+  if (before && isDefinition(before)) errors.push(...immutableProblems(crd, before));
+  errors.push(...checkNames(crd.status?.acceptedNames ?? {}, 'status.acceptedNames').map(plainError));
+  errors.push(...storedProblems(crd), ...approvalProblems(crd, before));
   return errors;
 }
 
-function statusOf(
-  crd: CustomResourceDefinition,
-  old: CustomResourceDefinition | undefined,
-  registry: Registry,
-  now: () => string,
-): Record<string, unknown> {
-  const taken = conflictOf(crd, registry);
-  const condition = (type: string, ok: boolean, reason: string, message: string): Condition => {
-    const status = ok ? 'True' : 'False';
-    const before = old?.status?.conditions?.find((one) => one.type === type);
-    const lastTransitionTime = before?.status === status ? (before.lastTransitionTime ?? now()) : now();
-    return { type, status, lastTransitionTime, reason, message };
-  };
-  const storage = crd.spec.versions.find((one) => one.storage)?.name;
-  const stored = new Set(old?.status?.storedVersions ?? []);
-  if (storage !== undefined) stored.add(storage);
-  const deleting = (old?.status?.conditions ?? []).filter(({ type }) => type === 'Terminating');
-  return {
-    conditions: [
-      taken
-        ? condition('NamesAccepted', false, taken.reason, taken.message)
-        : condition('NamesAccepted', true, 'NoConflicts', 'no conflicts found'),
-      taken
-        ? condition('Established', false, 'NotAccepted', 'not all names are accepted')
-        : condition('Established', true, 'InitialNamesAccepted', 'the initial names have been accepted'),
-      ...deleting,
-    ],
-    acceptedNames: taken ? (old?.status?.acceptedNames ?? { plural: '', kind: '' }) : crd.spec.names,
-    storedVersions: [...stored],
-  };
+function immutableProblems({ spec }: CustomResourceDefinition, old: CustomResourceDefinition): FieldError[] {
+  const fields: [field: string, after: unknown, before: unknown][] = [
+    ...(isEstablished(old)
+      ? ([
+          ['scope', spec.scope, old.spec.scope],
+          ['names.kind', spec.names?.kind, old.spec.names.kind],
+        ] as [string, unknown, unknown][])
+      : []),
+    ['group', spec.group, old.spec.group],
+    ['names.plural', spec.names?.plural, old.spec.names.plural],
+  ];
+  return fields
+    .filter(([, after, before]) => (after ?? '') !== before)
+    .map(([field, after]) => fieldInvalid(`spec.${field}`, after ?? '', 'field is immutable'));
 }
 
-/** Which of its names another resource of the group has already. */
-function conflictOf(
-  { spec }: CustomResourceDefinition,
-  registry: Registry,
-): { reason: string; message: string } | undefined {
-  const { group, names } = spec;
-  for (const other of registry.all()) {
-    if (other.group !== group || other.plural === names.plural) continue;
-    const inUse = (what: string, name: string) => ({
-      reason: `${what}Conflict`,
-      message: `${JSON.stringify(name)} is already in use`,
-    });
-    const words = new Set([other.plural, other.singular, ...other.shortNames]);
-    if (words.has(names.plural)) return inUse('Plural', names.plural);
-    if (names.singular !== undefined && words.has(names.singular)) return inUse('Singular', names.singular);
-    const short = names.shortNames?.find((one) => words.has(one));
-    if (short !== undefined) return inUse('ShortNames', short);
-    if (names.kind === other.kind || names.kind === other.listKind) return inUse('Kind', names.kind);
-  }
-  return undefined;
+function storedProblems({ spec, status }: CustomResourceDefinition): FieldError[] {
+  const stored = status?.storedVersions ?? [];
+  const field = 'status.storedVersions';
+  if (stored.length === 0) return [fieldInvalid(field, undefined, 'must have at least one stored version')];
+  const names = new Set((spec.versions ?? []).map(({ name }) => name));
+  const missing = (spec.versions ?? []).filter(({ name, storage }) => storage && !stored.includes(name));
+  return [
+    ...missing.map(({ name }) => fieldInvalid(field, stored, `must have the storage version ${name}`)),
+    ...stored.flatMap((one, index) => {
+      if (names.has(one)) return [];
+      const detail = `missing from spec.versions; ${one} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${one} and removes ${one} from status.storedVersions`;
+      return [fieldInvalid(`${field}[${index}]`, one, detail)];
+    }),
+  ];
 }

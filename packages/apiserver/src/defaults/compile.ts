@@ -42,7 +42,9 @@ export function createDefaulter(
         if (after !== before) result = { ...result, [field]: after };
       }
       if (own) result = own(result);
-      return clean ? clean(result) : result;
+      const cleaned = clean ? clean(result) : result;
+      const kept = isStored ? undefined : KEPT_EMPTY[name]?.(value);
+      return kept === undefined ? cleaned : { ...cleaned, [kept]: [] };
     };
     return compiled;
   };
@@ -84,6 +86,15 @@ export function createDefaulter(
     return compiled.isIdle ? undefined : compiled.fill;
   };
 }
+
+const isEmptyList = (value: unknown) => Array.isArray(value) && value.length === 0;
+
+/** Lists that must not be empty stay so until they have been refused, because the refusal shows them. */
+const KEPT_EMPTY: Readonly<Record<string, (value: JsonObject) => string | undefined>> = {
+  'io.k8s.api.networking.v1.IngressSpec': ({ rules, defaultBackend }) =>
+    isEmptyList(rules) && defaultBackend === undefined ? 'rules' : undefined,
+  'io.k8s.api.autoscaling.v2.HPAScalingRules': ({ policies }) => (isEmptyList(policies) ? 'policies' : undefined),
+};
 
 interface Compiled {
   fill: Defaults;

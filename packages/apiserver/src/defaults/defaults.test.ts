@@ -243,7 +243,10 @@ const cases: Case[] = [
   {
     name: 'an autoscaler',
     path: '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers',
-    object: { metadata: { name: 'h' }, spec: { scaleTargetRef: { kind: 'Deployment', name: 'web' }, maxReplicas: 3 } },
+    object: {
+      metadata: { name: 'h' },
+      spec: { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' }, maxReplicas: 3 },
+    },
     expected: {
       'spec.minReplicas': 1,
       'spec.metrics': [

@@ -22,6 +22,12 @@ export const kindDefaults: Readonly<Record<string, Defaults>> = {
     );
   },
   [`${CORE}.EndpointPort`]: (port) => fillZero(port, { protocol: 'TCP' }),
+  // The first of the blocks has a field of its own.
+  [`${CORE}.NodeSpec`]: (spec) => {
+    const { podCIDR, podCIDRs } = spec;
+    if (podCIDR && !(Array.isArray(podCIDRs) && podCIDRs[0] === podCIDR)) return { ...spec, podCIDRs: [podCIDR] };
+    return !podCIDR && Array.isArray(podCIDRs) && podCIDRs.length > 0 ? { ...spec, podCIDR: podCIDRs[0] } : spec;
+  },
   [`${CORE}.NodeStatus`]: (status) =>
     isObject(status['capacity']) ? fillAbsent(status, { allocatable: status['capacity'] }) : status,
 
@@ -48,6 +54,8 @@ export const kindDefaults: Readonly<Record<string, Defaults>> = {
         persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' },
       },
     ),
+  [`${APPS}.StatefulSetPersistentVolumeClaimRetentionPolicy`]: (policy) =>
+    fillZero(policy, { whenDeleted: 'Retain', whenScaled: 'Retain' }),
 
   [`${NETWORKING}.NetworkPolicyPort`]: (port) => fillAbsent(port, { protocol: 'TCP' }),
   [`${NETWORKING}.NetworkPolicySpec`]: (spec) => {

@@ -172,7 +172,13 @@ describe('the HTTP server', () => {
       'UnsupportedMediaType',
       /Unsupported Media Type/,
     ],
-    ['an unknown path', { method: 'GET', path: '/nothing' }, 404, 'NotFound', /could not find the requested resource/],
+    [
+      'an unknown version',
+      { method: 'GET', path: '/apis/apps/v9' },
+      404,
+      'NotFound',
+      /could not find the requested resource/,
+    ],
     ['a path that is not escaped', { method: 'GET', path: `${CONFIG_MAPS}/%zz` }, 400, 'BadRequest', /not escaped/],
     ['a large body', { body: `"${'x'.repeat(4 * 1024 * 1024)}"` }, 413, 'RequestEntityTooLarge', /limit is 3145728/],
     [

@@ -40,15 +40,18 @@ export function loadBuiltins(): BuiltinTypes {
   const compiler = createTypeCompiler(schemas, goFields);
   const defaulter = createDefaulter(schemas, { ...podDefaults, ...kindDefaults }, goFields);
   const settler = createDefaulter(schemas, {}, goFields, true);
+  const meta = defaulter(OBJECT_META) ?? ((value) => value);
+  // Definitions of custom resources say everything about their defaults themselves.
+  const settledMeta: Defaults = (object) =>
+    isObject(object['metadata']) ? { ...object, metadata: meta(object['metadata']) } : object;
   return {
     customCompiler: createTypeCompiler(schemas),
-    meta: defaulter(OBJECT_META) ?? ((value) => value),
+    meta,
     metaProblem: (metadata) => metadataProblem(schemas, metadata),
     resources: builtinResources.map((one) => {
       const definition = definitionOf(schemas, one);
       if (definition === undefined) return resourceOf(one, schemas, undefined, undefined, undefined, undefined);
-      // Definitions of custom resources say everything about their defaults themselves.
-      const fill = one.group === 'apiextensions.k8s.io' ? undefined : defaulter(definition);
+      const fill = one.group === 'apiextensions.k8s.io' ? settledMeta : defaulter(definition);
       const settle = one.group === 'apiextensions.k8s.io' ? undefined : settler(definition);
       return resourceOf(one, schemas, definition, compiler.definition(definition), fill, settle);
     }),
@@ -80,6 +83,7 @@ function resourceOf(
   const version: ResourceVersion = {
     name: builtin.version,
     served: true,
+    ...(DEPRECATED[id] !== undefined && { deprecationWarning: DEPRECATED[id] }),
     emptyStatus: fill?.({})['status'],
     hasStatus: builtin.subresources.some(({ name }) => name === 'status'),
     ...(scale && { scale }),
@@ -111,6 +115,10 @@ function resourceOf(
     strategy: builtinStrategy(id),
   };
 }
+
+const DEPRECATED: Readonly<Record<string, string>> = {
+  endpoints: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+};
 
 const SERVED_SUBRESOURCES = new Set(['status', 'scale', 'finalize', 'token', 'binding', 'eviction', 'log']);
 

@@ -22,7 +22,7 @@ const TO_EVENTS = new Map(NAMES);
 const TO_CORE = new Map(NAMES.map(([core, other]) => [other, core]));
 
 const toEvents = (object: UnknownObject) => renamed(object, EVENTS, TO_EVENTS);
-const toCore = (object: UnknownObject) => renamed(object, CORE, TO_CORE);
+export const toCore = (object: UnknownObject) => renamed(object, CORE, TO_CORE);
 
 function renamed(object: UnknownObject, apiVersion: string, names: ReadonlyMap<string, string>): UnknownObject {
   if (object.apiVersion === apiVersion) return object;

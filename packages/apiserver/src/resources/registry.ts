@@ -8,6 +8,8 @@ export interface Registry {
   add(resource: Resource): void;
   remove(resource: Resource): void;
   all(): readonly Resource[];
+  /** Whether a built-in resource has this group. */
+  isOwn(group: string): boolean;
   /** Changes whenever what is served changes. */
   readonly generation: number;
 }
@@ -61,5 +63,11 @@ export function createRegistry(): Registry {
       generation += 1;
     },
     all: () => [...resources.values()],
+    isOwn(group) {
+      for (const one of resources.values()) {
+        if (!one.custom && one.group === group) return true;
+      }
+      return false;
+    },
   };
 }

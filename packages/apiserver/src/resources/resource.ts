@@ -121,11 +121,19 @@ export interface Strategy {
   readonly gracePeriod?: (object: UnknownObject, asked: number | undefined) => number | undefined;
   /** Something besides finalizers keeps the object from going (a namespace's contents). */
   readonly isHeld?: (object: UnknownObject) => boolean;
+  /** What a first deletion makes of the object, whatever was asked; undefined: what it makes of every other. */
+  readonly markDeleted?: (object: UnknownObject, at: string) => UnknownObject;
   /** What a deletion that has to wait changes. */
   readonly prepareDelete?: (object: UnknownObject) => UnknownObject;
 }
 
 export const nameOf = (resource: Resource): ResourceName => ({ group: resource.group, resource: resource.plural });
+
+/** The kind as a refusal names it: an event is what it is stored as, whichever way it came. */
+export const toldKind = ({ group, kind, storageKey }: Resource) => ({
+  group: storageKey === '/events' ? '' : group,
+  kind,
+});
 
 export const apiVersionOf = (resource: Pick<Resource, 'group'>, version: string) =>
   resource.group === '' ? version : `${resource.group}/${version}`;

@@ -194,7 +194,9 @@ function keepGiven(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   const before = (port: ServicePort) =>
     old.ports?.find((one) => one.port === port.port && one.protocol === port.protocol)?.nodePort ?? 0;
   const opens = (type: string | undefined) => type === 'NodePort' || type === 'LoadBalancer';
-  if (opens(old.type) && !opens(spec.type)) result = dropSame(result, old, ['externalTrafficPolicy']);
+  const isOutside = ({ type, externalIPs = [] }: ServiceSpec) =>
+    opens(type) || (type === 'ClusterIP' && externalIPs.length > 0);
+  if (isOutside(old) && !isOutside(spec)) result = dropSame(result, old, ['externalTrafficPolicy']);
   if (old.type === 'LoadBalancer' && spec.type !== 'LoadBalancer') {
     result = dropSame(result, old, ['allocateLoadBalancerNodePorts', 'healthCheckNodePort', 'loadBalancerClass']);
   }

@@ -115,6 +115,7 @@ const NAMESPACE_LABEL = 'kubernetes.io/metadata.name';
 const NAME_RULES: Readonly<Record<string, NameRule>> = {
   namespaces: label,
   services: label,
+  events: pathSegment,
   'poddisruptionbudgets.policy': pathSegment,
   'roles.rbac.authorization.k8s.io': pathSegment,
   'rolebindings.rbac.authorization.k8s.io': pathSegment,
@@ -172,7 +173,8 @@ const POD_PLACES: Readonly<Record<string, readonly string[]>> = {
 function podWarningsAt(path: readonly string[]): NonNullable<Strategy['warnings']> {
   return (object, old) => {
     const spec = valueAt(object, path);
-    if (old && equalJson(object['spec'], old['spec'])) return [];
+    // A pod that is there is changed by programs, who read no warnings.
+    if (old && (path.length === 1 || equalJson(object['spec'], old['spec']))) return [];
     return podWarnings(path.join('.'), spec as PodSpec | undefined);
   };
 }

@@ -3,7 +3,7 @@ import { type AdmissionRequest, type Core, newUid, type RequestContext, timestam
 import { alreadyExists, badRequest, forbidden, invalid, methodNotAllowed, notFound, StatusError } from '../errors.ts';
 import { generateName } from '../resources/names.ts';
 import { finalizerWarnings, validateMeta } from '../resources/object-meta.ts';
-import { inVersion, nameOf } from '../resources/resource.ts';
+import { inVersion, nameOf, toldKind } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
 import { decodeObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
@@ -91,7 +91,7 @@ function checkNew(
   const found = validateMeta(resource, object);
   const errors = [...version.validate(object, undefined, '', found), ...(strategy.validate?.(object, undefined) ?? [])];
   const all = toldErrors(resource, found, errors, wishes);
-  if (all.length > 0) throw invalid(resource, object.metadata.name ?? '', all);
+  if (all.length > 0) throw invalid(toldKind(resource), object.metadata.name ?? '', all);
   warn(context, resource.custom ? finalizerWarnings(object) : (strategy.warnings?.(object, undefined) ?? []));
   const present = core.store.get(resource.storageKey, key);
   if (present) {

@@ -12,7 +12,7 @@ import {
   type Status,
 } from '../errors.ts';
 import { isObject } from '../json/copy.ts';
-import { inVersion, nameOf, type Resource } from '../resources/resource.ts';
+import { inVersion, nameOf, type Resource, toldKind } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
 import { stored } from './create.ts';
 import { jsonType } from './decode.ts';
@@ -113,7 +113,13 @@ export async function deleteObject(
 
 function removeOrMark(core: Core, target: Target, key: string, object: UnknownObject, options: DeleteOptions) {
   const { resource } = target;
-  const finalizers = finalizersFor(object, options.propagationPolicy);
+  if (resource.strategy.markDeleted && object.metadata.deletionTimestamp === undefined) {
+    const marked = resource.strategy.markDeleted(object, timestamp(core.clock));
+    return options.dryRun ? marked : core.store.put(resource.storageKey, key, stored(target, marked));
+  }
+  // Nothing can belong to an event, so there is nothing to be done first.
+  const isAlone = resource.storageKey === '/events';
+  const finalizers = finalizersFor(object, isAlone ? undefined : options.propagationPolicy);
   const grace = resource.strategy.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0;
   if (finalizers.length === 0 && grace === 0 && resource.strategy.isHeld?.(object) !== true) {
     if (!options.dryRun) core.store.remove(resource.storageKey, key);
@@ -162,7 +168,7 @@ function checkPreconditions(
   // Kubernetes names the kind here, where it names the resource elsewhere.
   const refuse = (what: string, asked: string, found: string | undefined, perhaps: string) =>
     conflict(
-      { group: resource.group, resource: resource.kind },
+      { group: toldKind(resource).group, resource: resource.kind },
       name,
       `the ${what} in the precondition (${asked}) does not match the ${what} in record (${found}). The object might have been ${perhaps}`,
     );

@@ -6,7 +6,7 @@ import {
   type WatchStream,
 } from '@capstan/kube';
 import type { Core, RequestContext } from '../core.ts';
-import { badRequest, methodNotAllowed, notFound, notServed, unsupportedMediaType } from '../errors.ts';
+import { badRequest, methodNotAllowed, notFound, notServed, pageNotFound, unsupportedMediaType } from '../errors.ts';
 import { isObject, textAt } from '../json/copy.ts';
 import { applyJsonPatch } from '../json/patches.ts';
 import { nameOf } from '../resources/resource.ts';
@@ -32,10 +32,9 @@ export interface Dispatcher {
 /** Brings a request to the verb that it means. */
 export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, readLogs?: ReadLogs): Dispatcher {
   return async (request, path, context) => {
-    const target = targetOf(core, path);
+    const target = targetOf(core, path, request.method);
     const { method, query = {}, body } = request;
     const warnings = context.warnings ?? new Set<string>();
-    if (target.version.deprecationWarning !== undefined) warnings.add(target.version.deprecationWarning);
     const answer = (status: number, value: unknown): ApiResponse => ({
       status,
       headers: {
@@ -44,6 +43,8 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
       },
       body: value,
     });
+    const deprecation = target.version.deprecationWarning;
+    if (deprecation !== undefined && target.resource.custom) warnings.add(deprecation);
     const rendering = render(target.resource, target.version, {
       accept: request.accept ?? request.headers?.['accept'],
       includeObject: query['includeObject'],
@@ -55,8 +56,11 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
       ...(context.source && { source: context.source }),
     });
 
+    const isServed =
+      target.subresource === '' || target.version.subresources.some(({ name }) => name === target.subresource);
+    if (deprecation !== undefined && isServed) warnings.add(deprecation);
     if (target.subresource === 'scale' && target.version.scale) return scale();
-    if (target.subresource !== '' && !target.version.subresources.some(({ name }) => name === target.subresource)) {
+    if (!isServed) {
       throw target.resource.custom && target.name !== '' ? notFound(nameOf(target.resource), target.name) : notServed();
     }
 
@@ -137,14 +141,17 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
   };
 }
 
-function targetOf(core: Core, path: ResourcePath): Target {
+function targetOf(core: Core, path: ResourcePath, method: string): Target {
   const served = core.registry.find(path.group, path.version, path.plural);
-  if (!served) throw notServed();
+  if (!served) throw core.registry.isOwn(path.group) ? notServed() : pageNotFound();
   const { resource, version } = served;
-  if (path.namespace !== undefined && !resource.namespaced) throw notServed();
+  const unserved = resource.custom ? pageNotFound : notServed;
+  if (path.namespace !== undefined && !resource.namespaced) throw unserved();
   const name = path.name ?? '';
   // A single object of a namespaced resource has no path without its namespace.
-  if (resource.namespaced && path.namespace === undefined && name !== '') throw notServed();
+  if (resource.namespaced && path.namespace === undefined && name !== '') throw unserved();
+  // Of custom resources only reading goes across namespaces.
+  if (resource.custom && resource.namespaced && path.namespace === undefined && method !== 'GET') throw unserved();
   return { resource, version, namespace: path.namespace ?? '', name, subresource: path.subresource ?? '' };
 }
 

@@ -45,7 +45,7 @@ export async function patchObject(
   if (isApply(contentType)) return applyObject(core, target, patch, options, context, warnings);
   const type = contentType.split(';')[0]?.trim() ?? '';
   const object = await changeObject(core, target, { ...options, context, conditional: false }, (live) => {
-    const result = keptManagers(target, patched(target, type, patch, live, options.source?.problem));
+    const result = keptManagers(target, patched(target, type, patch, live, options));
     const shown = () => (type === PATCH_TYPES.strategic ? goText(patch) : JSON.stringify(result));
     const worded = type === PATCH_TYPES.strategic ? conversionProblem : (problem: string) => problem;
     const checked = readable(target, result, shown, worded);
@@ -80,9 +80,21 @@ export function checkPatchType({ resource }: Target, contentType: string): void 
   throw resource.custom ? unsupportedMediaType([...taken, PATCH_TYPES.apply]) : unsupportedPatchType();
 }
 
-function patched(target: Target, type: string, patch: unknown, live: UnknownObject, problem?: string): unknown {
+function patched(
+  target: Target,
+  type: string,
+  patch: unknown,
+  live: UnknownObject,
+  { source, fieldValidation }: WriteOptions,
+): unknown {
   // Kubernetes looks into a patch only when it has the object to which it is to be applied.
-  const prefix = type === PATCH_TYPES.strategic ? '' : 'error decoding patch: ';
+  const isIgnorant = fieldValidation === 'Ignore';
+  const prefix = type === PATCH_TYPES.strategic || isIgnorant ? '' : 'error decoding patch: ';
+  const problem = source?.problem;
+  // Who wants no validation has the patch read by another library, which says less.
+  if (isIgnorant && type === PATCH_TYPES.merge && (problem !== undefined || !isObject(patch))) {
+    throw badRequest('Invalid JSON Patch');
+  }
   if (problem !== undefined) throw badRequest(`${prefix}${problem}`);
   const wrong = (wanted: string) =>
     badRequest(`${prefix}json: cannot unmarshal ${jsonType(patch)} into Go value of type ${wanted}`);

@@ -3,7 +3,7 @@ import type { Resource } from '../resources/resource.ts';
 
 /**
  * Which of the errors that were found are told. Most kinds tell all at once, and only then what the store has against it; a
- * Service whose address is none tells nothing else, and a budget is looked at before its metadata.
+ * Service whose address is none tells nothing else, and a budget and an event are looked at before their metadata.
  */
 export function toldErrors(
   { group, plural, custom }: Resource,
@@ -11,7 +11,8 @@ export function toldErrors(
   ofContent: readonly FieldError[],
   ofStore: readonly FieldError[],
 ): readonly FieldError[] {
-  if (!custom && group === 'policy' && ofContent.length > 0) return ofContent;
+  const isBefore = group === 'policy' || (group === '' && plural === 'events');
+  if (!custom && isBefore && ofContent.length > 0) return ofContent;
   if (!custom && group === '' && plural === 'services') {
     const wrong = ofContent.filter(
       ({ field, message }) => field.startsWith('spec.clusterIPs[') && IS_ADDRESS.test(message),

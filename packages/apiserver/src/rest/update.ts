@@ -15,7 +15,7 @@ import {
 } from '../errors.ts';
 import { equalJson } from '../json/copy.ts';
 import { desiredStateChanged, finalizerWarnings, validateMeta, validateMetaUpdate } from '../resources/object-meta.ts';
-import { inVersion, nameOf } from '../resources/resource.ts';
+import { inVersion, nameOf, toldKind } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
 import { storeAbsent, stored, warn } from './create.ts';
 import { decodeObject, type Warnings } from './decode.ts';
@@ -157,7 +157,7 @@ function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject,
     ...(resource.strategy.validate?.(next, live) ?? []),
   ];
   const all = toldErrors(resource, found, errors, wishes);
-  if (all.length > 0) throw invalid(resource, target.name, all);
+  if (all.length > 0) throw invalid(toldKind(resource), target.name, all);
   return next;
 }
 
@@ -276,7 +276,8 @@ function statusOnly({ resource }: Target, proposed: UnknownObject, live: Unknown
 }
 
 function withGeneration({ resource, version }: Target, next: UnknownObject, live: UnknownObject): UnknownObject {
-  if (!resource.strategy.countsGeneration) return next;
+  // That of a PriorityClass stays where it began.
+  if (!resource.strategy.countsGeneration || resource.group === 'scheduling.k8s.io') return next;
   // A Deployment's annotations are copied to what it makes.
   const isNoted =
     !resource.custom &&

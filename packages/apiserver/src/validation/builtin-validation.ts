@@ -1,9 +1,15 @@
 import type { UnknownObject } from '@capstan/kube';
 import type { FieldError } from '../errors.ts';
 import { withoutNulls } from '../json/copy.ts';
+import * as autoscaler from './autoscaler-rules.ts';
 import * as cluster from './cluster-rules.ts';
+import * as event from './event-rules.ts';
 import * as network from './network-rules.ts';
+import * as node from './node-rules.ts';
+import * as policy from './policy-rules.ts';
 import type { Errors } from './rules.ts';
+import * as stateful from './stateful-rules.ts';
+import { webhooks } from './webhook-rules.ts';
 import * as workload from './workload-rules.ts';
 
 export type BuiltinValidation = (object: UnknownObject, old: UnknownObject | undefined) => FieldError[];
@@ -35,13 +41,22 @@ const RULES: Readonly<Record<string, Rule>> = {
   'replicasets.apps': rule(workload.replicaSet),
   'daemonsets.apps': rule(workload.daemonSet),
   'poddisruptionbudgets.policy': rule(workload.disruptionBudget),
-  'horizontalpodautoscalers.autoscaling': rule(workload.autoscaler),
+  'statefulsets.apps': rule(stateful.statefulSet),
+  'statefulsets.apps/status': rule(stateful.statefulSetStatus),
+  'controllerrevisions.apps': rule(stateful.controllerRevision),
+  'horizontalpodautoscalers.autoscaling': rule(autoscaler.autoscaler),
+  'horizontalpodautoscalers.autoscaling/status': rule(autoscaler.autoscalerStatus),
+  nodes: rule(node.node),
+  'nodes/status': rule(node.nodeStatus),
+  events: rule(event.coreEvent),
+  'events.events.k8s.io': rule(event.newEvent),
+  'networkpolicies.networking.k8s.io': rule(policy.networkPolicy),
   services: rule(network.service),
   'services/status': rule(network.serviceStatus),
   endpoints: rule(network.endpoints),
   'endpointslices.discovery.k8s.io': rule(network.endpointSlice),
   'ingresses.networking.k8s.io': rule(network.ingress),
-  'ingressclasses.networking.k8s.io': rule(network.ingressClass),
+  'ingressclasses.networking.k8s.io': rule(policy.ingressClass),
   configmaps: rule(cluster.configMap),
   secrets: rule(cluster.secret),
   'roles.rbac.authorization.k8s.io': rule(cluster.role(true)),
@@ -50,6 +65,6 @@ const RULES: Readonly<Record<string, Rule>> = {
   'clusterrolebindings.rbac.authorization.k8s.io': rule(cluster.roleBinding(false)),
   'leases.coordination.k8s.io': rule(cluster.lease),
   'priorityclasses.scheduling.k8s.io': rule(cluster.priorityClass),
-  'mutatingwebhookconfigurations.admissionregistration.k8s.io': rule(cluster.webhooks),
-  'validatingwebhookconfigurations.admissionregistration.k8s.io': rule(cluster.webhooks),
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': rule(webhooks),
+  'validatingwebhookconfigurations.admissionregistration.k8s.io': rule(webhooks),
 };

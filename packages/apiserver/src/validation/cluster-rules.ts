@@ -8,13 +8,12 @@ import {
   type RoleBinding,
   type Secret,
   type Subject,
-  type ValidatingWebhookConfiguration,
   validateDns1123Subdomain,
   validatePathSegment,
 } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
 import { equalJson } from '../json/copy.ts';
-import { configKeyProblems, type Errors, fieldDuplicate, fieldTooLong, immutable, named, oneOf } from './rules.ts';
+import { configKeyProblems, type Errors, fieldTooLong, immutable, named, oneOf } from './rules.ts';
 
 const MAX_SECRET_SIZE = 1024 * 1024;
 const FROZEN = 'field is immutable when `immutable` is set';
@@ -182,52 +181,37 @@ export function lease(errors: Errors, { spec }: Lease): void {
 const HIGHEST_PRIORITY = 1_000_000_000;
 
 export function priorityClass(errors: Errors, object: PriorityClass, old: PriorityClass | undefined): void {
-  const { name = '' } = object.metadata;
-  if (!name.startsWith('system-') && (object.value ?? 0) > HIGHEST_PRIORITY) {
+  const { metadata, value = 0, globalDefault = false, preemptionPolicy } = object;
+  const { name = '' } = metadata;
+  if (old) {
+    if (value !== (old.value ?? 0)) errors.push(fieldForbidden('value', 'may not be changed in an update.'));
+    immutable(errors, 'preemptionPolicy', preemptionPolicy, old.preemptionPolicy);
+    return;
+  }
+  if (name.startsWith('system-')) {
+    const problem = systemProblem(name, value, globalDefault);
+    const detail = "priority class names with 'system-' prefix are reserved for system use only";
+    if (problem !== undefined) errors.push(fieldForbidden('metadata.name', `${detail}. error: ${problem}`));
+  } else if (value > HIGHEST_PRIORITY) {
     const detail = `maximum allowed value of a user defined priority is ${HIGHEST_PRIORITY}`;
     errors.push(fieldForbidden('value', detail));
-  } else if (name.startsWith('system-') && !old) {
-    const detail = "priority class names with 'system-' prefix are reserved for system use only";
-    errors.push(fieldForbidden('metadata.name', `${detail}. error: '${name}' is not a known system priority class`));
   }
-  if (old && object.value !== old.value) errors.push(fieldForbidden('value', 'may not be changed in an update.'));
+  if (preemptionPolicy !== undefined) {
+    oneOf(errors, 'preemptionPolicy', preemptionPolicy, ['PreemptLowerPriority', 'Never']);
+  }
 }
 
-export function webhooks(errors: Errors, { webhooks: list }: ValidatingWebhookConfiguration): void {
-  const names = new Set<string>();
-  for (const [index, webhook] of (list ?? []).entries()) {
-    const at = `webhooks[${index}]`;
-    const { name, clientConfig, sideEffects, timeoutSeconds = 10 } = webhook;
-    // Required by the type, and all the same absent where somebody forgot it.
-    const admissionReviewVersions = (webhook as Partial<typeof webhook>).admissionReviewVersions ?? [];
-    const problems = validateDns1123Subdomain(name);
-    named(errors, `${at}.name`, name, problems);
-    if (problems.length === 0 && name.split('.').length < 3) {
-      errors.push(
-        fieldInvalid(`${at}.name`, name, 'should be a domain with at least three segments separated by dots'),
-      );
-    }
-    if (names.has(name)) errors.push(fieldDuplicate(`${at}.name`, name));
-    names.add(name);
-    if (admissionReviewVersions.length === 0) {
-      const detail = 'must specify one of v1, v1beta1';
-      errors.push(fieldRequired(`${at}.admissionReviewVersions`, detail));
-    } else if (!admissionReviewVersions.some((one) => one === 'v1' || one === 'v1beta1')) {
-      const detail = 'must include at least one of v1, v1beta1';
-      errors.push(fieldInvalid(`${at}.admissionReviewVersions`, admissionReviewVersions, detail));
-    }
-    if (sideEffects === undefined) {
-      errors.push(fieldRequired(`${at}.sideEffects`, 'must specify one of None, NoneOnDryRun'));
-    } else oneOf(errors, `${at}.sideEffects`, sideEffects, ['None', 'NoneOnDryRun']);
-    if (timeoutSeconds < 1 || timeoutSeconds > 30) {
-      const detail = 'the timeout value must be between 1 and 30 seconds';
-      errors.push(fieldInvalid(`${at}.timeoutSeconds`, timeoutSeconds, detail));
-    }
-    const { url, service } = clientConfig ?? {};
-    if ((url === undefined) === (service === undefined)) {
-      errors.push(fieldRequired(`${at}.clientConfig`, 'exactly one of url or service is required'));
-    }
-  }
+/** The two that every cluster has, and which may be made again as they were. */
+export const SYSTEM_PRIORITIES: Readonly<Record<string, number>> = {
+  'system-node-critical': 2_000_001_000,
+  'system-cluster-critical': 2_000_000_000,
+};
+
+function systemProblem(name: string, value: number, isDefault: boolean): string | undefined {
+  const known = SYSTEM_PRIORITIES[name];
+  if (known === undefined) return `${name} is not a known system priority class`;
+  if (value !== known) return `value of ${name} PriorityClass must be ${known}`;
+  return isDefault ? `globalDefault of ${name} PriorityClass must be false` : undefined;
 }
 
 export function namespaceStatus(errors: Errors, { metadata, status }: Namespace): void {

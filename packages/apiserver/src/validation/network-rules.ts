@@ -4,7 +4,6 @@ import {
   type Endpoints,
   type Ingress,
   type IngressBackend,
-  type IngressClass,
   type Service,
   type ServicePort,
   validateDns1035Label,
@@ -37,7 +36,7 @@ export function service(errors: Errors, { spec }: Service, old: Service | undefi
   const { type = '', ports = [], clusterIPs = [] } = spec ?? {};
   const known = errors.length;
   for (const [index, address] of clusterIPs.entries()) {
-    if (address !== 'None') ipAddress(errors, `spec.clusterIPs[${index}]`, address);
+    if (address !== 'None' && type !== 'ExternalName') ipAddress(errors, `spec.clusterIPs[${index}]`, address);
   }
   // What follows relies on addresses that are such.
   if (errors.length > known) return;
@@ -155,9 +154,14 @@ export function endpoints(errors: Errors, { subsets = [] }: Endpoints): void {
     for (const [field, list] of Object.entries({ addresses, notReadyAddresses })) {
       for (const [place, address] of list.entries()) {
         const path = `${at}.${field}[${place}]`;
-        if (ipAddress(errors, `${path}.ip`, address.ip)) endpointAddress(errors, `${path}.ip`, address.ip);
+        const isAddress = ipAddress(errors, `${path}.ip`, address.ip);
         if (address.hostname)
           named(errors, `${path}.hostname`, address.hostname, validateDns1123Label(address.hostname));
+        if (address.nodeName !== undefined) {
+          named(errors, `${path}.nodeName`, address.nodeName, validateDns1123Subdomain(address.nodeName));
+        }
+        if (isAddress) endpointAddress(errors, `${path}.ip`, address.ip);
+        else errors.push(fieldInvalid(`${path}.ip`, address.ip, 'must be a valid IP address'));
       }
     }
     for (const [place, port] of ports.entries()) {
@@ -166,6 +170,9 @@ export function endpoints(errors: Errors, { subsets = [] }: Endpoints): void {
       else if (port.name) named(errors, `${path}.name`, port.name, validateDns1123Label(port.name));
       portNumber(errors, `${path}.port`, port.port);
       oneOf(errors, `${path}.protocol`, port.protocol, PROTOCOLS);
+      if (port.appProtocol !== undefined) {
+        named(errors, `${path}.appProtocol`, port.appProtocol, validateQualifiedName(port.appProtocol));
+      }
     }
   }
 }
@@ -220,7 +227,7 @@ function sliceAddress(errors: Errors, path: string, index: number, address: stri
 export function ingress(errors: Errors, { spec }: Ingress): void {
   const { rules = [], tls = [], defaultBackend, ingressClassName } = spec ?? {};
   if (rules.length === 0 && !defaultBackend) {
-    errors.push(fieldInvalid('spec', undefined, 'either `defaultBackend` or `rules` must be specified'));
+    errors.push(fieldInvalid('spec', spec?.rules, 'either `defaultBackend` or `rules` must be specified'));
   }
   if (defaultBackend) backend(errors, 'spec.defaultBackend', defaultBackend);
   for (const [index, rule] of rules.entries()) {
@@ -294,16 +301,4 @@ function backend(errors: Errors, at: string, { service: to, resource }: IngressB
     else if (number !== 0) portNumber(errors, `${at}.service.port.number`, number);
     else errors.push(fieldRequired(at, 'port name or number is required'));
   } else errors.push(fieldInvalid(at, '', 'resource or service backend is required'));
-}
-
-export function ingressClass(errors: Errors, { spec }: IngressClass, old: IngressClass | undefined): void {
-  if (!spec?.controller) errors.push(fieldRequired('spec.controller'));
-  else if (spec.controller.length > 250) {
-    errors.push({
-      field: 'spec.controller',
-      reason: 'FieldValueTooLong',
-      message: 'Too long: may not be more than 250 bytes',
-    });
-  }
-  if (old) immutable(errors, 'spec.controller', spec?.controller, old.spec?.controller);
 }

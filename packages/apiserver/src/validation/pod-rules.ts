@@ -109,32 +109,45 @@ const UPDATABLE = [
 
 /** Of a pod that is there only a few fields may change: whoever wants more makes another pod. */
 export function podUpdate(errors: Errors, pod: Pod, old: Pod): void {
-  const count = (one: Pod) => [one.spec?.containers.length, one.spec?.initContainers?.length ?? 0];
-  if (!equalJson(count(pod), count(old))) {
-    errors.push(fieldForbidden('spec.containers', 'pod updates may not add or remove containers'));
+  for (const field of ['containers', 'initContainers'] as const) {
+    if ((pod.spec?.[field] ?? []).length === (old.spec?.[field] ?? []).length) continue;
+    errors.push(fieldForbidden(`spec.${field}`, 'pod updates may not add or remove containers'));
     return;
   }
   const [before, after] = [old.spec?.activeDeadlineSeconds, pod.spec?.activeDeadlineSeconds];
-  if (before !== undefined && (after === undefined || after > before)) {
-    const detail =
-      after === undefined
-        ? 'must not update from a positive integer to nil value'
-        : 'must be less than or equal to previous value';
+  if (before !== undefined && after !== undefined && after > before) {
+    errors.push(fieldInvalid('spec.activeDeadlineSeconds', after, 'must be less than or equal to previous value'));
+    return;
+  }
+  if (before !== undefined && after === undefined) {
+    const detail = 'must not update from a positive integer to nil value';
     errors.push(fieldInvalid('spec.activeDeadlineSeconds', after, detail));
+  }
+  if (!keepsTolerations(pod, old)) {
+    const detail = 'existing toleration can not be modified except its tolerationSeconds';
+    errors.push(fieldForbidden('spec.tolerations', detail));
   }
   if (equalJson(fixedPart(pod, old), fixedPart(old, old))) return;
   errors.push(fieldForbidden('spec', `pod updates may not change fields other than ${UPDATABLE.join(',')}`));
 }
 
+function keepsTolerations(pod: Pod, old: Pod): boolean {
+  const timeless = (one: Toleration) => ({ ...one, tolerationSeconds: 0 });
+  const present = (pod.spec?.tolerations ?? []).map(timeless);
+  return (old.spec?.tolerations ?? []).every((one) => present.some((other) => equalJson(other, timeless(one))));
+}
+
 function fixedPart({ spec }: Pod, old: Pod): unknown {
   if (!spec) return undefined;
   const { activeDeadlineSeconds: _, tolerations: _tolerations, schedulingGates: _gates, ...rest } = spec;
+  const patience = old.spec?.terminationGracePeriodSeconds;
+  const isMended = patience !== undefined && patience < 0 && spec.terminationGracePeriodSeconds === 1;
   const withImages = (list: PodSpec['containers'] | undefined, before: PodSpec['containers'] | undefined) =>
     list?.map((one, index) => ({ ...one, image: before?.[index]?.image }));
   return {
     ...rest,
+    ...(isMended && { terminationGracePeriodSeconds: patience }),
     containers: withImages(spec.containers, old.spec?.containers),
     initContainers: withImages(spec.initContainers, old.spec?.initContainers) ?? [],
-    tolerations: (old.spec?.tolerations ?? []).every((one) => spec.tolerations?.some((other) => equalJson(one, other))),
   };
 }

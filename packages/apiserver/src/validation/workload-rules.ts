@@ -1,7 +1,6 @@
 import type {
   DaemonSet,
   Deployment,
-  HorizontalPodAutoscaler,
   LabelSelector,
   Pod,
   PodDisruptionBudget,
@@ -136,18 +135,6 @@ export function disruptionBudget(errors: Errors, { spec }: PodDisruptionBudget):
     atMostAll(errors, `spec.${field}`, spec?.[field]);
   }
   labelSelector(errors, 'spec.selector', spec?.selector);
-}
-
-export function autoscaler(errors: Errors, { spec }: HorizontalPodAutoscaler): void {
-  if (!spec) return;
-  const { minReplicas = 1, maxReplicas, scaleTargetRef } = spec;
-  if (minReplicas < 1) errors.push(fieldInvalid('spec.minReplicas', minReplicas, 'must be greater than or equal to 1'));
-  if (maxReplicas < 1) errors.push(fieldInvalid('spec.maxReplicas', maxReplicas, 'must be greater than 0'));
-  if (maxReplicas < minReplicas) {
-    errors.push(fieldInvalid('spec.maxReplicas', maxReplicas, 'must be greater than or equal to `minReplicas`'));
-  }
-  if (!scaleTargetRef.kind) errors.push(fieldRequired('spec.scaleTargetRef.kind'));
-  if (!scaleTargetRef.name) errors.push(fieldRequired('spec.scaleTargetRef.name'));
 }
 
 function rollingUpdate(errors: Errors, path: string, update: RollingUpdateDeployment | undefined): void {

@@ -181,7 +181,6 @@ const KNOWN: readonly { line: RegExp; why: string }[] = [
   { line: /^create job|^get all$/, why: 'Jobs are not served' },
   { line: /^explain /, why: 'descriptions are our own' },
   { line: /^auth whoami/, why: 'a certificate has no id here' },
-  { line: /^get widgets$/, why: 'a path that nobody serves is answered by a Status, not by a page' },
   { line: /^get events$/, why: 'the controllers of a real one tell of what they do' },
   { line: /--clusterip=/, why: 'Services have another range of addresses' },
 ];

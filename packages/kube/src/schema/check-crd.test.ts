@@ -53,27 +53,27 @@ const CASES: [title: string, change: (crd: CustomResourceDefinition) => unknown,
   [
     'a column of an unknown type',
     version({ additionalPrinterColumns: [{ name: 'A', type: 'text', jsonPath: '.a' }] }),
-    'spec.versions[0].additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string',
+    'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string',
   ],
   [
     'a column of no path',
     version({ additionalPrinterColumns: [{ name: 'A', type: 'string', jsonPath: 'a' }] }),
-    'spec.versions[0].additionalPrinterColumns[0].JSONPath: Invalid value: "a": must be a simple json path starting with .',
+    'spec.additionalPrinterColumns[0].JSONPath: Invalid value: "a": must be a simple json path starting with .',
   ],
   [
     'a scale outside of spec',
     version({ subresources: { scale: { specReplicasPath: '.a', statusReplicasPath: '.status.n' } } }),
-    'spec.versions[0].subresources.scale.specReplicasPath: Invalid value: ".a": should be a json path under .spec',
+    'spec.subresources.scale.specReplicasPath: Invalid value: ".a": should be a json path under .spec',
   ],
   [
     'a selectable field that is not there',
     version({ selectableFields: [{ jsonPath: '.spec.b' }] }),
-    'spec.versions[0].selectableFields[0].jsonPath: Invalid value: ".spec.b": is an invalid path: does not refer to a valid field',
+    'spec.selectableFields[0].jsonPath: Invalid value: ".spec.b": is an invalid path: does not refer to a valid field',
   ],
   [
     'a selectable object',
     version({ selectableFields: [{ jsonPath: '.spec' }] }),
-    'spec.versions[0].selectableFields[0].jsonPath: Invalid value: ".spec": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.',
+    'spec.selectableFields[0].jsonPath: Invalid value: ".spec": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.',
   ],
 ];
 

@@ -1,187 +1,166 @@
-import type {
-  CustomResourceColumnDefinition,
-  CustomResourceDefinition,
-  CustomResourceDefinitionNames,
-  CustomResourceDefinitionVersion,
-  CustomResourceSubresourceScale,
-} from '../builtin/index.ts';
+// What an API server refuses in a CustomResourceDefinition. Kubernetes keeps what all versions have in common above them, and
+// says so in its messages: the schema of a definition with one version is at spec.validation.
+import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '../builtin/index.ts';
 import { checkRules } from '../cel/check-rules.ts';
+import { createRuleEvaluator } from '../cel/evaluator.ts';
+import { equal } from '../json/equal.ts';
+import { checkNames } from './check-crd-names.ts';
+import { checkColumn, checkScale, checkSelectableFields, problemsOfWarning } from './check-crd-parts.ts';
 import { DNS_1035_MESSAGE, isDns1035Label } from './embedded-resource.ts';
 import {
-  duplicateValue,
   type FieldError,
+  forbiddenField,
   invalidField,
+  invalidStruct,
   requiredField,
-  tooMany,
   unsupportedValue,
 } from './field-error.ts';
-import { schemaAtPath } from './field-path.ts';
+import { goVersions } from './go-definition.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { hasRules } from './rules.ts';
 import { checkStructural } from './structural.ts';
 
 /** What an API server would refuse in a CustomResourceDefinition (v1); metadata only as far as the name. */
 export function checkCrd(crd: CustomResourceDefinition): FieldError[] {
-  const { group, names, scope, versions } = crd.spec;
+  // Required by the type, and all the same absent where somebody forgot it.
+  const { group = '', names, scope = '', versions = [] } = crd.spec as Partial<CustomResourceDefinition['spec']>;
+  const { plural = '', singular = '', kind = '', listKind = '' } = (names ?? {}) as Partial<typeof crd.spec.names>;
   const errors: FieldError[] = [];
   const name = crd.metadata.name ?? '';
-  if (name !== `${names.plural}.${group}`) {
+  if (name !== `${plural}.${group}`) {
     errors.push(invalidField('metadata.name', name, 'must be spec.names.plural+"."+spec.group'));
   }
-  if (!group) errors.push(requiredField('spec.group'));
+  if (group === '') errors.push(requiredField('spec.group'));
   else if (!isSubdomain(group)) errors.push(invalidField('spec.group', group, SUBDOMAIN_MESSAGE));
   else if (!group.includes('.')) {
     errors.push(invalidField('spec.group', group, 'should be a domain with at least one dot'));
   }
-  if (!scope) errors.push(requiredField('spec.scope'));
+  if (scope === '') errors.push(requiredField('spec.scope'));
   else if (scope !== 'Cluster' && scope !== 'Namespaced') {
     errors.push(unsupportedValue('spec.scope', scope, ['Cluster', 'Namespaced']));
   }
-  for (const [index, version] of versions.entries()) errors.push(...checkVersion(version, `spec.versions[${index}]`));
+  const common = commonOf(versions);
+  const shown = () => goVersions(crd.spec.versions, (field) => common.has(field as Shared));
+  for (const [index, { schema }] of versions.entries()) {
+    if (schema?.openAPIV3Schema) continue;
+    errors.push(requiredField(`spec.versions[${index}].schema.openAPIV3Schema`));
+  }
+  for (const [index, version] of versions.entries()) {
+    errors.push(...checkVersion(version, `spec.versions[${index}]`, common));
+  }
   if (new Set(versions.map((version) => version.name)).size < versions.length) {
-    errors.push(invalidField('spec.versions', versions, 'must contain unique version names'));
+    errors.push(invalidStruct('spec.versions', shown(), 'must contain unique version names'));
   }
   if (versions.filter(({ storage }) => storage).length !== 1) {
     const detail = 'must have exactly one version marked as storage version';
-    errors.push(invalidField('spec.versions', versions, detail));
+    errors.push(invalidStruct('spec.versions', shown(), detail));
   }
-  errors.push(...checkNames(names));
+  const missing = Object.entries({ plural, singular, kind, listKind }).filter(([, value]) => value === '');
+  for (const [field] of missing) errors.push(requiredField(`spec.names.${field}`));
+  errors.push(...checkNames(names ?? {}, 'spec.names'));
+  const [first] = versions;
+  if (first) {
+    if (common.has('schema')) {
+      const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined);
+      errors.push(...checkSchema(first, 'spec.validation', hasStatus));
+    }
+    if (common.has('subresources')) errors.push(...checkSubresources(first, 'spec.subresources'));
+    if (common.has('additionalPrinterColumns')) errors.push(...checkColumns(first, 'spec.additionalPrinterColumns'));
+    if (common.has('selectableFields'))
+      errors.push(...checkSelectable(first, 'spec.selectableFields', true, !common.has('schema')));
+  }
+  errors.push(...checkConversion(crd));
+  if (crd.spec.preserveUnknownFields === true) {
+    const detail =
+      'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead';
+    errors.push(invalidField('spec.preserveUnknownFields', true, detail));
+  }
   return errors;
 }
 
-function checkVersion(version: CustomResourceDefinitionVersion, path: string): FieldError[] {
+const SHARED = ['schema', 'subresources', 'additionalPrinterColumns', 'selectableFields'] as const;
+type Shared = (typeof SHARED)[number];
+
+function commonOf(versions: readonly CustomResourceDefinitionVersion[]): Set<Shared> {
+  const [first] = versions;
+  return new Set(SHARED.filter((field) => versions.every((one) => equal(one[field], first?.[field]))));
+}
+
+function checkVersion(
+  version: CustomResourceDefinitionVersion,
+  path: string,
+  common: ReadonlySet<Shared>,
+): FieldError[] {
   const errors: FieldError[] = [];
-  const { schema, subresources, deprecationWarning: warning } = version;
-  if (!isDns1035Label(version.name)) errors.push(invalidField(`${path}.name`, version.name, DNS_1035_MESSAGE));
+  const { name = '', deprecationWarning: warning } = version as Partial<CustomResourceDefinitionVersion>;
+  if (!isDns1035Label(name)) errors.push(invalidField(`${path}.name`, name, DNS_1035_MESSAGE));
   if (warning !== undefined) {
     for (const detail of problemsOfWarning(version.deprecated === true, warning)) {
       errors.push(invalidField(`${path}.deprecationWarning`, warning, detail));
     }
   }
+  if (!common.has('schema')) {
+    errors.push(...checkSchema(version, `${path}.schema`, version.subresources?.status !== undefined));
+  }
+  if (!common.has('subresources')) errors.push(...checkSubresources(version, `${path}.subresources`));
+  if (!common.has('additionalPrinterColumns')) {
+    errors.push(...checkColumns(version, `${path}.additionalPrinterColumns`));
+  }
+  if (!common.has('selectableFields')) {
+    errors.push(...checkSelectable(version, `${path}.selectableFields`, false, common.has('schema')));
+  }
+  return errors;
+}
+
+function checkSchema(version: CustomResourceDefinitionVersion, path: string, hasStatusSubresource: boolean) {
+  const root = version.schema?.openAPIV3Schema;
+  if (!root) return [];
+  const at = `${path}.openAPIV3Schema`;
+  const problems = checkStructural(root, { path: at, hasStatusSubresource, evaluateRule: createRuleEvaluator() });
+  // Rules are about the types that the schema says, so they wait until it is right.
+  if (problems.length > 0 || !hasRules(root as JsonSchema)) return problems;
+  return checkRules(root as JsonSchema, { path: at });
+}
+
+function checkSubresources({ subresources }: CustomResourceDefinitionVersion, path: string): FieldError[] {
+  return subresources?.scale ? checkScale(subresources.scale, `${path}.scale`) : [];
+}
+
+function checkColumns({ additionalPrinterColumns = [] }: CustomResourceDefinitionVersion, path: string): FieldError[] {
+  return additionalPrinterColumns.flatMap((column, index) => checkColumn(column, `${path}[${index}]`));
+}
+
+const WITHOUT_SCHEMA = 'may only be set when validations.schema is included';
+const WITHOUT_OWN_SCHEMA = 'may only be set when `version.schema.openAPIV3Schema` is not included';
+
+/** `isWhole`: for all versions at once; `isElsewhere`: the schema is not at the same place. */
+function checkSelectable(
+  { selectableFields, schema }: CustomResourceDefinitionVersion,
+  path: string,
+  isWhole: boolean,
+  isElsewhere: boolean,
+): FieldError[] {
   const root = schema?.openAPIV3Schema;
-  if (!root) errors.push(requiredField(`${path}.schema.openAPIV3Schema`));
-  else {
-    const hasStatusSubresource = subresources?.status !== undefined;
-    const at = `${path}.schema.openAPIV3Schema`;
-    const problems = checkStructural(root, { path: at, hasStatusSubresource });
-    errors.push(...problems);
-    // Rules are about the types that the schema says, so they wait until it is right.
-    if (problems.length === 0 && hasRules(root as JsonSchema))
-      errors.push(...checkRules(root as JsonSchema, { path: at }));
-  }
-  if (subresources?.scale) errors.push(...checkScale(subresources.scale, `${path}.subresources.scale`));
-  for (const [index, column] of (version.additionalPrinterColumns ?? []).entries()) {
-    errors.push(...checkColumn(column, `${path}.additionalPrinterColumns[${index}]`));
-  }
-  const selectable = (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath);
-  if (root) errors.push(...checkSelectableFields(selectable, root as JsonSchema, `${path}.selectableFields`));
-  return errors;
+  const fields = (selectableFields ?? []).map(({ jsonPath }) => jsonPath);
+  if (fields.length === 0) return [];
+  if (root && !isElsewhere) return checkSelectableFields(fields, root as JsonSchema, path);
+  return [invalidField(path, '', isWhole ? WITHOUT_SCHEMA : WITHOUT_OWN_SCHEMA)];
 }
 
-function problemsOfWarning(deprecated: boolean, warning: string): string[] {
-  if (!deprecated) return ['can only be set for deprecated versions'];
-  const problems: string[] = [];
-  if (Buffer.byteLength(warning) > 256) problems.push('must be <= 256 characters long');
-  if (warning === '') problems.push('must not be an empty string');
-  const control = warning.search(/\p{C}/u);
-  if (control >= 0) {
-    problems.push(`must only contain printable UTF-8 characters; non-printable character found at index ${control}`);
-  }
-  return problems;
-}
-
-function checkScale(scale: CustomResourceSubresourceScale, path: string): FieldError[] {
-  const { specReplicasPath, statusReplicasPath, labelSelectorPath } = scale;
+function checkConversion({ spec: { conversion } }: CustomResourceDefinition): FieldError[] {
+  if (!conversion) return [];
+  const { strategy = '', webhook } = conversion as Partial<typeof conversion>;
+  const path = 'spec.conversion';
   const errors: FieldError[] = [];
-  const check = (name: string, value: string, roots: string[], place: string) => {
-    const at = `${path}.${name}`;
-    if (!value.startsWith('.')) errors.push(invalidField(at, value, 'must be a simple json path starting with .'));
-    else if (!roots.some((root) => value.startsWith(root))) {
-      errors.push(invalidField(at, value, `should be a json path under ${place}`));
-    }
-  };
-  if (!specReplicasPath) errors.push(requiredField(`${path}.specReplicasPath`));
-  else check('specReplicasPath', specReplicasPath, ['.spec.'], '.spec');
-  if (!statusReplicasPath) errors.push(requiredField(`${path}.statusReplicasPath`));
-  else check('statusReplicasPath', statusReplicasPath, ['.status.'], '.status');
-  if (labelSelectorPath) {
-    check('labelSelectorPath', labelSelectorPath, ['.spec.', '.status.'], 'either .spec or .status');
+  if (strategy === '') errors.push(requiredField(`${path}.strategy`));
+  else if (strategy !== 'None' && strategy !== 'Webhook') {
+    errors.push(unsupportedValue(`${path}.strategy`, strategy, ['None', 'Webhook']));
   }
-  return errors;
-}
-
-const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
-const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];
-
-function checkColumn(column: CustomResourceColumnDefinition, path: string): FieldError[] {
-  const errors: FieldError[] = [];
-  const { name, type, format, jsonPath } = column;
-  const types = `must be one of ${COLUMN_TYPES.join(',')}`;
-  if (!name) errors.push(requiredField(`${path}.name`));
-  if (!type) errors.push(requiredField(`${path}.type`, types));
-  else if (!COLUMN_TYPES.includes(type)) errors.push(invalidField(`${path}.type`, type, types));
-  if (format && !COLUMN_FORMATS.includes(format)) {
-    errors.push(invalidField(`${path}.format`, format, `must be one of ${COLUMN_FORMATS.join(',')}`));
-  }
-  if (!jsonPath) errors.push(requiredField(`${path}.JSONPath`));
-  else if (!jsonPath.startsWith('.')) {
-    errors.push(invalidField(`${path}.JSONPath`, jsonPath, 'must be a simple json path starting with .'));
-  }
-  return errors;
-}
-
-const MAX_SELECTABLE_FIELDS = 8;
-
-function checkSelectableFields(paths: readonly string[], schema: JsonSchema, path: string): FieldError[] {
-  const errors: FieldError[] = [];
-  const seen = new Set<string>();
-  for (const [index, jsonPath] of paths.entries()) {
-    const at = `${path}[${index}].jsonPath`;
-    if (!jsonPath) {
-      errors.push(requiredField(at));
-      continue;
-    }
-    const found = schemaAtPath(schema, jsonPath, { allowBrackets: false });
-    if ('problem' in found) {
-      errors.push(invalidField(at, jsonPath, `is an invalid path: ${found.problem}`));
-      continue;
-    }
-    if (found.fields[0] === 'metadata') errors.push(invalidField(at, jsonPath, 'must not point to fields in metadata'));
-    if (!['string', 'boolean', 'integer'].includes(found.schema.type ?? '')) {
-      const detail =
-        'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.';
-      errors.push(invalidField(at, jsonPath, detail));
-    }
-    const field = found.fields.join('.');
-    if (seen.has(field)) errors.push(duplicateValue(at, jsonPath));
-    seen.add(field);
-  }
-  if (seen.size > MAX_SELECTABLE_FIELDS) errors.push(tooMany(path, seen.size, MAX_SELECTABLE_FIELDS));
-  return errors;
-}
-
-function checkNames(names: CustomResourceDefinitionNames): FieldError[] {
-  const errors: FieldError[] = [];
-  const path = 'spec.names';
-  const { plural, singular = '', kind, listKind = '', shortNames = [], categories = [] } = names;
-  const missing = Object.entries({ plural, singular, kind, listKind }).filter(([, value]) => !value);
-  for (const [field] of missing) errors.push(requiredField(`${path}.${field}`));
-  for (const [field, value] of Object.entries({ plural, singular })) {
-    if (value && !isDns1035Label(value)) errors.push(invalidField(`${path}.${field}`, value, DNS_1035_MESSAGE));
-  }
-  for (const [field, value] of Object.entries({ kind, listKind })) {
-    if (!value || isDns1035Label(value.toLowerCase())) continue;
-    const detail = `may have mixed case, but should otherwise match: ${DNS_1035_MESSAGE}`;
-    errors.push(invalidField(`${path}.${field}`, value, detail));
-  }
-  for (const [field, list] of Object.entries({ shortNames, categories })) {
-    for (const [index, value] of list.entries()) {
-      if (!isDns1035Label(value)) errors.push(invalidField(`${path}.${field}[${index}]`, value, DNS_1035_MESSAGE));
-    }
-  }
-  if (kind && kind === listKind) {
-    errors.push(invalidField(`${path}.listKind`, listKind, 'kind and listKind may not be the same'));
-  }
+  if (strategy === 'Webhook') return errors;
+  const forbid = (field: string) =>
+    forbiddenField(`${path}.${field}`, 'should not be set when strategy is not set to Webhook');
+  if (webhook?.clientConfig) errors.push(forbid('webhookClientConfig'));
+  if ((webhook?.conversionReviewVersions ?? []).length > 0) errors.push(forbid('conversionReviewVersions'));
   return errors;
 }
 

@@ -286,7 +286,7 @@ test('a kind that no server would accept cannot be defined', () => {
       message:
         'cannot define kind Bad: no API server would accept its CustomResourceDefinition. Correct its definition: ' +
         'spec.group: Invalid value: "example": should be a domain with at least one dot; ' +
-        'spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: 0:  in body should be greater than or equal to 1',
+        'spec.validation.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: 0:  in body should be greater than or equal to 1',
     },
   );
 });

@@ -1,4 +1,4 @@
-import { goJson, goNumber, goQuote } from './go-text.ts';
+import { goJson, goNumber, goQuote, goStruct } from './go-text.ts';
 
 /** Kubernetes' kinds of field errors; each is also the `reason` of a cause in the server's Status. */
 export type FieldErrorType =
@@ -38,6 +38,11 @@ export function forbiddenField(field: string, detail: string): FieldError {
 
 export function invalidField(field: string, badValue: unknown, detail: string): FieldError {
   return fieldError('FieldValueInvalid', field, `Invalid value: ${shown(badValue)}`, detail, badValue);
+}
+
+/** Like invalidField, for a value that Go has as a struct. */
+export function invalidStruct(field: string, badValue: unknown, detail: string): FieldError {
+  return fieldError('FieldValueInvalid', field, `Invalid value: ${goStruct(badValue)}`, detail, badValue);
 }
 
 /** An invalid object or list whose value is too large to be worth showing. */

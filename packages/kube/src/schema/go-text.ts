@@ -3,7 +3,12 @@
 
 /** A value as Go's encoding/json writes it: object keys sorted, `<`, `>` and `&` escaped. */
 export function goJson(value: unknown): string {
-  return JSON.stringify(sorted(value)).replace(
+  return goStruct(sorted(value));
+}
+
+/** A struct: its fields come in the order in which they are. */
+export function goStruct(value: unknown): string {
+  return JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

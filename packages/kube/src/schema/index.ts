@@ -2,6 +2,7 @@ export type { KindAlias, ResolvedAlias } from './aliases.ts';
 export * from './builder.ts';
 export * from './builder-kubernetes.ts';
 export { checkCrd } from './check-crd.ts';
+export { checkNames } from './check-crd-names.ts';
 export { type BreakingChange, type BreakingChangeType, compareCrds, compareSchemas } from './compare-schemas.ts';
 export { type CrdVersion, type PrinterColumn, pluralOf } from './crd.ts';
 export { applyDefaults, compileDefaults, type Defaulter } from './defaults.ts';

@@ -45,12 +45,18 @@ export type RuleOutcome =
 
 export type EvaluateRule = (input: RuleInput) => RuleOutcome;
 
-/** Evaluates every rule of the schema on the value; `old` is the object before an update. */
-export function validateRules(schema: JsonSchema, value: unknown, evaluate: EvaluateRule, old?: unknown): FieldError[] {
+/** Evaluates every rule of the schema on the value; `old` is the object before an update, `path` where the value lies. */
+export function validateRules(
+  schema: JsonSchema,
+  value: unknown,
+  evaluate: EvaluateRule,
+  old?: unknown,
+  path = '',
+): FieldError[] {
   const errors: FieldError[] = [];
   if (hasRules(schema)) {
     const run: Run = { evaluate, errors, budget: { remaining: OBJECT_BUDGET }, isStopped: false };
-    visit({ schema, spine: schema, self: value, oldSelf: old, path: '', isUnchanged: false }, run);
+    visit({ schema, spine: schema, self: value, oldSelf: old, path, isUnchanged: false }, run);
   }
   return errors;
 }

@@ -2,20 +2,21 @@ import { validateEmbeddedResources } from './embedded-resource.ts';
 import { type FieldError, invalidField } from './field-error.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { prune } from './prune.ts';
+import { type EvaluateRule, validateRules } from './rules.ts';
 import { validateSchema } from './validate-schema.ts';
 
 /** Each default must be what would be left of it after pruning, and valid. Below additionalProperties there are none to check. */
-export function checkDefaults(schema: JsonSchema, path: string): FieldError[] {
+export function checkDefaults(schema: JsonSchema, path: string, evaluateRule?: EvaluateRule): FieldError[] {
   const errors: FieldError[] = [];
-  if (schema.default !== undefined && schema.default !== null) errors.push(...checkDefault(schema, path));
-  if (schema.items) errors.push(...checkDefaults(schema.items, `${path}.items`));
+  if (schema.default !== undefined && schema.default !== null) errors.push(...checkDefault(schema, path, evaluateRule));
+  if (schema.items) errors.push(...checkDefaults(schema.items, `${path}.items`, evaluateRule));
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    errors.push(...checkDefaults(property, `${path}.properties[${name}]`));
+    errors.push(...checkDefaults(property, `${path}.properties[${name}]`, evaluateRule));
   }
   return errors;
 }
 
-function checkDefault(schema: JsonSchema, path: string): FieldError[] {
+function checkDefault(schema: JsonSchema, path: string, evaluateRule: EvaluateRule | undefined): FieldError[] {
   const at = `${path}.default`;
   const errors: FieldError[] = [];
   const isResource = schema['x-kubernetes-embedded-resource'] === true;
@@ -24,5 +25,7 @@ function checkDefault(schema: JsonSchema, path: string): FieldError[] {
   }
   const embedded = validateEmbeddedResources(schema, schema.default, at);
   errors.push(...(embedded.length > 0 ? embedded : validateSchema(schema, schema.default, { path: at })));
+  if (errors.length === 0 && evaluateRule)
+    errors.push(...validateRules(schema, schema.default, evaluateRule, undefined, at));
   return errors;
 }

@@ -1,6 +1,7 @@
 import type { JSONSchemaProps } from '../builtin/index.ts';
 import { type FieldError, forbiddenField, invalidField } from './field-error.ts';
 import type { JsonSchema } from './json-schema.ts';
+import type { EvaluateRule } from './rules.ts';
 import { checkDefaults } from './structural-defaults.ts';
 import { checkInvariants } from './structural-invariants.ts';
 import { checkKeywords, firstUnsupportedKeyword } from './structural-keywords.ts';
@@ -10,6 +11,8 @@ export interface CheckStructuralOptions {
   path?: string;
   /** With a status subresource some keywords are not allowed at the root. Default false. */
   hasStatusSubresource?: boolean;
+  /** Judges defaults by the rules too. Default: nobody does. */
+  evaluateRule?: EvaluateRule;
 }
 
 /**
@@ -26,7 +29,9 @@ export function checkStructural(schema: JSONSchemaProps, options: CheckStructura
   if (unsupported === undefined) {
     const invariants = checkInvariants(schema as JsonSchema, path);
     // Defaults are looked at only where the structure holds, as everywhere in the server: errors in both would confuse.
-    errors.push(...(invariants.length > 0 ? invariants : checkDefaults(schema as JsonSchema, path)));
+    errors.push(
+      ...(invariants.length > 0 ? invariants : checkDefaults(schema as JsonSchema, path, options.evaluateRule)),
+    );
   }
   errors.push(...checkKeywords(schema, path));
   if (errors.length === 0 && unsupported !== undefined) errors.push(invalidField(path, '', unsupported));
