@@ -4,6 +4,7 @@
 import { validateDns1123Subdomain } from '@capstan/kube';
 import { parseWindow } from '../credentials/window.ts';
 import type { BackendFields, DiscoveryBackend, EffectiveBackend } from '../kinds/index.ts';
+import { WRITE_LIMITS } from '../write-limits.ts';
 import { bare, type Fault, type Parsed, parseEndpoint, parseFlag, parseSeconds, parseWord } from './fields.ts';
 import { nameFault } from './names.ts';
 
@@ -60,8 +61,8 @@ export function normalise(backend: Pick<DiscoveryBackend, 'metadata' | 'spec' | 
     namespaces: { include: include ?? [], exclude: exclude ?? EXCLUDED },
     createNamespaces: take(['createNamespaces'], parseFlag) ?? false,
     numThreads: fields.get('numThreads') ?? 2,
-    clientQPS: fields.get('clientQPS') ?? 50,
-    clientBurst: fields.get('clientBurst') ?? 100,
+    clientQPS: fields.get('clientQPS') ?? WRITE_LIMITS.qps,
+    clientBurst: fields.get('clientBurst') ?? WRITE_LIMITS.burst,
     httpTimeout: take(['httpTimeout'], (written) => parseSeconds(written, 1, 600)) ?? 5,
     maintenance: maintenanceOf(fields, faults),
     ...rotationOf(fields, faults),

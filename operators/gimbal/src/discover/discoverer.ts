@@ -13,6 +13,7 @@ import {
 import { alwaysLeader, createLeaderElection } from '@capstan/reconcile/leadership';
 import { createRedactor, type Redactor } from '@capstan/reconcile/logging';
 import { createBucket } from '@capstan/reconcile/queue';
+import { WRITE_LIMITS } from '../write-limits.ts';
 import { createCensus } from './report/census.ts';
 import type { DiscovererMetrics } from './report/metrics.ts';
 import { createProblemLog } from './report/problem-log.ts';
@@ -57,8 +58,7 @@ export interface DiscovererSettings {
 
 export const DEFAULT_SETTINGS: DiscovererSettings = {
   threads: 2,
-  qps: 200,
-  burst: 400,
+  ...WRITE_LIMITS,
   resyncMs: 30 * 60_000,
   writeEndpoints: false,
   createNamespaces: false,

@@ -1,6 +1,7 @@
 // The fields of a backend, under `cluster` (the seed) or `spec` (Kubernetes' habit). They take every spelling that the seed
 // and upstream use, so most are texts where an enum would be tidier: `enabled` and “Maintenance” are the seed's own.
 import { anyValue, array, integer, intOrString, object, optional, schemaOf, string, time } from '@capstan/kube';
+import { WRITE_LIMITS } from '../write-limits.ts';
 
 /** Blanks and quotation marks around a word, which the seed's examples and text have. */
 const AROUND = `[\\s"'\u201c\u201d\u2018\u2019]*`;
@@ -109,8 +110,18 @@ export const backendFields = () => ({
   ),
   createNamespaces: flag('Whether missing namespaces are made. Default false.'),
   numThreads: integer({ optional: true, minimum: 1, maximum: 256, description: 'Writes at the same time. Default 2.' }),
-  clientQPS: integer({ optional: true, minimum: 1, maximum: 10_000, description: 'Writes a second. Default 50.' }),
-  clientBurst: integer({ optional: true, minimum: 1, maximum: 10_000, description: 'Writes at once. Default 100.' }),
+  clientQPS: integer({
+    optional: true,
+    minimum: 1,
+    maximum: 10_000,
+    description: `Writes a second. Default ${WRITE_LIMITS.qps}.`,
+  }),
+  clientBurst: integer({
+    optional: true,
+    minimum: 1,
+    maximum: 10_000,
+    description: `Writes at once. Default ${WRITE_LIMITS.burst}.`,
+  }),
   httpTimeout: interval('For one request to the remote side. Default 5s.'),
   maintenance: maintenance(),
   rotation: rotation(),
