@@ -101,6 +101,7 @@ function remoteKubernetesRbac(name: string, namespace: string): string {
 # Apply it there, then make a kubeconfig of the token and put it into a Secret here, under the key "config":
 #
 #   kubectl -n ${namespace} get secret ${name}-token -o jsonpath='{.data.token}' | base64 -d
+#   kubectl -n ${namespace} create token ${name} --duration=720h     # instead, where tokens should end (or an embedded cluster)
 #
 #   apiVersion: v1
 #   kind: Config
