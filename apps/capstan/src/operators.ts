@@ -30,8 +30,9 @@ export const BUILT_IN_OPERATORS: readonly BuiltInOperator[] = [
       const settings = settingsFromFlags(flags, env);
       if (!('fault' in settings)) return createCrossplane(settings);
       const { UsageErrors } = await import('./cli/errors.ts');
-      const { flag, remedy } = settings.fault;
+      const { flag, remedy, variable } = settings.fault;
       if (remedy === undefined) throw UsageErrors.UnknownFlag(`--crossplane.${flag}`, 'run', undefined);
+      if (variable !== undefined) throw UsageErrors.BadValue(variable, env[variable] ?? '', remedy);
       throw UsageErrors.BadValue(`--crossplane.${flag}`, flags[flag] ?? '', remedy);
     },
   },

@@ -41,11 +41,17 @@ export async function runCrossplaneInit(argv: readonly string[], io: Io): Promis
   try {
     if (argv.includes('--help') || argv.includes('-h')) {
       const { commandHelp } = await import('../cli/help.ts');
-      io.stdout(commandHelp(COMMAND));
+      io.stdout(inOwnWords(commandHelp(COMMAND)));
       return 0;
     }
     return await COMMAND.run(parseCommandLine('core init', COMMAND, argv), io);
   } catch (error) {
-    return report(error, argv.includes('--verbose') || argv.includes('-v'), io);
+    const stderr: Io['stderr'] = (text) => io.stderr(inOwnWords(text));
+    return report(error, argv.includes('--verbose') || argv.includes('-v'), { ...io, stderr });
   }
+}
+
+/** Capstan has no such command. */
+function inOwnWords(text: string): string {
+  return text.replaceAll('capstan core init', 'crossplane core init');
 }

@@ -75,7 +75,9 @@ describe('the program crossplane', () => {
       [['beta', 'convert', 'deployment-runtime'], 'convert', ['deployment-runtime']],
       [['version'], 'capstan', ['version']],
       [['why', 'deployment/x'], 'capstan', ['why', 'deployment/x']],
-      [[], 'capstan', []],
+      [[], 'help', []],
+      [['--help'], 'help', ['--help']],
+      [['core', '-h'], 'help', ['-h']],
     ];
     for (const [argv, what, rest] of cases) assert.deepEqual(requestOf(argv), { what, argv: rest });
   });

@@ -74,6 +74,8 @@ export interface FlagFault {
   readonly flag: string;
   /** Undefined when there is no such flag. */
   readonly remedy: string | undefined;
+  /** The variable of the environment that its value came from. */
+  readonly variable?: string;
 }
 
 type Given = Readonly<Record<string, string | undefined>>;
@@ -90,7 +92,8 @@ export function settingsFromFlags(
     const value = flags[flag] ?? (variable === undefined ? undefined : env[variable]);
     if (value === undefined || (value === '' && flags[flag] === undefined)) continue;
     const remedy = TAKE[flag]?.(value, taken);
-    if (remedy !== undefined) return { fault: { flag, remedy } };
+    const isOfEnvironment = flags[flag] === undefined && variable !== undefined;
+    if (remedy !== undefined) return { fault: { flag, remedy, ...(isOfEnvironment && { variable }) } };
   }
   const { settings, source, feature } = taken;
   const registry = settings.registry ?? defaultSettings().registry;

@@ -37,12 +37,16 @@ export function startArguments(argv: readonly string[], env: Readonly<Record<str
 
 /** What the program is asked to do. */
 export type Request =
-  | { readonly what: 'start' | 'init' | 'xpkg' | 'convert'; readonly argv: readonly string[] }
+  | { readonly what: 'start' | 'init' | 'xpkg' | 'convert' | 'help'; readonly argv: readonly string[] }
   | { readonly what: 'capstan'; readonly argv: readonly string[] };
+
+const HELP = new Set(['--help', '-h', 'help']);
 
 /** Reads the command line; what is not the program's own (`why`, `plan`, `version`) is Capstan's. */
 export function requestOf(argv: readonly string[]): Request {
   const [first, second, ...rest] = argv;
+  if (first === undefined || HELP.has(first)) return { what: 'help', argv };
+  if (first === 'core' && (second === undefined || HELP.has(second))) return { what: 'help', argv: argv.slice(1) };
   if (first === 'core' && (second === 'start' || second === 'init')) return { what: second, argv: rest };
   if (first === 'xpkg') return { what: 'xpkg', argv: argv.slice(1) };
   if (first === 'convert') return { what: 'convert', argv: argv.slice(1) };
