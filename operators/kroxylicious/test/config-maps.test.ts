@@ -1,7 +1,7 @@
 // Configurations by content: made once, never changed, collected when no ReplicaSet can come back to them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Client, ConfigMap, Deployment, ReplicaSet, Secret } from '@capstan/kube';
+import { type Client, ConfigMap, Deployment, Pod, ReplicaSet, Secret } from '@capstan/kube';
 import { createStage } from '@capstan/testing';
 import { createKroxylicious, KafkaProxy, KafkaService, VirtualKafkaCluster } from '../src/index.ts';
 import {
@@ -186,5 +186,35 @@ describe('Ready', () => {
       await patch(client, KafkaProxy, 'my-proxy', { spec: { replicas: 2 } });
       await settle();
       assert.equal((await get.proxy(client)).status?.rollout?.reason, done.status?.rollout?.reason);
+    }));
+
+  test('tells why new pods do not start, while those of before go on', () =>
+    staged({ objects: minimal() }, async ({ client, settle }) => {
+      await allReady(client);
+      await edit(client, 'other.example:9092');
+      await settle();
+      const { metadata, spec } = await get.deployment(client);
+      const labels = spec?.template.metadata?.labels ?? {};
+      const made = { ...object(Pod, 'my-proxy-new'), spec: { containers: [{ name: 'proxy', image: 'proxy' }] } };
+      await client.create(Pod, { ...made, metadata: { ...made.metadata, labels } });
+      const terminated = { exitCode: 1, reason: 'Error', message: 'Caused by: no such plugin\n\tat a.B(B.java:1)' };
+      const proxyContainer = { name: 'proxy', image: 'proxy', imageID: '', ready: false, restartCount: 3 };
+      const containerStatuses = [{ ...proxyContainer, state: { terminated } }];
+      await client.patch(
+        Pod,
+        ref('my-proxy-new'),
+        'merge',
+        { status: { containerStatuses } },
+        { subresource: 'status' },
+      );
+      const status = { observedGeneration: metadata.generation, replicas: 2, updatedReplicas: 1, availableReplicas: 1 };
+      await client.patch(Deployment, ref('my-proxy'), 'merge', { status }, { subresource: 'status' });
+      await settle();
+      assert.deepEqual(condition(await get.proxy(client), 'Ready'), {
+        status: 'False',
+        reason: 'RollingOut',
+        message:
+          '1 of 1 pods have the new configuration, 1 are available: pod my-proxy-new ended with code 1: no such plugin',
+      });
     }));
 });

@@ -129,7 +129,7 @@ const ALLOWED: Record<string, { kinds: string[]; nodes: string[] }> = {
   'demand of VirtualKafkaCluster': { kinds: ['VirtualKafkaCluster'], nodes: ['KafkaService', 'KafkaProxyIngress'] },
   // The aggregator: clusters by their nodes, and of ingresses the annotations of the one load balancer.
   'kafka-proxy': {
-    kinds: ['KafkaProxy', 'VirtualKafkaCluster', 'Deployment', 'ReplicaSet'],
+    kinds: ['KafkaProxy', 'VirtualKafkaCluster', 'Deployment', 'ReplicaSet', 'Pod'],
     nodes: ['VirtualKafkaCluster', 'KafkaProxyIngress', 'network of KafkaProxy', 'platform'],
   },
   'network of KafkaProxy': { kinds: ['KafkaProxy', 'VirtualKafkaCluster'], nodes: ['demand of VirtualKafkaCluster'] },
@@ -184,7 +184,7 @@ describe('what is read', () => {
         'Deployment',
         'ReplicaSet',
       ],
-      'kafka-proxy': ['VirtualKafkaCluster', 'Deployment', 'ReplicaSet'],
+      'kafka-proxy': ['VirtualKafkaCluster', 'Deployment', 'ReplicaSet', 'Pod'],
     });
   });
 });

@@ -1,6 +1,6 @@
 // The aggregator: from the fragments of its virtual clusters to one configuration, and the Deployment that runs it. It reads
 // no Secret, filter or service: what they mean is in the clusters' fragments and hashes.
-import { ConfigMap, Deployment, keyOfObject, PodDisruptionBudget, ReplicaSet, Service } from '@capstan/kube';
+import { ConfigMap, Deployment, keyOfObject, Pod, PodDisruptionBudget, ReplicaSet, Service } from '@capstan/kube';
 import {
   type ConditionInput,
   conditionType,
@@ -18,6 +18,7 @@ import { carryHash } from '../hash/carried-hash.ts';
 import { toldHash } from '../hash/combine-hashes.ts';
 import { formatRunning } from '../hash/running-clusters.ts';
 import { KafkaProxy, VirtualKafkaCluster } from '../kinds/index.ts';
+import { type PodTrouble, podTroubleOf, trimPod } from '../resolution/pod-trouble.ts';
 import { type Rollout, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
 import { quietMsOf, type Settings } from '../settings.ts';
 import { isolatedSelector, workloadName, workloadSelector } from '../templates/labels.ts';
@@ -55,6 +56,7 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
       VirtualKafkaCluster,
       reading(Deployment, 'owned'),
       reading(ReplicaSet, 'everywhere', { trim: trimReplicaSet as never }),
+      reading(Pod, 'everywhere', { trim: trimPod }),
     ],
     writes: [ConfigMap, Deployment, PodDisruptionBudget, Service],
     reconcile({ object: proxy, read, memory }) {
@@ -163,7 +165,7 @@ function sharedPlan(
   const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash, known.rolled);
   return {
     groups,
-    conditions: [readyCondition(rollout, hash)],
+    conditions: [readyCondition(rollout, hash, () => podTroubles(read, ref.namespace, workloadSelector(workload)))],
     status: { configHash: hash },
     progress: {
       replicas: rollout?.ready ?? 0,
@@ -204,7 +206,13 @@ function isolatedPlan(
     served.length === 0
       ? noneServed(ref, faulty, count)
       : unfinished.length > 0
-        ? ready.isFalse('RollingOut', unfinishedText(unfinished, served.length))
+        ? ready.isFalse(
+            'RollingOut',
+            unfinishedText(
+              withTroubles(unfinished, ref, podTroubles(read, ref.namespace, isolatedSelector(ref.name))),
+              served.length,
+            ),
+          )
         : ready.isTrue('Ready', `${served.length} virtual clusters run in Deployments of their own`);
   return {
     prune: waiting.length === 0,
@@ -214,10 +222,20 @@ function isolatedPlan(
   };
 }
 
+type Unfinished = Pick<Rollout, 'name' | 'trouble'>;
+
+/** What pods say is nearer to the cause than what their Deployment says. */
+function withTroubles(unfinished: readonly Unfinished[], { name: proxy }: NamespacedRef, troubles: PodTrouble[]) {
+  const byName = new Map(
+    troubles.toReversed().map(({ cluster = '', text }) => [workloadName({ proxy, cluster }), text]),
+  );
+  return unfinished.map(({ name, trouble }) => ({ name, trouble: byName.get(name) ?? trouble }));
+}
+
 /** Names of Deployments that are told; the others are counted. */
 const UNFINISHED_SHOWN = 3;
 
-function unfinishedText(unfinished: readonly Pick<Rollout, 'name' | 'trouble'>[], of: number): string {
+function unfinishedText(unfinished: readonly Unfinished[], of: number): string {
   const told = unfinished
     .slice(0, UNFINISHED_SHOWN)
     .map(({ name, trouble }) => (trouble === undefined ? name : `${name} (${trouble})`));
@@ -251,7 +269,19 @@ function refusalOf({ faults, text }: Composed): ConditionInput | undefined {
   );
 }
 
-function readyCondition(rollout: Rollout | undefined, hash: string): ConditionInput {
+/** In the order of their names. Read only while a rollout is not finished: pods that come and go otherwise wake nobody. */
+function podTroubles(read: Reader, namespace: string, labels: string): PodTrouble[] {
+  return read
+    .list(Pod, { namespace, labels }, podTroubleOf)
+    .filter((trouble) => trouble !== undefined)
+    .toSorted((left, right) => (left.text < right.text ? -1 : 1));
+}
+
+function readyCondition(
+  rollout: Rollout | undefined,
+  hash: string,
+  troubles: () => readonly PodTrouble[],
+): ConditionInput {
   if (rollout === undefined) return ready.isFalse('RollingOut', 'the Deployment is being made');
   const { isComplete, updated, available, wanted, trouble } = rollout;
   if (rollout.hash !== hash && rollout.isHeld)
@@ -265,9 +295,10 @@ function readyCondition(rollout: Rollout | undefined, hash: string): ConditionIn
       `${available} pods run ${toldHash(rollout.hash ?? '')}; ${toldHash(hash)} is to follow`,
     );
   if (isComplete) return ready.isTrue('Ready', `${available} pods run ${toldHash(hash)}`);
+  const why = troubles()[0]?.text ?? trouble;
   return ready.isFalse(
     'RollingOut',
-    `${updated} of ${wanted} pods have the new configuration, ${available} are available${trouble === undefined ? '' : `: ${trouble}`}`,
+    `${updated} of ${wanted} pods have the new configuration, ${available} are available${why === undefined ? '' : `: ${why}`}`,
   );
 }
 

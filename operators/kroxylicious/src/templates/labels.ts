@@ -6,7 +6,9 @@ export const BOOTSTRAP_ANNOTATION = 'kroxylicious.io/bootstrap-servers';
 export const CLUSTERS_ANNOTATION = 'kroxylicious.io/virtual-clusters';
 /** On Routes: what they lead to, `bootstrap` or `node`. */
 export const ROUTE_FOR_LABEL = 'kroxylicious.io/route-for';
-const CLUSTER_LABEL = 'kroxylicious.io/virtual-cluster';
+export const CLUSTER_LABEL = 'kroxylicious.io/virtual-cluster';
+/** On everything that is made for a proxy. */
+export const MANAGED_BY = { label: 'app.kubernetes.io/managed-by', value: 'kroxylicious-operator' };
 const INSTANCE_LABEL = 'app.kubernetes.io/instance';
 const COMPONENT_LABEL = 'app.kubernetes.io/component';
 
@@ -22,7 +24,7 @@ export interface Workload {
  */
 export function workloadLabels({ proxy, cluster }: Workload): Record<string, string> {
   return {
-    'app.kubernetes.io/managed-by': 'kroxylicious-operator',
+    [MANAGED_BY.label]: MANAGED_BY.value,
     'app.kubernetes.io/name': 'kroxylicious',
     [COMPONENT_LABEL]: cluster === undefined ? 'proxy' : 'virtual-cluster',
     [INSTANCE_LABEL]: proxy,

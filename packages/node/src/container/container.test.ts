@@ -21,7 +21,8 @@ function createScene(t: TestContext, container: Partial<Container> = {}, options
     podId: 'pod',
     graceSeconds: 30,
     clock,
-    async launch() {
+    async launch({ output }) {
+      await output?.('stderr', Buffer.from('no such file\n'));
       let settle: (exit: Exit) => void = () => {};
       const exited = new Promise<Exit>((resolve) => {
         settle = resolve;
@@ -105,6 +106,20 @@ test('while it waits to be restarted a container says since when and why', async
   assert.equal(run.view().state.waiting?.message, 'back-off 10s restarting failed container=main pod=pod');
   assert.equal(run.view().lastState.terminated?.exitCode, 2);
   assert.equal(run.view().isReady, false);
+});
+
+test('what a container said last is told when it failed, if it asks for that', async (t) => {
+  for (const [terminationMessagePolicy, code, message] of [
+    ['FallbackToLogsOnError', 1, 'no such file'],
+    ['FallbackToLogsOnError', 0, undefined],
+    ['File', 1, undefined],
+  ] as const) {
+    const { run, clock, last } = createScene(t, { terminationMessagePolicy }, { policy: 'Never' });
+    await clock.settle();
+    last().end(code);
+    await clock.settle();
+    assert.equal(run.view().state.terminated?.message, message);
+  }
 });
 
 test('restart policies say what is started again', async (t) => {

@@ -10,6 +10,7 @@ import {
   sleep,
 } from '@capstan/kube';
 import type { EventText } from '@capstan/reconcile';
+import { createLastWords } from '../logs/last-words.ts';
 import type { LogFile } from '../logs/log-file.ts';
 import type { Exit, Launch, LaunchOptions, RunningProcess } from '../process/launch.ts';
 import { createBackOff } from './back-off.ts';
@@ -137,7 +138,14 @@ export function runContainer(options: ContainerOptions): ContainerRun {
     const log = await options.openLog(view.restartCount);
     const times = () => ({ startedAt: formatTime(began), finishedAt: formatTime(clock.now()) });
     try {
-      const process = await options.launch({ ...start, output: log.write });
+      const words = createLastWords();
+      const process = await options.launch({
+        ...start,
+        output(stream, chunk) {
+          words.hear(chunk);
+          return log.write(stream, chunk);
+        },
+      });
       running = process;
       // Somebody may have wanted it to stop while it was being started.
       if (stopping.signal.aborted) process.kill('SIGKILL');
@@ -153,7 +161,9 @@ export function runContainer(options: ContainerOptions): ContainerRun {
       const exit = await process.exited;
       watch.abort();
       await watching;
-      return { exitCode: exit.code, reason: reasonOf(exit), ...times() };
+      const isTold = exit.code !== 0 && container.terminationMessagePolicy === 'FallbackToLogsOnError';
+      const message = isTold ? words.text() : '';
+      return { exitCode: exit.code, reason: reasonOf(exit), ...(message === '' ? {} : { message }), ...times() };
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       options.event({ type: 'Warning', reason: 'Failed', note: `Error: ${message}` });

@@ -1,0 +1,70 @@
+// Why the pods of a proxy do not start: the one fault that nobody can see before is a filter's configuration, which only the
+// filter's own code understands. A proxy that does not take it ends at once, and its last words say why.
+import type { KubeObject, Pod } from '@capstan/kube';
+import { CLUSTER_LABEL, MANAGED_BY } from '../templates/labels.ts';
+
+export interface PodTrouble {
+  /** The virtual cluster whose own pods these are; undefined where clusters share them. */
+  readonly cluster: string | undefined;
+  /** In words for a status; the same for as long as it does not start, however often it is tried. */
+  readonly text: string;
+}
+
+/** Reasons for which a container waits, and will until somebody does something. */
+const STUCK = new Set([
+  'ImagePullBackOff',
+  'ErrImagePull',
+  'ErrImageNeverPull',
+  'InvalidImageName',
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'RunContainerError',
+]);
+const LONGEST = 600;
+
+/** Undefined when a pod is well, or goes anyway. */
+export function podTroubleOf({ metadata, status }: Pod): PodTrouble | undefined {
+  if (metadata.deletionTimestamp !== undefined) return undefined;
+  const { name = '', labels = {} } = metadata;
+  const told = (text: string) => ({ cluster: labels[CLUSTER_LABEL], text: `pod ${name} ${text}`.slice(0, LONGEST) });
+  const unscheduled = status?.conditions?.find(
+    ({ type, status: is, reason }) => type === 'PodScheduled' && is === 'False' && reason === 'Unschedulable',
+  );
+  if (unscheduled !== undefined) return told(`cannot be scheduled: ${unscheduled.message ?? ''}`);
+  for (const { ready, state, lastState } of status?.containerStatuses ?? []) {
+    const { waiting } = state ?? {};
+    if (waiting?.reason !== undefined && STUCK.has(waiting.reason))
+      return told(`waits: ${waiting.reason}${waiting.message ? `: ${waiting.message}` : ''}`);
+    const ended = state?.terminated ?? lastState?.terminated;
+    if (ready || ended === undefined || ended.exitCode === 0) continue;
+    const words = cause(ended.message ?? '');
+    return told(`ended with code ${ended.exitCode}${words === '' ? '; see its log' : `: ${words}`}`);
+  }
+  return undefined;
+}
+
+/** Of the last words of a Java program the innermost cause, which comes last; else the last line. */
+function cause(text: string): string {
+  const lines = text
+    .trim()
+    .split('\n')
+    .filter((line) => !/^\s+(at |\.\.\. )/.test(line));
+  const found = lines.findLast((line) => line.startsWith(CAUSE))?.slice(CAUSE.length);
+  return (found ?? lines.at(-1) ?? '').trim();
+}
+
+const CAUSE = 'Caused by: ';
+
+/** Before a pod is cached: of the proxies' own what is told here, of all others nothing but that they are there. */
+export function trimPod(object: KubeObject): KubeObject {
+  const { apiVersion, kind, metadata, status } = object as Pod;
+  const { name, namespace, uid, resourceVersion, deletionTimestamp, labels } = metadata;
+  const kept = { name, namespace, uid, resourceVersion, ...(deletionTimestamp ? { deletionTimestamp } : {}) };
+  if (labels?.[MANAGED_BY.label] !== MANAGED_BY.value) return { apiVersion, kind, metadata: kept };
+  return {
+    apiVersion,
+    kind,
+    metadata: { ...kept, labels },
+    status: { conditions: status?.conditions, containerStatuses: status?.containerStatuses },
+  } as unknown as KubeObject;
+}

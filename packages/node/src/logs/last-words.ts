@@ -1,0 +1,31 @@
+// What a container said last, for `state.terminated.message`: with `terminationMessagePolicy: FallbackToLogsOnError` that is
+// the end of its log when it failed.
+
+export interface LastWords {
+  hear(chunk: Buffer): void;
+  /** Whole lines where there is more than fits. */
+  text(): string;
+}
+
+/** As much as the kubelet keeps. */
+const MAX_BYTES = 2048;
+const MAX_LINES = 80;
+
+export function createLastWords(): LastWords {
+  let end = Buffer.alloc(0);
+  let isCut = false;
+  return {
+    hear(chunk) {
+      const all = Buffer.concat([end, chunk]);
+      isCut ||= all.length > MAX_BYTES;
+      end = all.subarray(-MAX_BYTES);
+    },
+    text() {
+      const lines = end.toString('utf8').replace(/\n$/, '').split('\n');
+      return lines
+        .slice(isCut && lines.length > 1 ? 1 : 0)
+        .slice(-MAX_LINES)
+        .join('\n');
+    },
+  };
+}
