@@ -41,6 +41,10 @@ describe('the trouble of a pod', () => {
       podTroubleOf(pod(container({ lastState: ended('two\nlines') })))?.text,
       'pod p-1 ended with code 1: lines',
     );
+    const cut = (first: string) =>
+      podTroubleOf(pod(container({ lastState: ended(`${first}\n\tat a.B(B.java:1)`) })))?.text;
+    assert.equal(cut('ed by: no plugin'), 'pod p-1 ended with code 1: … ed by: no plugin');
+    assert.equal(cut('at a.C(C.java:1)'), 'pod p-1 ended with code 1; see its log');
     assert.equal(podTroubleOf(pod(container({ lastState: ended() })))?.text, 'pod p-1 ended with code 1; see its log');
   });
 

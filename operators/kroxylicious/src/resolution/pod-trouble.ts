@@ -43,14 +43,13 @@ export function podTroubleOf({ metadata, status }: Pod): PodTrouble | undefined 
   return undefined;
 }
 
-/** Of the last words of a Java program the innermost cause, which comes last; else the last line. */
+/** Of the last words of a Java program the innermost cause, which comes last; else the last line that is no frame of a stack. */
 function cause(text: string): string {
-  const lines = text
-    .trim()
-    .split('\n')
-    .filter((line) => !/^\s+(at |\.\.\. )/.test(line));
-  const found = lines.findLast((line) => line.startsWith(CAUSE))?.slice(CAUSE.length);
-  return (found ?? lines.at(-1) ?? '').trim();
+  const all = text.trimEnd().split('\n');
+  const lines = all.filter((line) => !/^\s*(at |\.\.\. )/.test(line));
+  const found = lines.findLast((line) => line.startsWith(CAUSE))?.slice(CAUSE.length) ?? lines.at(-1) ?? '';
+  // Of a long log only the end is kept, which may begin anywhere in a line.
+  return (found === all[0] && all.length > 1 ? `… ${found}` : found).trim();
 }
 
 const CAUSE = 'Caused by: ';

@@ -3,7 +3,7 @@
 
 export interface LastWords {
   hear(chunk: Buffer): void;
-  /** Whole lines where there is more than fits. */
+  /** The end of it, where there is more than fits. */
   text(): string;
 }
 
@@ -13,19 +13,13 @@ const MAX_LINES = 80;
 
 export function createLastWords(): LastWords {
   let end = Buffer.alloc(0);
-  let isCut = false;
   return {
     hear(chunk) {
-      const all = Buffer.concat([end, chunk]);
-      isCut ||= all.length > MAX_BYTES;
-      end = all.subarray(-MAX_BYTES);
+      end = Buffer.concat([end, chunk]).subarray(-MAX_BYTES);
     },
     text() {
       const lines = end.toString('utf8').replace(/\n$/, '').split('\n');
-      return lines
-        .slice(isCut && lines.length > 1 ? 1 : 0)
-        .slice(-MAX_LINES)
-        .join('\n');
+      return lines.slice(-MAX_LINES).join('\n');
     },
   };
 }
