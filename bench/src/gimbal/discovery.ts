@@ -28,10 +28,11 @@ export const discovery: Part = {
     const size = SIZES[scale];
     const remotes = await createRemotes(size);
     const start = () => remotes.remotes.map((_, index) => startDiscoverer(remotes, index));
-    const elapsed = stopwatch();
+    // By the clock on the wall: the discoverers' own limits make them wait.
+    const begun = performance.now();
     const first = start();
     await until(() => first.every(({ discoverer }) => discoverer.isReady));
-    const seconds = elapsed() / 1000;
+    const seconds = (performance.now() - begun) / 1000;
     const { items } = await remotes.local.client.list(Service, { labelSelector: 'gimbal.heptio.com/backend' });
     if (items.length !== size.remotes * size.services) throw new Error(`only ${items.length} services were discovered`);
     const { samples, churned } = await changes(remotes, size);

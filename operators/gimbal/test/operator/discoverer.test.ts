@@ -37,8 +37,8 @@ describe('a backend with credentials that work', () => {
         '--namespaces=shop',
         '--exclude-namespaces=kube-system',
         '--num-threads=2',
-        '--gimbal-client-qps=50',
-        '--gimbal-client-burst=100',
+        '--gimbal-client-qps=100',
+        '--gimbal-client-burst=200',
         '--resync-interval=60s',
         '--debug=true',
       ]);
