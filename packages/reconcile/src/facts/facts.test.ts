@@ -196,6 +196,16 @@ describe('a fact', () => {
     assert.deepEqual(all.value(), { value: undefined, error: 'at once' });
   });
 
+  test('is not asked for again before the time that whoever was asked has named', async () => {
+    const all = stage({ retryMs: 1000, maxRetryMs: 4000 });
+    all.answers.push(Object.assign(new Error('too many'), { retryAfterMs: 30_000 }));
+    await all.read();
+    await all.advance(29_000);
+    assert.equal(all.calls.length, 1);
+    await all.advance(1000);
+    assert.deepEqual(all.value(), { value: 'answer 2', error: undefined });
+  });
+
   test('that takes too long is given up, told to stop, and tried again', async () => {
     const all = stage({ timeoutMs: 5000, retryMs: 1000 });
     all.answers.push(later().promise);

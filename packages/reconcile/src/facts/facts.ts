@@ -36,6 +36,8 @@ export interface FactsOptions {
 const RETRY_MS = 1000;
 const MAX_RETRY_MS = 300_000;
 const TIMEOUT_MS = 60_000;
+/** No server may send us away for longer. */
+const LONGEST_ASKED_MS = 600_000;
 
 interface Entry {
   readonly key: string;
@@ -133,8 +135,8 @@ export function createFacts(options: FactsOptions): Facts {
       });
       const longest = fact.maxRetryMs ?? MAX_RETRY_MS;
       const wait = Math.min((fact.retryMs ?? RETRY_MS) * 2 ** (entry.failures - 1), longest);
-      // Up to a quarter less, so that many that failed together do not come back together.
-      schedule(fact, table, entry, wait * (1 - random() / 4));
+      // Up to a quarter less, so that many that failed together do not come back together; never before the time that was asked for.
+      schedule(fact, table, entry, Math.max(wait * (1 - random() / 4), askedWait(error)));
     } finally {
       entry.running = false;
       timer.cancel();
@@ -211,4 +213,10 @@ function withSignal<V>(work: Promise<V>, signal: AbortSignal): Promise<V> {
     signal.addEventListener('abort', onAbort, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
+}
+
+/** How long whoever was asked wants to be left alone: `retryAfterMs` of an error. */
+function askedWait(error: unknown): number {
+  const asked = (error as { retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
+  return typeof asked === 'number' && asked > 0 ? Math.min(asked, LONGEST_ASKED_MS) : 0;
 }
