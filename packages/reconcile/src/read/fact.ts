@@ -9,7 +9,7 @@ export interface FactDefinition<V> {
   readonly refreshMs?: number;
   /** First wait after a failure; doubles with each one; 1,000 by default. */
   readonly retryMs?: number;
-  /** Longest wait after failures; 300,000 by default. */
+  /** Longest wait after failures; 300,000 by default. An error with `retryAfterMs` is waited for so long, up to ten minutes. */
   readonly maxRetryMs?: number;
   /** One attempt may take so long; 60,000 by default. */
   readonly timeoutMs?: number;
