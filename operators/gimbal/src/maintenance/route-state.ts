@@ -217,8 +217,12 @@ function stateOf(
         onRoute(backend, report, seen, fight, world, fields, remembered),
       ]),
     ),
-    // Only what was seen on the route: what is planned may never be written.
-    remembered: state === undefined || isOver ? undefined : { uid: seen.uid, state, owners: world.owners },
+    // Only what was seen on the route: what is planned may never be written. References that are taken out end what was
+    // remembered: whoever takes over for good must not be taken for somebody who did so for a time.
+    remembered:
+      state === undefined || isOver || removal !== undefined
+        ? undefined
+        : { uid: seen.uid, state, owners: world.owners },
   };
 }
 
