@@ -105,6 +105,61 @@ describe('kubectl rollout undo', () => {
     }));
 });
 
+describe('kubectl', () => {
+  test('rollout undo of a renewed Secret is told to be one of the file alone', () => {
+    const objects = [
+      ...minimal().slice(0, 3),
+      opaque('kms', { token: 'one' }),
+      filter({ token: '${secret:kms:token}' }),
+      cluster('one', { filterRefs: [{ name: 'encryption' }] }),
+    ];
+    return staged({ objects }, async ({ client, settle }) => {
+      const earlier = await get.deployment(client);
+      await replicaSet(client, 'rs-1');
+      await patch(client, Secret, 'kms', { data: encoded({ token: 'two' }) });
+      await settle();
+      await client.patch(Deployment, ref('my-proxy'), 'json', [
+        { op: 'replace', path: '/spec/template', value: earlier.spec?.template },
+      ] as never);
+      await settle();
+      const told = condition(await get.proxy(client), 'Ready');
+      assert.equal(told?.reason, 'RolledBack');
+      assert.match(told.message, /rolled back \(with Secrets as they are now: nothing else differs\); /);
+    });
+  });
+
+  test('rollout pause is respected, and told with what ends it', () =>
+    staged({ objects: minimal() }, async ({ client, settle }) => {
+      await allReady(client);
+      await patch(client, Deployment, 'my-proxy', { spec: { paused: true } });
+      await edit(client, 'other.example:9092');
+      await settle();
+      const { spec } = await get.deployment(client);
+      assert.equal(spec?.paused, true);
+      assert.match(
+        condition(await get.proxy(client), 'Ready')?.message ?? '',
+        /: somebody paused it; "kubectl rollout resume deployment\/my-proxy" lets it go on$/,
+      );
+    }));
+
+  test('autoscale finds the pods of a proxy, shared or not', () =>
+    staged({ objects: minimal() }, async ({ client, settle }) => {
+      const selector = async () => (await get.proxy(client)).status?.selector ?? '';
+      const isSelected = (deployment: Deployment, by: string) =>
+        by.split(',').every((term) => {
+          const [label = '', value] = term.split('=');
+          return deployment.spec?.template.metadata?.labels?.[label] === value;
+        });
+      assert.match(await selector(), /=my-proxy/);
+      assert.ok(isSelected(await get.deployment(client), await selector()));
+      await patch(client, KafkaProxy, 'my-proxy', { spec: { isolation: 'VirtualCluster' } });
+      await settle();
+      assert.ok(isSelected(await get.deployment(client, 'my-proxy-one'), await selector()));
+      const { spec } = KafkaProxy.crd();
+      assert.equal(spec.versions[0]?.subresources?.scale?.labelSelectorPath, '.status.selector');
+    }));
+});
+
 describe('a rollout', () => {
   test('of clusters that come one after the other stores one configuration, and is not put off for ever', () =>
     staged({ objects: minimal() }, async (stage) => {

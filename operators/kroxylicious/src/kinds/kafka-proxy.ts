@@ -101,6 +101,7 @@ export const KafkaProxy = defineKind({
   status: object({
     conditions: conditions(),
     replicas: integer({ optional: true, format: 'int32', description: 'Pods that are ready.' }),
+    selector: string({ optional: true, description: 'Selects its pods, for autoscalers.' }),
     configHash: string({ optional: true, description: 'Hash of everything that the configuration was made from.' }),
     clusters: array(object({ name: string(), configHash: string({ optional: true }), conditions: conditions() }), {
       optional: true,
@@ -122,7 +123,13 @@ export const KafkaProxy = defineKind({
       message: 'metadata.name must be a DNS label of at most 50 characters',
     },
   ],
-  subresources: { scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' } },
+  subresources: {
+    scale: {
+      specReplicasPath: '.spec.replicas',
+      statusReplicasPath: '.status.replicas',
+      labelSelectorPath: '.status.selector',
+    },
+  },
   printerColumns: [
     { name: 'Ready', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'Replicas', jsonPath: '.status.replicas', type: 'integer', priority: 1 },

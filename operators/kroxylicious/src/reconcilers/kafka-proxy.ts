@@ -15,7 +15,7 @@ import {
 } from '@capstan/reconcile';
 import { type Composed, compose } from '../configuration/compose.ts';
 import { carryHash } from '../hash/carried-hash.ts';
-import { toldHash } from '../hash/combine-hashes.ts';
+import { shortHash, toldHash } from '../hash/combine-hashes.ts';
 import { formatRunning } from '../hash/running-clusters.ts';
 import { KafkaProxy, VirtualKafkaCluster } from '../kinds/index.ts';
 import { type PodTrouble, podTroubleOf, trimPod } from '../resolution/pod-trouble.ts';
@@ -122,7 +122,7 @@ function sharedPlan(
     // Clusters that are all broken from the start are no reason to take away what runs; no clusters at all are.
     const conditions = [noneServed(ref, faulty, count)];
     return count === 0
-      ? { conditions, status: { configHash: drop(), rollout: drop(), replicas: 0 } }
+      ? { conditions, status: { configHash: drop(), rollout: drop(), selector: drop(), replicas: 0 } }
       : { conditions, prune: false };
   }
   const composed = compose(proxy.spec, served);
@@ -166,7 +166,7 @@ function sharedPlan(
   return {
     groups,
     conditions: [readyCondition(rollout, hash, () => podTroubles(read, ref.namespace, workloadSelector(workload)))],
-    status: { configHash: hash },
+    status: { configHash: hash, selector: workloadSelector(workload) },
     progress: {
       replicas: rollout?.ready ?? 0,
       ...rolloutProgress(rollout, rolled),
@@ -217,7 +217,7 @@ function isolatedPlan(
   return {
     prune: waiting.length === 0,
     conditions: [condition],
-    status: { configHash: drop(), rollout: drop() },
+    status: { configHash: drop(), rollout: drop(), selector: isolatedSelector(ref.name) },
     progress: { replicas },
   };
 }
@@ -269,6 +269,9 @@ function refusalOf({ faults, text }: Composed): ConditionInput | undefined {
   );
 }
 
+/** Whether two hashes are of the same file, and only Secrets differ: those cannot be rolled back, since pods mount them by name. */
+const sameFile = (left: string, right: string) => shortHash(left) === shortHash(right);
+
 /** In the order of their names. Read only while a rollout is not finished: pods that come and go otherwise wake nobody. */
 function podTroubles(read: Reader, namespace: string, labels: string): PodTrouble[] {
   return read
@@ -287,7 +290,7 @@ function readyCondition(
   if (rollout.hash !== hash && rollout.isHeld)
     return ready.isFalse(
       'RolledBack',
-      `${available} pods run ${toldHash(rollout.hash ?? '')}, to which somebody rolled back; ${toldHash(hash)} is not rolled out until something that it is made from changes again`,
+      `${available} pods run ${toldHash(rollout.hash ?? '')}, to which somebody rolled back${sameFile(rollout.hash ?? '', hash) ? ' (with Secrets as they are now: nothing else differs)' : ''}; ${toldHash(hash)} is not rolled out until something that it is made from changes again`,
     );
   if (rollout.hash !== hash)
     return ready.isFalse(
@@ -295,7 +298,7 @@ function readyCondition(
       `${available} pods run ${toldHash(rollout.hash ?? '')}; ${toldHash(hash)} is to follow`,
     );
   if (isComplete) return ready.isTrue('Ready', `${available} pods run ${toldHash(hash)}`);
-  const why = troubles()[0]?.text ?? trouble;
+  const why = (rollout.isPaused ? undefined : troubles()[0]?.text) ?? trouble;
   return ready.isFalse(
     'RollingOut',
     `${updated} of ${wanted} pods have the new configuration, ${available} are available${why === undefined ? '' : `: ${why}`}`,

@@ -26,7 +26,9 @@ export interface Rollout {
   readonly isHeld: boolean;
   /** Which configurations of which virtual clusters it runs; see running-clusters.ts. */
   readonly clusters: string;
-  /** Why pods do not come, as the Deployment's own conditions tell it. */
+  /** By `kubectl rollout pause`. */
+  readonly isPaused: boolean;
+  /** Why pods do not come: it is paused, or what the Deployment's own conditions tell. */
   readonly trouble: string | undefined;
   /** What the last write was made for. */
   readonly cause: string | undefined;
@@ -51,7 +53,10 @@ export const rolloutOf = aside(({ metadata, spec, status }: Deployment): Rollout
     isComplete: isSeen && updated === wanted && available === wanted && replicas === wanted,
     isHeld: (metadata.annotations?.[HELD_ANNOTATION] ?? '') !== '',
     clusters: metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '',
-    trouble: troubleOf(status?.conditions ?? []),
+    isPaused: spec?.paused === true,
+    trouble: spec?.paused
+      ? `somebody paused it; "kubectl rollout resume deployment/${metadata.name}" lets it go on`
+      : troubleOf(status?.conditions ?? []),
     cause: metadata.annotations?.[CAUSE_ANNOTATION],
   };
 });
