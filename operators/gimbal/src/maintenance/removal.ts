@@ -75,3 +75,22 @@ function specChanges(
     .filter((name) => !equal(before[name], after[name]))
     .map((name) => ({ path: `/spec/${name}`, value: after[name] }));
 }
+
+/** What was taken out with backends before, and now: lists in JSON. What cannot be read is replaced. */
+export function joinedRemovals(before: string | undefined, now: string | undefined): string | undefined {
+  if (before === undefined || now === undefined || before === now) return now ?? before;
+  try {
+    const [old, added] = [JSON.parse(before), JSON.parse(now)] as unknown[];
+    if (!Array.isArray(old) || !Array.isArray(added)) return now;
+    const texts = new Set([...old, ...added].map((one) => JSON.stringify(one)));
+    return `[${[...texts].join(',')}]`;
+  } catch {
+    return now;
+  }
+}
+
+/** Names with commas between them. */
+export function joinedNames(before: string | undefined, now: string | undefined): string | undefined {
+  if (before === undefined || now === undefined) return now ?? before;
+  return [...new Set([...before.split(','), ...now.split(',')])].toSorted().join(',');
+}

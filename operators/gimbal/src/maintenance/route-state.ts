@@ -12,7 +12,14 @@ import {
 import type { BackendDrain, BackendDrains } from './backend-drain.ts';
 import { isFighting, judgeFight } from './fights.ts';
 import type { RouteEntry } from './model.ts';
-import { ORPHANED_ANNOTATION, REMOVED_ANNOTATION, type Removal, withoutBackends } from './removal.ts';
+import {
+  joinedNames,
+  joinedRemovals,
+  ORPHANED_ANNOTATION,
+  REMOVED_ANNOTATION,
+  type Removal,
+  withoutBackends,
+} from './removal.ts';
 import type { RouteKind } from './routes/index.ts';
 import { canaryAnnotations } from './routes/ingress-canary.ts';
 import { backendOfService, readiness } from './services.ts';
@@ -197,8 +204,8 @@ function stateOf(
     ...(removal?.changes ?? shift.changes),
     ...annotated(MAINTENANCE_ANNOTATION, seen.state, text),
     ...annotated(DRAINED_ANNOTATION, seen.drained, names),
-    ...annotated(REMOVED_ANNOTATION, seen.removed, removal?.removed ?? seen.removed),
-    ...annotated(ORPHANED_ANNOTATION, seen.orphaned, removal?.orphaned ?? seen.orphaned),
+    ...annotated(REMOVED_ANNOTATION, seen.removed, joinedRemovals(seen.removed, removal?.removed)),
+    ...annotated(ORPHANED_ANNOTATION, seen.orphaned, joinedNames(seen.orphaned, removal?.orphaned)),
   ];
   const remembered = new Set(seen.state === undefined ? [] : backendsOf(state?.rules ?? []));
   const isQuiet = fight.isWaiting || seen.isPaused;

@@ -45,8 +45,10 @@ function reduced(rule: Json, isGone: IsGone): { rule: Json; isEmpty: boolean; go
   const left = services.filter(isLeft);
   if (left.length === services.length) return { rule, isEmpty: false, gone: [] };
   const takers = left.filter((one) => objectIn(one)['mirror'] !== true);
-  const gone = services.filter((one) => !isLeft(one));
-  return { rule: { ...rule, services: withShare(left) }, isEmpty: takers.length === 0, gone };
+  const isEmpty = takers.length === 0;
+  // With the last that takes requests go those that only see copies of them.
+  const gone = isEmpty ? services : services.filter((one) => !isLeft(one));
+  return { rule: { ...rule, services: withShare(left) }, isEmpty, gone };
 }
 
 /** Who was at 0 beside those that went must not stay there alone. */
