@@ -4,7 +4,7 @@ import { equal, type KubeObject } from '@capstan/kube';
 import type { FieldValue } from '@capstan/reconcile';
 import { GROUP } from '../kinds/index.ts';
 import type { RouteKind } from './routes/index.ts';
-import { objectIn } from './routes/json.ts';
+import { listIn, objectIn } from './routes/json.ts';
 import { setField } from './set-field.ts';
 import { type Shift, type ShiftInput, shiftRoute } from './shift.ts';
 
@@ -80,9 +80,7 @@ function specChanges(
 export function joinedRemovals(before: string | undefined, now: string | undefined): string | undefined {
   if (before === undefined || now === undefined || before === now) return now ?? before;
   try {
-    const [old, added] = [JSON.parse(before), JSON.parse(now)] as unknown[];
-    if (!Array.isArray(old) || !Array.isArray(added)) return now;
-    const texts = new Set([...old, ...added].map((one) => JSON.stringify(one)));
+    const texts = new Set([before, now].flatMap((text) => listIn(JSON.parse(text))).map((one) => JSON.stringify(one)));
     return `[${[...texts].join(',')}]`;
   } catch {
     return now;
