@@ -1,6 +1,6 @@
 // Compares a value with one of Kubernetes' own schemas, as far as a partial template can be: fields that there are none of
 // and values of a wrong type are found, required fields are not asked for. A typo is told with its path instead of vanishing.
-import { type BuiltinSchema, isJsonObject, joinPath } from '@capstan/kube';
+import { type BuiltinSchema, isJsonObject, joinPath, parseQuantity } from '@capstan/kube';
 import { type Finding, finding } from './finding.ts';
 
 export type BuiltinSchemas = ReadonlyMap<string, BuiltinSchema>;
@@ -8,6 +8,8 @@ export type BuiltinSchemas = ReadonlyMap<string, BuiltinSchema>;
 export const DEPLOYMENT_SPEC = 'io.k8s.api.apps.v1.DeploymentSpec';
 export const POD_SPEC = 'io.k8s.api.core.v1.PodSpec';
 export const CONTAINER = 'io.k8s.api.core.v1.Container';
+
+const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
 
 export interface CheckedTemplate {
   /** The value without unknown fields and nulls. */
@@ -54,6 +56,9 @@ export function checkTemplate(
     const types = type === undefined ? (oneOf ?? []).flatMap((one) => one.type ?? []) : [type];
     if (types.length > 0 && !types.some((one) => isOfType(part, one)))
       return refused(part, NAMES[types[0] ?? ''] ?? 'another type', at);
+    // The server refuses it without saying where it stands.
+    if (schema.$ref === QUANTITY && !isQuantity(part))
+      wrong.push(finding(at, `cannot be ${JSON.stringify(part)}`, 'write a quantity such as 500m or 1Gi'));
     return part;
   }
 
@@ -78,6 +83,15 @@ const NAMES: Readonly<Record<string, string>> = {
   number: 'a number',
   boolean: 'true or false',
 };
+
+function isQuantity(value: unknown): boolean {
+  try {
+    parseQuantity(value as string | number);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 function isOfType(value: unknown, type: string): boolean {
   switch (type) {

@@ -139,6 +139,20 @@ test('values of a wrong type are errors with their path', () => {
   ]);
 });
 
+test('a quantity that is none is an error with its path, which the server would not tell', () => {
+  const withCpu = (cpu: unknown) =>
+    normalize({
+      deploymentTemplate: {
+        spec: { template: { spec: { containers: [{ name: 'package-runtime', resources: { limits: { cpu } } }] } } },
+      },
+    }).errors.map(({ message }) => message);
+  for (const good of ['500m', '0.5', 1, 0.25, '1Gi', '1e3', '.5']) assert.deepEqual(withCpu(good), [], String(good));
+  for (const bad of ['lots', '1 Gi', '', '1GB'])
+    assert.deepEqual(withCpu(bad), [
+      `spec.deploymentTemplate.spec.template.spec.containers[0].resources.limits.cpu cannot be ${JSON.stringify(bad)}; write a quantity such as 500m or 1Gi`,
+    ]);
+});
+
 test('numbers and texts are both fine where Kubernetes takes both', () => {
   const { errors } = normalize({
     deploymentTemplate: {
