@@ -16,7 +16,7 @@ import { shortHash } from '../credentials/hash.ts';
 import { type Refusal, type Rotation, rotationOf } from '../credentials/rotation.ts';
 import { backendNameIn, dataOf } from '../credentials/secret-data.ts';
 import type { Verification } from '../credentials/verifier.ts';
-import { type CredentialsStatus, DiscoveryBackend, GROUP } from '../kinds/index.ts';
+import { type CredentialsStatus, DiscoveryBackend, type EffectiveBackend, GROUP } from '../kinds/index.ts';
 import { latestMoment, madeAt } from '../maintenance/time.ts';
 
 /** Asks for a change at once, whatever the window: each value once. */
@@ -85,7 +85,7 @@ export function createCredentialsReconciler(verification: Verification): Reconci
         ...(next === undefined ? {} : { status: { credentials: next } }),
         conditions: [
           validity(rotation, next ?? inForce, refusal, told !== undefined && told !== name ? told : undefined, read),
-          pendingOf(rotation, inForce, reported),
+          pendingOf(rotation, inForce, reported, effective),
         ],
         events: eventsOf(rotation, inForce),
       });
@@ -204,6 +204,7 @@ function pendingOf(
   rotation: Rotation,
   inForce: CredentialsStatus | undefined,
   reported: ReturnType<typeof reportedOf> | undefined,
+  { secret, rotation: { secret: next } = {} }: EffectiveBackend,
 ): ConditionInput {
   switch (rotation.state) {
     case 'scheduled': {
@@ -232,7 +233,12 @@ function pendingOf(
     }
     default:
   }
-  return rotationPending.isFalse('Stable', '');
+  // Whoever edits the one should not have to find out about the other.
+  const isNext = rotation.state === 'stable' && next !== undefined && next !== secret;
+  return rotationPending.isFalse(
+    'Stable',
+    isNext ? `the Secret ${next} of rotation.secret counts; remove that field when ${secret} should count again` : '',
+  );
 }
 
 function eventsOf(rotation: Rotation, inForce: CredentialsStatus | undefined): EventInput[] {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DiscoveryBackend } from '../../src/index.ts';
-import { backendOf, played } from './fixtures.ts';
+import { backendOf, played, SECOND } from './fixtures.ts';
 
 test('a backend whose name begins another one’s is told so, once, and goes on running', () =>
   played({}, async (stage) => {
@@ -19,4 +19,20 @@ test('a backend whose name begins another one’s is told so, once, and goes on 
     );
     assert.match(status.errors[0]?.message ?? '', / of east-two may /);
     assert.equal(status.phase, 'Running');
+  }));
+
+test('a Secret that has come into force as the next one is told as such, until nothing else is named', () =>
+  played({}, async (stage) => {
+    await stage.secret('next', SECOND);
+    await stage.edit({ rotation: { secret: 'next' } });
+    await stage.pass(10_000);
+    await stage.rollOut();
+    await stage.report();
+    assert.equal((await stage.backend()).status?.credentials?.source, 'next');
+    assert.match(
+      await stage.message('RotationPending'),
+      /^the Secret next of rotation.secret counts; remove that field/,
+    );
+    await stage.edit({ secret: 'next', rotation: null });
+    assert.equal(await stage.message('RotationPending'), '');
   }));
