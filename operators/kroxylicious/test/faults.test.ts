@@ -9,6 +9,7 @@ import type { ProxyConfiguration } from '../src/configuration/schema.ts';
 import {
   createKroxylicious,
   KafkaProtocolFilter,
+  KafkaProxy,
   KafkaProxyIngress,
   KafkaService,
   VirtualKafkaCluster,
@@ -542,6 +543,22 @@ describe('a cluster that breaks while it is served', () => {
           ['healthy', 'other.example:9092'],
         ],
       );
+    }));
+
+  test('says nothing of a configuration in force when its proxy is deleted, and is served again by one of that name', () =>
+    staged({ objects: running() }, async ({ client, settle }) => {
+      await client.delete(KafkaProxy, ref('my-proxy'));
+      await settle();
+      const left = await get.cluster(client, 'breaking');
+      assert.equal(condition(left, 'StaleConfig'), undefined);
+      assert.match(
+        condition(left, 'ResolvedRefs')?.message ?? '',
+        /^spec\.proxyRef: kafkaproxy\/my-proxy .* does not exist/,
+      );
+      await create(client, proxy());
+      await settle();
+      assert.equal(condition(await get.cluster(client, 'breaking'), 'ResolvedRefs')?.status, 'True');
+      assert.ok((await clusterNames(client)).includes('breaking'));
     }));
 
   test('goes when it is deleted, broken or not', () =>

@@ -81,10 +81,11 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
       const { lastGood, previousGood } = memory.own ?? {};
       const fragment = node?.served?.fragment ?? lastGood;
       const isStale = node?.served === undefined;
+      const proxy = fragment && read.get(KafkaProxy, { namespace: ref.namespace, name: fragment.proxy }, proxySpecOf);
       const conditions = [
         conditionAbout('ResolvedRefs', problems),
         conditionAbout('Accepted', problems),
-        staleCondition(problems, isStale ? fragment : undefined),
+        staleCondition(problems, isStale && proxy !== undefined),
         warningCondition(node?.warnings ?? []),
       ];
       // Hosts of Routes are known only when there are Routes: they are made even for a cluster that cannot be served yet.
@@ -105,7 +106,6 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
       if (fragment === undefined)
         return plan({ conditions, prune: false, children: lead({ proxy: cluster.spec.proxyRef.name }) });
 
-      const proxy = read.get(KafkaProxy, { namespace: ref.namespace, name: fragment.proxy }, proxySpecOf);
       const shared: Workload = { proxy: fragment.proxy };
       const own: Workload = { proxy: fragment.proxy, cluster: ref.name };
       const target = proxy?.isolation === 'VirtualCluster' ? own : shared;
@@ -251,8 +251,9 @@ function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, 
   });
 }
 
-function staleCondition(problems: readonly Problem[], lastGood: ClusterFragment | undefined): ConditionInput {
-  if (lastGood === undefined) return noCondition(staleConfig.type);
+/** Without the proxy that served it nothing is in force any more. */
+function staleCondition(problems: readonly Problem[], isInForce: boolean): ConditionInput {
+  if (!isInForce) return noCondition(staleConfig.type);
   const isUnusable = problems.some(
     ({ reason }) => reason.endsWith('NotFound') || reason === 'InvalidReferencedResource',
   );

@@ -29,6 +29,10 @@ describe('the record of a cause', () => {
     assert.deepEqual(objects(secret, own('status.ready')), ['Secret default/a']);
     assert.deepEqual(recordOf([own('spec.size', 'status.ready')]).changes[0]?.paths, ['spec.size']);
     assert.deepEqual(recordOf([own('status.ready')]).changes[0]?.paths, ['status.ready']);
+    const records = ['metadata.resourceVersion', 'metadata.generation', 'metadata.managedFields[0].time'];
+    assert.deepEqual(recordOf([own('spec.size', ...records)]).changes[0]?.paths, ['spec.size']);
+    assert.deepEqual(objects(secret, own('status.ready', ...records)), ['Secret default/a']);
+    assert.deepEqual(recordOf([own('metadata.labels.generation')]).changes[0]?.paths, ['metadata.labels.generation']);
   });
 
   test('tells neither what had only to be fetched nor what followed from an earlier plan, unless there is nothing else', () => {

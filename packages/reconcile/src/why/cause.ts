@@ -47,14 +47,16 @@ export function causeRecord(at: string, by: string, owner: string, causes: reado
   });
 }
 
-/** An object's own status follows from the rest: it is told only where nothing else changed. */
+/** An object's own status and the server's records follow from the rest: they are told only where nothing else changed. */
 function telling(paths: readonly string[]): readonly string[] {
-  return isStatusOnly(paths) ? paths : paths.filter((path) => !path.startsWith('status.'));
+  return isStatusOnly(paths) ? paths : paths.filter((path) => !FOLLOWS.test(path));
 }
 
 function isStatusOnly(paths: readonly string[]): boolean {
-  return paths.length > 0 && paths.every((path) => path.startsWith('status.'));
+  return paths.length > 0 && paths.every((path) => FOLLOWS.test(path));
 }
+
+const FOLLOWS = /^(status\.|metadata\.(resourceVersion|generation|managedFields)(\W|$))/;
 
 /**
  * Of all that changed, what decided: what the plan was made from, not what only its comparison with the cluster saw (our own
