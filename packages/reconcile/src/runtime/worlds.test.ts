@@ -212,6 +212,35 @@ describe('a kind that is not served', () => {
     assert.equal((await stage.client.get(Copy, ref('c'))).status?.text, 'not-served');
     await stage.end();
   });
+
+  test('is looked at as soon as it is installed, where definitions are read', async () => {
+    const watcher = { ...copy, reads: [...copy.reads, reading(CustomResourceDefinition, 'everywhere')] };
+    const stage = await createStage({
+      operators: [operator({ name: 'test', kinds: [Copy, Duplicate], reconcilers: [watcher] })],
+      given: async (client) => void (await client.create(Copy, copyOf({ from: 'access' }))),
+    });
+    const text = async () => (await stage.client.get(Copy, ref('c'))).status?.text;
+    // By then it is asked for only now and then.
+    await stage.clock.advance(300_000);
+    assert.equal(await text(), 'not-served');
+    const { group, version, kind, plural, scope } = Absent;
+    const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+    await stage.client.create(CustomResourceDefinition, {
+      apiVersion: CustomResourceDefinition.apiVersion,
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${plural}.${group}` },
+      spec: {
+        group,
+        scope,
+        names: { kind, plural, singular: 'absent', listKind: 'AbsentList' },
+        versions: [{ name: version, served: true, storage: true, schema }],
+      },
+    });
+    await stage.clock.advance(1000);
+    await stage.settle();
+    assert.equal(await text(), 'served');
+    await stage.end();
+  });
 });
 
 describe('a namespace that is not watched', () => {
