@@ -18,5 +18,6 @@ export * from './names.ts';
 export * from './object.ts';
 export * from './quantity.ts';
 export * from './resource-version.ts';
+export * from './stuck-reasons.ts';
 export * from './timestamps.ts';
 export * from './x509/index.ts';

@@ -1,17 +1,6 @@
 // Why the pods of a runtime do not start.
-import type { Pod } from '@capstan/kube';
+import { CRASH_LOOP, type Pod, STUCK_REASONS } from '@capstan/kube';
 
-/** Reasons for which a container does not start and will not without somebody's help. */
-const STUCK = new Set([
-  'CrashLoopBackOff',
-  'ImagePullBackOff',
-  'ErrImagePull',
-  'ErrImageNeverPull',
-  'InvalidImageName',
-  'CreateContainerConfigError',
-  'CreateContainerError',
-  'RunContainerError',
-]);
 const LONGEST = 1000;
 
 /** Why a pod does not start, in words for a status; undefined when it does. `lines` of its last words, 0 for one. */
@@ -23,7 +12,7 @@ export function podTrouble({ metadata, status }: Pod, lines: number): string | u
   if (unschedulable !== undefined) return `pod ${name} cannot be scheduled: ${unschedulable.message ?? ''}`;
   for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
     const { waiting } = container.state ?? {};
-    if (waiting?.reason === undefined || !STUCK.has(waiting.reason)) continue;
+    if (waiting?.reason === undefined || !isStuck(waiting.reason)) continue;
     const ended = container.lastState?.terminated ?? container.state?.terminated;
     const parts = [`container ${container.name} of pod ${name}: ${waiting.reason}`];
     if (ended !== undefined) parts.push(`it ended with code ${ended.exitCode}`);
@@ -33,6 +22,8 @@ export function podTrouble({ metadata, status }: Pod, lines: number): string | u
   }
   return undefined;
 }
+
+const isStuck = (reason: string) => reason === CRASH_LOOP || STUCK_REASONS.has(reason);
 
 function lastLines(text: string, lines: number): string {
   const all = text.trim().split('\n');

@@ -1,5 +1,5 @@
 // How a discoverer's Deployment and pods are doing, as far as its backend tells.
-import type { Deployment, KubeObject, Pod } from '@capstan/kube';
+import { CRASH_LOOP, type Deployment, type KubeObject, type Pod, STUCK_REASONS } from '@capstan/kube';
 
 export interface DeploymentHealth {
   /** A pod is ready, whatever it was started with. */
@@ -57,7 +57,7 @@ function troubleOf(name: string, status: Pod['status']): PodHealth['trouble'] {
   for (const { state, lastState } of status?.containerStatuses ?? []) {
     const ended = state?.terminated ?? lastState?.terminated;
     const reason = state?.waiting?.reason;
-    if (reason !== undefined && STUCK.has(reason)) {
+    if (reason !== undefined && (reason === CRASH_LOOP || STUCK_REASONS.has(reason))) {
       const words = lastLine(ended?.message ?? state?.waiting?.message ?? '');
       const code = ended === undefined ? '' : `; it ended with code ${ended.exitCode}`;
       return { message: `pod ${name}: ${reason}${code}${words === '' ? '' : `: ${words}`}`, at: ended?.finishedAt };
@@ -70,18 +70,6 @@ function troubleOf(name: string, status: Pod['status']): PodHealth['trouble'] {
   }
   return undefined;
 }
-
-/** Reasons for which a container does not start and will not without somebody's help. */
-const STUCK = new Set([
-  'CrashLoopBackOff',
-  'ImagePullBackOff',
-  'ErrImagePull',
-  'ErrImageNeverPull',
-  'InvalidImageName',
-  'CreateContainerConfigError',
-  'CreateContainerError',
-  'RunContainerError',
-]);
 
 function lastLine(text: string): string {
   return text.trim().split('\n').at(-1)?.slice(0, 300) ?? '';

@@ -1,6 +1,6 @@
 // Why the pods of a proxy do not start: the one fault that nobody can see before is a filter's configuration, which only the
 // filter's own code understands. A proxy that does not take it ends at once, and its last words say why.
-import type { KubeObject, Pod } from '@capstan/kube';
+import { type KubeObject, type Pod, STUCK_REASONS } from '@capstan/kube';
 import { CLUSTER_LABEL, MANAGED_BY } from '../templates/labels.ts';
 
 export interface PodTrouble {
@@ -10,16 +10,6 @@ export interface PodTrouble {
   readonly text: string;
 }
 
-/** Reasons for which a container waits, and will until somebody does something. */
-const STUCK = new Set([
-  'ImagePullBackOff',
-  'ErrImagePull',
-  'ErrImageNeverPull',
-  'InvalidImageName',
-  'CreateContainerConfigError',
-  'CreateContainerError',
-  'RunContainerError',
-]);
 const LONGEST = 600;
 
 /** Undefined when a pod is well, or goes anyway. */
@@ -33,7 +23,7 @@ export function podTroubleOf({ metadata, status }: Pod): PodTrouble | undefined 
   if (unscheduled !== undefined) return told(`cannot be scheduled: ${unscheduled.message ?? ''}`);
   for (const { ready, state, lastState } of status?.containerStatuses ?? []) {
     const { waiting } = state ?? {};
-    if (waiting?.reason !== undefined && STUCK.has(waiting.reason))
+    if (waiting?.reason !== undefined && STUCK_REASONS.has(waiting.reason))
       return told(`waits: ${waiting.reason}${waiting.message ? `: ${waiting.message}` : ''}`);
     const ended = state?.terminated ?? lastState?.terminated;
     if (ready || ended === undefined || ended.exitCode === 0) continue;

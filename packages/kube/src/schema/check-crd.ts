@@ -27,7 +27,8 @@ export function checkCrd(crd: CustomResourceDefinition): FieldError[] {
   const { plural = '', singular = '', kind = '', listKind = '' } = (names ?? {}) as Partial<typeof crd.spec.names>;
   const errors: FieldError[] = [];
   const name = crd.metadata.name ?? '';
-  if (name !== `${plural}.${group}`) {
+  // A name that is not there is told by whoever looks at metadata.
+  if (name !== '' && name !== `${plural}.${group}`) {
     errors.push(invalidField('metadata.name', name, 'must be spec.names.plural+"."+spec.group'));
   }
   if (group === '') errors.push(requiredField('spec.group'));
@@ -44,6 +45,11 @@ export function checkCrd(crd: CustomResourceDefinition): FieldError[] {
   for (const [index, { schema }] of versions.entries()) {
     if (schema?.openAPIV3Schema) continue;
     errors.push(requiredField(`spec.versions[${index}].schema.openAPIV3Schema`));
+  }
+  const hasDefault = versions.some(({ schema }) => hasDefaults(schema?.openAPIV3Schema as JsonSchema | undefined));
+  if (crd.spec.preserveUnknownFields === true && hasDefault) {
+    const detail = 'must be false in order to use defaults in the schema';
+    errors.push(invalidField('spec.preserveUnknownFields', true, detail));
   }
   for (const [index, version] of versions.entries()) {
     errors.push(...checkVersion(version, `spec.versions[${index}]`, common));
@@ -76,6 +82,14 @@ export function checkCrd(crd: CustomResourceDefinition): FieldError[] {
     errors.push(invalidField('spec.preserveUnknownFields', true, detail));
   }
   return errors;
+}
+
+function hasDefaults(schema: JsonSchema | undefined): boolean {
+  if (schema === undefined) return false;
+  if (schema.default !== undefined && schema.default !== null) return true;
+  const { items, properties, additionalProperties } = schema;
+  if (hasDefaults(items) || Object.values(properties ?? {}).some(hasDefaults)) return true;
+  return typeof additionalProperties === 'object' && hasDefaults(additionalProperties);
 }
 
 const SHARED = ['schema', 'subresources', 'additionalPrinterColumns', 'selectableFields'] as const;

@@ -54,7 +54,7 @@ export function goVersions(
 
 const or = (value: unknown, unset: unknown) => value ?? unset;
 
-function goSchema(schema: Go): Go {
+export function goSchema(schema: Go): Go {
   const list = (value: unknown) => (Array.isArray(value) ? value.map((one) => goSchema(one as Go)) : null);
   const map = (value: unknown) =>
     isJsonObject(value)

@@ -5,10 +5,19 @@ import { prune } from './prune.ts';
 import { type EvaluateRule, validateRules } from './rules.ts';
 import { validateSchema } from './validate-schema.ts';
 
-/** Each default must be what would be left of it after pruning, and valid. Below additionalProperties there are none to check. */
-export function checkDefaults(schema: JsonSchema, path: string, evaluateRule?: EvaluateRule): FieldError[] {
+/** `isRoot`: the schema is that of a whole object. Each default must be what would be left of it after pruning, and valid. Below additionalProperties there are none to check. */
+export function checkDefaults(
+  schema: JsonSchema,
+  path: string,
+  evaluateRule?: EvaluateRule,
+  isRoot = false,
+): FieldError[] {
   const errors: FieldError[] = [];
-  if (schema.default !== undefined && schema.default !== null) errors.push(...checkDefault(schema, path, evaluateRule));
+  if (schema.default !== undefined && schema.default !== null) {
+    errors.push(
+      ...checkDefault(isRoot ? { ...schema, 'x-kubernetes-embedded-resource': true } : schema, path, evaluateRule),
+    );
+  }
   if (schema.items) errors.push(...checkDefaults(schema.items, `${path}.items`, evaluateRule));
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     errors.push(...checkDefaults(property, `${path}.properties[${name}]`, evaluateRule));

@@ -1,5 +1,6 @@
 import type { JSONSchemaProps } from '../builtin/index.ts';
-import { type FieldError, forbiddenField, invalidField } from './field-error.ts';
+import { type FieldError, forbiddenField, invalidField, invalidStruct } from './field-error.ts';
+import { goSchema } from './go-definition.ts';
 import type { JsonSchema } from './json-schema.ts';
 import type { EvaluateRule } from './rules.ts';
 import { checkDefaults } from './structural-defaults.ts';
@@ -30,7 +31,7 @@ export function checkStructural(schema: JSONSchemaProps, options: CheckStructura
     const invariants = checkInvariants(schema as JsonSchema, path);
     // Defaults are looked at only where the structure holds, as everywhere in the server: errors in both would confuse.
     errors.push(
-      ...(invariants.length > 0 ? invariants : checkDefaults(schema as JsonSchema, path, options.evaluateRule)),
+      ...(invariants.length > 0 ? invariants : checkDefaults(schema as JsonSchema, path, options.evaluateRule, true)),
     );
   }
   errors.push(...checkKeywords(schema, path));
@@ -58,5 +59,5 @@ function checkRootKeywords(schema: JSONSchemaProps, path: string): FieldError[] 
   };
   if (Object.keys(schema).every(isAllowed)) return [];
   const detail = `only [${ALLOWED_AT_ROOT.join(' ')}] fields are allowed at the root of the schema if the status subresource is enabled`;
-  return [invalidField(path, schema, detail)];
+  return [invalidStruct(path, goSchema(schema as Record<string, unknown>), detail)];
 }
