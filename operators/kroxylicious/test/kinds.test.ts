@@ -165,9 +165,13 @@ describe('refused', () => {
     [KafkaProxyIngress, ingress({ loadBalancer: { bootstrapAddress: 'a' } }), /advertisedBrokerAddressPattern/],
     [KafkaProxyIngress, ingress({}), /oneOf/],
     [KafkaProxyIngress, ingress({ clusterIP: { protocol: 'UDP' } }), /protocol/],
-    [KafkaProxyIngress, balancer('a:9092', 'b-$(nodeId).x'), /bootstrapAddress/],
-    [KafkaProxyIngress, balancer('a', 'b'), /advertisedBrokerAddressPattern/],
-    [KafkaProxyIngress, balancer('a', 'b-$(nodeId):1'), /advertisedBrokerAddressPattern/],
+    [KafkaProxyIngress, balancer('a:9092', 'b-$(nodeId).x'), /bootstrapAddress must be a host name without port/],
+    [KafkaProxyIngress, balancer('a', 'b'), /advertisedBrokerAddressPattern must contain \$\(nodeId\)/],
+    [
+      KafkaProxyIngress,
+      balancer('a', 'b-$(nodeId):1'),
+      /advertisedBrokerAddressPattern must be a host name without port/,
+    ],
   ];
   for (const [kind, spec, message, name] of cases)
     test(`${kind.kind} ${JSON.stringify(spec)}`, () => assert.rejects(tryOut(kind, spec, name), message));

@@ -1,6 +1,9 @@
 import { conditions, defineKind, enumOf, exactlyOneOf, integer, type KindOf, map, object, string } from '@capstan/kube';
 import { ACCEPTED_COLUMN, COMMON, RESOLVED_REFS_COLUMN } from './group.ts';
 
+/** A host name, and what stands for parts of it. */
+const MAX_ADDRESS = 512;
+
 export const KafkaProxyIngress = defineKind({
   ...COMMON,
   kind: 'KafkaProxyIngress',
@@ -27,16 +30,33 @@ export const KafkaProxyIngress = defineKind({
         {
           bootstrapAddress: string({
             minLength: 1,
-            pattern: '^[^:]+$',
+            maxLength: MAX_ADDRESS,
             description: 'Host name without port; may hold $(virtualClusterName).',
           }),
           advertisedBrokerAddressPattern: string({
             minLength: 1,
-            pattern: '^[^:]*\\$\\(nodeId\\)[^:]*$',
+            maxLength: MAX_ADDRESS,
             description: 'Host name of a broker, without port; holds $(nodeId).',
           }),
         },
-        { optional: true, description: 'For clients outside, by TLS host name.' },
+        {
+          optional: true,
+          description: 'For clients outside, by TLS host name.',
+          rules: [
+            {
+              rule: '!self.bootstrapAddress.contains(":")',
+              message: 'bootstrapAddress must be a host name without port: clients connect to 9083',
+            },
+            {
+              rule: '!self.advertisedBrokerAddressPattern.contains(":")',
+              message: 'advertisedBrokerAddressPattern must be a host name without port: clients connect to 9083',
+            },
+            {
+              rule: 'self.advertisedBrokerAddressPattern.contains("$(nodeId)")',
+              message: 'advertisedBrokerAddressPattern must contain $(nodeId), which stands for the id of each broker',
+            },
+          ],
+        },
       ),
       openShiftRoute: object({}, { optional: true, description: 'For clients outside, by Routes of OpenShift.' }),
       infrastructure: object(
