@@ -74,7 +74,10 @@ function resumeProgress(name: string, { status }: DiscoveryBackend, isNews: bool
   if (state === 'Active') return { line: `${name}: it takes traffic; every weight is as it was`, code: DONE };
   if (state === 'Restoring') return { line: `${name}: returning; ${drained.message}` };
   const isScheduled = (status?.effective?.maintenance.schedule.length ?? 0) > 0;
-  return { line: `${name}: still in maintenance${isScheduled ? '; its schedule may say so' : ''}` };
+  // Without a schedule it is only that the operator has not come to it yet.
+  return {
+    line: isScheduled ? `${name}: still in maintenance; its schedule may say so` : `${name}: waiting for the operator`,
+  };
 }
 
 function refusal(name: string, status: DiscoveryBackend['status'], isNews: boolean): Progress | undefined {
