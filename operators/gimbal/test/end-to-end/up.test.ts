@@ -1,8 +1,8 @@
 // The whole as a product on its own: `capstan up` with the demonstration. The remote clusters are logical ones beside the first.
-import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, createClient, silentLogger, systemClock } from '@capstan/kube';
+import { startClusterProcess } from '@capstan/testing/tutorial';
 import { playWhole } from './whole.ts';
 import { FLAGS, ROOT } from './world.ts';
 
@@ -28,32 +28,9 @@ playWhole('capstan up with the demonstration of gimbal', false, async (folder) =
   };
 });
 
-/** The process `capstan up`; what ends it. */
-async function startUp(folder: string): Promise<() => Promise<void>> {
+function startUp(folder: string): Promise<() => Promise<void>> {
   const data = join(folder, 'data');
   const args = ['up', '--demo', '--operators', 'gimbal', '--data', data, '--listen', '127.0.0.1:0'];
   const out = ['--kubeconfig-out', join(folder, 'kubeconfig')];
-  const child = spawn(process.execPath, [...FLAGS, 'apps/capstan/src/main.ts', ...args, ...out], {
-    cwd: ROOT,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const ended = new Promise<void>((resolve) => void child.once('exit', () => resolve()));
-  let output = '';
-  const ready = new Promise<void>((resolve) => {
-    const hear = (text: Buffer) => {
-      output += text.toString();
-      if (output.includes('Capstan is ready.')) resolve();
-    };
-    child.stdout.on('data', hear);
-    child.stderr.on('data', hear);
-  });
-  const early = ended.then(() => {
-    throw new Error(`the cluster ended before it was ready:\n${output}`);
-  });
-  await Promise.race([ready, early]);
-  early.catch(() => undefined);
-  return () => {
-    child.kill('SIGTERM');
-    return ended;
-  };
+  return startClusterProcess(process.execPath, [...FLAGS, 'apps/capstan/src/main.ts', ...args, ...out], { cwd: ROOT });
 }

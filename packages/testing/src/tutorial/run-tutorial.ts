@@ -2,12 +2,15 @@
 // block without a language that follows one is what it must print (`…` stands for anything). Only what looks is repeated until
 // it shows what is expected, as a reader would who looks again.
 import assert from 'node:assert/strict';
-import { execFile, spawn, spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { startClusterProcess } from './cluster-process.ts';
+
+export { startClusterProcess };
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const KUBECTL = process.env['KUBECTL'] ?? 'kubectl';
@@ -41,9 +44,10 @@ export async function runTutorial({ page, env = {}, after }: TutorialOptions): P
   const [start, ...blocks] = blocksOf(readFileSync(join(ROOT, 'docs', page), 'utf8'));
   assert.ok(start !== undefined && blocks.length > 5);
   const here = (command: string) => adapted(command, folder);
-  const stop = await startCluster(here(start.commands[0] ?? ''), {
-    CAPSTAN_REAL: join(folder, 'no-real-peers'),
-    ...env,
+  const stop = await startClusterProcess('bash', ['-c', `exec ${here(start.commands[0] ?? '')}`], {
+    cwd: ROOT,
+    // Pods are simulated, on every machine.
+    env: { CAPSTAN_REAL: join(folder, 'no-real-peers'), ...env },
   });
   after(stop);
   const exports: string[] = [];
@@ -75,34 +79,6 @@ function adapted(command: string, folder: string): string {
     .replaceAll(/(?<=^|\$\()npm run (?:-s )?capstan -- /gm, `"${process.execPath}" apps/capstan/src/main.ts `)
     .replaceAll(/(?<=^|\$\()npm run (?:-s )?(\w+) -- /gm, `"${process.execPath}" apps/capstan/src/programs/$1.ts `)
     .replaceAll(/(?<=^|\$\()kubectl /gm, `"${KUBECTL}" `);
-}
-
-/** Runs until it says that it is ready; the returned function ends it in order. Pods are simulated, on every machine. */
-async function startCluster(command: string, env: Record<string, string>): Promise<() => Promise<void>> {
-  const child = spawn('bash', ['-c', `exec ${command}`], {
-    cwd: ROOT,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...env },
-  });
-  const ended = new Promise<void>((resolve) => void child.once('exit', () => resolve()));
-  let output = '';
-  const ready = new Promise<void>((resolve) => {
-    const hear = (text: Buffer) => {
-      output += text.toString();
-      if (output.includes('Capstan is ready.')) resolve();
-    };
-    child.stdout.on('data', hear);
-    child.stderr.on('data', hear);
-  });
-  const early = ended.then(() => {
-    throw new Error(`the cluster ended before it was ready:\n${output}`);
-  });
-  await Promise.race([ready, early]);
-  early.catch(() => undefined);
-  return () => {
-    child.kill('SIGTERM');
-    return ended;
-  };
 }
 
 async function runBlock(commands: readonly string[], expected: readonly string[], exports: readonly string[]) {
