@@ -204,6 +204,13 @@ describe('a fault of a virtual cluster', () => {
         message: /spec\.ingresses\[1\]\.ingressRef: the ingress tcp is there twice/,
       },
       {
+        name: 'TLS versions of which none is left',
+        spec: tls({ protocols: { allow: ['TLS1.3'] } }),
+        reason: 'Invalid',
+        message:
+          /spec\.ingresses\[0\]\.tls\.protocols: no version of TLS is left of TLS1\.3; allow TLSv1\.2 or TLSv1\.3/,
+      },
+      {
         name: 'a chain whose certificate is not the first',
         given: [tlsSecret('chain', { certificate: `${issued.ca}${issued.certificate}`, key: issued.key })],
         spec: tls({ certificateRef: { name: 'chain' } }),

@@ -26,6 +26,7 @@ export interface Warning {
     | 'CertificateExpired'
     | 'CertificateNotYetValid'
     | 'TrustStoreEmpty'
+    | 'TlsNameUnknown'
     | 'ClientAuthenticationOff'
     | 'RoutePending'
     | 'RouteNotAdmitted';

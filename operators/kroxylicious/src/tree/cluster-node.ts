@@ -11,6 +11,7 @@ import { distinctMounts, MOUNT_PATHS } from '../resolution/mounts.ts';
 import { named, notFound, type Problem, problem, type Warning } from '../resolution/problem.ts';
 import type { Settings } from '../settings.ts';
 import { allowedDenied, resolveCertificate, resolveTrust, UNRESOLVED } from '../tls/resolve-tls.ts';
+import { inspectTlsLists } from '../tls/tls-lists.ts';
 import {
   bootstrapServiceName,
   type ClusterFragment,
@@ -383,6 +384,7 @@ function resolveGatewayTls(
           path: `${path}.tls.trustAnchorRef`,
           mountPath: MOUNT_PATHS.clientTrust,
         });
+  const lists = inspectTlsLists(tls, `${path}.tls`);
   const clientAuth = tls.tlsClientAuthentication ?? 'REQUIRED';
   const cipherSuites = allowedDenied(tls.cipherSuites);
   const protocols = allowedDenied(tls.protocols);
@@ -396,10 +398,11 @@ function resolveGatewayTls(
     value,
     mounts: [...certificate.mounts, ...trust.mounts],
     content: [certificate.content, trust.content],
-    problems: [...certificate.problems, ...trust.problems],
+    problems: [...certificate.problems, ...trust.problems, ...lists.problems],
     warnings: [
       ...(certificate.warnings ?? []),
       ...(trust.warnings ?? []),
+      ...lists.warnings,
       ...clientAuthenticationWarnings(tls, `${path}.tls.tlsClientAuthentication`),
     ],
   };

@@ -15,6 +15,7 @@ import {
   resolveTrust,
   UNRESOLVED,
 } from '../tls/resolve-tls.ts';
+import { inspectTlsLists } from '../tls/tls-lists.ts';
 import { type NamespacedRef, refOfKey, specOf } from './keys.ts';
 
 export interface NamedRange {
@@ -91,7 +92,8 @@ function resolve(
           mountPath: MOUNT_PATHS.clientCertificate,
         });
   const trust = resolveServerTrust(spec, ref, read);
-  const problems = [...trust.problems, ...certificate.problems];
+  const lists = inspectTlsLists(spec.tls ?? {}, 'spec.tls');
+  const problems = [...trust.problems, ...certificate.problems, ...lists.problems];
   if (problems.length > 0) return { problems };
   const hasTls = spec.tls !== undefined || trust.value !== undefined;
   const protocols = allowedDenied(spec.tls?.protocols);
@@ -112,7 +114,7 @@ function resolve(
   const shown = hasTls ? { ...spec.tls, ...(trust.shown ? { trustAnchorRef: trust.shown } : {}) } : undefined;
   return {
     problems,
-    warnings: [...(certificate.warnings ?? []), ...(trust.warnings ?? [])],
+    warnings: [...(certificate.warnings ?? []), ...(trust.warnings ?? []), ...lists.warnings],
     valid: {
       target,
       mounts: distinctMounts([...certificate.mounts, ...trust.mounts]),
