@@ -31,13 +31,14 @@ import { createServiceAccountTokens } from './auth/service-account-tokens.ts';
 import { startGarbageCollector } from './collect/garbage-collector.ts';
 import { startNamespaceController } from './collect/namespace-controller.ts';
 import { createWorkQueue, objectOperations } from './controllers.ts';
-import { ADMIN, type Admission, type Core, newUid, type RequestContext, timestamp, type UserInfo } from './core.ts';
+import { ADMIN, type Admission, type Core, type RequestContext, timestamp, type UserInfo } from './core.ts';
 import { startDefinitionController } from './crd/definition-controller.ts';
 import { CRD_STORAGE_KEY, definitionStrategy } from './crd/definition-strategy.ts';
 import { about } from './discovery/about.ts';
 import { createDiscovery } from './discovery/discovery.ts';
 import { createOpenApi } from './discovery/open-api.ts';
 import { internalError, notServed, pageNotFound, StatusError, unsupportedMediaType } from './errors.ts';
+import { furnish } from './furnish.ts';
 import { createProtobufDecoder } from './protobuf/decode.ts';
 import { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
 import { admitPod } from './resources/pod-strategy.ts';
@@ -157,7 +158,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     checkNamespaces: options.checkNamespaces ?? true,
     watchBufferLimit: options.watchBufferLimit ?? 10_000,
   };
-  createDefaultNamespaces(core);
+  furnish(core);
   if (isRbac) installBootstrapRoles(core);
   const tokens = options.serviceAccountKey && createServiceAccountTokens(core, options.serviceAccountKey);
   const authenticator = createAuthenticator(tokens, options.staticTokens ?? []);
@@ -284,25 +285,4 @@ function refusal(error: unknown, request: ApiRequest, logger: Logger): ApiRespon
     },
     body: status,
   };
-}
-
-const DEFAULT_NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
-
-function createDefaultNamespaces(core: Core): void {
-  for (const name of DEFAULT_NAMESPACES) {
-    if (core.store.get('/namespaces', name)) continue;
-    const namespace: UnknownObject = {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: {
-        name,
-        uid: newUid(core.random),
-        creationTimestamp: timestamp(core.clock),
-        labels: { 'kubernetes.io/metadata.name': name },
-      },
-      spec: { finalizers: ['kubernetes'] },
-      status: { phase: 'Active' },
-    };
-    core.store.put('/namespaces', name, namespace);
-  }
 }

@@ -134,7 +134,7 @@ export function createFieldTracker(now: () => string): FieldTracker {
       const result = new Map(without(others, union(comparison.modified, comparison.added), comparison.removed));
       result.set(id, {
         ...base,
-        time: changed ? now() : last?.time,
+        time: changed || !live ? now() : last?.time,
         set,
         ...(last?.source && { source: last.source }),
       });

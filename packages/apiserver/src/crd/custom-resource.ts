@@ -15,6 +15,7 @@ import { dropUnknown } from '../apply/unknown-fields.ts';
 import type { Defaults } from '../defaults/fill.ts';
 import type { FieldError } from '../errors.ts';
 import { type JsonObject, valueAt } from '../json/copy.ts';
+import { sorted } from '../json/sorted.ts';
 import { subdomain } from '../resources/names.ts';
 import {
   type Resource,
@@ -103,8 +104,8 @@ function versionOf(
     printer: customPrinter(version.additionalPrinterColumns),
     selectableFields: (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, '')),
     convert: (object) => renamed({ group }, version.name, whole(object)),
-    // What the stored version does not know is not kept.
-    toStored: (object) => whole(prune(storage, object, { isResource: true }).value),
+    // What the stored version does not know is not kept, nor is the order in which fields came.
+    toStored: (object) => sorted(whole(prune(storage, object, { isResource: true }).value)),
     typeProblem: (body) => metaProblem((body as { metadata?: unknown }).metadata),
     // A null in what was applied, or left of it, is not taken for nothing.
     settleApplied(object) {

@@ -27,9 +27,19 @@ export function startDefinitionController(
     return crd && isDefinition(crd) ? crd : undefined;
   };
 
+  const servedBy = ({ spec }: CustomResourceDefinition) =>
+    core.registry.all().find((one) => one.custom && one.storageKey === `${spec.group}/${spec.names.plural}`);
+
   const serve = (crd: CustomResourceDefinition) => {
-    const isServed = isEstablished(crd) || namingOf(crd, groupOf(crd)).conflict === undefined;
-    if (isServed) core.registry.add(customResource(crd, options));
+    const isNamed = isEstablished(crd) || hasCondition(crd, 'NamesAccepted');
+    const isNew = !isNamed && !equal(written(crd.spec.names), acceptedOf(crd));
+    if (isNamed || (isNew && namingOf(crd, groupOf(crd)).conflict === undefined)) {
+      core.registry.add(customResource(crd, options));
+      return;
+    }
+    // Somebody took its conditions away: nobody gives them back.
+    const served = servedBy(crd);
+    if (served) core.registry.remove(served);
   };
 
   const tell = (key: string, edit: (object: UnknownObject, now: string) => UnknownObject) =>
@@ -120,10 +130,8 @@ export function startDefinitionController(
         return;
       }
       for (const other of groupOf(crd)) run(() => settle(other.metadata.name ?? ''));
-      const [served] = core.registry
-        .all()
-        .filter(({ storageKey }) => storageKey === `${crd.spec.group}/${crd.spec.names.plural}`);
-      if (!served?.custom) return;
+      const served = servedBy(crd);
+      if (!served) return;
       core.registry.remove(served);
       hub.endAll(served.storageKey);
       return;

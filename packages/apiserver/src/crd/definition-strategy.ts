@@ -7,6 +7,8 @@ import type { Strategy } from '../resources/resource.ts';
 import { approvalProblems } from './api-approval.ts';
 import { plainError } from './custom-resource.ts';
 import { hasCondition, withCondition } from './definition-conditions.ts';
+import { formatWarnings } from './format-warnings.ts';
+import { writtenVersion } from './written-schema.ts';
 
 export const CRD_STORAGE_KEY = 'apiextensions.k8s.io/customresourcedefinitions';
 export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
@@ -19,25 +21,41 @@ export function definitionStrategy(now: () => string): Partial<Strategy> {
     }),
     prepareUpdate: (object, old) => withStored(object, old),
     validate,
+    warnings: formatWarnings,
     markDeleted: (object, at) => marked(object, at, now),
   };
 }
 
 /** Fills in what a definition may leave out. */
-export function defaultDefinition(object: UnknownObject): UnknownObject {
+export function defaultDefinition(given: UnknownObject): UnknownObject {
+  const object = withTimes(given);
   const { spec } = object;
   if (!isObject(spec)) return object;
   const conversion = spec['conversion'] ?? { strategy: 'None' };
-  if (!isObject(spec['names'])) return { ...object, spec: { ...spec, conversion } };
+  const versions = Array.isArray(spec['versions']) ? { versions: spec['versions'].map(writtenVersion) } : {};
+  if (!isObject(spec['names'])) return { ...object, spec: { ...spec, conversion, ...versions } };
   const { kind = '', singular, listKind, ...others } = spec['names'] as Record<string, unknown>;
   if (typeof kind !== 'string') return object;
-  const names = {
+  const names: Record<string, unknown> = {
     ...others,
     kind,
     ...((singular || kind) && { singular: singular || kind.toLowerCase() }),
     ...((listKind || kind) && { listKind: listKind || `${kind}List` }),
   };
-  return { ...object, spec: { ...spec, conversion, names } };
+  for (const field of ['shortNames', 'categories']) {
+    if (Array.isArray(names[field]) && names[field].length === 0) delete names[field];
+  }
+  return { ...object, spec: { ...spec, conversion, names, ...versions } };
+}
+
+/** Go writes the time of a condition even when there is none. */
+function withTimes(object: UnknownObject): UnknownObject {
+  const conditions = valueAt(object, ['status', 'conditions']);
+  if (!Array.isArray(conditions) || conditions.length === 0) return object;
+  const timed = (conditions as unknown[]).map((one) =>
+    isObject(one) && one['lastTransitionTime'] === undefined ? { ...one, lastTransitionTime: null } : one,
+  );
+  return { ...object, status: { ...(object['status'] as object), conditions: timed } };
 }
 
 export function isDefinition(object: unknown): object is CustomResourceDefinition {
@@ -78,6 +96,11 @@ function validate(object: UnknownObject, old: UnknownObject | undefined): FieldE
   const errors = checkCrd(crd)
     .filter(({ field }) => !(before && field === 'metadata.name'))
     .map(plainError);
+  const { generateName = '' } = crd.metadata;
+  const name = `${crd.spec.names?.plural ?? ''}.${crd.spec.group ?? ''}`;
+  if (!before && generateName !== '' && generateName !== name) {
+    errors.unshift(fieldInvalid('metadata.generateName', generateName, 'must be spec.names.plural+"."+spec.group'));
+  }
   if (crd.spec.conversion?.strategy === 'Webhook') {
     const detail = 'the embedded server converts between versions by name only: use None';
     errors.push(fieldInvalid('spec.conversion.strategy', 'Webhook', detail));
@@ -109,7 +132,9 @@ function storedProblems({ spec, status }: CustomResourceDefinition): FieldError[
   const field = 'status.storedVersions';
   if (stored.length === 0) return [fieldInvalid(field, undefined, 'must have at least one stored version')];
   const names = new Set((spec.versions ?? []).map(({ name }) => name));
-  const missing = (spec.versions ?? []).filter(({ name, storage }) => storage && !stored.includes(name));
+  // A name that comes twice is not found a second time.
+  const left = new Set(stored);
+  const missing = (spec.versions ?? []).filter(({ name, storage }) => !left.delete(name) && storage);
   return [
     ...missing.map(({ name }) => fieldInvalid(field, stored, `must have the storage version ${name}`)),
     ...stored.flatMap((one, index) => {

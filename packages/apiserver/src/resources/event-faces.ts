@@ -21,7 +21,16 @@ const NAMES: readonly (readonly [core: string, other: string])[] = [
 const TO_EVENTS = new Map(NAMES);
 const TO_CORE = new Map(NAMES.map(([core, other]) => [other, core]));
 
-const toEvents = (object: UnknownObject) => renamed(object, EVENTS, TO_EVENTS);
+/** Names that core writes even when they are empty are left out of the other face. */
+function toEvents(object: UnknownObject): UnknownObject {
+  const named = renamed(object, EVENTS, TO_EVENTS);
+  const hollow = ['reportingController', 'reportingInstance'].filter((field) => named[field] === '');
+  if (hollow.length === 0) return named;
+  const kept = { ...named };
+  for (const field of hollow) delete kept[field];
+  return kept;
+}
+
 export const toCore = (object: UnknownObject) => renamed(object, CORE, TO_CORE);
 
 function renamed(object: UnknownObject, apiVersion: string, names: ReadonlyMap<string, string>): UnknownObject {

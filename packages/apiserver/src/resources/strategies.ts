@@ -115,6 +115,7 @@ const NAMESPACE_LABEL = 'kubernetes.io/metadata.name';
 const NAME_RULES: Readonly<Record<string, NameRule>> = {
   namespaces: label,
   services: label,
+  'statefulsets.apps': label,
   events: pathSegment,
   'poddisruptionbudgets.policy': pathSegment,
   'roles.rbac.authorization.k8s.io': pathSegment,

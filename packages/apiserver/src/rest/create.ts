@@ -58,8 +58,10 @@ export async function storeNew(
     const { status: _, ...rest } = object;
     object = version.emptyStatus === undefined ? rest : { ...rest, status: version.emptyStatus };
   }
-  // What the server itself writes is nobody's.
-  object = track(object);
+  // What the server itself writes is nobody's, and so is a status that came along.
+  const { status, ...rest } = object;
+  const isKept = version.hasStatus && strategy.keepsStatus === true && status !== undefined;
+  object = isKept ? { ...track(rest), status } : track(object);
   if (strategy.prepareCreate) object = strategy.prepareCreate(object);
   if (strategy.admit) object = strategy.admit(object);
   const asked = (candidate: UnknownObject): AdmissionRequest =>

@@ -58,7 +58,10 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
 
     const isServed =
       target.subresource === '' || target.version.subresources.some(({ name }) => name === target.subresource);
-    if (deprecation !== undefined && isServed) warnings.add(deprecation);
+    // A method that a path does not have is refused before anything is said.
+    const isTaken =
+      method === 'POST' ? target.name === '' : target.name !== '' || method === 'GET' || method === 'DELETE';
+    if (deprecation !== undefined && isServed && isTaken) warnings.add(deprecation);
     if (target.subresource === 'scale' && target.version.scale) return scale();
     if (!isServed) {
       throw target.resource.custom && target.name !== '' ? notFound(nameOf(target.resource), target.name) : notServed();

@@ -96,8 +96,9 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
       const object = carried === 'Object' ? whole : carried === 'Metadata' ? partial : () => undefined;
       // It is looked at when everything else is done, even a write.
       if (carried === undefined) return refusing(unknownInclusion(includeObject ?? ''));
-      // Roles are printed by nobody's own printer, which has null for no rows.
-      const isNullable = ['roles', 'clusterroles'].includes(resource.plural) && !resource.custom;
+      // What has no printer of its own has null for no rows.
+      const isNullable =
+        ['roles', 'clusterroles', 'customresourcedefinitions'].includes(resource.plural) && !resource.custom;
       return tableRendering(version.printer, () => clock.now(), whole, object, isNullable);
     }
     if (form === 'PartialObjectMetadata' || form === 'PartialObjectMetadataList') {

@@ -163,7 +163,9 @@ function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject,
 
 function commit(core: Core, target: Target, key: string, next: UnknownObject, live: UnknownObject, dryRun: boolean) {
   const { resource } = target;
-  if (equalJson(next, live) || (!resource.custom && equalJson(stored(target, next), live))) return live;
+  const untimed = withoutTimes(live);
+  const isSame = (object: UnknownObject) => equalJson(withoutTimes(object), untimed);
+  if (isSame(next) || (!resource.custom && isSame(stored(target, next)))) return live;
   const counted = withGeneration(target, next, live);
   if (isGone(target, counted)) {
     if (!dryRun) core.store.remove(resource.storageKey, key);
@@ -172,6 +174,14 @@ function commit(core: Core, target: Target, key: string, next: UnknownObject, li
   if (dryRun) return inVersion(resource, target.version, stored(target, counted));
   const result = core.store.put(resource.storageKey, key, stored(target, counted));
   return inVersion(resource, target.version, result);
+}
+
+/** When somebody owned what he owns already is no change of the object. */
+function withoutTimes(object: UnknownObject): UnknownObject {
+  const { managedFields } = object.metadata;
+  if (!managedFields) return object;
+  const untimed = managedFields.map(({ time: _, ...entry }) => entry);
+  return { ...object, metadata: { ...object.metadata, managedFields: untimed } };
 }
 
 /** A deletion is over when nobody holds the object and nobody needs time to stop it. */

@@ -1,5 +1,6 @@
 // By hand: node packages/apiserver/test/differential/main.ts --from 1 --count 100 [--class TEXT]
 // Runs generated sequences on both servers and prints the classes of differences, the most frequent first.
+//   --only KIND                            sequences about this kind alone
 //   --keep NAME --title TEXT --from SEED   shrinks that sequence and keeps it
 //   --record                               asks the real server again what the kept sequences keep
 import { parseArgs } from 'node:util';
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     all: { type: 'boolean' },
     examples: { type: 'string', default: '1' },
     parallel: { type: 'string', default: '6' },
+    only: { type: 'string', default: '' },
   },
 });
 const from = Number(values.from);
@@ -78,7 +80,7 @@ async function keepOne(name: string): Promise<void> {
     const [real, embedded] = await bothOn(sequence);
     return differencesOf(sequence, real, embedded).length > 0;
   };
-  const { requests } = await shrink(generateSequence(from), differs);
+  const { requests } = await shrink(generateSequence(from, { only: values.only }), differs);
   const [answers] = await bothOn({ name: `kept-${name}`, requests });
   keep(name, { title: values.title, requests, answers });
   console.log(`${requests.length} requests kept as ${name}`);
@@ -86,7 +88,7 @@ async function keepOne(name: string): Promise<void> {
 
 async function work(): Promise<void> {
   for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) {
-    const sequence = generateSequence(seed);
+    const sequence = generateSequence(seed, { only: values.only });
     if (pair.real === undefined) throw new Error('there is no real server');
     try {
       const [real, embedded] = await runSequence(sequence, [pair.real, pair.embedded]);

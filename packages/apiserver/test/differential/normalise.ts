@@ -6,6 +6,8 @@ export interface Normaliser {
   /** An object, a list, a Status, a Table: a copy with everything replaced. */
   value(value: unknown): unknown;
   text(text: string): string;
+  /** A way back: what is seen between is forgotten. */
+  mark(): () => void;
 }
 
 type Json = Record<string, unknown>;
@@ -110,7 +112,17 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
     return text(given);
   }
 
-  return { value: (given) => value(given), text };
+  function mark(): () => void {
+    const kept = [uids, versions, names].map((known) => [known, [...known]] as const);
+    return () => {
+      for (const [known, entries] of kept) {
+        known.clear();
+        for (const [key, label] of entries) known.set(key, label);
+      }
+    };
+  }
+
+  return { value: (given) => value(given), text, mark };
 }
 
 // Go's maps have no order: whether what follows an undeclared field is looked at too is chance.

@@ -75,6 +75,11 @@ export function checkCrd(crd: CustomResourceDefinition): FieldError[] {
     if (common.has('selectableFields'))
       errors.push(...checkSelectable(first, 'spec.selectableFields', true, !common.has('schema')));
   }
+  const { conversion, preserveUnknownFields } = crd.spec;
+  if (preserveUnknownFields === true && conversion && conversion.strategy !== 'None') {
+    const detail = 'must be None if spec.preserveUnknownFields is true';
+    errors.push(invalidField('spec.conversion.strategy', conversion.strategy ?? '', detail));
+  }
   errors.push(...checkConversion(crd));
   if (crd.spec.preserveUnknownFields === true) {
     const detail =

@@ -114,3 +114,42 @@ export const namespaces: GeneratedKind = {
   status: (random) => ({ phase: random.pick(['Active', 'Terminating']) }),
   fieldSelectors: ['status.phase=Active', 'metadata.name={ns}-a'],
 };
+
+export const clusterRoleBindings: GeneratedKind = {
+  ...roleBindings,
+  collection: '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+  kind: 'ClusterRoleBinding',
+  names: ['{ns}-a', '{ns}-b'],
+  content: (random) => ({
+    ...maybe(random, 0.95, () => ({
+      roleRef: random.pick<object>([
+        { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: '{ns}-a' },
+        { kind: 'ClusterRole', name: 'view' },
+        { kind: 'Role', name: 'a' },
+        { apiGroup: 'x', kind: 'ClusterRole', name: '' },
+      ]),
+    })),
+    // Nobody whom other sequences ask for.
+    ...maybe(random, 0.9, () => ({
+      subjects: subset(random, [
+        { kind: 'User', name: 'carol' },
+        { kind: 'ServiceAccount', name: 'x', namespace: '{ns}' },
+        { kind: 'ServiceAccount', name: 'x' },
+        { kind: 'ServiceAccount', name: 'Not A Name', namespace: '{ns}' },
+        { kind: 'Group', name: '' },
+      ]),
+    })),
+  }),
+  patch: (random) =>
+    random.pick<Record<string, unknown>>([
+      { subjects: [{ kind: 'User', name: 'dave' }] },
+      { subjects: null },
+      { roleRef: { name: 'b' } },
+    ]),
+  operations: () => [{ op: 'add', path: '/subjects/-', value: { kind: 'User', name: 'dave' } }],
+  applied: (random) => ({
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+    subjects: [{ kind: 'User', name: random.pick(['carol', 'dave']) }],
+  }),
+  fieldSelectors: ['metadata.name={ns}-a'],
+};

@@ -21,6 +21,8 @@ export interface GeneratedKind {
   /** Custom kinds do not take strategic patches. */
   isCustom?: boolean;
   fieldSelectors?: readonly string[];
+  /** Controllers write to it after every write: it is looked at again until the two agree. */
+  settles?: boolean;
 }
 
 /** With this probability the value, else nothing: for spreading. */

@@ -62,7 +62,7 @@ export function podSpec(random: SeededRandom): Record<string, unknown> {
   };
 }
 
-function workload(random: SeededRandom): Record<string, unknown> {
+export function workload(random: SeededRandom): Record<string, unknown> {
   const label = random.chance(0.95) ? 'x' : 'y';
   return {
     selector: { matchLabels: { app: 'x' } },

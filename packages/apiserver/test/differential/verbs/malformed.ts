@@ -1,0 +1,62 @@
+import type { SeededRandom } from '@capstan/testing';
+import type { GeneratedKind } from '../kinds/kind.ts';
+import { APPLY, JSON_PATCH, MERGE, STRATEGIC, type Unnumbered, writeQuery } from './request.ts';
+
+export function malformed(random: SeededRandom, kind: GeneratedKind, name: string, path: string): Unnumbered {
+  const { apiVersion, kind: type } = kind;
+  const whole = JSON.stringify({ apiVersion, kind: type, metadata: { name } });
+  const query = writeQuery(random);
+  // A Service without a name is given an address first, and refused for that.
+  const nameless: Unnumbered[] = [
+    { method: 'POST', path: kind.collection, text: 'null', ...query },
+    { method: 'POST', path: kind.collection, text: '{}', ...query },
+  ];
+  return random.pick<Unnumbered>([
+    ...(type === 'Service' ? [] : nameless),
+    { method: 'POST', path: kind.collection, text: '{"kind":', ...query },
+    { method: 'POST', path: kind.collection, text: '', ...query },
+    { method: 'POST', path: kind.collection, text: '[]', ...query },
+    { method: 'POST', path: kind.collection, text: '"x"', ...query },
+    { method: 'POST', path: kind.collection, text: whole, contentType: 'text/plain', ...query },
+    { method: 'POST', path: kind.collection, text: whole, contentType: 'application/x', ...query },
+    {
+      method: 'POST',
+      path: kind.collection,
+      text: `kind: ${type}\napiVersion: ${apiVersion}\nmetadata:\n  name: [${name}\n`,
+      contentType: 'application/yaml',
+      ...query,
+    },
+    {
+      method: 'POST',
+      path: kind.collection,
+      text: `kind: ${type}\napiVersion: ${apiVersion}\nmetadata:\n  name: "${name}"\n`,
+      contentType: 'application/yaml',
+      ...query,
+    },
+    {
+      method: 'POST',
+      path: kind.collection,
+      text: `${whole.slice(0, -1)},"metadata":{"name":"twice"}}`,
+      query: { fieldValidation: random.pick(['Strict', 'Warn']) },
+    },
+    { method: 'POST', path: kind.collection, text: `${whole}{}`, ...query },
+    { method: 'POST', path, text: whole, ...query },
+    { method: 'PUT', path: kind.collection, text: whole, ...query },
+    { method: 'PATCH', path, text: '{', contentType: MERGE, ...query },
+    { method: 'PATCH', path, text: '[]', contentType: MERGE, ...query },
+    { method: 'PATCH', path, text: '5', contentType: STRATEGIC, ...query },
+    { method: 'PATCH', path, text: '{}', contentType: JSON_PATCH, ...query },
+    { method: 'PATCH', path, text: '[{"op":"add"}]', contentType: JSON_PATCH, ...query },
+    { method: 'PATCH', path, text: '{}', contentType: 'application/json', ...query },
+    { method: 'PATCH', path, text: '{}', contentType: APPLY, query: { fieldManager: 'one' } },
+    { method: 'PATCH', path, text: 'a: [', contentType: APPLY, query: { fieldManager: 'one' } },
+    { method: 'PATCH', path, text: whole, contentType: APPLY },
+    { method: 'PATCH', path, body: { metadata: { name } }, contentType: MERGE, query: { force: 'true' } },
+    { method: 'DELETE', path, text: 'nonsense', ...query },
+    { method: 'DELETE', path, text: '{"propagationPolicy":5}' },
+    { method: 'GET', path: `${path}/nothing` },
+    // Under a group of custom resources nobody answers with a Status; here everybody gets one.
+    ...(kind.isCustom ? [] : [{ method: 'GET' as const, path: kind.collection.replace(/\/[^/]*$/, '/nothing') }]),
+    { method: 'PUT', path: `${path}/status`, text: '{}' },
+  ]);
+}
