@@ -91,3 +91,16 @@ describe('OpenAPI v3', () => {
     assert.deepEqual(bare, []);
   });
 });
+
+describe('OpenAPI v2', () => {
+  it('is a document that describes nothing: kubectl wants one before it takes a List', async () => {
+    const { send } = testServer();
+    const { status, headers, body } = await send('GET', '/openapi/v2');
+    assert.equal(status, 200);
+    assert.match(headers['content-type'] ?? '', /proto-openapi\.spec\.v2/);
+    assert.deepEqual(
+      [...Buffer.from(String(body))],
+      [10, 3, ...Buffer.from('2.0'), 18, 16, 10, 10, ...Buffer.from('Kubernetes'), 18, 2, ...Buffer.from('v1'), 66, 0],
+    );
+  });
+});

@@ -11,7 +11,9 @@ import { described } from './descriptions.ts';
 type Definitions = ReadonlyMap<string, BuiltinSchema>;
 type Json = Record<string, unknown>;
 
-/** Answers requests under /openapi/v3; undefined for any other path. */
+// OpenAPI v2 is the frame of a document without a kind in it: kubectl reads it for manifests that are a List, and takes what is not
+// described there for valid; the server judges it afterwards all the same.
+/** Answers requests under /openapi; undefined for any other path. */
 export function createOpenApi(registry: Registry, definitions: Definitions) {
   let made = -1;
   let documents = new Map<string, { body: Json; hash: string }>();
@@ -28,6 +30,7 @@ export function createOpenApi(registry: Registry, definitions: Definitions) {
   };
 
   return ({ path }: ApiRequest): ApiResponse | undefined => {
+    if (path === '/openapi/v2') return V2;
     if (!path.startsWith('/openapi/v3')) return undefined;
     const rest = path.slice('/openapi/v3'.length).replace(/^\/|\/$/g, '');
     if (rest !== '') {
@@ -50,6 +53,22 @@ export function createOpenApi(registry: Registry, definitions: Definitions) {
       body: { paths: Object.fromEntries(paths) as Json },
     };
   };
+}
+
+/** As Kubernetes' clients ask for it, in protobuf: fields 1 (swagger), 2 (info: title, version) and 8 (paths) of the document. */
+const V2: ApiResponse = {
+  status: 200,
+  headers: { 'content-type': 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf' },
+  body: [
+    protobufField(1, '2.0'),
+    protobufField(2, protobufField(1, 'Kubernetes') + protobufField(2, 'v1')),
+    protobufField(8, ''),
+  ].join(''),
+};
+
+/** One with a length before it; short and of ASCII, so that its bytes are those of the text. */
+function protobufField(number: number, content: string): string {
+  return String.fromCharCode((number << 3) | 2, content.length) + content;
 }
 
 interface Served {
