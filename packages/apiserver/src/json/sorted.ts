@@ -22,5 +22,5 @@ function sortedObject(object: JsonObject): JsonObject {
     isChanged ||= member !== object[key];
     return [key, member];
   });
-  return isChanged ? (Object.fromEntries(members) as JsonObject) : object;
+  return isChanged ? Object.fromEntries(members) : object;
 }
