@@ -45,7 +45,15 @@ export const kindDefaults: Readonly<Record<string, Defaults>> = {
   [`${APPS}.StatefulSetSpec`]: (spec) =>
     fillAbsent(
       fillZero(
-        within(spec, 'updateStrategy', (strategy) => rolling(strategy, { partition: 0 })),
+        each(
+          within(spec, 'updateStrategy', (strategy) =>
+            strategy['type'] === 'RollingUpdate' && !isObject(strategy['rollingUpdate'])
+              ? strategy
+              : rolling(strategy, { partition: 0 }),
+          ),
+          'volumeClaimTemplates',
+          claimDefaults,
+        ),
         { podManagementPolicy: 'OrderedReady' },
       ),
       {
@@ -87,6 +95,12 @@ function rolling(strategy: JsonObject, limits: JsonObject): JsonObject {
   const typed = fillZero(strategy, { type: 'RollingUpdate' });
   if (typed['type'] !== 'RollingUpdate') return typed;
   return within(fillAbsent(typed, { rollingUpdate: {} }), 'rollingUpdate', (update) => fillAbsent(update, limits));
+}
+
+/** What becomes a claim is told to be one. */
+function claimDefaults(claim: JsonObject): JsonObject {
+  const named = { ...claim, apiVersion: 'v1', kind: 'PersistentVolumeClaim' };
+  return within(fillAbsent(named, { status: {} }), 'status', (status) => fillZero(status, { phase: 'Pending' }));
 }
 
 const THREE_HOURS = 10_800;

@@ -170,13 +170,25 @@ const POD_PLACES: Readonly<Record<string, readonly string[]>> = {
   'statefulsets.apps': ['spec', 'template', 'spec'],
 };
 
+const ENDLESS =
+  'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended';
+
+/** Whether a change counts as a generation: annotations of a Deployment do. */
+function counts(object: UnknownObject, old: UnknownObject): boolean {
+  if (!equalJson(object['spec'], old['spec'])) return true;
+  const notes = ({ metadata }: UnknownObject) => metadata.annotations ?? {};
+  return object.kind === 'Deployment' && !equalJson(notes(object), notes(old));
+}
+
 // Who changes nothing but metadata is not told again.
 function podWarningsAt(path: readonly string[]): NonNullable<Strategy['warnings']> {
   return (object, old) => {
     const spec = valueAt(object, path);
     // A pod that is there is changed by programs, who read no warnings.
-    if (old && (path.length === 1 || equalJson(object['spec'], old['spec']))) return [];
-    return podWarnings(path.join('.'), spec as PodSpec | undefined);
+    if (old && (path.length === 1 || !counts(object, old))) return [];
+    const limit = valueAt(object, ['spec', 'revisionHistoryLimit']);
+    const isEndless = object.kind === 'StatefulSet' && typeof limit === 'number' && limit < 0;
+    return [...podWarnings(path.join('.'), spec as PodSpec | undefined), ...(isEndless ? [ENDLESS] : [])];
   };
 }
 

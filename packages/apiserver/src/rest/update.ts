@@ -130,8 +130,7 @@ export async function changeObject(
       ready = checkChange(target, next, live, proposed.metadata.uid);
     }
     const { strategy } = resource;
-    const isWhole = target.subresource === '';
-    if (isWhole)
+    if (target.subresource === '' || (target.subresource === 'scale' && !resource.custom))
       warn(
         options.context,
         resource.custom ? finalizerWarnings(ready, live) : (strategy.warnings?.(ready, live) ?? []),

@@ -41,7 +41,8 @@ export function containers(
       'FallbackToLogsOnError',
       'File',
     ]);
-    ports(errors, `${at}.ports`, container.ports, hostPorts);
+    // Init containers run one after the other, so each may have the ports of another.
+    ports(errors, `${at}.ports`, container.ports, isInit ? new Set() : hostPorts);
     environment(errors, `${at}.env`, container.env);
     mounts(errors, `${at}.volumeMounts`, container, volumes);
     oneOf(errors, `${at}.imagePullPolicy`, container.imagePullPolicy, ['Always', 'IfNotPresent', 'Never']);

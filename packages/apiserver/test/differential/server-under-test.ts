@@ -49,7 +49,8 @@ export function serverUnderTest(label: string, kubeconfig: string): ServerUnderT
       if (body) headers['content-length'] = String(body.length);
       const sent = request({ hostname, port, agent, method: raw.method, path: `${base}${raw.path}`, headers });
       sent.setTimeout(TIMEOUT_MS, () => sent.destroy(new Error(`${label}: ${raw.method} ${raw.path} took too long`)));
-      sent.on('response', resolve).on('error', reject);
+      sent.on('response', resolve);
+      sent.on('error', (error) => reject(new Error(`${label}: ${raw.method} ${raw.path}: ${error.message}`)));
       sent.end(body);
     });
   }

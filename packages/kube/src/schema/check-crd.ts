@@ -18,7 +18,7 @@ import {
 import { goVersions } from './go-definition.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { hasRules } from './rules.ts';
-import { checkStructural } from './structural.ts';
+import { checkStructural, hasStructure } from './structural.ts';
 
 /** What an API server would refuse in a CustomResourceDefinition (v1); metadata only as far as the name. */
 export function checkCrd(crd: CustomResourceDefinition): FieldError[] {
@@ -135,10 +135,11 @@ function checkSchema(version: CustomResourceDefinitionVersion, path: string, has
   const root = version.schema?.openAPIV3Schema;
   if (!root) return [];
   const at = `${path}.openAPIV3Schema`;
-  const problems = checkStructural(root, { path: at, hasStatusSubresource, evaluateRule: createRuleEvaluator() });
-  // Rules are about the types that the schema says, so they wait until it is right.
-  if (problems.length > 0 || !hasRules(root as JsonSchema)) return problems;
-  return checkRules(root as JsonSchema, { path: at });
+  const evaluateRule = createRuleEvaluator();
+  const problems = checkStructural(root, { path: at, hasStatusSubresource, evaluateRule });
+  // Rules are about the types that the schema says, so they wait until its structure is right.
+  if (!hasRules(root as JsonSchema) || (problems.length > 0 && !hasStructure(root, evaluateRule))) return problems;
+  return [...problems, ...checkRules(root as JsonSchema, { path: at })];
 }
 
 function checkSubresources({ subresources }: CustomResourceDefinitionVersion, path: string): FieldError[] {

@@ -39,6 +39,13 @@ export function checkStructural(schema: JSONSchemaProps, options: CheckStructura
   return errors;
 }
 
+/** Whether the structure of a schema holds and its defaults are valid, whatever else is wrong with it. */
+export function hasStructure(schema: JSONSchemaProps, evaluateRule?: EvaluateRule): boolean {
+  if (firstUnsupportedKeyword(schema) !== undefined) return false;
+  const root = schema as JsonSchema;
+  return checkInvariants(root, '').length === 0 && checkDefaults(root, '', evaluateRule, true).length === 0;
+}
+
 // In the order and spelling of the server's message, which names Go fields.
 const ALLOWED_AT_ROOT = (
   'Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems ' +
