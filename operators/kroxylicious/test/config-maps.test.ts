@@ -1,7 +1,7 @@
 // Configurations by content: made once, never changed, collected when no ReplicaSet can come back to them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Client, ConfigMap, Deployment, Pod, ReplicaSet, Secret } from '@capstan/kube';
+import { type Client, ConfigMap, Deployment, Pod, ReplicaSet, Secret, ServiceAccount } from '@capstan/kube';
 import { createStage } from '@capstan/testing';
 import { createKroxylicious, KafkaProxy, KafkaService, VirtualKafkaCluster } from '../src/index.ts';
 import {
@@ -20,7 +20,9 @@ import {
   object,
   opaque,
   patch,
+  proxy,
   staged,
+  tcpIngress,
   writesTo,
 } from './fixtures.ts';
 
@@ -216,6 +218,53 @@ describe('a rollout', () => {
   });
 });
 
+test('what the upstream operator made for a proxy is taken over by a rolling update; what somebody else made is not', async () => {
+  const stage = await createStage({
+    operators: [createKroxylicious()],
+    given: (client) => create(client, proxy(), proxy({}, 'other')),
+  });
+  const { client, settle } = stage;
+  try {
+    for (const name of ['my-proxy', 'other']) {
+      const labels = { ...upstreamLabels, 'app.kubernetes.io/instance': name };
+      const spec = { containers: [{ name: 'proxy', image: 'upstream', env: [{ name: 'EXTRA', value: 'kept' }] }] };
+      const made = object(Deployment, name, {
+        spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+      });
+      const { uid = '' } = (await get.proxy(client, name)).metadata;
+      const reference = { apiVersion: KafkaProxy.apiVersion, kind: 'KafkaProxy', name, uid };
+      const ownerReferences = name === 'my-proxy' ? [reference] : [];
+      await client.create(Deployment, { ...made, metadata: { ...made.metadata, ownerReferences } });
+    }
+    const before = await get.deployment(client);
+    await create(
+      client,
+      ...minimal().slice(1),
+      tcpIngress('of-other', 'other'),
+      cluster('two', { proxyRef: { name: 'other' }, ingresses: [{ ingressRef: { name: 'of-other' } }] }),
+    );
+    await settle();
+    const taken = await get.deployment(client);
+    assert.equal(taken.metadata.uid, before.metadata.uid);
+    assert.ok(checksum(taken));
+    assert.deepEqual(
+      taken.metadata.ownerReferences?.map(({ controller }) => controller),
+      [true],
+    );
+    assert.equal(condition(await get.proxy(client, 'my-proxy'), 'ReconcileError'), undefined);
+    assert.equal(checksum(await get.deployment(client, 'other')), undefined);
+    assert.equal(condition(await get.proxy(client, 'other'), 'ReconcileError')?.reason, 'Conflict');
+  } finally {
+    await stage.end();
+  }
+});
+
+const upstreamLabels = {
+  'app.kubernetes.io/managed-by': 'kroxylicious-operator',
+  'app.kubernetes.io/name': 'kroxylicious',
+  'app.kubernetes.io/component': 'proxy',
+};
+
 describe('Ready', () => {
   test('is true only when the new pods are ready, and tells of the rollout and its reason', () =>
     staged({ objects: minimal() }, async ({ client, settle }) => {
@@ -250,6 +299,9 @@ describe('Ready', () => {
       await settle();
       const { metadata, spec } = await get.deployment(client);
       const labels = spec?.template.metadata?.labels ?? {};
+      // A real server takes no pod without the account that its controllers make.
+      if ((await client.find(ServiceAccount, ref('default'))) === undefined)
+        await client.create(ServiceAccount, object(ServiceAccount, 'default'));
       const made = { ...object(Pod, 'my-proxy-new'), spec: { containers: [{ name: 'proxy', image: 'proxy' }] } };
       await client.create(Pod, { ...made, metadata: { ...made.metadata, labels } });
       const terminated = { exitCode: 1, reason: 'Error', message: 'Caused by: no such plugin\n\tat a.B(B.java:1)' };

@@ -9,6 +9,8 @@ export const ROUTE_FOR_LABEL = 'kroxylicious.io/route-for';
 export const CLUSTER_LABEL = 'kroxylicious.io/virtual-cluster';
 /** On everything that is made for a proxy. */
 export const MANAGED_BY = { label: 'app.kubernetes.io/managed-by', value: 'kroxylicious-operator' };
+/** What the upstream operator made for the same resource, which refers to it and is controlled by nobody, is taken over. */
+export const FROM_UPSTREAM = { adopts: 'referring' } as const;
 const INSTANCE_LABEL = 'app.kubernetes.io/instance';
 const COMPONENT_LABEL = 'app.kubernetes.io/component';
 

@@ -4,7 +4,7 @@ import { type AppliedChild, apply } from '@capstan/reconcile';
 import { SNI_PORT } from '../configuration/schema.ts';
 import { OpenShiftRoute } from '../kinds/index.ts';
 import { type ClusterWay, routeName, routeServiceName } from '../tree/cluster-fragment.ts';
-import { BOOTSTRAP_ANNOTATION, ROUTE_FOR_LABEL, workloadLabels } from './labels.ts';
+import { BOOTSTRAP_ANNOTATION, FROM_UPSTREAM, ROUTE_FOR_LABEL, workloadLabels } from './labels.ts';
 import { bootstrapText, type ServiceParts } from './services.ts';
 
 export function clusterRoutes(parts: ServiceParts): AppliedChild[] {
@@ -23,22 +23,26 @@ function route(
   routeFor: 'bootstrap' | 'node',
 ): AppliedChild {
   const name = routeName(cluster, suffix);
-  return apply(OpenShiftRoute, {
-    metadata: {
-      namespace,
-      name,
-      labels: { ...workloadLabels({ proxy: workload.proxy }), [ROUTE_FOR_LABEL]: routeFor },
-      annotations: {
-        ...annotations[way.ingress],
-        ...(way.bootstrapServer === undefined ? {} : { [BOOTSTRAP_ANNOTATION]: bootstrapText([[cluster, way]]) }),
+  return apply(
+    OpenShiftRoute,
+    {
+      metadata: {
+        namespace,
+        name,
+        labels: { ...workloadLabels({ proxy: workload.proxy }), [ROUTE_FOR_LABEL]: routeFor },
+        annotations: {
+          ...annotations[way.ingress],
+          ...(way.bootstrapServer === undefined ? {} : { [BOOTSTRAP_ANNOTATION]: bootstrapText([[cluster, way]]) }),
+        },
+      },
+      spec: {
+        // The host is this and the router's domain.
+        subdomain: name,
+        port: { targetPort: SNI_PORT },
+        tls: { termination: 'passthrough' },
+        to: { kind: 'Service', name: routeServiceName(cluster, way.ingress) },
       },
     },
-    spec: {
-      // The host is this and the router's domain.
-      subdomain: name,
-      port: { targetPort: SNI_PORT },
-      tls: { termination: 'passthrough' },
-      to: { kind: 'Service', name: routeServiceName(cluster, way.ingress) },
-    },
-  });
+    FROM_UPSTREAM,
+  );
 }

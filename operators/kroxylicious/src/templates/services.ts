@@ -11,7 +11,7 @@ import {
   routeServiceName,
   TLS_CLIENT_PORT,
 } from '../tree/cluster-fragment.ts';
-import { BOOTSTRAP_ANNOTATION, type Workload, workloadLabels, workloadName } from './labels.ts';
+import { BOOTSTRAP_ANNOTATION, FROM_UPSTREAM, type Workload, workloadLabels, workloadName } from './labels.ts';
 
 export interface ServiceParts {
   readonly namespace: string;
@@ -74,10 +74,14 @@ function service(
       ? { [BOOTSTRAP_ANNOTATION]: bootstrapText([[cluster, way]]) }
       : {}),
   };
-  return apply(Service, {
-    metadata: { namespace, name, labels: workloadLabels({ proxy: workload.proxy }), annotations: told },
-    spec: { type: 'ClusterIP', selector: workloadLabels(workload), ports },
-  });
+  return apply(
+    Service,
+    {
+      metadata: { namespace, name, labels: workloadLabels({ proxy: workload.proxy }), annotations: told },
+      spec: { type: 'ClusterIP', selector: workloadLabels(workload), ports },
+    },
+    FROM_UPSTREAM,
+  );
 }
 
 /** The one load balancer of a workload, for all clusters that it serves by TLS host name from outside; undefined when none is. */
@@ -93,19 +97,23 @@ export function loadBalancer(
   if (served.length === 0) return undefined;
   const ingresses = [...new Set(served.map(([, { ingress }]) => ingress))].toSorted();
   const told = Object.assign({}, ...ingresses.map((ingress) => annotations[ingress] ?? {})) as Record<string, string>;
-  return apply(Service, {
-    metadata: {
-      namespace,
-      name: loadBalancerName(workload),
-      labels: workloadLabels({ proxy: workload.proxy }),
-      annotations: { ...told, [BOOTSTRAP_ANNOTATION]: bootstrapText(served) },
+  return apply(
+    Service,
+    {
+      metadata: {
+        namespace,
+        name: loadBalancerName(workload),
+        labels: workloadLabels({ proxy: workload.proxy }),
+        annotations: { ...told, [BOOTSTRAP_ANNOTATION]: bootstrapText(served) },
+      },
+      spec: {
+        type: 'LoadBalancer',
+        selector: workloadLabels(workload),
+        ports: [{ name: `sni-${LOAD_BALANCER_PORT}`, port: LOAD_BALANCER_PORT, targetPort: SNI_PORT, protocol: 'TCP' }],
+      },
     },
-    spec: {
-      type: 'LoadBalancer',
-      selector: workloadLabels(workload),
-      ports: [{ name: `sni-${LOAD_BALANCER_PORT}`, port: LOAD_BALANCER_PORT, targetPort: SNI_PORT, protocol: 'TCP' }],
-    },
-  });
+    FROM_UPSTREAM,
+  );
 }
 
 export function loadBalancerName(workload: Workload): string {

@@ -2,7 +2,7 @@
 import { ConfigMap, Deployment, PodDisruptionBudget, type ReplicaSet } from '@capstan/kube';
 import { apply, aside, type Child, createOnly, type GroupInput, keep } from '@capstan/reconcile';
 import { CONFIG_KEY, configMapName, type DeploymentParts, proxyDeployment } from './deployment.ts';
-import { workloadLabels, workloadName } from './labels.ts';
+import { FROM_UPSTREAM, workloadLabels, workloadName } from './labels.ts';
 
 export interface WorkloadParts extends DeploymentParts {
   /** Names of ConfigMaps that ReplicaSets of the Deployment mount. */
@@ -41,7 +41,7 @@ export function workloadGroups(parts: WorkloadParts): GroupInput[] {
         }),
       ],
     },
-    { name: 'rollout', ...settled, children: [apply(Deployment, proxyDeployment(parts))] },
+    { name: 'rollout', ...settled, children: [apply(Deployment, proxyDeployment(parts), FROM_UPSTREAM)] },
   ];
 }
 

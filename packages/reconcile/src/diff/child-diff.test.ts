@@ -99,6 +99,20 @@ describe('an applied child', () => {
     assert.equal(verdict(adopting, [controlled]).note?.about, 'conflict');
   });
 
+  test('that adopts what refers to its owner takes over what another operator made for it, and nothing else', () => {
+    const stranger = theirs({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
+    const adopting = apply(ConfigMap, { metadata, data: { x: '1' } }, { adopts: 'referring' });
+    assert.equal(verdict(adopting, [stranger]).note?.about, 'conflict');
+    const { uid = '', name = '' } = OWNED.object.metadata;
+    const referring = (reference: object) => ({
+      ...stranger,
+      metadata: { ...stranger.metadata, ownerReferences: [{ apiVersion: 'v1', kind: 'Any', name, uid, ...reference }] },
+    });
+    assert.equal(verdict(adopting, [referring({})]).write?.verb, 'apply');
+    assert.equal(verdict(configMap(), [referring({})]).note?.about, 'conflict');
+    assert.equal(verdict(adopting, [referring({ uid: 'another' })]).note?.about, 'conflict');
+  });
+
   test('with a new plan is applied, under the uid that was seen', () => {
     const { write, note } = verdict(configMap({ x: '2' }), [applied(configMap())]);
     assert.deepEqual([write?.verb, (write as ApplyWrite).exists, note], ['apply', true, undefined]);

@@ -177,7 +177,9 @@ export function strangerClaim(
   }
   // Somebody took our label off. The field manager is that of all owners of the reconciler: the annotation says which one.
   const owner = observed.metadata.annotations?.[OWNER_ANNOTATION];
-  if (appliedEntry(observed, manager) === undefined && adopts) return undefined;
+  const isAdopted =
+    adopts === 'referring' ? ownerReferences.some(({ uid }) => uid === ownership.object.metadata.uid) : adopts;
+  if (appliedEntry(observed, manager) === undefined && isAdopted) return undefined;
   if (appliedEntry(observed, manager) === undefined)
     return 'exists already and was not made for this resource: remove or rename it';
   return owner === undefined || owner === describeOwner(ownership.owner) ? undefined : OTHER_OWNER;

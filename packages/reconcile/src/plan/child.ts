@@ -22,8 +22,11 @@ export interface AppliedChild extends ChildBase {
    * takes turns with others) and must stay one child of ours all the same.
    */
   readonly controls: boolean;
-  /** Whether an existing object that nobody controls is taken over instead of reported as a conflict. */
-  readonly adopts: boolean;
+  /**
+   * Whether an existing object that nobody controls is taken over instead of reported as a conflict: any, or one that names
+   * the owner in an owner reference already, because another operator made it for the same resource.
+   */
+  readonly adopts: boolean | 'referring';
 }
 
 /** Created when absent and never changed after that; pruned when no longer planned. */
@@ -68,7 +71,7 @@ export interface ApplyChildOptions {
   /** True by default. */
   controls?: boolean;
   /** False by default. */
-  adopts?: boolean;
+  adopts?: boolean | 'referring';
 }
 
 /** A child that is ours wholly. */
