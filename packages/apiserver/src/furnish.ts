@@ -1,5 +1,5 @@
 // What every cluster begins with, as kube-apiserver makes it: four namespaces and the two priorities of the system.
-import type { ManagedFieldsEntry, UnknownObject } from '@capstan/kube';
+import type { ManagedFieldsEntry } from '@capstan/kube';
 import { type Core, newUid, timestamp } from './core.ts';
 import { SYSTEM_PRIORITIES } from './validation/cluster-rules.ts';
 
@@ -26,7 +26,7 @@ export function furnish(core: Core): void {
       fieldsV1: fields as Record<string, unknown>,
     };
     const own = { name, uid: newUid(core.random), creationTimestamp: now, managedFields: [owner] };
-    core.store.put(storageKey, name, { ...content, metadata: { ...own, ...metadata } } as UnknownObject);
+    core.store.put(storageKey, name, { ...content, metadata: { ...own, ...metadata } });
   };
   for (const name of NAMESPACES) {
     const content = {

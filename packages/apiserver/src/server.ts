@@ -8,7 +8,6 @@ import {
   type Random,
   silentLogger,
   type Transport,
-  type UnknownObject,
   type WatchStream,
 } from '@capstan/kube';
 import { createAdmissionWebhooks } from './admission/admission-webhooks.ts';

@@ -104,8 +104,11 @@ export function createFieldTracker(now: () => string): FieldTracker {
       const config = configOf(target, applied);
       let managers = managersOf(live);
       if (live && managers.size === 0) {
-        const { status: _, ...rest } = live;
-        const object = target.version.hasStatus ? rest : live;
+        // What this endpoint cannot set was not set before by it either.
+        const { status, ...rest } = live;
+        const { spec: _, ...others } = live;
+        const ofStatus = { ...others, ...(status !== undefined && { status }) };
+        const object = target.subresource === 'status' ? ofStatus : target.version.hasStatus ? rest : live;
         managers = updated({ target, live: undefined, object, manager: BEFORE_FIRST_APPLY }, managers);
       }
       const base = identity(target, manager, 'Apply');

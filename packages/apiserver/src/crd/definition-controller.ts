@@ -96,9 +96,9 @@ export function startDefinitionController(
   };
 
   const settle = async (key: string) => {
+    await approve(key);
     await name(key);
     await establish(key);
-    await approve(key);
   };
 
   const cleanUp = async (key: string) => {

@@ -160,6 +160,14 @@ async function applyObject(
   const isThere = core.store.get(resource.storageKey, keyFor(target)) !== undefined;
   if (!isMade && !isThere) throw notFound(nameOf(resource), target.name);
   checkTyped(target, body);
+  const unreadable = target.version.typeProblem?.(body);
+  if (unreadable?.startsWith('quantities must match')) {
+    const given = body['metadata'] as Partial<ObjectMeta> | undefined;
+    const { name = target.name, namespace = '' } = given ?? {};
+    throw untypedPatch(
+      `failed to convert new object (${namespace}/${name}; ${id}) to proper version: unable to convert unstructured object to ${id}: ${unreadable}`,
+    );
+  }
   const given = checkedObject(target, body);
   const applied = { ...given, metadata: { ...given.metadata, name: given.metadata.name ?? target.name } };
   checkName(target, applied);

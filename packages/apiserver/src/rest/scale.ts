@@ -62,11 +62,17 @@ export async function writeScale(
           object: next,
           manager: options.fieldManager,
           isTimeless: true,
-          isUnowned: replicas === 0,
+          // Where nobody owned the number, nobody does afterwards.
+          isUnowned: replicas === 0 || !isOwned(live, paths),
         }),
     };
   });
   return scaleOf(paths, object);
+}
+
+function isOwned({ metadata }: UnknownObject, { spec }: ScalePaths): boolean {
+  const path = spec.map((part) => `f:${part}`);
+  return (metadata.managedFields ?? []).some(({ fieldsV1 }) => valueAt(fieldsV1, path) !== undefined);
 }
 
 function pathsOf(target: Target): ScalePaths {

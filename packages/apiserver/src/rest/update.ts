@@ -179,7 +179,7 @@ function commit(core: Core, target: Target, key: string, next: UnknownObject, li
 function withoutTimes(object: UnknownObject): UnknownObject {
   const { managedFields } = object.metadata;
   if (!managedFields) return object;
-  const untimed = managedFields.map(({ time: _, ...entry }) => entry);
+  const untimed = managedFields.map((entry) => ({ ...entry, time: '' }));
   return { ...object, metadata: { ...object.metadata, managedFields: untimed } };
 }
 

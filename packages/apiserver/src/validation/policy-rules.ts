@@ -125,7 +125,7 @@ const MAX_CONTROLLER = 250;
 const PATH = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
 
 export function ingressClass(errors: Errors, { spec }: IngressClass, old: IngressClass | undefined): void {
-  if (old) immutable(errors, 'spec.controller', spec?.controller, old.spec?.controller);
+  if (old) immutable(errors, 'spec.controller', spec?.controller ?? '', old.spec?.controller ?? '');
   const { controller = '', parameters } = spec ?? {};
   const at = 'spec.controller';
   if (Buffer.byteLength(controller) > MAX_CONTROLLER) errors.push(fieldTooLong(at, MAX_CONTROLLER));

@@ -30,7 +30,8 @@ export function remove(random: SeededRandom, kind: GeneratedKind, path: string):
       }
     : { method: 'DELETE', path, ...(policy !== undefined && { query: { propagationPolicy: policy } }) };
   // What the collector finishes is looked at when it has; finalizers hold it until somebody takes them away.
-  const isSlow = policy === 'Foreground' || policy === 'Orphan';
+  const isOrphaned = isBody && options['orphanDependents'] === true;
+  const isSlow = policy === 'Foreground' || policy === 'Orphan' || isOrphaned;
   if (!isSlow) return [first];
   return [first, { method: 'GET', path, eventually: true }];
 }
