@@ -62,11 +62,6 @@ export const kindDefaults: Readonly<Record<string, Defaults>> = {
         persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' },
       },
     ),
-  // How many may be down at once is behind a gate, and dropped.
-  [`${APPS}.RollingUpdateStatefulSetStrategy`]: (update) => {
-    const { maxUnavailable: _, ...rest } = update;
-    return rest;
-  },
   [`${APPS}.StatefulSetPersistentVolumeClaimRetentionPolicy`]: (policy) =>
     fillZero(policy, { whenDeleted: 'Retain', whenScaled: 'Retain' }),
 

@@ -193,6 +193,12 @@ function keepGiven(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   }
   const before = (port: ServicePort) =>
     old.ports?.find((one) => one.port === port.port && one.protocol === port.protocol)?.nodePort ?? 0;
+  // A port is known again by its name, whatever else of it has changed.
+  const taken = new Set((spec.ports ?? []).map((port) => port.nodePort ?? 0));
+  const namedBefore = (port: ServicePort) => {
+    const given = old.ports?.find((one) => (one.name ?? '') === (port.name ?? ''))?.nodePort ?? 0;
+    return taken.has(given) ? 0 : given;
+  };
   const opens = (type: string | undefined) => type === 'NodePort' || type === 'LoadBalancer';
   const isOutside = ({ type, externalIPs = [] }: ServiceSpec) =>
     opens(type) || (type === 'ClusterIP' && externalIPs.length > 0);
@@ -203,7 +209,10 @@ function keepGiven(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   if (!result.ports) return result;
   const ports = result.ports.map((port) => {
     const { nodePort = 0, ...rest } = port;
-    if (opens(spec.type)) return nodePort === 0 && before(port) !== 0 ? { ...port, nodePort: before(port) } : port;
+    if (opens(spec.type)) {
+      const given = nodePort === 0 ? namedBefore(port) : 0;
+      return given === 0 ? port : { ...port, nodePort: given };
+    }
     // What its old type gave it goes with the type; what somebody wants now is judged by validation.
     return opens(old.type) && nodePort === before(port) ? rest : port;
   });

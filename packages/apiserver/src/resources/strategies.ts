@@ -1,7 +1,7 @@
 // What tells the built-in kinds apart beyond their schemas: names, generation, defaults, grace, selectable fields.
 import type { EndpointSlice, PodSpec, UnknownObject } from '@capstan/kube';
 import { defaultDefinition } from '../crd/definition-strategy.ts';
-import { equalJson, isObject, valueAt } from '../json/copy.ts';
+import { equalJson, isObject, valueAt, withValueAt } from '../json/copy.ts';
 import { serviceWarnings, sliceWarnings } from '../validation/network-warnings.ts';
 import { podWarnings } from '../validation/pod-warnings.ts';
 import { label, type NameRule, pathSegment, subdomain } from './names.ts';
@@ -192,6 +192,15 @@ function podWarningsAt(path: readonly string[]): NonNullable<Strategy['warnings'
   };
 }
 
+/** How many pods may be down at once is behind a gate: whoever sets it owns it, and it is dropped. */
+function withoutGated(set: UnknownObject): UnknownObject {
+  const path = ['spec', 'updateStrategy', 'rollingUpdate'];
+  const update = valueAt(set, path);
+  if (!isObject(update) || update['maxUnavailable'] === undefined) return set;
+  const { maxUnavailable: _, ...rest } = update;
+  return withValueAt(set, path, rest) as UnknownObject;
+}
+
 /** Nobody can leave out the finalizer by which contents are deleted first. */
 function withKubernetes(namespace: UnknownObject): unknown[] {
   const given = (valueAt(namespace, ['spec', 'finalizers']) as unknown[] | null | undefined) ?? [];
@@ -219,6 +228,7 @@ const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
     prepareCreate: (daemonSet) => withTemplateGeneration(daemonSet, 1),
     prepareUpdate: (daemonSet, old) => withTemplateGeneration(daemonSet, nextTemplateGeneration(daemonSet, old)),
   },
+  'statefulsets.apps': { prepareCreate: withoutGated, prepareUpdate: withoutGated },
   nodes: { keepsStatus: true },
   namespaces: {
     prepareCreate: (namespace) => ({

@@ -59,6 +59,7 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
     const isServed =
       target.subresource === '' || target.version.subresources.some(({ name }) => name === target.subresource);
     // A method that a path does not have is refused before anything is said.
+    if (method === 'PATCH' && !target.resource.custom && isServed) checkPatchType(target, request.contentType ?? '');
     const isTaken =
       method === 'POST' ? target.name === '' : target.name !== '' || method === 'GET' || method === 'DELETE';
     if (deprecation !== undefined && isServed && isTaken) warnings.add(deprecation);
