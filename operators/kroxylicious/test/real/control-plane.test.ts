@@ -205,7 +205,7 @@ describe('a real control plane', { skip }, () => {
     });
     assert.match(
       await configurationOf(client),
-      /localhost:9500[\s\S]*a-left-bootstrap[\s\S]*localhost:9400[\s\S]*b-right-bootstrap/,
+      /a-left-bootstrap.*\n.*localhost:9500[\s\S]*b-right-bootstrap.*\n.*localhost:9400/,
     );
     await step('a Secret goes while pods are rolled', 1, async () => {
       await patch(client, Secret, 'server', {

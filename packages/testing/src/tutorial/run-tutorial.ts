@@ -76,9 +76,21 @@ function commandsOf(text: string): string[] {
 function adapted(command: string, folder: string): string {
   return command
     .replaceAll('/tmp/capstan-tutorial', join(folder, 'tutorial'))
-    .replaceAll(/(?<=^|\$\()npm run (?:-s )?capstan -- /gm, `"${process.execPath}" apps/capstan/src/main.ts `)
-    .replaceAll(/(?<=^|\$\()npm run (?:-s )?(\w+) -- /gm, `"${process.execPath}" apps/capstan/src/programs/$1.ts `)
+    .replaceAll(
+      /(?<=^|\$\()npm run (?:-s )?(\w+) -- /gm,
+      (_, script: string) => `"${process.execPath}" ${programOf(script)} `,
+    )
     .replaceAll(/(?<=^|\$\()kubectl /gm, `"${KUBECTL}" `);
+}
+
+/** What a script of the workspace runs. */
+function programOf(script: string): string {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  const program = scripts[script]?.split(' ').at(-1);
+  assert.ok(program !== undefined, `npm run ${script} is not there`);
+  return program;
 }
 
 async function runBlock(commands: readonly string[], expected: readonly string[], exports: readonly string[]) {
