@@ -49,14 +49,15 @@ export async function verifyKubernetes(
       logger,
       ...(endpoint !== undefined && { server: endpoint }),
     });
-    client = createClient({ transport, userAgent: 'gimbal-operator', clock, logger });
+    // Whoever asked tries again, and tells meanwhile what was answered.
+    client = createClient({ transport, userAgent: 'gimbal-operator', clock, logger, retry: { attempts: 1 } });
   } catch (error) {
     if (isConfigError(error)) return { isGood: false, message: say(error) };
     throw new LoginError('Unreachable', say(error), { cause: error });
   }
-  const call = { signal, timeoutMs, attempts: 1 };
+  const call = { signal, timeoutMs };
   try {
-    await client.request({ method: 'GET', path: '/version', signal, timeoutMs });
+    await client.request({ method: 'GET', path: '/version', ...call });
     await checkAccess(client, call);
     return { isGood: true, identity: await identityOf(client, call) };
   } catch (error) {
@@ -69,7 +70,7 @@ export async function verifyKubernetes(
   }
 }
 
-type Call = { signal: AbortSignal; timeoutMs: number; attempts: number };
+type Call = { signal: AbortSignal; timeoutMs: number };
 
 async function checkAccess(client: Client, call: Call): Promise<void> {
   const denied: string[] = [];
