@@ -44,14 +44,14 @@ export function deleteOptions(body: unknown, query: Readonly<Record<string, stri
   const preconditions = isObject(given['preconditions']) ? given['preconditions'] : {};
   const errors: FieldError[] = [];
   const policy = given['propagationPolicy'] ?? query['propagationPolicy'];
-  if (policy !== undefined && !isPolicy(policy)) {
-    errors.push(fieldNotSupported('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan', 'nil']));
-  }
   const orphan = given['orphanDependents'] ?? query['orphanDependents'];
   if (orphan !== undefined && policy !== undefined) {
     errors.push(
       fieldInvalid('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'),
     );
+  }
+  if (policy !== undefined && !isPolicy(policy)) {
+    errors.push(fieldNotSupported('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan', 'nil']));
   }
   const dryRunGiven = Array.isArray(given['dryRun']) ? (given['dryRun'][0] as string | undefined) : undefined;
   const dryRun = dryRunOf(dryRunGiven ?? query['dryRun'], errors);

@@ -19,8 +19,37 @@ export function toldErrors(
     );
     if (wrong.length > 0) return wrong;
   }
-  const all = [...ofMetadata, ...ofContent];
+  const inOrder = custom ? undefined : ORDERS[group];
+  const all = inOrder?.(ofMetadata, ofContent) ?? [...ofMetadata, ...ofContent];
   return all.length > 0 ? all : ofStore;
 }
+
+/** The errors of metadata and those of the content, where they are not told one after the other. By group. */
+const ORDERS: Readonly<
+  Record<string, (ofMetadata: readonly FieldError[], ofContent: readonly FieldError[]) => FieldError[]>
+> = {
+  // A definition's name is judged by what it defines, with everything else that is said of names.
+  'apiextensions.k8s.io': (ofMetadata, ofContent) => {
+    const rank = ({ field }: FieldError) => ['metadata.generateName', 'metadata.name'].indexOf(field) + 1 || 3;
+    return [...ofMetadata, ...ofContent].toSorted((a, b) => rank(a) - rank(b));
+  },
+  // What is asked of every event is told first; what the newer face asks besides is not.
+  'events.k8s.io': (ofMetadata, ofContent) => {
+    const isBesides = ({ field, message }: FieldError) =>
+      message.endsWith('field is immutable') || !OF_EVERY_EVENT.has(field);
+    const place = ofContent.findIndex(isBesides);
+    return ofContent.toSpliced(place < 0 ? ofContent.length : place, 0, ...ofMetadata);
+  },
+};
+
+const OF_EVERY_EVENT: ReadonlySet<string> = new Set([
+  'involvedObject.namespace',
+  'reportingController',
+  'reportingInstance',
+  'action',
+  'reason',
+  'message',
+  'namespace',
+]);
 
 const IS_ADDRESS = /must be a valid IP address/;

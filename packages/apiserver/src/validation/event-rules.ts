@@ -94,12 +94,15 @@ const FIXED = [
   'reportingInstance',
 ];
 
+const TIMES: ReadonlySet<string> = new Set(['eventTime', 'firstTimestamp', 'lastTimestamp']);
+
 /** As Go has it: every field of a reference, under its own name. */
 function goValue(field: string, value: unknown): unknown {
   if (field === 'source') {
     const { component = '', host = '' } = (value ?? {}) as { component?: string; host?: string };
     return { Component: component, Host: host };
   }
+  if (TIMES.has(field)) return value ?? null;
   if (field !== 'involvedObject' && field !== 'related') return value ?? (field === 'count' ? 0 : '');
   if (field === 'related' && value === undefined) return null;
   const given = (value ?? {}) as Record<string, string | undefined>;

@@ -54,7 +54,7 @@ export function service(errors: Errors, { spec }: Service, old: Service | undefi
     if (name === '') errors.push(fieldRequired('spec.externalName'));
     else named(errors, 'spec.externalName', name, validateDns1123Subdomain(name));
   }
-  servicePorts(errors, ports, type);
+  servicePorts(errors, ports);
   labels(errors, 'spec.selector', spec?.selector);
   oneOf(errors, 'spec.sessionAffinity', spec?.sessionAffinity, ['ClientIP', 'None']);
   const timeout = spec?.sessionAffinityConfig?.clientIP?.timeoutSeconds;
@@ -67,6 +67,7 @@ export function service(errors: Errors, { spec }: Service, old: Service | undefi
     if (ipAddress(errors, at, address)) endpointAddress(errors, at, address);
   }
   oneOf(errors, 'spec.type', type, SERVICE_TYPES);
+  takenPorts(errors, ports, type);
   const hasOutside = type === 'ClusterIP' && (spec?.externalIPs ?? []).length > 0;
   const isOutside = type === 'NodePort' || type === 'LoadBalancer' || hasOutside;
   const policy = spec?.externalTrafficPolicy;
@@ -99,14 +100,11 @@ function serviceUpdate(errors: Errors, spec: Service['spec'], old: Service['spec
   errors.push(fieldInvalid('spec.clusterIPs[0]', spec?.clusterIPs ?? [address], detail));
 }
 
-function servicePorts(errors: Errors, ports: readonly ServicePort[], type: string): void {
+function servicePorts(errors: Errors, ports: readonly ServicePort[]): void {
   const names = new Set<string>();
-  const nodePorts = new Set<string>();
-  const seen = new Set<string>();
-  const twice: Errors = [];
   for (const [index, port] of ports.entries()) {
     const at = `spec.ports[${index}]`;
-    const { name = '', protocol = '', nodePort = 0 } = port;
+    const { name = '', protocol = '' } = port;
     if (name === '' && ports.length > 1) errors.push(fieldRequired(`${at}.name`));
     else if (name !== '') {
       named(errors, `${at}.name`, name, validateDns1123Label(name));
@@ -119,29 +117,34 @@ function servicePorts(errors: Errors, ports: readonly ServicePort[], type: strin
     if (port.appProtocol !== undefined) {
       named(errors, `${at}.appProtocol`, port.appProtocol, validateQualifiedName(port.appProtocol));
     }
-    if (nodePort !== 0) {
-      if (type === 'ClusterIP') {
-        errors.push(fieldForbidden(`${at}.nodePort`, "may not be used when `type` is 'ClusterIP'"));
-      }
-      const id = `${protocol}/${nodePort}`;
-      if (nodePorts.has(id)) errors.push(fieldDuplicate(`${at}.nodePort`, nodePort));
-      nodePorts.add(id);
-    }
-    const id = `${protocol}/${port.port}`;
-    if (seen.has(id))
-      twice.push(
-        fieldDuplicate(at, {
-          Name: '',
-          Protocol: protocol,
-          AppProtocol: null,
-          Port: port.port,
-          TargetPort: 0,
-          NodePort: 0,
-        }),
-      );
-    seen.add(id);
   }
-  errors.push(...twice);
+}
+
+/** Ports that are not to be had, or twice. */
+function takenPorts(errors: Errors, ports: readonly ServicePort[], type: string): void {
+  const each = [...ports.entries()].map(([index, port]) => ({ at: `spec.ports[${index}]`, ...port }));
+  const asked = each.filter(({ nodePort = 0 }) => nodePort !== 0);
+  if (type === 'ClusterIP') {
+    const detail = "may not be used when `type` is 'ClusterIP'";
+    for (const { at } of asked) errors.push(fieldForbidden(`${at}.nodePort`, detail));
+  }
+  const idOf = (protocol = '', port = 0) => `${protocol}/${port}`;
+  for (const { at, nodePort } of repeated(asked, ({ protocol, nodePort: port }) => idOf(protocol, port))) {
+    errors.push(fieldDuplicate(`${at}.nodePort`, nodePort));
+  }
+  for (const { at, protocol = '', port } of repeated(each, (one) => idOf(one.protocol, one.port))) {
+    const shown = { Name: '', Protocol: protocol, AppProtocol: null, Port: port, TargetPort: 0, NodePort: 0 };
+    errors.push(fieldDuplicate(at, shown));
+  }
+}
+
+/** Those whose id another had before them. */
+function repeated<T>(list: readonly T[], idOf: (one: T) => string): T[] {
+  const seen = new Set<string>();
+  return list.filter((one) => {
+    const id = idOf(one);
+    return seen.has(id) || !seen.add(id);
+  });
 }
 
 export function endpoints(errors: Errors, { subsets = [] }: Endpoints): void {

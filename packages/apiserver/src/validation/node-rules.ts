@@ -6,17 +6,12 @@ import { type Errors, fieldDuplicate, NOT_NEGATIVE, named } from './rules.ts';
 
 export function node(errors: Errors, object: Node, old: Node | undefined): void {
   const { spec, status } = object;
-  if (old) {
-    quantities(errors, status);
-    nodeUpdate(errors, object, old);
-    taints(errors, spec?.taints ?? []);
-    return;
-  }
   taints(errors, spec?.taints ?? []);
   quantities(errors, status);
   for (const [index, block] of (spec?.podCIDRs ?? []).entries()) {
     if (!parsedBlock(block)) errors.push(fieldInvalid(`spec.podCIDRs[${index}]`, block, CIDR));
   }
+  if (old) nodeUpdate(errors, object, old);
 }
 
 /** What the status is checked for is the same. */

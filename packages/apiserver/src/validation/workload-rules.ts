@@ -108,6 +108,7 @@ export function replicaSet(errors: Errors, { spec }: ReplicaSet, old: ReplicaSet
 }
 
 export function daemonSet(errors: Errors, { spec }: DaemonSet, old: DaemonSet | undefined): void {
+  if (old) immutable(errors, 'spec.selector', spec?.selector, old.spec?.selector);
   selected(errors, spec?.selector, spec?.template, 'daemonset', 'DaemonSet');
   notNegative(errors, 'spec.minReadySeconds', spec?.minReadySeconds);
   const strategy = spec?.updateStrategy;
@@ -117,7 +118,6 @@ export function daemonSet(errors: Errors, { spec }: DaemonSet, old: DaemonSet | 
     errors.push(fieldNotSupported('spec.updateStrategy', strategy, ['RollingUpdate', 'OnDelete']));
   }
   notNegative(errors, 'spec.revisionHistoryLimit', spec?.revisionHistoryLimit);
-  if (old) immutable(errors, 'spec.selector', spec?.selector, old.spec?.selector);
 }
 
 export function disruptionBudget(errors: Errors, { spec }: PodDisruptionBudget): void {

@@ -1,6 +1,7 @@
 // What two servers may say differently, and nothing else, is replaced: uids, times, resourceVersions, random names, allocated
 // addresses and ports, tokens, names of Go types in messages. A uid or a resourceVersion becomes the number of its first
-// appearance, so that "the same as before" is still compared.
+// appearance, so that "the same as before" is still compared. What is known to differ is in known-differences.ts.
+import { withoutDescription, withoutKnown } from './known-differences.ts';
 
 export interface Normaliser {
   /** An object, a list, a Status, a Table: a copy with everything replaced. */
@@ -34,11 +35,7 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
         `${prefix}<random>`,
       );
     }
-    return undeclared(result)
-      .replaceAll(/: [^ ]+: field not declared in schema/g, ': <path>: field not declared in schema')
-      .replaceAll(/patch: Invalid value: "\{.*\}": /gs, 'patch: Invalid value: <document>: ')
-      .replaceAll(/^Invalid value: "\{\\".*\}": /gs, 'Invalid value: <document>: ')
-      .replaceAll(/(\byaml: line )\d+: .*?(?= \([0-9a-f]+ \.\.\.\)|$)/g, '$1<problem>')
+    return withoutKnown(result)
       .replaceAll(TIME, '<time>')
       .replaceAll(SERVICE_ADDRESS, '<service address>')
       .replaceAll(TOKEN, '<token>')
@@ -50,7 +47,6 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
       .replaceAll(/ResourceVersion in (the precondition|record) \(\d+\)/g, 'ResourceVersion in $1 (<version>)')
       .replaceAll(/:\d{5}\/(TCP|UDP)/g, ':<port>/$1')
       .replaceAll(/("resourceVersion\\?":\\?")\d+/g, '$1<version>')
-      .replaceAll(/(previously negative\))\n@@ .*$/gs, '$1')
       .replaceAll(/Duplicate value: 3\d{4}$/g, 'Duplicate value: <port>')
       .replaceAll(/too old resource version: \d+ \(\d+\)/g, 'too old resource version: <version>')
       .replaceAll(/Too large resource version: \d+, current: \d+/g, 'Too large resource version: <version>');
@@ -70,8 +66,7 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
         if (!names.has(name)) names.set(name, `${generated}<random>`);
       }
     }
-    // Descriptions of columns are sentences of Kubernetes; ours are our own.
-    if (key === 'columnDefinitions') return value({ ...object, description: '<description>' });
+    if (key === 'columnDefinitions') return value(withoutDescription(object));
     if (Array.isArray((object['details'] as Json | undefined)?.['causes'])) return status(object);
     const isList = 'items' in object || 'rows' in object;
     const result: Json = {};
@@ -85,13 +80,16 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
   }
 
   /**
-   * Go's maps have no order, so the causes of a custom resource come in any; and what Kubernetes checks twice is told twice.
-   * The message is compared by its causes.
+   * What Kubernetes checks twice is told twice there, and once here; conflicts, and the causes of custom resources and their
+   * definitions, come in any order there (Go's maps have none). The message is compared by its causes.
    */
   function status(given: Json): unknown {
-    const { causes: told, ...rest } = given['details'] as Json & { causes: Json[] };
-    const shown = told.map((cause) => JSON.stringify(value({ ...cause })));
-    const causes = [...new Set(shown)].toSorted().map((cause) => JSON.parse(cause) as Json);
+    const { causes: told, ...rest } = given['details'] as Json & { causes: Json[]; group?: string };
+    const shown = [...new Set(told.map((cause) => JSON.stringify(value({ ...cause }))))];
+    const isBuiltIn = !/\.(?!k8s\.io$)/.test(rest.group ?? '') && rest.group !== 'apiextensions.k8s.io';
+    const causes = (isBuiltIn && given['code'] !== 409 ? shown : shown.toSorted()).map(
+      (cause) => JSON.parse(cause) as Json,
+    );
     const message = text(String(given['message'])).replace(/ is invalid: .*$/s, ' is invalid: <causes>');
     return { ...(value({ ...given, details: rest }) as Json), details: { ...(value(rest) as Json), causes }, message };
   }
@@ -123,14 +121,6 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
   }
 
   return { value: (given) => value(given), text, mark };
-}
-
-// Go's maps have no order: whether what follows an undeclared field is looked at too is chance.
-function undeclared(text: string): string {
-  const [head, lines] = text.split(': errors:\n  ');
-  if (lines === undefined) return text;
-  const all = lines.split('\n  ').toSorted();
-  return `${head}: ${all.find((line) => line.endsWith('field not declared in schema')) ?? all.join('; ')}`;
 }
 
 const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;

@@ -1,0 +1,49 @@
+// What is known to differ and listed in docs/embedded-differences.md, and what is left to chance on a real server, where Go's maps
+// have no order. Everything else that is not the same is a difference.
+
+interface Known {
+  /** A line of the document, or where chance comes in. */
+  readonly why: string;
+  hide(text: string): string;
+}
+
+const KNOWN: readonly Known[] = [
+  { why: 'chance: which undeclared fields are told', hide: withoutChance },
+  {
+    why: 'chance: where an undeclared field is looked for first',
+    hide: (text) => text.replaceAll(/: [^ ]+: field not declared in schema/g, ': <path>: field not declared in schema'),
+  },
+  {
+    why: 'the text of a document in a message about a patch',
+    hide: (text) =>
+      text
+        .replaceAll(/patch: Invalid value: "\{.*\}": /gs, 'patch: Invalid value: <document>: ')
+        .replaceAll(/^Invalid value: "\{\\".*\}": /gs, 'Invalid value: <document>: '),
+  },
+  {
+    why: 'what is wrong with a body in YAML',
+    hide: (text) => text.replaceAll(/(\byaml: line )\d+: .*?(?= \([0-9a-f]+ \.\.\.\)|$)/g, '$1<problem>'),
+  },
+  {
+    why: 'an update of a pod that may not change',
+    hide: (text) => text.replaceAll(/(previously negative\))\n@@ .*$/gs, '$1'),
+  },
+];
+
+/** The text without what is known to differ. */
+export function withoutKnown(text: string): string {
+  return KNOWN.reduce((rest, { hide }) => hide(rest), text);
+}
+
+/** Whether what follows an undeclared field is looked at too is chance. */
+function withoutChance(text: string): string {
+  const [head, lines] = text.split(': errors:\n  ');
+  if (lines === undefined) return text;
+  const all = lines.split('\n  ').toSorted();
+  return `${head}: ${all.find((line) => line.endsWith('field not declared in schema')) ?? all.join('; ')}`;
+}
+
+/** Descriptions of columns in a Table: sentences of Kubernetes there, our own here. */
+export function withoutDescription<T extends object>(column: T): T {
+  return { ...column, description: '<description>' };
+}
