@@ -102,13 +102,15 @@ describe('a login to a cluster', () => {
     silent.close();
   });
 
-  test('to a server that answers with 500s is tried again', async () => {
+  test('to a server that answers with 500s is tried again', async (t) => {
     const broken = createServer((_request, response) => void response.writeHead(500).end('{}'));
     await new Promise<void>((resolve) => void broken.listen(0, '127.0.0.1', resolve));
+    t.after(() => {
+      broken.closeAllConnections();
+      broken.close();
+    });
     const { port } = broken.address() as AddressInfo;
     assert.match(await refusal(kubeconfig, `http://127.0.0.1:${port}`), /^Unreachable .*500/);
-    broken.closeAllConnections();
-    broken.close();
   });
 
   for (const [what, change] of [
