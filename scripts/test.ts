@@ -43,9 +43,9 @@ if (chosen !== 'embedded' && staged.length > 0) {
     // A stage that a failed test left open would keep its file, and the server under it, from ending.
     const code = await run('real', staged, ['--test-force-exit', '--test-timeout=240000']);
     failed ||= code;
-    told.push(
-      `a real kube-apiserver with etcd (${staged.length} of ${onStage.length} files whose tests name no server; the others take too long there, as they say)`,
-    );
+    const left = onStage.length - staged.length;
+    const others = left === 0 ? '' : `, all but ${left}, which ${left === 1 ? 'says' : 'say'} why`;
+    told.push(`a real kube-apiserver with etcd (${staged.length} files whose tests name no server${others})`);
   }
 }
 console.log(`\nTests ran on: ${told.join('; ')}.`);
