@@ -1,8 +1,8 @@
 // Keys and signatures are made by worker threads, which the virtual clock cannot see: to it, a program that waits for one
 // looks like a program that waits for time, and a minute would pass before the key is there. So a busy program gets a
-// moment of real time to go on by itself, and further ones as long as threads are at work, which the processor time that the
-// process uses tells. One that is still busy then waits for the clock indeed, and is not waited for again until it has been
-// idle.
+// moment of real time to go on by itself, and further ones as long as threads are at work, which the processor time tells that
+// the process uses besides this thread. One that is still busy then waits for the clock indeed, and is not waited for again
+// until it has been idle.
 
 const MOMENT_MS = 250;
 /** How much of a moment is processor time when a thread is at work, on a machine that has others to serve too. */
@@ -29,10 +29,14 @@ export function createWorkerRest(isBusy: () => boolean): () => Promise<boolean> 
 
 /** Waits for a moment, or until it is no longer busy; whether threads were at work. */
 async function goesOn(isBusy: () => boolean): Promise<boolean> {
-  const before = process.cpuUsage();
+  const [all, own] = [process.cpuUsage(), process.threadCpuUsage()];
   const start = performance.now();
   while (isBusy() && performance.now() - start < MOMENT_MS)
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1000 > AT_WORK * (performance.now() - start);
+  const others = microseconds(process.cpuUsage(all)) - microseconds(process.threadCpuUsage(own));
+  return others / 1000 > AT_WORK * (performance.now() - start);
+}
+
+function microseconds({ user, system }: NodeJS.CpuUsage): number {
+  return user + system;
 }
