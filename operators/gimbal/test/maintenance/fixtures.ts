@@ -20,22 +20,26 @@ export const HTTPProxy = routeKind('http-proxy');
 
 /** Installs CRDs of routes that take anything. */
 export async function install(client: Client, ...ids: string[]): Promise<void> {
-  for (const id of ids) {
-    const { group, version, kind, plural, scope } = routeKind(id);
-    const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
-    await client.create(CustomResourceDefinition, {
-      apiVersion: CustomResourceDefinition.apiVersion,
-      kind: 'CustomResourceDefinition',
-      // A real server takes groups of Kubernetes' own only with a word on who approved them.
-      metadata: { name: `${plural}.${group}`, annotations: { 'api-approved.kubernetes.io': 'unapproved, for a test' } },
-      spec: {
-        group,
-        scope,
-        names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
-        versions: [{ name: version, served: true, storage: true, schema, subresources: { status: {} } }],
-      },
-    });
-  }
+  for (const id of ids) await installAs(client, id, { type: 'object', 'x-kubernetes-preserve-unknown-fields': true });
+}
+
+/** Installs the CRD of a kind of routes with a schema of the test's own. */
+export async function installAs(client: Client, id: string, openAPIV3Schema: object): Promise<void> {
+  const { group, version, kind, plural, scope } = routeKind(id);
+  await client.create(CustomResourceDefinition, {
+    apiVersion: CustomResourceDefinition.apiVersion,
+    kind: 'CustomResourceDefinition',
+    // A real server takes groups of Kubernetes' own only with a word on who approved them.
+    metadata: { name: `${plural}.${group}`, annotations: { 'api-approved.kubernetes.io': 'unapproved, for a test' } },
+    spec: {
+      group,
+      scope,
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      versions: [
+        { name: version, served: true, storage: true, schema: { openAPIV3Schema }, subresources: { status: {} } },
+      ],
+    },
+  });
 }
 
 export function backend(name: string, fields: object = {}, namespace = NAMESPACE): KubeObject {

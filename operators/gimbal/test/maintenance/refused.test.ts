@@ -1,15 +1,14 @@
 // Routes that the server does not let us change: which they are is on the backend, and nothing else is blamed for them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Client, CustomResourceDefinition, type KubeObject } from '@capstan/kube';
+import type { Client, KubeObject } from '@capstan/kube';
 import { DiscoveryBackend } from '../../src/index.ts';
-import { install, type Played, played, proxy, ref, routeKind } from './fixtures.ts';
+import { installAs, type Played, played, proxy, ref, routeKind } from './fixtures.ts';
 
 const Strict = routeKind('sesame-http-proxy');
 
 /** A kind of HTTPProxies that takes no weight of 0, and whose services cannot be fewer than two. */
 async function installStrict(client: Client): Promise<void> {
-  await install(client, 'sesame-http-proxy');
   const weight = { type: 'integer', minimum: 1 };
   const services = {
     type: 'array',
@@ -22,10 +21,7 @@ async function installStrict(client: Client): Promise<void> {
     'x-kubernetes-preserve-unknown-fields': true,
     properties: { routes: { type: 'array', items: rule } },
   };
-  const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } };
-  const versions = [{ name: 'v1', served: true, storage: true, schema }];
-  const name = `${Strict.plural}.${Strict.group}`;
-  await client.patch(CustomResourceDefinition, { name }, 'merge', { spec: { versions } });
+  await installAs(client, 'sesame-http-proxy', { type: 'object', properties: { spec } });
 }
 
 const strict = (): KubeObject => ({ ...proxy('strict', { 'x-a': 5, 'y-b': 5 }), apiVersion: Strict.apiVersion });
