@@ -3,7 +3,7 @@
 // ends in the opposite order of its beginning.
 import { join } from 'node:path';
 import { type Cluster, type ClusterOptions, startCluster, writeKubeconfig } from '@capstan/apiserver';
-import { type Client, type Clock, createClient, type Logger, type Random } from '@capstan/kube';
+import { type Client, type Clock, createClient, type Logger, type Random, silentLogger } from '@capstan/kube';
 import { createAddressPool, createControllers, createForwarder, createNode, type LocalNode } from '@capstan/node';
 import type { Operator } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
@@ -62,11 +62,12 @@ async function runParts(
   options: RunUpOptions,
   announceReady: () => void,
 ): Promise<void> {
-  const { operators, demos, io, clock, logger } = options;
+  const { operators, demos, io, clock } = options;
   const stopping = new AbortController();
   const signal = AbortSignal.any([io.signal, stopping.signal]);
   const clients = cluster.clusters.map(({ server }) =>
-    createClient({ transport: server.transport({ userAgent: 'capstan' }), clock, logger }),
+    // Of the cluster's own parts: what the server warns its controllers of (they keep Endpoints, too) is news to nobody.
+    createClient({ transport: server.transport({ userAgent: 'capstan' }), clock, logger: silentLogger }),
   );
   const [admin] = clients;
   const [first] = cluster.clusters;
