@@ -13,7 +13,7 @@ import {
 import type { Operator } from '@capstan/reconcile';
 import { chosenServer, createStage, type Stage } from '@capstan/testing';
 import type { PackageFault, PackageSource } from '../src/facts/package-source.ts';
-import { Provider } from '../src/kinds/index.ts';
+import { DeploymentRuntimeConfig, Provider } from '../src/kinds/index.ts';
 import { createCrossplane } from '../src/operator.ts';
 import type { Settings } from '../src/settings.ts';
 import { PackageError } from '../src/xpkg/errors.ts';
@@ -248,6 +248,24 @@ export const provider = (name: string, spec: object): [Kind, KubeObject] => [
   Provider,
   object(Provider, name, { spec }),
 ];
+
+export const runtimeConfig = (name: string, spec: object): [Kind, KubeObject] => [
+  DeploymentRuntimeConfig,
+  object(DeploymentRuntimeConfig, name, { spec }),
+];
+
+/** The package of most tests: a provider with one type. */
+export const EXAMPLE = `${REGISTRY}/team/provider-example:v1`;
+
+/** A registry that has it, and the name of its revision. */
+export function example() {
+  const registry = fakeRegistry();
+  const digest = registry.push(EXAMPLE, [meta('Provider'), crd('Bucket')]);
+  return { registry, name: revisionName('example', digest) };
+}
+
+/** The Provider `example`, with a runtime configuration. */
+export const using = (name: string) => provider('example', { package: EXAMPLE, runtimeConfigRef: { name } });
 
 export const patch = (stage: Stage, kind: Kind, name: string, body: object, namespace?: string) =>
   stage.client.patch(kind, namespace === undefined ? { name } : { namespace, name }, 'merge', body);

@@ -11,34 +11,19 @@ import { runtimeConfigFeature } from '../src/runtime/index.ts';
 import {
   allReady,
   condition,
-  crd,
-  fakeRegistry,
-  meta,
+  EXAMPLE,
+  example,
   names,
   object,
   patch,
   provider,
-  REGISTRY,
-  revisionName,
+  runtimeConfig,
   SYSTEM,
   said,
   staged,
+  using,
 } from './fixtures.ts';
 
-const IMAGE = `${REGISTRY}/team/provider-example:v1`;
-
-function example() {
-  const registry = fakeRegistry();
-  const digest = registry.push(IMAGE, [meta('Provider'), crd('Bucket')]);
-  return { registry, name: revisionName('example', digest) };
-}
-
-const config = (name: string, spec: object) =>
-  [DeploymentRuntimeConfig, object(DeploymentRuntimeConfig, name, { spec })] as [
-    typeof DeploymentRuntimeConfig,
-    KubeObject,
-  ];
-const using = (name: string) => provider('example', { package: IMAGE, runtimeConfigRef: { name } });
 const podSpec = (spec: object) => ({ deploymentTemplate: { spec: { template: { spec } } } });
 const deploymentOf = (stage: Stage, name: string) => stage.client.get(Deployment, { namespace: SYSTEM, name });
 const revisionCondition = async (stage: Stage, name: string, type: string) =>
@@ -47,7 +32,7 @@ const revisionCondition = async (stage: Stage, name: string, type: string) =>
 describe('a DeploymentRuntimeConfig', () => {
   test('that changes is followed, removed fields included, without a new revision', async () => {
     const { registry, name } = example();
-    const given = config('mine', {
+    const given = runtimeConfig('mine', {
       deploymentTemplate: {
         metadata: { labels: { team: 'a' }, annotations: { note: 'x' } },
         spec: { replicas: 2, template: { spec: { nodeSelector: { disk: 'ssd' }, priorityClassName: 'high' } } },
@@ -76,7 +61,7 @@ describe('a DeploymentRuntimeConfig', () => {
 
   test('that one package uses writes its Deployment and nothing else when it changes', async () => {
     const { registry, name } = example();
-    await staged({ registry, objects: [provider('example', { package: IMAGE })] }, async (stage) => {
+    await staged({ registry, objects: [provider('example', { package: EXAMPLE })] }, async (stage) => {
       await allReady(stage);
       stage.transport.clear();
       await patch(stage, DeploymentRuntimeConfig, 'default', { spec: podSpec({ priorityClassName: 'low' }) });
@@ -87,11 +72,11 @@ describe('a DeploymentRuntimeConfig', () => {
 
   test('can be tried first: a preview shows what it would make and remove, certificates included', async () => {
     const { registry, name } = example();
-    const named = config('mine', {
+    const named = runtimeConfig('mine', {
       deploymentTemplate: { metadata: { name: 'fixed' } },
       serviceTemplate: { metadata: { name: 'fixed' } },
     });
-    await staged({ registry, objects: [named, provider('example', { package: IMAGE })] }, async (stage) => {
+    await staged({ registry, objects: [named, provider('example', { package: EXAMPLE })] }, async (stage) => {
       await allReady(stage);
       stage.transport.clear();
       const spec = { runtimeConfigRef: { name: 'mine' } };
@@ -111,8 +96,8 @@ describe('a DeploymentRuntimeConfig', () => {
 
   test('named default is made when it is absent and never overwritten', async () => {
     const { registry, name } = example();
-    const own = config('default', { deploymentTemplate: { spec: { replicas: 3 } } });
-    await staged({ registry, objects: [own, provider('example', { package: IMAGE })] }, async (stage) => {
+    const own = runtimeConfig('default', { deploymentTemplate: { spec: { replicas: 3 } } });
+    await staged({ registry, objects: [own, provider('example', { package: EXAMPLE })] }, async (stage) => {
       assert.equal((await deploymentOf(stage, name)).spec?.replicas, 3);
       await stage.restart();
       const { spec } = await stage.client.get(DeploymentRuntimeConfig, { name: 'default' });
@@ -149,9 +134,9 @@ describe('a DeploymentRuntimeConfig', () => {
         warnings,
       };
     };
-    const package_ = provider('example', { package: IMAGE });
+    const package_ = provider('example', { package: EXAMPLE });
     const fromSeed = await render([[v1alpha1, seed], package_]);
-    const fromEmpty = await render([config('default', {}), package_]);
+    const fromEmpty = await render([runtimeConfig('default', {}), package_]);
     assert.deepEqual(fromSeed.spec, fromEmpty.spec);
     assert.match(
       fromSeed.warnings ?? '',
@@ -162,7 +147,7 @@ describe('a DeploymentRuntimeConfig', () => {
 
   test('that names objects anew leaves none of the old ones behind', async () => {
     const { registry, name } = example();
-    await staged({ registry, objects: [config('mine', {}), using('mine')] }, async (stage) => {
+    await staged({ registry, objects: [runtimeConfig('mine', {}), using('mine')] }, async (stage) => {
       await allReady(stage);
       assert.deepEqual(await names(stage, Deployment, SYSTEM), [name]);
       const metadata = { metadata: { name: 'renamed' } };
@@ -183,7 +168,7 @@ describe('a DeploymentRuntimeConfig', () => {
 describe('a runtime configuration that cannot be used', () => {
   const cases: {
     name: string;
-    objects: [typeof DeploymentRuntimeConfig, KubeObject][];
+    objects: ReturnType<typeof runtimeConfig>[];
     ref: object;
     message: RegExp;
   }[] = [
@@ -202,14 +187,14 @@ describe('a runtime configuration that cannot be used', () => {
     },
     {
       name: 'has a value of the wrong type',
-      objects: [config('bad', podSpec({ containers: [{ name: 'package-runtime', env: 'x' }] }))],
+      objects: [runtimeConfig('bad', podSpec({ containers: [{ name: 'package-runtime', env: 'x' }] }))],
       ref: { name: 'bad' },
       message: /the DeploymentRuntimeConfig bad cannot be used: .*env/,
     },
     {
       name: 'is refused by the server',
       objects: [
-        config(
+        runtimeConfig(
           'bad',
           podSpec({ containers: [{ name: 'package-runtime', ports: [{ name: 'http', containerPort: 123456 }] }] }),
         ),
@@ -221,7 +206,7 @@ describe('a runtime configuration that cannot be used', () => {
   for (const { name, objects, ref, message } of cases)
     test(`because it ${name}: what runs stays, the cause is on the package`, async () => {
       const { registry, name: revision } = example();
-      await staged({ registry, objects: [...objects, provider('example', { package: IMAGE })] }, async (stage) => {
+      await staged({ registry, objects: [...objects, provider('example', { package: EXAMPLE })] }, async (stage) => {
         await allReady(stage);
         const before = await deploymentOf(stage, revision);
         await patch(stage, Provider, 'example', { spec: { runtimeConfigRef: ref } });
@@ -244,7 +229,7 @@ describe('a runtime configuration that cannot be used', () => {
     const { registry, name } = example();
     await staged({ registry, objects: [using('later')] }, async (stage) => {
       assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
-      await stage.client.create(...config('later', { deploymentTemplate: { spec: { replicas: 2 } } }));
+      await stage.client.create(...runtimeConfig('later', { deploymentTemplate: { spec: { replicas: 2 } } }));
       await stage.settle();
       assert.equal((await deploymentOf(stage, name)).spec?.replicas, 2);
     });
@@ -257,11 +242,15 @@ describe('the stages of the feature', () => {
     KubeObject,
   ];
   const both = provider('example', {
-    package: IMAGE,
+    package: EXAMPLE,
     controllerConfigRef: { name: 'old' },
     runtimeConfigRef: { name: 'mine' },
   });
-  const objects = [controllerConfig, config('mine', { deploymentTemplate: { spec: { replicas: 2 } } }), both] as never;
+  const objects = [
+    controllerConfig,
+    runtimeConfig('mine', { deploymentTemplate: { spec: { replicas: 2 } } }),
+    both,
+  ] as never;
 
   test('off: the ControllerConfig counts, and who uses the other is told', async () => {
     const { registry, name } = example();

@@ -3,36 +3,23 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, Deployment, type Kind, type KubeObject, Namespace, ServiceAccount } from '@capstan/kube';
 import type { Stage } from '@capstan/testing';
-import { DeploymentRuntimeConfig, Provider } from '../src/kinds/index.ts';
+import { Provider } from '../src/kinds/index.ts';
 import {
   allReady,
   crd,
-  fakeRegistry,
+  example,
   meta,
   names,
-  object,
   patch,
   provider,
   REGISTRY,
-  revisionName,
+  runtimeConfig,
   SYSTEM,
   said,
   staged,
+  using,
 } from './fixtures.ts';
 
-const IMAGE = `${REGISTRY}/team/provider-example:v1`;
-
-function example() {
-  const registry = fakeRegistry();
-  const digest = registry.push(IMAGE, [meta('Provider'), crd('Bucket')]);
-  return { registry, name: revisionName('example', digest) };
-}
-
-const config = (name: string, spec: object): [Kind, KubeObject] => [
-  DeploymentRuntimeConfig,
-  object(DeploymentRuntimeConfig, name, { spec }),
-];
-const using = (name: string) => provider('example', { package: IMAGE, runtimeConfigRef: { name } });
 const deploymentOf = (stage: Stage, name: string) => stage.client.get(Deployment, { namespace: SYSTEM, name });
 
 describe('a ServiceAccount that is named', () => {
@@ -42,7 +29,7 @@ describe('a ServiceAccount that is named', () => {
     metadata: { namespace: SYSTEM, name: 'shared', labels: { mine: 'yes' } },
     imagePullSecrets: [{ name: 'of-mine' }],
   };
-  const named = config('mine', {
+  const named = runtimeConfig('mine', {
     serviceAccountTemplate: { metadata: { name: 'shared', annotations: { 'cloud.example/role': 'admin' } } },
   });
 
@@ -131,7 +118,7 @@ describe('a ServiceAccount that is named', () => {
       const { registry } = example();
       registry.push(`${REGISTRY}/team/other:v1`, [meta('Provider'), crd('Volume')]);
       const other = provider('other', { package: `${REGISTRY}/team/other:v1`, runtimeConfigRef: { name: 'mine' } });
-      const theirs = config('theirs', { serviceAccountTemplate: { metadata: { name: 'elsewhere' } } });
+      const theirs = runtimeConfig('theirs', { serviceAccountTemplate: { metadata: { name: 'elsewhere' } } });
       await staged({ registry, objects: [named, theirs, using('mine')] }, async (stage) => {
         await stage.client.create(...other);
         await stage.settle();

@@ -29,6 +29,7 @@ import {
   provider,
   REGISTRY,
   revisionName,
+  runtimeConfig,
   SYSTEM,
   said,
   staged,
@@ -37,11 +38,6 @@ import {
 const IMAGE = `${REGISTRY}/team/provider-example:v1.0.0`;
 const FUNCTION = `${REGISTRY}/team/function-example:v1.0.0`;
 const seed = (file: string) => parse(readFileSync(new URL(`seed/${file}`, import.meta.url), 'utf8')) as KubeObject;
-const config = (name: string, spec: object): [Kind, KubeObject] => [
-  DeploymentRuntimeConfig,
-  object(DeploymentRuntimeConfig, name, { spec }),
-];
-
 interface Given {
   objects: readonly [Kind, KubeObject][];
 }
@@ -74,7 +70,7 @@ describe('a DeploymentRuntimeConfig', () => {
       FunctionPackage,
       object(FunctionPackage, 'example', { spec: { package: FUNCTION, runtimeConfigRef: { name: 'mine' } } }),
     ];
-    return withPackages({ objects: [config('mine', spec), fn] }, async (stage) => {
+    return withPackages({ objects: [runtimeConfig('mine', spec), fn] }, async (stage) => {
       const deployment = await stage.client.get(Deployment, inSystem('runtime'));
       assert.equal(deployment.spec?.replicas, 2);
       assert.equal(deployment.metadata.labels?.['some'], 'label');
@@ -111,7 +107,7 @@ describe('a DeploymentRuntimeConfig', () => {
     [
       'cannot be used',
       { name: 'broken' },
-      [config('broken', { deploymentTemplate: { spec: { template: { spec: { containers: 'none' } } } } })],
+      [runtimeConfig('broken', { deploymentTemplate: { spec: { template: { spec: { containers: 'none' } } } } })],
       /DeploymentRuntimeConfig broken cannot be used: .*containers must be a list/,
     ],
   ] as const) {
@@ -131,7 +127,7 @@ describe('a DeploymentRuntimeConfig', () => {
 
   test('a config that is deleted or broken later leaves what runs as it is', () =>
     withPackages(
-      { objects: [config('mine', { deploymentTemplate: { spec: { replicas: 2 } } }), using('mine')] },
+      { objects: [runtimeConfig('mine', { deploymentTemplate: { spec: { replicas: 2 } } }), using('mine')] },
       async (stage, revision) => {
         await allReady(stage);
         await stage.client.delete(DeploymentRuntimeConfig, { name: 'mine' });
