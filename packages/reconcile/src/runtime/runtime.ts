@@ -73,7 +73,7 @@ export interface Runtime {
   setDigestKey(key: DigestKey): void;
   /** Writes while leading, until the signal is aborted; then stops in order: sinks, facts, informers. */
   run(signal: AbortSignal): Promise<void>;
-  /** Takes in everything pending and evaluates. */
+  /** Takes in everything pending and evaluates, with what follows from it; a cluster that never rests is not waited for. */
   settle(): Promise<void>;
   /** No wave and no write is waiting or under way. */
   readonly isIdle: boolean;
@@ -97,6 +97,9 @@ export interface Waiting {
   readonly key: string;
   readonly waitingFor: readonly string[];
 }
+
+/** What follows from a change (a first read of an instant, a fact that is known at once) takes a wave or two more. */
+const MAX_WAVES = 10;
 
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { clock, random, logger, operators } = options;
@@ -254,7 +257,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       stopElections.abort();
       await Promise.all(elections);
     },
-    settle: () => waves.settle(),
+    async settle() {
+      for (let wave = 0; wave < MAX_WAVES && !waves.isIdle; wave++) await waves.settle();
+    },
     get isIdle() {
       return waves.isIdle && [...bound.values()].every(({ sink }) => sink.isIdle);
     },
