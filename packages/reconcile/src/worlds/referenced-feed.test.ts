@@ -21,6 +21,8 @@ const secret = (resourceVersion: string, uid = 'first'): Secret => ({
 });
 const KEY = keyOfObject(secret('1'));
 
+const versionOf = (object: KubeObject | undefined) => (object)?.data?.['version'] ?? 'absent';
+
 /** A feed whose metadata watch and whose answers to GET the test gives. */
 function stage({ isSynced = true } = {}) {
   const clock = createVirtualClock();
@@ -71,7 +73,7 @@ function stage({ isSynced = true } = {}) {
   });
   const reader = engine.derive<string>({
     name: 'reader',
-    compute: (key, tracker) => (tracker.get(feed.table, key) as Secret | undefined)?.data?.['version'] ?? 'absent',
+    compute: (key, tracker) => versionOf(tracker.get(feed.table, key)),
   });
   let root: Root | undefined;
   return {
