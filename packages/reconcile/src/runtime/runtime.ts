@@ -151,6 +151,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   function onWave(wave: Wave): void {
     for (const change of wave.changes) sinkOf.get(change.derivation)?.take(change);
+    for (const sink of sinkOf.values()) sink.taken();
     options.observe?.wave?.(wave);
   }
 
