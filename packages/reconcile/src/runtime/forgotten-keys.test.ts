@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiError, type Client, type Clock, ConfigMap, sleep } from '@capstan/kube';
-import { onRuntime, ref, replacing, Thing, thing } from './runtime.test-support.ts';
+import { type Client, type Clock, ConfigMap, sleep } from '@capstan/kube';
+import { onRuntime, ref, refusal, replacing, Thing, thing } from './runtime.test-support.ts';
 
 const names = Array.from({ length: 10 }, (_, at) => `t${at}`);
-const refused = () =>
-  new ApiError({ status: 'Failure', reason: 'Forbidden', code: 403, message: 'exceeded quota' } as never, {});
 
 test('a write that is refused after its object is gone leaves no report behind', async () => {
   const through = (client: Client, clock: Clock) =>
     replacing(client, 'apply', async () => {
       await sleep(clock, 1000);
-      throw refused();
+      throw refusal(403, 'Forbidden', 'exceeded quota');
     });
   await onRuntime({ through }, async ({ client, clock, runtime }) => {
     for (const name of names) await client.create(Thing, thing(name));

@@ -1,6 +1,7 @@
 // What the tests of a whole runtime share: a kind whose objects want one ConfigMap each, and a runtime on a cluster of its own
 // with a client and a lease that the test holds in its hand. Only *.test.ts import it.
 import {
+  ApiError,
   type Client,
   ConfigMap,
   conditions,
@@ -125,4 +126,10 @@ export function replacing(
         replacement(() => (value as (...given: unknown[]) => Promise<unknown>).apply(real, args), ...args);
     },
   });
+}
+
+/** An answer that refuses a write. */
+export function refusal(code: number, reason: string, message: string): ApiError {
+  const status = { apiVersion: 'v1', kind: 'Status', metadata: {}, status: 'Failure', reason, message, code } as const;
+  return new ApiError({ code, status, method: 'PATCH', path: '/', address: 'test' });
 }

@@ -17,11 +17,10 @@ const secret = (resourceVersion: string, uid = 'first'): Secret => ({
   apiVersion: 'v1',
   kind: 'Secret',
   metadata: { namespace: 'default', name: 's', uid, resourceVersion },
-  data: { version: resourceVersion },
 });
 const KEY = keyOfObject(secret('1'));
 
-const versionOf = (object: KubeObject | undefined) => (object)?.data?.['version'] ?? 'absent';
+const versionOf = (object: KubeObject | undefined) => object?.metadata.resourceVersion ?? 'absent';
 
 /** A feed whose metadata watch and whose answers to GET the test gives. */
 function stage({ isSynced = true } = {}) {
