@@ -3,6 +3,7 @@
 import { type Clock, type Logger, type Random, reasonOf, type Timer } from '@capstan/kube';
 import type { Engine, Table } from '../engine/index.ts';
 import type { FactDefinition, FactState } from '../read/index.ts';
+import { createPlaces, type Places } from './places.ts';
 
 /** Where durable facts outlive the process. */
 export interface FactStore {
@@ -36,11 +37,14 @@ export interface FactsOptions {
 const RETRY_MS = 1000;
 const MAX_RETRY_MS = 300_000;
 const TIMEOUT_MS = 60_000;
+const CONCURRENCY = 32;
 /** No server may send us away for longer. */
 const LONGEST_ASKED_MS = 600_000;
 
 interface Entry {
   readonly key: string;
+  /** Of the fact: how many of its keys may be fetched at the same time. */
+  readonly places: Places;
   readonly abort: AbortController;
   failures: number;
   timer: Timer | undefined;
@@ -57,6 +61,7 @@ export function createFacts(options: FactsOptions): Facts {
 
   function openFact(fact: FactDefinition<unknown>) {
     const entries = new Map<string, Entry>();
+    const places = createPlaces(fact.concurrency ?? CONCURRENCY);
     const table: Table<FactState<unknown>> = engine.table<FactState<unknown>>({
       name: `fact ${fact.name}`,
       demand: {
@@ -64,6 +69,7 @@ export function createFacts(options: FactsOptions): Facts {
           if (isStopped || entries.has(key)) return;
           const entry: Entry = {
             key,
+            places,
             abort: new AbortController(),
             failures: 0,
             timer: undefined,
@@ -109,6 +115,10 @@ export function createFacts(options: FactsOptions): Facts {
       return;
     }
     entry.running = true;
+    const leave = await entry.places.enter(entry.abort.signal);
+    if (leave === undefined) return;
+    // Whatever was asked while it waited is answered by this fetch, which begins now.
+    entry.again = false;
     const previous = table.peek(entry.key)?.value;
     const limit = new AbortController();
     const stopLimit = () => limit.abort(entry.abort.signal.reason);
@@ -138,6 +148,7 @@ export function createFacts(options: FactsOptions): Facts {
       // Up to a quarter less, so that many that failed together do not come back together; never before the time that was asked for.
       schedule(fact, table, entry, Math.max(wait * (1 - random() / 4), askedWait(error)));
     } finally {
+      leave();
       entry.running = false;
       timer.cancel();
       entry.abort.signal.removeEventListener('abort', stopLimit);

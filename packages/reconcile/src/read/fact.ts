@@ -13,6 +13,8 @@ export interface FactDefinition<V> {
   readonly maxRetryMs?: number;
   /** One attempt may take so long; 60,000 by default. */
   readonly timeoutMs?: number;
+  /** So many fetches of this fact are under way at the same time; 32 by default. The others wait, first come, first served. */
+  readonly concurrency?: number;
   /** Keep the last result across restarts (plain JSON, nothing secret); false by default. */
   readonly durable?: boolean;
 }
