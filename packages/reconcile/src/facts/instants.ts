@@ -60,7 +60,7 @@ export function createInstants(engine: Engine, clock: Clock): Instants {
   /** What the clock has passed has come, whatever its timer counts. */
   function compare(): void {
     check = clock.after(CHECK_MS, compare);
-    for (const key of [...timers.keys()]) if (Number(key) <= clock.now()) come(key);
+    for (const key of timers.keys()) if (Number(key) <= clock.now()) come(key);
   }
 
   function rest(): void {

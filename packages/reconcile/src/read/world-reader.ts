@@ -44,8 +44,17 @@ export interface ReadSources {
    * from the caches, where nothing is changed in place; what a run made itself is new in each run.
    */
   readonly digests: WeakMap<object, RememberedDigest>;
+  /** What each reader reads through: it must be the same in every run. */
+  readonly definitions: Map<string, ReaderDefinitions>;
   /** Projections of derivations' values, wrapped once each. */
   readonly projections: WeakMap<object, EngineProjection>;
+}
+
+/** Indexes, facts and derivations that one reader has read through. */
+interface ReaderDefinitions {
+  readonly known: Set<object>;
+  /** By sort and name. */
+  readonly names: Set<string>;
 }
 
 interface RememberedDigest {
@@ -105,6 +114,7 @@ export class WorldReader implements Reader {
 
   by<T extends KubeObject, P = T>(index: KindIndex<T>, key: string, project?: Projection<T, P>): readonly P[] {
     this.#table(index.kind);
+    this.#defined('index', index, index.keysOf);
     const bound = this.#world.indexOf(index as unknown as KindIndex);
     if (bound === undefined) throw this.#undeclared(index.kind);
     const { tracker } = this.#run;
@@ -118,12 +128,14 @@ export class WorldReader implements Reader {
 
   fact<V>(fact: FactDefinition<V>, key: string): FactState<V> {
     const { tracker, sources } = this.#run;
+    this.#defined('fact', fact, fact);
     // A fact is never absent: it is there or not known yet, and then the read has already suspended.
     return tracker.get(sources.facts.table(fact), key) as FactState<V>;
   }
 
   derived<R, P = R>(derivation: Derived<R>, key: string, project?: Projection<R, P>): P {
     const { tracker, sources } = this.#run;
+    this.#defined('derivation', derivation, derivation);
     const bound = bindDerived(sources, this.#world, derivation);
     const found: unknown =
       project === undefined ? tracker.derived(bound, key) : tracker.derived(bound, key, throughMarks(sources, project));
@@ -162,6 +174,25 @@ export class WorldReader implements Reader {
     const table = this.#world.readTable(kind) ?? this.#world.childTable(kind);
     if (table === undefined || this.#run.declared?.has(kindId(kind)) === false) throw this.#undeclared(kind);
     return table;
+  }
+
+  /**
+   * Indexes, facts and derivations are known by identity and kept: one that is created inside a reconciler would be another in
+   * every run, and each run would leave one behind.
+   */
+  #defined(sort: string, named: { name: string; kind?: Kind }, definition: object): void {
+    const { sources, name: reader } = this.#run;
+    let read = sources.definitions.get(reader);
+    if (read?.known.has(definition)) return;
+    if (read === undefined) {
+      read = { known: new Set(), names: new Set() };
+      sources.definitions.set(reader, read);
+    }
+    const name = named.kind === undefined ? named.name : `${named.name} of ${kindId(named.kind)}`;
+    const id = `${sort} ${name}`;
+    if (read.names.has(id)) throw ReadErrors.DefinedTwice(reader, sort, name);
+    read.names.add(id);
+    read.known.add(definition);
   }
 
   /** Absent always means that the server said so: of a namespace that nobody watches it says nothing. */

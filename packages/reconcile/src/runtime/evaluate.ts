@@ -118,6 +118,7 @@ function sourcesOf(engine: Engine, options: EvaluateOptions): ReadSources {
     digestKey,
     bound: new Map(),
     digests: new WeakMap(),
+    definitions: new Map(),
     projections: new WeakMap(),
   };
 }

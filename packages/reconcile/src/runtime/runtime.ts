@@ -136,6 +136,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     digestKey,
     bound: new Map(),
     digests: new WeakMap(),
+    definitions: new Map(),
     projections: new WeakMap(),
   };
   const history = createHistory();
