@@ -128,6 +128,10 @@ export const ReadErrors = catalogue('read', {
     message: `${reader} reads ${kind} ${name} without a namespace, which its kind needs`,
     remedy: 'give the namespace, usually that of the object that is reconciled',
   }),
+  DefinedTwice: (reader: string, sort: string, name: string) => ({
+    message: `${reader} reads through two definitions of the ${sort} ${name}`,
+    remedy: `create the ${sort} once, outside the function that reads it, or give the second one a name of its own`,
+  }),
   NotAnInstant: () => ({
     message: 'it was asked whether an instant has come, and the instant is not a number',
     remedy: 'give milliseconds since the epoch, or a time in RFC 3339',

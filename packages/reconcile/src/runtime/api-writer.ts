@@ -19,6 +19,7 @@ import { inventoryOf } from '../inventory.ts';
 import type { EventInput } from '../plan/index.ts';
 import {
   createQueue,
+  done,
   FRESH,
   type Outcome,
   type Queue,
@@ -75,7 +76,9 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   /** Strangers that stand in the way of a key's children. */
   const met = new Map<string, Map<string, { kind: Kind; ref: ObjectRef }>>();
   const suspended = new Map<string, readonly string[]>();
-  let open: { queue: Queue<string>; abort: AbortController; done: Promise<void> } | undefined;
+  /** Whether the wave with the first list of the resource is over: what appears from then on has just been created. */
+  let isListed = false;
+  let open: { queue: Queue<string>; abort: AbortController; ended: Promise<void> } | undefined;
 
   function take(change: Change): void {
     const { key, after, before } = change;
@@ -101,8 +104,15 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     causes.set(key, mergeCauses(causes.get(key) ?? [], change.causes));
     unsettled.add(key);
     // The first evaluation of everything must not delay fresh changes.
-    open?.queue.add(key, before === undefined ? RESYNC : FRESH);
+    open?.queue.add(key, before === undefined && !isListed ? RESYNC : FRESH);
   }
+
+  function taken(): void {
+    isListed ||= world.access.peek(kindId(reconciler.resource)) === 'served';
+  }
+
+  /** Nothing is kept of a key whose object is gone: work on it that is under way must not leave anything behind. */
+  const isAlive = (key: string) => engine.valueOf(binding.writes, key) !== undefined;
 
   function forget(key: string): void {
     unsettled.delete(key);
@@ -118,6 +128,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   async function lookAgain(key: string, signal: AbortSignal): Promise<void> {
     for (const [id, { kind, ref }] of met.get(key) ?? []) {
       const existing = await world.client.find(kind, ref, { signal });
+      if (!isAlive(key)) return;
       if (existing !== undefined && inventoryOf(existing) === undefined) binding.strangers.put(id, existing);
       else {
         binding.strangers.delete(id);
@@ -146,6 +157,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {
     if (met.has(key)) await lookAgain(key, signal);
+    if (!isAlive(key)) return done;
     const state = states.get(key) ?? createKeyState();
     states.set(key, state);
     if (engine.valueOf(binding.plans, key)?.state === 'error' && (open?.queue.failures(key) ?? 0) > 0) {
@@ -162,6 +174,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       wave: options.settle,
       isFresh: () => world.isFresh([reconciler.resource, ...reconciler.writes.map(({ kind }) => kind)], FRESH_MS),
       report(trouble) {
+        if (!isAlive(key)) return;
         if (trouble !== undefined) binding.troubles.put(key, trouble);
         else if (binding.troubles.peek(key) !== undefined) binding.troubles.delete(key);
       },
@@ -178,7 +191,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       },
       mayWrite: options.mayWrite,
       meetStranger(kind, object) {
-        if (inventoryOf(object) !== undefined) return;
+        if (inventoryOf(object) !== undefined || !isAlive(key)) return;
         const id = identity(kind, object.metadata);
         const known = met.get(key) ?? new Map<string, { kind: Kind; ref: ObjectRef }>();
         met.set(key, known.set(id, { kind, ref: refOf(object) }));
@@ -212,6 +225,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     operator,
     lease: 'operator',
     take,
+    waveEnded: taken,
     open() {
       if (open !== undefined) return;
       const abort = new AbortController();
@@ -221,7 +235,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
         name: binding.id,
         ...(options.observe?.queue ? { observe: options.observe.queue } : {}),
       });
-      const done = runWorkers({
+      const ended = runWorkers({
         queue,
         clock,
         concurrency: reconciler.concurrency ?? CONCURRENCY,
@@ -231,8 +245,9 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
         describe: (key) => `${reconciler.resource.kind} ${key}`,
         ...(options.observe?.workers ? { observe: options.observe.workers } : {}),
       });
-      open = { queue, abort, done };
-      for (const key of unsettled) queue.add(key, RESYNC);
+      open = { queue, abort, ended };
+      // An object that stands in the way of a child is not watched: it is re-checked now, and from then on from time to time.
+      for (const key of new Set([...unsettled, ...met.keys()])) queue.add(key, RESYNC);
     },
     async close({ drain }) {
       const closing = open;
@@ -241,7 +256,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       if (drain) await closing.queue.shutDownWithDrain();
       else closing.abort.abort();
       closing.queue.shutDown();
-      await closing.done;
+      await closing.ended;
     },
     get isIdle() {
       if (open === undefined) return true;

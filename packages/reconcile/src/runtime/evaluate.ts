@@ -131,6 +131,7 @@ function sourcesOf(engine: Engine, options: EvaluateOptions): ReadSources {
     bound: new Map(),
     delivered: new Set((operator.sinks ?? []).map(({ of }) => of)),
     digests: new WeakMap(),
+    definitions: new Map(),
     projections: new WeakMap(),
   };
 }

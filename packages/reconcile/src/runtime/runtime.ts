@@ -102,7 +102,7 @@ export interface Runtime {
   setDigestKey(key: DigestKey, operator?: string): void;
   /** Writes while leading, until the signal is aborted; then stops in order: sinks, facts, informers. */
   run(signal: AbortSignal): Promise<void>;
-  /** Takes in everything pending and evaluates. */
+  /** Takes in everything pending and evaluates, with what follows from it; a cluster that never rests is not waited for. */
   settle(): Promise<void>;
   /** No wave and no write is waiting or under way. */
   readonly isIdle: boolean;
@@ -151,6 +151,9 @@ interface Part {
   unbind(): void;
 }
 
+/** What follows from a change (a first read of an instant, a fact that is known at once) takes a wave or two more. */
+const MAX_WAVES = 10;
+
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { clock, random, logger, operators } = options;
   const waves = createWaves({ clock, logger, engine: () => engine, onWave });
@@ -184,6 +187,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     bound: new Map(),
     delivered: new Set(operators.flatMap(({ sinks = [] }) => sinks.map(({ of }) => of))),
     digests: new WeakMap(),
+    definitions: new Map(),
     projections: new WeakMap(),
   };
   const history = createHistory();
@@ -368,7 +372,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       stopElections.abort();
       await elections;
     },
-    settle: () => waves.settle(),
+    async settle() {
+      for (let wave = 0; wave < MAX_WAVES && !waves.isIdle; wave++) await waves.settle();
+    },
     get isIdle() {
       return waves.isIdle && [...parts].every(({ sink }) => sink.isIdle);
     },
