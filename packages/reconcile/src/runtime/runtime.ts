@@ -24,6 +24,7 @@ import {
   createKeySets,
   createSinkRegistry,
   type Delivery,
+  type KeySets,
   type Sink,
   type SinkLease,
 } from '../sinks/index.ts';
@@ -131,6 +132,7 @@ export interface SinkBinding {
   readonly world: World;
   /** What it delivers. */
   readonly derivation: Derivation<unknown>;
+  readonly keys: KeySets;
 }
 
 export interface Waiting {
@@ -280,7 +282,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       operator,
       world,
       sink: delivery,
-      delivers: { id, operator, sink, world, derivation },
+      delivers: { id, operator, sink, world, derivation, keys },
       derivations: [derivation, ...keys.derivations],
       objects: () => delivery.size,
       unbind() {},
