@@ -31,6 +31,13 @@ export const DefinitionErrors = catalogue('definition', {
     message: `the operator ${operator} has two reconcilers or sinks named ${name}`,
     remedy: 'give one of them another name',
   }),
+  UndeclaredWrite: (reconciler: string, kind: string, role: string | undefined) => ({
+    message: `${reconciler} plans a ${kind}${role === undefined ? '' : ` in a world of role ${role}`}, which it does not declare`,
+    remedy:
+      role === undefined
+        ? "add it to the reconciler's writes"
+        : `add writing(${kind.split('.')[0]}, 'children', { in: '${role}' }) to the reconciler's writes`,
+  }),
   YieldsListItem: (child: string, path: string) => ({
     message: `${child} yields ${path}, and a path can only go through fields, not through items of lists`,
     remedy: 'yield the field that holds the list, or nothing',
@@ -139,6 +146,10 @@ export const ReadErrors = catalogue('read', {
 });
 
 export const RuntimeErrors = catalogue('runtime', {
+  WorldGone: (name: string) => ({
+    message: `the cluster ${name} was removed while something was to be written there`,
+    remedy: 'nothing: it is planned again without that cluster',
+  }),
   WorldExists: (name: string) => ({
     message: `a second cluster is named ${JSON.stringify(name)}`,
     remedy: 'give each cluster a name of its own',
