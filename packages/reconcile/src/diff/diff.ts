@@ -6,7 +6,15 @@ import { PAUSED_ANNOTATION } from '../marks.ts';
 import type { Child, Group, Patch, Plan, Removal } from '../plan/index.ts';
 import { type Ownership, ownerReference } from './child-body.ts';
 import { type ChildVerdict, childWrite } from './child-diff.ts';
-import { type DiffInput, describe, identity, memoryAnnotation, originalAnnotation, sharedAnnotation } from './input.ts';
+import {
+  type DiffInput,
+  describe,
+  identity,
+  memoryAnnotation,
+  originalAnnotation,
+  sharedAnnotation,
+  type Trouble,
+} from './input.ts';
 import { patchWrite, plannedFields, restoreWrite } from './patch-diff.ts';
 import { isPaused, pausedNote } from './pause.ts';
 import { SILENT_PLAN, shownBy, statusWrite } from './status-diff.ts';
@@ -64,7 +72,7 @@ export function diff(input: DiffInput): WriteSet {
     status: statusWrite(input, shown.conditions),
     events: plan.events,
     alerts: shown.alerts,
-    threw: false,
+    threw: undefined,
     notes,
   };
 }
@@ -168,8 +176,9 @@ function isCollected(child: Child, ownership: Ownership): boolean {
 }
 
 /** Only the status changes: for objects whose reconciler threw. Nothing else is touched on the word of a broken plan. */
-export function statusOnly(input: DiffInput): WriteSet {
-  return { ...silently(input, []), threw: true };
+export function statusOnly(input: DiffInput, threw: string): WriteSet {
+  const trouble: Trouble = { reason: 'Threw', message: threw };
+  return { ...silently({ ...input, observed: { ...input.observed, trouble: () => trouble } }, []), threw };
 }
 
 function paused(input: DiffInput): WriteSet {
