@@ -29,6 +29,7 @@ import type { EventInput } from '../plan/index.ts';
 import { backOff, done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
 import { inOrder } from './in-order.ts';
 import { inTurns } from './in-turns.ts';
+import { nextStep } from './next-step.ts';
 import { LeaseLost, WriteConflict } from './outcome.ts';
 import { writeFinalizer, writeStatus } from './owner-writes.ts';
 import {
@@ -194,14 +195,18 @@ async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership): P
   return statusStep(attempt);
 }
 
-/** The first thing that is to be done: our finalizer, the groups in their order, pruning, and the finalizer again. */
 async function workStep(attempt: Attempt, writes: WriteSet, ownership: Ownership): Promise<boolean> {
-  if (writes.finalizer === 'add') return finalizerStep(attempt, 'add');
-  watchWishes(attempt, writes.groups);
-  const [group] = writes.groups;
-  if (group !== undefined) return groupStep(attempt, group);
-  if (writes.prune.length > 0) return mayPrune(attempt, writes, ownership) && performAll(attempt, writes.prune);
-  return writes.finalizer === 'remove' && finalizerStep(attempt, 'remove');
+  const next = nextStep(writes);
+  if (next?.what !== 'finalizer' || next.change !== 'add') watchWishes(attempt, writes.groups);
+  if (next === undefined) return false;
+  switch (next.what) {
+    case 'finalizer':
+      return finalizerStep(attempt, next.change);
+    case 'group':
+      return groupStep(attempt, next.group);
+    case 'prune':
+      return mayPrune(attempt, writes, ownership) && performAll(attempt, next.writes);
+  }
 }
 
 async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean> {
