@@ -1,5 +1,14 @@
 // A runtime for looking only: its caches fill, its reconcilers run, and nobody ever leads, so nothing can be written.
-import { type Client, type Clock, type Kind, kindId, type Logger, type Random, sleep } from '@capstan/kube';
+import {
+  type Client,
+  type Clock,
+  type Kind,
+  kindId,
+  type Logger,
+  type Random,
+  sleep,
+  untilAborted,
+} from '@capstan/kube';
 import {
   createRuntime,
   type DigestKey,
@@ -121,10 +130,6 @@ async function digestKeyOf(
 
 const nobodyLeads: Leadership = {
   holds: false,
-  run: (signal) =>
-    new Promise((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    }),
+  run: untilAborted,
   onChange: () => () => {},
 };

@@ -3,7 +3,15 @@
 // ends in the opposite order of its beginning.
 import { join } from 'node:path';
 import { type Cluster, type ClusterOptions, startCluster, writeKubeconfig } from '@capstan/apiserver';
-import { type Client, type Clock, createClient, type Logger, type Random, silentLogger } from '@capstan/kube';
+import {
+  type Client,
+  type Clock,
+  createClient,
+  type Logger,
+  type Random,
+  silentLogger,
+  untilAborted,
+} from '@capstan/kube';
 import { createAddressPool, createControllers, createForwarder, createNode, type LocalNode } from '@capstan/node';
 import type { Operator } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
@@ -80,7 +88,7 @@ async function runParts(
       runOwnOperator({ ...options, operator, admin, cluster: first, signal }),
     );
     parts.push(...running.map(({ ended }) => ended));
-    const over = Promise.race([...parts, aborted(signal)]);
+    const over = Promise.race([...parts, untilAborted(signal)]);
     await Promise.race([Promise.all(running.map(({ ready }) => ready)), over]);
     const demoed = demoClusters(cluster, clients);
     const data = options.settings.data;
@@ -132,12 +140,5 @@ function workloads(
     });
     nodes.set(name, node);
     return [createControllers(common).run(signal), node.run(signal), createForwarder(common).run(signal)];
-  });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }

@@ -1,4 +1,4 @@
-import { untilAborted } from '../until-aborted.ts';
+import { untilAborted } from '@capstan/kube/cluster';
 
 /**
  * Who may write. Leadership gates sinks, never computation: every replica computes, and asks `holds` right before each

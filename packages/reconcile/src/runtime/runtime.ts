@@ -7,6 +7,7 @@ import {
   type KubeObject,
   type Logger,
   type Random,
+  untilAborted,
 } from '@capstan/kube';
 import { createTurns } from '../apply/index.ts';
 import { causeDigest, type DigestKey } from '../digest.ts';
@@ -243,7 +244,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         if (leadership.holds) follow(true);
         return leadership.run(stopElections.signal);
       });
-      await aborted(signal);
+      await untilAborted(signal);
       // In order: no new writes and those under way finished, then facts, caches, and the lease given back last.
       await closeSinks(undefined, true);
       isRunning = false;
@@ -284,11 +285,4 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       })),
     }),
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
