@@ -2,12 +2,15 @@ import type { Operator } from '../operator.ts';
 import type { Reconciler } from '../reconciler.ts';
 
 export interface Privilege {
-  place: 'everywhere' | 'cluster' | 'own' | 'default';
+  place: 'everywhere' | 'cluster' | 'own' | 'system' | 'default';
   group: string;
   resource: string;
   verbs: readonly string[];
   names?: string[];
 }
+
+/** Where Leases and digest keys are unless the program is given another namespace, wherever it runs itself. */
+export const SYSTEM_NAMESPACE = 'capstan-system';
 
 /** The Secret with the operator's key for digests of secret data. */
 export function digestKeyName(operator: string): string {
@@ -20,8 +23,8 @@ export function leaseName(operator: string): string {
 
 /** What the runtime itself needs for any operator: its lease, its events, its digest key. */
 export function runtimePrivileges({ name, reconcilers }: Operator): readonly Privilege[] {
-  const lease = { place: 'own', group: 'coordination.k8s.io', resource: 'leases' } as const;
-  const secret = { place: 'own', group: '', resource: 'secrets' } as const;
+  const lease = { place: 'system', group: 'coordination.k8s.io', resource: 'leases' } as const;
+  const secret = { place: 'system', group: '', resource: 'secrets' } as const;
   const events = { group: 'events.k8s.io', resource: 'events', verbs: ['create', 'patch'] } as const;
   const isClusterWide = reconcilers.some(({ resource }) => resource.scope === 'Cluster');
   return [
