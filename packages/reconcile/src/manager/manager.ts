@@ -28,7 +28,7 @@ import {
 } from '../runtime/index.ts';
 import { createTracing, tracedTransport } from '../tracing/index.ts';
 import { ensureCrds } from './ensure-crds.ts';
-import { createOperatorLeases, type LeaseSettings, leaseNameOf } from './operator-leases.ts';
+import { createOperatorLeases, type LeaseSettings, leaseNameOf, sinkLeadership } from './operator-leases.ts';
 import { startServers } from './servers.ts';
 import { checkLease, ensureNamespace, orNoNamespace } from './system-namespace.ts';
 
@@ -137,32 +137,22 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       const names = operators.map((operator) => leaseNameOf(operator, operators, leases));
       for (const name of names) await checkLease(client, { namespace: systemNamespace, name }, signal);
     }
-    const led = createOperatorLeases({
-      client,
-      clock,
-      random,
-      logger,
-      metrics,
-      identity,
-      operators,
-      leases,
-      namespace: systemNamespace,
-    });
+    const contest = { client, clock, random, logger, metrics, identity, operators, leases, namespace: systemNamespace };
+    const led = createOperatorLeases(contest);
     const runtime = createRuntime({
       operators,
       clock,
       random,
       logger,
       leadership: (operator) => found(led.get(operator)).leadership,
+      sinkLeadership: (operator, lease) => sinkLeadership(operator, { namespace, ...lease }, contest),
       tell: (_world, operator, owner, event) => found(led.get(operator)).events.record(owner, event),
       observe: runtimeObserver(metrics),
       tracer: tracing.tracer,
     });
-    // The runtime has one key for all: that of the first operator which needs one. Another key would roll nothing anyway.
-    const sensitive = operators.find(readsSensitive);
-    if (sensitive !== undefined) {
-      const where = { namespace: systemNamespace, operator: sensitive.name, signal };
-      runtime.setDigestKey(await orNoNamespace(systemNamespace, ensureDigestKey(client, where)));
+    for (const { name } of operators.filter(readsSensitive)) {
+      const where = { namespace: systemNamespace, operator: name, signal };
+      runtime.setDigestKey(await orNoNamespace(systemNamespace, ensureDigestKey(client, where)), name);
     }
     const servers = await startServers({ ...options, registry, runtime, led });
     try {

@@ -1,11 +1,12 @@
 // Who may write, for each operator, and the Events about what is written: the recorder flushes after the last write and
 // before the Lease is given back, so its life is part of the leadership's.
-import type { Client, Clock, Logger, Random } from '@capstan/kube';
+import type { Client, Clock, Logger, ObjectRef, Random } from '@capstan/kube';
 import { createEventRecorder, type EventRecorder } from '../events/index.ts';
 import { alwaysLeader, createLeaderElection, type Leadership, type LeaseTimes } from '../leadership/index.ts';
 import type { StandardMetrics } from '../metrics/index.ts';
 import type { Operator } from '../operator.ts';
 import { leaseName } from '../rbac/index.ts';
+import type { SinkLease } from '../sinks/index.ts';
 
 export interface LeaseSettings {
   /** The Lease; default `capstan-OPERATOR`. With several operators each has one of its own, `NAME-OPERATOR`. */
@@ -55,17 +56,34 @@ function leaseOf(operator: Operator, options: OperatorLeasesOptions): OperatorLe
 }
 
 function electionOf(operator: Operator, options: OperatorLeasesOptions): Leadership {
-  const { client, clock, random, metrics, identity, leases, namespace } = options;
+  const { leases, namespace } = options;
   if (leases === undefined) return alwaysLeader;
   const name = leaseNameOf(operator, options.operators, leases);
+  return contend(operator, { namespace, name, ...(leases.times && { times: leases.times }) }, options);
+}
+
+/** The leadership of a sink with a Lease of its own. */
+export function sinkLeadership(
+  operator: Operator,
+  lease: Required<Omit<SinkLease, 'times'>> & SinkLease,
+  options: OperatorLeasesOptions,
+): Leadership {
+  return options.leases === undefined ? alwaysLeader : contend(operator, lease, options);
+}
+
+function contend(
+  operator: Operator,
+  { namespace, name, times }: Required<ObjectRef> & Pick<SinkLease, 'times'>,
+  { client, clock, random, metrics, identity, logger }: OperatorLeasesOptions,
+): Leadership {
   return createLeaderElection({
     client,
     clock,
     random,
     identity,
     lease: { namespace, name },
-    ...(leases.times && { times: leases.times }),
-    logger: options.logger.with({ operator: operator.name }),
+    ...(times && { times }),
+    logger: logger.with({ operator: operator.name }),
     observe: metrics.leadership(name),
   });
 }

@@ -1,5 +1,5 @@
-// The sink of a binding: takes the writes that waves publish, and carries them out key by key while we lead. Losing the
-// lease stops it at once; gaining it sends out what is pending as it is.
+// The sink of a reconciler: takes the writes that waves publish, and carries them out key by key while the lease is held.
+// Losing the lease stops it at once; gaining it sends out what is pending as it is.
 import {
   type Clock,
   formatTime,
@@ -29,11 +29,12 @@ import {
   runWorkers,
   type WorkerObserver,
 } from '../queue/index.ts';
+import type { BoundSink } from '../sinks/index.ts';
 import type { Tracer } from '../tracing/index.ts';
 import { causeRecord, formatCause, type History, mergeCauses } from '../why/index.ts';
 import type { Binding } from './binding.ts';
 
-export interface SinkOptions {
+export interface ApiWriterOptions {
   binding: Binding;
   engine: Engine;
   clock: Clock;
@@ -48,28 +49,13 @@ export interface SinkOptions {
   /** Of all sinks: what several write to one object goes out one after the other. */
   turns: Turns;
   tracer: Tracer;
-  observe?: SinkObserver;
+  observe?: ApiWriterObserver;
 }
 
-export interface SinkObserver {
+export interface ApiWriterObserver {
   readonly queue?: QueueObserver;
   readonly workers?: WorkerObserver;
   wrote?(verb: string, kind: Kind): void;
-}
-
-export interface Sink {
-  /** Takes a change that a wave published. */
-  take(change: Change): void;
-  /** Starts to write; called when we lead. */
-  open(): void;
-  /** Stops: with `drain` what is ready is finished first, otherwise nothing new begins. */
-  close(options: { drain: boolean }): Promise<void>;
-  /** No write is waiting or under way. */
-  readonly isIdle: boolean;
-  /** Keys that could not be finished yet. */
-  readonly unsettled: number;
-  /** Keys that cannot be planned yet, and what each waits for. */
-  readonly suspended: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Destructive work needs caches that the server has confirmed within this time. */
@@ -78,7 +64,7 @@ const CONCURRENCY = 10;
 /** How often an object that stands in the way of a child is looked at again. */
 const STRANGER_MS = 60_000;
 
-export function createSink(options: SinkOptions): Sink {
+export function createApiWriter(options: ApiWriterOptions): BoundSink {
   const { binding, engine, clock, random, logger, history } = options;
   const { reconciler, world, operator } = binding;
   const log = logger.with({ operator: operator.name, reconciler: reconciler.name });
@@ -222,6 +208,9 @@ export function createSink(options: SinkOptions): Sink {
   }
 
   return {
+    id: binding.id,
+    operator,
+    lease: 'operator',
     take,
     open() {
       if (open !== undefined) return;

@@ -31,7 +31,7 @@ function stage(given: Partial<FactDefinition<string>> = {}, options: Partial<Fac
     sink: true,
     compute(key, tracker) {
       runs++;
-      return tracker.get(facts.table(fact), key) as FactState<string>;
+      return tracker.get(facts.table(fact, key, key), key) as FactState<string>;
     },
   });
   const roots = new Map<string, Root>();
@@ -96,7 +96,7 @@ describe('a fact', () => {
     const all = stage();
     const { promise, give } = later();
     all.answers.push(promise);
-    all.facts.table(all.fact);
+    all.facts.table(all.fact, 'here', 'here');
     await all.settle();
     assert.deepEqual(all.calls, []);
     await all.read();
@@ -124,7 +124,7 @@ describe('a fact', () => {
     const all = stage({ retryMs: 1000, maxRetryMs: 4000 });
     all.answers.push(...Array.from({ length: 5 }, () => new Error('no\n  answer')));
     await all.read();
-    assert.deepEqual(all.value(), { value: undefined, error: 'no answer' });
+    assert.deepEqual(all.value(), { value: undefined, error: { code: 'Failed', message: 'no answer' } });
     await all.advance(60_000);
     assert.deepEqual(
       all.calls.map(({ at }) => at),
@@ -152,7 +152,7 @@ describe('a fact', () => {
     await all.advance(3000);
     assert.deepEqual(all.value(), { value: 'fine', error: undefined });
     await all.advance(100_000);
-    assert.deepEqual(all.value(), { value: 'fine', error: '3' });
+    assert.deepEqual(all.value(), { value: 'fine', error: { code: 'Failed', message: '3' } });
     await all.advance(1000);
     assert.deepEqual(all.value(), { value: 'answer 5', error: undefined });
   });
@@ -162,7 +162,7 @@ describe('a fact', () => {
     all.answers.push('good', new Error('broken'));
     await all.read();
     await all.advance(1000);
-    assert.deepEqual(all.value(), { value: 'good', error: 'broken' });
+    assert.deepEqual(all.value(), { value: 'good', error: { code: 'Failed', message: 'broken' } });
     assert.equal(all.calls[1]?.previous, 'good');
   });
 
@@ -193,7 +193,7 @@ describe('a fact', () => {
       },
     });
     await all.read();
-    assert.deepEqual(all.value(), { value: undefined, error: 'at once' });
+    assert.deepEqual(all.value(), { value: undefined, error: { code: 'Failed', message: 'at once' } });
   });
 
   test('is not asked for again before the time that whoever was asked has named', async () => {
@@ -211,7 +211,7 @@ describe('a fact', () => {
     all.answers.push(later().promise);
     await all.read();
     await all.advance(5000);
-    assert.deepEqual(all.value(), { value: undefined, error: 'no result within 5 s' });
+    assert.deepEqual(all.value(), { value: undefined, error: { code: 'Failed', message: 'no result within 5 s' } });
     assert.equal(all.calls[0]?.signal.aborted, true);
     await all.advance(1000);
     assert.deepEqual(all.value(), { value: 'answer 2', error: undefined });
@@ -235,7 +235,7 @@ describe('a fact that nobody reads any more', () => {
     give('too late');
     await all.advance(100_000);
     assert.equal(all.calls.length, 1);
-    assert.equal(all.facts.table(all.fact).peek('here'), undefined);
+    assert.equal(all.facts.table(all.fact, 'here', 'here').peek('here'), undefined);
     assert.equal(all.clock.pendingTimers, 0);
   });
 
