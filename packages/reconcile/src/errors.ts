@@ -86,6 +86,30 @@ export const LeadershipErrors = catalogue('leadership', {
   }),
 });
 
+export const ManagerErrors = catalogue('manager', {
+  SameOperator: (name: string) => ({
+    message: `two operators are named "${name}"`,
+    remedy: 'give one of them another name, or leave one out',
+  }),
+  NotInstalled: (kinds: readonly string[]) => ({
+    message: `the cluster does not serve ${kinds.join(', ')}`,
+    remedy: 'run again with --install-crds, or: capstan crds | kubectl apply --server-side -f -',
+  }),
+  NoNamespace: (namespace: string) => ({
+    message: `the namespace ${namespace} does not exist, which holds the Leases and digest keys of operators`,
+    remedy: `run again with --install-crds, or: kubectl create namespace ${namespace}`,
+  }),
+  LeaseForbidden: (namespace: string, name: string, cause: unknown) => ({
+    cause,
+    message: `the Lease ${namespace}/${name} cannot be used: ${reasonOf(cause)}`,
+    remedy: 'grant the permissions that this operator declares: capstan rbac | kubectl apply -f -',
+  }),
+  StoppedLate: (seconds: number) => ({
+    message: `not everything had ended ${seconds} s after the signal`,
+    remedy: 'the lease runs out by itself; the log says what was still under way',
+  }),
+});
+
 export const MetricErrors = catalogue('metrics', {
   BadName: (name: string) => ({
     message: `${JSON.stringify(name)} is not a name that a metric can have`,

@@ -11,6 +11,7 @@ import {
   Namespace,
   type Random,
   sleep,
+  untilAborted,
 } from '@capstan/kube';
 import { createTurns } from '../apply/index.ts';
 import { causeDigest, type DigestKey } from '../digest.ts';
@@ -34,7 +35,6 @@ import {
 } from '../sinks/index.ts';
 import { createFacts, createInstants, createSources, type FactStore } from '../sources/index.ts';
 import { noopTracer, type Tracer } from '../tracing/index.ts';
-import { untilAborted } from '../until-aborted.ts';
 import { causeRecord, createHistory, type History } from '../why/index.ts';
 import {
   createWorld,

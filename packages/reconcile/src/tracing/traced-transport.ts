@@ -1,5 +1,6 @@
 import type { ApiRequest, Transport } from '@capstan/kube';
-import { formatTraceparent, type Tracer } from '@capstan/reconcile';
+import { formatTraceparent } from './trace-context.ts';
+import type { Tracer } from './tracer.ts';
 
 /** A transport whose requests are spans, continued by API servers that trace too. Paths are shown, queries and bodies never. */
 export function tracedTransport<T extends Transport>(transport: T, tracer: Tracer): T {

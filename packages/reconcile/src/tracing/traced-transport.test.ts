@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiRequest, Transport } from '@capstan/kube';
-import type { Attributes, Tracer } from '@capstan/reconcile';
 import { tracedTransport } from './traced-transport.ts';
+import type { Attributes, Tracer } from './tracer.ts';
 
 test('each request is a span that the server can continue, without its query or body', async () => {
   const sent: ApiRequest[] = [];

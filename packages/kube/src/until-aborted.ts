@@ -1,4 +1,4 @@
-/** Resolves when the signal is aborted. */
+/** Resolves when the signal is aborted; at once when it is already. */
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

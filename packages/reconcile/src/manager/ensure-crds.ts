@@ -1,12 +1,12 @@
 import { type Client, type Clock, CustomResourceDefinition, discover, kindId, sleep } from '@capstan/kube';
-import type { Operator } from '@capstan/reconcile';
-import { CliErrors } from '../cli/errors.ts';
+import { ManagerErrors } from '../errors.ts';
+import type { Operator } from '../operator.ts';
 
 export interface EnsureCrdsOptions {
   client: Client;
   clock: Clock;
   operators: readonly Operator[];
-  /** Apply them all, so that those of an older version are brought up to date too. */
+  /** Apply them all, so that those of an older version are updated too. */
   install: boolean;
   signal: AbortSignal;
 }
@@ -30,7 +30,7 @@ export async function ensureCrds({ client, clock, operators, install, signal }: 
     const served = await discover(client, { signal });
     const missing = kinds.filter(({ apiVersion, kind }) => served.kindOf(apiVersion, kind) === undefined);
     if (missing.length === 0) return;
-    if (clock.now() >= deadline) throw CliErrors.NotInstalled(missing.map(kindId));
+    if (clock.now() >= deadline) throw ManagerErrors.NotInstalled(missing.map(kindId));
     await sleep(clock, POLL_MS, signal);
   }
 }
