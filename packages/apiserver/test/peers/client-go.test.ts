@@ -140,7 +140,7 @@ test('stock clientsets create, update, patch and status-update every kind that i
   const served = resources.flatMap(({ group, kind, verbs, versions }) =>
     verbs.includes('update') ? versions.map(({ name }) => `${group === '' ? '' : `${group}/`}${name} ${kind}`) : [],
   );
-  assert.deepEqual(tried.toSorted(), served.toSorted());
+  assert.deepEqual(new Set(tried), new Set(served));
 });
 
 test('thousands of large applies over shared connections are all answered', { skip }, async (t) => {
