@@ -356,7 +356,7 @@ describe('maintenance of one route', () => {
     const { state } = play(kindOf('http-proxy'), { route: proxy({ 'x-a': 50, 'y-b': 50 }) }, X);
     assert.match(
       state ?? '',
-      /^\{"v":1,"b":\["x"\],"r":\[\{"k":"[0-9a-f]{12}","e":\[\{"i":"default\/x-a:80","b":"x","o":50,"w":0\}\]\}\]\}$/,
+      /^\{"v":2,"b":\["x"\],"r":\[\{"k":"[0-9a-f]{12}","e":\[\{"i":"default\/x-a:80","b":"x","o":50,"w":0\},\{"i":"default\/y-b:80","s":50\}\]\}\]\}$/,
     );
   });
 });

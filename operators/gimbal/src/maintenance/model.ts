@@ -11,8 +11,10 @@ export type Fields = Readonly<Record<string, unknown>>;
 export type Semantics = 'contour' | 'gateway' | 'canary' | 'none';
 
 export interface RouteRule {
-  /** What the rule matches, so that it is known again when rules were moved: 12 hex digits and, for twins, which of them. */
+  /** What the rule matches, in 12 hex digits: several rules may match the same. */
   readonly key: string;
+  /** Its name, where rules have one. */
+  readonly name?: string | undefined;
   /** Where it is, as people read it: `routes[0]`. */
   readonly place: string;
   readonly semantics: Semantics;

@@ -11,7 +11,10 @@ import {
   originalsOf,
   type StoredRule,
   type StoredState,
-  storedRule,
+  stillUnresolved,
+  storedRules,
+  type Unresolved,
+  unresolvedIn,
 } from './stored-state.ts';
 
 export interface ShiftInput {
@@ -33,6 +36,9 @@ export interface Shift {
   /** What has to be set, as JSON pointers; undefined removes. */
   readonly changes: readonly { readonly path: string; readonly value: unknown }[];
   readonly rules: readonly StoredRule[];
+  readonly unresolved: readonly Unresolved[];
+  /** Weights that could not be restored, as people read them. */
+  readonly ambiguous: readonly { readonly backend: string | undefined; readonly note: string }[];
   /** By backend: how the route stands towards it. */
   readonly reports: ReadonlyMap<string, RouteReport>;
   /** Entries whose values somebody wrote over, as people read them. */
@@ -46,25 +52,37 @@ export interface RouteReport {
   readonly isLeaving: boolean;
   /** Whether nothing reaches the backend by this route, as it stands now. */
   readonly isDrained: boolean;
-  /** Rules that need a look. */
-  readonly blocked: readonly { readonly rule: string; readonly reason: Blocked; readonly message: string }[];
+  /** Rules that are not as they should be. */
+  readonly blocked: readonly {
+    readonly rule: string;
+    readonly reason: Blocked | 'AmbiguousWeight';
+    readonly message: string;
+  }[];
 }
 
 export function shiftRoute(input: ShiftInput): Shift {
   const known = originalsOf(input.rules, input.state ?? NOTHING_STORED);
   const shifted = known.map((one) => shiftRule(one, input));
+  const found = known.flatMap(({ originals }) => originals.flatMap((one) => one.unresolved));
+  const unresolved = stillUnresolved(input.rules, input.state?.unresolved ?? [], found);
+  const ambiguities = unresolved.flatMap((one) => ambiguityOf(one, input));
   return {
     changes: shifted.flatMap(({ changes }) => changes),
-    rules: shifted.flatMap(({ stored }) => stored ?? []),
-    reports: reportsOf(shifted, input),
+    rules: storedRules(shifted, input.backendOf),
+    unresolved,
+    ambiguous: ambiguities.map(({ backend, place, message }) => ({ backend, note: `${place} ${message}` })),
+    reports: reportsOf(shifted, ambiguities, input),
     overwritten: shifted.flatMap(({ overwritten }) => overwritten),
     guessed: shifted.flatMap(({ guessed }) => guessed),
   };
 }
 
 /** The annotations that go with a shift: the state, and the names of backends for people. */
-export function annotationsOf({ rules }: Shift, fights: readonly number[]): [state?: string, backends?: string] {
-  const state = formatState({ rules, fights });
+export function annotationsOf(
+  { rules, unresolved }: Pick<Shift, 'rules' | 'unresolved'>,
+  fights: readonly number[],
+): [state?: string, backends?: string] {
+  const state = formatState({ rules, unresolved, fights });
   if (state === undefined) return [];
   const backends = backendsOf(rules);
   return backends.length === 0 ? [state] : [state, backends.join(',')];
@@ -74,19 +92,19 @@ interface ShiftedRule {
   readonly rule: RouteRule;
   readonly entries: readonly OriginalEntry[];
   readonly outcome: DrainedRule;
-  readonly stored: StoredRule | undefined;
+  readonly desired: readonly Fields[];
   readonly changes: Shift['changes'];
   readonly overwritten: readonly string[];
   readonly guessed: readonly string[];
 }
 
-function shiftRule({ rule, stored, originals }: OriginalRule, input: ShiftInput): ShiftedRule {
+function shiftRule({ rule, isKnown, originals }: OriginalRule, input: ShiftInput): ShiftedRule {
   const plain = originals.map(({ entry, original }): OriginalEntry => {
     const backend = input.backendOf(entry);
     const leaving = backend === undefined ? undefined : input.leavingOf(entry, backend);
     return { entry, original, leaving };
   });
-  const isGuessed = input.isForgotten === true && stored === undefined;
+  const isGuessed = input.isForgotten === true && !isKnown;
   const entries = isGuessed ? plain.map((each) => guessOriginal(rule, each, plain)) : plain;
   const outcome = drainRule(rule, entries);
   const changes = entries.flatMap(({ entry }, at) => changesOf(entry, outcome.desired[at] ?? entry.fields));
@@ -94,7 +112,7 @@ function shiftRule({ rule, stored, originals }: OriginalRule, input: ShiftInput)
     rule,
     entries,
     outcome,
-    stored: storedRule(rule.key, entries, outcome.desired, input.backendOf),
+    desired: outcome.desired,
     changes,
     overwritten: originals.flatMap(({ entry, isOverwritten }, at) =>
       isOverwritten && entries[at]?.leaving !== undefined ? [nameOf(rule, entry)] : [],
@@ -136,7 +154,29 @@ function guessOriginal({ semantics }: RouteRule, each: OriginalEntry, all: reado
   return isOurs ? { ...each, original: { ...each.original, weight: undefined } } : each;
 }
 
-function reportsOf(shifted: readonly ShiftedRule[], { backendOf }: ShiftInput): Map<string, RouteReport> {
+interface Ambiguity {
+  readonly backend: string | undefined;
+  readonly place: string;
+  readonly message: string;
+}
+
+/** A weight that cannot be restored: both what is remembered and what is there, for the user to decide. */
+function ambiguityOf(one: Unresolved, { rules, backendOf }: ShiftInput): Ambiguity[] {
+  const found = unresolvedIn(rules, one);
+  if (found === undefined) return [];
+  const { rule, entry } = found;
+  const text = (value: unknown) =>
+    value === undefined ? 'not set' : typeof value === 'number' ? String(value) : JSON.stringify(value);
+  const remembered = one.remembered.map(text).join(' or ');
+  const message = `${entry.id}: the ${one.field} before maintenance was ${remembered}, now it is ${text(one.written)}`;
+  return [{ backend: one.backend ?? backendOf(entry), place: rule.place, message }];
+}
+
+function reportsOf(
+  shifted: readonly ShiftedRule[],
+  ambiguities: readonly Ambiguity[],
+  { backendOf }: ShiftInput,
+): Map<string, RouteReport> {
   const reports = new Map<
     string,
     { isLeaving: boolean; isDrained: boolean; blocked: RouteReport['blocked'][number][] }
@@ -154,6 +194,12 @@ function reportsOf(shifted: readonly ShiftedRule[], { backendOf }: ShiftInput): 
         continue;
       report.blocked.push({ rule: rule.place, reason: blocked, message: explain(outcome) });
     }
+  }
+  for (const { backend, place, message } of ambiguities) {
+    if (backend === undefined) continue;
+    const report = reports.get(backend) ?? { isLeaving: false, isDrained: true, blocked: [] };
+    reports.set(backend, report);
+    report.blocked.push({ rule: place, reason: 'AmbiguousWeight', message: `${message}; set the one that is meant` });
   }
   return reports;
 }

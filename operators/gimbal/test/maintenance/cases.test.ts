@@ -1,7 +1,7 @@
 // The table of maintenance cases, played on a cluster.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CustomResourceDefinition, EndpointSlice, Ingress, type KubeObject, Service } from '@capstan/kube';
+import { ConfigMap, CustomResourceDefinition, EndpointSlice, Ingress, type KubeObject, Service } from '@capstan/kube';
 import { DiscoveryBackend } from '../../src/index.ts';
 import { DRAINED_ANNOTATION, MAINTENANCE_ANNOTATION } from '../../src/maintenance/index.ts';
 import {
@@ -238,19 +238,22 @@ describe('while a backend is in maintenance', () => {
       assert.deepEqual(await stage.weights(), [50, 50]);
     }));
 
-  test('case 22: one that was removed while nobody looked is guessed, with a warning', () =>
-    drained(
-      async (stage) => {
-        await stage.program.stop();
-        const annotations = { [MAINTENANCE_ANNOTATION]: null };
-        await stage.client.patch(HTTPProxy, ref('r'), 'merge', { metadata: { annotations } });
-        await stage.restart();
-        assert.ok(stage.events().includes('OriginalWeightUnknown'));
-        await stage.setStatus('x', 'Enabled');
-        assert.deepEqual(await stage.weights(), [30, 20, 40]);
-      },
-      { 'x-a': 99, 'y-b': 20, 'z-c': 40 },
-    ));
+  test('case 22: one that was removed while the operator was down is known from its copy; without that it is guessed', async () => {
+    for (const isCopied of [true, false])
+      await drained(
+        async (stage) => {
+          await stage.program.stop();
+          const annotations = { [MAINTENANCE_ANNOTATION]: null };
+          await stage.client.patch(HTTPProxy, ref('r'), 'merge', { metadata: { annotations } });
+          if (!isCopied) await stage.client.delete(ConfigMap, ref('x-drained-weights'));
+          await stage.restart();
+          assert.equal(stage.events().includes('OriginalWeightUnknown'), !isCopied);
+          await stage.setStatus('x', 'Enabled');
+          assert.deepEqual(await stage.weights(), [isCopied ? 99 : 30, 20, 40]);
+        },
+        { 'x-a': 99, 'y-b': 20, 'z-c': 40 },
+      );
+  });
 
   test('case 23: whoever keeps writing over it is met with patience, and named', () =>
     drained(async (stage) => {

@@ -3,7 +3,7 @@
 import { externalKind, type KubeObject } from '@capstan/kube';
 import { type RouteEntry, type RouteRule, type Semantics } from '../model.ts';
 import { withoutContourServices } from './contour-removal.ts';
-import { entryIds, ruleKeys } from './identity.ts';
+import { entryIds, ruleKey } from './identity.ts';
 import { fieldsIn, type Json, listIn, objectIn, textIn } from './json.ts';
 import type { RouteKind } from './route-kind.ts';
 
@@ -53,13 +53,12 @@ const CONTOUR: Semantics = 'contour';
 function rulesOf(route: KubeObject, matchOf: (rule: Json) => unknown, refusal: 'deny' | undefined): RouteRule[] {
   const namespace = route.metadata.namespace ?? '';
   const spec = objectIn((route as { spec?: unknown }).spec);
-  const keyOf = ruleKeys();
   const rules = listIn(spec['routes']).map((one, at): RouteRule => {
     const rule = objectIn(one);
     const path = `/spec/routes/${at}`;
     const gate: RouteEntry[] = refusal === undefined ? [] : [gateOf(rule, path)];
     return {
-      key: keyOf(matchOf(rule)),
+      key: ruleKey(matchOf(rule)),
       place: `routes[${at}]`,
       semantics: CONTOUR,
       refusal,
