@@ -1,7 +1,7 @@
 // One route as a whole: from what stands in it and what was remembered of it, to what should stand in it, what is to be
 // remembered, and what there is to tell. Pure: it is the same for a preview, a first drain, a restore and a restart.
 import { equal } from '@capstan/kube';
-import { type Blocked, type DrainedRule, drainRule, type Leaving, type OriginalEntry } from './drain.ts';
+import { type Blocked, DENY_ALL, type DrainedRule, drainRule, type Leaving, type OriginalEntry } from './drain.ts';
 import { type Fields, type RouteEntry, type RouteRule, weightOf } from './model.ts';
 import {
   backendsOf,
@@ -150,7 +150,8 @@ function guessOriginal({ semantics }: RouteRule, each: OriginalEntry, all: reado
     return { ...each, original: { ...each.original, weight: isPlain ? undefined : mean } };
   }
   // A 1 beside it was written by us, to make it count.
-  const isOurs = isPlain && semantics === 'contour' && each.leaving === undefined && weightOf(each.original) === 1;
+  const isImplicit = semantics === 'contour' || semantics === 'sesame';
+  const isOurs = isPlain && isImplicit && each.leaving === undefined && weightOf(each.original) === 1;
   return isOurs ? { ...each, original: { ...each.original, weight: undefined } } : each;
 }
 
@@ -192,7 +193,7 @@ function reportsOf(
       const { blocked } = outcome;
       if (leaving === undefined || blocked === undefined || report.blocked.some((one) => one.rule === rule.place))
         continue;
-      report.blocked.push({ rule: rule.place, reason: blocked, message: explain(outcome) });
+      report.blocked.push({ rule: rule.place, reason: blocked, message: explain(outcome, rule) });
     }
   }
   for (const { backend, place, message } of ambiguities) {
@@ -204,21 +205,27 @@ function reportsOf(
   return reports;
 }
 
-/** Whether the entry, as it stands, is meant to get anything. All weights 0 counts as nothing, whatever a proxy makes of it. */
+/** Whether the entry, as it stands, gets anything from the data plane that the route is for. */
 function takesTraffic(rule: RouteRule, { role, fields }: RouteEntry): boolean {
   const { semantics, entries, isRelieved, isChosen } = rule;
   if (role === 'gate') return false;
   if (role === 'canary') return isChosen === true || Number(Object.values(entries[0]?.fields ?? {})[0] ?? 0) > 0;
   if (role === 'mirrorFilter') return !isEmptyMirror(fields);
   if (semantics === 'none') return isRelieved !== true;
+  if (entries.some(isRefusing)) return false;
   // Copies of nothing are nothing.
   if (fields['mirror'] === true) return entries.some((other) => isTaker(other) && takesTraffic(rule, other));
   const weight = weightOf(fields);
-  if (weight !== undefined) return weight > 0;
-  if (semantics === 'gateway') return true;
-  // Without a weight: nothing next to others that have one, else an even share.
-  return !entries.some((other) => isTaker(other) && (weightOf(other.fields) ?? 0) > 0);
+  if (semantics === 'gateway') return weight !== 0;
+  const weights = entries.filter(isTaker).map((other) => weightOf(other.fields));
+  const isShared = weights.some((each) => each !== undefined && each > 0);
+  // Contour looks at weights only where there are several services with one.
+  if (semantics === 'contour') return weights.length <= 1 || !isShared || (weight ?? 0) > 0;
+  return isShared ? (weight ?? 0) > 0 : weights.every((each) => each === undefined);
 }
+
+/** A gate that lets no address pass. */
+const isRefusing = ({ role, fields }: RouteEntry) => role === 'gate' && equal(fields, DENY_ALL);
 
 const isTaker = ({ role, fields }: RouteEntry) => role === 'service' && fields['mirror'] !== true;
 
@@ -227,9 +234,14 @@ function isEmptyMirror({ percent, fraction }: Fields): boolean {
   return percent === 0;
 }
 
-function explain({ blocked, policy }: DrainedRule): string {
+/** What the data plane does with the requests. */
+function explain({ blocked, policy }: DrainedRule, { semantics, entries }: RouteRule): string {
   if (blocked === 'NoWeights') return 'an Ingress has no weights: its path leads to one service';
-  if (policy === 'Zero') return 'no other service can take its requests; the weight is 0';
-  if (policy === 'Reject') return 'no other service can take its requests; they are refused';
-  return 'no other service can take its requests; they still go there';
+  const nowhere = 'no other service can take its requests';
+  if (policy === 'Reject') return `${nowhere}; they are refused`;
+  if (policy !== 'Zero') return `${nowhere}; they still go there`;
+  if (semantics === 'gateway') return `${nowhere}; the weight is 0, and the gateway answers 500`;
+  if (semantics === 'sesame') return `${nowhere}; the weight is 0, and they are answered with 503`;
+  const isSole = entries.filter(isTaker).length === 1;
+  return `${nowhere}; the weight is 0, but Contour ${isSole ? 'sends all of them there' : 'shares them out evenly'} all the same`;
 }
