@@ -1,1 +1,1 @@
-export const name = 'submariner';
+export * from './kinds/index.ts';
