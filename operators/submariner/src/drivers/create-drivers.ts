@@ -37,7 +37,7 @@ export function createDrivers(options: CreateDriversOptions): Map<DriverName, Ca
     ...(ipsecPort !== undefined && { port: ipsecPort }),
   };
   const create: Readonly<Record<Exclude<DriverName, 'none'>, () => CableDriver>> = {
-    vxlan: () => createVxlanDriver({ host, local, defaults: forDriver('vxlanID', 'port', 'mtu') }),
+    vxlan: () => createVxlanDriver({ host, local, clock, defaults: forDriver('vxlanID', 'port', 'mtu') }),
     wireguard: () =>
       createWireguardDriver({
         host,
@@ -49,7 +49,7 @@ export function createDrivers(options: CreateDriversOptions): Map<DriverName, Ca
       }),
     ipsec: () => createIpsecDriver({ daemon, local, defaults: ipsecDefaults, release: release('ipsec') }),
     'vxlan+ipsec': () =>
-      createVxlanIpsecDriver({ host, daemon, local, defaults: ipsecDefaults, release: release('vxlan+ipsec') }),
+      createVxlanIpsecDriver({ host, daemon, local, clock, defaults: ipsecDefaults, release: release('vxlan+ipsec') }),
   };
   return new Map(names.flatMap((name) => (name === 'none' ? [] : [[name, create[name]()]])));
 }

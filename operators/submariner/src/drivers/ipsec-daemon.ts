@@ -73,6 +73,8 @@ export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemon
   let usesKernel = false;
   /** What was loaded by this process, so that an equal one is not loaded again. */
   const loaded = new Map<string, string>();
+  /** What was established when charon ended: the other ends do not know, so this end opens them again. */
+  const lost = new Set<string>();
   const opening = new Set<string>();
 
   const control = async (): Promise<Vici> => {
@@ -88,6 +90,7 @@ export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemon
     if (!(await isAnswering(socket))) {
       vici?.close();
       vici = undefined;
+      for (const name of loaded.keys()) lost.add(name);
       loaded.clear();
       await startCharon(host, clock, { socket, pidFile, port, usesKernel });
     }
@@ -171,10 +174,9 @@ export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemon
         if (loaded.has(name) && known?.state === 'connected')
           await quietly(connected.call('terminate', { ike: name, timeout: '2000' }));
       }
-      const isRestart = loaded.has(name);
+      const isAgain = loaded.has(name) || lost.delete(name);
       loaded.set(name, text);
-      const isOpener =
-        role === 'client' || (role === 'either' && connection.localID < connection.remoteID) || isRestart;
+      const isOpener = role === 'client' || (role === 'either' && connection.localID < connection.remoteID) || isAgain;
       const begin = clock.now();
       let attempt: Promise<string | undefined> | undefined;
       let problem: string | undefined;
@@ -206,6 +208,7 @@ export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemon
     },
     async terminate(name) {
       loaded.delete(name);
+      lost.delete(name);
       const connected = await control();
       // In this order: while it is loaded, the other end may establish it again.
       await quietly(connected.call('unload-conn', { name }));
@@ -368,9 +371,8 @@ async function isAnswering(socket: string): Promise<boolean> {
 /** Ends the daemon of the file, if the process is still the one that was started. */
 async function endDaemon(pidFile: string, clock: Clock): Promise<void> {
   if (!existsSync(pidFile)) return;
-  const [pid = 0, started = ''] = readFileSync(pidFile, 'utf8')
-    .split(' ')
-    .map((each, index) => (index === 0 ? Number(each) : each)) as [number, string];
+  const [first, started] = readFileSync(pidFile, 'utf8').split(' ');
+  const pid = Number(first);
   for (let tries = 0; tries < 100 && pid > 0 && startTimeOf(pid) === started; tries++) {
     if (tries % 40 === 0) process.kill(pid, tries === 0 ? 'SIGTERM' : 'SIGKILL');
     await sleep(clock, 50);

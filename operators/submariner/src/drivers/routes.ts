@@ -6,10 +6,25 @@ import type { RouteTarget } from './driver.ts';
 export const ROUTE_TABLE = 100;
 const RULE_PRIORITY = '100';
 const METRIC = '100';
-/** By this number our routes are told from all others, and only they are ever removed. */
+/** By these numbers our routes are told from all others, and only they are ever removed: to subnets, and between gateways. */
 export const ROUTE_PROTOCOL = '144';
+const LINK_PROTOCOL = '145';
 
 export function routeStep(subnet: string, { device, via }: RouteTarget, source: string | undefined): Step {
+  return anyRouteStep(subnet, { device, ...(via !== undefined && { via }) }, source, ROUTE_PROTOCOL);
+}
+
+/** A route to an address of another gateway, which packets of a cable pass through. */
+export function linkRouteStep(address: string, device: string, source: string): Step {
+  return anyRouteStep(`${address}/32`, { device }, source, LINK_PROTOCOL);
+}
+
+function anyRouteStep(
+  subnet: string,
+  { device, via }: RouteTarget,
+  source: string | undefined,
+  protocol: string,
+): Step {
   return ip(
     'route',
     'replace',
@@ -23,13 +38,17 @@ export function routeStep(subnet: string, { device, via }: RouteTarget, source: 
     'metric',
     METRIC,
     'proto',
-    ROUTE_PROTOCOL,
+    protocol,
     ...(source === undefined ? [] : ['src', source]),
   );
 }
 
 export function unrouteStep(subnet: string): Step {
   return lenient(ip('route', 'del', subnet, 'table', String(ROUTE_TABLE), 'proto', ROUTE_PROTOCOL));
+}
+
+export function unlinkRouteStep(address: string): Step {
+  return lenient(ip('route', 'del', `${address}/32`, 'table', String(ROUTE_TABLE), 'proto', LINK_PROTOCOL));
 }
 
 export interface Route extends RouteTarget {
@@ -59,6 +78,7 @@ export async function removeRoutes(host: Host): Promise<void> {
   const routes = await readRoutes(host);
   await host.apply([
     ...[...routes.keys()].map(unrouteStep),
+    lenient(ip('route', 'flush', 'table', String(ROUTE_TABLE), 'proto', LINK_PROTOCOL)),
     lenient(ip('rule', 'del', 'pref', RULE_PRIORITY, 'lookup', String(ROUTE_TABLE))),
   ]);
 }

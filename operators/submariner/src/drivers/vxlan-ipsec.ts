@@ -1,12 +1,14 @@
 // VXLAN inside IPsec: one association a pair however many subnets there are. A tunnel between one transit address a gateway
 // carries the packets of a VXLAN link of its own.
+import type { Clock } from '@capstan/kube';
 import { type Host, ip, lenient } from '../host/index.ts';
 import { combinedVtepOf, macOf, transitOf } from './addresses.ts';
 import type { Cable, CableDriver, LocalEnd, WayState } from './driver.ts';
+import { DriverErrors } from './errors.ts';
 import { endsOf, publishedOptions } from './ipsec.ts';
 import type { IpsecConnection, IpsecDaemon } from './ipsec-daemon.ts';
-import { ROUTE_TABLE, routeStep, unrouteStep } from './routes.ts';
-import { ensureLink, peerSteps, peersOf, removePeerSteps, type VxlanLink } from './vxlan-link.ts';
+import { linkRouteStep, ROUTE_TABLE, unlinkRouteStep } from './routes.ts';
+import { ensureLink, isReachable, peerSteps, peersOf, removePeerSteps, type VxlanLink } from './vxlan-link.ts';
 
 /** Names begin otherwise than those of the ipsec driver, so that neither takes the other's for its own. */
 const PREFIX = 'combined-';
@@ -20,12 +22,15 @@ export interface VxlanIpsecDriverOptions {
   readonly host: Host;
   readonly daemon: IpsecDaemon;
   readonly local: LocalEnd;
+  readonly clock: Clock;
   readonly defaults?: Readonly<Record<string, string>>;
   readonly release: () => Promise<void>;
 }
 
 export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableDriver {
-  const { host, daemon, local, defaults = {}, release } = options;
+  const { host, daemon, local, clock, defaults = {}, release } = options;
+  /** Cables that carried packets since this process began. */
+  const reached = new Set<string>();
   const transit = transitOf(local.privateIP);
   const link = (cableOptions: Readonly<Record<string, string>>): VxlanLink => ({
     device: DEVICE,
@@ -39,14 +44,18 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
   const connectionOf = (cable: Cable): IpsecConnection => ({
     ...endsOf(cable, local, defaults),
     name: `${PREFIX}${cable.name}`,
+    // Other identities than those of the ipsec driver: charon tells connections between the same hosts apart by them.
+    localID: identityOf(local.privateIP),
+    remoteID: identityOf(cable.remotePrivateIP),
     localSubnets: [`${transit}/32`],
     remoteSubnets: [`${transitOf(cable.remotePrivateIP)}/32`],
   });
   const removeParts = async (name: string, privateIP: string | undefined) => {
+    reached.delete(name.slice(PREFIX.length));
     if (privateIP !== undefined) {
       await host.apply([
         ...removePeerSteps({ device: DEVICE }, { privateIP, vtep: combinedVtepOf(privateIP) }),
-        unrouteStep(`${transitOf(privateIP)}/32`),
+        unlinkRouteStep(transitOf(privateIP)),
       ]);
     }
     await daemon.terminate(name);
@@ -67,11 +76,14 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
       await ensureLink(host, link(cable.options));
       const isThere = (await peersOf(host, DEVICE)).get(privateIP) === peer.underlayIP;
       const routes = await host.query('ip', 'route', 'show', `${peer.underlayIP}/32`, 'table', String(ROUTE_TABLE));
-      if (isThere && routes.some(({ dev }) => dev === daemon.device)) return;
-      await host.apply([
-        routeStep(`${peer.underlayIP}/32`, { device: daemon.device }, transit),
-        ...peerSteps({ device: DEVICE }, peer),
-      ]);
+      const isWhole = isThere && routes.some(({ dev }) => dev === daemon.device);
+      if (isWhole && reached.has(cable.name)) return;
+      const own = link(cable.options);
+      const steps = [linkRouteStep(peer.underlayIP, daemon.device, transit), ...peerSteps(own, peer)];
+      if (!isWhole) await host.apply(steps);
+      if (!(await isReachable(host, clock, own, peer, signal)))
+        throw DriverErrors.NotEstablished(cable.cluster, 'VXLAN', 'its gateway does not answer inside the tunnel');
+      reached.add(cable.name);
     },
     route: (cable) => ({ device: DEVICE, via: combinedVtepOf(cable.remotePrivateIP) }),
     keyOf: (cable) => `${PREFIX}${cable.name}`,
@@ -95,4 +107,8 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
       await release();
     },
   };
+}
+
+function identityOf(privateIP: string): string {
+  return `${privateIP.replaceAll('.', '-')}.vxlan-ipsec`;
 }

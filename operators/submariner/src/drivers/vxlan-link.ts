@@ -1,7 +1,10 @@
 // A VXLAN link and its peers, as steps. One unicast entry a peer: with upstream's all-zero entries every packet to one peer
 // is sent to all of them.
+
+import { type Clock, sleep } from '@capstan/kube';
 import { bridge, type Host, ip, lenient, type Step, sysctl } from '../host/index.ts';
 import { macOf, privateIPOfMac } from './addresses.ts';
+import { linkRouteStep, unlinkRouteStep } from './routes.ts';
 
 export interface VxlanLink {
   readonly device: string;
@@ -38,11 +41,14 @@ export function linkSteps({ device, id, port, mtu, localIP, mac, vtep }: VxlanLi
   ];
 }
 
-export function peerSteps({ device }: Pick<VxlanLink, 'device'>, { privateIP, underlayIP, vtep }: VxlanPeer): Step[] {
+export function peerSteps(link: Pick<VxlanLink, 'device' | 'vtep'>, peer: VxlanPeer): Step[] {
+  const { device } = link;
+  const { privateIP, underlayIP, vtep } = peer;
   const mac = macOf(privateIP);
   return [
     bridge('fdb', 'replace', mac, 'dev', device, 'dst', underlayIP, 'self', 'permanent'),
     ip('neigh', 'replace', vtep, 'lladdr', mac, 'dev', device, 'nud', 'permanent'),
+    linkRouteStep(vtep, device, link.vtep),
   ];
 }
 
@@ -53,6 +59,7 @@ export function removePeerSteps(
   return [
     lenient(bridge('fdb', 'del', macOf(privateIP), 'dev', device, 'self')),
     lenient(ip('neigh', 'del', vtep, 'dev', device)),
+    unlinkRouteStep(vtep),
   ];
 }
 
@@ -63,6 +70,31 @@ export async function ensureLink(host: Host, link: VxlanLink): Promise<void> {
   const removal = found === undefined ? [] : [ip('link', 'del', link.device)];
   await host.apply([...removal, ...linkSteps(link)]);
 }
+
+/**
+ * Waits until the other end answers on the link; false when it did not in time. VXLAN itself negotiates nothing: without
+ * this, traffic would be moved to a way that the other end does not have yet.
+ */
+export async function isReachable(
+  host: Host,
+  clock: Clock,
+  { vtep }: Pick<VxlanLink, 'vtep'>,
+  peer: Pick<VxlanPeer, 'vtep'>,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const begin = clock.now();
+  for (;;) {
+    signal?.throwIfAborted();
+    const flags = ['-n', '-q', '-c', '5', '-i', '0.02', '-W', '0.2', '-w', '1', '-I', vtep, peer.vtep];
+    const { code, stdout } = await host.run([...host.programs.ping, ...flags]);
+    // Without the program there is nothing to ask with.
+    if (code === 127 || / [1-9]\d* received/.test(stdout)) return true;
+    if (clock.now() - begin > REACHABLE_MS) return false;
+    await sleep(clock, 20);
+  }
+}
+
+const REACHABLE_MS = 10_000;
 
 /** The private addresses of the gateways that a link has entries for. */
 export async function peersOf(host: Host, device: string): Promise<Map<string, string>> {

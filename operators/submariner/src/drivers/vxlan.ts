@@ -1,11 +1,20 @@
 // Plain VXLAN, for private links: nothing is encrypted, nothing has to be negotiated. One link for each set of options, so
 // that another vxlanID for one pair leaves all others alone.
 import { createHash } from 'node:crypto';
+import type { Clock } from '@capstan/kube';
 import { type Host, ip, lenient } from '../host/index.ts';
 import { macOf, vtepOf } from './addresses.ts';
 import type { CableDriver, LocalEnd, WayState } from './driver.ts';
 import { DriverErrors } from './errors.ts';
-import { ensureLink, peerSteps, peersOf, removePeerSteps, underlayMtu, type VxlanLink } from './vxlan-link.ts';
+import {
+  ensureLink,
+  isReachable,
+  peerSteps,
+  peersOf,
+  removePeerSteps,
+  underlayMtu,
+  type VxlanLink,
+} from './vxlan-link.ts';
 
 const DEFAULT_ID = 1000;
 const DEFAULT_PORT = 4789;
@@ -18,12 +27,15 @@ const OTHER_DEVICES = 'subm-vx-';
 export interface VxlanDriverOptions {
   readonly host: Host;
   readonly local: LocalEnd;
+  readonly clock: Clock;
   /** Options of this gateway, from its ConfigMap; a policy's win. */
   readonly defaults?: Readonly<Record<string, string>>;
 }
 
-export function createVxlanDriver({ host, local, defaults = {} }: VxlanDriverOptions): CableDriver {
+export function createVxlanDriver({ host, local, clock, defaults = {} }: VxlanDriverOptions): CableDriver {
   let mtu = 1450;
+  /** Ways that carried packets since this process began. */
+  const reached = new Set<string>();
   const clusters = new Map<string, { readonly cluster: string; readonly privateIP: string }>();
 
   const linkOf = (options: Readonly<Record<string, string>>): VxlanLink => {
@@ -66,7 +78,7 @@ export function createVxlanDriver({ host, local, defaults = {} }: VxlanDriverOpt
       const { vxlanID, port } = defaults;
       return { ...(vxlanID !== undefined && { vxlanID }), ...(port !== undefined && { port }) };
     },
-    async prepare(cable) {
+    async prepare(cable, signal) {
       const link = linkOf(cable.options);
       const vtep = vtepOf(cable.remotePrivateIP);
       const place = `${link.device} ${vtep}`;
@@ -76,8 +88,13 @@ export function createVxlanDriver({ host, local, defaults = {} }: VxlanDriverOpt
       clusters.set(place, { cluster: cable.cluster, privateIP: cable.remotePrivateIP });
       await ensureLink(host, link);
       const peers = await peersOf(host, link.device);
-      if (peers.get(cable.remotePrivateIP) === cable.remoteIP) return;
-      await host.apply(peerSteps(link, { privateIP: cable.remotePrivateIP, underlayIP: cable.remoteIP, vtep }));
+      if (peers.get(cable.remotePrivateIP) === cable.remoteIP && reached.has(keyOf(link.device, cable.remotePrivateIP)))
+        return;
+      const peer = { privateIP: cable.remotePrivateIP, underlayIP: cable.remoteIP, vtep };
+      if (peers.get(peer.privateIP) !== peer.underlayIP) await host.apply(peerSteps(link, peer));
+      if (!(await isReachable(host, clock, link, peer, signal)))
+        throw DriverErrors.NotEstablished(cable.cluster, 'VXLAN', 'its gateway does not answer on the link');
+      reached.add(keyOf(link.device, cable.remotePrivateIP));
     },
     route: (cable) => ({ device: linkOf(cable.options).device, via: vtepOf(cable.remotePrivateIP) }),
     keyOf: (cable) => keyOf(linkOf(cable.options).device, cable.remotePrivateIP),
@@ -87,13 +104,14 @@ export function createVxlanDriver({ host, local, defaults = {} }: VxlanDriverOpt
       const ways = new Map<string, WayState>();
       for (const device of await devices())
         for (const privateIP of (await peersOf(host, device)).keys())
-          ways.set(keyOf(device, privateIP), { state: 'connected' });
+          ways.set(keyOf(device, privateIP), stateOf(reached.has(keyOf(device, privateIP))));
       return ways;
     },
     isAlive: () => Promise.resolve(true),
     async cleanUp() {
       await host.apply((await devices()).map((device) => lenient(ip('link', 'del', device))));
       clusters.clear();
+      reached.clear();
     },
   };
 
@@ -101,11 +119,17 @@ export function createVxlanDriver({ host, local, defaults = {} }: VxlanDriverOpt
     const [device = '', privateIP = ''] = key.split(' ');
     const vtep = vtepOf(privateIP);
     clusters.delete(`${device} ${vtep}`);
+    reached.delete(key);
     await host.apply(removePeerSteps({ device }, { privateIP, vtep }));
     // A link without peers has no use; the default one stays for the next.
     if (device !== DEVICE && (await peersOf(host, device)).size === 0)
       await host.apply([lenient(ip('link', 'del', device))]);
   }
+}
+
+/** VXLAN has no state of its own: it is there, and the health check says whether packets pass. */
+function stateOf(isReached: boolean): WayState {
+  return isReached ? { state: 'connected' } : { state: 'connecting', message: 'waiting for an answer on the link' };
 }
 
 function keyOf(device: string, privateIP: string): string {

@@ -24,8 +24,12 @@ const OVERHEAD = 80;
 /** A handshake is made at least every two minutes while packets pass. */
 const HANDSHAKE_TIMEOUT_S = 130;
 const HANDSHAKE_WAIT_MS = 10_000;
+/** The end that waits for the other opens the handshake itself after so long. */
+const PATIENCE_MS = 3000;
 const HANDSHAKE_RETRY_MS = 300;
 const HANDSHAKE_POLL_MS = 25;
+
+type SetPeer = Extract<PeerChange, { endpoint: string }>;
 
 export interface WireguardDriverOptions {
   readonly host: Host;
@@ -48,7 +52,7 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
   const since = new Map<string, number>();
   const changes = coalesce((peers: PeerChange[]) => wireguard.configure({ peers }));
 
-  const wanted = (cable: Cable): Extract<PeerChange, { endpoint: string }> => {
+  const wanted = (cable: Cable): SetPeer => {
     const publicKey = cable.remoteConfig['publicKey'];
     if (publicKey === undefined) throw DriverErrors.NoPublicKey(cable.cluster);
     return {
@@ -66,25 +70,25 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
   };
 
   /**
-   * Packets pass after the first handshake. An attempt that the other end was not ready for is repeated by WireGuard after
-   * five seconds only; a peer that is set anew tries at once. One end does that, or they would interrupt each other.
+   * Packets pass after the first handshake, which one end opens: two that cross leave WireGuard with a session that works in
+   * one direction only. The other end sets its peer without keepalives, which sends nothing. An attempt that the other end
+   * was not ready for is repeated by WireGuard after five seconds; a peer that is removed and set again tries at once.
    */
-  const awaitHandshake = async (
-    cable: Cable,
-    peer: Extract<PeerChange, { endpoint: string }>,
-    signal?: AbortSignal,
-  ) => {
+  const awaitHandshake = async (cable: Cable, peer: SetPeer, isOpener: boolean, signal?: AbortSignal) => {
     const begin = clock.now();
-    const isOpener = cable.role === 'client' || (cable.role === 'either' && local.privateIP < cable.remotePrivateIP);
     let tried = begin;
     for (;;) {
       const found = (await wireguard.read()).peers.get(peer.publicKey);
-      if (found !== undefined && found.lastHandshake > 0) return;
+      if (found !== undefined && found.lastHandshake > 0) {
+        if (found.keepalive !== peer.keepalive) await changes([peer]);
+        return;
+      }
       signal?.throwIfAborted();
       const now = clock.now();
       if (now - begin > HANDSHAKE_WAIT_MS)
         throw DriverErrors.NotEstablished(cable.cluster, 'WireGuard', `no handshake in ${HANDSHAKE_WAIT_MS / 1000} s`);
-      if (isOpener && now - tried > HANDSHAKE_RETRY_MS) {
+      const isPatient = cable.role === 'server' || (!isOpener && now - begin < PATIENCE_MS);
+      if (!isPatient && now - tried > HANDSHAKE_RETRY_MS) {
         tried = now;
         await changes([{ publicKey: peer.publicKey, remove: true }]);
         await changes([peer]);
@@ -117,14 +121,22 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
     async prepare(cable, signal) {
       const peer = wanted(cable);
       const { peers } = await wireguard.read();
+      const found = peers.get(peer.publicKey);
+      const isLower = local.privateIP < cable.remotePrivateIP;
+      // The other end does not know that our daemon was restarted: it would wait.
+      const isLost = found === undefined && since.has(peer.publicKey);
+      const isOpener = cable.role === 'client' || (cable.role === 'either' && (isLower || isLost));
       since.set(peer.publicKey, since.get(peer.publicKey) ?? clock.now());
-      if (isSame(peers.get(peer.publicKey), peer)) return awaitHandshake(cable, peer, signal);
-      // A subnet belongs to one peer: that of an earlier key of the same cluster would keep it.
-      const replaced = [...peers].filter(
-        ([key, { allowedIPs }]) => key !== peer.publicKey && allowedIPs.some((each) => peer.allowedIPs.includes(each)),
-      );
-      await changes([...replaced.map(([publicKey]) => ({ publicKey, remove: true as const })), peer]);
-      return awaitHandshake(cable, peer, signal);
+      const quiet = isOpener || (found !== undefined && found.lastHandshake > 0) ? peer : { ...peer, keepalive: 0 };
+      if (!isSame(found, quiet)) {
+        // A subnet belongs to one peer: that of an earlier key of the same cluster would keep it.
+        const replaced = [...peers].filter(
+          ([key, { allowedIPs }]) =>
+            key !== peer.publicKey && allowedIPs.some((each) => peer.allowedIPs.includes(each)),
+        );
+        await changes([...replaced.map(([publicKey]) => ({ publicKey, remove: true as const })), quiet]);
+      }
+      await awaitHandshake(cable, peer, isOpener, signal);
     },
     route: () => ({ device }),
     keyOf: (cable) => wanted(cable).publicKey,
@@ -197,7 +209,7 @@ function stateOf(peer: PeerState, now: number, since: number): WayState {
   return { state: 'error', message: `the last handshake was ${age} s ago`, ...bytes };
 }
 
-function isSame(found: PeerState | undefined, wanted: Extract<PeerChange, { endpoint: string }>): boolean {
+function isSame(found: PeerState | undefined, wanted: SetPeer): boolean {
   return (
     found !== undefined &&
     found.endpoint === wanted.endpoint &&

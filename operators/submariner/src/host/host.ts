@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { isJsonObject } from '@capstan/kube';
 import { HostErrors } from './errors.ts';
 import { formatStep, type Step } from './step.ts';
 
@@ -75,7 +76,9 @@ export function createHost({ namespace, runDir = '/run/submariner', programs: gi
       const { code, stdout } = await run([...programs[tool], '-j', ...args]);
       if (code !== 0 || stdout.trim() === '') return [];
       const parsed: unknown = JSON.parse(stdout);
-      return Array.isArray(parsed) ? parsed.filter((each) => Object.keys(each as object).length > 0) : [];
+      const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [];
+      // An object that was filtered out is an empty one in the answer.
+      return list.filter(isJsonObject).filter((each) => Object.keys(each).length > 0);
     },
     start(command) {
       const [program = '', ...args] = [...enter, ...command];
