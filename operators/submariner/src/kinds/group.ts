@@ -17,3 +17,5 @@ export const BROKER_ORIGIN = 'submariner-broker';
 export const CREATED_AT_ANNOTATION = 'submariner.io/policy-created-at';
 /** The label under which selectors find a cluster by its id. */
 export const CLUSTER_ID_LABEL = 'submariner.io/cluster-id';
+/** On a copy that lies under another name, because its own is taken by a policy that lost to it. */
+export const REAL_NAME_ANNOTATION = 'submariner.io/policy-name';

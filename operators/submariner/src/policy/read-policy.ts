@@ -12,7 +12,7 @@ import {
   tooMany,
   unsupportedValue,
 } from '@capstan/kube';
-import { BROKER_ORIGIN, CREATED_AT_ANNOTATION, ORIGIN_LABEL } from '../kinds/index.ts';
+import { BROKER_ORIGIN, CREATED_AT_ANNOTATION, ORIGIN_LABEL, REAL_NAME_ANNOTATION } from '../kinds/index.ts';
 import { DRIVER_NAMES, type DriverName, driverNameOf } from './driver-names.ts';
 import { validateOptions } from './driver-options.ts';
 import { type RuleOptions, readOptions } from './rule-options.ts';
@@ -45,7 +45,7 @@ export interface Policy {
 
 /** The rules of a policy, or everything that is wrong with it. */
 export function readPolicy(object: { readonly metadata: ObjectMeta; readonly spec?: unknown }): Policy {
-  const name = object.metadata.name ?? '';
+  const name = object.metadata.annotations?.[REAL_NAME_ANNOTATION] ?? object.metadata.name ?? '';
   const problems: FieldError[] = [];
   const list = Array.isArray(object.spec) ? object.spec : object.spec === undefined ? [] : [object.spec];
   if (list.length === 0) problems.push(requiredField('spec', 'at least one connection policy must be specified'));
