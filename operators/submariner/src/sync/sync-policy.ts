@@ -94,8 +94,9 @@ function beforeFirstSync(sides: PolicySides, member: SyncObject, broker: SyncObj
   const digest = digestOf(contentOf(broker));
   const noAlias = alias === undefined ? {} : { deleteAlias: true as const };
   if (digestOf(here) === digest) return { ...noAlias, base: baseFrom(broker, digest), report: SYNCED };
-  const isOwn = originOf(broker) === local;
-  if (isOwn && allowMemberPolicies) return { ...noAlias, ...exported(here, local, broker, local) };
+  // Exported by us, and edited since: what is on the broker is newer than what was exported.
+  if (originOf(broker) === local)
+    return { ...noAlias, ...imported(broker, false), report: { reason: 'EditLost', owner: local } };
   // Two creations of one name: the earlier one wins, then the smaller cluster id.
   if (allowMemberPolicies && isEarlier(member, local, broker))
     return { ...noAlias, ...exported(here, local, broker, local) };

@@ -238,7 +238,7 @@ describe('a policy', () => {
           'nothing is left to do',
         );
       }),
-      { numRuns: 500 },
+      { numRuns: 2000 },
     );
   });
 });
