@@ -15,6 +15,7 @@ import {
 import type { Ownership } from '../diff/child-body.ts';
 import {
   type ChildWrite,
+  type DeleteWrite,
   describe,
   type MintWrite,
   NOTHING,
@@ -29,7 +30,8 @@ import type { EventInput } from '../plan/index.ts';
 import { done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
 import { inOrder } from './in-order.ts';
 import { inTurns } from './in-turns.ts';
-import { WriteConflict } from './outcome.ts';
+import { nextStep } from './next-step.ts';
+import { LeaseLost, WriteConflict } from './outcome.ts';
 import { writeFinalizer, writeStatus } from './owner-writes.ts';
 import {
   isLargeShare,
@@ -73,12 +75,14 @@ export interface Job {
   /** Lets the caches take in what was written and evaluates again. */
   wave(): Promise<void>;
   /** Whether the caches of the kinds concerned are recent enough to delete on. */
-  isFresh(): boolean;
+  isFresh(kind?: Kind): boolean;
   report(trouble: Trouble | undefined): void;
   tell(event: EventInput): void;
   written(write: ChildWrite | { verb: 'status' | 'finalizer' }): void;
   readonly state: KeyState;
   readonly target: Target;
+  /** Where writes of a kind go, for kinds in other worlds; to the target by default. */
+  targetFor?(kind: Kind): Target;
   readonly manager: string;
   readonly finalizer: string;
   readonly clock: Clock;
@@ -152,14 +156,18 @@ async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership): P
   return statusStep(attempt);
 }
 
-/** The first thing that is to be done: our finalizer, the groups in their order, pruning, and the finalizer again. */
 async function workStep(attempt: Attempt, writes: WriteSet, ownership: Ownership): Promise<boolean> {
-  if (writes.finalizer === 'add') return finalizerStep(attempt, 'add');
-  watchWishes(attempt, writes.groups);
-  const [group] = writes.groups;
-  if (group !== undefined) return groupStep(attempt, group);
-  if (writes.prune.length > 0) return mayPrune(attempt, writes, ownership) && performAll(attempt, writes.prune);
-  return writes.finalizer === 'remove' && finalizerStep(attempt, 'remove');
+  const next = nextStep(writes);
+  if (next?.what !== 'finalizer' || next.change !== 'add') watchWishes(attempt, writes.groups);
+  if (next === undefined) return false;
+  switch (next.what) {
+    case 'finalizer':
+      return finalizerStep(attempt, next.change);
+    case 'group':
+      return groupStep(attempt, next.group);
+    case 'prune':
+      return mayPrune(attempt, writes, ownership) && pruneStep(attempt, next.writes);
+  }
 }
 
 async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean> {
@@ -202,6 +210,13 @@ function mayPrune(attempt: Attempt, writes: WriteSet, { object }: Ownership): bo
   return isOver(attempt, timeLeft(state.secondLook, SECOND_LOOK_MS, clock));
 }
 
+/** In a world whose caches are old nothing is removed; elsewhere it is. */
+async function pruneStep(attempt: Attempt, writes: readonly DeleteWrite[]): Promise<boolean> {
+  const fresh = writes.filter(({ kind }) => attempt.job.isFresh(kind));
+  if (fresh.length < writes.length) isOver(attempt, STALE_RETRY_MS);
+  return fresh.length > 0 && performAll(attempt, fresh);
+}
+
 function isOver(attempt: Attempt, left: number): boolean {
   if (left > 0) attempt.waitMs = left;
   return left <= 0;
@@ -211,10 +226,10 @@ function isOver(attempt: Attempt, left: number): boolean {
 async function isAccepted(attempt: Attempt, { writes }: PendingGroup): Promise<boolean> {
   for (const write of writes) {
     try {
-      if (await rehearse(write, performanceOf(attempt))) continue;
+      if (await rehearse(write, performanceOf(attempt, write))) continue;
       stumble(attempt, write);
     } catch (error) {
-      fail(attempt, error, write, 'PreflightRefused');
+      if (!(error instanceof LeaseLost)) fail(attempt, error, write, 'PreflightRefused');
     }
     return false;
   }
@@ -223,11 +238,10 @@ async function isAccepted(attempt: Attempt, { writes }: PendingGroup): Promise<b
 
 async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Promise<boolean> {
   const { job } = attempt;
-  const performance = performanceOf(attempt);
   const carry = async (write: ChildWrite) => {
     if (!job.mayWrite()) return;
     try {
-      if (!(await perform(write, performance))) {
+      if (!(await perform(write, performanceOf(attempt, write)))) {
         stumble(attempt, write);
         return;
       }
@@ -235,7 +249,7 @@ async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Prom
       if (write.verb === 'mint') job.state.mintedAt.set(mintId(write), job.clock.now());
       job.written(write);
     } catch (error) {
-      fail(attempt, error, write, 'WriteRefused');
+      if (!(error instanceof LeaseLost)) fail(attempt, error, write, 'WriteRefused');
     }
   };
   for (const together of inOrder(writes)) await inTurns(AT_ONCE, together, carry);
@@ -348,7 +362,8 @@ function ownerWrite({ target, manager, signal }: Job, { object, owner }: Ownersh
   return { target, kind: owner.kind, object, manager, signal };
 }
 
-function performanceOf({ job }: Attempt) {
-  const { target, manager, meetStranger, signal } = job;
-  return { target, manager, meetStranger, cause: job.cause(), signal };
+function performanceOf({ job }: Attempt, { kind }: ChildWrite) {
+  const target = job.targetFor?.(kind) ?? job.target;
+  const { manager, meetStranger, mayWrite, signal } = job;
+  return { target, manager, meetStranger, mayWrite, cause: job.cause(), signal };
 }
