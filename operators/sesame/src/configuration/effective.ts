@@ -61,7 +61,7 @@ export function effectiveConfiguration(input: EffectiveInput): Effective {
   const fromFlags = flagSpec(flags);
   const asked = overlay(spec, fromFlags);
   const value = deepFreeze(
-    httpVersions(applyDefaults(configurationSchema.json, overlay(defaults as JsonObject, asked)) as FullConfiguration),
+    canonical(applyDefaults(configurationSchema.json, overlay(defaults as JsonObject, asked)) as FullConfiguration),
   );
   const found = validate({ given: spec, value, watchNamespaces: input.watchNamespaces, isManaged: input.isManaged });
   const all = [...types, ...problems, ...found];
@@ -100,6 +100,15 @@ function flagSpec(flags: ReadonlyMap<string, FlagValue>): JsonObject {
     spec = overlay(spec, nested as JsonObject);
   }
   return spec;
+}
+
+/** One form for values that mean the same: an empty timeout is none. */
+function canonical(value: FullConfiguration): FullConfiguration {
+  const { timeouts } = value.envoy;
+  const entries = Object.entries(timeouts).filter(([, timeout]) => timeout !== '');
+  if (entries.length === Object.keys(timeouts).length) return httpVersions(value);
+  const kept = { connectTimeout: timeouts.connectTimeout, ...Object.fromEntries(entries) };
+  return httpVersions({ ...value, envoy: { ...value.envoy, timeouts: kept } });
 }
 
 /** The file has them in any case; the empty list means both. */

@@ -11,6 +11,7 @@ export {
   type Origin,
   originText,
 } from './effective.ts';
+export * from './file/index.ts';
 export { type Problem, type ProblemReason, type ProblemType, problemText } from './problem.ts';
 export { type ParsedServeFlags, parseServeFlags, SERVE_FLAGS } from './serve-flags.ts';
 export { parseTimeout, type Timeout } from './timeout.ts';
