@@ -29,7 +29,7 @@ import type { EventInput } from '../plan/index.ts';
 import { done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
 import { inOrder } from './in-order.ts';
 import { inTurns } from './in-turns.ts';
-import { WriteConflict } from './outcome.ts';
+import { LeaseLost, WriteConflict } from './outcome.ts';
 import { writeFinalizer, writeStatus } from './owner-writes.ts';
 import {
   isLargeShare,
@@ -214,7 +214,7 @@ async function isAccepted(attempt: Attempt, { writes }: PendingGroup): Promise<b
       if (await rehearse(write, performanceOf(attempt))) continue;
       stumble(attempt, write);
     } catch (error) {
-      fail(attempt, error, write, 'PreflightRefused');
+      if (!(error instanceof LeaseLost)) fail(attempt, error, write, 'PreflightRefused');
     }
     return false;
   }
@@ -235,7 +235,7 @@ async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Prom
       if (write.verb === 'mint') job.state.mintedAt.set(mintId(write), job.clock.now());
       job.written(write);
     } catch (error) {
-      fail(attempt, error, write, 'WriteRefused');
+      if (!(error instanceof LeaseLost)) fail(attempt, error, write, 'WriteRefused');
     }
   };
   for (const together of inOrder(writes)) await inTurns(AT_ONCE, together, carry);
@@ -349,6 +349,6 @@ function ownerWrite({ target, manager, signal }: Job, { object, owner }: Ownersh
 }
 
 function performanceOf({ job }: Attempt) {
-  const { target, manager, meetStranger, signal } = job;
-  return { target, manager, meetStranger, cause: job.cause(), signal };
+  const { target, manager, meetStranger, mayWrite, signal } = job;
+  return { target, manager, meetStranger, mayWrite, cause: job.cause(), signal };
 }
