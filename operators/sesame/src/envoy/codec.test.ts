@@ -134,7 +134,8 @@ function protobufjs(): ProtobufRoot {
   const deps = join(client, 'deps');
   const folders = readdirSync(deps).map((name) => join(deps, name));
   // It brings the files of google.protobuf.
-  require('@grpc/proto-loader');
+  const loader: unknown = require('@grpc/proto-loader');
+  assert.ok(loader);
   const proto = createRequire(require.resolve('@grpc/proto-loader'))('protobufjs') as {
     Root: new () => ProtobufRoot & {
       resolvePath(origin: string, target: string): string | null;
