@@ -25,7 +25,10 @@ export type Shape = 'whole' | 'split';
 export interface ResourceContent {
   readonly type: ResourceType;
   readonly name: string;
-  readonly value: Message;
+  /** A function is called when the resource is encoded: for one that is composed of many parts. */
+  readonly value: Message | (() => Message);
+  /** Of a composed resource: a hash of its parts, so that its version is known without encoding it. */
+  readonly contentHash?: string;
   /** Takes the place of the value for clients that get virtual hosts one by one; default: the value. */
   readonly splitValue?: Message;
   readonly requires?: readonly ResourceKey[];
@@ -57,12 +60,12 @@ class EncodedResource implements Resource {
   readonly requires: readonly ResourceKey[];
   readonly origins: readonly string[];
   /** Given up once every form that can be asked for is encoded. */
-  #value: Message | undefined;
+  #value: Message | (() => Message) | undefined;
   #splitValue: Message | undefined;
   readonly #encoded = new Map<string, Uint8Array>();
   readonly #versions = new Map<Shape, string>();
 
-  constructor({ type, name, value, splitValue, requires = [], origins = [] }: ResourceContent) {
+  constructor({ type, name, value, contentHash, splitValue, requires = [], origins = [] }: ResourceContent) {
     this.type = type;
     this.name = name;
     this.key = resourceKey(type, name);
@@ -70,6 +73,7 @@ class EncodedResource implements Resource {
     this.origins = origins;
     this.#value = value;
     this.#splitValue = splitValue;
+    if (contentHash !== undefined) this.#versions.set('whole', contentHash);
   }
 
   version(shape: Shape): string {
@@ -87,7 +91,8 @@ class EncodedResource implements Resource {
     let bytes = this.#encoded.get(form);
     if (!bytes) {
       const value = form === 'split' ? this.#splitValue : this.#value;
-      bytes = encodeAny(RESOURCE_MESSAGES[this.type], value ?? {}, delivery);
+      const content = typeof value === 'function' ? value() : value;
+      bytes = encodeAny(RESOURCE_MESSAGES[this.type], content ?? {}, delivery);
       this.#encoded.set(form, bytes);
       if (form === 'whole') this.#value = undefined;
     }
