@@ -1,7 +1,8 @@
 import { type Clock, type Kind, type KubeObject, kindId } from '@capstan/kube';
 import { DefinitionErrors } from './errors.ts';
 import type { Registry } from './metrics/registry.ts';
-import type { Reconciler } from './reconciler.ts';
+import { NAME, type Reconciler } from './reconciler.ts';
+import type { Sink } from './sinks/sink.ts';
 
 export interface OperatorDefinition {
   /** One lower-case word: part of field managers, leases, flags and metrics. */
@@ -10,6 +11,8 @@ export interface OperatorDefinition {
   /** The kinds that it defines; `capstan crds` prints their manifests. */
   kinds: readonly OwnedKind[];
   reconcilers: readonly Reconciler[];
+  /** What it delivers outside the cluster; none by default. */
+  sinks?: readonly Sink[];
   /** Registers figures of its own; called once, when the operator begins to run. */
   metrics?(context: MetricsContext): void;
 }
@@ -35,10 +38,12 @@ export function operator(definition: OperatorDefinition): Operator {
     if (names.has(name)) throw DefinitionErrors.TwoOfOneName(definition.name, name);
     names.add(name);
   }
+  for (const { name } of definition.sinks ?? []) {
+    if (names.has(name)) throw DefinitionErrors.TwoOfOneName(definition.name, name);
+    names.add(name);
+  }
   return definition;
 }
-
-const NAME = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 
 /** Whether a reconciler owns status.observedGeneration: said so, or the first of its kind that does not say no. */
 export function isPrimary({ reconcilers }: Operator, reconciler: Reconciler): boolean {

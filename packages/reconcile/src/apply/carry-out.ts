@@ -29,7 +29,8 @@ import type { EventInput } from '../plan/index.ts';
 import { done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
 import { inOrder } from './in-order.ts';
 import { inTurns } from './in-turns.ts';
-import { WriteConflict } from './outcome.ts';
+import { nextStep } from './next-step.ts';
+import { LeaseLost, WriteConflict } from './outcome.ts';
 import { writeFinalizer, writeStatus } from './owner-writes.ts';
 import {
   isLargeShare,
@@ -152,14 +153,18 @@ async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership): P
   return statusStep(attempt);
 }
 
-/** The first thing that is to be done: our finalizer, the groups in their order, pruning, and the finalizer again. */
 async function workStep(attempt: Attempt, writes: WriteSet, ownership: Ownership): Promise<boolean> {
-  if (writes.finalizer === 'add') return finalizerStep(attempt, 'add');
-  watchWishes(attempt, writes.groups);
-  const [group] = writes.groups;
-  if (group !== undefined) return groupStep(attempt, group);
-  if (writes.prune.length > 0) return mayPrune(attempt, writes, ownership) && performAll(attempt, writes.prune);
-  return writes.finalizer === 'remove' && finalizerStep(attempt, 'remove');
+  const next = nextStep(writes);
+  if (next?.what !== 'finalizer' || next.change !== 'add') watchWishes(attempt, writes.groups);
+  if (next === undefined) return false;
+  switch (next.what) {
+    case 'finalizer':
+      return finalizerStep(attempt, next.change);
+    case 'group':
+      return groupStep(attempt, next.group);
+    case 'prune':
+      return mayPrune(attempt, writes, ownership) && performAll(attempt, next.writes);
+  }
 }
 
 async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean> {
@@ -214,7 +219,7 @@ async function isAccepted(attempt: Attempt, { writes }: PendingGroup): Promise<b
       if (await rehearse(write, performanceOf(attempt))) continue;
       stumble(attempt, write);
     } catch (error) {
-      fail(attempt, error, write, 'PreflightRefused');
+      if (!(error instanceof LeaseLost)) fail(attempt, error, write, 'PreflightRefused');
     }
     return false;
   }
@@ -235,7 +240,7 @@ async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Prom
       if (write.verb === 'mint') job.state.mintedAt.set(mintId(write), job.clock.now());
       job.written(write);
     } catch (error) {
-      fail(attempt, error, write, 'WriteRefused');
+      if (!(error instanceof LeaseLost)) fail(attempt, error, write, 'WriteRefused');
     }
   };
   for (const together of inOrder(writes)) await inTurns(AT_ONCE, together, carry);
@@ -349,6 +354,6 @@ function ownerWrite({ target, manager, signal }: Job, { object, owner }: Ownersh
 }
 
 function performanceOf({ job }: Attempt) {
-  const { target, manager, meetStranger, signal } = job;
-  return { target, manager, meetStranger, cause: job.cause(), signal };
+  const { target, manager, meetStranger, mayWrite, signal } = job;
+  return { target, manager, meetStranger, mayWrite, cause: job.cause(), signal };
 }

@@ -7,6 +7,7 @@ import {
   SHARED_ANNOTATION_PREFIX,
 } from '../marks.ts';
 import type { AppliedChild, Plan, StatusInput } from '../plan/index.ts';
+import type { WriteProblem } from '../read/reader.ts';
 import type { ChildBody, KeyedDigest, Ownership } from './child-body.ts';
 
 /** What the diff may look at. Every method is a tracked read; what is not known yet suspends. */
@@ -27,10 +28,7 @@ export interface Observed {
   trouble(): Trouble | undefined;
 }
 
-export interface Trouble {
-  readonly reason: 'Threw' | 'WriteRefused' | 'Conflict' | 'PreflightRefused';
-  readonly message: string;
-}
+export type Trouble = WriteProblem;
 
 /** What was made of a planned child, and what was found of it last: kept while neither the plan nor the child changes. */
 export interface KnownChild {

@@ -1,6 +1,7 @@
 // Rules as the manifests that `capstan rbac` prints and that tests install.
 import { ClusterRole, ClusterRoleBinding, type KubeObject, Role, RoleBinding, ServiceAccount } from '@capstan/kube';
 import type { Operator } from '../operator.ts';
+import type { Role as WorldRole } from '../reconciler.ts';
 import { type PolicyRule, rulesOf } from './rules.ts';
 
 export interface RbacOptions {
@@ -10,13 +11,15 @@ export interface RbacOptions {
   name?: string;
   /** Restrict namespaced kinds to these namespaces: Roles instead of a ClusterRole. */
   watchNamespaces?: readonly string[];
+  /** What the cluster is to the operator; `local` by default. */
+  role?: WorldRole;
 }
 
 /** ServiceAccount, roles and bindings with exactly what the operator declares. */
 export function rbacManifests(operator: Operator, options: RbacOptions): KubeObject[] {
   const { namespace, watchNamespaces } = options;
   const name = options.name ?? `capstan-${operator.name}`;
-  const rules = rulesOf(operator);
+  const rules = rulesOf(operator, options.role);
   const account = { kind: 'ServiceAccount', name, namespace };
   const clusterRules = watchNamespaces === undefined ? [...rules.everywhere, ...rules.cluster] : rules.cluster;
   const manifests: KubeObject[] = [object(ServiceAccount, { name, namespace })];

@@ -1,5 +1,7 @@
 import type { Operator } from '../operator.ts';
-import type { Reconciler } from '../reconciler.ts';
+import { type Reconciler, roleOf } from '../reconciler.ts';
+import type { Sink } from '../sinks/sink.ts';
+import type { Declaring } from '../worlds/requirements.ts';
 
 export interface Privilege {
   place: 'everywhere' | 'cluster' | 'own' | 'default';
@@ -18,8 +20,8 @@ export function leaseName(operator: string): string {
   return `capstan-${operator}`;
 }
 
-/** What the runtime itself needs for any operator: its lease, its events, its digest key. */
-export function runtimePrivileges({ name, reconcilers }: Operator): readonly Privilege[] {
+/** What the runtime itself needs for any operator in its own cluster: its leases, its events, its digest key. */
+export function runtimePrivileges({ name, reconcilers, sinks = [] }: Operator): readonly Privilege[] {
   const lease = { place: 'own', group: 'coordination.k8s.io', resource: 'leases' } as const;
   const secret = { place: 'own', group: '', resource: 'secrets' } as const;
   const events = { group: 'events.k8s.io', resource: 'events', verbs: ['create', 'patch'] } as const;
@@ -29,8 +31,20 @@ export function runtimePrivileges({ name, reconcilers }: Operator): readonly Pri
     ...(isClusterWide ? [{ place: 'default', ...events } as const] : []),
     // Creating cannot be restricted by name: the name is not known to the authorizer yet.
     { ...lease, verbs: ['create'] },
-    { ...lease, verbs: ['get', 'update', 'patch'], names: [leaseName(name)] },
-    ...(reconcilers.some(readsSecrets)
+    { ...lease, verbs: ['get', 'update', 'patch'], names: [leaseName(name), ...sinks.flatMap(leasesOf)] },
+    // The identity of this cluster, by which its objects' children in other clusters are known.
+    ...(reconcilers.some(writesElsewhere)
+      ? [
+          {
+            place: 'cluster',
+            group: '',
+            resource: 'namespaces',
+            verbs: ['get'],
+            names: [IDENTITY_NAMESPACE],
+          } satisfies Privilege,
+        ]
+      : []),
+    ...([...reconcilers, ...sinks].some(readsSecrets)
       ? [
           { ...secret, verbs: ['create'] },
           { ...secret, verbs: ['get'], names: [digestKeyName(name)] },
@@ -40,8 +54,20 @@ export function runtimePrivileges({ name, reconcilers }: Operator): readonly Pri
 }
 
 /** Whether it may see what digests must key: what it writes it may read as well. */
-function readsSecrets({ resource, reads, writes }: Reconciler): boolean {
-  return [resource, ...reads.map(({ kind }) => kind), ...writes.map(({ kind }) => kind)].some(
+function readsSecrets({ resource, reads, writes = [] }: Declaring): boolean {
+  return [...(resource ? [resource] : []), ...[...reads, ...writes].map(({ kind }) => kind)].some(
     ({ sensitive }) => sensitive,
   );
+}
+
+/** Its uid is the identity of a cluster. */
+export const IDENTITY_NAMESPACE = 'kube-system';
+
+/** Whether it makes children in clusters other than that of their owner. */
+export function writesElsewhere(reconciler: Reconciler): boolean {
+  return reconciler.writes.some((write) => (write.in ?? roleOf(reconciler)) !== roleOf(reconciler));
+}
+
+function leasesOf({ lease }: Sink): readonly string[] {
+  return typeof lease === 'object' && lease.namespace === undefined ? [lease.name] : [];
 }

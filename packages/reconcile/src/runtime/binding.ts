@@ -22,8 +22,8 @@ import { isPrimary, type Operator } from '../operator.ts';
 import { type AppliedChild, type Plan, plan, released } from '../plan/index.ts';
 import { collectSensitive } from '../read/sensitive.ts';
 import { finalizersOf, statusOf, trackedObject, wholeOf } from '../read/tracked-object.ts';
-import { digestOf, type ReadSources, type Run, WorldReader } from '../read/world-reader.ts';
-import type { Memory, Reconciler } from '../reconciler.ts';
+import { declaredIn, digestOf, type ReadSources, type Run, WorldReader } from '../read/world-reader.ts';
+import { type Memory, type Reconciler, roleOf } from '../reconciler.ts';
 import type { World } from '../worlds/index.ts';
 import { childView, memoryView, ownerView } from './views.ts';
 
@@ -62,20 +62,29 @@ export function bindReconciler(
   const { resource } = reconciler;
   const table = world.readTable(resource);
   if (table === undefined) throw new TypeError(`world ${world.name} does not cache ${kindId(resource)}`);
-  const declared = new Set(
-    [resource, ...reconciler.reads.map(({ kind }) => kind), ...reconciler.writes.map(({ kind }) => kind)].map(kindId),
-  );
+  const declared = new Set([
+    declaredIn(roleOf(reconciler), resource),
+    ...[...reconciler.reads, ...reconciler.writes].map((each) => declaredIn(each.in ?? roleOf(reconciler), each.kind)),
+  ]);
   const strangers = engine.table<KubeObject>({ name: `strangers in the way of ${id}` });
   strangers.synced();
   const troubles = engine.table<Trouble>({ name: `reports of ${id}` });
   troubles.synced();
+  sources.problems.set(`${name}@${world.name}`, troubles);
 
   const plans = engine.derive<Plan>({
     name: id,
     compute(key, tracker) {
       const object = trackedObject(tracker, table, key);
       if (object === undefined) return plan();
-      const run: Run = { tracker, sources, sensitive: sensitiveOf(resource, object), declared, name: id };
+      const run: Run = {
+        tracker,
+        sources,
+        sensitive: sensitiveOf(resource, object),
+        declared,
+        name: id,
+        operator: operator.name,
+      };
       const context = {
         object,
         read: new WorldReader(run, world),
@@ -127,7 +136,7 @@ export function bindReconciler(
         sources,
       });
       const outcome = tracker.settled(plans, key);
-      const secretKey = () => tracker.get(sources.digestKey, 'key') as DigestKey;
+      const secretKey = () => tracker.get(sources.digestKey, operator.name) as DigestKey;
       // Every string of a sensitive child counts as secret: what is none is only not shown to be none.
       const keyed = (content: unknown) => keyedDigest([content], () => true, secretKey);
       const input = (desired: Plan): DiffInput => ({ ...traits, keyed, plan: desired, ownership: owned, observed });

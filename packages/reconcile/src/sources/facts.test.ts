@@ -31,7 +31,7 @@ function stage(given: Partial<FactDefinition<string>> = {}, options: Partial<Fac
     sink: true,
     compute(key, tracker) {
       runs++;
-      return tracker.get(facts.table(fact), key) as FactState<string>;
+      return tracker.get(facts.table(fact, key, key), key) as FactState<string>;
     },
   });
   const roots = new Map<string, Root>();
@@ -96,7 +96,7 @@ describe('a fact', () => {
     const all = stage();
     const { promise, give } = later();
     all.answers.push(promise);
-    all.facts.table(all.fact);
+    all.facts.table(all.fact, 'here', 'here');
     await all.settle();
     assert.deepEqual(all.calls, []);
     await all.read();
@@ -120,11 +120,54 @@ describe('a fact', () => {
     assert.equal(all.calls.length, 2);
   });
 
+  test('of many keys is fetched for a limited number of them at the same time, in the order in which they were read', async () => {
+    const all = stage({ concurrency: 3 });
+    const answers = Array.from({ length: 10 }, later);
+    all.answers.push(...answers.map(({ promise }) => promise));
+    for (let at = 0; at < 10; at++) await all.read(`key ${at}`);
+    assert.equal(all.calls.length, 3);
+    answers[1]?.give('second');
+    await all.settle();
+    assert.deepEqual(
+      all.calls.map(({ key }) => key),
+      ['key 0', 'key 1', 'key 2', 'key 3'],
+    );
+    assert.deepEqual(all.value('key 1'), { value: 'second', error: undefined });
+    for (const { give } of answers) give('later');
+    await all.settle();
+    assert.equal(all.calls.length, 10);
+  });
+
+  test('is limited to 32 fetches at the same time unless it says otherwise', async () => {
+    const all = stage();
+    all.answers.push(...Array.from({ length: 100 }, () => later().promise));
+    for (let at = 0; at < 100; at++) await all.read(`key ${at}`);
+    assert.equal(all.calls.length, 32);
+  });
+
+  test('that is not read any more gives up its place in the queue, and one that hangs gives it up after its time limit', async () => {
+    const all = stage({ concurrency: 1, timeoutMs: 1000, retryMs: 60_000 });
+    all.answers.push(later().promise);
+    for (const key of ['hangs', 'leaves', 'waits']) await all.read(key);
+    await all.leave('leaves');
+    await all.advance(999);
+    assert.deepEqual(
+      all.calls.map(({ key }) => key),
+      ['hangs'],
+    );
+    await all.advance(1);
+    assert.deepEqual(
+      all.calls.map(({ key }) => key),
+      ['hangs', 'waits'],
+    );
+    assert.deepEqual(all.value('waits'), { value: 'answer 2', error: undefined });
+  });
+
   test('that fails is an answer too, and is tried again with waits that double, up to the longest', async () => {
     const all = stage({ retryMs: 1000, maxRetryMs: 4000 });
     all.answers.push(...Array.from({ length: 5 }, () => new Error('no\n  answer')));
     await all.read();
-    assert.deepEqual(all.value(), { value: undefined, error: 'no answer' });
+    assert.deepEqual(all.value(), { value: undefined, error: { code: 'Failed', message: 'no answer' } });
     await all.advance(60_000);
     assert.deepEqual(
       all.calls.map(({ at }) => at),
@@ -152,7 +195,7 @@ describe('a fact', () => {
     await all.advance(3000);
     assert.deepEqual(all.value(), { value: 'fine', error: undefined });
     await all.advance(100_000);
-    assert.deepEqual(all.value(), { value: 'fine', error: '3' });
+    assert.deepEqual(all.value(), { value: 'fine', error: { code: 'Failed', message: '3' } });
     await all.advance(1000);
     assert.deepEqual(all.value(), { value: 'answer 5', error: undefined });
   });
@@ -162,7 +205,7 @@ describe('a fact', () => {
     all.answers.push('good', new Error('broken'));
     await all.read();
     await all.advance(1000);
-    assert.deepEqual(all.value(), { value: 'good', error: 'broken' });
+    assert.deepEqual(all.value(), { value: 'good', error: { code: 'Failed', message: 'broken' } });
     assert.equal(all.calls[1]?.previous, 'good');
   });
 
@@ -193,7 +236,7 @@ describe('a fact', () => {
       },
     });
     await all.read();
-    assert.deepEqual(all.value(), { value: undefined, error: 'at once' });
+    assert.deepEqual(all.value(), { value: undefined, error: { code: 'Failed', message: 'at once' } });
   });
 
   test('is not asked for again before the time that whoever was asked has named', async () => {
@@ -211,7 +254,7 @@ describe('a fact', () => {
     all.answers.push(later().promise);
     await all.read();
     await all.advance(5000);
-    assert.deepEqual(all.value(), { value: undefined, error: 'no result within 5 s' });
+    assert.deepEqual(all.value(), { value: undefined, error: { code: 'Failed', message: 'no result within 5 s' } });
     assert.equal(all.calls[0]?.signal.aborted, true);
     await all.advance(1000);
     assert.deepEqual(all.value(), { value: 'answer 2', error: undefined });
@@ -235,7 +278,7 @@ describe('a fact that nobody reads any more', () => {
     give('too late');
     await all.advance(100_000);
     assert.equal(all.calls.length, 1);
-    assert.equal(all.facts.table(all.fact).peek('here'), undefined);
+    assert.equal(all.facts.table(all.fact, 'here', 'here').peek('here'), undefined);
     assert.equal(all.clock.pendingTimers, 0);
   });
 

@@ -1,5 +1,5 @@
-// The sink of a binding: takes the writes that waves publish, and carries them out key by key while we lead. Losing the
-// lease stops it at once; gaining it sends out what is pending as it is.
+// The sink of a reconciler: takes the writes that waves publish, and carries them out key by key while the lease is held.
+// Losing the lease stops it at once; gaining it sends out what is pending as it is.
 import {
   type Clock,
   formatTime,
@@ -19,6 +19,7 @@ import { inventoryOf } from '../inventory.ts';
 import type { EventInput } from '../plan/index.ts';
 import {
   createQueue,
+  done,
   FRESH,
   type Outcome,
   type Queue,
@@ -29,11 +30,12 @@ import {
   runWorkers,
   type WorkerObserver,
 } from '../queue/index.ts';
+import type { BoundSink } from '../sinks/index.ts';
 import type { Tracer } from '../tracing/index.ts';
 import { causeRecord, formatCause, type History, mergeCauses } from '../why/index.ts';
 import type { Binding } from './binding.ts';
 
-export interface SinkOptions {
+export interface ApiWriterOptions {
   binding: Binding;
   engine: Engine;
   clock: Clock;
@@ -48,28 +50,13 @@ export interface SinkOptions {
   /** Of all sinks: what several write to one object goes out one after the other. */
   turns: Turns;
   tracer: Tracer;
-  observe?: SinkObserver;
+  observe?: ApiWriterObserver;
 }
 
-export interface SinkObserver {
+export interface ApiWriterObserver {
   readonly queue?: QueueObserver;
   readonly workers?: WorkerObserver;
   wrote?(verb: string, kind: Kind): void;
-}
-
-export interface Sink {
-  /** Takes a change that a wave published. */
-  take(change: Change): void;
-  /** Starts to write; called when we lead. */
-  open(): void;
-  /** Stops: with `drain` what is ready is finished first, otherwise nothing new begins. */
-  close(options: { drain: boolean }): Promise<void>;
-  /** No write is waiting or under way. */
-  readonly isIdle: boolean;
-  /** Keys that could not be finished yet. */
-  readonly unsettled: number;
-  /** Keys that cannot be planned yet, and what each waits for. */
-  readonly suspended: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Destructive work needs caches that the server has confirmed within this time. */
@@ -78,7 +65,7 @@ const CONCURRENCY = 10;
 /** How often an object that stands in the way of a child is looked at again. */
 const STRANGER_MS = 60_000;
 
-export function createSink(options: SinkOptions): Sink {
+export function createApiWriter(options: ApiWriterOptions): BoundSink {
   const { binding, engine, clock, random, logger, history } = options;
   const { reconciler, world, operator } = binding;
   const log = logger.with({ operator: operator.name, reconciler: reconciler.name });
@@ -89,7 +76,9 @@ export function createSink(options: SinkOptions): Sink {
   /** Strangers that stand in the way of a key's children. */
   const met = new Map<string, Map<string, { kind: Kind; ref: ObjectRef }>>();
   const suspended = new Map<string, readonly string[]>();
-  let open: { queue: Queue<string>; abort: AbortController; done: Promise<void> } | undefined;
+  /** Whether the wave with the first list of the resource is over: what appears from then on has just been created. */
+  let isListed = false;
+  let open: { queue: Queue<string>; abort: AbortController; ended: Promise<void> } | undefined;
 
   function take(change: Change): void {
     const { key, after, before } = change;
@@ -115,8 +104,15 @@ export function createSink(options: SinkOptions): Sink {
     causes.set(key, mergeCauses(causes.get(key) ?? [], change.causes));
     unsettled.add(key);
     // The first evaluation of everything must not delay fresh changes.
-    open?.queue.add(key, before === undefined ? RESYNC : FRESH);
+    open?.queue.add(key, before === undefined && !isListed ? RESYNC : FRESH);
   }
+
+  function taken(): void {
+    isListed ||= world.access.peek(kindId(reconciler.resource)) === 'served';
+  }
+
+  /** Nothing is kept of a key whose object is gone: work on it that is under way must not leave anything behind. */
+  const isAlive = (key: string) => engine.valueOf(binding.writes, key) !== undefined;
 
   function forget(key: string): void {
     unsettled.delete(key);
@@ -132,6 +128,7 @@ export function createSink(options: SinkOptions): Sink {
   async function lookAgain(key: string, signal: AbortSignal): Promise<void> {
     for (const [id, { kind, ref }] of met.get(key) ?? []) {
       const existing = await world.client.find(kind, ref, { signal });
+      if (!isAlive(key)) return;
       if (existing !== undefined && inventoryOf(existing) === undefined) binding.strangers.put(id, existing);
       else {
         binding.strangers.delete(id);
@@ -160,6 +157,7 @@ export function createSink(options: SinkOptions): Sink {
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {
     if (met.has(key)) await lookAgain(key, signal);
+    if (!isAlive(key)) return done;
     const state = states.get(key) ?? createKeyState();
     states.set(key, state);
     if (engine.valueOf(binding.plans, key)?.state === 'error' && (open?.queue.failures(key) ?? 0) > 0) {
@@ -176,6 +174,7 @@ export function createSink(options: SinkOptions): Sink {
       wave: options.settle,
       isFresh: () => world.isFresh([reconciler.resource, ...reconciler.writes.map(({ kind }) => kind)], FRESH_MS),
       report(trouble) {
+        if (!isAlive(key)) return;
         if (trouble !== undefined) binding.troubles.put(key, trouble);
         else if (binding.troubles.peek(key) !== undefined) binding.troubles.delete(key);
       },
@@ -192,7 +191,7 @@ export function createSink(options: SinkOptions): Sink {
       },
       mayWrite: options.mayWrite,
       meetStranger(kind, object) {
-        if (inventoryOf(object) !== undefined) return;
+        if (inventoryOf(object) !== undefined || !isAlive(key)) return;
         const id = identity(kind, object.metadata);
         const known = met.get(key) ?? new Map<string, { kind: Kind; ref: ObjectRef }>();
         met.set(key, known.set(id, { kind, ref: refOf(object) }));
@@ -222,7 +221,11 @@ export function createSink(options: SinkOptions): Sink {
   }
 
   return {
+    id: binding.id,
+    operator,
+    lease: 'operator',
     take,
+    waveEnded: taken,
     open() {
       if (open !== undefined) return;
       const abort = new AbortController();
@@ -232,7 +235,7 @@ export function createSink(options: SinkOptions): Sink {
         name: binding.id,
         ...(options.observe?.queue ? { observe: options.observe.queue } : {}),
       });
-      const done = runWorkers({
+      const ended = runWorkers({
         queue,
         clock,
         concurrency: reconciler.concurrency ?? CONCURRENCY,
@@ -242,8 +245,9 @@ export function createSink(options: SinkOptions): Sink {
         describe: (key) => `${reconciler.resource.kind} ${key}`,
         ...(options.observe?.workers ? { observe: options.observe.workers } : {}),
       });
-      open = { queue, abort, done };
-      for (const key of unsettled) queue.add(key, RESYNC);
+      open = { queue, abort, ended };
+      // An object that stands in the way of a child is not watched: it is re-checked now, and from then on from time to time.
+      for (const key of new Set([...unsettled, ...met.keys()])) queue.add(key, RESYNC);
     },
     async close({ drain }) {
       const closing = open;
@@ -252,7 +256,7 @@ export function createSink(options: SinkOptions): Sink {
       if (drain) await closing.queue.shutDownWithDrain();
       else closing.abort.abort();
       closing.queue.shutDown();
-      await closing.done;
+      await closing.ended;
     },
     get isIdle() {
       if (open === undefined) return true;
