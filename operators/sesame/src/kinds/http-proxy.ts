@@ -1,4 +1,15 @@
-import { array, conditions, defineKind, integer, type KindOf, number, object, string } from '@capstan/kube';
+import {
+  array,
+  conditions,
+  defineKind,
+  integer,
+  type KindOf,
+  number,
+  object,
+  optional,
+  schemaOf,
+  string,
+} from '@capstan/kube';
 import {
   authorizationPolicy,
   cookieRewrites,
@@ -205,6 +216,26 @@ const subCondition = object({
   message: string(),
 });
 
+/** Conditions as every kind has them, with what is wrong one by one. */
+function detailedConditions() {
+  const { json } = conditions();
+  const details = array(subCondition, { optional: true }).json;
+  const item = json.items ?? {};
+  const items = { ...item, properties: { ...item.properties, errors: details, warnings: details } };
+  return optional(schemaOf<DetailedCondition[]>({ ...json, items }));
+}
+
+export interface DetailedCondition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  observedGeneration?: number;
+  lastTransitionTime: string;
+  reason: string;
+  message: string;
+  errors?: { type: string; status: string; reason: string; message: string }[];
+  warnings?: { type: string; status: string; reason: string; message: string }[];
+}
+
 /** A root, with a virtual host, or a part that roots include. */
 export const HTTPProxy = defineKind({
   group: 'projectsesame.io',
@@ -241,9 +272,7 @@ export const HTTPProxy = defineKind({
   status: object({
     currentStatus: string({ optional: true }),
     description: string({ optional: true }),
-    conditions: conditions(),
-    errors: array(subCondition, { optional: true, description: 'What is wrong, one by one.' }),
-    warnings: array(subCondition, { optional: true }),
+    conditions: detailedConditions(),
     loadBalancer: object(
       {
         ingress: array(

@@ -1,6 +1,12 @@
 // What of Sesame's configuration decides about routes: the effective configuration has all of it, under the same names.
 
 export interface RoutingSettings {
+  readonly xdsServer: {
+    readonly address: string;
+    readonly port: number;
+    readonly insecure: boolean;
+    readonly tls: { readonly caFile: string; readonly certFile: string; readonly keyFile: string };
+  };
   readonly ingress: { readonly className?: string | undefined };
   readonly envoy: EnvoySettings;
   readonly httpproxy: {
