@@ -3,6 +3,7 @@
 import { realCables } from './setup-real/cables.ts';
 import { clients } from './setup-real/clients.ts';
 import { e2e } from './setup-real/e2e.ts';
+import { realEnvoy } from './setup-real/envoy.ts';
 import { realKroxylicious } from './setup-real/kroxylicious.ts';
 import { realKubernetes } from './setup-real/kubernetes.ts';
 import { realOpenstack } from './setup-real/openstack.ts';
@@ -13,6 +14,7 @@ import { realRegistry } from './setup-real/registry.ts';
 const PEERS: Record<string, Peer> = {
   e2e,
   cables: realCables,
+  envoy: realEnvoy,
   kroxylicious: realKroxylicious,
   kubernetes: realKubernetes,
   openstack: realOpenstack,
