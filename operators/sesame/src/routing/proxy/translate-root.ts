@@ -273,7 +273,7 @@ class RootTranslation {
     };
     return (
       authorizationFilter(
-        effective as AuthorizationSpec,
+        effective,
         namesOf(this.#root).namespace,
         this.#lookup,
         this.#reporter,
