@@ -31,6 +31,10 @@ export const DefinitionErrors = catalogue('definition', {
     message: `the operator ${operator} has two reconcilers or sinks named ${name}`,
     remedy: 'give one of them another name',
   }),
+  NoWithFlags: (operator: string) => ({
+    message: `the operator ${operator} declares flags and no withFlags, so they would change nothing`,
+    remedy: 'add withFlags(values), which returns the operator with these values',
+  }),
   YieldsListItem: (child: string, path: string) => ({
     message: `${child} yields ${path}, and a path can only go through fields, not through items of lists`,
     remedy: 'yield the field that holds the list, or nothing',

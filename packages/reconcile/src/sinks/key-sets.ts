@@ -4,7 +4,6 @@ import { type Kind, kindId } from '@capstan/kube';
 import type { Change, Derivation, Engine, Root } from '../engine/index.ts';
 import { ReadErrors } from '../errors.ts';
 import type { KindIndex } from '../read/kind-index.ts';
-import type { Derived } from '../read/reader.ts';
 import { bindDerived, type ReadSources, unmarked } from '../read/world-reader.ts';
 import type { World } from '../worlds/world.ts';
 import type { EachKeys, KeySet, SinkDefinition } from './sink.ts';
