@@ -35,6 +35,13 @@ export const DefinitionErrors = catalogue('definition', {
     message: `the operator ${operator} declares flags and no withFlags, so they would change nothing`,
     remedy: 'add withFlags(values), which returns the operator with these values',
   }),
+  UndeclaredWrite: (reconciler: string, kind: string, role: string | undefined) => ({
+    message: `${reconciler} plans a ${kind}${role === undefined ? '' : ` in a world of role ${role}`}, which it does not declare`,
+    remedy:
+      role === undefined
+        ? "add it to the reconciler's writes"
+        : `add writing(${kind.split('.')[0]}, 'children', { in: '${role}' }) to the reconciler's writes`,
+  }),
   YieldsListItem: (child: string, path: string) => ({
     message: `${child} yields ${path}, and a path can only go through fields, not through items of lists`,
     remedy: 'yield the field that holds the list, or nothing',
@@ -156,6 +163,10 @@ export const ReadErrors = catalogue('read', {
     message: `${reader} reads ${kind} ${name} without a namespace, which its kind needs`,
     remedy: 'give the namespace, usually that of the object that is reconciled',
   }),
+  DefinedTwice: (reader: string, sort: string, name: string) => ({
+    message: `${reader} reads through two definitions of the ${sort} ${name}`,
+    remedy: `create the ${sort} once, outside the function that reads it, or give the second one a name of its own`,
+  }),
   NotAnInstant: () => ({
     message: 'it was asked whether an instant has come, and the instant is not a number',
     remedy: 'give milliseconds since the epoch, or a time in RFC 3339',
@@ -163,6 +174,10 @@ export const ReadErrors = catalogue('read', {
 });
 
 export const RuntimeErrors = catalogue('runtime', {
+  WorldGone: (name: string) => ({
+    message: `the cluster ${name} was removed while something was to be written there`,
+    remedy: 'nothing: it is planned again without that cluster',
+  }),
   WorldExists: (name: string) => ({
     message: `a second cluster is named ${JSON.stringify(name)}`,
     remedy: 'give each cluster a name of its own',

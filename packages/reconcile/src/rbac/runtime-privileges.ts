@@ -1,5 +1,5 @@
 import type { Operator } from '../operator.ts';
-import { type Reconciler, roleOf } from '../reconciler.ts';
+import { writesElsewhere } from '../reconciler.ts';
 import type { Sink } from '../sinks/sink.ts';
 import type { Declaring } from '../worlds/requirements.ts';
 
@@ -73,11 +73,6 @@ function readsSecrets({ resource, reads, writes = [] }: Declaring): boolean {
 
 /** Its uid is the identity of a cluster. */
 export const IDENTITY_NAMESPACE = 'kube-system';
-
-/** Whether it makes children in clusters other than that of their owner. */
-export function writesElsewhere(reconciler: Reconciler): boolean {
-  return reconciler.writes.some((write) => (write.in ?? roleOf(reconciler)) !== roleOf(reconciler));
-}
 
 function leasesOf({ lease }: Sink): string[] {
   return typeof lease === 'object' && lease.namespace === undefined ? [lease.name] : [];

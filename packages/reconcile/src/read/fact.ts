@@ -16,7 +16,7 @@ export interface FactDefinition<V, I = string, E = FactError> {
   errorOf?(error: unknown): E;
   /** Whether results are secret: readers' digests key them, causes show no values. False by default. */
   readonly sensitive?: boolean;
-  /** How many inputs are fetched at the same time; 16 by default. */
+  /** So many fetches of this fact are under way at the same time; 32 by default. The others wait, first come, first served. */
   readonly concurrency?: number;
   /** Fetch again so long after the last result; never by default. */
   readonly refreshMs?: number;

@@ -115,6 +115,37 @@ describe('a read', () => {
     );
   });
 
+  test('through an index, a fact or a derivation that every run creates anew is refused', () => {
+    const looks: Record<string, (read: Reader) => unknown> = {
+      'index app of Service': (read) =>
+        read.by(
+          index(Service, 'app', () => []),
+          'x',
+        ),
+      'fact weather': (read) => read.fact(fact({ name: 'weather', fetch: () => Promise.resolve('sunny') }), 'here'),
+      'derivation sum': (read) => read.derived(derivation({ name: 'sum', compute: () => 1 }), 'x'),
+    };
+    for (const [what, look] of Object.entries(looks)) {
+      const careless = reconciler({
+        name: 'careless',
+        resource: ConfigMap,
+        reads: READS,
+        reconcile({ read }) {
+          look(read);
+          return plan();
+        },
+      });
+      const evaluations = evaluate({
+        operator: operator({ name: 'test', kinds: [], reconcilers: [careless] }),
+        clock: createVirtualClock(),
+        objects: [owner, { ...owner, metadata: { ...at('another'), uid: 'v' } }],
+      });
+      const errors = evaluations.flatMap((one) => (one.plan.state === 'error' ? one.plan.error.message : []));
+      assert.equal(errors.length, 1, `the second run is refused: ${what}`);
+      assert.match(errors[0] ?? '', new RegExp(`test.careless reads through two definitions of the ${what}.*create`));
+    }
+  });
+
   test('of a kind that is not declared is refused, before anything is said of it', () => {
     const message = /test\.reads reads Deployment\.apps, which it does not declare.*add it/;
     assert.throws(() => seen(({ read }) => read.get(Deployment, at('a'))), message);
@@ -364,11 +395,13 @@ function watched(look: (read: Reader, run: Run) => unknown) {
     outside: createKnownSources(engine, []),
     sinks: createSinkRegistry(engine),
     problems: new Map(),
+    identities: engine.table<string>({ name: 'identities of clusters' }),
     delivered: new Set(),
     instants: createInstants(engine, createVirtualClock()),
     digestKey,
     bound: new Map(),
     digests: new WeakMap(),
+    definitions: new Map(),
     projections: new WeakMap(),
   };
   let runs = 0;

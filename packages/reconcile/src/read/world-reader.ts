@@ -42,6 +42,8 @@ export interface ReadSources {
   /** What stands in the way of writes, by `operator.reconciler@world`. */
   readonly problems: Map<string, Table<WriteProblem>>;
   readonly instants: Instants;
+  /** The identity of each cluster whose objects have children elsewhere, by world: the uid of its kube-system namespace. */
+  readonly identities: Table<string>;
   /** The keys for digests of sensitive values, by operator. */
   readonly digestKey: Table<DigestKey>;
   /** Derivations bound to the engine, per world and operator. */
@@ -53,12 +55,21 @@ export interface ReadSources {
    * from the caches, where nothing is changed in place; what a run made itself is new in each run.
    */
   readonly digests: WeakMap<object, RememberedDigest>;
+  /** What each reader reads through: it must be the same in every run. */
+  readonly definitions: Map<string, ReaderDefinitions>;
   /** Projections of derivations' values, wrapped once each. */
   readonly projections: WeakMap<object, EngineProjection>;
 }
 
 /** The engine's derivations by their definitions. */
 export type BoundDerivations = Map<Derived<unknown>, Derivation<unknown>>;
+
+/** Indexes, facts and derivations that one reader has read through. */
+interface ReaderDefinitions {
+  readonly known: Set<object>;
+  /** By sort and name. */
+  readonly names: Set<string>;
+}
 
 interface RememberedDigest {
   /** Never asked again by the run that made it: a run may change what it made itself. */
@@ -124,6 +135,7 @@ export class WorldReader implements Reader {
 
   by<T extends KubeObject, P = T>(index: KindIndex<T>, key: string, project?: Projection<T, P>): readonly P[] {
     this.#table(index.kind);
+    this.#defined('index', index, index.keysOf);
     const bound = this.#world.indexOf(index as unknown as KindIndex);
     if (bound === undefined) throw this.#undeclared(index.kind);
     const { tracker } = this.#run;
@@ -138,6 +150,7 @@ export class WorldReader implements Reader {
   fact<V, I, E>(fact: FactDefinition<V, I, E>, input: I): FactState<V, E> {
     const { tracker, sources } = this.#run;
     const key = this.#factKey(fact, input);
+    this.#defined('fact', fact, fact);
     // A fact is never absent: it is there or not known yet, and then the read has already suspended.
     const state = tracker.get(sources.facts.table(fact, key, input), key) as FactState<V, E>;
     if (fact.sensitive) this.#mark(state.value);
@@ -178,6 +191,7 @@ export class WorldReader implements Reader {
 
   derived<R, P = R>(derivation: Derived<R>, key: string, project?: Projection<R, P>): P {
     const { tracker, sources } = this.#run;
+    this.#defined('derivation', derivation, derivation);
     const bound = bindDerived(sources, this.#world, this.#run.operator, derivation);
     const found: unknown =
       project === undefined ? tracker.derived(bound, key) : tracker.derived(bound, key, throughMarks(sources, project));
@@ -229,6 +243,25 @@ export class WorldReader implements Reader {
     const label = fact.label?.(input) ?? (typeof input === 'string' ? input : '');
     if (typeof input === 'string' && label === input && !isSensitive(input, this.#run.sensitive)) return input;
     return `${label} ${digestOf(this.#run)(input)}`.trimStart();
+  }
+
+  /**
+   * Indexes, facts and derivations are known by identity and kept: one that is created inside a reconciler would be another in
+   * every run, and each run would leave one behind.
+   */
+  #defined(sort: string, named: { name: string; kind?: Kind }, definition: object): void {
+    const { sources, name: reader } = this.#run;
+    let read = sources.definitions.get(reader);
+    if (read?.known.has(definition)) return;
+    if (read === undefined) {
+      read = { known: new Set(), names: new Set() };
+      sources.definitions.set(reader, read);
+    }
+    const name = named.kind === undefined ? named.name : `${named.name} of ${kindId(named.kind)}`;
+    const id = `${sort} ${name}`;
+    if (read.names.has(id)) throw ReadErrors.DefinedTwice(reader, sort, name);
+    read.names.add(id);
+    read.known.add(definition);
   }
 
   /** Absent always means that the server said so: of a namespace that nobody watches it says nothing. */

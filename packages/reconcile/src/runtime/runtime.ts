@@ -6,8 +6,11 @@ import {
   type InformerObserver,
   type Kind,
   type KubeObject,
+  keyOfObject,
   type Logger,
+  Namespace,
   type Random,
+  sleep,
   untilAborted,
 } from '@capstan/kube';
 import { createTurns } from '../apply/index.ts';
@@ -17,14 +20,16 @@ import { RuntimeErrors } from '../errors.ts';
 import type { Leadership } from '../leadership/index.ts';
 import type { Operator } from '../operator.ts';
 import type { EventInput } from '../plan/index.ts';
+import { IDENTITY_NAMESPACE } from '../rbac/index.ts';
 import { bindDerived, type ReadSources } from '../read/world-reader.ts';
-import { LOCAL, type Role, roleOf } from '../reconciler.ts';
+import { LOCAL, type Role, roleOf, writesElsewhere } from '../reconciler.ts';
 import {
   type BoundSink,
   createDelivery,
   createKeySets,
   createSinkRegistry,
   type Delivery,
+  type KeySets,
   type Sink,
   type SinkLease,
 } from '../sinks/index.ts';
@@ -102,7 +107,7 @@ export interface Runtime {
   setDigestKey(key: DigestKey, operator?: string): void;
   /** Writes while leading, until the signal is aborted; then stops in order: sinks, facts, informers. */
   run(signal: AbortSignal): Promise<void>;
-  /** Takes in everything pending and evaluates. */
+  /** Takes in everything pending and evaluates, with what follows from it; a cluster that never rests is not waited for. */
   settle(): Promise<void>;
   /** No wave and no write is waiting or under way. */
   readonly isIdle: boolean;
@@ -131,12 +136,16 @@ export interface SinkBinding {
   readonly world: World;
   /** What it delivers. */
   readonly derivation: Derivation<unknown>;
+  readonly keys: KeySets;
 }
 
 export interface Waiting {
   readonly key: string;
   readonly waitingFor: readonly string[];
 }
+
+/** Between two tries to read the identity of a cluster. */
+const MAX_IDENTIFY_MS = 60_000;
 
 /** A reconciler's writer or an operator's sink, as long as it is bound. */
 interface Part {
@@ -150,6 +159,9 @@ interface Part {
   objects(): number;
   unbind(): void;
 }
+
+/** What follows from a change (a first read of an instant, a fact that is known at once) takes a wave or two more. */
+const MAX_WAVES = 10;
 
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { clock, random, logger, operators } = options;
@@ -179,11 +191,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     outside,
     sinks: createSinkRegistry(engine),
     problems: new Map(),
+    identities: engine.table<string>({ name: 'identities of clusters' }),
     instants,
     digestKey,
     bound: new Map(),
     delivered: new Set(operators.flatMap(({ sinks = [] }) => sinks.map(({ of }) => of))),
     digests: new WeakMap(),
+    definitions: new Map(),
     projections: new WeakMap(),
   };
   const history = createHistory();
@@ -191,6 +205,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const parts = new Set<Part>();
   const takers = new Map<unknown, Set<BoundSink>>();
   const turns = createTurns();
+  const leavings = new Map<string, AbortController>();
   let isRunning = false;
 
   function onWave(wave: Wave): void {
@@ -276,7 +291,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       operator,
       world,
       sink: delivery,
-      delivers: { id, operator, sink, world, derivation },
+      delivers: { id, operator, sink, world, derivation, keys },
       derivations: [derivation, ...keys.derivations],
       objects: () => delivery.size,
       unbind() {},
@@ -300,6 +315,39 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       sinks?.delete(part.sink);
       if (sinks?.size === 0) takers.delete(derivation);
     }
+  }
+
+  function leaving(name: string): AbortController {
+    const controller = leavings.get(name) ?? new AbortController();
+    leavings.set(name, controller);
+    return controller;
+  }
+
+  /** Children elsewhere carry the identity of this cluster: nothing is written there before it is known. */
+  async function identify(world: World, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        const { metadata } = await world.client.get(Namespace, { name: IDENTITY_NAMESPACE }, { signal });
+        sources.identities.put(world.name, metadata.uid ?? '');
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        logger.warn('could not read the identity of the cluster; it is tried again', { world: world.name, error });
+        await sleep(clock, Math.min(1000 * 2 ** failures, MAX_IDENTIFY_MS), signal).catch(() => {});
+      }
+    }
+  }
+
+  /** What was written in a world that goes stays there: its owners are released without it. */
+  function logOrphans(world: World): void {
+    const left = worlds.roleOf(world.name) === LOCAL ? [] : world.children();
+    if (left.length === 0) return;
+    const objects = left.slice(0, 20).map(({ kind, object }) => `${kind.kind} ${keyOfObject(object)}`);
+    logger.warn('the cluster was removed; these objects of ours are left in it', {
+      world: world.name,
+      objects,
+      more: Math.max(0, left.length - objects.length),
+    });
   }
 
   return {
@@ -327,13 +375,19 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         ...(observe ? { observe: (kind) => observe(name, kind) } : {}),
       });
       worlds.add(world, role);
+      if (declarations.some((one) => 'writes' in one && roleOf(one) === role && writesElsewhere(one)))
+        void identify(world, leaving(name).signal);
       for (const operator of operators) if (input.operators?.includes(operator.name) ?? true) bind(world, operator);
       return world;
     },
     async removeWorld(name) {
       const world = worlds.get(name);
       if (world === undefined) return;
+      logOrphans(world);
       worlds.remove(name);
+      leavings.get(name)?.abort();
+      leavings.delete(name);
+      sources.identities.forget(name);
       await Promise.all([...parts].filter((part) => part.world === world).map(stop));
       const bound = [...(sources.bound.get(name)?.values() ?? [])].flatMap((definitions) => [...definitions.values()]);
       engine.retire(...bound);
@@ -363,12 +417,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await facts.stop();
       await outside.stop();
       instants.stop();
+      for (const controller of leavings.values()) controller.abort();
       await Promise.all([...worlds.all.values()].map((world) => world.stop()));
       await waves.stop();
       stopElections.abort();
       await elections;
     },
-    settle: () => waves.settle(),
+    async settle() {
+      for (let wave = 0; wave < MAX_WAVES && !waves.isIdle; wave++) await waves.settle();
+    },
     get isIdle() {
       return waves.isIdle && [...parts].every(({ sink }) => sink.isIdle);
     },

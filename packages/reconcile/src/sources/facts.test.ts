@@ -120,6 +120,49 @@ describe('a fact', () => {
     assert.equal(all.calls.length, 2);
   });
 
+  test('of many keys is fetched for a limited number of them at the same time, in the order in which they were read', async () => {
+    const all = stage({ concurrency: 3 });
+    const answers = Array.from({ length: 10 }, later);
+    all.answers.push(...answers.map(({ promise }) => promise));
+    for (let at = 0; at < 10; at++) await all.read(`key ${at}`);
+    assert.equal(all.calls.length, 3);
+    answers[1]?.give('second');
+    await all.settle();
+    assert.deepEqual(
+      all.calls.map(({ key }) => key),
+      ['key 0', 'key 1', 'key 2', 'key 3'],
+    );
+    assert.deepEqual(all.value('key 1'), { value: 'second', error: undefined });
+    for (const { give } of answers) give('later');
+    await all.settle();
+    assert.equal(all.calls.length, 10);
+  });
+
+  test('is limited to 32 fetches at the same time unless it says otherwise', async () => {
+    const all = stage();
+    all.answers.push(...Array.from({ length: 100 }, () => later().promise));
+    for (let at = 0; at < 100; at++) await all.read(`key ${at}`);
+    assert.equal(all.calls.length, 32);
+  });
+
+  test('that is not read any more gives up its place in the queue, and one that hangs gives it up after its time limit', async () => {
+    const all = stage({ concurrency: 1, timeoutMs: 1000, retryMs: 60_000 });
+    all.answers.push(later().promise);
+    for (const key of ['hangs', 'leaves', 'waits']) await all.read(key);
+    await all.leave('leaves');
+    await all.advance(999);
+    assert.deepEqual(
+      all.calls.map(({ key }) => key),
+      ['hangs'],
+    );
+    await all.advance(1);
+    assert.deepEqual(
+      all.calls.map(({ key }) => key),
+      ['hangs', 'waits'],
+    );
+    assert.deepEqual(all.value('waits'), { value: 'answer 2', error: undefined });
+  });
+
   test('that fails is an answer too, and is tried again with waits that double, up to the longest', async () => {
     const all = stage({ retryMs: 1000, maxRetryMs: 4000 });
     all.answers.push(...Array.from({ length: 5 }, () => new Error('no\n  answer')));

@@ -3,7 +3,7 @@
 import type { Clock, Logger, Random, Timer } from '@capstan/kube';
 import type { Engine, Table } from '../engine/index.ts';
 import { type FactDefinition, type FactState, factError } from '../read/fact.ts';
-import { createSlots, type Slots } from './slots.ts';
+import { createPlaces, type Places } from './places.ts';
 
 /** Where durable facts outlive the process. */
 export interface FactStore {
@@ -42,7 +42,7 @@ export interface FactsOptions {
 const RETRY_MS = 1000;
 const MAX_RETRY_MS = 300_000;
 const TIMEOUT_MS = 60_000;
-const CONCURRENCY = 16;
+const CONCURRENCY = 32;
 /** No server may send us away for longer. */
 const LONGEST_ASKED_MS = 600_000;
 
@@ -63,7 +63,7 @@ interface OpenFact {
   /** What runs have read since the last wave: its demand follows after the wave, or never. */
   readonly offered: Map<string, unknown>;
   readonly entries: Map<string, Entry>;
-  readonly slots: Slots;
+  readonly places: Places;
 }
 
 export function createFacts(options: FactsOptions): Facts {
@@ -107,7 +107,7 @@ export function createFacts(options: FactsOptions): Facts {
       table,
       offered: new Map(),
       entries: new Map(),
-      slots: createSlots(fact.concurrency ?? CONCURRENCY),
+      places: createPlaces(fact.concurrency ?? CONCURRENCY),
     };
     return opened;
   }
@@ -135,11 +135,14 @@ export function createFacts(options: FactsOptions): Facts {
       return;
     }
     entry.running = true;
-    const release = await opened.slots.take(entry.abort.signal);
+    const leave = await opened.places.enter(entry.abort.signal);
+    if (leave === undefined) return;
+    // What was asked while it waited is answered by this fetch, which begins now.
+    entry.again = false;
     try {
-      if (!entry.abort.signal.aborted) await fetchOnce(opened, entry);
+      await fetchOnce(opened, entry);
     } finally {
-      release();
+      leave();
       entry.running = false;
     }
     if (!entry.again) return;
