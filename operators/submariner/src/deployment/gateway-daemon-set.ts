@@ -1,5 +1,5 @@
 // The DaemonSet of gateways: on the host's network, with the capabilities that cables need, and secrets as files only.
-import type { DaemonSet, Toleration, Volume, VolumeMount } from '@capstan/kube';
+import type { DaemonSet, Volume, VolumeMount } from '@capstan/kube';
 import type { ChildObject } from '@capstan/reconcile';
 import type { SubmarinerSpec } from '../kinds/index.ts';
 import type { GatewayConfiguration } from './configuration.ts';
