@@ -1,6 +1,6 @@
 import { rbacManifests, SYSTEM_NAMESPACE } from '@capstan/reconcile';
-import { command } from '../cli/command.ts';
-import { OPERATOR_OPTIONS, requireOperators, splitList } from '../cli/load-operators.ts';
+import { command, list } from '@capstan/reconcile/command-line';
+import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { MANIFEST_OUTPUT, manifests } from '../text/output.ts';
 
 export default command({
@@ -14,7 +14,12 @@ export default command({
   ],
   options: {
     namespace: { type: 'string', short: 'n', value: 'NAME', help: 'Where the operators run; default capstan-system.' },
-    'watch-namespaces': { type: 'string', value: 'LIST', help: 'Only these namespaces, with commas; default all.' },
+    'watch-namespaces': {
+      type: 'string',
+      value: 'LIST',
+      parse: list,
+      help: 'Only these namespaces, with commas; default all.',
+    },
     'leader-elect-resource-namespace': {
       type: 'string',
       value: 'NAME',
@@ -27,9 +32,9 @@ export default command({
   operatorFlags: true,
   async run(args, io) {
     const { flags } = args;
-    const watchNamespaces = splitList(flags['watch-namespaces']);
+    const watchNamespaces = flags['watch-namespaces'];
     const systemNamespace = flags['leader-elect-resource-namespace'];
-    const operators = await requireOperators('rbac', args, io);
+    const operators = await requireOperators(args, io);
     const objects = operators.flatMap((operator) =>
       rbacManifests(operator, {
         namespace: flags.namespace ?? SYSTEM_NAMESPACE,
