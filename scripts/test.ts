@@ -1,4 +1,5 @@
-// Runs every test of the workspace with Node's own runner. Arguments: file globs (default all), or node --test options.
+// Runs every test of the workspace with Node's own runner. Arguments: file globs (default all), --full (all seeds of long
+// simulations, kills and generated sequences), or node --test options.
 // Tests that play on a stage (createStage) name no server: they run on the embedded one, and a second time on a real
 // kube-apiserver where there is one. CAPSTAN_TEST_SERVER=embedded or =real chooses one of the two. Files whose comment says
 // `On the embedded server only: WHY.` are left out of the second run, which tells so.
@@ -9,7 +10,8 @@ import { dirname, join } from 'node:path';
 import { findBinaries } from '@capstan/testing/binaries';
 
 const root = dirname(import.meta.dirname);
-const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'));
+const isFull = process.argv.includes('--full');
+const options = process.argv.slice(2).filter((argument) => argument.startsWith('-') && argument !== '--full');
 const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
 const everywhere = ['packages', 'operators', 'apps', 'bench', 'scripts', 'docs'].map(
   (folder) => `${folder}/**/*.test.ts`,
@@ -54,8 +56,20 @@ process.exit(failed);
 function run(server: 'embedded' | 'real', tests: readonly string[], more: readonly string[]): Promise<number> {
   // As many files at a time as there are cores: Node's own default leaves one idle.
   const concurrency = `--test-concurrency=${availableParallelism()}`;
-  const args = ['--disable-warning=ExperimentalWarning', '--test', concurrency, ...more, ...options, ...tests];
-  const env = { ...process.env, CAPSTAN_TEST_SERVER: server };
+  const reporters = [
+    ['spec', 'stdout'],
+    [join(import.meta.dirname, 'failures.mjs'), 'stderr'],
+  ].flatMap(([name, to]) => [`--test-reporter=${name}`, `--test-reporter-destination=${to}`]);
+  const args = [
+    '--disable-warning=ExperimentalWarning',
+    '--test',
+    concurrency,
+    ...reporters,
+    ...more,
+    ...options,
+    ...tests,
+  ];
+  const env = { ...process.env, CAPSTAN_TEST_SERVER: server, ...(isFull && { CAPSTAN_FULL: 'true' }) };
   const runner = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', env });
   return new Promise((resolve) => {
     runner.on('exit', (code) => resolve(code ?? 1));

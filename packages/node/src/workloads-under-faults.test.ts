@@ -9,13 +9,14 @@ import {
   type FaultyTransport,
   faultyTransport,
   randomSchedule,
+  runs,
   type SeededRandom,
 } from '@capstan/testing';
 import { createStage, deployment, NAMESPACE, podsOf, type Stage } from './stage.test-support.ts';
 
 // `WORKLOAD_SEED=12` replays one history.
 const replay = process.env['WORKLOAD_SEED'];
-const seeds = replay === undefined ? Array.from({ length: 12 }, (_, index) => index + 1) : [Number(replay)];
+const seeds = replay === undefined ? Array.from({ length: runs(3, 12) }, (_, index) => index + 1) : [Number(replay)];
 const NAMES = ['a', 'b'];
 const IMAGES = ['x:1', 'x:2', 'x:3'];
 

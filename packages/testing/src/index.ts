@@ -7,6 +7,7 @@ export * from './incarnation.ts';
 export * from './plan-of.ts';
 export * from './random.ts';
 export * from './real-cluster/index.ts';
+export * from './runs.ts';
 export * from './stage/lives.ts';
 export * from './stage/recording-transport.ts';
 export * from './stage/stage.ts';

@@ -11,6 +11,7 @@ import {
   mortalClock,
   randomSchedule,
   recordingTransport,
+  runs,
   type SeededRandom,
   type TestCluster,
 } from '@capstan/testing';
@@ -18,7 +19,8 @@ import { createDiscoverer, DEFAULT_SETTINGS } from '../../src/discover/discovere
 import { createKubernetesSource } from '../../src/discover/kubernetes/source.ts';
 import { namespace, remoteService, remoteSlice } from './stage.ts';
 
-const SEEDS = process.env['DISCOVER_SEED'] === undefined ? range(1, 60) : [Number(process.env['DISCOVER_SEED'])];
+const SEEDS =
+  process.env['DISCOVER_SEED'] === undefined ? range(1, runs(8, 60)) : [Number(process.env['DISCOVER_SEED'])];
 
 for (const seed of SEEDS) {
   it(`history ${seed} ends in what the remote cluster has (DISCOVER_SEED=${seed})`, () => history(seed));

@@ -2,7 +2,7 @@
 // At the end, with everybody back, the route is what its user meant it to be.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { chosenServer, createRandom } from '@capstan/testing';
+import { chosenServer, createRandom, runs } from '@capstan/testing';
 import { HTTPProxy, type Played, played, proxy, ref, type Spec, type Weight } from './fixtures.ts';
 
 const NAMES = ['x-a', 'x-b', 'y-a', 'y-b', 'z-c', 'local-l'];
@@ -74,7 +74,7 @@ async function edit(
 
 describe('whatever happened', () => {
   // On a real server a history takes seconds: half of them there.
-  const count = chosenServer() === 'real' ? 20 : 40;
+  const count = chosenServer() === 'real' ? runs(4, 20) : runs(12, 40);
   const seeds =
     process.env['SIMULATION_SEED'] === undefined ? [...Array(count).keys()] : [Number(process.env['SIMULATION_SEED'])];
   for (const part of [0, 1, 2, 3])

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { UnknownObject } from '@capstan/kube';
+import { runs } from '@capstan/testing';
 import { killRounds } from './kill-rounds.ts';
 import { createLedger } from './ledger.ts';
 import { seededRandom } from './seeded-random.ts';
 
 /** As many as fit into a normal run of the tests; `npm run durability` does a thousand. */
-const ROUNDS = Number(process.env['CAPSTAN_KILL_ROUNDS'] ?? 50);
+const ROUNDS = runs(8, 50, 'CAPSTAN_KILL_ROUNDS');
 
 test(`after ${ROUNDS} kills under load every acknowledged write is there, and no revision was used twice`, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'capstan-durability-'));

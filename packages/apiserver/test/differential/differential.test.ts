@@ -3,6 +3,7 @@
 // sequences of twenty requests go to both. CAPSTAN_SEQUENCES sets another number, CAPSTAN_SEED another beginning.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { runs } from '@capstan/testing';
 import { classOf, type Difference, differencesOf } from './compare.ts';
 import { generateSequence } from './generate.ts';
 import { keptSequences } from './kept.ts';
@@ -11,7 +12,7 @@ import { runSequence } from './run.ts';
 import type { Sequence } from './sequence.ts';
 import { shrink } from './shrink.ts';
 
-const COUNT = Number(process.env['CAPSTAN_SEQUENCES'] ?? 500);
+const COUNT = runs(60, 2000, 'CAPSTAN_SEQUENCES');
 const FIRST = Number(process.env['CAPSTAN_SEED'] ?? 1);
 const PARALLEL = 6;
 const noReal = whyNoReal();

@@ -9,6 +9,7 @@ import {
   formatFaults,
   objectOf,
   randomSchedule,
+  runs,
   type TestCluster,
 } from '@capstan/testing';
 import { ConfigMap } from '../builtin/index.ts';
@@ -19,7 +20,7 @@ import { keyOfObject } from '../object.ts';
 import { createInformer } from './informer.ts';
 import { mirror } from './mirror.test-support.ts';
 
-const SEEDS = 100;
+const SEEDS = runs(12, 100);
 
 const configMap = (name: string, value: string, labels: Record<string, string>) =>
   objectOf<ConfigMap>(ConfigMap, { metadata: { name, namespace: 'default', labels }, data: { value } });

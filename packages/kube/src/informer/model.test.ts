@@ -2,7 +2,7 @@
 // what listeners were told adds up to the copy, and nothing was told twice or out of order (the mirror objects to that).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom, createVirtualClock, type VirtualClock } from '@capstan/testing';
+import { createRandom, createVirtualClock, runs, type VirtualClock } from '@capstan/testing';
 import fc from 'fast-check';
 import { TransportError } from '../errors.ts';
 import { mirror } from './mirror.test-support.ts';
@@ -157,7 +157,7 @@ test('after any faults the copy is the server’s content, and events were told 
       fc.constantFrom(undefined, undefined, 'app=x'),
       (steps, seed, labelSelector) => play(steps, seed, labelSelector),
     ),
-    { numRuns: Number(process.env['CAPSTAN_RUNS'] ?? 1000), endOnFailure: false },
+    { numRuns: runs(150, 1000, 'CAPSTAN_RUNS'), endOnFailure: false },
   );
 });
 

@@ -6,6 +6,7 @@ import {
   createTestCluster,
   createVirtualClock,
   objectOf,
+  runs,
   type SeededRandom,
   type VirtualClock,
 } from '@capstan/testing';
@@ -184,7 +185,7 @@ describe('leader election', () => {
     await close();
   });
 
-  const seeds = Number(process.env.CAPSTAN_LEADER_SEEDS ?? 60);
+  const seeds = runs(15, 60, 'CAPSTAN_LEADER_SEEDS');
   it(`never has two leaders, through pauses, lost answers, refusals, conflicts and drifting clocks (${seeds} seeds)`, async () => {
     const only = process.env.CAPSTAN_LEADER_SEED;
     let terms = 0;

@@ -1,5 +1,6 @@
 // The faults against the real client and the real informer: whatever happens, once the network is healthy the copy is the
 // server's content again. It is the shape of every simulation: act, suffer, heal, compare.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -14,6 +15,7 @@ import {
   type WatchStream,
 } from '@capstan/kube';
 import { createRandom } from '../random.ts';
+import { runs } from '../runs.ts';
 import { createVirtualClock } from '../virtual-clock.ts';
 import { formatFaults } from './fault-log.ts';
 import { randomSchedule } from './fault-schedule.ts';
@@ -21,7 +23,7 @@ import { faultyTransport } from './faulty-transport.ts';
 import { mortalClock } from './mortal-clock.ts';
 import { serverStatus } from './server-status.ts';
 
-const SEEDS = 300;
+const SEEDS = runs(40, 300);
 
 test(`an informer ends with the content of the server under ${SEEDS} schedules of faults`, async () => {
   let injected = 0;

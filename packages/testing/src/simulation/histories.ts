@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { runs } from '../runs.ts';
 import { simulate } from './simulate.ts';
 
 /** How many histories all files together run; `SIMULATIONS=20000 npm test -- …` runs more. */
-const COUNT = Number(process.env['SIMULATIONS'] ?? 2000);
+const COUNT = runs(60, 2000, 'SIMULATIONS');
 /** `SIMULATION_SEED=123 npm test -- packages/testing/src/simulation/first-half.test.ts` replays one history. */
 const REPLAY = process.env['SIMULATION_SEED'];
 

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Clock } from '@capstan/kube';
+import { runs } from '@capstan/testing';
 import { createEngine } from '../engine.ts';
 import type { Change, Engine, Wave } from '../engine-types.ts';
 import {
@@ -17,11 +18,12 @@ import {
   randomEdits,
   replay,
 } from './model.ts';
+
 import { type Dice, dice } from './random.ts';
 import { buildSchema, FACTS, type Item, KEYS, type Schema, settledText } from './schema.ts';
 
 const only = process.env.RANDOM_GRAPH_SEED;
-const SEEDS = Number(process.env.RANDOM_GRAPH_SEEDS ?? 300);
+const SEEDS = runs(60, 300, 'RANDOM_GRAPH_SEEDS');
 const BATCHES = 40;
 
 describe('a random graph', () => {
