@@ -323,7 +323,7 @@ describe('the keys of a sink', () => {
         .toSorted(),
   });
   const sets: Record<string, KeySet | readonly KeySet[]> = {
-    'an index': byHost as unknown as KeySet,
+    'an index': byHost,
     'a derivation for each object': {
       each: Site,
       keys: derivation<readonly string[]>({
@@ -335,7 +335,7 @@ describe('the keys of a sink', () => {
       }),
     },
     'a fold': hosts,
-    'two sets that unite': [byHost as unknown as KeySet, hosts],
+    'two sets that unite': [byHost, hosts],
   };
   for (const [title, keys] of Object.entries(sets)) {
     test(`come from ${title}, and go with the last that names them`, async () => {
@@ -511,7 +511,7 @@ describe('a preview', () => {
   const counts = sink<string>({
     name: 'counts',
     of: countOf,
-    keys: byHost as unknown as KeySet,
+    keys: byHost,
     reads: [Site],
     lease: 'none',
     disturbs,
