@@ -7,8 +7,7 @@ import limits, { RateLimit, rateLimit } from './validation.ts';
 type RateLimit = KindOf<typeof RateLimit>;
 type Spec = KindInputOf<typeof RateLimit>['spec'];
 const at = (name: string) => ({ namespace: 'default', name });
-const limit = (spec: Spec, name = 'api') =>
-  objectOf<RateLimit>(RateLimit, { metadata: at(name), spec: spec as RateLimit['spec'] });
+const limit = (spec: Spec, name = 'api') => objectOf<RateLimit>(RateLimit, { metadata: at(name), spec });
 const template = (text: string) =>
   objectOf<ConfigMap>(ConfigMap, { metadata: at('template'), data: { template: text } });
 
