@@ -7,7 +7,8 @@ import limits, { RateLimit, rateLimit } from './validation.ts';
 type RateLimit = KindOf<typeof RateLimit>;
 type Spec = KindInputOf<typeof RateLimit>['spec'];
 const at = (name: string) => ({ namespace: 'default', name });
-const limit = (spec: Spec, name = 'api') => objectOf<RateLimit>(RateLimit, { metadata: at(name), spec });
+const limit = (spec: Spec, name = 'api') =>
+  objectOf<RateLimit>(RateLimit, { metadata: at(name), spec: spec as RateLimit['spec'] });
 const template = (text: string) =>
   objectOf<ConfigMap>(ConfigMap, { metadata: at('template'), data: { template: text } });
 
@@ -65,6 +66,19 @@ describe('the example of validation', () => {
       await stage.settle();
       assert.equal((await validOf(stage))?.status, 'True');
       assert.equal(await configOf(stage), 'limit=10/10');
+    }));
+
+  test('what the server refuses is reported in its own words, and the last good configuration stays', () =>
+    staged(async (stage) => {
+      await stage.client.patch(RateLimit, at('api'), 'merge', { spec: { file: 'a b' } });
+      await stage.settle();
+      const condition = await validOf(stage);
+      assert.equal(condition?.reason, 'Refused');
+      assert.match(condition.message, /a b/);
+      assert.equal(await configOf(stage), 'mode=strict limit=10/10');
+      await stage.client.patch(RateLimit, at('api'), 'merge', { spec: { file: 'config' } });
+      await stage.settle();
+      assert.equal((await validOf(stage))?.status, 'True');
     }));
 
   test('the words of a condition are tested without a cluster', () => {

@@ -1,5 +1,6 @@
 // Validation in three places. The schema and its rules refuse what can be judged from the object alone, before it is stored.
-// What depends on other objects is judged by the reconciler and reported as a condition; what was good stays in force.
+// What depends on other objects is judged by the reconciler and reported as a condition; what was good stays in force. What
+// only the server can judge is reported when it refuses the write.
 import { ConfigMap, conditions, defineKind, integer, object, string } from '@capstan/kube';
 import { apply, conditionType, operator, plan, reconciler } from '@capstan/reconcile';
 
@@ -12,7 +13,11 @@ export const RateLimit = defineKind({
     {
       perSecond: integer({ minimum: 1, maximum: 10_000 }),
       burst: integer({ minimum: 1, optional: true, description: 'Default: perSecond.' }),
-      template: string({ minLength: 1, description: 'The ConfigMap whose key `template` has a line `limit=…`.' }),
+      template: string({
+        minLength: 1,
+        description: 'The ConfigMap whose key `template` holds the text `limit={limit}`.',
+      }),
+      file: string({ default: 'config', description: 'The key of the result in the ConfigMap that is written.' }),
     },
     {
       // CEL: several fields of one object. The API server evaluates it on every write.
@@ -29,7 +34,7 @@ export const RateLimit = defineKind({
 });
 
 const LIMIT = 'limit={limit}';
-const valid = conditionType<'Valid' | 'NoTemplate' | 'BadTemplate'>('Valid');
+const valid = conditionType<'Valid' | 'NoTemplate' | 'BadTemplate' | 'Refused'>('Valid');
 const templateOf = ({ data }: ConfigMap) => data?.['template'] ?? '';
 
 export const rateLimit = reconciler({
@@ -50,10 +55,15 @@ export const rateLimit = reconciler({
       return plan({ prune: false, conditions: [valid.isFalse('BadTemplate', message)] });
     }
     const limit = `limit=${spec.perSecond}/${spec.burst ?? spec.perSecond}`;
-    const data = { config: template.replace(LIMIT, limit) };
+    const data = { [spec.file]: template.replace(LIMIT, limit) };
+    const problem = read.writeProblem('rate-limit', `${namespace}/${metadata.name}`);
     return plan({
       children: [apply(ConfigMap, { metadata: { namespace, name: `${metadata.name}-config` }, data })],
-      conditions: [valid.isTrue('Valid', 'the configuration is written')],
+      conditions: [
+        problem === undefined
+          ? valid.isTrue('Valid', 'the configuration is valid')
+          : valid.isFalse('Refused', `the configuration cannot be written: ${problem.message}`),
+      ],
     });
   },
 });
