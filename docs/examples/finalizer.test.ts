@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { findCondition, type KindOf, Node, Pod } from '@capstan/kube';
+import { findCondition, type KindOf, Node, Pod, ServiceAccount } from '@capstan/kube';
 import { createStage, objectOf, type Stage } from '@capstan/testing';
 import reservations, { Reservation } from './finalizer.ts';
 
@@ -17,6 +17,10 @@ async function staged(nodes: readonly Node[], check: (stage: Stage) => Promise<v
   const stage = await createStage({
     operators: [reservations],
     given: async (client) => {
+      // Pods need it, and a server without controllers does not create it.
+      const account = { namespace: 'default', name: 'default' };
+      if ((await client.find(ServiceAccount, account)) === undefined)
+        await client.create(ServiceAccount, objectOf<ServiceAccount>(ServiceAccount, { metadata: account }));
       for (const node of nodes) await client.create(Node, node);
       await client.create(Reservation, batch);
     },
@@ -24,6 +28,7 @@ async function staged(nodes: readonly Node[], check: (stage: Stage) => Promise<v
   try {
     await check(stage);
   } finally {
+    await stage.client.delete(Node, { name: 'n1' });
     await stage.end();
   }
 }

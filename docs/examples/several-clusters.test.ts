@@ -66,6 +66,7 @@ describe('the example of several clusters', () => {
       const east = await add('east');
       stage.program.runtime.completeWorlds('member');
       await stage.settle();
+      assert.equal(await copyIn(east), 'hello');
       await stage.client.delete(Banner, ref);
       await stage.settle();
       assert.equal(await copyIn(east), undefined);
