@@ -486,6 +486,28 @@ describe('a sink with a lease', () => {
     assert.deepEqual(seen.batches.slice(2), ['snapshot a: - → 1', 'withdrawal a: 1 → -']);
   });
 
+  test('that is gained again during the withdrawal starts with a snapshot after it, never at the same time', async () => {
+    const { leadership, set } = lease();
+    await staged(
+      [site('a', '1')],
+      async (stage, seen) => {
+        const released = Promise.withResolvers<void>();
+        seen.answer = ({ withdrawal }) => (withdrawal ? released.promise : undefined);
+        set(false);
+        await stage.clock.advance(100);
+        set(true);
+        await stage.clock.advance(100);
+        assert.deepEqual(seen.batches.slice(1), ['withdrawal a: 1 → -']);
+        released.resolve();
+        await stage.settle();
+        assert.deepEqual(seen.batches.slice(2), ['snapshot a: - → 1']);
+        assert.equal(await deliveryOf(stage, 'a'), 'delivered');
+      },
+      { lease: { name: 'gateway' }, onLost: 'withdraw' },
+      { runtime: { sinkLeadership: () => leadership } },
+    );
+  });
+
   test('a sink without a lease delivers in every replica, whoever leads', async () => {
     const { leadership } = lease();
     const follower: Leadership = { ...leadership, holds: false };
