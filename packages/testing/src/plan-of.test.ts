@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigMap, Secret } from '@capstan/kube';
-import { apply, plan, reconciler } from '@capstan/reconcile';
+import { apply, plan, reading, reconciler, source } from '@capstan/reconcile';
 import { evaluationOf, planOf } from './plan-of.ts';
 
 const copy = reconciler<ConfigMap>({
@@ -50,4 +50,21 @@ test('every read is shown, so that a test can say what a reconciler may look at'
   const { reads, writes } = evaluationOf(copy, [owner(), secret]);
   assert.ok(reads.includes('Secret/default/key'), reads.join(', '));
   assert.equal(writes.state === 'value' && writes.value.groups.length, 1);
+});
+
+test('sources and other clusters are known as they are given', () => {
+  const stock = source<number>({ name: 'stock', open: () => Promise.resolve() });
+  const sum = reconciler<ConfigMap>({
+    name: 'sum',
+    resource: ConfigMap,
+    reads: [reading(ConfigMap, 'everywhere', { in: 'broker' })],
+    reconcile({ read }) {
+      const there = read.in('broker')?.list(ConfigMap).length;
+      return plan({ status: { rows: read.source(stock).rows().length, there } });
+    },
+  });
+  const known = { sources: [{ source: stock, rows: { a: 1, b: 2 } }] };
+  const worlds = { broker: { role: 'broker', objects: [owner()] } };
+  assert.deepEqual(planOf(sum, [owner()], { ...known, worlds }).status, { rows: 2, there: 1 });
+  assert.throws(() => planOf(sum, [owner()], { worlds }), /waits for .*stock/);
 });

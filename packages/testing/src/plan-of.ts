@@ -1,6 +1,15 @@
 // Pure tests of reconcilers: objects in, plan out. No cluster, no clock that runs, nothing awaited.
 import { groupOf, type KubeObject, keyOfObject, kindId } from '@capstan/kube';
-import { type Evaluation, evaluate, type KnownFact, operator, type Plan, type Reconciler } from '@capstan/reconcile';
+import {
+  type EvaluateOptions,
+  type Evaluation,
+  evaluate,
+  type KnownFact,
+  type KnownSource,
+  operator,
+  type Plan,
+  type Reconciler,
+} from '@capstan/reconcile';
 import { createVirtualClock } from './virtual-clock.ts';
 
 export interface PlanOfOptions {
@@ -8,6 +17,10 @@ export interface PlanOfOptions {
   key?: string;
   /** Facts that are known; any other one that is read suspends. */
   facts?: readonly KnownFact[];
+  /** Sources that are known; any other one that is read suspends. */
+  sources?: readonly KnownSource[];
+  /** Other clusters by name, for `read.in`. */
+  worlds?: EvaluateOptions['worlds'];
   /** Kind ids (`Secret`, `Deployment.apps`) that are not listed yet: reading them suspends. */
   unknown?: readonly string[];
   /** Milliseconds since the epoch, for `read.reached`; default 2026-01-01. */
@@ -27,7 +40,7 @@ export function planOf(reconciler: Reconciler, objects: readonly KubeObject[], o
 export function evaluationOf(
   reconciler: Reconciler,
   objects: readonly KubeObject[],
-  { key, facts, unknown, now }: PlanOfOptions = {},
+  { key, facts, sources, worlds, unknown, now }: PlanOfOptions = {},
 ): Evaluation {
   const id = kindId(reconciler.resource);
   const owners = objects.filter(({ apiVersion, kind }) => kindId({ group: groupOf(apiVersion), kind }) === id);
@@ -37,6 +50,8 @@ export function evaluationOf(
     objects,
     clock: createVirtualClock(now === undefined ? {} : { start: now }),
     ...(facts ? { facts } : {}),
+    ...(sources ? { sources } : {}),
+    ...(worlds ? { worlds } : {}),
     ...(unknown ? { unknown } : {}),
   });
   const found = evaluations.find((evaluation) => evaluation.key === wanted);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { before, test } from 'node:test';
-import { type CertificateAndKey, createCa, type Secret } from '@capstan/kube';
+import { type CertificateAndKey, createCa, type Secret, systemClock } from '@capstan/kube';
 import { authorityOf, createTlsMinters, fingerprintOf, type TlsInputs, tlsNeeds } from './tls.ts';
 import { tlsSecretNames } from './tls-secrets.ts';
 
@@ -10,6 +10,9 @@ const START = Date.UTC(2026, 0, 1);
 let now = START;
 let ca: CertificateAndKey;
 const { rootCa, leaf } = createTlsMinters({ now: () => now, loadCa: () => Promise.resolve(ca) });
+
+/** These minters have a clock of their own. */
+const context = { clock: systemClock, signal: new AbortController().signal };
 
 const newCa = () => createCa({ commonName: 'Crossplane', notBefore: START - DAY, notAfter: START + 3650 * DAY });
 const reachedAt = (time: number) => ({ reached: (instant: number | string) => Number(instant) <= time });
@@ -59,7 +62,7 @@ test('names of Secrets fit into a name', () => {
 });
 
 test('what is made is valid until two thirds of its life are over', async () => {
-  const secret = await leaf.make(inputsFor('svc'), undefined);
+  const secret = await leaf.make(inputsFor('svc'), undefined, context);
   const certificate = new X509Certificate(text(secret, 'tls.crt'));
   assert.ok(certificate.verify(new X509Certificate(ca.certificate).publicKey));
   assert.equal(certificate.publicKey.asymmetricKeyType, 'ec');
@@ -69,34 +72,34 @@ test('what is made is valid until two thirds of its life are over', async () => 
 });
 
 test('a renamed Service and a name that is no longer needed make a new certificate', async () => {
-  const secret = await leaf.make(inputsFor('old', 'new'), undefined);
+  const secret = await leaf.make(inputsFor('old', 'new'), undefined, context);
   assert.ok(leaf.valid(secret, inputsFor('old', 'new'), reachedAt(START)));
   assert.ok(!leaf.valid(secret, inputsFor('new'), reachedAt(START)));
   assert.ok(!leaf.valid(secret, inputsFor('other'), reachedAt(START)));
 });
 
 test('a new authority makes a new certificate, and the old one is trusted beside it for a while', async () => {
-  const secret = await leaf.make(inputsFor('svc'), undefined);
+  const secret = await leaf.make(inputsFor('svc'), undefined, context);
   const old = ca;
   ca = await newCa();
   assert.ok(!leaf.valid(secret, inputsFor('svc'), reachedAt(START)));
-  const renewed = await leaf.make(inputsFor('svc'), secret);
+  const renewed = await leaf.make(inputsFor('svc'), secret, context);
   assert.ok(leaf.valid(renewed, inputsFor('svc'), reachedAt(START)));
   const bundle = text(renewed, 'ca.crt');
   assert.ok(bundle.startsWith(ca.certificate.trimEnd()));
   assert.ok(bundle.includes(old.certificate.trimEnd()));
   // A plain renewal keeps both; the next authority pushes the oldest out.
-  const again = await leaf.make(inputsFor('svc'), renewed);
+  const again = await leaf.make(inputsFor('svc'), renewed, context);
   assert.equal(text(again, 'ca.crt').match(/BEGIN/g)?.length, 2);
   now = START + 4000 * DAY;
-  const late = await leaf.make(inputsFor('svc'), again);
+  const late = await leaf.make(inputsFor('svc'), again, context);
   now = START;
   assert.equal(text(late, 'ca.crt').match(/BEGIN/g)?.length, 1);
 });
 
 test('a Secret that is empty, broken or holds another’s key is not valid', async () => {
-  const one = await leaf.make(inputsFor('svc'), undefined);
-  const other = await leaf.make(inputsFor('svc'), undefined);
+  const one = await leaf.make(inputsFor('svc'), undefined, context);
+  const other = await leaf.make(inputsFor('svc'), undefined, context);
   for (const data of [
     {},
     { ...one.data, 'tls.crt': 'AAAA' },
@@ -108,7 +111,7 @@ test('a Secret that is empty, broken or holds another’s key is not valid', asy
 });
 
 test('the authority is made once, named by its fingerprint, and renewed in time', async () => {
-  const secret = await rootCa.make({}, undefined);
+  const secret = await rootCa.make({}, undefined, context);
   assert.ok(rootCa.valid(secret, {}, reachedAt(START + 2000 * DAY)));
   assert.ok(!rootCa.valid(secret, {}, reachedAt(START + 2500 * DAY)));
   assert.equal(authorityOf(secret), fingerprintOf(text(secret, 'tls.crt')));

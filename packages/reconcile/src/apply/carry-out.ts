@@ -413,6 +413,6 @@ function ownerWrite({ target, manager, signal }: Job, { object, owner }: Ownersh
 
 function performanceOf({ job }: Attempt, { kind }: ChildWrite) {
   const target = job.targetFor?.(kind) ?? job.target;
-  const { manager, meetStranger, mayWrite, signal } = job;
-  return { target, manager, meetStranger, mayWrite, cause: job.cause(), signal };
+  const { manager, meetStranger, mayWrite, clock, signal } = job;
+  return { target, manager, meetStranger, mayWrite, cause: job.cause(), clock, signal };
 }

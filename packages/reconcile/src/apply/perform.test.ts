@@ -39,6 +39,7 @@ function staged(check: (stage: Stage) => Promise<void>): Promise<void> {
       meetStranger: (kind: Kind, object) => met.push(`${kind.kind} ${object.metadata.name}`),
       mayWrite: () => true,
       cause: '{"why":"a test"}',
+      clock: place.clock,
       signal: new AbortController().signal,
     };
     await check({
@@ -150,6 +151,21 @@ describe('a mint', () => {
       assert.ok(inventoryOf(secret));
       assert.equal(secret.metadata.ownerReferences?.[0]?.name, 'owner');
       assert.equal(secret.metadata.labels?.['made'], 'here');
+    }));
+
+  test('is given the time and the signal of the attempt', () =>
+    staged(async ({ client, clock, performance, writeFor }) => {
+      const dated: Minter<number, Secret> = {
+        ...token,
+        make: (_serial, _existing, context) => {
+          assert.equal(context.signal, performance.signal);
+          const data = { at: btoa(String(context.clock.now())) };
+          return Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: {}, data });
+        },
+      };
+      await clock.advance(5000);
+      await perform(writeFor(mint(Secret, at('t'), dated, 1)), performance);
+      assert.equal((await client.get(Secret, at('t'))).data?.['at'], btoa(String(clock.now())));
     }));
 
   test('makes nothing when one of that name is there', () =>

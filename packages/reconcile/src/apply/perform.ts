@@ -4,6 +4,7 @@
 import {
   applyConflicts,
   type Client,
+  type Clock,
   formatPointer,
   isAlreadyExists,
   isApiError,
@@ -43,6 +44,8 @@ export interface Performance {
   readonly cause: string | undefined;
   /** Whether we lead: asked right before every write, because looking and minting take time. */
   mayWrite(): boolean;
+  /** For minters: what they make has times in it. */
+  readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
@@ -133,11 +136,11 @@ async function create(write: ChildWrite, body: KubeObject, performance: Performa
 
 /** Made off the event loop, written only if what it replaces is still what was judged. */
 async function mint(write: MintWrite, performance: Performance): Promise<boolean> {
-  const { target, manager, cause, signal } = performance;
+  const { target, manager, cause, clock, signal } = performance;
   const { kind, ref, minter, inputs, marks, existing } = write;
   if (existing === undefined) {
     if (await isTaken(kind, ref, performance)) return false;
-    const made = await minter.make(inputs as never, undefined);
+    const made = await minter.make(inputs as never, undefined, { clock, signal });
     return create(write, withCause(mintedBody(kind, ref, [made.metadata, marks], made), cause), performance);
   }
   const current = await target.client.find(kind, ref, { signal });
@@ -146,7 +149,7 @@ async function mint(write: MintWrite, performance: Performance): Promise<boolean
     observe(write, current, performance);
     return false;
   }
-  const made = await minter.make(inputs as never, current);
+  const made = await minter.make(inputs as never, current, { clock, signal });
   const body = withCause(mintedBody(kind, ref, [current?.metadata, made.metadata, marks], made), cause);
   const replacement = { ...body, metadata: { ...body.metadata, resourceVersion, uid } } as KubeObject;
   return send(write, performance, () => target.client.update(kind, replacement, { fieldManager: manager, signal }));

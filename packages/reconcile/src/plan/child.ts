@@ -1,5 +1,5 @@
 // Children: objects that a plan wants to exist. Five ways to want one.
-import { type Kind, type KubeObject, keyOf, type ObjectRef } from '@capstan/kube';
+import { type Clock, type Kind, type KubeObject, keyOf, type ObjectRef } from '@capstan/kube';
 import { DefinitionErrors } from '../errors.ts';
 import { inWorld } from './place.ts';
 
@@ -63,7 +63,14 @@ export interface Minter<I = never, T extends KubeObject = KubeObject> {
   /** Whether what exists still serves. Time comes in by `reached`, which wakes when the instant comes: renewal needs nothing else. */
   valid(existing: T, inputs: I, time: { reached(instant: number | string): boolean }): boolean;
   /** Makes it anew. Never compared, printed or logged. */
-  make(inputs: I, existing: T | undefined): Promise<T>;
+  make(inputs: I, existing: T | undefined, context: MintContext): Promise<T>;
+}
+
+export interface MintContext {
+  /** For the times that are written into what is made. */
+  readonly clock: Clock;
+  /** Aborted when the lease is lost or the program ends. */
+  readonly signal: AbortSignal;
 }
 
 export interface ApplyChildOptions {

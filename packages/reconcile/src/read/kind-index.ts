@@ -4,7 +4,7 @@ import type { Kind, KubeObject } from '@capstan/kube';
 export interface KindIndex<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>;
   readonly name: string;
-  readonly keysOf: (object: T) => readonly string[];
+  keysOf(object: T): readonly string[];
 }
 
 export function index<T extends KubeObject>(

@@ -136,7 +136,7 @@ export class WorldReader implements Reader {
   by<T extends KubeObject, P = T>(index: KindIndex<T>, key: string, project?: Projection<T, P>): readonly P[] {
     this.#table(index.kind);
     this.#defined('index', index, index.keysOf);
-    const bound = this.#world.indexOf(index as unknown as KindIndex);
+    const bound = this.#world.indexOf(index);
     if (bound === undefined) throw this.#undeclared(index.kind);
     const { tracker } = this.#run;
     const found =

@@ -76,6 +76,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   let under: Promise<void> | undefined;
   let session: Promise<SinkSession<unknown>> | undefined;
   let isOpen = false;
+  /** Stops acting: what was delivered is being withdrawn. Nothing is delivered before that is over. */
+  let closing: Promise<void> | undefined;
   /** Keys were named or dropped in the wave that is ending: the next one says what they come to. */
   let isMoving = false;
   let needsSnapshot = true;
@@ -124,7 +126,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   function pump(): void {
-    if (!isOpen || under !== undefined || ending.signal.aborted) return;
+    if (!isOpen || under !== undefined || closing !== undefined || ending.signal.aborted) return;
     const batch = nextBatch();
     if (batch === undefined) return;
     under = deliver(batch).finally(() => {
@@ -184,12 +186,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       pending.clear();
     } else if (changes.length === 0) return;
     taking = before;
+    const { signal } = acting;
     let failed: ReadonlyMap<string, unknown>;
     try {
       failed = await send(changes, batch.snapshot);
     } catch (error) {
-      if (isOpen) failed = batch.snapshot ? snapshotFailed(error) : allFailed(changes, error);
-      else return abandoned(batch.snapshot, before);
+      if (signal.aborted) return abandoned(batch.snapshot, before);
+      failed = batch.snapshot ? snapshotFailed(error) : allFailed(changes, error);
     }
     taking = undefined;
     settle(changes, failed, before);
@@ -310,6 +313,16 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
   }
 
+  async function stopActing(earlier: Promise<void> | undefined): Promise<void> {
+    await earlier;
+    await under;
+    await withdraw();
+    needsSnapshot = true;
+    pending.clear();
+    uncertain.clear();
+    groups = [];
+  }
+
   return {
     id: options.id,
     operator: options.operator,
@@ -340,17 +353,18 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       pump();
     },
     async close({ drain }) {
-      if (!isOpen) return;
-      if (drain) while (under !== undefined) await under;
+      if (drain) while (isOpen && under !== undefined) await under;
+      if (!isOpen) return closing;
       isOpen = false;
       timer?.cancel();
       timer = undefined;
       acting.abort();
-      await under;
-      await withdraw();
-      needsSnapshot = true;
-      pending.clear();
-      uncertain.clear();
+      const stopped = stopActing(closing).finally(() => {
+        if (closing === stopped) closing = undefined;
+        pump();
+      });
+      closing = stopped;
+      return stopped;
     },
     async end() {
       ending.abort();
@@ -366,7 +380,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
     get isIdle() {
       if (!isOpen) return true;
-      if (under !== undefined) return false;
+      if (under !== undefined || closing !== undefined) return false;
       return needsSnapshot
         ? timer !== undefined || !keys.isComplete || expected.size > 0
         : pending.size === waitingKeys();

@@ -323,7 +323,7 @@ describe('the keys of a sink', () => {
         .toSorted(),
   });
   const sets: Record<string, KeySet | readonly KeySet[]> = {
-    'an index': byHost as unknown as KeySet,
+    'an index': byHost,
     'a derivation for each object': {
       each: Site,
       keys: derivation<readonly string[]>({
@@ -335,7 +335,7 @@ describe('the keys of a sink', () => {
       }),
     },
     'a fold': hosts,
-    'two sets that unite': [byHost as unknown as KeySet, hosts],
+    'two sets that unite': [byHost, hosts],
   };
   for (const [title, keys] of Object.entries(sets)) {
     test(`come from ${title}, and go with the last that names them`, async () => {
@@ -486,6 +486,28 @@ describe('a sink with a lease', () => {
     assert.deepEqual(seen.batches.slice(2), ['snapshot a: - → 1', 'withdrawal a: 1 → -']);
   });
 
+  test('that is gained again during the withdrawal starts with a snapshot after it, never at the same time', async () => {
+    const { leadership, set } = lease();
+    await staged(
+      [site('a', '1')],
+      async (stage, seen) => {
+        const released = Promise.withResolvers<void>();
+        seen.answer = ({ withdrawal }) => (withdrawal ? released.promise : undefined);
+        set(false);
+        await stage.clock.advance(100);
+        set(true);
+        await stage.clock.advance(100);
+        assert.deepEqual(seen.batches.slice(1), ['withdrawal a: 1 → -']);
+        released.resolve();
+        await stage.settle();
+        assert.deepEqual(seen.batches.slice(2), ['snapshot a: - → 1']);
+        assert.equal(await deliveryOf(stage, 'a'), 'delivered');
+      },
+      { lease: { name: 'gateway' }, onLost: 'withdraw' },
+      { runtime: { sinkLeadership: () => leadership } },
+    );
+  });
+
   test('a sink without a lease delivers in every replica, whoever leads', async () => {
     const { leadership } = lease();
     const follower: Leadership = { ...leadership, holds: false };
@@ -511,7 +533,7 @@ describe('a preview', () => {
   const counts = sink<string>({
     name: 'counts',
     of: countOf,
-    keys: byHost as unknown as KeySet,
+    keys: byHost,
     reads: [Site],
     lease: 'none',
     disturbs,
