@@ -44,7 +44,7 @@ import {
 } from '../packages/revision-content.ts';
 import { runtimeHealthOf } from '../packages/revisions.ts';
 import type { Settings } from '../settings.ts';
-import { trimPod } from '../workload/owned-objects.ts';
+import { POD_FIELDS } from '../workload/owned-objects.ts';
 import type { RevisionRuntime, RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 import { derivedReads } from './payload.ts';
 
@@ -66,7 +66,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     reads: [
       ...derivedReads(kind, settings),
       kind.package,
-      ...(own === undefined ? [] : [reading(Pod, 'everywhere', { trim: trimPod })]),
+      ...(own === undefined ? [] : [reading(Pod, 'everywhere', { fields: POD_FIELDS })]),
     ],
     writes: [writing(kind.revision, 'others')],
     reconcile({ object, read }) {

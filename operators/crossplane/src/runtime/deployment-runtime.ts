@@ -20,7 +20,7 @@ export const deploymentRuntime: BuiltInRuntime<RuntimeConfig> = {
   },
   workload: workloadOf({
     kind: Deployment,
-    trim: trimDeployment,
+    fields: ['spec.replicas', 'spec.template.metadata.annotations', 'spec.template.spec.serviceAccountName', 'status'],
     health: deploymentHealth,
     account: ({ spec }) => spec?.template.spec?.serviceAccountName,
   }),
@@ -33,15 +33,6 @@ export const deploymentRuntime: BuiltInRuntime<RuntimeConfig> = {
     return { workload: deployment, ...rest };
   },
 };
-
-function trimDeployment({ apiVersion, kind, metadata, spec, status }: Deployment): KubeObject {
-  const pod = spec?.template.spec;
-  const template = {
-    metadata: { annotations: spec?.template.metadata?.annotations ?? {} },
-    spec: { serviceAccountName: pod?.serviceAccountName },
-  };
-  return { apiVersion, kind, metadata, spec: { replicas: spec?.replicas, template }, status } as unknown as KubeObject;
-}
 
 /** The kubelet takes the end of the log for the termination message: that is how it gets into a status. */
 function withLastWords(rendered: RenderedRuntime): RenderedRuntime {

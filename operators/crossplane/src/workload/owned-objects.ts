@@ -14,13 +14,5 @@ export const accountsByOwner = index(ServiceAccount, 'crossplane owners', owners
 
 export const refOf = ({ metadata }: KubeObject) => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
 
-// Caches keep of these only what somebody here looks at.
-export function trimService(object: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata } = object;
-  return { apiVersion, kind, metadata };
-}
-
-export function trimPod(object: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata, status } = object as KubeObject & { status?: unknown };
-  return { apiVersion, kind, metadata: { ...metadata, managedFields: [] }, status } as KubeObject;
-}
+/** What is read of pods. */
+export const POD_FIELDS = ['status'];

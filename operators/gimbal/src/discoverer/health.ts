@@ -75,18 +75,8 @@ function lastLine(text: string): string {
   return text.trim().split('\n').at(-1)?.slice(0, 300) ?? '';
 }
 
-/** Pods of others are cached by name alone. */
-export function trimPod(pod: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata, status } = pod as Pod;
-  const { name, namespace, uid, resourceVersion, labels, deletionTimestamp } = metadata;
-  const isOurs = labels?.['app']?.endsWith('-discoverer') === true && labels['cluster'] !== undefined;
-  const common = { name, namespace, uid, resourceVersion } as KubeObject['metadata'];
-  if (!isOurs) return { apiVersion, kind, metadata: common };
-  const { conditions, startTime, containerStatuses } = status ?? {};
-  return {
-    apiVersion,
-    kind,
-    metadata: { ...common, labels, ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
-    status: { conditions, startTime, containerStatuses },
-  } as Pod;
-}
+/** What is read of discoverers' pods; pods of others are cached by name alone. */
+export const POD_READ = {
+  fields: ['status.conditions', 'status.startTime', 'status.containerStatuses'],
+  labels: { matchExpressions: [{ key: 'cluster', operator: 'Exists' as const }] },
+};

@@ -44,16 +44,8 @@ function cause(text: string): string {
 
 const CAUSE = 'Caused by: ';
 
-/** Before a pod is cached: of the proxies' own what is told here, of all others nothing but that they are there. */
-export function trimPod(object: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata, status } = object as Pod;
-  const { name, namespace, uid, resourceVersion, deletionTimestamp, labels } = metadata;
-  const kept = { name, namespace, uid, resourceVersion, ...(deletionTimestamp ? { deletionTimestamp } : {}) };
-  if (labels?.[MANAGED_BY.label] !== MANAGED_BY.value) return { apiVersion, kind, metadata: kept };
-  return {
-    apiVersion,
-    kind,
-    metadata: { ...kept, labels },
-    status: { conditions: status?.conditions, containerStatuses: status?.containerStatuses },
-  } as unknown as KubeObject;
-}
+/** What is read of the proxies' own pods; of all others nothing but that they are there. */
+export const POD_READ = {
+  fields: ['status.conditions', 'status.containerStatuses'],
+  labels: { matchLabels: { [MANAGED_BY.label]: MANAGED_BY.value } },
+};

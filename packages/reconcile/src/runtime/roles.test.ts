@@ -299,8 +299,8 @@ describe('a role', () => {
 
   test('has its own permissions', () => {
     const resources = (role?: string) => {
-      const { everywhere, cluster, own } = rulesOf(exporting, role);
-      return [...everywhere, ...cluster, ...own].flatMap((rule) => rule.resources).toSorted();
+      const { everywhere, cluster, own, system } = rulesOf(exporting, role);
+      return [...everywhere, ...cluster, ...own, ...system].flatMap((rule) => rule.resources).toSorted();
     };
     assert.deepEqual(resources('broker'), ['configmaps', 'services']);
     assert.deepEqual(resources('member'), ['configmaps']);

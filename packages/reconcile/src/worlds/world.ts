@@ -25,6 +25,7 @@ import {
 } from '../marks.ts';
 import type { Access, KindIndex } from '../read/index.ts';
 import { createFeed, type Feed } from './feed.ts';
+import { createFieldFilter } from './field-paths.ts';
 import { createReferencedFeed } from './referenced-feed.ts';
 import type { KindRequirement } from './requirements.ts';
 import { createViews, type Origin, originAmong, writtenKinds } from './views.ts';
@@ -43,6 +44,8 @@ export interface WorldOptions {
   /** The operator's own namespace, for reads that reach no further. */
   namespace?: string;
   observe?: (kind: Kind) => InformerObserver;
+  /** Whether reading a field that no reader declares throws: for tests. */
+  guard?: boolean;
 }
 
 export interface World extends Target {
@@ -95,13 +98,19 @@ interface KindState {
 export function createWorld(options: WorldOptions): World {
   const { engine, client, name, logger } = options;
   const stopping = new AbortController();
+  const filters = new Map(
+    [...options.requirements].flatMap(([id, { fields }]) =>
+      fields === undefined ? [] : [[id, createFieldFilter(fields, { guard: options.guard ?? false })] as const],
+    ),
+  );
+  const filterOf = (kind: Kind) => filters.get(kindId(kind));
   const informers = createInformers({
     client,
     clock: options.clock,
     random: options.random,
     logger,
     ownManagers: [FIELD_MANAGER_PREFIX],
-    trim: (kind, object) => (options.requirements.get(kindId(kind))?.trim?.(object) ?? object) as typeof object,
+    ...(options.guard ? {} : { trim: (kind, object) => filterOf(kind)?.(object) ?? object }),
     isOptional: (kind) => options.requirements.get(kindId(kind))?.optional === true,
     ...(options.observe ? { observe: options.observe } : {}),
   });
@@ -117,6 +126,11 @@ export function createWorld(options: WorldOptions): World {
   const stops: (() => void)[] = [];
   for (const [id, requirement] of options.requirements) kinds.set(id, openKind(requirement));
   watchDefinitions();
+
+  /** In tests the cache has everything, and shows what was declared: reading anything else throws. */
+  function guarded(kind: Kind, object: KubeObject): KubeObject {
+    return options.guard ? (filterOf(kind)?.(object) ?? object) : object;
+  }
 
   function openKind(requirement: KindRequirement): KindState {
     const { kind, reads } = requirement;
@@ -146,13 +160,17 @@ export function createWorld(options: WorldOptions): World {
       const common = { engine, name: tableName(kind), kind, client, clock, logger, metadata };
       read = createReferencedFeed({ ...common, signal: stopping.signal });
     } else if (reads !== undefined) {
-      const view = (object: KubeObject) => views.viewOf(kind, object);
+      const view = (object: KubeObject) => views.viewOf(kind, guarded(kind, object));
       read = createFeed(tableFor(tableName(kind)), open({}, namespaces, writtenKinds(kind)), view, isReady);
     }
     const isCovered = reads === 'all';
     const children =
       requirement.children && !isCovered
-        ? createFeed(tableFor(`our ${tableName(kind)}`), open({ labelSelector: INVENTORY_LABEL }, allNamespaces(kind)))
+        ? createFeed(
+            tableFor(`our ${tableName(kind)}`),
+            open({ labelSelector: INVENTORY_LABEL }, allNamespaces(kind)),
+            (object) => guarded(kind, object),
+          )
         : undefined;
     watchAccess(kind, opened);
     return {
