@@ -1,5 +1,5 @@
 // The runtime `Deployment`: a DeploymentRuntimeConfig is the template, a Deployment runs the package.
-import { Deployment, type KubeObject } from '@capstan/kube';
+import { Deployment } from '@capstan/kube';
 import { DeploymentRuntimeConfig } from '../kinds/deployment-runtime-config.ts';
 import { defaultRuntimeConfig } from './default-config.ts';
 import { deploymentHealth } from './deployment-health.ts';

@@ -1,5 +1,5 @@
 // How a discoverer's Deployment and pods are doing, as far as its backend tells.
-import { CRASH_LOOP, type Deployment, type KubeObject, type Pod, STUCK_REASONS } from '@capstan/kube';
+import { CRASH_LOOP, type Deployment, type Pod, STUCK_REASONS } from '@capstan/kube';
 
 export interface DeploymentHealth {
   /** A pod is ready, whatever it was started with. */

@@ -1,5 +1,5 @@
 // What a route looks at besides itself: whose its Services are, and whether anything answers there.
-import { EndpointSlice, type KubeObject, Service } from '@capstan/kube';
+import { EndpointSlice, Service } from '@capstan/kube';
 import { derivation, index, reading } from '@capstan/reconcile';
 import { MIRROR_ANNOTATION } from '../discover/mirror/metadata.ts';
 import { gimbalLabel } from '../kinds/index.ts';

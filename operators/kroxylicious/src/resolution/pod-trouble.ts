@@ -1,6 +1,6 @@
 // Why the pods of a proxy do not start: the one fault that nobody can see before is a filter's configuration, which only the
 // filter's own code understands. A proxy that does not take it ends at once, and its last words say why.
-import { type KubeObject, type Pod, STUCK_REASONS } from '@capstan/kube';
+import { type Pod, STUCK_REASONS } from '@capstan/kube';
 import { CLUSTER_LABEL, MANAGED_BY } from '../templates/labels.ts';
 
 export interface PodTrouble {

@@ -306,7 +306,7 @@ describe('a role', () => {
     assert.deepEqual(resources('member'), ['configmaps']);
     assert.deepEqual(
       [...new Set(resources())],
-      ['events', 'leases', 'namespaces', 'policies', 'policies/finalizers', 'policies/status'],
+      ['events', 'leases', 'namespaces', 'policies', 'policies/finalizers', 'policies/status', 'secrets'],
     );
   });
 

@@ -17,6 +17,7 @@ describe('a world caches', () => {
       reads: 'all',
       children: false,
       optional: false,
+      conditional: false,
       fields: undefined,
     });
   });
