@@ -1,5 +1,5 @@
 // The runtime `Deployment`: a DeploymentRuntimeConfig is the template, a Deployment runs the package.
-import { Deployment } from '@capstan/kube';
+import { Deployment, ROLLOUT_FIELDS } from '@capstan/kube';
 import { DeploymentRuntimeConfig } from '../kinds/deployment-runtime-config.ts';
 import { defaultRuntimeConfig } from './default-config.ts';
 import { deploymentHealth } from './deployment-health.ts';
@@ -20,7 +20,7 @@ export const deploymentRuntime: BuiltInRuntime<RuntimeConfig> = {
   },
   workload: workloadOf({
     kind: Deployment,
-    fields: ['spec.replicas', 'spec.template.metadata.annotations', 'spec.template.spec.serviceAccountName', 'status'],
+    fields: [...ROLLOUT_FIELDS, 'spec.template.metadata.annotations', 'spec.template.spec.serviceAccountName'],
     health: deploymentHealth,
     account: ({ spec }) => spec?.template.spec?.serviceAccountName,
   }),

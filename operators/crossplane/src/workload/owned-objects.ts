@@ -13,6 +13,3 @@ export const servicesByOwner = index(Service, 'crossplane owners', ownersOf);
 export const accountsByOwner = index(ServiceAccount, 'crossplane owners', ownersOf);
 
 export const refOf = ({ metadata }: KubeObject) => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
-
-/** What is read of pods. */
-export const POD_FIELDS = ['status'];
