@@ -149,7 +149,7 @@ describe('a runtime that does not start', () => {
     {
       name: 'its image cannot be pulled',
       state: { state: { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image' } } },
-      message: /container package-runtime of pod .*: ImagePullBackOff; Back-off pulling image/,
+      message: /pod .* waits: ImagePullBackOff: Back-off pulling image/,
     },
     {
       name: 'it crashes',
@@ -165,7 +165,7 @@ describe('a runtime that does not start', () => {
           },
         },
       },
-      message: /CrashLoopBackOff; it ended with code 1; cannot reach the cloud$/,
+      message: /pod .* ended with code 1: cannot reach the cloud$/,
     },
   ];
   for (const { name, state, message } of states)

@@ -27,7 +27,7 @@ export const statefulSetRuntime: BuiltInRuntime<Config> = {
   },
   workload: workloadOf({
     kind: StatefulSet,
-    trim: (found) => found,
+    fields: ['spec', 'status'],
     health({ metadata, spec, status }) {
       const isReady = (status?.readyReplicas ?? 0) >= (spec?.replicas ?? 1);
       const isCurrent = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);

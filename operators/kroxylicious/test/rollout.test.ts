@@ -313,7 +313,9 @@ test('pods that cannot be made are told with the reason', () =>
     const message = 'serviceaccount "proxy" not found';
     const conditions = [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message }];
     const ref = { namespace: NAMESPACE, name: 'my-proxy' };
-    await client.patch(Deployment, ref, 'merge', { status: { conditions } }, { subresource: 'status' });
+    const { generation = 0 } = (await client.get(Deployment, ref)).metadata;
+    const status = { observedGeneration: generation, conditions };
+    await client.patch(Deployment, ref, 'merge', { status }, { subresource: 'status' });
     await settle();
     const told = condition(await get.proxy(client), 'Ready');
     assert.deepEqual([told?.reason, told?.message.includes(message)], ['RollingOut', true]);

@@ -18,7 +18,7 @@ export * from './names.ts';
 export * from './object.ts';
 export * from './quantity.ts';
 export * from './resource-version.ts';
-export * from './stuck-reasons.ts';
 export * from './timestamps.ts';
 export * from './until-aborted.ts';
+export * from './workload/index.ts';
 export * from './x509/index.ts';

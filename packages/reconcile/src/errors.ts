@@ -42,6 +42,10 @@ export const DefinitionErrors = catalogue('definition', {
         ? "add it to the reconciler's writes"
         : `add writing(${kind.split('.')[0]}, 'children', { in: '${role}' }) to the reconciler's writes`,
   }),
+  BadFieldPath: (path: string) => ({
+    message: `${JSON.stringify(path)} is not the path of a field`,
+    remedy: 'write it as spec.ports, or metadata.annotations[example.com/key]; lists are passed through',
+  }),
   YieldsListItem: (child: string, path: string) => ({
     message: `${child} yields ${path}, and a path can only go through fields, not through items of lists`,
     remedy: 'yield the field that holds the list, or nothing',
@@ -157,6 +161,10 @@ export const ReadErrors = catalogue('read', {
   NoReconciler: (reader: string, reconciler: string) => ({
     message: `${reader} reads the problems of ${reconciler}, and its operator has no reconciler of that name in this world`,
     remedy: 'give the name of a reconciler of the same operator and role',
+  }),
+  UndeclaredField: (object: string, path: string) => ({
+    message: `${path} of ${object} is read, which no reader of its kind declares, so the cache does not keep it`,
+    remedy: "add the path to `fields` of the reconciler's reading(…)",
   }),
   // Without it the key is nobody's, and the answer "absent" would not be the server's.
   NoNamespace: (reader: string, kind: string, name: string) => ({

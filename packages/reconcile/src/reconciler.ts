@@ -1,6 +1,7 @@
 // Definitions: what an operator author writes. Nothing here runs anything.
-import { type Kind, type KubeObject, kindId, type ObjectRef } from '@capstan/kube';
+import { type Kind, type KubeObject, kindId, type LabelSelector, type ObjectRef } from '@capstan/kube';
 import type { Digest } from './digest.ts';
+import { parsePath } from './field-path.ts';
 import type { Plan } from './plan/index.ts';
 import type { Derived, Reader } from './read/reader.ts';
 
@@ -77,8 +78,14 @@ export interface ReadDeclaration {
   readonly in?: Role;
   /** The kind may not be installed: no failure, `read.access(kind)` tells. */
   readonly optional?: boolean;
-  /** Drops what nobody reads before an object is cached. */
-  readonly trim?: (object: KubeObject) => KubeObject;
+  /**
+   * The paths of the fields that are read, besides metadata: the cache keeps those that any reader of the kind declares. Lists are
+   * passed through: `spec.containers.image`. Annotations of others count as fields: `metadata.annotations[example.com/key]`.
+   * Without it the whole object is needed.
+   */
+  readonly fields?: readonly string[];
+  /** Only objects with such labels are looked at; of all others this reader needs nothing but that they are there. */
+  readonly labels?: LabelSelector;
 }
 
 export interface WriteDeclaration {
@@ -97,8 +104,10 @@ export interface WriteDeclaration {
 export function reading(
   kind: Kind,
   reach: Reach,
-  options: Pick<ReadDeclaration, 'in' | 'optional' | 'trim'> = {},
+  options: Pick<ReadDeclaration, 'in' | 'optional' | 'fields' | 'labels'> = {},
 ): ReadDeclaration {
+  // A path that is not one is a mistake of the author: it is reported where it is written.
+  for (const path of options.fields ?? []) parsePath(path);
   return { kind, reach, ...options };
 }
 

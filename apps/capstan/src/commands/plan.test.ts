@@ -38,10 +38,7 @@ const site = reconciler({
   name: 'site',
   resource: Site,
   // Its cache keeps no more of Deployments than their names.
-  reads: [
-    Secret,
-    reading(Deployment, 'everywhere', { trim: ({ apiVersion, kind, metadata }) => ({ apiVersion, kind, metadata }) }),
-  ],
+  reads: [Secret, reading(Deployment, 'everywhere', { fields: [] })],
   writes: [Deployment, ConfigMap],
   reconcile({ object: { metadata, spec }, read, digest }) {
     const { name = '', namespace = '' } = metadata;

@@ -64,7 +64,4 @@ export function isWebhookConfiguration({ kind }: Pick<Kind, 'kind'>): boolean {
 }
 
 /** Caches keep what says whose an object is, and whether a type is served. */
-export function trimPayload(object: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata, status } = object as CustomResourceDefinition;
-  return { apiVersion, kind, metadata, ...(status && { status: { conditions: status.conditions } }) };
-}
+export const PAYLOAD_FIELDS = ['status.conditions'];

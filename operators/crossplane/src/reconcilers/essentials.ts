@@ -13,7 +13,7 @@ import {
   reconciler,
   writing,
 } from '@capstan/reconcile';
-import { trimPayload } from '../establish/payload-kinds.ts';
+import { PAYLOAD_FIELDS } from '../establish/payload-kinds.ts';
 import { LOCK_NAME, Lock } from '../kinds/index.ts';
 import { runtimesInUse } from '../packages/package-kind.ts';
 import { ROOT_CA_SECRET } from '../runtime/index.ts';
@@ -29,7 +29,7 @@ export function createEssentialsReconciler(settings: Settings, certificates: Cer
     resource: CustomResourceDefinition,
     // It looks at them and says nothing on them.
     writesStatus: false,
-    reads: [reading(CustomResourceDefinition, 'everywhere', { trim: trimPayload }), Lock, Namespace],
+    reads: [reading(CustomResourceDefinition, 'everywhere', { fields: PAYLOAD_FIELDS }), Lock, Namespace],
     writes: [
       writing(Namespace, 'children', { onlyVerbs: ['create'] }),
       Lock,

@@ -37,7 +37,9 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
       ImageConfig,
       Secret,
       reading(ServiceAccount, 'everywhere'),
-      ...(runtime === undefined ? [] : [reading(runtime.workload.kind, 'everywhere', { trim: runtime.workload.trim })]),
+      ...(runtime === undefined
+        ? []
+        : [reading(runtime.workload.kind, 'everywhere', { fields: runtime.workload.fields })]),
     ],
     writes: [kind.revision],
     reconcile({ object, read, memory }) {

@@ -3,12 +3,11 @@
 import { Secret, Service, ServiceAccount } from '@capstan/kube';
 import { apply, keep, plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
 import { type Payloads, payloadKey } from '../establish/payload.ts';
-import { isOptionalKind, payloadKinds, trimPayload } from '../establish/payload-kinds.ts';
+import { isOptionalKind, PAYLOAD_FIELDS, payloadKinds } from '../establish/payload-kinds.ts';
 import { ControllerConfig, ImageConfig } from '../kinds/index.ts';
 import { PACKAGE_KINDS, type PackageKind, type PackageObject, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused } from '../packages/paused.ts';
 import type { Settings } from '../settings.ts';
-import { trimService } from '../workload/owned-objects.ts';
 
 /** Reads of whoever looks at contents, runtimes and payloads. */
 export function derivedReads(kind: PackageKind, settings: Settings) {
@@ -23,11 +22,11 @@ export function derivedReads(kind: PackageKind, settings: Settings) {
       : [
           runtime.config.kind,
           ...(runtime.takesControllerConfigs ? [ControllerConfig] : []),
-          reading(runtime.workload.kind, 'everywhere', { trim: runtime.workload.trim }),
-          reading(Service, 'everywhere', { trim: trimService }),
+          reading(runtime.workload.kind, 'everywhere', { fields: runtime.workload.fields }),
+          reading(Service, 'everywhere', { fields: [] }),
         ]),
     ...payloadKinds(kind).map((one) =>
-      reading(one, 'everywhere', { trim: trimPayload, optional: isOptionalKind(one) }),
+      reading(one, 'everywhere', { fields: PAYLOAD_FIELDS, optional: isOptionalKind(one) }),
     ),
   ];
 }

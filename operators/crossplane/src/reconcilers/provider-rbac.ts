@@ -36,7 +36,7 @@ export function createProviderRbacReconciler(settings: Settings): Reconciler {
     reads: [
       ...(workload === undefined
         ? []
-        : [reading(workload.kind, 'everywhere', { trim: workload.trim }), reading(ServiceAccount, 'everywhere')]),
+        : [reading(workload.kind, 'everywhere', { fields: workload.fields }), reading(ServiceAccount, 'everywhere')]),
       reading(ClusterRole, settings.providerClusterRole === undefined ? 'owned' : 'referenced'),
     ],
     writes: [

@@ -1,6 +1,6 @@
 // The status of a revision: what it brought, what it depends on, and both halves of its health. It changes nothing but the
 // revision itself.
-import { Pod } from '@capstan/kube';
+import { lastLines, POD_PROBLEM_FIELDS, Pod, podProblem } from '@capstan/kube';
 import {
   type ConditionInput,
   drop,
@@ -30,7 +30,6 @@ import {
   verified,
 } from '../health/conditions.ts';
 import { type PayloadHealth, payloadHealth } from '../health/payload-health.ts';
-import { troubleOf } from '../health/pod-trouble.ts';
 import { runtimeHealth } from '../health/runtime-health.ts';
 import { CANDIDATE_ANNOTATION } from '../kinds/index.ts';
 import { type PackageKind, type RevisionObject, runtimeFor } from '../packages/package-kind.ts';
@@ -44,7 +43,6 @@ import {
 } from '../packages/revision-content.ts';
 import { runtimeHealthOf } from '../packages/revisions.ts';
 import type { Settings } from '../settings.ts';
-import { trimPod } from '../workload/owned-objects.ts';
 import type { RevisionRuntime, RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 import { derivedReads } from './payload.ts';
 
@@ -59,14 +57,15 @@ export interface RevisionParts {
 export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts): Reconciler {
   const { settings, contents, payloads, runtimes, installed } = parts;
   const own = runtimeFor(kind, settings);
-  const troubleOfPod = troubleOf(settings.statusLogLines);
+  const words = (message: string) => lastLines(message, settings.statusLogLines);
+  const troubleOfPod = (pod: Pod) => podProblem(pod, { words })?.message;
   return reconciler<RevisionObject>({
     name: `${kind.name}-revision`,
     resource: kind.revision,
     reads: [
       ...derivedReads(kind, settings),
       kind.package,
-      ...(own === undefined ? [] : [reading(Pod, 'everywhere', { trim: trimPod })]),
+      ...(own === undefined ? [] : [reading(Pod, 'everywhere', { fields: POD_PROBLEM_FIELDS })]),
     ],
     writes: [writing(kind.revision, 'others')],
     reconcile({ object, read }) {

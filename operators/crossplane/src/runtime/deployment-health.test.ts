@@ -12,7 +12,13 @@ describe('the health of a Deployment', () => {
     ['fresh', deployment({}), [false, false]],
     [
       'ready',
-      deployment({ observedGeneration: 2, replicas: 1, updatedReplicas: 1, conditions: available('True') }),
+      deployment({
+        observedGeneration: 2,
+        replicas: 1,
+        updatedReplicas: 1,
+        availableReplicas: 1,
+        conditions: available('True'),
+      }),
       [true, true],
     ],
     [

@@ -1,5 +1,5 @@
 // The runtime `Deployment`: a DeploymentRuntimeConfig is the template, a Deployment runs the package.
-import { Deployment, type KubeObject } from '@capstan/kube';
+import { Deployment, ROLLOUT_FIELDS } from '@capstan/kube';
 import { DeploymentRuntimeConfig } from '../kinds/deployment-runtime-config.ts';
 import { defaultRuntimeConfig } from './default-config.ts';
 import { deploymentHealth } from './deployment-health.ts';
@@ -20,7 +20,7 @@ export const deploymentRuntime: BuiltInRuntime<RuntimeConfig> = {
   },
   workload: workloadOf({
     kind: Deployment,
-    trim: trimDeployment,
+    fields: [...ROLLOUT_FIELDS, 'spec.template.metadata.annotations', 'spec.template.spec.serviceAccountName'],
     health: deploymentHealth,
     account: ({ spec }) => spec?.template.spec?.serviceAccountName,
   }),
@@ -33,15 +33,6 @@ export const deploymentRuntime: BuiltInRuntime<RuntimeConfig> = {
     return { workload: deployment, ...rest };
   },
 };
-
-function trimDeployment({ apiVersion, kind, metadata, spec, status }: Deployment): KubeObject {
-  const pod = spec?.template.spec;
-  const template = {
-    metadata: { annotations: spec?.template.metadata?.annotations ?? {} },
-    spec: { serviceAccountName: pod?.serviceAccountName },
-  };
-  return { apiVersion, kind, metadata, spec: { replicas: spec?.replicas, template }, status } as unknown as KubeObject;
-}
 
 /** The kubelet takes the end of the log for the termination message: that is how it gets into a status. */
 function withLastWords(rendered: RenderedRuntime): RenderedRuntime {

@@ -22,7 +22,7 @@ export interface RunningWorkload extends ObjectRef {
 export interface Workload {
   readonly kind: Kind;
   /** Caches keep no more of it than this. */
-  trim(object: KubeObject): KubeObject;
+  readonly fields: readonly string[];
   // Projections: the same functions for all readers.
   readonly health: (object: KubeObject) => WorkloadHealth;
   readonly running: (object: KubeObject) => RunningWorkload;
@@ -32,14 +32,14 @@ export interface Workload {
 
 export interface WorkloadParts<T extends KubeObject> {
   readonly kind: Kind<T>;
-  trim(object: T): KubeObject;
+  readonly fields: readonly string[];
   health(object: T): WorkloadHealth;
   /** The ServiceAccount that its pods run as. */
   account(object: T): string | undefined;
 }
 
 /** To be made once for each kind, when the module is loaded. */
-export function workloadOf<T extends KubeObject>({ kind, trim, health, account }: WorkloadParts<T>): Workload {
+export function workloadOf<T extends KubeObject>({ kind, fields, health, account }: WorkloadParts<T>): Workload {
   const running = (object: T): RunningWorkload => ({
     namespace: object.metadata.namespace ?? '',
     name: object.metadata.name ?? '',
@@ -47,7 +47,7 @@ export function workloadOf<T extends KubeObject>({ kind, trim, health, account }
     account: account(object),
   });
   // Objects of this kind are all that these functions are ever given.
-  return { kind, trim, health, running, byOwner: index(kind, 'crossplane owners', ownersOf) } as unknown as Workload;
+  return { kind, fields, health, running, byOwner: index(kind, 'crossplane owners', ownersOf) } as unknown as Workload;
 }
 
 /** Keys of packages and revisions that an object names as its owners. */

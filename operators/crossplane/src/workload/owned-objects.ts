@@ -13,14 +13,3 @@ export const servicesByOwner = index(Service, 'crossplane owners', ownersOf);
 export const accountsByOwner = index(ServiceAccount, 'crossplane owners', ownersOf);
 
 export const refOf = ({ metadata }: KubeObject) => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
-
-// Caches keep of these only what somebody here looks at.
-export function trimService(object: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata } = object;
-  return { apiVersion, kind, metadata };
-}
-
-export function trimPod(object: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata, status } = object as KubeObject & { status?: unknown };
-  return { apiVersion, kind, metadata: { ...metadata, managedFields: [] }, status } as KubeObject;
-}

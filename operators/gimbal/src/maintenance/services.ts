@@ -1,5 +1,5 @@
 // What a route looks at besides itself: whose its Services are, and whether anything answers there.
-import { EndpointSlice, type KubeObject, Service } from '@capstan/kube';
+import { EndpointSlice, Service } from '@capstan/kube';
 import { derivation, index, reading } from '@capstan/reconcile';
 import { MIRROR_ANNOTATION } from '../discover/mirror/metadata.ts';
 import { gimbalLabel } from '../kinds/index.ts';
@@ -29,30 +29,11 @@ function isReady({ addresses, conditions }: NonNullable<EndpointSlice['endpoints
   return conditions?.ready !== false && addresses.length > 0;
 }
 
-/** Services are read for their labels, slices for whether one endpoint is ready: thousands of them are cached. */
-export const SERVICE_READS = [
-  reading(Service, 'everywhere', { trim: trimService }),
-  reading(EndpointSlice, 'everywhere', { trim: trimSlice }),
-];
-
-export function trimService({ apiVersion, kind, metadata }: KubeObject): KubeObject {
-  return { apiVersion, kind, metadata: trimMetadata(metadata) };
-}
-
 /** Of the annotations only that a discoverer made it: nothing else is removed with a backend. */
-function trimMetadata({ annotations, ...kept }: KubeObject['metadata']): KubeObject['metadata'] {
-  return annotations?.[MIRROR_ANNOTATION] === undefined ? kept : { ...kept, annotations: { [MIRROR_ANNOTATION]: '' } };
-}
+const MIRROR = `metadata.annotations[${MIRROR_ANNOTATION}]`;
 
-export function trimSlice(slice: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata, endpoints, addressType } = slice as EndpointSlice;
-  const ready = endpoints?.find(isReady);
-  const trimmed: EndpointSlice = {
-    apiVersion,
-    kind,
-    metadata: trimMetadata(metadata),
-    addressType,
-    endpoints: ready === undefined ? [] : [{ addresses: ready.addresses.slice(0, 1) }],
-  };
-  return trimmed;
-}
+/** Services are read for their labels, slices for whether an endpoint is ready: thousands of them are cached. */
+export const SERVICE_READS = [
+  reading(Service, 'everywhere', { fields: [MIRROR] }),
+  reading(EndpointSlice, 'everywhere', { fields: [MIRROR, 'endpoints.addresses', 'endpoints.conditions.ready'] }),
+];

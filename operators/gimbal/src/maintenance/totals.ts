@@ -111,25 +111,13 @@ const servedVersions = ({ metadata, spec }: CustomResourceDefinition): readonly 
   metadata.deletionTimestamp === undefined ? spec.versions.flatMap(({ name, served }) => (served ? [name] : [])) : [];
 
 /** Definitions are large, and little of them counts here. */
-export function trimDefinition(object: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata, spec } = object as CustomResourceDefinition;
-  const { name, uid, resourceVersion, deletionTimestamp } = metadata;
-  const trimmed: CustomResourceDefinition = {
-    apiVersion,
-    kind,
-    metadata: {
-      ...(name === undefined ? {} : { name }),
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
-    },
-    spec: {
-      ...spec,
-      versions: spec.versions.map(({ name: version, served, storage }) => ({ name: version, served, storage })),
-    },
-  };
-  return trimmed;
-}
+export const DEFINITION_FIELDS = [
+  'spec.group',
+  'spec.names',
+  'spec.scope',
+  'spec.versions.name',
+  'spec.versions.served',
+];
 
 function joined(left: RouteTotals, right: RouteTotals): RouteTotals {
   if (right === NONE) return left;

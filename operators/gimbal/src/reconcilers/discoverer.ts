@@ -35,7 +35,7 @@ import {
 import { acceptance, backendFields, backendNamed, type NamedBackend } from '../backend/backend.ts';
 import { shortHash } from '../credentials/hash.ts';
 import { discovererDeployment } from '../discoverer/deployment.ts';
-import { type DeploymentHealth, deploymentHealth, type PodHealth, podHealth, trimPod } from '../discoverer/health.ts';
+import { type DeploymentHealth, deploymentHealth, POD_READ, type PodHealth, podHealth } from '../discoverer/health.ts';
 import { removalsOf } from '../discoverer/mirrors.ts';
 import { discovererLabels, discovererName } from '../discoverer/names.ts';
 import { discovererPermissions } from '../discoverer/permissions.ts';
@@ -67,7 +67,7 @@ export function createDiscovererReconciler(settings: Settings, routes: Clearing)
     finalizer: FINALIZER,
     reads: [
       reading(Deployment, 'owned'),
-      reading(Pod, 'everywhere', { trim: trimPod }),
+      reading(Pod, 'everywhere', POD_READ),
       Namespace,
       ...SERVICE_READS,
       ...(writeEndpoints ? [reading(Endpoints, 'everywhere')] : []),

@@ -20,7 +20,7 @@ import {
 import { isInMaintenance, stageOf } from '../maintenance/backend-drain.ts';
 import { SERVICE_READS } from '../maintenance/services.ts';
 import { latestMoment, madeAt } from '../maintenance/time.ts';
-import { OBSTACLES, type RouteTotals, type RouteTotalsOf, trimDefinition } from '../maintenance/totals.ts';
+import { DEFINITION_FIELDS, OBSTACLES, type RouteTotals, type RouteTotalsOf } from '../maintenance/totals.ts';
 
 const drainedCondition = conditionType<
   | 'Drained'
@@ -45,7 +45,7 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
     reads: [
       ...routeKinds.map((kind) => reading(kind, 'everywhere', { optional: true })),
       // Kinds of routes may be installed at any time.
-      reading(CustomResourceDefinition, 'everywhere', { optional: true, trim: trimDefinition }),
+      reading(CustomResourceDefinition, 'everywhere', { optional: true, fields: DEFINITION_FIELDS }),
       ...SERVICE_READS,
     ],
     primary: false,

@@ -33,16 +33,5 @@ function strimziKafka(version: string, kind: string) {
   });
 }
 
-/** Before a Kafka is cached: brokers, storage, users and the rest of it are large, and nobody here reads them. */
-export function trimStrimziKafka(kafka: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata, spec, status } = kafka as StrimziKafka;
-  const listeners = spec?.kafka?.listeners?.map(({ name }) => (name === undefined ? {} : { name }));
-  const kept: StrimziKafka = {
-    apiVersion,
-    kind,
-    metadata,
-    spec: { kafka: listeners === undefined ? {} : { listeners } },
-    status: status?.listeners === undefined ? {} : { listeners: status.listeners },
-  };
-  return kept;
-}
+/** What is read of a Kafka: brokers, storage, users and the rest of it are large. */
+export const STRIMZI_KAFKA_FIELDS = ['spec.kafka.listeners.name', 'status.listeners'];

@@ -18,12 +18,12 @@ import { carryHash } from '../hash/carried-hash.ts';
 import { shortHash, toldHash } from '../hash/combine-hashes.ts';
 import { formatRunning } from '../hash/running-clusters.ts';
 import { KafkaProxy, VirtualKafkaCluster } from '../kinds/index.ts';
-import { type PodTrouble, podTroubleOf, trimPod } from '../resolution/pod-trouble.ts';
+import { POD_READ, type PodTrouble, podTroubleOf } from '../resolution/pod-trouble.ts';
 import { type Rollout, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
 import { quietMsOf, type Settings } from '../settings.ts';
 import { isolatedSelector, workloadName, workloadSelector } from '../templates/labels.ts';
 import { loadBalancer } from '../templates/services.ts';
-import { configMapsOf, trimReplicaSet, workloadGroups } from '../templates/workload.ts';
+import { configMapsOf, REPLICA_SET_FIELDS, workloadGroups } from '../templates/workload.ts';
 import type { ClusterNodes } from '../tree/cluster-node.ts';
 import { ingressAnnotationsOf, ingressNode } from '../tree/ingress-node.ts';
 import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
@@ -55,8 +55,8 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
     reads: [
       VirtualKafkaCluster,
       reading(Deployment, 'owned'),
-      reading(ReplicaSet, 'everywhere', { trim: trimReplicaSet as never }),
-      reading(Pod, 'everywhere', { trim: trimPod }),
+      reading(ReplicaSet, 'everywhere', { fields: REPLICA_SET_FIELDS }),
+      reading(Pod, 'everywhere', POD_READ),
     ],
     writes: [ConfigMap, Deployment, PodDisruptionBudget, Service],
     reconcile({ object: proxy, read, memory }) {

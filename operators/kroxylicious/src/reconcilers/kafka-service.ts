@@ -1,6 +1,6 @@
 import { ConfigMap, keyOfObject, Secret } from '@capstan/kube';
 import { apply, drop, plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
-import { KafkaService, StrimziKafka, StrimziKafkaV1beta2, trimStrimziKafka } from '../kinds/index.ts';
+import { KafkaService, STRIMZI_KAFKA_FIELDS, StrimziKafka, StrimziKafkaV1beta2 } from '../kinds/index.ts';
 import { conditionAbout, warningCondition } from '../resolution/problem.ts';
 import { serviceNode } from '../tree/service-node.ts';
 
@@ -12,7 +12,7 @@ export const kafkaService: Reconciler = reconciler<KafkaService>({
     Secret,
     ConfigMap,
     ...[StrimziKafka, StrimziKafkaV1beta2].map((kind) =>
-      reading(kind, 'everywhere', { optional: true, trim: trimStrimziKafka }),
+      reading(kind, 'everywhere', { optional: true, fields: STRIMZI_KAFKA_FIELDS }),
     ),
   ],
   writes: [ConfigMap],

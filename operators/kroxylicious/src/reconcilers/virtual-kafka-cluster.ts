@@ -33,7 +33,7 @@ import { quietMsOf, type Settings } from '../settings.ts';
 import { type Workload, workloadName, workloadSelector } from '../templates/labels.ts';
 import { clusterRoutes } from '../templates/routes.ts';
 import { clusterServices, loadBalancer, loadBalancerName } from '../templates/services.ts';
-import { configMapsOf, trimReplicaSet, workloadGroups } from '../templates/workload.ts';
+import { configMapsOf, REPLICA_SET_FIELDS, workloadGroups } from '../templates/workload.ts';
 import { type ClusterFragment, served } from '../tree/cluster-fragment.ts';
 import type { ClusterNodes } from '../tree/cluster-node.ts';
 import { ingressAnnotationsOf, ingressNode } from '../tree/ingress-node.ts';
@@ -71,7 +71,7 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
       reading(Service, 'owned'),
       reading(OpenShiftRoute, 'owned', { optional: true }),
       reading(Deployment, 'owned'),
-      reading(ReplicaSet, 'everywhere', { trim: trimReplicaSet as never }),
+      reading(ReplicaSet, 'everywhere', { fields: REPLICA_SET_FIELDS }),
     ],
     writes: [Service, OpenShiftRoute, ConfigMap, Deployment, PodDisruptionBudget],
     reconcile({ object: cluster, read, memory }) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ContainerStatus, Pod } from '@capstan/kube';
-import { podTroubleOf, trimPod } from './pod-trouble.ts';
+import { podTroubleOf } from './pod-trouble.ts';
 
 const labels = { 'app.kubernetes.io/managed-by': 'kroxylicious-operator', 'kroxylicious.io/virtual-cluster': 'orders' };
 const container = (parts: Partial<ContainerStatus>): ContainerStatus => ({
@@ -62,13 +62,5 @@ describe('the trouble of a pod', () => {
     assert.equal(podTroubleOf(pod(container({ lastState: ended('', 0) }))), undefined);
     const going = { deletionTimestamp: '2026-01-01T00:00:00Z' };
     assert.equal(podTroubleOf(pod(container({ lastState: ended(STACK) }), going)), undefined);
-  });
-
-  test('is told as well of a pod as caches keep it; of pods of others they keep next to nothing', () => {
-    const broken = pod(container({ lastState: ended(STACK) }));
-    assert.deepEqual(podTroubleOf(trimPod(broken) as Pod), podTroubleOf(broken));
-    const other = pod(container({}), { labels: { app: 'other' }, annotations: { large: 'x' } });
-    assert.deepEqual(Object.keys(trimPod(other)), ['apiVersion', 'kind', 'metadata']);
-    assert.equal(trimPod(other).metadata.labels, undefined);
   });
 });

@@ -1,6 +1,6 @@
 // Why the pods of a proxy do not start: the one fault that nobody can see before is a filter's configuration, which only the
 // filter's own code understands. A proxy that does not take it ends at once, and its last words say why.
-import { type KubeObject, type Pod, STUCK_REASONS } from '@capstan/kube';
+import { POD_PROBLEM_FIELDS, type Pod, podProblem } from '@capstan/kube';
 import { CLUSTER_LABEL, MANAGED_BY } from '../templates/labels.ts';
 
 export interface PodTrouble {
@@ -10,27 +10,10 @@ export interface PodTrouble {
   readonly text: string;
 }
 
-const LONGEST = 600;
-
-/** Undefined when a pod is well, or goes anyway. */
-export function podTroubleOf({ metadata, status }: Pod): PodTrouble | undefined {
-  if (metadata.deletionTimestamp !== undefined) return undefined;
-  const { name = '', labels = {} } = metadata;
-  const told = (text: string) => ({ cluster: labels[CLUSTER_LABEL], text: `pod ${name} ${text}`.slice(0, LONGEST) });
-  const unscheduled = status?.conditions?.find(
-    ({ type, status: is, reason }) => type === 'PodScheduled' && is === 'False' && reason === 'Unschedulable',
-  );
-  if (unscheduled !== undefined) return told(`cannot be scheduled: ${unscheduled.message ?? ''}`);
-  for (const { ready, state, lastState } of status?.containerStatuses ?? []) {
-    const { waiting } = state ?? {};
-    if (waiting?.reason !== undefined && STUCK_REASONS.has(waiting.reason))
-      return told(`waits: ${waiting.reason}${waiting.message ? `: ${waiting.message}` : ''}`);
-    const ended = state?.terminated ?? lastState?.terminated;
-    if (ready || ended === undefined || ended.exitCode === 0) continue;
-    const words = cause(ended.message ?? '');
-    return told(`ended with code ${ended.exitCode}${words === '' ? '; see its log' : `: ${words}`}`);
-  }
-  return undefined;
+/** Undefined when a pod is healthy, or is being deleted. */
+export function podTroubleOf(pod: Pod): PodTrouble | undefined {
+  const found = podProblem(pod, { words: cause });
+  return found && { cluster: pod.metadata.labels?.[CLUSTER_LABEL], text: found.message };
 }
 
 /** Of the last words of a Java program the innermost cause, which comes last; else the last line that is no frame of a stack. */
@@ -44,16 +27,8 @@ function cause(text: string): string {
 
 const CAUSE = 'Caused by: ';
 
-/** Before a pod is cached: of the proxies' own what is told here, of all others nothing but that they are there. */
-export function trimPod(object: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata, status } = object as Pod;
-  const { name, namespace, uid, resourceVersion, deletionTimestamp, labels } = metadata;
-  const kept = { name, namespace, uid, resourceVersion, ...(deletionTimestamp ? { deletionTimestamp } : {}) };
-  if (labels?.[MANAGED_BY.label] !== MANAGED_BY.value) return { apiVersion, kind, metadata: kept };
-  return {
-    apiVersion,
-    kind,
-    metadata: { ...kept, labels },
-    status: { conditions: status?.conditions, containerStatuses: status?.containerStatuses },
-  } as unknown as KubeObject;
-}
+/** What is read of the proxies' own pods; of all others nothing but that they are there. */
+export const POD_READ = {
+  fields: POD_PROBLEM_FIELDS,
+  labels: { matchLabels: { [MANAGED_BY.label]: MANAGED_BY.value } },
+};

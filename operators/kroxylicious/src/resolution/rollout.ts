@@ -1,5 +1,5 @@
 // How far a Deployment is with what was last asked of it.
-import type { Deployment } from '@capstan/kube';
+import { type Deployment, rolloutProgress as progressOf } from '@capstan/kube';
 import {
   aside,
   CAUSE_ANNOTATION,
@@ -34,15 +34,9 @@ export interface Rollout {
   readonly cause: string | undefined;
 }
 
-export const rolloutOf = aside(({ metadata, spec, status }: Deployment): Rollout => {
-  const wanted = spec?.replicas ?? 1;
-  const {
-    updatedReplicas: updated = 0,
-    availableReplicas: available = 0,
-    readyReplicas: ready = 0,
-    replicas = 0,
-  } = status ?? {};
-  const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+export const rolloutOf = aside((deployment: Deployment): Rollout => {
+  const { metadata, spec } = deployment;
+  const { wanted, updated, available, ready, isComplete, isPaused, problem } = progressOf(deployment);
   return {
     name: metadata.name ?? '',
     hash: spec?.template.metadata?.annotations?.[CHECKSUM_ANNOTATION],
@@ -50,24 +44,16 @@ export const rolloutOf = aside(({ metadata, spec, status }: Deployment): Rollout
     updated,
     available,
     ready,
-    isComplete: isSeen && updated === wanted && available === wanted && replicas === wanted,
+    isComplete,
     isHeld: (metadata.annotations?.[HELD_ANNOTATION] ?? '') !== '',
     clusters: metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '',
-    isPaused: spec?.paused === true,
-    trouble: spec?.paused
+    isPaused,
+    trouble: isPaused
       ? `somebody paused it; "kubectl rollout resume deployment/${metadata.name}" lets it go on`
-      : troubleOf(status?.conditions ?? []),
+      : problem?.message,
     cause: metadata.annotations?.[CAUSE_ANNOTATION],
   };
 });
-
-function troubleOf(conditions: readonly { type: string; status: string; message?: string }[]): string | undefined {
-  const told = conditions.find(
-    ({ type, status }) =>
-      (type === 'ReplicaFailure' && status === 'True') || (type === 'Progressing' && status === 'False'),
-  );
-  return told?.message;
-}
 
 /** What was last rolled to, from what, and why; remembered, because later writes have other causes. */
 export interface Rolled {

@@ -50,12 +50,5 @@ export const configMapsOf = aside(({ spec }: ReplicaSet): readonly string[] =>
   (spec?.template?.spec?.volumes ?? []).flatMap(({ configMap }) => configMap?.name ?? []),
 );
 
-/** Before a ReplicaSet is cached: only what it mounts counts here. */
-export function trimReplicaSet(object: { metadata: object }): typeof object {
-  const { spec, status: _status, ...rest } = object as unknown as ReplicaSet;
-  const volumes = spec?.template?.spec?.volumes?.filter(({ configMap }) => configMap !== undefined);
-  return {
-    ...rest,
-    spec: { selector: spec?.selector ?? {}, template: { spec: { containers: [], volumes: volumes ?? [] } } },
-  } as typeof object;
-}
+/** What is read of ReplicaSets. */
+export const REPLICA_SET_FIELDS = ['spec.template.spec.volumes.configMap.name'];

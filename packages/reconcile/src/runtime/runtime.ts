@@ -65,7 +65,7 @@ export interface RuntimeOptions {
   observe?: RuntimeObserver;
   /** Gets a span for every key that is worked on; none by default. */
   tracer?: Tracer;
-  /** Freezes what the engine holds, so that tests find who changes it in place. */
+  /** Freezes what the engine holds, and throws where a field is read that is not declared: for tests. */
   freeze?: boolean;
   /** Caches keep objects whole, whatever their readers declare: a preview tells by them what would change. */
   whole?: boolean;
@@ -424,6 +424,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         random,
         logger: name === '' ? logger : logger.with({ world: name }),
         requirements: options.whole ? whole(needed) : needed,
+        guard: options.freeze ?? false,
         ...(observe ? { observe: (kind) => observe(name, kind) } : {}),
       });
       worlds.add(world, role);
@@ -516,5 +517,5 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 }
 
 function whole(needed: ReadonlyMap<string, KindRequirement>): ReadonlyMap<string, KindRequirement> {
-  return new Map([...needed].map(([id, one]) => [id, { ...one, trim: undefined }]));
+  return new Map([...needed].map(([id, one]) => [id, { ...one, fields: undefined }]));
 }

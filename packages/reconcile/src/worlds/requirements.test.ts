@@ -1,16 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  ConfigMap,
-  Deployment,
-  defineKind,
-  externalKind,
-  type KubeObject,
-  kindId,
-  object,
-  Secret,
-  Service,
-} from '@capstan/kube';
+import { ConfigMap, Deployment, defineKind, externalKind, kindId, object, Secret, Service } from '@capstan/kube';
 import { plan } from '../plan/index.ts';
 import { type ReconcilerDefinition, reading, reconciler, writing } from '../reconciler.ts';
 import { requirementsOf } from './requirements.ts';
@@ -19,7 +9,6 @@ const named = (definition: Partial<ReconcilerDefinition<never>>) =>
   reconciler({ name: 'x', resource: ConfigMap, reconcile: () => plan(), ...definition } as ReconcilerDefinition<never>);
 const needOf = (kind: { group: string; kind: string }, ...given: Partial<ReconcilerDefinition<never>>[]) =>
   requirementsOf(given.map(named)).get(kindId(kind));
-const trim = (kept: KubeObject) => kept;
 
 describe('a world caches', () => {
   test('everything of what is reconciled', () => {
@@ -29,7 +18,7 @@ describe('a world caches', () => {
       children: false,
       optional: false,
       conditional: false,
-      trim: undefined,
+      fields: undefined,
     });
   });
 
@@ -48,11 +37,12 @@ describe('a world caches', () => {
     }
   });
 
-  test('what a reconciler trims, trimmed also where it reconciles or writes it', () => {
-    const reads = [reading(ConfigMap, 'everywhere', { trim }), reading(Service, 'everywhere', { trim })];
-    assert.equal(needOf(ConfigMap, { reads })?.trim, trim);
-    assert.equal(needOf(Service, { reads, writes: [writing(Service, 'both')] })?.trim, trim);
-    assert.equal(needOf(Service, { reads }, { writes: [Service] })?.trim, undefined);
+  test('of what a reconciler reads the declared fields alone, also where it reconciles or writes it', () => {
+    const fields = ['spec.ports'];
+    const reads = [reading(ConfigMap, 'everywhere', { fields }), reading(Service, 'everywhere', { fields })];
+    assert.deepEqual(needOf(ConfigMap, { reads })?.fields, [{ paths: fields }]);
+    assert.deepEqual(needOf(Service, { reads, writes: [writing(Service, 'both')] })?.fields, [{ paths: fields }]);
+    assert.equal(needOf(Service, { reads }, { writes: [Service] })?.fields, undefined);
   });
 
   test('everything of kinds in which others’ objects are written', () => {
@@ -95,14 +85,26 @@ describe('of several declarations', () => {
     assert.equal(needOf(Service, { reads: [Service] }, { writes: [Service] })?.children, true);
   });
 
-  test('a trim counts only if all have the same', () => {
-    const trimmed = { reads: [reading(Service, 'everywhere', { trim })] };
-    assert.equal(needOf(Service, trimmed, trimmed)?.trim, trim);
-    assert.equal(needOf(Service, trimmed, { reads: [Service] })?.trim, undefined);
-    assert.equal(needOf(Service, { reads: [Service] }, trimmed)?.trim, undefined);
-    assert.equal(needOf(Service, trimmed, { writes: [Service] }, trimmed)?.trim, undefined);
-    const other = { reads: [reading(Service, 'everywhere', { trim: (kept) => kept })] };
-    assert.equal(needOf(Service, trimmed, other, trimmed)?.trim, undefined);
+  test('the fields of all readers unite, and one that needs the whole object gets it', () => {
+    const some = { reads: [reading(Service, 'everywhere', { fields: ['spec.ports'] })] };
+    const labels = { matchLabels: { app: 'web' } };
+    const others = { reads: [reading(Service, 'everywhere', { fields: ['status'], labels })] };
+    assert.deepEqual(needOf(Service, some, others, some)?.fields, [
+      { paths: ['spec.ports'] },
+      { paths: ['status'], labels },
+    ]);
+    for (const whole of [{ reads: [Service] }, { writes: [Service] }]) {
+      assert.equal(needOf(Service, some, whole)?.fields, undefined);
+      assert.equal(needOf(Service, whole, some)?.fields, undefined);
+    }
+  });
+
+  test('a path that is not one is refused where it is written', () => {
+    for (const path of ['', '.spec', 'spec..ports', 'spec.ports[', 'spec.ports[]'])
+      assert.throws(
+        () => reading(Service, 'everywhere', { fields: [path] }),
+        /is not the path of a field; write it as/,
+      );
   });
 
   test('a kind is optional when nobody needs it', () => {

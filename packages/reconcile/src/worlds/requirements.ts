@@ -1,6 +1,7 @@
 // What a world must cache, from what all its reconcilers declare.
-import { type Kind, type KubeObject, kindId } from '@capstan/kube';
+import { type Kind, kindId } from '@capstan/kube';
 import { LOCAL, type ReadDeclaration, type Role, roleOf, type WriteDeclaration } from '../reconciler.ts';
+import type { FieldNeed } from './field-paths.ts';
 
 /** How the objects of a kind get into the world. */
 export interface KindRequirement {
@@ -12,7 +13,8 @@ export interface KindRequirement {
   readonly optional: boolean;
   /** Needed only by parts that can be switched off: cached while one of them is on. */
   readonly conditional: boolean;
-  readonly trim: ((object: KubeObject) => KubeObject) | undefined;
+  /** What its readers look at; undefined: all of it. */
+  readonly fields: readonly FieldNeed[] | undefined;
 }
 
 /** What a reconciler or a sink declares. */
@@ -35,8 +37,8 @@ export function rolesOf(declaring: readonly Declaring[]): readonly Role[] {
 }
 
 /**
- * What a world of a role must cache: the union of all declarations for that role. The widest reach wins; a trim counts only if every reader of the kind has the same; a kind
- * is optional only if nobody needs it.
+ * What a world of a role must cache: the union of all declarations for that role. The widest reach
+ * wins, fields unite, and a kind is optional only if nobody needs it.
  */
 export function requirementsOf(declaring: readonly Declaring[], role: Role = LOCAL): Map<string, KindRequirement> {
   const requirements = new Map<string, KindRequirement>();
@@ -50,7 +52,7 @@ export function requirementsOf(declaring: readonly Declaring[], role: Role = LOC
       children: (known?.children ?? false) || (wanted.children ?? false),
       optional: (known?.optional ?? true) && (wanted.optional ?? false),
       conditional: (known?.conditional ?? true) && isConditional,
-      trim: known === undefined || known.trim === wanted.trim ? wanted.trim : undefined,
+      fields: known === undefined ? wanted.fields : united(known.fields, wanted.fields),
     });
   };
   for (const one of declaring) {
@@ -61,25 +63,37 @@ export function requirementsOf(declaring: readonly Declaring[], role: Role = LOC
     const resource = roleOf(one) === role ? one.resource : undefined;
     // A reconciler whose own kind may not be installed says so among its reads.
     const isOptional = (kind: Kind) => reads.some((read) => read.optional && kindId(read.kind) === kindId(kind));
-    // Whoever says how a kind is trimmed reconciles and writes it so, too.
-    const trimOf = (kind: Kind) => {
-      const trim = reads.find((read) => kindId(read.kind) === kindId(kind))?.trim;
-      return trim ? { trim } : {};
+    // Whoever declares which fields of a kind are read reconciles and writes it so, too.
+    const fieldsOf = (kind: Kind) => {
+      const read = reads.find((each) => kindId(each.kind) === kindId(kind));
+      return read === undefined ? {} : needOf(read);
     };
-    if (resource !== undefined) need(resource, { reads: 'all', optional: isOptional(resource), ...trimOf(resource) });
-    for (const { kind, reach, optional, trim } of reads) {
-      const common = { ...(optional ? { optional } : {}), ...(trim ? { trim } : {}) };
+    if (resource !== undefined) need(resource, { reads: 'all', optional: isOptional(resource), ...fieldsOf(resource) });
+    for (const read of reads) {
+      const { kind, reach, optional } = read;
+      const common = { ...(optional ? { optional } : {}), ...needOf(read) };
       if (reach === 'owned') need(kind, { children: true, ...common });
       else need(kind, { reads: READS[reach], ...common });
     }
     for (const { kind, what } of writes) {
       // Whoever reads a kind as optional can do without it, and writes nothing of it then.
       const optional = isOptional(kind);
-      if (what !== 'others') need(kind, { children: true, optional, ...trimOf(kind) });
-      if (what !== 'children') need(kind, { reads: 'all', optional, ...trimOf(kind) });
+      if (what !== 'others') need(kind, { children: true, optional, ...fieldsOf(kind) });
+      if (what !== 'children') need(kind, { reads: 'all', optional, ...fieldsOf(kind) });
     }
   }
   return requirements;
+}
+
+/** The whole object, unless it says less. */
+function needOf({ fields, labels }: ReadDeclaration): Pick<Partial<KindRequirement>, 'fields'> {
+  if (fields === undefined && labels === undefined) return {};
+  return { fields: [{ ...(fields && { paths: fields }), ...(labels && { labels }) }] };
+}
+
+function united(left: KindRequirement['fields'], right: KindRequirement['fields']): KindRequirement['fields'] {
+  if (left === undefined || right === undefined) return undefined;
+  return [...new Map([...left, ...right].map((need) => [JSON.stringify(need), need])).values()];
 }
 
 const READS = { everywhere: 'all', inNamespace: 'ownNamespace', referenced: 'referenced' } as const;

@@ -4,6 +4,7 @@ import { type Client, groupOf, type Kind, type KubeObject, keyOfObject, kindId, 
 import type { Engine, Index, Table } from '../engine/index.ts';
 import { inventoryOf } from '../inventory.ts';
 import type { Access } from '../read/index.ts';
+import { createFieldFilter, type FieldFilter } from './field-paths.ts';
 import type { KindRequirement } from './requirements.ts';
 import { createViews, originAmong, writtenKinds } from './views.ts';
 import { BEYOND, inventoriesMarked, type World } from './world.ts';
@@ -24,6 +25,8 @@ interface KindTable {
   readonly kind: Kind;
   readonly table: Table<KubeObject>;
   readonly requirement: KindRequirement;
+  /** What a cache would keep; reading anything else throws. */
+  readonly filter: FieldFilter;
 }
 
 export function createStaticWorld(options: StaticWorldOptions): World {
@@ -39,7 +42,9 @@ export function createStaticWorld(options: StaticWorldOptions): World {
       labels: (object) => object.metadata.labels,
       ...(kind.sensitive ? { sensitive: true } : {}),
     });
-    for (const written of writtenKinds(kind)) tables.set(kindId(written), { kind, table, requirement });
+    const { fields } = requirement;
+    const filter: FieldFilter = fields === undefined ? (object) => object : createFieldFilter(fields, { guard: true });
+    for (const written of writtenKinds(kind)) tables.set(kindId(written), { kind, table, requirement, filter });
     if (unknown.includes(id)) continue;
     access.put(id, given[id] ?? 'served');
     if ((given[id] ?? 'served') === 'served') table.synced();
@@ -50,7 +55,7 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     const found = tables.get(idOf(object));
     if (found !== undefined) written.set(writtenId(found.kind, object), object);
     const isShown = found?.requirement.reads !== undefined || inventoryOf(object) !== undefined;
-    if (isShown) found?.table.put(keyOfObject(object), views.viewOf(found.kind, object));
+    if (isShown) found?.table.put(keyOfObject(object), views.viewOf(found.kind, found.filter(object)));
   };
   for (const object of objects) put(object);
 

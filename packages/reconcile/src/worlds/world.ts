@@ -26,6 +26,7 @@ import {
 } from '../marks.ts';
 import type { Access, KindIndex } from '../read/index.ts';
 import { createFeed, type Feed } from './feed.ts';
+import { createFieldFilter } from './field-paths.ts';
 import { createReferencedFeed } from './referenced-feed.ts';
 import type { KindRequirement } from './requirements.ts';
 import { createViews, type Origin, originAmong, writtenKinds } from './views.ts';
@@ -44,6 +45,8 @@ export interface WorldOptions {
   /** The operator's own namespace, for reads that reach no further. */
   namespace?: string;
   observe?: (kind: Kind) => InformerObserver;
+  /** Whether reading a field that no reader declares throws: for tests. */
+  guard?: boolean;
 }
 
 export interface World extends Target {
@@ -105,13 +108,19 @@ interface KindState {
 export function createWorld(options: WorldOptions): World {
   const { engine, client, name, logger } = options;
   const stopping = new AbortController();
+  const filters = new Map(
+    [...options.requirements].flatMap(([id, { fields }]) =>
+      fields === undefined ? [] : [[id, createFieldFilter(fields, { guard: options.guard ?? false })] as const],
+    ),
+  );
+  const filterOf = (kind: Kind) => filters.get(kindId(kind));
   const informers = createInformers({
     client,
     clock: options.clock,
     random: options.random,
     logger,
     ownManagers: [FIELD_MANAGER_PREFIX],
-    trim: (kind, object) => (options.requirements.get(kindId(kind))?.trim?.(object) ?? object) as typeof object,
+    ...(options.guard ? {} : { trim: (kind, object) => filterOf(kind)?.(object) ?? object }),
     isOptional: (kind) => options.requirements.get(kindId(kind))?.optional === true,
     ...(options.observe ? { observe: options.observe } : {}),
   });
@@ -131,6 +140,11 @@ export function createWorld(options: WorldOptions): World {
     if (!requirement.conditional) openKind(state);
   }
   watchDefinitions();
+
+  /** In tests the cache has everything, and shows what was declared: reading anything else throws. */
+  function guarded(kind: Kind, object: KubeObject): KubeObject {
+    return options.guard ? (filterOf(kind)?.(object) ?? object) : object;
+  }
 
   function createKind(requirement: KindRequirement): KindState {
     const { kind, reads } = requirement;
@@ -188,7 +202,8 @@ export function createWorld(options: WorldOptions): World {
     ): Feed => {
       const sources = shared.map(({ informer }) => informer);
       opened.push(...sources);
-      const made = createFeed(table, sources, view, view === undefined ? undefined : isReady);
+      const shown = (object: KubeObject) => (view ?? same)(guarded(kind, object));
+      const made = createFeed(table, sources, shown, view === undefined ? undefined : isReady);
       state.closing.push(() => {
         made.stop();
         table.drop('unknown');
@@ -446,4 +461,8 @@ export function inventoriesMarked(object: KubeObject): readonly string[] {
     }
   }
   return found;
+}
+
+function same(object: KubeObject): KubeObject {
+  return object;
 }

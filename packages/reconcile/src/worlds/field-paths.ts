@@ -1,0 +1,113 @@
+// Which fields of a kind a cache keeps: the union of what its readers declare. Kept in any case is the metadata that the
+// runtime itself needs: identity, labels, owners, finalizers, its own marks and managed fields.
+import { type CompiledLabelSelector, compileLabelSelector, type KubeObject, type LabelSelector } from '@capstan/kube';
+import { ReadErrors } from '../errors.ts';
+import { parsePath } from '../field-path.ts';
+import { INVENTORY_LABEL } from '../marks.ts';
+
+/** What one reader needs. */
+export interface FieldNeed {
+  /** `spec.ports`, `metadata.annotations[example.com/key]`; undefined: the whole object. */
+  readonly paths?: readonly string[];
+  /** Only of objects with such labels; of all others nothing but their identity. */
+  readonly labels?: LabelSelector;
+}
+
+/**
+ * The same object with the needed fields alone. Lists are passed through: `spec.containers.image` is the image of each
+ * container. With `guard`, reading a field that was dropped throws: for tests.
+ */
+export type FieldFilter = <T extends KubeObject>(object: T) => T;
+
+export function createFieldFilter(needs: readonly FieldNeed[], { guard = false } = {}): FieldFilter {
+  const compiled = needs.map(({ paths, labels }) => ({
+    paths: paths?.map(parsePath),
+    selector: labels === undefined ? undefined : compileLabelSelector(labels),
+  }));
+  /** By which of the needs an object meets. */
+  const trees = new Map<string, Tree>();
+  const treeOf = (object: KubeObject): Tree => {
+    const met = compiled.map(({ selector }) => isMet(selector, object));
+    const id = met.map(Number).join('');
+    const known = trees.get(id);
+    if (known !== undefined) return known;
+    const made = treeFor(compiled.filter((_, index) => met[index]).map(({ paths }) => paths));
+    trees.set(id, made);
+    return made;
+  };
+  return (object) => {
+    const tree = treeOf(object);
+    if (tree === ALL) return object;
+    const where = guard ? `${object.kind} ${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}` : undefined;
+    return kept(object, tree, where, '') as typeof object;
+  };
+}
+
+function isMet(selector: CompiledLabelSelector | undefined, { metadata: { labels = {} } }: KubeObject): boolean {
+  // Our own children are compared with their plans, whatever their labels are.
+  return selector === undefined || labels[INVENTORY_LABEL] !== undefined || selector.matches(labels);
+}
+
+/** `ALL`: everything below. */
+type Tree = typeof ALL | Map<string, Tree>;
+const ALL = 'all';
+
+const IDENTITY = [
+  'apiVersion',
+  'kind',
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.uid',
+  'metadata.resourceVersion',
+];
+const TIMES = ['metadata.generation', 'metadata.creationTimestamp', 'metadata.deletionTimestamp'];
+const KEPT = [...IDENTITY, ...TIMES].map(parsePath);
+const RUNTIME = ['labels', 'ownerReferences', 'finalizers', 'managedFields'].map((field) => ['metadata', field]);
+
+function treeFor(needs: readonly (readonly (readonly string[])[] | undefined)[]): Tree {
+  if (needs.includes(undefined)) return ALL;
+  const root = new Map<string, Tree>();
+  for (const path of needs.length === 0 ? KEPT : [...KEPT, ...RUNTIME, ...needs.flatMap((paths) => paths ?? [])])
+    add(root, path);
+  if (needs.length === 0) return root;
+  add(root, ['metadata', 'annotations', OWN_ANNOTATIONS]);
+  // By the mark on its pod template a rollout that was undone is recognised.
+  add(root, ['spec', 'template', 'metadata', 'annotations', OWN_ANNOTATIONS]);
+  return root;
+}
+
+/** Stands for every annotation of ours: `capstan.dev/…`, `original.capstan.dev/…`. No key can be written so. */
+const OWN_ANNOTATIONS = '';
+const OWN = /(?:^|\.)capstan\.dev\//;
+
+function add(tree: Map<string, Tree>, [first, ...rest]: readonly string[]): void {
+  if (first === undefined) return;
+  const below = tree.get(first);
+  if (below === ALL) return;
+  if (rest.length === 0) {
+    tree.set(first, ALL);
+    return;
+  }
+  const next = below ?? new Map<string, Tree>();
+  tree.set(first, next);
+  add(next, rest);
+}
+
+function kept(value: unknown, tree: Tree, guarded: string | undefined, at: string): unknown {
+  if (tree === ALL || typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => kept(item, tree, guarded, at));
+  const result: Record<string, unknown> = {};
+  for (const [field, part] of Object.entries(value)) {
+    const below = tree.get(field) ?? (OWN.test(field) ? tree.get(OWN_ANNOTATIONS) : undefined);
+    const path = at === '' ? field : `${at}.${field}`;
+    if (below !== undefined) result[field] = kept(part, below, guarded, path);
+    // Not enumerable: copies and comparisons are those of an object without the field.
+    else if (guarded !== undefined)
+      Object.defineProperty(result, field, {
+        get() {
+          throw ReadErrors.UndeclaredField(guarded, path);
+        },
+      });
+  }
+  return result;
+}
