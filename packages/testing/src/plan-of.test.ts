@@ -51,3 +51,25 @@ test('every read is shown, so that a test can say what a reconciler may look at'
   assert.ok(reads.includes('Secret/default/key'), reads.join(', '));
   assert.equal(writes.state === 'value' && writes.value.groups.length, 1);
 });
+
+test('a reconciler that is not a pure function to a plan of declared kinds is refused', () => {
+  const misuses: readonly [RegExp, () => unknown][] = [
+    [/returned a promise instead of a plan/, async () => plan()],
+    [/returned nothing instead of a plan/, () => undefined],
+    [
+      /plans a Secret, which it does not declare/,
+      () => plan({ children: [apply(Secret, { metadata: secret.metadata })] }),
+    ],
+    [/is not pure: .*status\.at/, () => plan({ status: { at: Date.now() } })],
+    [/is not pure: .*status\.at/, () => plan({ status: { at: Math.random() } })],
+  ];
+  for (const [message, misuse] of misuses) {
+    const misuser = reconciler<ConfigMap>({
+      name: 'misuser',
+      resource: ConfigMap,
+      writes: [ConfigMap],
+      reconcile: misuse as () => ReturnType<typeof plan>,
+    });
+    assert.throws(() => planOf(misuser, [owner()]), message);
+  }
+});

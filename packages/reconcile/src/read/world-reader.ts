@@ -28,6 +28,7 @@ import type { DerivationDefinition } from './derivation.ts';
 import type { FactDefinition, FactState } from './fact.ts';
 import type { AggregateDefinition } from './fold.ts';
 import type { KindIndex } from './kind-index.ts';
+import type { RunPurely } from './purity.ts';
 import type { Access, Derived, Projection, Reader, Where, WriteProblem } from './reader.ts';
 import { collectSensitive, isMarked, isSensitive, marked } from './sensitive.ts';
 import type { SourceDefinition, SourceReader, SourceState } from './source.ts';
@@ -55,6 +56,8 @@ export interface ReadSources {
   readonly digests: WeakMap<object, RememberedDigest>;
   /** What each reader reads through: it must be the same in every run. */
   readonly definitions: Map<string, ReaderDefinitions>;
+  /** Where it is checked that computations are pure: runs one twice. */
+  readonly purely?: RunPurely;
   /** Projections of derivations' values, wrapped once each. */
   readonly projections: WeakMap<object, EngineProjection>;
 }
@@ -330,18 +333,25 @@ function nameIn(world: World, { name }: { name: string }): string {
 }
 
 function bindDerivation<R>({ sources, world, operator }: BindingPlace, definition: DerivationDefinition<R>) {
+  const isSame =
+    definition.equals === undefined
+      ? undefined
+      : (before: unknown, after: unknown) => definition.equals?.(unmarked(before) as R, unmarked(after) as R) ?? false;
   return sources.engine.derive<unknown>({
     name: nameIn(world, definition),
     compute(key, tracker, before) {
-      const sensitive = isMarked(before) ? new Set(before.$sensitive) : undefined;
-      const run: Run = { tracker, sources, sensitive, declared: undefined, name: definition.name, operator };
-      const previous = unmarked(before);
-      const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run), previous });
-      return marked(value, run.sensitive);
+      const compute = () => {
+        const sensitive = isMarked(before) ? new Set(before.$sensitive) : undefined;
+        const run: Run = { tracker, sources, sensitive, declared: undefined, name: definition.name, operator };
+        const previous = unmarked(before);
+        const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run), previous });
+        return marked(value, run.sensitive);
+      };
+      return sources.purely === undefined
+        ? compute()
+        : sources.purely(`the derivation ${definition.name}`, compute, isSame);
     },
-    ...(definition.equals
-      ? { equals: (before, after) => definition.equals?.(unmarked(before) as R, unmarked(after) as R) ?? false }
-      : {}),
+    ...(isSame === undefined ? {} : { equals: isSame }),
     ...(definition.onCycle ? { onCycle: (members) => definition.onCycle?.(members) } : {}),
     sink: sources.delivered.has(definition),
   });

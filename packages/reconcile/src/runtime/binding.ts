@@ -28,6 +28,7 @@ import { type Derivation, type Engine, Suspended, type Table, type Tracker } fro
 import { fieldManager, inventoryId } from '../inventory.ts';
 import { INVENTORY_LABEL } from '../marks.ts';
 import { isPrimary, type Operator } from '../operator.ts';
+import { checkedPlan } from '../plan/check-plan.ts';
 import { type AppliedChild, type Plan, plan, released } from '../plan/index.ts';
 import { collectSensitive } from '../read/sensitive.ts';
 import { finalizersOf, statusOf, trackedObject, wholeOf } from '../read/tracked-object.ts';
@@ -86,24 +87,28 @@ export function bindReconciler(
     compute(key, tracker) {
       const object = trackedObject(tracker, table, key);
       if (object === undefined) return plan();
-      const run: Run = {
-        tracker,
-        sources,
-        sensitive: sensitiveOf(resource, object),
-        declared,
-        name: id,
-        operator: operator.name,
+      const isGoing = object.metadata.deletionTimestamp !== undefined;
+      if (isGoing && !(tracker.get(table, key, finalizersOf)?.includes(finalizer) ?? false)) return plan();
+      if (isGoing && reconciler.release === undefined) return released();
+      const compute = () => {
+        const run: Run = {
+          tracker,
+          sources,
+          sensitive: sensitiveOf(resource, object),
+          declared,
+          name: id,
+          operator: operator.name,
+        };
+        const context = {
+          object,
+          read: new WorldReader(run, world),
+          digest: digestOf(run),
+          memory: memoryOf(tracker, table, world, key, ownership),
+        };
+        const returned = isGoing ? reconciler.release?.(context) : reconciler.reconcile(context);
+        return checkedPlan(returned, reconciler);
       };
-      const context = {
-        object,
-        read: new WorldReader(run, world),
-        digest: digestOf(run),
-        memory: memoryOf(tracker, table, world, key, ownership),
-      };
-      if (object.metadata.deletionTimestamp === undefined) return reconciler.reconcile(context);
-      const isHeld = tracker.get(table, key, finalizersOf)?.includes(finalizer) ?? false;
-      if (!isHeld) return plan();
-      return reconciler.release === undefined ? released() : reconciler.release(context);
+      return sources.purely === undefined ? compute() : sources.purely(`the reconciler ${reconciler.name}`, compute);
     },
   });
 

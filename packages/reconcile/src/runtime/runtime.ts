@@ -16,6 +16,7 @@ import { RuntimeErrors } from '../errors.ts';
 import type { Leadership } from '../leadership/index.ts';
 import type { Operator } from '../operator.ts';
 import type { EventInput } from '../plan/index.ts';
+import { createPurity } from '../read/purity.ts';
 import { bindDerived, type ReadSources } from '../read/world-reader.ts';
 import { LOCAL, type Role, roleOf } from '../reconciler.ts';
 import {
@@ -63,6 +64,11 @@ export interface RuntimeOptions {
   tracer?: Tracer;
   /** Freezes what the engine holds, so that tests find who changes it in place. */
   freeze?: boolean;
+  /**
+   * Runs every reconcile and every derivation twice and compares: one that depends on the clock, on randomness or on an earlier
+   * run gets an error on its resource at the first run. Freezes as well. Off by default, because it costs a second run of each.
+   */
+  checkPurity?: boolean;
   /** Caches keep objects whole, whatever their readers declare: a preview tells by them what would change. */
   whole?: boolean;
 }
@@ -157,7 +163,9 @@ interface Part {
 const MAX_WAVES = 10;
 
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { clock, random, logger, operators } = options;
+  const { random, logger, operators } = options;
+  const purity = options.checkPurity ? createPurity(options.clock) : undefined;
+  const clock = purity?.clock ?? options.clock;
   const waves = createWaves({ clock, logger, engine: () => engine, onWave });
   const engine: Engine = createEngine({
     clock,
@@ -168,7 +176,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const key = operators.map(({ name }) => digestKey.peek(name)).find((found) => found !== undefined);
       return key === undefined ? '' : causeDigest(value, key);
     },
-    ...(options.freeze ? { freeze: true } : {}),
+    ...(options.freeze || options.checkPurity ? { freeze: true } : {}),
   });
   const declarations = operators.flatMap(({ reconcilers, sinks = [] }) => [...reconcilers, ...sinks]);
   const worlds = createWorldSet(engine, rolesOf(declarations));
@@ -190,6 +198,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     delivered: new Set(operators.flatMap(({ sinks = [] }) => sinks.map(({ of }) => of))),
     digests: new WeakMap(),
     definitions: new Map(),
+    ...(purity ? { purely: purity.run } : {}),
     projections: new WeakMap(),
   };
   const history = createHistory();
