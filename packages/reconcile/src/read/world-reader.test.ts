@@ -414,6 +414,7 @@ function watched(look: (read: Reader, run: Run) => unknown) {
         sensitive: undefined,
         declared: undefined,
         name: 'reader',
+        key: '',
         operator: 'test',
       };
       return look(new WorldReader(run, world), run) ?? null;

@@ -8,7 +8,7 @@ import {
   type ObjectRef,
   parseLabelSelector,
 } from '@capstan/kube';
-import { type Digest, type DigestKey, keyedDigest, plainDigest } from '../digest.ts';
+import { type Digest, type DigestKey, keyedDigest, keyFor, plainDigest } from '../digest.ts';
 import type {
   Derivation,
   Engine,
@@ -91,6 +91,8 @@ export interface Run {
   readonly name: string;
   /** The operator that reads: its key is that of digests. */
   readonly operator: string;
+  /** Of what is computed, `namespace/name` mostly: digests of secrets count in one namespace only. */
+  readonly key: string;
 }
 
 /** A kind in a role, as `declared` names it. */
@@ -286,7 +288,8 @@ export class WorldReader implements Reader {
 
 /** The digest function of one run: strings that the run got from sensitive objects are keyed. */
 export function digestOf(run: Run): Digest {
-  const key = () => run.tracker.get(run.sources.digestKey, run.operator) as DigestKey;
+  const key = () =>
+    keyFor(run.tracker.get(run.sources.digestKey, run.operator) as DigestKey, namespaceOf(run.key), 'inputs');
   return (...values) => {
     const { sensitive, sources } = run;
     if (sensitive !== undefined) return keyedDigest(values, (text) => isSensitive(text, sensitive), key);
@@ -297,6 +300,12 @@ export function digestOf(run: Run): Digest {
     if (place !== undefined) sources.digests.set(place, { run, values, digest });
     return digest;
   };
+}
+
+/** As in the engine's tables: the key up to its first slash. */
+function namespaceOf(key: string): string {
+  const slash = key.indexOf('/');
+  return slash < 0 ? '' : key.slice(0, slash);
 }
 
 function areSame(before: readonly unknown[], after: readonly unknown[]): boolean {
@@ -342,7 +351,7 @@ function bindDerivation<R>({ sources, world, operator }: BindingPlace, definitio
     compute(key, tracker, before) {
       const compute = () => {
         const sensitive = isMarked(before) ? new Set(before.$sensitive) : undefined;
-        const run: Run = { tracker, sources, sensitive, declared: undefined, name: definition.name, operator };
+        const run: Run = { tracker, sources, sensitive, declared: undefined, name: definition.name, operator, key };
         const previous = unmarked(before);
         const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run), previous });
         return marked(value, run.sensitive);

@@ -98,6 +98,7 @@ export function bindReconciler(
           declared,
           name: id,
           operator: operator.name,
+          key,
         };
         const context = {
           object,
