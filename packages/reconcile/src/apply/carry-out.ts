@@ -15,6 +15,7 @@ import {
 import type { Ownership } from '../diff/child-body.ts';
 import {
   type ChildWrite,
+  type DeleteWrite,
   describe,
   type MintWrite,
   NOTHING,
@@ -92,12 +93,14 @@ export interface Job {
   /** Lets the caches take in what was written and evaluates again. */
   wave(): Promise<void>;
   /** Whether the caches of the kinds concerned are recent enough to delete on. */
-  isFresh(): boolean;
+  isFresh(kind?: Kind): boolean;
   report(trouble: Trouble | undefined): void;
   tell(event: EventInput): void;
   written(write: ChildWrite | { verb: 'status' | 'finalizer' }): void;
   readonly state: KeyState;
   readonly target: Target;
+  /** Where writes of a kind go, for kinds in other worlds; to the target by default. */
+  targetFor?(kind: Kind): Target;
   readonly manager: string;
   readonly finalizer: string;
   readonly clock: Clock;
@@ -205,7 +208,7 @@ async function workStep(attempt: Attempt, writes: WriteSet, ownership: Ownership
     case 'group':
       return groupStep(attempt, next.group);
     case 'prune':
-      return mayPrune(attempt, writes, ownership) && performAll(attempt, next.writes);
+      return mayPrune(attempt, writes, ownership) && pruneStep(attempt, next.writes);
   }
 }
 
@@ -251,6 +254,13 @@ function mayPrune(attempt: Attempt, writes: WriteSet, { object }: Ownership): bo
   return isOver(attempt, timeLeft(state.secondLook, SECOND_LOOK_MS, clock));
 }
 
+/** In a world whose caches are old nothing is removed; elsewhere it is. */
+async function pruneStep(attempt: Attempt, writes: readonly DeleteWrite[]): Promise<boolean> {
+  const fresh = writes.filter(({ kind }) => attempt.job.isFresh(kind));
+  if (fresh.length < writes.length) isOver(attempt, STALE_RETRY_MS);
+  return fresh.length > 0 && performAll(attempt, fresh);
+}
+
 function isOver(attempt: Attempt, left: number): boolean {
   if (left > 0) attempt.waitMs = left;
   return left <= 0;
@@ -260,7 +270,7 @@ function isOver(attempt: Attempt, left: number): boolean {
 async function isAccepted(attempt: Attempt, { writes }: PendingGroup): Promise<boolean> {
   for (const write of writes) {
     try {
-      if (await rehearse(write, performanceOf(attempt))) continue;
+      if (await rehearse(write, performanceOf(attempt, write))) continue;
       stumble(attempt, write);
     } catch (error) {
       if (!(error instanceof LeaseLost)) fail(attempt, error, write, 'PreflightRefused');
@@ -272,11 +282,10 @@ async function isAccepted(attempt: Attempt, { writes }: PendingGroup): Promise<b
 
 async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Promise<boolean> {
   const { job } = attempt;
-  const performance = performanceOf(attempt);
   const carry = async (write: ChildWrite) => {
     if (!job.mayWrite()) return;
     try {
-      if (!(await perform(write, performance))) {
+      if (!(await perform(write, performanceOf(attempt, write)))) {
         stumble(attempt, write);
         return;
       }
@@ -402,7 +411,8 @@ function ownerWrite({ target, manager, signal }: Job, { object, owner }: Ownersh
   return { target, kind: owner.kind, object, manager, signal };
 }
 
-function performanceOf({ job }: Attempt) {
-  const { target, manager, meetStranger, mayWrite, signal } = job;
+function performanceOf({ job }: Attempt, { kind }: ChildWrite) {
+  const target = job.targetFor?.(kind) ?? job.target;
+  const { manager, meetStranger, mayWrite, signal } = job;
   return { target, manager, meetStranger, mayWrite, cause: job.cause(), signal };
 }

@@ -122,7 +122,7 @@ export interface StatusWrite {
 }
 
 export type Note = {
-  readonly about: 'paused' | 'conflict' | 'rolledBack' | 'taken' | 'waiting' | 'missing';
+  readonly about: 'paused' | 'conflict' | 'rolledBack' | 'taken' | 'waiting' | 'away' | 'missing';
   readonly message: string;
 };
 

@@ -15,8 +15,9 @@ import {
 import { carryOut, createKeyState, failedAgain, type KeyState, type Turns } from '../apply/index.ts';
 import { identity, isSettled, type WriteSet } from '../diff/index.ts';
 import type { Cause, Change, Engine, Settled } from '../engine/index.ts';
+import { RuntimeErrors } from '../errors.ts';
 import { inventoryOf } from '../inventory.ts';
-import type { EventInput } from '../plan/index.ts';
+import { type EventInput, placeOf } from '../plan/index.ts';
 import {
   createQueue,
   done,
@@ -30,9 +31,11 @@ import {
   runWorkers,
   type WorkerObserver,
 } from '../queue/index.ts';
+import { roleOf } from '../reconciler.ts';
 import type { BoundSink } from '../sinks/index.ts';
 import type { Tracer } from '../tracing/index.ts';
 import { causeRecord, formatCause, type History, mergeCauses } from '../why/index.ts';
+import type { World } from '../worlds/index.ts';
 import type { Binding } from './binding.ts';
 
 export interface ApiWriterOptions {
@@ -127,7 +130,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   /** A stranger is not watched: while one stands in the way, it is looked at again from time to time. */
   async function lookAgain(key: string, signal: AbortSignal): Promise<void> {
     for (const [id, { kind, ref }] of met.get(key) ?? []) {
-      const existing = await world.client.find(kind, ref, { signal });
+      const existing = await targetOf(kind).client.find(kind, ref, { signal });
       if (!isAlive(key)) return;
       if (existing !== undefined && inventoryOf(existing) === undefined) binding.strangers.put(id, existing);
       else {
@@ -137,6 +140,19 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     }
     if (met.get(key)?.size === 0) met.delete(key);
     await options.settle();
+  }
+
+  function targetOf(kind: Kind): World {
+    const target = binding.worldFor(kind);
+    if (target === undefined) throw RuntimeErrors.WorldGone(placeOf(kind) ?? '');
+    return target;
+  }
+
+  /** Of what would be removed, in its world; without a kind the owner and everything in its own world. */
+  function isFresh(kind: Kind | undefined): boolean {
+    if (kind !== undefined) return binding.worldFor(kind)?.isFresh([kind], FRESH_MS) ?? false;
+    const own = reconciler.writes.filter((write) => (write.in ?? roleOf(reconciler)) === roleOf(reconciler));
+    return world.isFresh([reconciler.resource, ...own.map((write) => write.kind)], FRESH_MS);
   }
 
   async function handle(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -177,7 +193,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
         return object === undefined ? undefined : binding.ownership(object);
       },
       wave: options.settle,
-      isFresh: () => world.isFresh([reconciler.resource, ...reconciler.writes.map(({ kind }) => kind)], FRESH_MS),
+      isFresh,
       report(trouble) {
         if (!isAlive(key)) return;
         if (trouble !== undefined) binding.troubles.put(key, trouble);
@@ -204,6 +220,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       },
       state,
       target: world,
+      targetFor: targetOf,
       manager: binding.manager,
       finalizer: binding.finalizer,
       clock,

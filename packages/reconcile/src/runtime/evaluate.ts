@@ -133,6 +133,7 @@ function sourcesOf(engine: Engine, options: EvaluateOptions, purity: Purity): Re
     outside: createKnownSources(engine, options.sources ?? []),
     sinks: createSinkRegistry(engine),
     problems: new Map(),
+    identities: engine.table<string>({ name: 'identities of clusters' }),
     instants: createInstants(engine, purity.clock),
     digestKey,
     bound: new Map(),

@@ -6,8 +6,12 @@ import {
   type InformerObserver,
   type Kind,
   type KubeObject,
+  keyOfObject,
   type Logger,
+  Namespace,
   type Random,
+  sleep,
+  untilAborted,
 } from '@capstan/kube';
 import { createTurns } from '../apply/index.ts';
 import { causeDigest, type DigestKey } from '../digest.ts';
@@ -16,9 +20,10 @@ import { RuntimeErrors } from '../errors.ts';
 import type { Leadership } from '../leadership/index.ts';
 import type { Operator } from '../operator.ts';
 import type { EventInput } from '../plan/index.ts';
+import { IDENTITY_NAMESPACE } from '../rbac/index.ts';
 import { createPurity } from '../read/purity.ts';
 import { bindDerived, type ReadSources } from '../read/world-reader.ts';
-import { LOCAL, type Role, roleOf } from '../reconciler.ts';
+import { LOCAL, type Role, roleOf, writesElsewhere } from '../reconciler.ts';
 import {
   type BoundSink,
   createDelivery,
@@ -31,7 +36,6 @@ import {
 } from '../sinks/index.ts';
 import { createFacts, createInstants, createSources, type FactStore } from '../sources/index.ts';
 import { noopTracer, type Tracer } from '../tracing/index.ts';
-import { untilAborted } from '../until-aborted.ts';
 import { causeRecord, createHistory, type History } from '../why/index.ts';
 import {
   createWorld,
@@ -146,6 +150,9 @@ export interface Waiting {
   readonly waitingFor: readonly string[];
 }
 
+/** Between two tries to read the identity of a cluster. */
+const MAX_IDENTIFY_MS = 60_000;
+
 /** A reconciler's writer or an operator's sink, as long as it is bound. */
 interface Part {
   readonly operator: Operator;
@@ -192,6 +199,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     outside,
     sinks: createSinkRegistry(engine),
     problems: new Map(),
+    identities: engine.table<string>({ name: 'identities of clusters' }),
     instants,
     digestKey,
     bound: new Map(),
@@ -206,6 +214,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const parts = new Set<Part>();
   const takers = new Map<unknown, Set<BoundSink>>();
   const turns = createTurns();
+  const leavings = new Map<string, AbortController>();
   let isRunning = false;
 
   function onWave(wave: Wave): void {
@@ -317,6 +326,39 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     }
   }
 
+  function leaving(name: string): AbortController {
+    const controller = leavings.get(name) ?? new AbortController();
+    leavings.set(name, controller);
+    return controller;
+  }
+
+  /** Children elsewhere carry the identity of this cluster: nothing is written there before it is known. */
+  async function identify(world: World, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        const { metadata } = await world.client.get(Namespace, { name: IDENTITY_NAMESPACE }, { signal });
+        sources.identities.put(world.name, metadata.uid ?? '');
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        logger.warn('could not read the identity of the cluster; it is tried again', { world: world.name, error });
+        await sleep(clock, Math.min(1000 * 2 ** failures, MAX_IDENTIFY_MS), signal).catch(() => {});
+      }
+    }
+  }
+
+  /** What was written in a world that goes stays there: its owners are released without it. */
+  function logOrphans(world: World): void {
+    const left = worlds.roleOf(world.name) === LOCAL ? [] : world.children();
+    if (left.length === 0) return;
+    const objects = left.slice(0, 20).map(({ kind, object }) => `${kind.kind} ${keyOfObject(object)}`);
+    logger.warn('the cluster was removed; these objects of ours are left in it', {
+      world: world.name,
+      objects,
+      more: Math.max(0, left.length - objects.length),
+    });
+  }
+
   return {
     engine,
     worlds: worlds.all,
@@ -342,13 +384,19 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         ...(observe ? { observe: (kind) => observe(name, kind) } : {}),
       });
       worlds.add(world, role);
+      if (declarations.some((one) => 'writes' in one && roleOf(one) === role && writesElsewhere(one)))
+        void identify(world, leaving(name).signal);
       for (const operator of operators) if (input.operators?.includes(operator.name) ?? true) bind(world, operator);
       return world;
     },
     async removeWorld(name) {
       const world = worlds.get(name);
       if (world === undefined) return;
+      logOrphans(world);
       worlds.remove(name);
+      leavings.get(name)?.abort();
+      leavings.delete(name);
+      sources.identities.forget(name);
       await Promise.all([...parts].filter((part) => part.world === world).map(stop));
       const bound = [...(sources.bound.get(name)?.values() ?? [])].flatMap((definitions) => [...definitions.values()]);
       engine.retire(...bound);
@@ -378,6 +426,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await facts.stop();
       await outside.stop();
       instants.stop();
+      for (const controller of leavings.values()) controller.abort();
       await Promise.all([...worlds.all.values()].map((world) => world.stop()));
       await waves.stop();
       stopElections.abort();
