@@ -110,7 +110,27 @@ describe('what the runtime has to say', () => {
   test('is left to the reconciler that said it: two of one kind do not take turns', () => {
     const theirs = { ...error, message: 'no (test.other)' };
     assert.equal(statusOf({ status: { ...said, conditions: [theirs] } }), undefined);
-    assert.equal(statusOf({ trouble, status: { ...said, conditions: [theirs] } }), undefined);
+    const both = { ...error, message: 'no (test.other)\nno (test.web)' };
+    assert.equal(statusOf({ trouble, status: { ...said, conditions: [both] } }), undefined);
+    const foreign = { ...error, message: 'written by another program' };
+    assert.equal(statusOf({ trouble, status: { ...said, conditions: [foreign] } }), undefined);
+  });
+
+  test('by several reconcilers is one condition with a line of each, and the reason of the first', () => {
+    const saidBy = (message: string, reason = 'Threw') => ({ ...said, conditions: [{ ...error, reason, message }] });
+    const [added] = statusOf({ trouble, status: saidBy('a bug (test.other)') })?.conditions ?? [];
+    assert.deepEqual([added?.reason, added?.message], ['Threw', 'a bug (test.other)\nno (test.web)']);
+    const [first] = statusOf({ trouble, status: saidBy('a bug (test.zone)') })?.conditions ?? [];
+    assert.deepEqual([first?.reason, first?.message], ['WriteRefused', 'no (test.web)\na bug (test.zone)']);
+    const [left] = statusOf({ status: saidBy('a bug (test.other)\nno (test.web)') })?.conditions ?? [];
+    assert.deepEqual([left?.reason, left?.message], ['Threw', 'a bug (test.other)']);
+    const [only] = statusOf({ trouble, status: saidBy('no (test.web)') })?.conditions ?? [];
+    assert.deepEqual([only?.reason, only?.message], ['WriteRefused', 'no (test.web)']);
+  });
+
+  test('has no line breaks of its own: each line is of one reconciler', () => {
+    const [broken] = statusOf({ trouble: { ...trouble, message: 'one\n  two' }, status: said })?.conditions ?? [];
+    assert.equal(broken?.message, 'one two (test.web)');
   });
 
   test('on a kind that is not ours is an event, and its status is left alone', () => {

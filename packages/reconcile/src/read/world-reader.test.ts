@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, Deployment, type KubeObject, Namespace, Secret, Service } from '@capstan/kube';
 import { createVirtualClock } from '@capstan/testing';
-import type { DigestKey } from '../digest.ts';
+import { type DigestKey, sameDigest } from '../digest.ts';
 import { createEngine } from '../engine/index.ts';
 import { operator } from '../operator.ts';
 import { plan } from '../plan/index.ts';
@@ -365,6 +365,44 @@ describe('a digest is keyed when it covers', () => {
       compute: ({ read }) => ({ exists: read.get(Secret, at('s')) !== undefined }),
     });
     assert.match(seen(({ read, digest }) => digest(read.derived(exists, '')), { objects }) as string, plain);
+  });
+
+  test('a secret, by its namespace too: equal secrets of two namespaces have unequal digests, and none under another key is said to differ', () => {
+    const owners = ['one', 'two'].map((namespace) => ({
+      ...owner,
+      metadata: { ...at('owner', namespace), uid: namespace },
+    }));
+    const secrets = ['one', 'two'].map((namespace) => ({ ...secret('hunter2'), metadata: at('s', namespace) }));
+    const dataOf = ({ data }: Secret) => data;
+    const digests: string[] = [];
+    const hashes = derivation<string>({
+      name: 'hashes',
+      compute({ key, read, digest }) {
+        const [namespace = ''] = key.split('/');
+        return digest(read.get(Secret, at('s', namespace), dataOf));
+      },
+    });
+    const hashing = reconciler({
+      name: 'hashing',
+      resource: ConfigMap,
+      reads: READS,
+      reconcile({ object: { metadata }, read, digest }) {
+        const { namespace = '' } = metadata;
+        digests.push(digest(read.get(Secret, at('s', namespace), dataOf)), read.derived(hashes, `${namespace}/x`));
+        return plan();
+      },
+    });
+    evaluate({
+      operator: operator({ name: 'test', kinds: [], reconcilers: [hashing] }),
+      clock: createVirtualClock(),
+      objects: [...owners, ...secrets],
+    });
+    const different = [...new Set(digests)];
+    assert.equal(different.length, 2, 'one a namespace');
+    const [one = '', two = ''] = different;
+    assert.equal(one.split('.')[1], two.split('.')[1]);
+    const earlier = one.replace('test_n', 'test').replace(/[0-9a-f]{32}$/, '0'.repeat(32));
+    assert.ok(sameDigest(earlier, one), 'a hash of an earlier release rolls nothing');
   });
 
   test('a secret, by the key that the operator has', () => {

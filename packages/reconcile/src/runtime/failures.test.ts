@@ -146,6 +146,35 @@ describe('an error', () => {
     });
   });
 
+  test('of each of two reconcilers of one object is on it, and goes when it is over', async () => {
+    const throwing = (name: string) =>
+      reconciler<Thing>({
+        name,
+        resource: Thing,
+        reconcile({ object: { spec } }) {
+          if (spec.value.includes(name)) throw new Error(`${name} is broken`);
+          return plan();
+        },
+      });
+    const reconcilers = [throwing('first'), throwing('second')];
+    const operators = [operator({ name: 'test', kinds: [Thing], reconcilers })];
+    await onRuntime({ operators }, async ({ client, clock }) => {
+      await client.create(Thing, thing('a', 'first second'));
+      await clock.advance(5000);
+      const both = (await errorOf(client, 'a'))?.message.split('\n') ?? [];
+      assert.deepEqual(both, [
+        'the reconciler first threw: first is broken (test.first)',
+        'the reconciler second threw: second is broken (test.second)',
+      ]);
+      await client.patch(Thing, ref('a'), 'merge', { spec: { value: 'second' } });
+      await clock.advance(5000);
+      assert.equal((await errorOf(client, 'a'))?.message, both[1]);
+      await client.patch(Thing, ref('a'), 'merge', { spec: { value: 'none' } });
+      await clock.advance(5000);
+      assert.equal(await errorOf(client, 'a'), undefined);
+    });
+  });
+
   test('that a reconciler throws in other words each time is tried less and less often', async () => {
     let runs = 0;
     const throwing = reconciler<Thing>({
