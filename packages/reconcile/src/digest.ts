@@ -82,8 +82,8 @@ export function sameDigest(left: string | undefined, right: string | undefined):
   return leftKey !== rightKey || leftKeyed === rightKeyed;
 }
 
-/** A short keyed digest of the content of a sensitive object, for causes: metadata and status do not count. */
-export function causeDigest(value: unknown, key: DigestKey): string {
+/** A short keyed digest of the content of a sensitive object (metadata and status do not count), or of what was seen of it. */
+export function causeDigest(value: unknown, key: DigestKey, seen?: unknown): string {
   const {
     metadata,
     status: _status,
@@ -93,7 +93,8 @@ export function causeDigest(value: unknown, key: DigestKey): string {
     status?: unknown;
   };
   const { bytes } = keyFor(key, metadata?.namespace ?? '', 'cause');
-  return createHmac('sha256', bytes).update(canonicalText(content, keepAll)).digest('hex').slice(0, CAUSE_DIGITS);
+  const text = canonicalText(seen === undefined || seen === value ? content : { seen }, keepAll);
+  return createHmac('sha256', bytes).update(text).digest('hex').slice(0, CAUSE_DIGITS);
 }
 
 const CAUSE_DIGITS = 12;

@@ -150,10 +150,6 @@ export const PlanErrors = catalogue('plan', {
     message: `the reconciler ${reconciler} returned ${what} instead of a plan`,
     remedy: 'return plan({…}), or released() from release',
   }),
-  Undeclared: (reconciler: string, kind: string) => ({
-    message: `the reconciler ${reconciler} plans a ${kind}, which it does not declare`,
-    remedy: "add it to the reconciler's writes",
-  }),
   NotPure: (name: string, what: string) => ({
     message: `${name} is not pure: it was run twice on the same input, and ${what}`,
     remedy: 'compute from what is read alone: no clock (read.reached), no randomness (mint), no state between runs',

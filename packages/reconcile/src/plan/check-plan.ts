@@ -1,5 +1,6 @@
 import { type Kind, kindId } from '@capstan/kube';
-import { PlanErrors } from '../errors.ts';
+import { DefinitionErrors, PlanErrors } from '../errors.ts';
+import { placeOf } from './place.ts';
 import type { Plan } from './plan.ts';
 
 /** What a reconciler returned, as the plan that it must be: no promise, not nothing, and of declared kinds only. */
@@ -15,8 +16,10 @@ export function checkedPlan(
   if (!isPlan(returned)) throw PlanErrors.NotAPlan(reconciler.name, describe(returned));
   const declared = new Set(reconciler.writes.map(({ kind }) => kindId(kind)));
   for (const { children, patches, removals } of returned.groups)
+    // Of a place in another cluster the role decides, when its writes are computed.
     for (const { kind } of [...children, ...patches, ...removals])
-      if (!declared.has(kindId(kind))) throw PlanErrors.Undeclared(reconciler.name, kindId(kind));
+      if (!declared.has(kindId(kind)) && placeOf(kind) === undefined)
+        throw DefinitionErrors.UndeclaredWrite(reconciler.name, kindId(kind), undefined);
   return returned;
 }
 

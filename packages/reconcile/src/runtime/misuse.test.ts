@@ -32,7 +32,7 @@ const cases: Record<string, { misuse: Misuse; message: RegExp }> = {
   },
   'that writes a kind that it does not declare': {
     misuse: () => plan({ children: [apply(Pod, { metadata: ref('p'), spec: { containers: [] } })] }),
-    message: /the reconciler misuser plans a Pod, which it does not declare; add it to the reconciler's writes/,
+    message: /misuser plans a Pod, which it does not declare; add it to the reconciler's writes/,
   },
   'that plans a promise': {
     misuse: () => plan({ children: [Promise.resolve() as never] }),

@@ -179,9 +179,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     onPending: () => waves.pending(),
     onWarning: (message) => logger.warn(message),
     // Causes show that a Secret changed, and never what it holds: without the key no reader can guess back from the digest.
-    sensitiveDigest(value) {
+    sensitiveDigest(value, seen) {
       const key = operators.map(({ name }) => digestKey.peek(name)).find((found) => found !== undefined);
-      return key === undefined ? '' : causeDigest(value, key);
+      return key === undefined ? '' : causeDigest(value, key, seen);
     },
     ...(options.freeze || options.checkPurity ? { freeze: true } : {}),
   });
