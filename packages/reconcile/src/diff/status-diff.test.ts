@@ -83,6 +83,14 @@ describe('progress', () => {
   });
 });
 
+test('what is to be remembered goes out at once, not with the progress that waits for its turn', () => {
+  const remembering = (values: string) => plan({ memory: { values }, progress: { percent: 5 } });
+  const current = { ...said, memory: { values: 'x' }, percent: 5 };
+  assert.equal(statusOf({ plan: remembering('x'), status: current }), undefined);
+  const status = statusOf({ plan: remembering('xy'), status: current });
+  assert.deepEqual([status?.isUrgent, status?.input['memory']], [true, { values: 'xy' }]);
+});
+
 describe('what the runtime has to say', () => {
   const trouble = { reason: 'WriteRefused', message: 'no' } as const;
   const error = condition({ type: 'ReconcileError', reason: 'WriteRefused', message: 'no (test.web)' });

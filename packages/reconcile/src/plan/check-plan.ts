@@ -15,8 +15,8 @@ export function checkedPlan(
   }
   if (!isPlan(returned)) throw PlanErrors.NotAPlan(reconciler.name, describe(returned));
   const declared = new Set(reconciler.writes.map(({ kind }) => kindId(kind)));
+  // Of a place in another cluster the role decides, when its writes are computed.
   for (const { children, patches, removals } of returned.groups)
-    // Of a place in another cluster the role decides, when its writes are computed.
     for (const { kind } of [...children, ...patches, ...removals])
       if (!declared.has(kindId(kind)) && placeOf(kind) === undefined)
         throw DefinitionErrors.UndeclaredWrite(reconciler.name, kindId(kind), undefined);
