@@ -22,7 +22,11 @@ const hashing = reconciler<Thing>({
   reads: [Secret, reading(ConfigMap, 'everywhere')],
   writes: [ConfigMap],
   reconcile({ object: { metadata, spec, status }, read, digest }) {
-    const hash = digest(read.derived(contents, ''), read.get(ConfigMap, ref('settings'), dataOf), spec.value);
+    const more = spec.value === 'a' ? [] : [read.get(ConfigMap, ref(spec.value), dataOf)];
+    // Its own child follows from the plan.
+    const isThere = read.get(ConfigMap, ref(`${metadata.name}-child`)) !== undefined;
+    const settings = read.get(ConfigMap, ref('settings'), dataOf);
+    const hash = digest(read.derived(contents, ''), settings, spec.value, more, isThere);
     return plan({
       children: [apply(ConfigMap, { metadata: ref(`${metadata.name}-child`), data: { hash } })],
       status: { seen: status?.seen === undefined ? 'first' : 'again' },
