@@ -207,7 +207,6 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
   /** What the server refused, by the half of the revision that it belongs to. */
   function troublesOf(read: Reader, packageName: string) {
     const of = (half: string) => read.writeProblem(`${kind.name}-${half}`, packageName)?.message;
-    // Where another program runs the package, or nothing does, there is no reconciler for the runtime.
     return { payload: of('payload'), runtime: own === undefined ? undefined : of('runtime') };
   }
 

@@ -82,7 +82,7 @@ test('a reader of an index is woken by what mentions its key, and by nothing els
     for (const name of ['a', 'b']) await client.create(Thing, thing(name));
   };
   await onRuntime({ operators, given }, async ({ client, clock }) => {
-    const before = { ...Object.fromEntries(runs) };
+    const before = Object.fromEntries(runs);
     await client.create(ConfigMap, configMap('of-a', { owner: 'a' }));
     await client.create(ConfigMap, configMap('of-none', {}));
     await clock.advance(1000);
