@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { causeDigest, keyedDigest, plainDigest, sameDigest } from './digest.ts';
+import { causeDigest, keyedDigest, keyFor, plainDigest, sameDigest } from './digest.ts';
 
 const key = (id = 'k1', fill = 1) => ({ id, bytes: new Uint8Array(32).fill(fill) });
 const keyed = (values: unknown[], secrets: string[], with_ = key()) =>
@@ -162,4 +162,18 @@ test('the digest of a sensitive object in a cause is keyed, and does not count m
   assert.equal(causeDigest(secret('x', '1'), key()), causeDigest(secret('x', '2'), key()));
   assert.notEqual(causeDigest(secret('x', '1'), key()), causeDigest(secret('y', '1'), key()));
   assert.notEqual(causeDigest(secret('x', '1'), key()), causeDigest(secret('x', '1'), key('k1', 2)));
+});
+
+test('a key for one namespace and purpose is another than for any other, and than that of another operator', () => {
+  const given = { id: 'k', bytes: new Uint8Array(32) };
+  const other = { id: 'k', bytes: new Uint8Array(32).fill(1) };
+  const keys = [
+    keyFor(given, 'one', 'inputs'),
+    keyFor(given, 'two', 'inputs'),
+    keyFor(given, 'one', 'cause'),
+    keyFor(other, 'one', 'inputs'),
+  ].map(({ bytes }) => Buffer.from(bytes).toString('hex'));
+  assert.equal(new Set(keys).size, 4);
+  assert.equal(keyFor(given, 'one', 'inputs').id, 'k_n');
+  assert.deepEqual(keyFor(given, 'one', 'inputs'), keyFor(given, 'one', 'inputs'));
 });

@@ -2,7 +2,9 @@
 //
 // Form: `v1.<plain>` or, when sensitive values took part, `v1.<plain>.<key id>.<keyed>`. `plain` is the SHA-256 (128 bits
 // of it) of the canonical JSON of the list of values, in which every sensitive string stands as a placeholder; `keyed` is
-// the HMAC of the sensitive strings in their order, under a key that only the operator has. JSON frames itself, so no two
+// the HMAC of the sensitive strings in their order, under a key that only the operator has, derived for one namespace and one
+// purpose: equal secrets in two namespaces have unequal digests, so a status in one says nothing of a short secret in the
+// other. The id of a derived key is another than that of the key itself, and a new id alone rolls nothing. JSON frames itself, so no two
 // different lists give the same bytes; keys are sorted, so arrival, listing and map order do not count; list order does.
 //
 // As in Kubernetes, a field that is undefined is no field, and an undefined item of a list is null. What JSON cannot hold
@@ -23,6 +25,20 @@ export type Digest = (...values: readonly unknown[]) => string;
 const VERSION = 'v1';
 const PLACEHOLDER = '\u0000sensitive';
 const HEX_DIGITS = 32;
+
+/** What digests of sensitive values are made for; those for one purpose say nothing of those for another. */
+export type DigestPurpose = 'inputs' | 'cause';
+
+/** The key for one namespace (empty for what has none) and one purpose. */
+export function keyFor({ id, bytes }: DigestKey, namespace: string, purpose: DigestPurpose): DigestKey {
+  const derived = createHmac('sha256', bytes)
+    .update(JSON.stringify([purpose, namespace]))
+    .digest();
+  return { id: `${id}${DERIVED}`, bytes: derived };
+}
+
+/** Part of an id since keys are derived: digests of earlier releases have the id without it, and count as equal. */
+const DERIVED = '_n';
 
 /** The digest of values none of which is sensitive. */
 export function plainDigest(...values: readonly unknown[]): string {
@@ -66,10 +82,19 @@ export function sameDigest(left: string | undefined, right: string | undefined):
   return leftKey !== rightKey || leftKeyed === rightKeyed;
 }
 
-/** A short keyed digest of the content of a sensitive object, for causes: metadata and status do not count. */
-export function causeDigest(value: unknown, { bytes }: DigestKey): string {
-  const { metadata: _metadata, status: _status, ...content } = value as { metadata?: unknown; status?: unknown };
-  return createHmac('sha256', bytes).update(canonicalText(content, keepAll)).digest('hex').slice(0, CAUSE_DIGITS);
+/** A short keyed digest of the content of a sensitive object (metadata and status do not count), or of what was seen of it. */
+export function causeDigest(value: unknown, key: DigestKey, seen?: unknown): string {
+  const {
+    metadata,
+    status: _status,
+    ...content
+  } = value as {
+    metadata?: { readonly namespace?: string };
+    status?: unknown;
+  };
+  const { bytes } = keyFor(key, metadata?.namespace ?? '', 'cause');
+  const text = canonicalText(seen === undefined || seen === value ? content : { seen }, keepAll);
+  return createHmac('sha256', bytes).update(text).digest('hex').slice(0, CAUSE_DIGITS);
 }
 
 const CAUSE_DIGITS = 12;

@@ -149,6 +149,29 @@ export const MetricErrors = catalogue('metrics', {
   }),
 });
 
+export const PlanErrors = catalogue('plan', {
+  Async: (reconciler: string) => ({
+    message: `the reconciler ${reconciler} returned a promise instead of a plan`,
+    remedy: 'let it be synchronous; what has to be awaited is a fact, which it reads',
+  }),
+  NotAPlan: (reconciler: string, what: string) => ({
+    message: `the reconciler ${reconciler} returned ${what} instead of a plan`,
+    remedy: 'return plan({…}), or released() from release',
+  }),
+  NotPure: (name: string, what: string) => ({
+    message: `${name} is not pure: it was run twice on the same input, and ${what}`,
+    remedy: 'compute from what is read alone: no clock (read.reached), no randomness (mint), no state between runs',
+  }),
+  NotAnEntry: (list: string, at: number, what: string) => ({
+    message: `the plan has ${what} at ${list}[${at}]`,
+    remedy: 'give what apply(), createOnly(), mint(), share(), keep(), patch() or remove() return, and await nothing',
+  }),
+  PromiseIn: (field: string) => ({
+    message: `the plan has a promise at ${field}`,
+    remedy: 'give the value itself; what has to be awaited is a fact, which the reconciler reads',
+  }),
+});
+
 export const ReadErrors = catalogue('read', {
   Undeclared: (reader: string, kind: string) => ({
     message: `${reader} reads ${kind}, which it does not declare`,

@@ -22,7 +22,7 @@ export interface Incarnation {
 export function startIncarnation(options: IncarnationOptions): Incarnation {
   const { clock, random, operators, logger = silentLogger } = options;
   const client = createClient({ transport: options.transport, clock, random, logger });
-  const runtime = createRuntime({ operators, clock, random, logger, freeze: true, ...options.runtime });
+  const runtime = createRuntime({ operators, clock, random, logger, checkPurity: true, ...options.runtime });
   runtime.setDigestKey({ id: 'test', bytes: new Uint8Array(32) });
   runtime.addWorld({ name: '', client, ...options.world });
   const stopping = new AbortController();

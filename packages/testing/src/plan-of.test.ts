@@ -68,3 +68,25 @@ test('sources and other clusters are known as they are given', () => {
   assert.deepEqual(planOf(sum, [owner()], { ...known, worlds }).status, { rows: 2, there: 1 });
   assert.throws(() => planOf(sum, [owner()], { worlds }), /waits for .*stock/);
 });
+
+test('a reconciler that is not a pure function to a plan of declared kinds is refused', () => {
+  const misuses: readonly [RegExp, () => unknown][] = [
+    [/returned a promise instead of a plan/, async () => plan()],
+    [/returned nothing instead of a plan/, () => undefined],
+    [
+      /plans a Secret, which it does not declare/,
+      () => plan({ children: [apply(Secret, { metadata: secret.metadata })] }),
+    ],
+    [/is not pure: .*status\.at/, () => plan({ status: { at: Date.now() } })],
+    [/is not pure: .*status\.at/, () => plan({ status: { at: Math.random() } })],
+  ];
+  for (const [message, misuse] of misuses) {
+    const misuser = reconciler<ConfigMap>({
+      name: 'misuser',
+      resource: ConfigMap,
+      writes: [ConfigMap],
+      reconcile: misuse as () => ReturnType<typeof plan>,
+    });
+    assert.throws(() => planOf(misuser, [owner()]), message);
+  }
+});

@@ -58,6 +58,10 @@ export const RUN_OPTIONS = {
     parse: listenAddress,
     help: 'Serves /metrics; 0 is off; default :8080 in a pod, else off.',
   },
+  'check-purity': {
+    type: 'boolean',
+    help: 'Run every reconcile twice and report reconcilers that are not pure; for development.',
+  },
   'log-format': { type: 'string', oneOf: ['json', 'text'], help: 'Default json in a pod, else text.' },
   'log-level': {
     type: 'string',
@@ -73,7 +77,8 @@ type Managed =
   | 'leaderElection'
   | 'systemNamespace'
   | 'healthAddress'
-  | 'metricsAddress';
+  | 'metricsAddress'
+  | 'checkPurity';
 
 export interface RunSettings extends Pick<ManagerOptions, Managed> {
   readonly logFormat: 'json' | 'text';
@@ -100,6 +105,7 @@ export function runSettings(flags: FlagValues<typeof RUN_OPTIONS>, io: Io): RunS
     leaderElection: flags['leader-elect'] ? leases : false,
     healthAddress: addressOf(flags['health-address'], isPod ? ':8081' : undefined),
     metricsAddress: addressOf(flags['metrics-address'], isPod ? ':8080' : undefined),
+    checkPurity: flags['check-purity'] ?? false,
     logFormat: flags['log-format'] ?? (isPod ? 'json' : 'text'),
     logLevel: flags['log-level'],
   };

@@ -108,7 +108,8 @@ export interface Job {
   readonly mayWrite: () => boolean;
   /** Shows the diff an object that stands where a child should be. */
   readonly meetStranger: (kind: Kind, object: KubeObject) => void;
-  cause(): string | undefined;
+  /** Why this write is made, as JSON. */
+  cause(write: ChildWrite): string | undefined;
   /** Does the work when no other reconciler is writing to the owner; it is told whether one was. */
   inTurn<T>(work: (hasWaited: boolean) => Promise<T>): Promise<T>;
   readonly signal: AbortSignal;
@@ -411,8 +412,8 @@ function ownerWrite({ target, manager, signal }: Job, { object, owner }: Ownersh
   return { target, kind: owner.kind, object, manager, signal };
 }
 
-function performanceOf({ job }: Attempt, { kind }: ChildWrite) {
-  const target = job.targetFor?.(kind) ?? job.target;
+function performanceOf({ job }: Attempt, write: ChildWrite) {
+  const target = job.targetFor?.(write.kind) ?? job.target;
   const { manager, meetStranger, mayWrite, clock, signal } = job;
-  return { target, manager, meetStranger, mayWrite, cause: job.cause(), clock, signal };
+  return { target, manager, meetStranger, mayWrite, cause: job.cause(write), clock, signal };
 }

@@ -433,6 +433,23 @@ describe('a rehearsal', () => {
     }));
 });
 
+test('a mint is not written over what another has written while it was being made', () =>
+  staged(async ({ client, performance, writeFor }) => {
+    const meddled: Minter<number, Secret> = {
+      name: 'meddled',
+      valid: () => false,
+      async make(_inputs, existing) {
+        if (existing !== undefined) await client.patch(Secret, at('t'), 'merge', { data: { theirs: 'eA==' } });
+        return { apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { made: 'bm93' } };
+      },
+    };
+    const child = mint(Secret, at('t'), meddled, 1);
+    await perform(writeFor(child), performance);
+    const existing = await client.get(Secret, at('t'));
+    assert.equal(await perform(writeFor(child, [existing]), performance), false);
+    assert.deepEqual((await client.get(Secret, at('t'))).data, { made: 'bm93', theirs: 'eA==' });
+  }));
+
 describe('when the lease is lost while a write is being prepared', () => {
   const slow: Minter<number, Secret> = {
     name: 'slow',

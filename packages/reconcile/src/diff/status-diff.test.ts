@@ -83,6 +83,14 @@ describe('progress', () => {
   });
 });
 
+test('what is to be remembered goes out at once, not with the progress that waits for its turn', () => {
+  const remembering = (values: string) => plan({ memory: { values }, progress: { percent: 5 } });
+  const current = { ...said, memory: { values: 'x' }, percent: 5 };
+  assert.equal(statusOf({ plan: remembering('x'), status: current }), undefined);
+  const status = statusOf({ plan: remembering('xy'), status: current });
+  assert.deepEqual([status?.isUrgent, status?.input['memory']], [true, { values: 'xy' }]);
+});
+
 describe('what the runtime has to say', () => {
   const trouble = { reason: 'WriteRefused', message: 'no' } as const;
   const error = condition({ type: 'ReconcileError', reason: 'WriteRefused', message: 'no (test.web)' });
@@ -110,7 +118,27 @@ describe('what the runtime has to say', () => {
   test('is left to the reconciler that said it: two of one kind do not take turns', () => {
     const theirs = { ...error, message: 'no (test.other)' };
     assert.equal(statusOf({ status: { ...said, conditions: [theirs] } }), undefined);
-    assert.equal(statusOf({ trouble, status: { ...said, conditions: [theirs] } }), undefined);
+    const both = { ...error, message: 'no (test.other)\nno (test.web)' };
+    assert.equal(statusOf({ trouble, status: { ...said, conditions: [both] } }), undefined);
+    const foreign = { ...error, message: 'written by another program' };
+    assert.equal(statusOf({ trouble, status: { ...said, conditions: [foreign] } }), undefined);
+  });
+
+  test('by several reconcilers is one condition with a line of each, and the reason of the first', () => {
+    const saidBy = (message: string, reason = 'Threw') => ({ ...said, conditions: [{ ...error, reason, message }] });
+    const [added] = statusOf({ trouble, status: saidBy('a bug (test.other)') })?.conditions ?? [];
+    assert.deepEqual([added?.reason, added?.message], ['Threw', 'a bug (test.other)\nno (test.web)']);
+    const [first] = statusOf({ trouble, status: saidBy('a bug (test.zone)') })?.conditions ?? [];
+    assert.deepEqual([first?.reason, first?.message], ['WriteRefused', 'no (test.web)\na bug (test.zone)']);
+    const [left] = statusOf({ status: saidBy('a bug (test.other)\nno (test.web)') })?.conditions ?? [];
+    assert.deepEqual([left?.reason, left?.message], ['Threw', 'a bug (test.other)']);
+    const [only] = statusOf({ trouble, status: saidBy('no (test.web)') })?.conditions ?? [];
+    assert.deepEqual([only?.reason, only?.message], ['WriteRefused', 'no (test.web)']);
+  });
+
+  test('has no line breaks of its own: each line is of one reconciler', () => {
+    const [broken] = statusOf({ trouble: { ...trouble, message: 'one\n  two' }, status: said })?.conditions ?? [];
+    assert.equal(broken?.message, 'one two (test.web)');
   });
 
   test('on a kind that is not ours is an event, and its status is left alone', () => {

@@ -53,6 +53,9 @@ export function shownBy(
   return { conditions, alerts: [] };
 }
 
+/** The condition in which each reconciler of an object has a line of its own; of others one says it for all. */
+const SHARED = 'ReconcileError';
+
 /**
  * A condition of the runtime. Several reconcilers may work on one kind: each signs what it says, and leaves what another
  * has signed, so that they do not take turns for ever.
@@ -60,10 +63,22 @@ export function shownBy(
 function said(input: DiffInput, type: string, reason = '', message?: string): ConditionInput | undefined {
   const signature = ` (${input.ownership.owner.reconciler})`;
   const existing = conditionsOf(input.observed.status()).find((condition) => condition.type === type);
-  if (existing !== undefined && !existing.message.endsWith(signature)) return undefined;
-  return message === undefined
-    ? noCondition(type)
-    : { type, status: 'True', reason, message: `${message}${signature}` };
+  const line = message === undefined ? undefined : `${message.replace(/\s*\n\s*/g, ' ')}${signature}`;
+  const others = existing?.message.split('\n').filter((each) => !each.endsWith(signature)) ?? [];
+  if (existing === undefined || others.length === 0)
+    return line === undefined ? noCondition(type) : { type, status: 'True', reason, message: line };
+  if (type !== SHARED || !others.every((each) => SIGNED.test(each))) return undefined;
+  if (line === undefined && others.length === existing.message.split('\n').length) return undefined;
+  const lines = [...others, ...(line === undefined ? [] : [line])].toSorted((a, b) => (signer(a) < signer(b) ? -1 : 1));
+  // The reason is that of the first line: whoever has signed it knows it.
+  const isFirst = line !== undefined && lines[0] === line;
+  return { type, status: 'True', reason: isFirst ? reason : existing.reason, message: lines.join('\n') };
+}
+
+const SIGNED = / \(([a-z0-9-]+\.[a-z0-9-]+)\)$/;
+
+function signer(line: string): string {
+  return SIGNED.exec(line)?.[1] ?? '';
 }
 
 /** What is left to write of the status, or undefined. */

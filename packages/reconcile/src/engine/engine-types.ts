@@ -218,6 +218,16 @@ export interface ReadRecord {
   readonly presence?: Presence;
 }
 
+/** A value that a node was computed from. */
+export interface Input {
+  readonly source: { readonly table: string; readonly key: string };
+  readonly value: unknown;
+  /** Of what was looked at. */
+  readonly digest: string;
+  /** The derivations from the source to the node, as `name(key)`. */
+  readonly via: readonly string[];
+}
+
 export interface Explanation {
   readonly node: string;
   readonly settled: Settled<unknown>;
@@ -236,8 +246,8 @@ export interface EngineOptions {
   onPending?(): void;
   /** Told of trouble that stops nothing: too many predicates on a table, a demand callback that throws. */
   onWarning?(message: string): void;
-  /** A keyed digest for values of sensitive tables in causes; without it they have none. */
-  sensitiveDigest?(value: unknown): string;
+  /** A keyed digest for values of sensitive tables in causes, or of what was looked at of one; without it they have none. */
+  sensitiveDigest?(value: unknown, seen?: unknown): string;
   /**
    * A node that suspends or throws keeps alive what it read before, so that sinks below it are not taken down by trouble
    * above. Default: true.
@@ -271,4 +281,6 @@ export interface Engine {
   fork(): Fork;
   stats(): EngineStats;
   explain(derivation: Derivation<unknown>, key: string): Explanation | undefined;
+  /** What a node was computed from, through all derivations; empty where there is too much of it. */
+  inputs(derivation: Derivation<unknown>, key: string): readonly Input[];
 }

@@ -462,3 +462,45 @@ describe('a fork', () => {
     assert.throws(() => fork.evaluate(), { code: 'ForkStale' });
   });
 });
+
+describe('between two slices of a wave', () => {
+  it('the values of the wave before are shown, for changed, new and unchanged nodes alike', async () => {
+    const seen: unknown[] = [];
+    let shown: (() => unknown) | undefined;
+    let now = 0;
+    const slicing: Clock = {
+      ...clock,
+      now: () => now++,
+      async yield() {
+        seen.push(shown?.());
+      },
+    };
+    const { engine, items } = setUp({ clock: slicing, sliceMs: 0 });
+    const first = engine.derive<number>({
+      name: 'first',
+      sink: true,
+      compute: (key, read) => read.get(items, key)?.status ?? 0,
+    });
+    const second = engine.derive<number>({
+      name: 'second',
+      sink: true,
+      compute: (key, read) => read.derived(first, key) * 10,
+    });
+    engine.hold(second, 'a');
+    items.put('a', { status: 1 });
+    await engine.flush();
+    const valueOf = (derivation: typeof first, key: string) => {
+      const settled = engine.valueOf(derivation, key);
+      return settled?.state === 'value' ? settled.value : settled?.state;
+    };
+    shown = () => [valueOf(first, 'a'), valueOf(second, 'a'), valueOf(second, 'b')];
+    items.put('a', { status: 2 });
+    items.put('b', { status: 3 });
+    engine.hold(second, 'b');
+    seen.length = 0;
+    await engine.flush();
+    assert.ok(seen.length > 3, 'it was paused several times');
+    for (const values of seen) assert.deepEqual(values, [1, 10, undefined]);
+    assert.deepEqual(shown(), [2, 20, 30]);
+  });
+});

@@ -12,6 +12,7 @@ import { EngineErrors } from './errors.ts';
 import { explainNode, graphStats } from './explain.ts';
 import { attemptFold } from './fold.ts';
 import { createFork } from './fork/fork.ts';
+import { inputsOf } from './inputs.ts';
 import { type DerivationState, DISPOSED, type Graph } from './model.ts';
 import { requestWave } from './pending.ts';
 import { createEach, createHold } from './root.ts';
@@ -71,6 +72,7 @@ export function createEngine(options: EngineOptions): Engine {
     fork: () => createFork(graph),
     stats: () => graphStats(graph),
     explain: (derivation, key): Explanation | undefined => explainNode(stateOf(derivation), key),
+    inputs: (derivation, key) => inputsOf(graph, stateOf(derivation), key),
   };
   return engine;
 }

@@ -263,7 +263,7 @@ export interface Graph {
   maxRuns: number;
   onPending: (() => void) | undefined;
   warn: (message: string) => void;
-  sensitiveDigest: ((value: unknown) => string) | undefined;
+  sensitiveDigest: ((value: unknown, seen?: unknown) => string) | undefined;
 
   tables: TableState[];
   derivations: DerivationState[];

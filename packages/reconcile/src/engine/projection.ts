@@ -30,6 +30,15 @@ export function aside<F extends (value: never) => unknown>(project: F): F {
   return Object.assign(project, { isAside: true as const });
 }
 
+/** A projection of what follows from our own writes (the owner's status): never kept as an input. */
+export function unrecorded<F extends (...args: never) => unknown>(project: F): F {
+  return Object.assign(project, { isUnrecorded: true as const });
+}
+
+export function isUnrecorded(projection: Projection | undefined): boolean {
+  return (projection as { isUnrecorded?: true } | undefined)?.isUnrecorded === true;
+}
+
 export function isAside(projection: Projection | undefined): boolean {
   return (projection as { isAside?: true } | undefined)?.isAside === true;
 }

@@ -91,6 +91,28 @@ describe('leader election', () => {
     await a.stop();
   });
 
+  it('counts its term from when a renewal was sent, however late the answer comes', async () => {
+    const world = createWorld();
+    const a = world.start('a');
+    await world.clock.advance(1_000);
+    // Each way takes 1.5 s: the answer comes three seconds after the renewal was sent.
+    let sentAt: number | undefined;
+    world.server.fail = (_name, verb) => {
+      if (verb === 'update' && sentAt === undefined) sentAt = world.clock.now();
+      else if (sentAt !== undefined) return 'refuse';
+      return undefined;
+    };
+    world.server.delayMs = () => (sentAt === undefined ? 0 : 1_500);
+    while (sentAt === undefined) await world.clock.advance(100);
+    await world.clock.advance(sentAt + 9_999 - world.clock.now());
+    assert.equal(a.holds, true);
+    await world.clock.advance(1);
+    assert.equal(a.holds, false);
+    world.server.fail = () => undefined;
+    world.server.delayMs = () => 0;
+    await a.stop();
+  });
+
   it('holds nothing the moment a paused process wakes, before any of its timers has fired', async () => {
     const world = createWorld();
     const a = world.start('a');

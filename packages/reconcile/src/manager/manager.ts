@@ -63,6 +63,8 @@ export interface ManagerOptions {
   healthAddress?: string | undefined;
   /** `HOST:PORT` of /metrics; may be the same. Default none. */
   metricsAddress?: string | undefined;
+  /** Run every reconcile twice and compare, for operators in development: see RuntimeOptions.checkPurity. Default false. */
+  checkPurity?: boolean;
   /** Default: to stderr, as JSON in a pod and as text elsewhere. */
   logger?: Logger;
   clock?: Clock;
@@ -155,6 +157,7 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       tell: (_world, operator, owner, event) => found(led.get(operator)).events.record(owner, event),
       observe: runtimeObserver(metrics),
       tracer: tracing.tracer,
+      ...(options.checkPurity ? { checkPurity: true } : {}),
     });
     for (const { name } of operators.filter(readsSensitive)) {
       const where = { namespace: systemNamespace, operator: name, signal };

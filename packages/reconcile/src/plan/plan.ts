@@ -1,7 +1,8 @@
 // What a reconciler may say. A plan is plain data: two plans are compared by value, shown by `capstan plan`, and carried
 // out by apply/. Nothing in it performs anything.
 import { type KubeObject, keyOf, kindId } from '@capstan/kube';
-import { DefinitionErrors } from '../errors.ts';
+import { DefinitionErrors, PlanErrors } from '../errors.ts';
+import { isPromise } from './check-plan.ts';
 import type { Child } from './child.ts';
 import type { ConditionInput } from './conditions.ts';
 import type { Patch, Removal } from './others.ts';
@@ -85,12 +86,13 @@ export interface PlanInput extends GroupInput {
   events?: readonly EventInput[];
 }
 
-/** What should be so. Throws when it names a child twice: the two would be written over each other for ever. */
+/** What should be so. Throws when it names a child twice (the two would be written over each other for ever) or holds a promise. */
 export function plan(input: PlanInput = {}): Plan {
   const { children, patches, removals } = input;
   const direct = (children ?? patches ?? removals) === undefined ? [] : [group(input)];
   const groups = [...direct, ...(input.groups ?? []).map(group)];
   checkNamedOnce(groups);
+  checkNoPromise(input);
   return {
     outcome: 'desired',
     held: input.held,
@@ -112,15 +114,36 @@ export function released(input: Pick<PlanInput, 'status' | 'conditions' | 'event
 function group(input: GroupInput, index = 0): Group {
   return {
     name: input.name ?? `group ${index + 1}`,
-    children: input.children ?? [],
-    patches: input.patches ?? [],
-    removals: input.removals ?? [],
+    children: entries('children', input.children),
+    patches: entries('patches', input.patches),
+    removals: entries('removals', input.removals),
     quietMs: input.quietMs ?? 0,
     quietAtCreation: input.quietAtCreation ?? false,
     preflight: input.preflight ?? false,
     open: input.open ?? true,
     waitingFor: input.waitingFor,
   };
+}
+
+/** Types end where plain JavaScript, a cast or a forgotten await begins. */
+function entries<T extends { kind: unknown }>(list: string, given: readonly T[] = []): readonly T[] {
+  for (const [at, entry] of (given as readonly unknown[]).entries()) {
+    if (isPromise(entry)) throw PlanErrors.NotAnEntry(list, at, 'a promise');
+    if (typeof entry !== 'object' || entry === null || !('kind' in entry))
+      throw PlanErrors.NotAnEntry(list, at, entry === undefined || entry === null ? 'nothing' : 'something unknown');
+  }
+  return given;
+}
+
+function checkNoPromise({ status, progress, memory, conditions }: PlanInput): void {
+  const parts: readonly (readonly [string, unknown])[] = [
+    ['status', status],
+    ...Object.entries(status ?? {}).map(([name, value]) => [`status.${name}`, value] as const),
+    ...Object.entries(progress ?? {}).map(([name, value]) => [`progress.${name}`, value] as const),
+    ['memory', memory],
+    ...(conditions ?? []).map((condition, at) => [`conditions[${at}]`, condition] as const),
+  ];
+  for (const [field, value] of parts) if (isPromise(value)) throw PlanErrors.PromiseIn(field);
 }
 
 function checkNamedOnce(groups: readonly Group[]): void {

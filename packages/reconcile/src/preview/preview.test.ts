@@ -158,6 +158,42 @@ describe('a preview', () => {
       assert.deepEqual(transport.writes, []);
     }));
 
+  test('names a closed gate and what it waits for, and shows nothing behind it', async () => {
+    const gated = reconciler<Tree>({
+      name: 'gated',
+      resource: Tree,
+      writes: [ConfigMap],
+      reconcile: ({ object: { metadata, spec } }) =>
+        plan({
+          groups: [
+            {
+              name: 'rollout',
+              open: spec.leaf !== 'closed',
+              waitingFor: 'the maintenance window',
+              children: [apply(ConfigMap, { metadata: ref(`${metadata.name}-config`), data: { leaf: spec.leaf } })],
+            },
+          ],
+        }),
+    });
+    const stage = await createStage({
+      operators: [operator({ name: 'test', kinds: [Tree], reconcilers: [gated] })],
+      given: async (client) => {
+        await client.create(Tree, treeOf({ leaf: 'open' }));
+      },
+    });
+    try {
+      const dry = await stage.client.patch(Tree, ref('tree'), 'merge', { spec: { leaf: 'closed' } }, { dryRun: true });
+      const { writes, unknowns } = await preview(stage.program.runtime, [{ kind: Tree, object: dry }]);
+      assert.deepEqual(unknowns, ['Tree default/tree: rollout waits for the maintenance window']);
+      assert.deepEqual(
+        summary(writes).filter((line) => line.includes('ConfigMap')),
+        [],
+      );
+    } finally {
+      await stage.end();
+    }
+  });
+
   test('has conditions of the generation that there would be, so that whoever waits for them goes on', () =>
     staged(async ({ program }, changed) => {
       const { writes } = await preview(program.runtime, [await changed({ value: '2' })]);

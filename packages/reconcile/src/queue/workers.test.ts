@@ -61,6 +61,27 @@ describe('workers', () => {
     await ended;
   });
 
+  it('keep the failures of a key that only waits before it tries again, and forget those of one that goes on', async () => {
+    const outcomes = [
+      retry(new Error('x')),
+      retry(new Error('x')),
+      retryAfter(1_000, { keepsFailures: true }),
+      retryAfter(1_000),
+      done,
+    ];
+    const counted: number[] = [];
+    const { clock, queue, stop, start } = setUp((key) => {
+      counted.push(queue.failures(key));
+      return outcomes.shift() ?? done;
+    });
+    const ended = start();
+    queue.add('a');
+    await clock.runUntilIdle(10_000);
+    assert.deepEqual(counted, [0, 1, 2, 2, 0]);
+    stop.abort();
+    await ended;
+  });
+
   it('look again after the time that the handler asks for', async () => {
     const at: number[] = [];
     const { clock, queue, stop, start } = setUp(() => {

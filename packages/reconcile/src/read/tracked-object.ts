@@ -1,7 +1,7 @@
 // The `object` of a reconciler: spec, generation and deletionTimestamp always count; labels, annotations, status and the
 // rest of the metadata only once they are read. So a status write, ours or another's, wakes nobody who did not look.
 import type { KubeObject } from '@capstan/kube';
-import { type Table, type Tracker, telling } from '../engine/index.ts';
+import { type Table, type Tracker, telling, unrecorded } from '../engine/index.ts';
 
 const whole = Symbol('whole object');
 
@@ -28,11 +28,13 @@ export const coreView = telling((object: KubeObject): View<object> => {
 export const labelsOf = metadataField('labels');
 export const annotationsOf = metadataField('annotations');
 export const ownerReferencesOf = metadataField('ownerReferences');
-export const finalizersOf = metadataField('finalizers');
-export const resourceVersionOf = metadataField('resourceVersion');
-export const statusOf = telling(
-  (object: KubeObject) => (object as { status?: unknown }).status,
-  (object) => ({ status: (object as { status?: unknown }).status }),
+export const finalizersOf = unrecorded(metadataField('finalizers'));
+export const resourceVersionOf = unrecorded(metadataField('resourceVersion'));
+export const statusOf = unrecorded(
+  telling(
+    (object: KubeObject) => (object as { status?: unknown }).status,
+    (object) => ({ status: (object as { status?: unknown }).status }),
+  ),
 );
 
 /** Everything of an object but its metadata and status. */

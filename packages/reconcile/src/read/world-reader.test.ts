@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, Deployment, type KubeObject, Namespace, Secret, Service } from '@capstan/kube';
 import { createVirtualClock } from '@capstan/testing';
-import type { DigestKey } from '../digest.ts';
+import { type DigestKey, sameDigest } from '../digest.ts';
 import { createEngine } from '../engine/index.ts';
 import { operator } from '../operator.ts';
 import { plan } from '../plan/index.ts';
@@ -141,7 +141,7 @@ describe('a read', () => {
         objects: [owner, { ...owner, metadata: { ...at('another'), uid: 'v' } }],
       });
       const errors = evaluations.flatMap((one) => (one.plan.state === 'error' ? one.plan.error.message : []));
-      assert.equal(errors.length, 1, `the second run is refused: ${what}`);
+      assert.ok(errors.length > 0, `refused: ${what}`);
       assert.match(errors[0] ?? '', new RegExp(`test.careless reads through two definitions of the ${what}.*create`));
     }
   });
@@ -338,7 +338,7 @@ describe('a digest is keyed when it covers', () => {
       const digestFor = (password: string) =>
         seen(({ read, digest }) => digest('x', value(read)), withSecret(password)) as string;
       const before = digestFor('hunter2');
-      assert.match(before, /^v1\.[0-9a-f]{32}\.test\.[0-9a-f]{32}$/);
+      assert.match(before, /^v1\.[0-9a-f]{32}\.test_n\.[0-9a-f]{32}$/);
       assert.equal(digestFor('hunter2'), before);
       const after = digestFor('hunter3');
       assert.notEqual(after, before);
@@ -367,11 +367,49 @@ describe('a digest is keyed when it covers', () => {
     assert.match(seen(({ read, digest }) => digest(read.derived(exists, '')), { objects }) as string, plain);
   });
 
+  test('a secret, by its namespace too: equal secrets of two namespaces have unequal digests, and none under another key is said to differ', () => {
+    const owners = ['one', 'two'].map((namespace) => ({
+      ...owner,
+      metadata: { ...at('owner', namespace), uid: namespace },
+    }));
+    const secrets = ['one', 'two'].map((namespace) => ({ ...secret('hunter2'), metadata: at('s', namespace) }));
+    const dataOf = ({ data }: Secret) => data;
+    const digests: string[] = [];
+    const hashes = derivation<string>({
+      name: 'hashes',
+      compute({ key, read, digest }) {
+        const [namespace = ''] = key.split('/');
+        return digest(read.get(Secret, at('s', namespace), dataOf));
+      },
+    });
+    const hashing = reconciler({
+      name: 'hashing',
+      resource: ConfigMap,
+      reads: READS,
+      reconcile({ object: { metadata }, read, digest }) {
+        const { namespace = '' } = metadata;
+        digests.push(digest(read.get(Secret, at('s', namespace), dataOf)), read.derived(hashes, `${namespace}/x`));
+        return plan();
+      },
+    });
+    evaluate({
+      operator: operator({ name: 'test', kinds: [], reconcilers: [hashing] }),
+      clock: createVirtualClock(),
+      objects: [...owners, ...secrets],
+    });
+    const different = [...new Set(digests)];
+    assert.equal(different.length, 2, 'one a namespace');
+    const [one = '', two = ''] = different;
+    assert.equal(one.split('.')[1], two.split('.')[1]);
+    const earlier = one.replace('test_n', 'test').replace(/[0-9a-f]{32}$/, '0'.repeat(32));
+    assert.ok(sameDigest(earlier, one), 'a hash of an earlier release rolls nothing');
+  });
+
   test('a secret, by the key that the operator has', () => {
     const digestKey: DigestKey = { id: 'other', bytes: new Uint8Array(32).fill(1) };
     const look = ({ read, digest }: Context) => digest(read.get(Secret, at('s'), passwordOf));
     const [one, two] = [{}, { digestKey }].map((more) => seen(look, { ...withSecret('hunter2'), ...more }) as string);
-    assert.match(two ?? '', /\.other\./);
+    assert.match(two ?? '', /\.other_n\./);
     assert.notEqual(one?.split('.')[3], two?.split('.')[3]);
   });
 });
@@ -415,6 +453,7 @@ function watched(look: (read: Reader, run: Run) => unknown) {
         sensitive: undefined,
         declared: undefined,
         name: 'reader',
+        key: '',
         operator: 'test',
       };
       return look(new WorldReader(run, world), run) ?? null;

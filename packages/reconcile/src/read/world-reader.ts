@@ -8,7 +8,7 @@ import {
   type ObjectRef,
   parseLabelSelector,
 } from '@capstan/kube';
-import { type Digest, type DigestKey, keyedDigest, plainDigest } from '../digest.ts';
+import { type Digest, type DigestKey, keyedDigest, keyFor, plainDigest } from '../digest.ts';
 import type {
   Derivation,
   Engine,
@@ -28,6 +28,7 @@ import type { DerivationDefinition } from './derivation.ts';
 import type { FactDefinition, FactState } from './fact.ts';
 import type { AggregateDefinition } from './fold.ts';
 import type { KindIndex } from './kind-index.ts';
+import type { RunPurely } from './purity.ts';
 import type { Access, Derived, Projection, Reader, Where, WriteProblem } from './reader.ts';
 import { collectSensitive, isMarked, isSensitive, marked } from './sensitive.ts';
 import type { SourceDefinition, SourceReader, SourceState } from './source.ts';
@@ -57,6 +58,8 @@ export interface ReadSources {
   readonly digests: WeakMap<object, RememberedDigest>;
   /** What each reader reads through: it must be the same in every run. */
   readonly definitions: Map<string, ReaderDefinitions>;
+  /** Where it is checked that computations are pure: runs one twice. */
+  readonly purely?: RunPurely;
   /** Projections of derivations' values, wrapped once each. */
   readonly projections: WeakMap<object, EngineProjection>;
 }
@@ -90,6 +93,8 @@ export interface Run {
   readonly name: string;
   /** The operator that reads: its key is that of digests. */
   readonly operator: string;
+  /** Of what is computed, `namespace/name` mostly: digests of secrets count in one namespace only. */
+  readonly key: string;
 }
 
 /** A kind in a role, as `declared` names it. */
@@ -285,7 +290,8 @@ export class WorldReader implements Reader {
 
 /** The digest function of one run: strings that the run got from sensitive objects are keyed. */
 export function digestOf(run: Run): Digest {
-  const key = () => run.tracker.get(run.sources.digestKey, run.operator) as DigestKey;
+  const key = () =>
+    keyFor(run.tracker.get(run.sources.digestKey, run.operator) as DigestKey, namespaceOf(run.key), 'inputs');
   return (...values) => {
     const { sensitive, sources } = run;
     if (sensitive !== undefined) return keyedDigest(values, (text) => isSensitive(text, sensitive), key);
@@ -296,6 +302,12 @@ export function digestOf(run: Run): Digest {
     if (place !== undefined) sources.digests.set(place, { run, values, digest });
     return digest;
   };
+}
+
+/** As in the engine's tables: the key up to its first slash. */
+function namespaceOf(key: string): string {
+  const slash = key.indexOf('/');
+  return slash < 0 ? '' : key.slice(0, slash);
 }
 
 function areSame(before: readonly unknown[], after: readonly unknown[]): boolean {
@@ -332,18 +344,25 @@ function nameIn(world: World, { name }: { name: string }): string {
 }
 
 function bindDerivation<R>({ sources, world, operator }: BindingPlace, definition: DerivationDefinition<R>) {
+  const isSame =
+    definition.equals === undefined
+      ? undefined
+      : (before: unknown, after: unknown) => definition.equals?.(unmarked(before) as R, unmarked(after) as R) ?? false;
   return sources.engine.derive<unknown>({
     name: nameIn(world, definition),
     compute(key, tracker, before) {
-      const sensitive = isMarked(before) ? new Set(before.$sensitive) : undefined;
-      const run: Run = { tracker, sources, sensitive, declared: undefined, name: definition.name, operator };
-      const previous = unmarked(before);
-      const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run), previous });
-      return marked(value, run.sensitive);
+      const compute = () => {
+        const sensitive = isMarked(before) ? new Set(before.$sensitive) : undefined;
+        const run: Run = { tracker, sources, sensitive, declared: undefined, name: definition.name, operator, key };
+        const previous = unmarked(before);
+        const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run), previous });
+        return marked(value, run.sensitive);
+      };
+      return sources.purely === undefined
+        ? compute()
+        : sources.purely(`the derivation ${definition.name}`, compute, isSame);
     },
-    ...(definition.equals
-      ? { equals: (before, after) => definition.equals?.(unmarked(before) as R, unmarked(after) as R) ?? false }
-      : {}),
+    ...(isSame === undefined ? {} : { equals: isSame }),
     ...(definition.onCycle ? { onCycle: (members) => definition.onCycle?.(members) } : {}),
     sink: sources.delivered.has(definition),
   });

@@ -14,9 +14,10 @@ import {
 } from '@capstan/kube';
 import { carryOut, createKeyState, failedAgain, type KeyState, type Turns } from '../apply/index.ts';
 import { identity, isSettled, type WriteSet } from '../diff/index.ts';
-import type { Cause, Change, Engine, Settled } from '../engine/index.ts';
+import type { Cause, Change, Engine, Input, Settled } from '../engine/index.ts';
 import { RuntimeErrors } from '../errors.ts';
 import { inventoryOf } from '../inventory.ts';
+import { CAUSE_ANNOTATION, INVENTORY_LABEL } from '../marks.ts';
 import { type EventInput, placeOf } from '../plan/index.ts';
 import {
   createQueue,
@@ -34,7 +35,16 @@ import {
 import { roleOf } from '../reconciler.ts';
 import type { BoundSink } from '../sinks/index.ts';
 import type { Tracer } from '../tracing/index.ts';
-import { causeRecord, formatCause, type History, mergeCauses } from '../why/index.ts';
+import {
+  type CauseRecord,
+  causeRecord,
+  changedInputs,
+  formatCause,
+  formatInputs,
+  type History,
+  mergeCauses,
+  parseCause,
+} from '../why/index.ts';
 import type { World } from '../worlds/index.ts';
 import type { Binding } from './binding.ts';
 
@@ -81,6 +91,12 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   const suspended = new Map<string, readonly string[]>();
   /** Whether the wave with the first list of the resource is over: what appears from then on has just been created. */
   let isListed = false;
+  /** Keys whose writes follow from the first evaluation by this process: what was before, only the children tell. */
+  const firstEvaluated = new Set<string>();
+  /** What was written with each write, for the history. */
+  const recorded = new WeakMap<object, CauseRecord>();
+  /** The inputs of the last key that was asked for: all writes of an attempt share them. */
+  let known: { key: string; planned: unknown; inputs: readonly Input[] } | undefined;
   let open: { queue: Queue<string>; abort: AbortController; ended: Promise<void> } | undefined;
 
   function take(change: Change): void {
@@ -90,6 +106,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       return;
     }
     suspended.delete(key);
+    if (before === undefined) firstEvaluated.add(key);
     if (after.state === 'suspended') {
       suspended.set(key, after.waitingFor);
       unsettled.delete(key);
@@ -100,6 +117,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     if (!needsWork(after)) {
       unsettled.delete(key);
       causes.delete(key);
+      firstEvaluated.delete(key);
       // What the server refused is not wanted any more: nobody will try it again and find out.
       if (binding.troubles.peek(key) !== undefined) binding.troubles.delete(key);
       return;
@@ -122,6 +140,8 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     suspended.delete(key);
     causes.delete(key);
     states.delete(key);
+    firstEvaluated.delete(key);
+    if (known?.key === key) known = undefined;
     for (const id of met.get(key)?.keys() ?? []) binding.strangers.delete(id);
     met.delete(key);
     binding.troubles.delete(key);
@@ -207,7 +227,8 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
         const kind = 'kind' in write ? write.kind : reconciler.resource;
         options.observe?.wrote?.(write.verb, kind);
         const object = 'kind' in write ? `${kindId(kind)} ${keyOf(write.ref)}` : `${kindId(kind)} ${key}`;
-        history.record(object, { verb: write.verb, cause: record(key) });
+        const { inputs: _inputs, ...cause } = recorded.get(write) ?? record(key, causesOf(key));
+        history.record(object, { verb: write.verb, cause });
         log.debug('wrote', { verb: write.verb, object });
       },
       mayWrite: options.mayWrite,
@@ -224,7 +245,11 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       manager: binding.manager,
       finalizer: binding.finalizer,
       clock,
-      cause: () => formatCause(record(key)),
+      cause(write) {
+        const cause = recordFor(key, write);
+        recorded.set(write, cause);
+        return formatCause(cause);
+      },
       inTurn: (task) => options.turns(`${world.name} ${kindId(reconciler.resource)} ${key}`, task),
       signal,
     });
@@ -247,13 +272,31 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     return threw === undefined ? undefined : new Error(threw);
   }
 
-  function record(key: string) {
-    return causeRecord(
-      formatTime(clock.now()),
-      `${operator.name}.${reconciler.name}`,
-      `${kindId(reconciler.resource)} ${key}`,
-      causes.get(key) ?? [],
-    );
+  function record(key: string, why: readonly Cause[]): CauseRecord {
+    const by = `${operator.name}.${reconciler.name}`;
+    return causeRecord(formatTime(clock.now()), by, `${kindId(reconciler.resource)} ${key}`, why);
+  }
+
+  const causesOf = (key: string) => causes.get(key) ?? [];
+
+  /** With all inputs, so that the next process knows which of them differ; and compared with those that this one has found. */
+  function recordFor(key: string, { kind, ref }: { kind: Kind; ref: ObjectRef }): CauseRecord {
+    const all = inputsFor(key);
+    const child = firstEvaluated.has(key) ? world.childTable(kind)?.peek(keyOf(ref)) : undefined;
+    const persisted = parseCause(child?.metadata.annotations?.[CAUSE_ANNOTATION])?.inputs;
+    const why = persisted === undefined || all.length === 0 ? causesOf(key) : changedInputs(all, persisted);
+    const inputs = formatInputs(all);
+    return { ...record(key, why), ...(inputs === undefined ? {} : { inputs }) };
+  }
+
+  /** What the plan was made from, our own children excepted: they follow from it. */
+  function inputsFor(key: string): readonly Input[] {
+    const planned = engine.valueOf(binding.plans, key);
+    if (known?.key !== key || known.planned !== planned) {
+      const all = engine.inputs(binding.plans, key);
+      known = { key, planned, inputs: all.filter(({ value }) => !isOurs(value)) };
+    }
+    return known.inputs;
   }
 
   return {
@@ -304,6 +347,10 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     },
     suspended,
   };
+}
+
+function isOurs(value: unknown): boolean {
+  return (value as KubeObject | undefined)?.metadata?.labels?.[INVENTORY_LABEL] !== undefined;
 }
 
 function needsWork(after: Exclude<Settled<unknown>, { state: 'suspended' }>): boolean {

@@ -29,6 +29,7 @@ import { DefinitionErrors } from '../errors.ts';
 import { fieldManager, inventoryId } from '../inventory.ts';
 import { INVENTORY_LABEL } from '../marks.ts';
 import { isPrimary, type Operator } from '../operator.ts';
+import { checkedPlan } from '../plan/check-plan.ts';
 import { type AppliedChild, inWorld, type Plan, placeOf, plan, released } from '../plan/index.ts';
 import { collectSensitive } from '../read/sensitive.ts';
 import { finalizersOf, statusOf, trackedObject, wholeOf } from '../read/tracked-object.ts';
@@ -89,24 +90,29 @@ export function bindReconciler(
     compute(key, tracker) {
       const object = trackedObject(tracker, table, key);
       if (object === undefined) return plan();
-      const run: Run = {
-        tracker,
-        sources,
-        sensitive: sensitiveOf(resource, object),
-        declared,
-        name: id,
-        operator: operator.name,
+      const isGoing = object.metadata.deletionTimestamp !== undefined;
+      if (isGoing && !(tracker.get(table, key, finalizersOf)?.includes(finalizer) ?? false)) return plan();
+      if (isGoing && reconciler.release === undefined) return released();
+      const compute = () => {
+        const run: Run = {
+          tracker,
+          sources,
+          sensitive: sensitiveOf(resource, object),
+          declared,
+          name: id,
+          operator: operator.name,
+          key,
+        };
+        const context = {
+          object,
+          read: new WorldReader(run, world),
+          digest: digestOf(run),
+          memory: memoryOf(tracker, table, place, key, ownership),
+        };
+        const returned = isGoing ? reconciler.release?.(context) : reconciler.reconcile(context);
+        return checkedPlan(returned, reconciler);
       };
-      const context = {
-        object,
-        read: new WorldReader(run, world),
-        digest: digestOf(run),
-        memory: memoryOf(tracker, table, place, key, ownership),
-      };
-      if (object.metadata.deletionTimestamp === undefined) return reconciler.reconcile(context);
-      const isHeld = tracker.get(table, key, finalizersOf)?.includes(finalizer) ?? false;
-      if (!isHeld) return plan();
-      return reconciler.release === undefined ? released() : reconciler.release(context);
+      return sources.purely === undefined ? compute() : sources.purely(`the reconciler ${reconciler.name}`, compute);
     },
   });
 

@@ -138,3 +138,28 @@ describe('an evaluation', () => {
     assert.equal(clock.pendingTimers, 0);
   });
 });
+
+test('the digest on a Secret that is written is made with the key of the operator', () => {
+  const copying = reconciler<ConfigMap>({
+    name: 'copying',
+    resource: ConfigMap,
+    writes: [Secret],
+    reconcile: ({ object: { metadata } }) =>
+      plan({
+        children: [apply(Secret, { metadata: { ...metadata, name: 'copy' }, data: { password: 'aHVudGVyMg==' } })],
+      }),
+  });
+  const digests = [1, 2].map((fill) => {
+    const [evaluation] = evaluate({
+      operator: operator({ name: 'test', kinds: [], reconcilers: [copying] }),
+      clock: createVirtualClock(),
+      objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a', uid: 'u' } }],
+      digestKey: { id: 'key', bytes: new Uint8Array(32).fill(fill) },
+    });
+    const writes = evaluation?.writes.state === 'value' ? evaluation.writes.value.groups[0]?.writes : undefined;
+    const [write] = writes ?? [];
+    return write?.verb === 'apply' ? write.body.metadata.annotations?.['capstan.dev/applied'] : undefined;
+  });
+  assert.match(digests[0] ?? '', /^v1\.[0-9a-f]{32}\.key\.[0-9a-f]{32}$/);
+  assert.notEqual(digests[0], digests[1]);
+});

@@ -3,10 +3,11 @@
 import { type Clock, groupOf, type Kind, type KubeObject, keyOfObject, kindId, type ObjectKey } from '@capstan/kube';
 import type { WriteSet } from '../diff/index.ts';
 import type { DigestKey } from '../digest.ts';
-import { createEngine, type Engine, type Settled } from '../engine/index.ts';
+import { createEngine, type Derivation, type Engine, type Settled } from '../engine/index.ts';
 import type { Operator } from '../operator.ts';
 import type { Plan } from '../plan/index.ts';
 import type { Access } from '../read/index.ts';
+import { createPurity, type Purity } from '../read/purity.ts';
 import type { ReadSources } from '../read/world-reader.ts';
 import { LOCAL, type Reconciler, type Role, roleOf } from '../reconciler.ts';
 import { createSinkRegistry } from '../sinks/index.ts';
@@ -65,9 +66,10 @@ export interface EvaluateOptions extends EvaluatedWorld {
 
 /** Evaluates every reconciler of the operator for every object of its kind. */
 export function evaluate(options: EvaluateOptions): Evaluation[] {
-  const { operator, clock } = options;
-  const engine = createEngine({ clock, freeze: true });
-  const sources = sourcesOf(engine, options);
+  const { operator } = options;
+  const purity = createPurity(options.clock);
+  const engine = createEngine({ clock: purity.clock, freeze: true });
+  const sources = sourcesOf(engine, options, purity);
   const world = sources.worlds.get('');
   if (world === undefined) throw new TypeError('there is always a world without a name');
   const bindings = operator.reconcilers
@@ -77,7 +79,7 @@ export function evaluate(options: EvaluateOptions): Evaluation[] {
   engine.flushSync();
   const evaluations = bindings.flatMap(({ reconciler, plans, writes }) =>
     keysOf(options.objects, reconciler.resource).map((key) => {
-      const reads = engine.explain(plans, key)?.reads.map(({ source }) => source) ?? [];
+      const reads = readsOf(engine, plans, key);
       return {
         reconciler,
         key,
@@ -93,6 +95,11 @@ export function evaluate(options: EvaluateOptions): Evaluation[] {
   return evaluations;
 }
 
+/** Each once: every computation runs twice here. */
+function readsOf(engine: Engine, derivation: Derivation<unknown>, key: string): readonly string[] {
+  return [...new Set(engine.explain(derivation, key)?.reads.map(({ source }) => source))];
+}
+
 function derivedReads(engine: Engine, { bound }: ReadSources, from: readonly string[]): DerivedReads[] {
   const local = [...(bound.get('')?.values() ?? [])].flatMap((definitions) => [...definitions]);
   const nodes = new Map(local.map(([{ name }, derivation]) => [name, derivation]));
@@ -102,14 +109,14 @@ function derivedReads(engine: Engine, { bound }: ReadSources, from: readonly str
     const [, name = '', key = ''] = /^(.*?)\((.*)\)$/.exec(source) ?? [];
     const derivation = nodes.get(name);
     if (derivation === undefined || found.has(source)) continue;
-    const reads = engine.explain(derivation, key)?.reads.map((read) => read.source) ?? [];
+    const reads = readsOf(engine, derivation, key);
     found.set(source, { node: source, reads });
     waiting.push(...reads);
   }
   return [...found.values()];
 }
 
-function sourcesOf(engine: Engine, options: EvaluateOptions): ReadSources {
+function sourcesOf(engine: Engine, options: EvaluateOptions, purity: Purity): ReadSources {
   const { operator, objects, unknown = [], access = {}, digestKey: given = TEST_KEY } = options;
   const declaring = [...operator.reconcilers, ...(operator.sinks ?? [])];
   const known: Record<string, EvaluatedWorld> = { ...options.worlds, '': { objects, unknown, access } };
@@ -127,12 +134,13 @@ function sourcesOf(engine: Engine, options: EvaluateOptions): ReadSources {
     sinks: createSinkRegistry(engine),
     problems: new Map(),
     identities: engine.table<string>({ name: 'identities of clusters' }),
-    instants: createInstants(engine, options.clock),
+    instants: createInstants(engine, purity.clock),
     digestKey,
     bound: new Map(),
     delivered: new Set((operator.sinks ?? []).map(({ of }) => of)),
     digests: new WeakMap(),
     definitions: new Map(),
+    purely: purity.run,
     projections: new WeakMap(),
   };
 }

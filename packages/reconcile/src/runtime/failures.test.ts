@@ -43,17 +43,25 @@ describe('a write that fails', () => {
     });
 
   test('for a moment only is retried, and never on the resource', async () => {
-    const { through } = refusing('a', () => refusal(500, 'InternalError', 'for a moment'));
     let failures = 1;
-    const once = (client: Client, clock: { now(): number }) =>
-      replacing(through(client, clock), 'apply', (call, ...args) =>
-        failures-- > 0 ? call() : client.apply(...(args as Parameters<Client['apply']>)),
+    const statuses: string[] = [];
+    const through = (client: Client) => {
+      const once = replacing(client, 'apply', (call) =>
+        failures-- > 0 ? Promise.reject(refusal(500, 'InternalError', 'for a moment')) : call(),
       );
-    await onRuntime({ through: once }, async ({ client, clock }) => {
+      return replacing(once, 'patch', (call, ...args) => {
+        statuses.push(JSON.stringify(args));
+        return call();
+      });
+    };
+    await onRuntime({ through }, async ({ client, clock }) => {
       await client.create(Thing, thing('a'));
       await clock.advance(1000);
       assert.equal((await client.get(ConfigMap, ref('a'))).data?.['value'], 'a');
-      assert.equal(await errorOf(client, 'a'), undefined);
+      assert.deepEqual(
+        statuses.filter((body) => body.includes('ReconcileError')),
+        [],
+      );
     });
   });
 
@@ -88,6 +96,9 @@ describe('a write that fails', () => {
       await client.create(Thing, thing('a'));
       await clock.advance(175_000);
       assert.ok(at.length >= 5 && at.length <= 17, `${at.length} attempts in 175 s`);
+      const waits = at.slice(1).map((time, before) => time - (at[before] ?? 0));
+      assert.ok((waits[0] ?? 0) < 100, 'what was quiet once need not be so again before the second attempt');
+      assert.ok((waits.at(-1) ?? 0) > 10_000, `the last wait was ${waits.at(-1)} ms`);
     });
   });
 
@@ -141,6 +152,35 @@ describe('an error', () => {
       assert.match(error?.message ?? '', /the writes of things cannot be computed: the certificate does not parse/);
       assert.ok(await client.find(ConfigMap, ref('b')));
       await client.patch(Thing, ref('a'), 'merge', { spec: { value: 'plain' } });
+      await clock.advance(5000);
+      assert.equal(await errorOf(client, 'a'), undefined);
+    });
+  });
+
+  test('of each of two reconcilers of one object is on it, and goes when it is over', async () => {
+    const throwing = (name: string) =>
+      reconciler<Thing>({
+        name,
+        resource: Thing,
+        reconcile({ object: { spec } }) {
+          if (spec.value.includes(name)) throw new Error(`${name} is broken`);
+          return plan();
+        },
+      });
+    const reconcilers = [throwing('first'), throwing('second')];
+    const operators = [operator({ name: 'test', kinds: [Thing], reconcilers })];
+    await onRuntime({ operators }, async ({ client, clock }) => {
+      await client.create(Thing, thing('a', 'first second'));
+      await clock.advance(5000);
+      const both = (await errorOf(client, 'a'))?.message.split('\n') ?? [];
+      assert.deepEqual(both, [
+        'the reconciler first threw: first is broken (test.first)',
+        'the reconciler second threw: second is broken (test.second)',
+      ]);
+      await client.patch(Thing, ref('a'), 'merge', { spec: { value: 'second' } });
+      await clock.advance(5000);
+      assert.equal((await errorOf(client, 'a'))?.message, both[1]);
+      await client.patch(Thing, ref('a'), 'merge', { spec: { value: 'none' } });
       await clock.advance(5000);
       assert.equal(await errorOf(client, 'a'), undefined);
     });

@@ -21,6 +21,7 @@ import type { Leadership } from '../leadership/index.ts';
 import type { Operator } from '../operator.ts';
 import type { EventInput } from '../plan/index.ts';
 import { IDENTITY_NAMESPACE } from '../rbac/index.ts';
+import { createPurity } from '../read/purity.ts';
 import { bindDerived, type ReadSources, unmarked } from '../read/world-reader.ts';
 import { LOCAL, type Reconciler, type Role, roleOf, writesElsewhere } from '../reconciler.ts';
 import {
@@ -67,6 +68,11 @@ export interface RuntimeOptions {
   tracer?: Tracer;
   /** Freezes what the engine holds, and throws where a field is read that is not declared: for tests. */
   freeze?: boolean;
+  /**
+   * Runs every reconcile and every derivation twice and compares: one that depends on the clock, on randomness or on an earlier
+   * run gets an error on its resource at the first run. Freezes as well. Off by default, because it costs a second run of each.
+   */
+  checkPurity?: boolean;
   /** Caches keep objects whole, whatever their readers declare: a preview tells by them what would change. */
   whole?: boolean;
 }
@@ -170,18 +176,20 @@ interface Part {
 const MAX_WAVES = 10;
 
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { clock, random, logger, operators } = options;
+  const { random, logger, operators } = options;
+  const purity = options.checkPurity ? createPurity(options.clock) : undefined;
+  const clock = purity?.clock ?? options.clock;
   const waves = createWaves({ clock, logger, engine: () => engine, onWave });
   const engine: Engine = createEngine({
     clock,
     onPending: () => waves.pending(),
     onWarning: (message) => logger.warn(message),
     // Causes show that a Secret changed, and never what it holds: without the key no reader can guess back from the digest.
-    sensitiveDigest(value) {
+    sensitiveDigest(value, seen) {
       const key = operators.map(({ name }) => digestKey.peek(name)).find((found) => found !== undefined);
-      return key === undefined ? '' : causeDigest(value, key);
+      return key === undefined ? '' : causeDigest(value, key, seen);
     },
-    ...(options.freeze ? { freeze: true } : {}),
+    ...(options.freeze || options.checkPurity ? { freeze: true } : {}),
   });
   const declarations = operators.flatMap(({ reconcilers, sinks = [] }) => [...reconcilers, ...sinks]);
   const worlds = createWorldSet(engine, rolesOf(declarations));
@@ -204,6 +212,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     delivered: new Set(operators.flatMap(({ sinks = [] }) => sinks.map(({ of }) => of))),
     digests: new WeakMap(),
     definitions: new Map(),
+    ...(purity ? { purely: purity.run } : {}),
     projections: new WeakMap(),
   };
   const history = createHistory();

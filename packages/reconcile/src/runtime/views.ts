@@ -2,7 +2,7 @@
 // object along (see read/tracked-object.ts).
 import type { KubeObject } from '@capstan/kube';
 import { templateMark } from '../diff/child-body.ts';
-import { telling } from '../engine/index.ts';
+import { telling, unrecorded } from '../engine/index.ts';
 import { INVENTORY_LABEL, PAUSED_ANNOTATION } from '../marks.ts';
 import { contentOf, viewOf } from '../read/tracked-object.ts';
 
@@ -28,9 +28,7 @@ export const childView = telling((object: KubeObject) => {
 }, tellChild);
 
 /** Always equal: what is remembered is looked at, and wakes nobody. */
-export function memoryView(object: KubeObject) {
-  return viewOf(object, {});
-}
+export const memoryView = unrecorded((object: KubeObject) => viewOf(object, {}));
 
 function tellOwner(object: KubeObject): unknown {
   const { deletionTimestamp, annotations } = object.metadata;

@@ -181,3 +181,12 @@ test('an instant that is weeks away is false until its day', async () => {
   await all.advance(86_400_000);
   assert.equal(all.answer('a'), true);
 });
+
+test('an instant that the clock has jumped over is reached within a minute although nothing else happens', async () => {
+  const all = stage();
+  await all.ask('a', START + 3_600_000);
+  all.jump(5 * 3_600_000);
+  await all.advance(60_000);
+  assert.equal(all.answer('a'), true);
+  assert.equal(all.pendingTimers, 0);
+});

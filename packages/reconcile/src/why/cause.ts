@@ -1,6 +1,7 @@
 // Why something was written: the inputs that changed, digests before and after, and the path from them. Kept small enough
 // for an annotation, and never holding a value.
-import type { Cause } from '../engine/index.ts';
+import { createHash } from 'node:crypto';
+import type { Cause, Input } from '../engine/index.ts';
 
 export interface CauseRecord {
   /** RFC 3339. */
@@ -13,6 +14,8 @@ export interface CauseRecord {
   readonly changes: readonly CauseChange[];
   /** How many more changes there were. */
   readonly more?: number;
+  /** Digests of all that the plan was made from, to be compared after a restart; in annotations only. */
+  readonly inputs?: string;
 }
 
 export interface CauseChange {
@@ -91,6 +94,36 @@ export function mergeCauses(earlier: readonly Cause[], later: readonly Cause[]):
       };
   }
   return merged.slice(0, MAX_CHANGES * 2);
+}
+
+/** Each input as a short hash of its name and its digest; undefined where there are none, or too many. */
+export function formatInputs(inputs: readonly Input[]): string | undefined {
+  if (inputs.length === 0) return undefined;
+  return inputs
+    .map((input) => `${nameHash(input)}${input.digest}`)
+    .sort()
+    .join(' ');
+}
+
+/**
+ * After a restart: the inputs that differ from those of the last write, which are named with it. Inputs that were not read
+ * then are named only where no other differs: they are read because of one that does.
+ */
+export function changedInputs(inputs: readonly Input[], persisted: string): readonly Cause[] {
+  const before = new Map(persisted.split(' ').map((item) => [item.slice(0, NAME_DIGITS), item.slice(NAME_DIGITS)]));
+  const causes = inputs.map((input) => ({ ...causeOf(input), before: before.get(nameHash(input)) ?? 'unknown' }));
+  const differing = causes.filter(({ before: from, after }) => from !== 'unknown' && from !== after);
+  return differing.length > 0 ? differing : causes.filter(({ before: from }) => from === 'unknown');
+}
+
+const NAME_DIGITS = 8;
+
+function nameHash({ source }: Input): string {
+  return createHash('sha256').update(`${source.table} ${source.key}`).digest('hex').slice(0, NAME_DIGITS);
+}
+
+function causeOf({ source, digest, via }: Input): Cause {
+  return { source, paths: [], before: 'unknown', after: digest, via };
 }
 
 export function formatCause(record: CauseRecord): string {
