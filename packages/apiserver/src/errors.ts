@@ -179,6 +179,9 @@ export const notAcceptable = (accepted: readonly string[]) =>
 export const notAcceptableForm = (message: string) =>
   failure({ code: 406, reason: 'NotAcceptable', message, ...(message.startsWith('406') && { details: {} }) });
 
+export const noOtherForm = () =>
+  notAcceptable(['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']);
+
 /** Custom resources have no better words for it. */
 export const noList = () => failure({ code: 500, reason: '', message: 'content is not a list' });
 

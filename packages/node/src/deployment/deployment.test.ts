@@ -288,3 +288,23 @@ test('a replica set that nobody owns is adopted by the deployment that selects i
   );
   assert.equal(sets[0]?.metadata.ownerReferences?.[0]?.kind, 'Deployment');
 });
+
+test('a revision may be larger than an exact number of JavaScript', async (t) => {
+  const stage = await stageFor(t);
+  const { metadata, spec } = deployment('web', { replicas: 1 });
+  const revision = 'deployment.kubernetes.io/revision';
+  const labels = { ...spec?.template.metadata?.labels };
+  await stage.client.create(ReplicaSet, {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: { name: 'old', namespace: NAMESPACE, labels, annotations: { [revision]: '3546343826724305832' } },
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'old' }] } },
+    },
+  });
+  await stage.client.create(Deployment, { ...deployment('web', { replicas: 1 }), metadata });
+  await stage.until(() => isRolledOut(stage));
+  assert.equal((await current(stage)).metadata.annotations?.[revision], '3546343826724305833');
+});

@@ -1,5 +1,6 @@
-// A pod that nobody runs: its image is unknown here, or the machine cannot give it an address. It is shown as running and
-// ready after a moment, so that what depends on it goes on, and says by annotation and condition that it is not real.
+// A pod that is not run: its image is unknown here, or the machine cannot give it an address. It is shown as running and
+// ready after a moment, so that what depends on it goes on, and an annotation, a condition and an Event report that it is not
+// real. Like any pod it waits for the Secrets, ConfigMaps and claims that it names.
 import {
   type Container,
   type ContainerStatus,
@@ -13,6 +14,7 @@ import {
 import { podCondition } from '../controller/pods.ts';
 import { readinessConditions, withConditions } from './conditions.ts';
 import type { PodContext } from './pod-context.ts';
+import type { Missing } from './required-references.ts';
 
 export const SIMULATED = 'capstan.dev/simulated';
 export const SIMULATED_CONDITION = 'capstan.dev/Simulated';
@@ -31,6 +33,9 @@ export interface WhySimulated {
   message: string;
 }
 
+/** What a pod needs is there, or what is not. */
+export type FindMissing = (pod: Pod) => Promise<Missing | undefined>;
+
 export interface Placement {
   hostIP: string;
   podIP: string;
@@ -42,6 +47,7 @@ export async function simulatePod(
   placement: Placement,
   why: WhySimulated,
   options: SimulateOptions,
+  findMissing: FindMissing,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, deletion } = context;
@@ -50,9 +56,13 @@ export async function simulatePod(
     await context.annotate({ [SIMULATED]: 'true' });
     let wait = options.readyAfterMs ?? 500;
     if (podCondition(context.pod(), SIMULATED_CONDITION)?.status !== 'True') {
+      context.event({ reason: 'Simulated', note: `This pod is simulated, nothing of it runs: ${why.message}` });
       await context.setStatus((pod, now) => simulatedStatus(pod, placement, why, 'creating', now));
+      if (!(await waitForReferences(context, placement, why, findMissing, signal))) wait = Number.POSITIVE_INFINITY;
     } else wait -= clock.now() - parseTime(context.pod().status?.startTime ?? formatTime(clock.now()));
-    const isInTime = podCondition(context.pod(), 'Ready')?.status === 'True' || (await pause(context, wait, signal));
+    const isInTime =
+      podCondition(context.pod(), 'Ready')?.status === 'True' ||
+      (Number.isFinite(wait) && (await pause(context, wait, signal)));
     if (isInTime) {
       const state = isUnready ? 'unready' : 'ready';
       const tell = () => context.setStatus((pod, now) => simulatedStatus(pod, placement, why, state, now));
@@ -63,6 +73,31 @@ export async function simulatePod(
   if (signal.aborted) return;
   await sleep(clock, options.stopAfterMs ?? 100, signal).catch(() => {});
   if (!signal.aborted) await context.finalise();
+}
+
+const LOOK_MS = 1_000;
+
+/** Until everything that the pod names is there; false when the pod was deleted, or the node stopped, before. */
+async function waitForReferences(
+  context: PodContext,
+  placement: Placement,
+  why: WhySimulated,
+  findMissing: FindMissing,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let reported = '';
+  for (;;) {
+    const missing = await findMissing(context.pod());
+    if (missing === undefined) return true;
+    if (missing.message !== reported) {
+      reported = missing.message;
+      const reason = missing.container === undefined ? 'FailedMount' : 'Failed';
+      const note = missing.container === undefined ? missing.message : `Error: ${missing.message}`;
+      context.event({ type: 'Warning', reason, note });
+      await context.setStatus((pod, now) => simulatedStatus(pod, placement, why, 'creating', now, missing));
+    }
+    if (!(await pause(context, LOOK_MS, signal))) return false;
+  }
 }
 
 /** False when the pod was deleted, or the node stopped, before. */
@@ -97,6 +132,7 @@ function simulatedStatus(
   why: WhySimulated,
   state: 'creating' | 'ready' | 'unready',
   now: number,
+  missing?: Missing,
 ): PodStatus {
   const startTime = pod.status?.startTime ?? formatTime(now);
   const containers = pod.spec?.containers ?? [];
@@ -119,14 +155,20 @@ function simulatedStatus(
       ],
       now,
     ),
-    containerStatuses: containers.map((one) => containerStatus(pod, one, state, now)),
+    containerStatuses: containers.map((one) => containerStatus(pod, one, state, now, missing)),
     ...(initial.length > 0
       ? { initContainerStatuses: initial.map((one) => initStatus(pod, one, state, startTime)) }
       : {}),
   };
 }
 
-function containerStatus(pod: Pod, container: Container, state: string, now: number): ContainerStatus {
+function containerStatus(
+  pod: Pod,
+  container: Container,
+  state: string,
+  now: number,
+  missing: Missing | undefined,
+): ContainerStatus {
   const { name, image = '' } = container;
   const old = pod.status?.containerStatuses?.find((one) => one.name === name);
   const isRunning = state !== 'creating';
@@ -140,10 +182,12 @@ function containerStatus(pod: Pod, container: Container, state: string, now: num
     lastState: {},
     state: isRunning
       ? { running: { startedAt: old?.state?.running?.startedAt ?? formatTime(now) } }
-      : { waiting: { reason: 'ContainerCreating' } },
+      : { waiting: missing?.container === name ? configError(missing) : { reason: 'ContainerCreating' } },
     ...(isRunning ? { containerID: `simulated://${pod.metadata.uid}/${name}` } : {}),
   };
 }
+
+const configError = ({ message }: Missing) => ({ reason: 'CreateContainerConfigError', message });
 
 function initStatus(pod: Pod, container: Container, state: string, startTime: string): ContainerStatus {
   const { name, image = '', restartPolicy } = container;
