@@ -268,6 +268,17 @@ describe('the HTTP server', () => {
 });
 
 describe('limits', () => {
+  it('answers a request whose body does not arrive in time with 408', async (t) => {
+    const { http } = await serve({ requestMs: 200 });
+    t.after(() => http.close());
+    const socket = connect(http.port, http.host);
+    const head = `POST ${CONFIG_MAPS} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${TOKEN}\r\ncontent-type: application/json`;
+    socket.write(`${head}\r\ncontent-length: 100\r\n\r\n{`);
+    let text = '';
+    for await (const chunk of socket) text += String(chunk);
+    assert.match(text, /^HTTP\/1\.1 408 /);
+  });
+
   it('turn a flood away with 429, when to come again, and room when it is over', async () => {
     let release: (() => void) | undefined;
     const slow: Storage = {

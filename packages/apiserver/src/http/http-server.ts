@@ -32,6 +32,8 @@ export interface HttpServerOptions {
   bodyLimit?: number;
   /** Requests that may be under way at once, watches apart; default 200 that change something and 400 that read. */
   inFlight?: { writes: number; reads: number };
+  /** How long a request may take to arrive, body included, before it is answered with 408; default 60 s. */
+  requestMs?: number;
   /** How long a watcher may take nothing before its connection is cut; default 30 s. */
   drainMs?: number;
 }
@@ -47,6 +49,8 @@ const DEFAULT_BODY_LIMIT = 3 * 1024 * 1024;
 const DEFAULT_DRAIN_MS = 30_000;
 /** Longer than clients keep connections, so that it is they who close them and no request meets a closing one. */
 const KEEP_ALIVE_MS = 120_000;
+/** kube-apiserver gives a whole request as long. */
+const REQUEST_MS = 60_000;
 const GRACE_MS = 5_000;
 const RETRY_AFTER_SECONDS = 1;
 
@@ -65,6 +69,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       response.destroy();
     });
   };
+  // Node looks for requests that take too long once in a while; twice within the limit is close enough.
+  const checkingMs = Math.min(30_000, (options.requestMs ?? REQUEST_MS) / 2);
   const server = tls
     ? createTlsServer(
         {
@@ -76,11 +82,13 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
           rejectUnauthorized: false,
           minVersion: 'TLSv1.2',
           ALPNProtocols: ['http/1.1'],
+          connectionsCheckingInterval: checkingMs,
         },
         listener,
       )
-    : createServer(listener);
+    : createServer({ connectionsCheckingInterval: checkingMs }, listener);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.requestTimeout = options.requestMs ?? REQUEST_MS;
   server.on('secureConnection', readThroughStream);
   const { port } = await listen(server, host, options.port);
   return {

@@ -2,19 +2,29 @@ import type { ServerResponse } from 'node:http';
 import type { Clock, WatchEvent, WatchStream } from '@capstan/kube';
 
 const PIECE_EVENTS = 200;
+/** Of the texts of events, which watchers take within moments of each other. */
+const KEPT_CHARACTERS = 4 * 1024 * 1024;
 
 /**
- * Writes watches: one line of JSON an event. The text of an event that many watchers share is made once. A watcher that
+ * Writes watches: one line of JSON an event. The text of an event that many watchers share is made once and kept for a while. A watcher that
  * does not read is waited for; its events gather in the server's stream, which ends when they are too many, and the
  * connection is cut when it takes nothing for `drainMs`.
  */
 export function createWatchWriter(clock: Clock, drainMs: number) {
-  const texts = new WeakMap<WatchEvent, string>();
+  const texts = new Map<WatchEvent, string>();
+  let kept = 0;
   const textOf = (event: WatchEvent): string => {
     let text = texts.get(event);
     if (text === undefined) {
       text = `${JSON.stringify(event)}\n`;
       texts.set(event, text);
+      kept += text.length;
+      // The oldest first: whoever is that far behind makes the text again.
+      for (const [old, { length }] of texts) {
+        if (kept <= KEPT_CHARACTERS) break;
+        texts.delete(old);
+        kept -= length;
+      }
     }
     return text;
   };
