@@ -6,6 +6,7 @@ import { daemonSetController } from './daemon-set/daemon-set-controller.ts';
 import { deploymentController } from './deployment/deployment-controller.ts';
 import { disruptionController } from './disruption/disruption-controller.ts';
 import { endpointsController } from './endpoints/endpoints-controller.ts';
+import { jobController } from './job/job-controller.ts';
 import { namespaceContents } from './namespaces/namespace-contents.ts';
 import { lostPods } from './pod-gc/lost-pods.ts';
 import { replicaSetController, replicationController } from './replica-set/replica-set-controller.ts';
@@ -36,6 +37,7 @@ export function createControllers(options: ControllersOptions): Controllers {
         replicaSetController(tools.as('replicaset-controller')),
         replicationController(tools.as('replication-controller')),
         daemonSetController(tools.as('daemonset-controller')),
+        jobController(tools.as('job-controller')),
         endpointsController(tools),
         disruptionController(tools),
         lostPods(tools),

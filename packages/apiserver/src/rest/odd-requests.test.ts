@@ -104,3 +104,26 @@ describe('odd requests', () => {
     );
   });
 });
+
+describe('a pod with a runtime class', () => {
+  const pods = '/api/v1/namespaces/default/pods';
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' } };
+  const spec = { runtimeClassName: 'small', containers: [{ name: 'main', image: 'a' }] };
+
+  it('gets its overhead and its nodes, and is refused where there is no such class', async () => {
+    const test = testServer();
+    const { code, message } = await test.refused('POST', pods, { ...pod, spec });
+    assert.equal(code, 403);
+    assert.match(message ?? '', /pod rejected: RuntimeClass "small" not found$/);
+    await test.ok('POST', '/apis/node.k8s.io/v1/runtimeclasses', {
+      metadata: { name: 'small' },
+      handler: 'runc',
+      overhead: { podFixed: { cpu: '10m' } },
+      scheduling: { nodeSelector: { size: 'small' } },
+    });
+    const { spec: made } = (await test.ok('POST', pods, { ...pod, spec })) as unknown as {
+      spec: Record<string, unknown>;
+    };
+    assert.deepEqual([made['overhead'], made['nodeSelector']], [{ cpu: '10m' }, { size: 'small' }]);
+  });
+});

@@ -84,3 +84,12 @@ test('a simulated pod is marked by an Event besides its annotation', async (t) =
   assert.equal((await find(stage)).metadata.annotations?.[SIMULATED], 'true');
   assert.ok((await notes(stage)).some((note) => note.startsWith('Simulated: This pod is simulated')));
 });
+
+test('a pod ends when its deadline is over, also one that was set while it ran', async (t) => {
+  const stage = await stageFor(t);
+  await stage.client.create(Pod, pod({ activeDeadlineSeconds: 3600 }));
+  await stage.until(() => isReady(stage));
+  await stage.client.patch(Pod, { namespace: NAMESPACE, name: 'web' }, 'merge', { spec: { activeDeadlineSeconds: 5 } });
+  await stage.until(async () => (await find(stage)).status?.phase === 'Failed');
+  assert.equal((await find(stage)).status?.reason, 'DeadlineExceeded');
+});

@@ -15,6 +15,7 @@ import { podCondition } from '../controller/pods.ts';
 import { readinessConditions, withConditions } from './conditions.ts';
 import type { PodContext } from './pod-context.ts';
 import type { Missing } from './required-references.ts';
+import { endedStatus, simulatedEnd } from './simulated-end.ts';
 
 export const SIMULATED = 'capstan.dev/simulated';
 export const SIMULATED_CONDITION = 'capstan.dev/Simulated';
@@ -22,6 +23,8 @@ export const SIMULATED_CONDITION = 'capstan.dev/Simulated';
 export interface SimulateOptions {
   /** From its start until a simulated pod is ready; default 500. */
   readyAfterMs?: number;
+  /** How long a simulated pod of a Job works before it has succeeded; default 500. */
+  workMs?: number;
   /** From the wish to delete it until it is gone; default 100. */
   stopAfterMs?: number;
   /** Pods that never become ready, for tests and demonstrations; default none. */
@@ -58,16 +61,23 @@ export async function simulatePod(
     if (podCondition(context.pod(), SIMULATED_CONDITION)?.status !== 'True') {
       context.event({ reason: 'Simulated', note: `This pod is simulated, nothing of it runs: ${why.message}` });
       await context.setStatus((pod, now) => simulatedStatus(pod, placement, why, 'creating', now));
-      if (!(await waitForReferences(context, placement, why, findMissing, signal))) wait = Number.POSITIVE_INFINITY;
     } else wait -= clock.now() - parseTime(context.pod().status?.startTime ?? formatTime(clock.now()));
     const isInTime =
       podCondition(context.pod(), 'Ready')?.status === 'True' ||
-      (Number.isFinite(wait) && (await pause(context, wait, signal)));
+      ((await waitForReferences(context, placement, why, findMissing, signal)) && (await pause(context, wait, signal)));
     if (isInTime) {
       const state = isUnready ? 'unready' : 'ready';
       const tell = () => context.setStatus((pod, now) => simulatedStatus(pod, placement, why, state, now));
       await tell();
-      await followGates(context, tell, signal);
+      const stop = new AbortController();
+      const gates = followGates(context, tell, AbortSignal.any([signal, stop.signal]));
+      const end = await simulatedEnd(context, options.workMs ?? 500, signal);
+      stop.abort();
+      await gates;
+      if (end !== undefined) {
+        await context.setStatus((pod, now) => endedStatus(pod, end, now));
+        await aborted(AbortSignal.any([context.deletion, signal]));
+      }
     }
   }
   if (signal.aborted) return;
@@ -119,11 +129,15 @@ async function followGates(context: PodContext, tell: () => Promise<void>, signa
         context.logger.warn('the status of a simulated pod could not be written', { error });
     });
   });
-  await new Promise<void>((resolve) => {
-    if (end.aborted) resolve();
-    else end.addEventListener('abort', () => resolve(), { once: true });
-  });
+  await aborted(end);
   off();
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }
 
 function simulatedStatus(

@@ -45,7 +45,10 @@ export const PARTS: readonly (readonly string[])[] = [
 
 /** Conformance tests of these files that are not run, with what they need. */
 export const NOT_SERVED: readonly { readonly name: RegExp; readonly needs: string }[] = [
-  { name: /raw aggregated discovery endpoint Accept headers|aggregated discovery interface/, needs: 'APIService' },
+  {
+    name: /aggregated discovery endpoint Accept headers|aggregated discovery interface|resource within each APIGroup/,
+    needs: 'APIService',
+  },
   { name: /exceeded quota/, needs: 'ResourceQuota' },
   { name: /has been compacted away/, needs: 'a history that ends by time; here it ends by size' },
   { name: /serve a basic image on each replica/, needs: 'the proxy subresource, and a container' },
@@ -53,7 +56,11 @@ export const NOT_SERVED: readonly { readonly name: RegExp; readonly needs: strin
     name: /OIDC discovery|should mount an API token|should mount projected service account token/,
     needs: 'a container',
   },
-  { name: /consumable via (the )?environment|consumable as environment|env vars/, needs: 'a container' },
+  { name: /over websockets/, needs: 'exec, and a container' },
+  {
+    name: /consumable via (the )?environment|consumable as environment|env vars|environment variables for services/,
+    needs: 'a container',
+  },
 ];
 
 /** Images that are not in any registry: their tests see that a rollout stops. */
