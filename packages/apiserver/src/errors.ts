@@ -96,6 +96,8 @@ export const notServed = () =>
     details: {},
   });
 
+export const notImplemented = (message: string) => failure({ code: 501, reason: '', message });
+
 /** For a path that no group of Kubernetes answers for: Go's own page. */
 export const pageNotFound = () => new StatusError(notServed().status, '404 page not found\n');
 

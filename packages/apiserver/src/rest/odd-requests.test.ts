@@ -49,6 +49,18 @@ describe('odd requests', () => {
     await test.ok('POST', path, body, { accept: `${table}, application/json` });
   });
 
+  it('what needs a connection to a pod is refused in one sentence', async () => {
+    const test = testServer();
+    const path = '/api/v1/namespaces/default/pods';
+    assert.equal((await test.refused('GET', `${path}/web/exec`)).code, 404);
+    const annotations = { 'capstan.dev/simulated': 'true' };
+    const spec = { containers: [{ name: 'main', image: 'a' }] };
+    await test.ok('POST', path, { metadata: { name: 'web', annotations }, spec });
+    const { code, message } = await test.refused('GET', `${path}/web/exec`);
+    assert.equal(code, 501);
+    assert.equal(message, 'pods "web": exec is not served (the pod is simulated: nothing of it runs)');
+  });
+
   it('a revision may be larger than an exact number of JavaScript, and no larger than 64 bits', async () => {
     const test = testServer();
     const ask = (resourceVersion: string) =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigMap, CoreEvent, PersistentVolumeClaim, Pod, Secret } from '@capstan/kube';
 import { createRandom, createVirtualClock } from '@capstan/testing';
+import { createPodLogs } from '../logs/pod-logs.ts';
 import { createStage, NAMESPACE, type Stage } from '../stage.test-support.ts';
 import { SIMULATED } from './simulated-pod.ts';
 
@@ -92,4 +93,15 @@ test('a pod ends when its deadline is over, also one that was set while it ran',
   await stage.client.patch(Pod, { namespace: NAMESPACE, name: 'web' }, 'merge', { spec: { activeDeadlineSeconds: 5 } });
   await stage.until(async () => (await find(stage)).status?.phase === 'Failed');
   assert.equal((await find(stage)).status?.reason, 'DeadlineExceeded');
+});
+
+test('the log of a simulated pod is one sentence that says so', async (t) => {
+  const stage = await stageFor(t);
+  await stage.client.create(Pod, pod({}));
+  await stage.until(() => isReady(stage));
+  const { nodeName = '' } = (await find(stage)).spec ?? {};
+  const logs = createPodLogs(stage.client, nodeName, undefined, createVirtualClock());
+  let text = '';
+  for await (const piece of await logs.read(NAMESPACE, 'web')) text += piece;
+  assert.match(text, /^pod web is simulated and has no log \(.+\)\n$/);
 });
