@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { type Clock, systemClock } from '@capstan/kube';
 import { ADMIN } from '../core.ts';
 import type { Status } from '../errors.ts';
+import { createProtobufDecoder } from '../protobuf/decode.ts';
 import { CONFIG_MAPS, configMap, DEPLOYMENTS, deployment, testServer } from '../server.test-support.ts';
 import { memoryStorage, type Storage } from '../store/storage.ts';
 import { type HttpServerOptions, startHttpServer } from './http-server.ts';
@@ -139,6 +140,26 @@ describe('the HTTP server', () => {
     const lenient = await served.ask({ method: 'PATCH', path: path.replace('Strict', 'Warn'), headers, body });
     assert.equal(lenient.status, 201);
     assert.match(lenient.headers['warning']?.toString() ?? '', /already set in map/);
+  });
+
+  it('answers in protobuf where the kind has it, also in lists and refusals, and in JSON where it has not', async () => {
+    const accept = 'application/vnd.kubernetes.protobuf,application/json';
+    await served.post(CONFIG_MAPS, configMap('binary', { a: 'b' }));
+    const decoder = createProtobufDecoder();
+    for (const [path, status, kind] of [
+      [`${CONFIG_MAPS}/binary`, 200, 'ConfigMap'],
+      [CONFIG_MAPS, 200, 'ConfigMapList'],
+      [`${CONFIG_MAPS}/missing`, 404, 'Status'],
+    ] as const) {
+      const answer = await served.ask({ path, headers: { accept } });
+      assert.equal(answer.headers['content-type'], 'application/vnd.kubernetes.protobuf', path);
+      assert.deepEqual([answer.status, decoder.decode(answer.bytes)['kind']], [status, kind]);
+    }
+    const table = `application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1;g=meta.k8s.io`;
+    assert.equal((await served.ask({ path: CONFIG_MAPS, headers: { accept: table } })).json.kind, 'Table');
+    const groups = await served.ask({ path: '/apis/example.com/v1/widgets', headers: { accept } });
+    assert.equal(groups.status, 404);
+    assert.doesNotMatch(String(groups.headers['content-type']), /protobuf/);
   });
 
   it('reads YAML and answers in YAML', async () => {

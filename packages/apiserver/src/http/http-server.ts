@@ -7,13 +7,14 @@ import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type ApiRequest, type Clock, type Logger, type Method, reasonOf, silentLogger } from '@capstan/kube';
 import { ClusterErrors, internalError, methodNotAllowed, notServed, StatusError, tooManyRequests } from '../errors.ts';
+import { PROTOBUF } from '../protobuf/encode.ts';
 import { isTrue } from '../rest/options.ts';
 import type { ApiServer } from '../server.ts';
 import { isResponse } from '../transport.ts';
 import { createIdentifier } from './identify.ts';
 import { createInFlight } from './in-flight.ts';
 import { readBody } from './read-body.ts';
-import { acceptedForm, writeAnswer } from './write-answer.ts';
+import { acceptedForm, type Form, writeAnswer } from './write-answer.ts';
 import { createWatchWriter } from './write-watch.ts';
 
 export interface HttpServerOptions {
@@ -154,7 +155,7 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
       const { server, path } = serverFor(pathOf(message));
       const query = queryOf(message);
       const { accept } = message.headers;
-      const form = path.startsWith('/api') && !path.endsWith('/log') ? acceptedForm(message) : 'json';
+      const form = path.startsWith('/api') && !path.endsWith('/log') ? acceptedForm(message, path) : 'json';
       const identity = identify(message, server, path);
       const isWatch = method === 'GET' && isTrue(query, 'watch');
       const isFollowed = isTrue(query, 'follow') && path.endsWith('/log');
@@ -172,8 +173,8 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
         headers: headersOf(message),
         ...(body !== undefined && { body }),
         ...(contentType !== undefined && { contentType }),
-        // YAML is JSON written differently: the server itself only knows JSON.
-        ...(accept !== undefined && { accept: accept.replaceAll('application/yaml', 'application/json') }),
+        // YAML and protobuf are JSON written differently: the server itself only knows JSON.
+        ...(accept !== undefined && { accept: inJson(accept, form) }),
         // What is over in a moment need not be told that nobody waits for it any more.
         ...(isLong && { signal: AbortSignal.any([goneSignal(response), closing]) }),
       };
@@ -182,7 +183,7 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
         ...(duplicates.length > 0 && { duplicates }),
         ...(source && { source }),
       });
-      if (!isResponse(answer)) await writeWatch(response, answer);
+      if (!isResponse(answer)) await writeWatch(response, answer, form === 'protobuf');
       else await writeAnswer(message, response, answer, form, clock);
     } catch (error) {
       // Nobody is left to be told.
@@ -211,6 +212,12 @@ const METHODS: Readonly<Record<string, Method | undefined>> = {
   PATCH: 'PATCH',
   DELETE: 'DELETE',
 };
+
+const inJson = (accept: string, form: Form) =>
+  (form === 'protobuf' ? accept.replaceAll(PROTOBUF, 'application/json') : accept).replaceAll(
+    'application/yaml',
+    'application/json',
+  );
 
 const pathOf = ({ url = '/' }: IncomingMessage) => url.split('?', 1)[0] ?? '/';
 

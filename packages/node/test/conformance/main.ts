@@ -2,7 +2,7 @@
 // them passed, which failed and why, and which are about what is not served.
 //
 //   npm run conformance                     everything in selection.ts
-//   npm run conformance -- namespace.go     files whose path contains the text
+//   npm run conformance -- namespace.go     files whose path contains one of the texts
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, existsSync } from 'node:fs';
@@ -33,10 +33,9 @@ if (!existsSync(program)) {
   console.error('e2e: the tests are not there; npm run setup:real -- e2e builds them');
   process.exit(1);
 }
-const wanted = process.argv[2];
-const parts = PARTS.map((part) => part.filter((file) => wanted === undefined || file.includes(wanted))).filter(
-  (part) => part.length > 0,
-);
+const wanted = process.argv.slice(2);
+const isWanted = (file: string) => wanted.length === 0 || wanted.some((text) => file.includes(text));
+const parts = PARTS.map((part) => part.filter(isWanted)).filter((part) => part.length > 0);
 const folder = await mkdtemp(join(tmpdir(), 'capstan-conformance-'));
 const logs = process.env['CAPSTAN_CONFORMANCE_LOGS'] ?? folder;
 const stopping = new AbortController();

@@ -56,6 +56,13 @@ export const NOT_SERVED: readonly { readonly name: RegExp; readonly needs: strin
     name: /OIDC discovery|should mount an API token|should mount projected service account token/,
     needs: 'a container',
   },
+  { name: /works for CRD with validation schema/, needs: "descriptions of metadata in Kubernetes' own words" },
+  {
+    name: /in multiple EndpointSlices|session affinity|change the type from|functioning NodePort/,
+    needs: 'exec, and a container',
+  },
+  { name: /mirror a custom Endpoints/, needs: 'the controller that mirrors Endpoints into slices' },
+  { name: /find a service from listing all namespaces/, needs: 'the Service default/kubernetes' },
   { name: /over websockets/, needs: 'exec, and a container' },
   {
     name: /consumable via (the )?environment|consumable as environment|env vars|environment variables for services/,
