@@ -88,10 +88,10 @@ function writeValue(out: BackwardWriter, number: number, type: string, value: un
       out.integer(value === true ? 1 : 0, number);
       return;
     case 'string':
-      out.text(String(value), number);
+      out.text(textOf(value), number);
       return;
     case 'bytes':
-      out.content(Buffer.from(String(value ?? ''), 'base64'), number);
+      out.content(Buffer.from(textOf(value), 'base64'), number);
       return;
     case 'double':
       out.double(Number(value), number);
@@ -100,6 +100,10 @@ function writeValue(out: BackwardWriter, number: number, type: string, value: un
       out.nested(number, () => (SPECIAL[type] ?? writePlain)(out, value, type, tables));
   }
 }
+
+/** A null in a map of texts is the empty one; a quantity may be a number. */
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
 
 function writePlain(out: BackwardWriter, value: unknown, type: string, tables: Messages): void {
   const [only] = tables.reversed(type);
@@ -125,7 +129,7 @@ const SPECIAL: Readonly<Record<string, Write>> = {
   'meta.v1.FieldsV1': rawJson,
   'pkg.runtime.RawExtension': rawJson,
   'apiextensions.v1.JSON': rawJson,
-  'api.resource.Quantity': (out, value) => out.text(String(value), 1),
+  'api.resource.Quantity': (out, value) => out.text(textOf(value), 1),
   'util.intstr.IntOrString': (out, value) => {
     const isText = typeof value === 'string';
     out.text(isText ? value : '', 3);
