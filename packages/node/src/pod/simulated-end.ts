@@ -1,5 +1,5 @@
 // How a simulated pod ends by itself: one that a Job made has done its work after a moment, and no pod outlives its deadline.
-import { type Clock, formatTime, type Pod, type PodStatus, parseTime, sleep } from '@capstan/kube';
+import { type Clock, formatTime, type Pod, type PodStatus, parseTime, sleep, untilAborted } from '@capstan/kube';
 import { controllerOf } from '../controller/ownership.ts';
 import { readinessConditions, withConditions } from './conditions.ts';
 import type { PodContext } from './pod-context.ts';
@@ -42,10 +42,7 @@ function deadlineOf({ spec, status }: Pod): number {
 
 function until(clock: Clock, time: number, signal: AbortSignal): Promise<void> {
   if (Number.isFinite(time)) return sleep(clock, Math.max(0, time - clock.now()), signal).catch(() => {});
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+  return untilAborted(signal);
 }
 
 export function endedStatus(pod: Pod, end: SimulatedEnd, now: number): PodStatus {

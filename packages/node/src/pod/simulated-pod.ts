@@ -10,6 +10,7 @@ import {
   type PodStatus,
   parseTime,
   sleep,
+  untilAborted,
 } from '@capstan/kube';
 import { podCondition } from '../controller/pods.ts';
 import { readinessConditions, withConditions } from './conditions.ts';
@@ -76,7 +77,7 @@ export async function simulatePod(
       await gates;
       if (end !== undefined) {
         await context.setStatus((pod, now) => endedStatus(pod, end, now));
-        await aborted(AbortSignal.any([context.deletion, signal]));
+        await untilAborted(AbortSignal.any([context.deletion, signal]));
       }
     }
   }
@@ -129,15 +130,8 @@ async function followGates(context: PodContext, tell: () => Promise<void>, signa
         context.logger.warn('the status of a simulated pod could not be written', { error });
     });
   });
-  await aborted(end);
+  await untilAborted(end);
   off();
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 function simulatedStatus(
