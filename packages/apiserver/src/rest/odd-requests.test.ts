@@ -117,6 +117,17 @@ describe('odd requests', () => {
   });
 });
 
+describe('a pod that is bound to a node', () => {
+  it('keeps its generation: what was asked for has not changed', async () => {
+    const test = testServer();
+    const path = '/api/v1/namespaces/default/pods';
+    await test.ok('POST', path, { metadata: { name: 'web' }, spec: { containers: [{ name: 'main', image: 'a' }] } });
+    await test.ok('POST', `${path}/web/binding`, { target: { kind: 'Node', name: 'one' } });
+    const bound = await test.ok('GET', `${path}/web`);
+    assert.deepEqual([bound.metadata.generation, (bound['spec'] as { nodeName: string }).nodeName], [1, 'one']);
+  });
+});
+
 describe('a pod with a runtime class', () => {
   const pods = '/api/v1/namespaces/default/pods';
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' } };

@@ -58,7 +58,7 @@ export const NOT_SERVED: readonly { readonly name: RegExp; readonly needs: strin
   },
   { name: /works for CRD with validation schema/, needs: "descriptions of metadata in Kubernetes' own words" },
   {
-    name: /in multiple EndpointSlices|session affinity|change the type from|functioning NodePort/,
+    name: /in multiple EndpointSlices|session affinity|change the type from|functioning NodePort|different protocols|endpoints? from pods/,
     needs: 'exec, and a container',
   },
   { name: /mirror a custom Endpoints/, needs: 'the controller that mirrors Endpoints into slices' },
