@@ -5,7 +5,21 @@ export const RELEASE = 'v1.36.3';
 
 /** Kinds by group and version, in the order of discovery, which is the order in which short names resolve. */
 export const KINDS: [groupVersion: string, ...kinds: string[]][] = [
-  ['v1', 'ConfigMap', 'Endpoints', 'Event', 'Namespace', 'Node', 'Pod', 'Secret', 'Service', 'ServiceAccount'],
+  [
+    'v1',
+    'ConfigMap',
+    'Endpoints',
+    'Event',
+    'Namespace',
+    'Node',
+    'PersistentVolumeClaim',
+    'Pod',
+    'PodTemplate',
+    'ReplicationController',
+    'Secret',
+    'Service',
+    'ServiceAccount',
+  ],
   ['apps/v1', 'ControllerRevision', 'DaemonSet', 'Deployment', 'ReplicaSet', 'StatefulSet'],
   ['events.k8s.io/v1', 'Event'],
   ['authentication.k8s.io/v1', 'SelfSubjectReview', 'TokenReview'],
@@ -17,6 +31,7 @@ export const KINDS: [groupVersion: string, ...kinds: string[]][] = [
     'SubjectAccessReview',
   ],
   ['autoscaling/v2', 'HorizontalPodAutoscaler'],
+  ['batch/v1', 'CronJob', 'Job'],
   ['networking.k8s.io/v1', 'Ingress', 'IngressClass', 'NetworkPolicy'],
   ['policy/v1', 'PodDisruptionBudget'],
   ['rbac.authorization.k8s.io/v1', 'ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
@@ -24,6 +39,7 @@ export const KINDS: [groupVersion: string, ...kinds: string[]][] = [
   ['apiextensions.k8s.io/v1', 'CustomResourceDefinition'],
   ['scheduling.k8s.io/v1', 'PriorityClass'],
   ['coordination.k8s.io/v1', 'Lease'],
+  ['node.k8s.io/v1', 'RuntimeClass'],
   ['discovery.k8s.io/v1', 'EndpointSlice'],
 ];
 

@@ -36,6 +36,8 @@ const MORE_KINDS: [groupVersion: string, kind: string, message: string][] = [
   ['v1', 'Binding', `${API}.core.v1.Binding`],
   ['v1', 'DeleteOptions', `${META}.DeleteOptions`],
   ['v1', 'Status', `${META}.Status`],
+  ['meta.k8s.io/v1', 'PartialObjectMetadata', `${META}.PartialObjectMetadata`],
+  ['meta.k8s.io/v1', 'PartialObjectMetadataList', `${META}.PartialObjectMetadataList`],
 ];
 
 /** Groups whose package is not named as they are. */
@@ -72,6 +74,11 @@ const loaded = new Set<string>();
 const kinds = new Map<string, string>([
   ...KINDS.flatMap(([groupVersion, ...names]) =>
     names.map((kind): [string, string] => [`${groupVersion} ${kind}`, messageOf(groupVersion, kind)]),
+  ),
+  ...KINDS.flatMap(([groupVersion, ...names]) =>
+    names
+      .map((kind): [string, string] => [`${groupVersion} ${kind}List`, messageOf(groupVersion, `${kind}List`)])
+      .filter(([, message]) => isMessage(message)),
   ),
   ...MORE_KINDS.map(([groupVersion, kind, message]): [string, string] => [`${groupVersion} ${kind}`, message]),
 ]);
@@ -167,6 +174,12 @@ function fieldsOf(message: string): ProtoField[] {
   const fields = messages.get(message);
   if (!fields) throw new Error(`the message ${message} is not in its generated.proto`);
   return fields;
+}
+
+/** Questions have no lists. */
+function isMessage(name: string): boolean {
+  load(name.slice(0, name.lastIndexOf('.')));
+  return messages.has(name);
 }
 
 function reachable(roots: readonly string[]): string[] {

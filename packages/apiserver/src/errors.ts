@@ -96,6 +96,8 @@ export const notServed = () =>
     details: {},
   });
 
+export const notImplemented = (message: string) => failure({ code: 501, reason: '', message });
+
 /** For a path that no group of Kubernetes answers for: Go's own page. */
 export const pageNotFound = () => new StatusError(notServed().status, '404 page not found\n');
 
@@ -178,6 +180,9 @@ export const notAcceptable = (accepted: readonly string[]) =>
 /** In the words of Kubernetes' framework, or of what it makes of an answer. */
 export const notAcceptableForm = (message: string) =>
   failure({ code: 406, reason: 'NotAcceptable', message, ...(message.startsWith('406') && { details: {} }) });
+
+export const noOtherForm = () =>
+  notAcceptable(['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']);
 
 /** Custom resources have no better words for it. */
 export const noList = () => failure({ code: 500, reason: '', message: 'content is not a list' });

@@ -62,6 +62,8 @@ export interface ApiServerOptions {
   logger?: Logger;
   /** Events kept for watches and for lists of the past; default 10,000, as much as clients need to reconnect. */
   historyLimit?: number;
+  /** About how many bytes those events may take; default 64 MiB. */
+  historyBytes?: number;
   /** How far a watcher may fall behind before its stream is ended; default 10,000 events. */
   watchBufferLimit?: number;
   /** Whether namespaced objects need their namespace; default true. */
@@ -121,7 +123,12 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const { clock, random, logger = silentLogger } = options;
   const storage = options.storage ?? memoryStorage();
   const historyLimit = options.historyLimit ?? 10_000;
-  const store = createStore({ storage, historyLimit, freeze: options.freeze ?? false });
+  const store = createStore({
+    storage,
+    historyLimit,
+    freeze: options.freeze ?? false,
+    ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
+  });
   const builtins = options.builtins ?? loadBuiltins();
   const registry = createRegistry();
   const now = () => timestamp(clock);

@@ -6,9 +6,10 @@ import { daemonSetController } from './daemon-set/daemon-set-controller.ts';
 import { deploymentController } from './deployment/deployment-controller.ts';
 import { disruptionController } from './disruption/disruption-controller.ts';
 import { endpointsController } from './endpoints/endpoints-controller.ts';
+import { jobController } from './job/job-controller.ts';
 import { namespaceContents } from './namespaces/namespace-contents.ts';
 import { lostPods } from './pod-gc/lost-pods.ts';
-import { replicaSetController } from './replica-set/replica-set-controller.ts';
+import { replicaSetController, replicationController } from './replica-set/replica-set-controller.ts';
 import { scheduler } from './scheduler/scheduler.ts';
 
 export interface ControllersOptions {
@@ -34,7 +35,9 @@ export function createControllers(options: ControllersOptions): Controllers {
       const own = [
         deploymentController(tools.as('deployment-controller')),
         replicaSetController(tools.as('replicaset-controller')),
+        replicationController(tools.as('replication-controller')),
         daemonSetController(tools.as('daemonset-controller')),
+        jobController(tools.as('job-controller')),
         endpointsController(tools),
         disruptionController(tools),
         lostPods(tools),

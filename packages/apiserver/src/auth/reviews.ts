@@ -1,7 +1,15 @@
 // Kinds that are questions: a POST is answered, nothing is stored.
 import type { ApiRequest, ApiResponse, UnknownObject } from '@capstan/kube';
 import type { Core, RequestContext, UserInfo } from '../core.ts';
-import { badRequest, type FieldError, fieldInvalid, invalid, methodNotAllowed, notServed } from '../errors.ts';
+import {
+  badRequest,
+  type FieldError,
+  fieldInvalid,
+  invalid,
+  methodNotAllowed,
+  noOtherForm,
+  notServed,
+} from '../errors.ts';
 import { isObject, type JsonObject, textAt } from '../json/copy.ts';
 import { dryRunOf, managerOf } from '../rest/options.ts';
 import type { ResourcePath } from '../rest/route.ts';
@@ -62,7 +70,9 @@ export function createReviews(core: Core, authorizer: Authorizer, authenticator:
     const kind = core.registry.find(group, path.version, plural)?.resource.kind;
     if (!review || kind === undefined) return undefined;
     if (request.method !== 'POST' || name !== undefined) throw methodNotAllowed();
-    const { body } = request;
+    const { body, accept = request.headers?.['accept'] ?? '' } = request;
+    // A question has no rows, and no metadata that could be shown alone.
+    if (accept !== '' && accept.split(',').every((range) => /;\s*as=/.test(range))) throw noOtherForm();
     if (!isObject(body)) throw badRequest(`the object provided is unrecognized (must be of type ${kind})`);
     if (body['kind'] !== undefined && body['kind'] !== kind) {
       throw badRequest(

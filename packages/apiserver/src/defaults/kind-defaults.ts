@@ -1,9 +1,10 @@
 // What Kubernetes fills into the other kinds.
-import { isObject, type JsonObject } from '../json/copy.ts';
+import { isObject, type JsonObject, valueAt } from '../json/copy.ts';
 import { type Defaults, each, fillAbsent, fillZero, within } from './fill.ts';
 
 const CORE = 'io.k8s.api.core.v1';
 const APPS = 'io.k8s.api.apps.v1';
+const BATCH = 'io.k8s.api.batch.v1';
 const NETWORKING = 'io.k8s.api.networking.v1';
 const RBAC = 'io.k8s.api.rbac.v1';
 const ADMISSION = 'io.k8s.api.admissionregistration.v1';
@@ -64,6 +65,33 @@ export const kindDefaults: Readonly<Record<string, Defaults>> = {
     ),
   [`${APPS}.StatefulSetPersistentVolumeClaimRetentionPolicy`]: (policy) =>
     fillZero(policy, { whenDeleted: 'Retain', whenScaled: 'Retain' }),
+
+  [`${CORE}.ReplicationController`]: (controller) => {
+    const template = valueAt(controller, ['spec', 'template', 'metadata', 'labels']);
+    if (!isObject(template) || Object.keys(template).length === 0) return controller;
+    const spec = fillZero(controller['spec'] as JsonObject, { selector: template });
+    const metadata = isObject(controller['metadata']) ? controller['metadata'] : {};
+    return { ...controller, spec, metadata: fillZero(metadata, { labels: template }) };
+  },
+  [`${CORE}.ReplicationControllerSpec`]: (spec) => fillAbsent(spec, { replicas: 1 }),
+  [`${BATCH}.JobSpec`]: (spec) => {
+    const isEndless = spec['completions'] === undefined && spec['parallelism'] !== undefined;
+    return fillAbsent(spec, {
+      parallelism: 1,
+      ...(!isEndless && { completions: 1 }),
+      ...(spec['backoffLimitPerIndex'] === undefined ? { backoffLimit: 6 } : { backoffLimit: 2 ** 31 - 1 }),
+      completionMode: 'NonIndexed',
+      suspend: false,
+      manualSelector: false,
+      podReplacementPolicy: spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed',
+    });
+  },
+  [`${BATCH}.CronJobSpec`]: (spec) =>
+    fillAbsent(fillZero(spec, { concurrencyPolicy: 'Allow' }), {
+      suspend: false,
+      successfulJobsHistoryLimit: 3,
+      failedJobsHistoryLimit: 1,
+    }),
 
   [`${NETWORKING}.NetworkPolicyPort`]: (port) => fillAbsent(port, { protocol: 'TCP' }),
   [`${NETWORKING}.NetworkPolicySpec`]: (spec) => {

@@ -95,12 +95,37 @@ describe('OpenAPI v3', () => {
 describe('OpenAPI v2', () => {
   it('is a document that describes nothing: kubectl wants one before it takes a List', async () => {
     const { send } = testServer();
-    const { status, headers, body } = await send('GET', '/openapi/v2');
+    const { status, headers, body } = await send('GET', '/openapi/v2', undefined, {
+      accept: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
+    });
     assert.equal(status, 200);
     assert.match(headers['content-type'] ?? '', /proto-openapi\.spec\.v2/);
     assert.deepEqual(
       [...Buffer.from(String(body))],
       [10, 3, ...Buffer.from('2.0'), 18, 16, 10, 10, ...Buffer.from('Kubernetes'), 18, 2, ...Buffer.from('v1'), 66, 0],
     );
+  });
+
+  it('has the schemas of all kinds in JSON, custom ones too, and an address that tells whether it changed', async () => {
+    const test = testServer();
+    await test.ok(
+      'POST',
+      CRDS,
+      definition({ port: { 'x-kubernetes-int-or-string': true, nullable: true, default: 1 } }),
+    );
+    await test.server.idle();
+    const { body, headers } = await test.send('GET', '/openapi/v2');
+    const { definitions } = body as { definitions: Record<string, { properties: Record<string, unknown> }> };
+    const metadata = definitions['io.k8s.api.core.v1.ConfigMap']?.properties['metadata'];
+    assert.equal(
+      (metadata as { $ref?: string } | undefined)?.$ref,
+      '#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
+    );
+    const spec = definitions['com.example.v1.Widget']?.properties['spec'] as { properties: Record<string, unknown> };
+    assert.deepEqual(spec.properties['port'], { 'x-kubernetes-int-or-string': true });
+    const again = await test.send('GET', '/openapi/v2', undefined, {
+      headers: { 'if-none-match': headers['etag'] ?? '' },
+    });
+    assert.equal(again.status, 304);
   });
 });

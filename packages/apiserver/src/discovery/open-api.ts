@@ -7,12 +7,13 @@ import type { Registry } from '../resources/registry.ts';
 import type { Resource, ResourceVersion } from '../resources/resource.ts';
 import { KUBERNETES_VERSION } from './about.ts';
 import { described } from './descriptions.ts';
+import { v2Answer } from './open-api-v2.ts';
 
 type Definitions = ReadonlyMap<string, BuiltinSchema>;
 type Json = Record<string, unknown>;
 
-// OpenAPI v2 is the frame of a document without a kind in it: kubectl reads it for manifests that are a List, and takes what is not
-// described there for valid; the server judges it afterwards all the same.
+// OpenAPI v2 in JSON has the schemas of all kinds and no operations. In protobuf it is the frame of a document without a kind in it:
+// kubectl reads it for manifests that are a List, and takes what is not described there for valid; the server judges it afterwards.
 /** Answers requests under /openapi; undefined for any other path. */
 export function createOpenApi(registry: Registry, definitions: Definitions) {
   let made = -1;
@@ -29,8 +30,22 @@ export function createOpenApi(registry: Registry, definitions: Definitions) {
     return documents;
   };
 
-  return ({ path }: ApiRequest): ApiResponse | undefined => {
-    if (path === '/openapi/v2') return V2;
+  let v2: { of: unknown; answer: ApiResponse } | undefined;
+  const inV2 = (): ApiResponse => {
+    const all = current();
+    if (v2?.of !== all) v2 = { of: all, answer: v2Answer([...all.values()].map(({ body }) => body)) };
+    return v2.answer;
+  };
+
+  return ({ path, accept, headers }: ApiRequest): ApiResponse | undefined => {
+    if (path === '/openapi/v2') {
+      if ((accept ?? headers?.['accept'] ?? '').includes('protobuf')) return V2;
+      const answer = inV2();
+      const known = headers?.['if-none-match'];
+      return known !== undefined && known === answer.headers['etag']
+        ? { status: 304, headers: answer.headers, body: undefined }
+        : answer;
+    }
     if (!path.startsWith('/openapi/v3')) return undefined;
     const rest = path.slice('/openapi/v3'.length).replace(/^\/|\/$/g, '');
     if (rest !== '') {
@@ -140,7 +155,10 @@ const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
 function customSchema(served: Served, schema: Json): Json {
   const properties = {
-    apiVersion: { type: 'string', description: 'The group and version of the schema of this object.' },
+    apiVersion: {
+      type: 'string',
+      description: 'APIVersion defines which group and version of the schema this object follows.',
+    },
     kind: { type: 'string', description: 'What this object is.' },
     ...(schema['properties'] as Json | undefined),
     metadata: {

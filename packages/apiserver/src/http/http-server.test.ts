@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { type Clock, systemClock } from '@capstan/kube';
 import { ADMIN } from '../core.ts';
 import type { Status } from '../errors.ts';
+import { createProtobufDecoder } from '../protobuf/decode.ts';
 import { CONFIG_MAPS, configMap, DEPLOYMENTS, deployment, testServer } from '../server.test-support.ts';
 import { memoryStorage, type Storage } from '../store/storage.ts';
 import { type HttpServerOptions, startHttpServer } from './http-server.ts';
@@ -141,6 +142,26 @@ describe('the HTTP server', () => {
     assert.match(lenient.headers['warning']?.toString() ?? '', /already set in map/);
   });
 
+  it('answers in protobuf where the kind has it, also in lists and refusals, and in JSON where it has not', async () => {
+    const accept = 'application/vnd.kubernetes.protobuf,application/json';
+    await served.post(CONFIG_MAPS, configMap('binary', { a: 'b' }));
+    const decoder = createProtobufDecoder();
+    for (const [path, status, kind] of [
+      [`${CONFIG_MAPS}/binary`, 200, 'ConfigMap'],
+      [CONFIG_MAPS, 200, 'ConfigMapList'],
+      [`${CONFIG_MAPS}/missing`, 404, 'Status'],
+    ] as const) {
+      const answer = await served.ask({ path, headers: { accept } });
+      assert.equal(answer.headers['content-type'], 'application/vnd.kubernetes.protobuf', path);
+      assert.deepEqual([answer.status, decoder.decode(answer.bytes)['kind']], [status, kind]);
+    }
+    const table = `application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1;g=meta.k8s.io`;
+    assert.equal((await served.ask({ path: CONFIG_MAPS, headers: { accept: table } })).json.kind, 'Table');
+    const groups = await served.ask({ path: '/apis/example.com/v1/widgets', headers: { accept } });
+    assert.equal(groups.status, 404);
+    assert.doesNotMatch(String(groups.headers['content-type']), /protobuf/);
+  });
+
   it('reads YAML and answers in YAML', async () => {
     const body = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: yaml\ndata:\n  a: "1"\n';
     const headers = { 'content-type': 'application/yaml', accept: 'application/yaml' };
@@ -268,6 +289,17 @@ describe('the HTTP server', () => {
 });
 
 describe('limits', () => {
+  it('answers a request whose body does not arrive in time with 408', async (t) => {
+    const { http } = await serve({ requestMs: 200 });
+    t.after(() => http.close());
+    const socket = connect(http.port, http.host);
+    const head = `POST ${CONFIG_MAPS} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${TOKEN}\r\ncontent-type: application/json`;
+    socket.write(`${head}\r\ncontent-length: 100\r\n\r\n{`);
+    let text = '';
+    for await (const chunk of socket) text += String(chunk);
+    assert.match(text, /^HTTP\/1\.1 408 /);
+  });
+
   it('turn a flood away with 429, when to come again, and room when it is over', async () => {
     let release: (() => void) | undefined;
     const slow: Storage = {

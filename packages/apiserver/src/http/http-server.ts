@@ -7,13 +7,14 @@ import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type ApiRequest, type Clock, type Logger, type Method, reasonOf, silentLogger } from '@capstan/kube';
 import { ClusterErrors, internalError, methodNotAllowed, notServed, StatusError, tooManyRequests } from '../errors.ts';
+import { PROTOBUF } from '../protobuf/encode.ts';
 import { isTrue } from '../rest/options.ts';
 import type { ApiServer } from '../server.ts';
 import { isResponse } from '../transport.ts';
 import { createIdentifier } from './identify.ts';
 import { createInFlight } from './in-flight.ts';
 import { readBody } from './read-body.ts';
-import { acceptedForm, writeAnswer } from './write-answer.ts';
+import { acceptedForm, type Form, writeAnswer } from './write-answer.ts';
 import { createWatchWriter } from './write-watch.ts';
 
 export interface HttpServerOptions {
@@ -32,6 +33,8 @@ export interface HttpServerOptions {
   bodyLimit?: number;
   /** Requests that may be under way at once, watches apart; default 200 that change something and 400 that read. */
   inFlight?: { writes: number; reads: number };
+  /** How long a request may take to arrive, body included, before it is answered with 408; default 60 s. */
+  requestMs?: number;
   /** How long a watcher may take nothing before its connection is cut; default 30 s. */
   drainMs?: number;
 }
@@ -47,6 +50,8 @@ const DEFAULT_BODY_LIMIT = 3 * 1024 * 1024;
 const DEFAULT_DRAIN_MS = 30_000;
 /** Longer than clients keep connections, so that it is they who close them and no request meets a closing one. */
 const KEEP_ALIVE_MS = 120_000;
+/** kube-apiserver gives a whole request as long. */
+const REQUEST_MS = 60_000;
 const GRACE_MS = 5_000;
 const RETRY_AFTER_SECONDS = 1;
 
@@ -65,6 +70,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       response.destroy();
     });
   };
+  // Node looks for requests that take too long once in a while; twice within the limit is close enough.
+  const checkingMs = Math.min(30_000, (options.requestMs ?? REQUEST_MS) / 2);
   const server = tls
     ? createTlsServer(
         {
@@ -76,11 +83,13 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
           rejectUnauthorized: false,
           minVersion: 'TLSv1.2',
           ALPNProtocols: ['http/1.1'],
+          connectionsCheckingInterval: checkingMs,
         },
         listener,
       )
-    : createServer(listener);
+    : createServer({ connectionsCheckingInterval: checkingMs }, listener);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.requestTimeout = options.requestMs ?? REQUEST_MS;
   server.on('secureConnection', readThroughStream);
   const { port } = await listen(server, host, options.port);
   return {
@@ -146,7 +155,7 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
       const { server, path } = serverFor(pathOf(message));
       const query = queryOf(message);
       const { accept } = message.headers;
-      const form = path.startsWith('/api') && !path.endsWith('/log') ? acceptedForm(message) : 'json';
+      const form = path.startsWith('/api') && !path.endsWith('/log') ? acceptedForm(message, path) : 'json';
       const identity = identify(message, server, path);
       const isWatch = method === 'GET' && isTrue(query, 'watch');
       const isFollowed = isTrue(query, 'follow') && path.endsWith('/log');
@@ -164,8 +173,8 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
         headers: headersOf(message),
         ...(body !== undefined && { body }),
         ...(contentType !== undefined && { contentType }),
-        // YAML is JSON written differently: the server itself only knows JSON.
-        ...(accept !== undefined && { accept: accept.replaceAll('application/yaml', 'application/json') }),
+        // YAML and protobuf are JSON written differently: the server itself only knows JSON.
+        ...(accept !== undefined && { accept: inJson(accept, form) }),
         // What is over in a moment need not be told that nobody waits for it any more.
         ...(isLong && { signal: AbortSignal.any([goneSignal(response), closing]) }),
       };
@@ -174,7 +183,7 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
         ...(duplicates.length > 0 && { duplicates }),
         ...(source && { source }),
       });
-      if (!isResponse(answer)) await writeWatch(response, answer);
+      if (!isResponse(answer)) await writeWatch(response, answer, form === 'protobuf');
       else await writeAnswer(message, response, answer, form, clock);
     } catch (error) {
       // Nobody is left to be told.
@@ -203,6 +212,12 @@ const METHODS: Readonly<Record<string, Method | undefined>> = {
   PATCH: 'PATCH',
   DELETE: 'DELETE',
 };
+
+const inJson = (accept: string, form: Form) =>
+  (form === 'protobuf' ? accept.replaceAll(PROTOBUF, 'application/json') : accept).replaceAll(
+    'application/yaml',
+    'application/json',
+  );
 
 const pathOf = ({ url = '/' }: IncomingMessage) => url.split('?', 1)[0] ?? '/';
 

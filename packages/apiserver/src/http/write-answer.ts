@@ -4,9 +4,11 @@ import { createGzip, gzip } from 'node:zlib';
 import type { ApiResponse, Clock } from '@capstan/kube';
 import { stringify } from 'yaml';
 import { isObject } from '../json/copy.ts';
+import { encodeObject, hasProtobuf, PROTOBUF } from '../protobuf/encode.ts';
+import { parseResourcePath } from '../rest/route.ts';
 import { isTextStream } from '../transport.ts';
 
-export type Form = 'json' | 'yaml';
+export type Form = 'json' | 'yaml' | 'protobuf';
 
 /** Below it the work is not worth the bytes; kube-apiserver has the same. */
 const GZIP_BYTES = 128 * 1024;
@@ -14,15 +16,24 @@ const GZIP_BYTES = 128 * 1024;
 const PIECE_ITEMS = 200;
 
 /** The form in which the client wants its answer; throws NotAcceptable when there is none that we have. */
-export function acceptedForm({ headers: { accept = '' } }: IncomingMessage): Form {
+export function acceptedForm({ headers: { accept = '' } }: IncomingMessage, path: string): Form {
   if (accept.trim() === '') return 'json';
   for (const part of accept.split(',')) {
     const type = part.split(';')[0]?.trim().toLowerCase() ?? '';
+    if (type === PROTOBUF && isEncoded(part, path)) return 'protobuf';
     if (type === 'application/json' || type === '*/*' || type === 'application/*') return 'json';
     if (type === 'application/yaml') return 'yaml';
   }
   // Whoever knows what is asked for refuses the rest.
   return 'json';
+}
+
+/** Custom resources have no protobuf form, and neither has a Table; metadata alone always has one. */
+function isEncoded(range: string, path: string): boolean {
+  const shown = /;\s*as=(\w+)/.exec(range)?.[1];
+  if (shown !== undefined) return shown.startsWith('PartialObjectMetadata') && /;\s*v=v1\s*(;|$)/.test(range);
+  const place = parseResourcePath(path);
+  return place !== undefined && hasProtobuf(place.group === '' ? place.version : `${place.group}/${place.version}`);
 }
 
 /** Writes an answer to its end, in pieces and compressed where that pays. Resolves when it is written or the client gone. */
@@ -48,18 +59,20 @@ export async function writeAnswer(
   for (const [name, value] of Object.entries(headers)) {
     response.setHeader(name, Buffer.from(value, 'utf8').toString('latin1'));
   }
+  const encoded = form === 'protobuf' && isObject(body) ? encodeObject(body) : undefined;
+  if (encoded) response.setHeader('content-type', PROTOBUF);
   if (form === 'yaml' && !isText) response.setHeader('content-type', 'application/yaml');
   const wantsGzip = /\bgzip\b/.test(message.headers['accept-encoding']?.toString() ?? '');
   if (message.method === 'HEAD' || body === undefined) {
     response.end();
     return;
   }
-  const items = form === 'json' && !isText && !isPretty(message) ? longListOf(body) : undefined;
+  const items = form !== 'yaml' && !encoded && !isText && !isPretty(message) ? longListOf(body) : undefined;
   if (items) {
     await writePieces(response, piecesOf(body as object, items), wantsGzip, clock);
     return;
   }
-  const text = Buffer.from(isText ? body : serialised(body, form, isPretty(message)));
+  const text = encoded ?? Buffer.from(isText ? body : serialised(body, form, isPretty(message)));
   const isLarge = wantsGzip && text.length >= GZIP_BYTES;
   if (isLarge) response.setHeader('content-encoding', 'gzip');
   const bytes = isLarge ? await compress(text, { level: 1 }) : text;
@@ -76,7 +89,7 @@ async function writeText(response: ServerResponse, text: AsyncIterable<string>):
   response.end();
 }
 
-const compress = promisify(gzip) as (bytes: Buffer, options: { level: number }) => Promise<Buffer>;
+const compress = promisify(gzip) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
 
 function serialised(body: unknown, form: Form, pretty: boolean): string {
   if (form === 'yaml') return stringify(body, { aliasDuplicateObjects: false });

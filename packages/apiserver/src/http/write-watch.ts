@@ -1,30 +1,28 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock, WatchEvent, WatchStream } from '@capstan/kube';
+import { encodeEvent, PROTOBUF } from '../protobuf/encode.ts';
 
 const PIECE_EVENTS = 200;
+/** Of encoded events, which watchers take within moments of each other. */
+const KEPT_BYTES = 4 * 1024 * 1024;
 
 /**
- * Writes watches: one line of JSON an event. The text of an event that many watchers share is made once. A watcher that
+ * Writes watches: one line of JSON an event, or one frame of protobuf. What many watchers share is encoded once and kept for a while. A watcher that
  * does not read is waited for; its events gather in the server's stream, which ends when they are too many, and the
  * connection is cut when it takes nothing for `drainMs`.
  */
 export function createWatchWriter(clock: Clock, drainMs: number) {
-  const texts = new WeakMap<WatchEvent, string>();
-  const textOf = (event: WatchEvent): string => {
-    let text = texts.get(event);
-    if (text === undefined) {
-      text = `${JSON.stringify(event)}\n`;
-      texts.set(event, text);
-    }
-    return text;
-  };
+  const lines = createCache((event) => Buffer.from(`${JSON.stringify(event)}\n`));
+  // What has no protobuf form is not watched in it; an error always has one.
+  const frames = createCache(({ type, object }) => encodeEvent(type, object as object) ?? new Uint8Array());
 
-  return async (response: ServerResponse, stream: WatchStream): Promise<void> => {
-    response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-cache, private' });
+  return async (response: ServerResponse, stream: WatchStream, isProtobuf = false): Promise<void> => {
+    const contentType = isProtobuf ? `${PROTOBUF};stream=watch` : 'application/json';
+    response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-cache, private' });
     response.flushHeaders();
     try {
       for await (const events of stream) {
-        if (!(await write(response, events))) break;
+        if (!(await write(response, events, isProtobuf ? frames : lines))) break;
       }
       response.end();
     } catch {
@@ -34,12 +32,15 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
   };
 
   /** In pieces: the first events of a watch may be a whole large list. False when nobody takes them. */
-  async function write(response: ServerResponse, events: readonly WatchEvent[]): Promise<boolean> {
+  async function write(
+    response: ServerResponse,
+    events: readonly WatchEvent[],
+    encode: (event: WatchEvent) => Uint8Array,
+  ): Promise<boolean> {
     for (let at = 0; at < events.length; at += PIECE_EVENTS) {
       if (response.destroyed) return false;
-      let text = '';
-      for (const event of events.slice(at, at + PIECE_EVENTS)) text += textOf(event);
-      if (!response.write(text) && !(await hasRoom(response))) return false;
+      const piece = Buffer.concat(events.slice(at, at + PIECE_EVENTS).map(encode));
+      if (!response.write(piece) && !(await hasRoom(response))) return false;
     }
     return true;
   }
@@ -61,4 +62,23 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
       response.once('close', onClose);
     });
   }
+}
+
+/** Encodes an event once for all who watch it; the oldest are forgotten first, and encoded again for whoever is that late. */
+function createCache(encode: (event: WatchEvent) => Uint8Array): (event: WatchEvent) => Uint8Array {
+  const known = new Map<WatchEvent, Uint8Array>();
+  let kept = 0;
+  return (event) => {
+    let bytes = known.get(event);
+    if (bytes) return bytes;
+    bytes = encode(event);
+    known.set(event, bytes);
+    kept += bytes.length;
+    for (const [old, { length }] of known) {
+      if (kept <= KEPT_BYTES) break;
+      known.delete(old);
+      kept -= length;
+    }
+    return bytes;
+  };
 }

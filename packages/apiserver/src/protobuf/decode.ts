@@ -4,7 +4,7 @@
 import { formatDurationNanos, formatTime } from '@capstan/kube';
 import { badRequest, unsupportedMediaType } from '../errors.ts';
 import type { JsonObject } from '../json/copy.ts';
-import { BARE_LIST, loadMessages, type MessageField, type Messages } from './messages.ts';
+import { BARE_LIST, type MessageField, type Messages, sharedMessages } from './messages.ts';
 import { readFields, WireError, type WireField } from './wire.ts';
 
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -17,12 +17,10 @@ export interface ProtobufDecoder {
 }
 
 export function createProtobufDecoder(): ProtobufDecoder {
-  let tables: Messages | undefined;
   return {
     decode(bytes) {
-      tables ??= loadMessages();
       try {
-        return unwrap(bytes, tables);
+        return unwrap(bytes, sharedMessages());
       } catch (error) {
         if (error instanceof WireError)
           throw badRequest(`the body is not a Kubernetes protobuf object: proto: ${error.message}`);

@@ -15,6 +15,10 @@ export interface Messages {
   /** The message of a kind, as `apps/v1 Deployment` names it. */
   ofKind(apiVersion: string, kind: string): string | undefined;
   fields(message: string): ReadonlyMap<number, MessageField> | undefined;
+  /** The fields from the last to the first. */
+  reversed(message: string): readonly [number, MessageField][];
+  /** Whether any kind of the version has a message. */
+  hasVersion(apiVersion: string): boolean;
   /** Whether JSON shows the message as a bare list. */
   isList(message: string): boolean;
 }
@@ -22,12 +26,22 @@ export interface Messages {
 /** The name of the only field of such a message. */
 export const BARE_LIST = '@';
 
-export function loadMessages(): Messages {
+let shared: Messages | undefined;
+
+/** The tables, loaded once: they never change. */
+export function sharedMessages(): Messages {
+  shared ??= loadMessages();
+  return shared;
+}
+
+function loadMessages(): Messages {
   const text = readFileSync(new URL('./gen/messages.json', import.meta.url), 'utf8');
   // Our own file, whose shape the generator makes and the tests of the decoder check.
   const tables = JSON.parse(text) as { kinds: Record<string, string>; messages: Record<string, string[]> };
   const kinds = new Map(Object.entries(tables.kinds));
   const rows = new Map(Object.entries(tables.messages));
+  const versions = new Set([...kinds.keys()].map((one) => one.split(' ')[0] ?? ''));
+  const backwards = new Map<string, readonly [number, MessageField][]>();
   const parsed = new Map<string, ReadonlyMap<number, MessageField>>();
   const messages: Messages = {
     ofKind: (apiVersion, kind) => kinds.get(`${apiVersion} ${kind}`),
@@ -40,6 +54,15 @@ export function loadMessages(): Messages {
       parsed.set(message, fields);
       return fields;
     },
+    reversed(message) {
+      let known = backwards.get(message);
+      if (!known) {
+        known = [...(messages.fields(message) ?? [])].toSorted(([a], [b]) => b - a);
+        backwards.set(message, known);
+      }
+      return known;
+    },
+    hasVersion: (apiVersion) => versions.has(apiVersion),
     isList: (message) => messages.fields(message)?.get(1)?.name === BARE_LIST,
   };
   return messages;

@@ -4,13 +4,16 @@ import {
   type Container,
   compareQuantities,
   type Pod,
+  type PodSpec,
   type Random,
+  type RuntimeClass,
   type ServiceAccount,
   type Toleration,
   type UnknownObject,
   type Volume,
 } from '@capstan/kube';
 import { forbidden } from '../errors.ts';
+import { equalJson } from '../json/copy.ts';
 import type { Store } from '../store/store.ts';
 import { generateName } from './names.ts';
 
@@ -44,7 +47,32 @@ export function admitPod(store: Store, given: UnknownObject, random?: Random): U
       serviceAccount: serviceAccountName,
       tolerations: withPatience(spec.tolerations ?? []),
       ...priorityOf(store, object),
+      ...runtimeOf(store, object),
     },
+  };
+}
+
+/** What the runtime class of a pod adds to it: what running it costs besides, and where it can run. */
+function runtimeOf(store: Store, { spec, metadata }: Pod): Partial<PodSpec> {
+  const name = spec?.runtimeClassName;
+  if (name === undefined) return {};
+  const refuse = (why: string) =>
+    forbidden({ group: '', resource: 'pods' }, metadata.name ?? '', `pod rejected: ${why}`);
+  const found = store.get('node.k8s.io/runtimeclasses', name) as RuntimeClass | undefined;
+  if (!found) throw refuse(`RuntimeClass ${JSON.stringify(name)} not found`);
+  const overhead = found.overhead?.podFixed;
+  if (overhead && spec?.overhead && !equalJson(overhead, spec.overhead)) {
+    throw refuse("Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+  }
+  const { nodeSelector, tolerations } = found.scheduling ?? {};
+  const clash = Object.entries(nodeSelector ?? {}).find(
+    ([key, value]) => (spec?.nodeSelector?.[key] ?? value) !== value,
+  );
+  if (clash) throw refuse('conflict: runtimeClass.scheduling.nodeSelector and pod.spec.nodeSelector differ');
+  return {
+    ...(overhead && { overhead }),
+    ...(nodeSelector && { nodeSelector: { ...spec?.nodeSelector, ...nodeSelector } }),
+    ...(tolerations && { tolerations: withPatience([...(spec?.tolerations ?? []), ...tolerations]) }),
   };
 }
 

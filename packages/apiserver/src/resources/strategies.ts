@@ -48,6 +48,8 @@ export const builtinSelectableFields: Readonly<Record<string, readonly string[]>
   namespaces: ['status.phase'],
   secrets: ['type'],
   services: ['spec.clusterIP', 'spec.type'],
+  replicationcontrollers: ['status.replicas'],
+  'jobs.batch': ['status.successful'],
   events: [
     ...['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map(
       (one) => `involvedObject.${one}`,
@@ -150,6 +152,10 @@ const COUNTS_GENERATION = new Set([
   'daemonsets.apps',
   'replicasets.apps',
   'statefulsets.apps',
+  'cronjobs.batch',
+  'jobs.batch',
+  'podtemplates',
+  'replicationcontrollers',
   'ingresses.networking.k8s.io',
   'ingressclasses.networking.k8s.io',
   'networkpolicies.networking.k8s.io',
@@ -168,6 +174,10 @@ const POD_PLACES: Readonly<Record<string, readonly string[]>> = {
   'replicasets.apps': ['spec', 'template', 'spec'],
   'daemonsets.apps': ['spec', 'template', 'spec'],
   'statefulsets.apps': ['spec', 'template', 'spec'],
+  'jobs.batch': ['spec', 'template', 'spec'],
+  'cronjobs.batch': ['spec', 'jobTemplate', 'spec', 'template', 'spec'],
+  podtemplates: ['template', 'spec'],
+  replicationcontrollers: ['spec', 'template', 'spec'],
 };
 
 const ENDLESS =
@@ -190,6 +200,19 @@ function podWarningsAt(path: readonly string[]): NonNullable<Strategy['warnings'
     const isEndless = object.kind === 'StatefulSet' && typeof limit === 'number' && limit < 0;
     return [...podWarnings(path.join('.'), spec as PodSpec | undefined), ...(isEndless ? [ENDLESS] : [])];
   };
+}
+
+/** A Job selects its pods by its own uid, unless its author says that he selects them himself. */
+function withJobSelector(job: UnknownObject): UnknownObject {
+  if (valueAt(job, ['spec', 'manualSelector']) === true) return job;
+  const { uid = '', name = '' } = job.metadata;
+  const own = { 'batch.kubernetes.io/controller-uid': uid, 'batch.kubernetes.io/job-name': name };
+  const former = { 'controller-uid': uid, 'job-name': name };
+  const given = valueAt(job, ['spec', 'template', 'metadata', 'labels']);
+  const labels = { ...(isObject(given) ? given : {}), ...own, ...former };
+  const labelled = withValueAt(job, ['spec', 'template', 'metadata', 'labels'], labels);
+  const selector = { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } };
+  return withValueAt(labelled, ['spec', 'selector'], selector) as UnknownObject;
 }
 
 /** How many pods may be down at once is behind a gate: whoever sets it owns it, and it is dropped. */
@@ -228,7 +251,9 @@ const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
     prepareCreate: (daemonSet) => withTemplateGeneration(daemonSet, 1),
     prepareUpdate: (daemonSet, old) => withTemplateGeneration(daemonSet, nextTemplateGeneration(daemonSet, old)),
   },
+  persistentvolumeclaims: { prepareCreate: (claim) => ({ ...claim, status: { phase: 'Pending' } }) },
   'statefulsets.apps': { prepareCreate: withoutGated, prepareUpdate: withoutGated },
+  'jobs.batch': { complete: (job, old) => ({ object: old ? job : withJobSelector(job), errors: [] }) },
   nodes: { keepsStatus: true },
   namespaces: {
     prepareCreate: (namespace) => ({

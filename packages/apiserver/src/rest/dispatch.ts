@@ -16,13 +16,13 @@ import { createObject } from './create.ts';
 import { deleteCollection, deleteObject, deleteOptions } from './delete.ts';
 import { checkNumbers, isTrue, listOptions, managerOf, watchOptions, writeOptions } from './options.ts';
 import { checkPatchType, isApply, PATCH_TYPES, patchObject } from './patch.ts';
-import { POD_SUBRESOURCES, podSubresource, type ReadLogs } from './pod-subresources.ts';
+import { noStream, POD_SUBRESOURCES, podSubresource, type ReadLogs, STREAMS } from './pod-subresources.ts';
 import { getObject, listObjects } from './read.ts';
 import type { Renderer } from './render.ts';
 import type { ResourcePath } from './route.ts';
 import { getScale, writeScale } from './scale.ts';
 import { checkSelectors, parseSelection } from './selectors.ts';
-import type { Target } from './target.ts';
+import { existing, type Target } from './target.ts';
 import { replaceObject } from './update.ts';
 
 export interface Dispatcher {
@@ -65,6 +65,8 @@ export function createDispatcher(core: Core, hub: WatchHub, render: Renderer, re
     if (deprecation !== undefined && isServed && isTaken) warnings.add(deprecation);
     if (target.subresource === 'scale' && target.version.scale) return scale();
     if (!isServed) {
+      if (target.resource.storageKey === '/pods' && STREAMS.has(target.subresource))
+        throw noStream(existing(core, target), target.subresource);
       throw target.resource.custom && target.name !== '' ? notFound(nameOf(target.resource), target.name) : notServed();
     }
 

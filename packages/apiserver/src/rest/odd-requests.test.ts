@@ -40,6 +40,27 @@ describe('odd requests', () => {
     }
   });
 
+  it('a review comes as itself alone', async () => {
+    const test = testServer();
+    const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+    const body = { spec: { nonResourceAttributes: { path: '/', verb: 'get' } } };
+    const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+    assert.equal((await test.refused('POST', path, body, { accept: table })).code, 406);
+    await test.ok('POST', path, body, { accept: `${table}, application/json` });
+  });
+
+  it('what needs a connection to a pod is refused in one sentence', async () => {
+    const test = testServer();
+    const path = '/api/v1/namespaces/default/pods';
+    assert.equal((await test.refused('GET', `${path}/web/exec`)).code, 404);
+    const annotations = { 'capstan.dev/simulated': 'true' };
+    const spec = { containers: [{ name: 'main', image: 'a' }] };
+    await test.ok('POST', path, { metadata: { name: 'web', annotations }, spec });
+    const { code, message } = await test.refused('GET', `${path}/web/exec`);
+    assert.equal(code, 501);
+    assert.equal(message, 'pods "web": exec is not served (the pod is simulated: nothing of it runs)');
+  });
+
   it('a revision may be larger than an exact number of JavaScript, and no larger than 64 bits', async () => {
     const test = testServer();
     const ask = (resourceVersion: string) =>
@@ -53,13 +74,7 @@ describe('odd requests', () => {
     const key = '__proto__';
     const data: unknown = JSON.parse('{"__proto__":"one","a":"b"}');
     const created = await test.ok('POST', CONFIG_MAPS, { ...configMap('odd'), data });
-    assert.deepEqual(
-      Object.entries(created['data'] as object).toSorted(([a], [b]) => (a < b ? -1 : 1)),
-      [
-        [key, 'one'],
-        ['a', 'b'],
-      ],
-    );
+    assert.equal(JSON.stringify(created['data']), '{"__proto__":"one","a":"b"}');
     for (const [contentType, word] of [
       ['application/merge-patch+json', 'merge'],
       ['application/strategic-merge-patch+json', 'strategic'],
@@ -99,5 +114,39 @@ describe('odd requests', () => {
       (found['items'] as { metadata: { name: string } }[]).map(({ metadata }) => metadata.name),
       ['old'],
     );
+  });
+});
+
+describe('a pod that is bound to a node', () => {
+  it('keeps its generation: what was asked for has not changed', async () => {
+    const test = testServer();
+    const path = '/api/v1/namespaces/default/pods';
+    await test.ok('POST', path, { metadata: { name: 'web' }, spec: { containers: [{ name: 'main', image: 'a' }] } });
+    await test.ok('POST', `${path}/web/binding`, { target: { kind: 'Node', name: 'one' } });
+    const bound = await test.ok('GET', `${path}/web`);
+    assert.deepEqual([bound.metadata.generation, (bound['spec'] as { nodeName: string }).nodeName], [1, 'one']);
+  });
+});
+
+describe('a pod with a runtime class', () => {
+  const pods = '/api/v1/namespaces/default/pods';
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' } };
+  const spec = { runtimeClassName: 'small', containers: [{ name: 'main', image: 'a' }] };
+
+  it('gets its overhead and its nodes, and is refused where there is no such class', async () => {
+    const test = testServer();
+    const { code, message } = await test.refused('POST', pods, { ...pod, spec });
+    assert.equal(code, 403);
+    assert.match(message ?? '', /pod rejected: RuntimeClass "small" not found$/);
+    await test.ok('POST', '/apis/node.k8s.io/v1/runtimeclasses', {
+      metadata: { name: 'small' },
+      handler: 'runc',
+      overhead: { podFixed: { cpu: '10m' } },
+      scheduling: { nodeSelector: { size: 'small' } },
+    });
+    const { spec: made } = (await test.ok('POST', pods, { ...pod, spec })) as unknown as {
+      spec: Record<string, unknown>;
+    };
+    assert.deepEqual([made['overhead'], made['nodeSelector']], [{ cpu: '10m' }, { size: 'small' }]);
   });
 });

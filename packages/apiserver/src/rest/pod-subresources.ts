@@ -1,7 +1,7 @@
 // What can be done with a pod besides writing it: bind it to a node, evict it, read what it says.
 import type { ApiRequest, ApiResponse, Pod, PodCondition, PodDisruptionBudget, UnknownObject } from '@capstan/kube';
 import { type Core, type RequestContext, timestamp } from '../core.ts';
-import { badRequest, conflict, methodNotAllowed, StatusError, tooManyEvictions } from '../errors.ts';
+import { badRequest, conflict, methodNotAllowed, notImplemented, StatusError, tooManyEvictions } from '../errors.ts';
 import { copyJson, isObject, valueAt } from '../json/copy.ts';
 import { nameOf } from '../resources/resource.ts';
 import { selects } from '../validation/rules.ts';
@@ -32,6 +32,17 @@ export type ReadLogs = (
 ) => Promise<AsyncIterable<string>>;
 
 export const POD_SUBRESOURCES = new Set(['binding', 'eviction', 'log']);
+
+/** What needs a connection to the pod itself, which is not served. */
+export const STREAMS = new Set(['attach', 'exec', 'portforward', 'proxy']);
+
+export function noStream(pod: UnknownObject, subresource: string): StatusError {
+  const isSimulated = pod.metadata.annotations?.['capstan.dev/simulated'] === 'true';
+  const why = isSimulated
+    ? 'the pod is simulated: nothing of it runs'
+    : 'the pod runs as processes of this machine; use its own tools, and the address in status.podIP';
+  return notImplemented(`pods ${JSON.stringify(pod.metadata.name)}: ${subresource} is not served (${why})`);
+}
 
 export interface PodRequest {
   target: Target;

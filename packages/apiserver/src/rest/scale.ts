@@ -102,5 +102,8 @@ function scaleOf(paths: ScalePaths, object: UnknownObject): UnknownObject {
 
 function selectorText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  return isObject(value) ? compileLabelSelector(value).canonical : undefined;
+  if (!isObject(value)) return undefined;
+  // A ReplicationController has the labels alone.
+  const isPlain = Object.values(value).every((one) => typeof one === 'string');
+  return compileLabelSelector(isPlain ? { matchLabels: value as Record<string, string> } : value).canonical;
 }

@@ -284,7 +284,10 @@ function statusOnly({ resource }: Target, proposed: UnknownObject, live: Unknown
   return { ...rest, metadata, ...status };
 }
 
-function withGeneration({ resource, version }: Target, next: UnknownObject, live: UnknownObject): UnknownObject {
+function withGeneration(target: Target, next: UnknownObject, live: UnknownObject): UnknownObject {
+  const { resource, version, subresource } = target;
+  // The scheduler's decision is no change of what was asked for.
+  if (subresource === 'binding') return next;
   // That of a PriorityClass stays where it began.
   if (!resource.strategy.countsGeneration || resource.group === 'scheduling.k8s.io') return next;
   // A Deployment's annotations are copied to what it makes.

@@ -1,4 +1,5 @@
 import type { UnknownObject } from '@capstan/kube';
+import { weightOf } from './weight.ts';
 
 /** What happened to one object, shared by everybody who watches. */
 export interface StoreEvent {
@@ -13,7 +14,7 @@ export interface StoreEvent {
 
 /**
  * The recent past, oldest first. It holds between `limit` and twice `limit` events before the older half is dropped, so
- * that dropping costs nothing per event. Every event after `compacted` is here.
+ * that dropping costs nothing per event, and in the same way at most `bytes`. Every event after `compacted` is here.
  */
 export interface History {
   /** The highest revision whose event may be gone. */
@@ -26,9 +27,34 @@ export interface History {
   compact(revision: number): void;
 }
 
-export function createHistory(limit: number, start: number): History {
+export interface HistoryLimits {
+  events: number;
+  bytes: number;
+}
+
+export function createHistory(limits: HistoryLimits, start: number): History {
   let events: StoreEvent[] = [];
   let compacted = start;
+  let weight = 0;
+
+  /** Forgets the first events. */
+  const drop = (count: number) => {
+    if (count <= 0) return;
+    compacted = events[count - 1]?.revision ?? compacted;
+    for (const { object } of events.slice(0, count)) weight -= weightOf(object);
+    events = events.slice(count);
+  };
+
+  /** How many must go so that half of the bytes are left; the newest event stays whatever it weighs. */
+  const surplus = () => {
+    let left = weight;
+    let count = 0;
+    for (; left > limits.bytes / 2 && count < events.length - 1; count += 1) {
+      const object = events[count]?.object;
+      if (object) left -= weightOf(object);
+    }
+    return count;
+  };
 
   const indexAfter = (revision: number) => {
     let low = 0;
@@ -50,15 +76,15 @@ export function createHistory(limit: number, start: number): History {
     },
     add(event) {
       events.push(event);
-      if (events.length < 2 * limit) return;
-      compacted = events[limit - 1]?.revision ?? compacted;
-      events = events.slice(limit);
+      weight += weightOf(event.object);
+      if (events.length >= 2 * limits.events) drop(limits.events);
+      if (weight > limits.bytes) drop(surplus());
     },
     indexAfter,
     at: (index) => events[index],
     compact(revision) {
       if (revision <= compacted) return;
-      events = events.slice(indexAfter(revision));
+      drop(indexAfter(revision));
       compacted = revision;
     },
   };

@@ -9,6 +9,20 @@ import { createStore } from './store.ts';
 const object = (data: string): UnknownObject => ({ apiVersion: 'v1', kind: 'Thing', metadata: {}, data });
 
 describe('the store', () => {
+  it('bounds its history in bytes: large objects leave less of the past, on the disk too', () => {
+    const compactions: number[] = [];
+    const storage: Storage = { ...memoryStorage(), compact: (revision) => void compactions.push(revision) };
+    const store = createStore({ storage, historyLimit: 1000, historyBytes: 1_000_000, freeze: false });
+    for (let count = 0; count < 100; count += 1) store.put('x', 'a', object('x'.repeat(50_000)));
+    assert.ok(store.history.length <= 20, `${store.history.length} events`);
+    assert.ok(store.history.length >= 9, `${store.history.length} events`);
+    assert.equal(compactions.at(-1), store.history.compacted);
+    assert.throws(() => store.listAt('x', '', store.history.compacted - 1));
+    assert.equal(store.listAt('x', '', store.history.compacted).length, 1);
+    for (let count = 0; count < 100; count += 1) store.put('x', 'b', object('small'));
+    assert.ok(store.history.length >= 100);
+  });
+
   it('remembers every state within its history exactly', () => {
     const key = fc.constantFrom('a/1', 'a/2', 'a-b/1', 'b/1', 'c/1');
     const write = fc.record({ resource: fc.constantFrom('x', 'y'), key, remove: fc.boolean() });

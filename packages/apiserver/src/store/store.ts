@@ -34,16 +34,21 @@ export interface KeyedObject {
 export interface StoreOptions {
   storage: Storage;
   historyLimit: number;
+  /** Of the history, about; default 64 MiB. */
+  historyBytes?: number;
   /** Freezes everything that is stored, so that tests find whoever changes shared objects. */
   freeze: boolean;
 }
 
-export function createStore({ storage, historyLimit, freeze }: StoreOptions): Store {
+const HISTORY_BYTES = 64 * 1024 * 1024;
+
+export function createStore(options: StoreOptions): Store {
+  const { storage, historyLimit, historyBytes = HISTORY_BYTES, freeze } = options;
   const tables = new Map<string, Table>();
   const listeners = new Map<string | undefined, Set<(event: StoreEvent) => void>>();
   const loaded = storage.load();
   let revision = loaded.revision;
-  const history = createHistory(historyLimit, loaded.compacted ?? revision);
+  const history = createHistory({ events: historyLimit, bytes: historyBytes }, loaded.compacted ?? revision);
   for (const event of loaded.events ?? []) history.add(event);
 
   const tableOf = (resource: string) => {
@@ -57,7 +62,11 @@ export function createStore({ storage, historyLimit, freeze }: StoreOptions): St
   for (const { resource, key, object } of loaded.objects) tableOf(resource).set(key, object);
 
   const publish = (event: StoreEvent) => {
+    const { compacted } = history;
     history.add(event);
+    // Large objects: what is not in memory any more need not be on the disk either. A storage counts events itself.
+    const isByBytes = history.compacted > compacted && history.length < historyLimit;
+    if (isByBytes) storage.compact?.(history.compacted);
     for (const listener of listeners.get(event.resource) ?? []) listener(event);
     for (const listener of listeners.get(undefined) ?? []) listener(event);
   };

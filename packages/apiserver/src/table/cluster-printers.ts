@@ -5,6 +5,7 @@ import type {
   MutatingWebhookConfiguration,
   Namespace,
   Node,
+  PersistentVolumeClaim,
   PriorityClass,
   RoleBinding,
   Secret,
@@ -66,6 +67,33 @@ export const eventPrinter = printer<CoreEvent>(
 );
 
 export const clusterPrinters: Readonly<Record<string, Printer>> = {
+  persistentvolumeclaims: printer<PersistentVolumeClaim>(
+    [
+      'Name',
+      'Status',
+      'Volume',
+      'Capacity',
+      'Access Modes',
+      'StorageClass',
+      'VolumeAttributesClass',
+      'Age',
+      'VolumeMode*',
+    ],
+    (object, now) => {
+      const { spec, status } = object;
+      return [
+        nameOf(object),
+        status?.phase ?? '',
+        spec?.volumeName ?? '',
+        status?.capacity?.['storage'] ?? '',
+        (status?.accessModes ?? []).map((mode) => mode.replaceAll(/[a-z]/g, '')).join(','),
+        spec?.storageClassName ?? '',
+        spec?.volumeAttributesClassName ?? '<unset>',
+        age(object, now),
+        spec?.volumeMode ?? '<unset>',
+      ];
+    },
+  ),
   configmaps: printer<ConfigMap>(['Name', 'Data', 'Age'], (object, now) => [
     nameOf(object),
     Object.keys(object.data ?? {}).length + Object.keys(object.binaryData ?? {}).length,

@@ -1,19 +1,34 @@
-import type {
-  ControllerRevision,
-  DaemonSet,
-  Deployment,
-  HorizontalPodAutoscaler,
-  MetricSpec,
-  MetricStatus,
-  MetricTarget,
-  MetricValueStatus,
-  PodDisruptionBudget,
-  ReplicaSet,
-  StatefulSet,
+import {
+  type ControllerRevision,
+  type CronJob,
+  type DaemonSet,
+  type Deployment,
+  type HorizontalPodAutoscaler,
+  type Job,
+  type JobCondition,
+  type MetricSpec,
+  type MetricStatus,
+  type MetricTarget,
+  type MetricValueStatus,
+  type PodDisruptionBudget,
+  type PodTemplate,
+  type ReplicaSet,
+  type ReplicationController,
+  type StatefulSet,
 } from '@capstan/kube';
 import { podPrinter } from './pod-printer.ts';
 import { type Printer, printer } from './printer.ts';
-import { age, containerImages, containerNames, firstOf, labelsText, nameOf, selectorText } from './text.ts';
+import {
+  age,
+  containerImages,
+  containerNames,
+  firstOf,
+  labelsText,
+  nameOf,
+  selectorText,
+  since,
+  timeOf,
+} from './text.ts';
 
 const TEMPLATE = ['Containers*', 'Images*', 'Selector*'];
 
@@ -70,6 +85,43 @@ export const workloadPrinters: Readonly<Record<string, Printer>> = {
     const ready = `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`;
     return [nameOf(object), ready, age(object, now), containerNames(containers), containerImages(containers)];
   }),
+  replicationcontrollers: printer<ReplicationController>(
+    ['Name', 'Desired:integer', 'Current:integer', 'Ready:integer', 'Age', ...TEMPLATE],
+    (object, now) => {
+      const { spec, status } = object;
+      const counts = [spec?.replicas ?? 0, status?.replicas ?? 0, status?.readyReplicas ?? 0];
+      const containers = spec?.template?.spec?.containers;
+      const template = [containerNames(containers), containerImages(containers), labelsText(spec?.selector)];
+      return [nameOf(object), ...counts, age(object, now), ...template];
+    },
+  ),
+  podtemplates: printer<PodTemplate>(['Name', 'Containers', 'Images', 'Pod Labels'], (object) => {
+    const containers = object.template?.spec?.containers;
+    const labels = labelsText(object.template?.metadata?.labels);
+    return [nameOf(object), containerNames(containers), containerImages(containers), labels];
+  }),
+  'jobs.batch': printer<Job>(['Name', 'Status', 'Completions', 'Duration', 'Age', ...TEMPLATE], (object, now) => {
+    const { spec, status } = object;
+    const ended = status?.completionTime ?? (status?.conditions ?? []).find(isJobEnd)?.lastTransitionTime;
+    const duration = status?.startTime === undefined ? '' : since(status.startTime, timeOf(ended) ?? now);
+    return [nameOf(object), jobState(object), completions(object), duration, age(object, now), ...templateCells(spec)];
+  }),
+  'cronjobs.batch': printer<CronJob>(
+    ['Name', 'Schedule', 'Timezone', 'Suspend:boolean', 'Active:integer', 'Last Schedule', 'Age', ...TEMPLATE],
+    (object, now) => {
+      const { spec, status } = object;
+      return [
+        nameOf(object),
+        spec?.schedule ?? '',
+        spec?.timeZone ?? '<none>',
+        spec?.suspend ?? false,
+        status?.active?.length ?? 0,
+        status?.lastScheduleTime === undefined ? '<none>' : since(status.lastScheduleTime, now),
+        age(object, now),
+        ...templateCells(spec?.jobTemplate.spec),
+      ];
+    },
+  ),
   'controllerrevisions.apps': printer<ControllerRevision>(['Name', 'Controller', 'Revision', 'Age'], (object, now) => {
     const owner = object.metadata.ownerReferences?.find(({ controller }) => controller === true);
     const group = owner?.apiVersion.includes('/') ? `.${owner.apiVersion.split('/')[0]}` : '';
@@ -102,7 +154,25 @@ export const workloadPrinters: Readonly<Record<string, Printer>> = {
   ),
 };
 
-function templateCells(spec: DaemonSet['spec'] | ReplicaSet['spec']): string[] {
+const isJobEnd = ({ type, status }: JobCondition) => status === 'True' && (type === 'Complete' || type === 'Failed');
+
+function jobState({ metadata, status }: Job): string {
+  const holds = (type: string) =>
+    status?.conditions?.some((one) => one.type === type && one.status === 'True') === true;
+  for (const type of ['Complete', 'Failed']) if (holds(type)) return type;
+  if (metadata.deletionTimestamp !== undefined) return 'Terminating';
+  for (const type of ['Suspended', 'FailureTarget']) if (holds(type)) return type;
+  return holds('SuccessCriteriaMet') ? 'SuccessCriteriaMet' : 'Running';
+}
+
+function completions({ spec, status }: Job): string {
+  const done = status?.succeeded ?? 0;
+  if (spec?.completions !== undefined) return `${done}/${spec.completions}`;
+  const parallelism = spec?.parallelism ?? 0;
+  return parallelism > 1 ? `${done}/1 of ${parallelism}` : `${done}/1`;
+}
+
+function templateCells(spec: DaemonSet['spec'] | ReplicaSet['spec'] | Job['spec']): string[] {
   const containers = spec?.template?.spec?.containers;
   return [containerNames(containers), containerImages(containers), selectorText(spec?.selector)];
 }

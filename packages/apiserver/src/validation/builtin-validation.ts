@@ -2,6 +2,7 @@ import type { UnknownObject } from '@capstan/kube';
 import type { FieldError } from '../errors.ts';
 import { withoutNulls } from '../json/copy.ts';
 import * as autoscaler from './autoscaler-rules.ts';
+import * as batch from './batch-rules.ts';
 import * as cluster from './cluster-rules.ts';
 import * as event from './event-rules.ts';
 import * as network from './network-rules.ts';
@@ -39,6 +40,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   'daemonsets.apps/status': rule(workload.daemonSetStatus),
   'namespaces/status': rule(cluster.namespaceStatus),
   'replicasets.apps': rule(workload.replicaSet),
+  replicationcontrollers: rule(batch.replicationController),
+  podtemplates: rule(batch.podTemplates),
+  'jobs.batch': rule(batch.job),
+  'cronjobs.batch': rule(batch.cronJob),
+  'runtimeclasses.node.k8s.io': rule(batch.runtimeClass),
   'daemonsets.apps': rule(workload.daemonSet),
   'poddisruptionbudgets.policy': rule(workload.disruptionBudget),
   'statefulsets.apps': rule(stateful.statefulSet),

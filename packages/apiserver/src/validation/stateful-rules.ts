@@ -111,7 +111,7 @@ function template(
       errors.push(fieldInvalid('spec.template.metadata.labels', pod?.metadata?.labels, detail));
     }
     // Every claim is a volume of the pods.
-    const claimed: Volume[] = volumeClaimTemplates.map(({ metadata: { name = '' } = {} }) => ({
+    const claimed: Volume[] = volumeClaimTemplates.map(({ metadata: { name = '' } }) => ({
       name,
       persistentVolumeClaim: { claimName: name },
     }));

@@ -1,4 +1,5 @@
-import type { WatchEvent, WatchStream } from '@capstan/kube';
+import type { UnknownObject, WatchEvent, WatchStream } from '@capstan/kube';
+import { weightOf } from '../store/weight.ts';
 
 /** The writing end of a watch. */
 export interface EventStream {
@@ -14,6 +15,8 @@ export interface EventStreamOptions {
   initial: readonly WatchEvent[];
   /** How many events may wait for a slow reader; one more and the stream ends, so that he comes back where he was. */
   limit: number;
+  /** About how many bytes those events may take. */
+  limitBytes: number;
   /** Awaited before each delivery when it answers with a promise. */
   durable: () => Promise<void> | undefined;
   /** Called once, when the stream ends for whatever reason. */
@@ -21,9 +24,10 @@ export interface EventStreamOptions {
 }
 
 /** A stream that collects events while its reader is busy and hands them over together. */
-export function createEventStream({ initial, limit, durable, onEnd }: EventStreamOptions): EventStream {
+export function createEventStream({ initial, limit, limitBytes, durable, onEnd }: EventStreamOptions): EventStream {
   let waiting: WatchEvent[] = [...initial];
   let allowed = waiting.length + limit;
+  let weight = 0;
   let ended = false;
   let wake: (() => void) | undefined;
 
@@ -49,6 +53,7 @@ export function createEventStream({ initial, limit, durable, onEnd }: EventStrea
         const batch = waiting;
         waiting = [];
         allowed = limit;
+        weight = 0;
         const flushed = durable();
         if (flushed) await flushed;
         yield batch;
@@ -74,7 +79,8 @@ export function createEventStream({ initial, limit, durable, onEnd }: EventStrea
     push(event) {
       if (ended) return false;
       waiting.push(event);
-      if (waiting.length > allowed) end();
+      weight += weightOf(event.object as UnknownObject);
+      if (waiting.length > allowed || weight > limitBytes) end();
       else wake?.();
       return !ended;
     },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { UnknownObject, WatchEvent } from '@capstan/kube';
 import { CONFIG_MAPS, configMap, DEPLOYMENTS, deployment, testServer } from '../server.test-support.ts';
+import { isResponse } from '../transport.ts';
 
 const MERGE = { contentType: 'application/merge-patch+json' };
 const objectOf = (event: WatchEvent | undefined) => event?.object as UnknownObject;
@@ -184,5 +185,18 @@ describe('watch', () => {
     const [event] = await watching.take();
     assert.deepEqual(Object.keys(objectOf(event)).sort(), ['apiVersion', 'kind', 'metadata']);
     await watching.close();
+  });
+
+  it('ends the stream of a reader that leaves too many bytes waiting', async () => {
+    const test = testServer();
+    const stream = await test.transport.watch({ method: 'GET', path: CONFIG_MAPS, query: { watch: 'true' } });
+    assert.ok(!isResponse(stream));
+    const iterator = stream[Symbol.asyncIterator]();
+    const data = { text: 'x'.repeat(1_000_000) };
+    for (let count = 0; count < 80; count += 1) await test.ok('POST', CONFIG_MAPS, { ...configMap(`m${count}`), data });
+    let events = 0;
+    for (let next = await iterator.next(); next.done !== true; next = await iterator.next())
+      events += next.value.length;
+    assert.ok(events < 80, `${events} events`);
   });
 });

@@ -10,6 +10,7 @@ import type { StoreEvent } from '../store/history.ts';
 import { createEventStream } from './event-stream.ts';
 import type { WatchHub } from './watch-hub.ts';
 
+const BUFFER_BYTES = 64 * 1024 * 1024;
 const BOOKMARK_INTERVAL_MS = 60_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 const DEFAULT_TIMEOUT_MS = 1_800_000;
@@ -80,6 +81,7 @@ export function openWatch(
   const { stream, push, end } = createEventStream({
     initial,
     limit: core.watchBufferLimit,
+    limitBytes: BUFFER_BYTES,
     durable: () => core.storage.flush(),
     onEnd: () => {
       unsubscribe();

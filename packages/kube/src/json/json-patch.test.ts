@@ -17,6 +17,13 @@ function refusal(document: unknown, ...patch: unknown[]): InvalidValueError {
 }
 
 describe('a JSON patch', () => {
+  it('copies no more than three megabytes, however often it copies what it has copied', () => {
+    const double = Array.from({ length: 40 }, (_, index) => ({ op: 'copy', from: '/a', path: `/a/${index}` }));
+    assert.match(refusal({ a: { text: 'x'.repeat(1000) } }, ...double).problem, /accumulated size increase/);
+    const few = [{ op: 'copy', from: '/a', path: '/b' }];
+    assert.deepEqual(applyJsonPatch({ a: 'x'.repeat(1000) }, few), { a: 'x'.repeat(1000), b: 'x'.repeat(1000) });
+  });
+
   it('does what each operation says', () => {
     for (const [document, operation, result] of [
       [{ a: 1 }, { op: 'add', path: '/b', value: 2 }, { a: 1, b: 2 }],

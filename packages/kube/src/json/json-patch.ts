@@ -13,9 +13,10 @@ export type JsonPatchOperation =
 
 /** The document as the patch leaves it; throws InvalidValueError, whose `problem` is in kube-apiserver's words. */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
+  const budget = { left: MAX_COPIED_BYTES };
   return parseJsonPatch(patch).reduce((result, operation, index) => {
     try {
-      return apply(result, operation);
+      return apply(result, operation, budget);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       throw error.isTest
@@ -37,6 +38,25 @@ export function parseJsonPatch(patch: unknown): JsonPatchOperation[] {
 
 /** kube-apiserver's limit. */
 const MAX_OPERATIONS = 10_000;
+
+/** kube-apiserver's limit of what the copies of one patch may add to a document. */
+const MAX_COPIED_BYTES = 3 * 1024 * 1024;
+
+interface CopyBudget {
+  left: number;
+}
+
+/** About how many bytes a value takes as JSON. It looks no further than the limit: what was copied twice is shared, not larger. */
+function jsonSize(value: unknown, limit: number): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return String(value).length;
+  let size = 2;
+  for (const [key, part] of Object.entries(value)) {
+    size += (Array.isArray(value) ? 1 : key.length + 4) + jsonSize(part, limit - size);
+    if (size > limit) break;
+  }
+  return size;
+}
 
 /** Carries a message from within a document to applyJsonPatch, and no further. */
 class Refusal extends Error {
@@ -73,7 +93,7 @@ function parseOperation(given: unknown, index: number): JsonPatchOperation {
   }
 }
 
-function apply(document: unknown, operation: JsonPatchOperation): unknown {
+function apply(document: unknown, operation: JsonPatchOperation, budget: CopyBudget): unknown {
   const { op, path } = operation;
   switch (op) {
     case 'add':
@@ -109,6 +129,13 @@ function apply(document: unknown, operation: JsonPatchOperation): unknown {
         missing('copy', `doc is missing from path: ${from}`),
         `error in copy for from: '${from}'`,
       );
+      budget.left -= jsonSize(copied, budget.left);
+      if (budget.left < 0) {
+        const sum = MAX_COPIED_BYTES - budget.left;
+        throw new Refusal(
+          `Unable to complete the copy, the accumulated size increase of the copy is ${sum}, exceeding the limit ${MAX_COPIED_BYTES}`,
+        );
+      }
       return at(document, path, missing('copy', `doc is missing destination path: ${path}`), (container, key) =>
         inserted(container, key, copied ?? null, 'error while adding value during copy'),
       );

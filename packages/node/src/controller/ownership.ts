@@ -73,9 +73,9 @@ async function isStillThere({ client }: Toolkit, owner: KubeObject): Promise<boo
   return live?.metadata.uid === owner.metadata.uid && live?.metadata.deletionTimestamp === undefined;
 }
 
-/** Owners here are all in one group, and named regularly. */
+/** Owners here are all named regularly. */
 function kindOf({ apiVersion, kind }: KubeObject): Kind {
-  const [group = '', version = ''] = apiVersion.split('/');
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
   return externalKind({ group, version, kind, plural: `${kind.toLowerCase()}s`, scope: 'Namespaced' });
 }
 

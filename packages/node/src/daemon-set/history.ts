@@ -52,7 +52,8 @@ export async function recordRevision(
         ...(cause === undefined ? {} : { annotations: { [CHANGE_CAUSE]: cause } }),
         ownerReferences: [controllerReference(set)],
       },
-      data,
+      // Kubernetes' own tools compare the text, whose keys are in order.
+      data: JSON.parse(text) as typeof data,
       revision: number,
     };
     try {

@@ -20,9 +20,15 @@ const OWN = new Set([
 
 type Annotations = Record<string, string>;
 
-export function revisionOf(object: Deployment | ReplicaSet): number {
+/** A number of 64 bits, as in Kubernetes: more than a number of JavaScript holds. */
+export function revisionOf(object: Deployment | ReplicaSet): bigint {
   const text = object.metadata.annotations?.[REVISION] ?? '0';
-  return /^[0-9]{1,15}$/.test(text) ? Number(text) : 0;
+  return /^[0-9]{1,19}$/.test(text) ? BigInt(text) : 0n;
+}
+
+/** What comes after the newest of these. */
+export function nextRevision(sets: readonly ReplicaSet[]): bigint {
+  return sets.map(revisionOf).reduce((newest, one) => (one > newest ? one : newest), 0n) + 1n;
 }
 
 export function desiredReplicas(set: ReplicaSet): number | undefined {
@@ -40,17 +46,17 @@ export function sizeAnnotations(deployment: Deployment): Annotations {
 }
 
 /** Of a new set. */
-export function annotationsFor(deployment: Deployment, revision: number): Annotations {
+export function annotationsFor(deployment: Deployment, revision: bigint): Annotations {
   return { ...inherited(deployment), [REVISION]: String(revision), ...sizeAnnotations(deployment) };
 }
 
 /** Of a set that is used again: its revision moves to the front, and remembers where it was. */
-export function renewedAnnotations(deployment: Deployment, set: ReplicaSet, revision: number): Annotations {
+export function renewedAnnotations(deployment: Deployment, set: ReplicaSet, revision: bigint): Annotations {
   const next: Annotations = { ...set.metadata.annotations, ...inherited(deployment) };
   const old = revisionOf(set);
   if (old >= revision) return next;
   next[REVISION] = String(revision);
-  if (old === 0) return next;
+  if (old === 0n) return next;
   const history = next[REVISION_HISTORY];
   next[REVISION_HISTORY] = history ? `${history},${old}` : String(old);
   return next;

@@ -21,6 +21,7 @@ import {
   annotationsFor,
   desiredReplicas,
   maxReplicas,
+  nextRevision,
   REVISION,
   renewedAnnotations,
   revisionOf,
@@ -92,7 +93,7 @@ export function deploymentController(tools: Toolkit): Controller {
   /** The set of the present template brought up to date: revision, annotations, minReadySeconds. */
   async function renew(deployment: Deployment, { fresh, old }: Sets): Promise<[Deployment, Sets]> {
     if (fresh === undefined) return [deployment, { fresh, old }];
-    const annotations = renewedAnnotations(deployment, fresh, Math.max(0, ...old.map(revisionOf)) + 1);
+    const annotations = renewedAnnotations(deployment, fresh, nextRevision(old));
     const minReadySeconds = deployment.spec?.minReadySeconds ?? 0;
     const isCurrent =
       equal(annotations, fresh.metadata.annotations ?? {}) && minReadySeconds === (fresh.spec?.minReadySeconds ?? 0);
@@ -120,7 +121,7 @@ export function deploymentController(tools: Toolkit): Controller {
     const { name = '', namespace = '' } = deployment.metadata;
     const template = deployment.spec?.template ?? {};
     const hash = templateHash(template, deployment.status?.collisionCount);
-    const revision = Math.max(0, ...old.map(revisionOf)) + 1;
+    const revision = nextRevision(old);
     const minReadySeconds = deployment.spec?.minReadySeconds ?? 0;
     const hashed = withHash(template, hash);
     const wanted: ReplicaSet = {
@@ -250,7 +251,7 @@ export function deploymentController(tools: Toolkit): Controller {
 
   async function dropHistory(deployment: Deployment, old: readonly ReplicaSet[]): Promise<void> {
     const limit = deployment.spec?.revisionHistoryLimit ?? DEFAULT_HISTORY;
-    const alive = old.filter((set) => !isTerminating(set)).toSorted((a, b) => revisionOf(a) - revisionOf(b));
+    const alive = old.filter((set) => !isTerminating(set)).toSorted((a, b) => (revisionOf(a) < revisionOf(b) ? -1 : 1));
     for (const set of alive.slice(0, Math.max(0, alive.length - limit))) {
       const isEmpty = replicasOf(set) === 0 && (set.status?.replicas ?? 0) === 0;
       const isSeen = (set.metadata.generation ?? 0) <= (set.status?.observedGeneration ?? 0);

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Deployment, type DeploymentCondition, isNotFound, Pod, ReplicaSet } from '@capstan/kube';
+import {
+  Deployment,
+  type DeploymentCondition,
+  isNotFound,
+  Pod,
+  ReplicaSet,
+  ReplicationController,
+} from '@capstan/kube';
 import { createRandom, createVirtualClock } from '@capstan/testing';
 import {
   createStage,
@@ -287,4 +294,44 @@ test('a replica set that nobody owns is adopted by the deployment that selects i
     [set?.metadata.uid],
   );
   assert.equal(sets[0]?.metadata.ownerReferences?.[0]?.kind, 'Deployment');
+});
+
+test('a revision may be larger than an exact number of JavaScript', async (t) => {
+  const stage = await stageFor(t);
+  const { metadata, spec } = deployment('web', { replicas: 1 });
+  const revision = 'deployment.kubernetes.io/revision';
+  const labels = { ...spec?.template.metadata?.labels };
+  await stage.client.create(ReplicaSet, {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: { name: 'old', namespace: NAMESPACE, labels, annotations: { [revision]: '3546343826724305832' } },
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'old' }] } },
+    },
+  });
+  await stage.client.create(Deployment, { ...deployment('web', { replicas: 1 }), metadata });
+  await stage.until(() => isRolledOut(stage));
+  assert.equal((await current(stage)).metadata.annotations?.[revision], '3546343826724305833');
+});
+
+test('a replication controller keeps its number of pods, and adopts one that fits', async (t) => {
+  const stage = await stageFor(t);
+  const labels = { app: 'old' };
+  const spec = { containers: [{ name: 'main', image: 'a' }] };
+  const metadata = { name: 'single', namespace: NAMESPACE, labels };
+  await stage.client.create(Pod, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
+  await stage.client.create(ReplicationController, {
+    apiVersion: 'v1',
+    kind: 'ReplicationController',
+    metadata: { name: 'old', namespace: NAMESPACE },
+    spec: { replicas: 2, template: { metadata: { labels }, spec } },
+  });
+  const find = () => stage.client.get(ReplicationController, { name: 'old', namespace: NAMESPACE });
+  await stage.until(async () => (await find()).status?.availableReplicas === 2);
+  const pods = await podsOf(stage.client);
+  assert.equal(pods.length, 2);
+  assert.ok(pods.some((pod) => pod.metadata.name === 'single'));
+  assert.deepEqual((await find()).spec?.selector, labels);
 });

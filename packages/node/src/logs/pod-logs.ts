@@ -3,6 +3,7 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Client, type Clock, Pod } from '@capstan/kube';
 import { NodeErrors } from '../errors.ts';
+import { SIMULATED, SIMULATED_CONDITION } from '../pod/simulated-pod.ts';
 import { logPath } from '../pod/workshop.ts';
 import { type LogOptions, readLog } from './read-log.ts';
 
@@ -39,8 +40,7 @@ export function createPodLogs(client: Client, node: string, folder: string | und
           () => false,
         ));
       if (!isThere) {
-        // A simulated container says nothing, for ever.
-        if (pod.metadata.annotations?.['capstan.dev/simulated'] === 'true') return nothing();
+        if (pod.metadata.annotations?.[SIMULATED] === 'true') return sentence(pod);
         if (options.previous === true) throw NodeErrors.NoPreviousContainer(name, chosen);
         if (current === undefined) throw NodeErrors.ContainerNotStarted(name, chosen);
       }
@@ -50,7 +50,11 @@ export function createPodLogs(client: Client, node: string, folder: string | und
   };
 }
 
-async function* nothing(): AsyncGenerator<string> {}
+/** A simulated container writes nothing; who looks for its log is told why. */
+async function* sentence({ metadata, status }: Pod): AsyncGenerator<string> {
+  const why = status?.conditions?.find(({ type }) => type === SIMULATED_CONDITION)?.message ?? 'nothing of it runs';
+  yield await Promise.resolve(`pod ${metadata.name} is simulated and has no log (${why})\n`);
+}
 
 function chooseContainer(pod: Pod, container: string | undefined): string {
   const { name = '' } = pod.metadata;

@@ -25,6 +25,7 @@ import { addressProblem } from '../network/address-check.ts';
 import { type AddressPool, createAddressPool } from '../network/address-pool.ts';
 import { createPodFeed, type PodContext, type PodFeed } from '../pod/pod-context.ts';
 import { runProcessPod } from '../pod/process-pod.ts';
+import { missingReference } from '../pod/required-references.ts';
 import { type Placement, type SimulateOptions, simulatePod, type WhySimulated } from '../pod/simulated-pod.ts';
 import type { ProcessPodOptions } from '../pod/workshop.ts';
 import { type Launch, launch } from '../process/launch.ts';
@@ -129,7 +130,8 @@ export function createNode(options: NodeOptions): LocalNode {
     async function runPod(context: PodContext, placement: Placement, stop: AbortSignal): Promise<void> {
       const why = await whySimulated(context.pod(), placement.podIP);
       if (why !== undefined || podsFolder === undefined) {
-        await simulatePod(context, placement, why ?? NO_FOLDER, options.simulate ?? {}, stop);
+        const findMissing = (pod: Pod) => missingReference(tools, pod);
+        await simulatePod(context, placement, why ?? NO_FOLDER, options.simulate ?? {}, findMissing, stop);
         return;
       }
       const process: ProcessPodOptions = {

@@ -1,5 +1,6 @@
-// A pod that nobody runs: its image is unknown here, or the machine cannot give it an address. It is shown as running and
-// ready after a moment, so that what depends on it goes on, and says by annotation and condition that it is not real.
+// A pod that is not run: its image is unknown here, or the machine cannot give it an address. It is shown as running and
+// ready after a moment, so that what depends on it goes on, and an annotation, a condition and an Event report that it is not
+// real. Like any pod it waits for the Secrets, ConfigMaps and claims that it names.
 import {
   type Container,
   type ContainerStatus,
@@ -14,6 +15,8 @@ import {
 import { podCondition } from '../controller/pods.ts';
 import { readinessConditions, withConditions } from './conditions.ts';
 import type { PodContext } from './pod-context.ts';
+import type { Missing } from './required-references.ts';
+import { endedStatus, simulatedEnd } from './simulated-end.ts';
 
 export const SIMULATED = 'capstan.dev/simulated';
 export const SIMULATED_CONDITION = 'capstan.dev/Simulated';
@@ -21,6 +24,8 @@ export const SIMULATED_CONDITION = 'capstan.dev/Simulated';
 export interface SimulateOptions {
   /** From its start until a simulated pod is ready; default 500. */
   readyAfterMs?: number;
+  /** How long a simulated pod of a Job works before it has succeeded; default 500. */
+  workMs?: number;
   /** From the wish to delete it until it is gone; default 100. */
   stopAfterMs?: number;
   /** Pods that never become ready, for tests and demonstrations; default none. */
@@ -31,6 +36,9 @@ export interface WhySimulated {
   reason: string;
   message: string;
 }
+
+/** What a pod needs is there, or what is not. */
+export type FindMissing = (pod: Pod) => Promise<Missing | undefined>;
 
 export interface Placement {
   hostIP: string;
@@ -43,6 +51,7 @@ export async function simulatePod(
   placement: Placement,
   why: WhySimulated,
   options: SimulateOptions,
+  findMissing: FindMissing,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, deletion } = context;
@@ -51,19 +60,55 @@ export async function simulatePod(
     await context.annotate({ [SIMULATED]: 'true' });
     let wait = options.readyAfterMs ?? 500;
     if (podCondition(context.pod(), SIMULATED_CONDITION)?.status !== 'True') {
+      context.event({ reason: 'Simulated', note: `This pod is simulated, nothing of it runs: ${why.message}` });
       await context.setStatus((pod, now) => simulatedStatus(pod, placement, why, 'creating', now));
     } else wait -= clock.now() - parseTime(context.pod().status?.startTime ?? formatTime(clock.now()));
-    const isInTime = podCondition(context.pod(), 'Ready')?.status === 'True' || (await pause(context, wait, signal));
+    const isInTime =
+      podCondition(context.pod(), 'Ready')?.status === 'True' ||
+      ((await waitForReferences(context, placement, why, findMissing, signal)) && (await pause(context, wait, signal)));
     if (isInTime) {
       const state = isUnready ? 'unready' : 'ready';
       const tell = () => context.setStatus((pod, now) => simulatedStatus(pod, placement, why, state, now));
       await tell();
-      await followGates(context, tell, signal);
+      const stop = new AbortController();
+      const gates = followGates(context, tell, AbortSignal.any([signal, stop.signal]));
+      const end = await simulatedEnd(context, options.workMs ?? 500, signal);
+      stop.abort();
+      await gates;
+      if (end !== undefined) {
+        await context.setStatus((pod, now) => endedStatus(pod, end, now));
+        await untilAborted(AbortSignal.any([context.deletion, signal]));
+      }
     }
   }
   if (signal.aborted) return;
   await sleep(clock, options.stopAfterMs ?? 100, signal).catch(() => {});
   if (!signal.aborted) await context.finalise();
+}
+
+const LOOK_MS = 1_000;
+
+/** Until everything that the pod names is there; false when the pod was deleted, or the node stopped, before. */
+async function waitForReferences(
+  context: PodContext,
+  placement: Placement,
+  why: WhySimulated,
+  findMissing: FindMissing,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let reported = '';
+  for (;;) {
+    const missing = await findMissing(context.pod());
+    if (missing === undefined) return true;
+    if (missing.message !== reported) {
+      reported = missing.message;
+      const reason = missing.container === undefined ? 'FailedMount' : 'Failed';
+      const note = missing.container === undefined ? missing.message : `Error: ${missing.message}`;
+      context.event({ type: 'Warning', reason, note });
+      await context.setStatus((pod, now) => simulatedStatus(pod, placement, why, 'creating', now, missing));
+    }
+    if (!(await pause(context, LOOK_MS, signal))) return false;
+  }
 }
 
 /** False when the pod was deleted, or the node stopped, before. */
@@ -95,6 +140,7 @@ function simulatedStatus(
   why: WhySimulated,
   state: 'creating' | 'ready' | 'unready',
   now: number,
+  missing?: Missing,
 ): PodStatus {
   const startTime = pod.status?.startTime ?? formatTime(now);
   const containers = pod.spec?.containers ?? [];
@@ -117,14 +163,20 @@ function simulatedStatus(
       ],
       now,
     ),
-    containerStatuses: containers.map((one) => containerStatus(pod, one, state, now)),
+    containerStatuses: containers.map((one) => containerStatus(pod, one, state, now, missing)),
     ...(initial.length > 0
       ? { initContainerStatuses: initial.map((one) => initStatus(pod, one, state, startTime)) }
       : {}),
   };
 }
 
-function containerStatus(pod: Pod, container: Container, state: string, now: number): ContainerStatus {
+function containerStatus(
+  pod: Pod,
+  container: Container,
+  state: string,
+  now: number,
+  missing: Missing | undefined,
+): ContainerStatus {
   const { name, image = '' } = container;
   const old = pod.status?.containerStatuses?.find((one) => one.name === name);
   const isRunning = state !== 'creating';
@@ -138,10 +190,12 @@ function containerStatus(pod: Pod, container: Container, state: string, now: num
     lastState: {},
     state: isRunning
       ? { running: { startedAt: old?.state?.running?.startedAt ?? formatTime(now) } }
-      : { waiting: { reason: 'ContainerCreating' } },
+      : { waiting: missing?.container === name ? configError(missing) : { reason: 'ContainerCreating' } },
     ...(isRunning ? { containerID: `simulated://${pod.metadata.uid}/${name}` } : {}),
   };
 }
+
+const configError = ({ message }: Missing) => ({ reason: 'CreateContainerConfigError', message });
 
 function initStatus(pod: Pod, container: Container, state: string, startTime: string): ContainerStatus {
   const { name, image = '', restartPolicy } = container;

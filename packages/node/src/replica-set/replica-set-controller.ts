@@ -1,4 +1,4 @@
-// ReplicaSet: as many pods as it says, no more, no fewer, and a status that counts them.
+// ReplicaSet and ReplicationController: as many pods as it says, no more, no fewer, and a status that counts them.
 import {
   compileLabelSelector,
   equal,
@@ -6,10 +6,15 @@ import {
   isApiError,
   isForbidden,
   isNotFound,
+  type Kind,
+  type KubeObject,
   keyOf,
+  type LabelSelector,
   Pod,
+  type PodTemplateSpec,
   ReplicaSet,
   type ReplicaSetCondition,
+  ReplicationController,
   reasonOf,
 } from '@capstan/kube';
 import { type Controller, source } from '../controller/controller.ts';
@@ -29,27 +34,46 @@ import { chooseVictims } from './choose-victims.ts';
 /** Pods made or deleted in one go; what is left is done in the next. */
 const BURST = 500;
 
-export function replicaSetController(tools: Toolkit): Controller {
+/** What both kinds have in common; a ReplicationController selects by labels alone. */
+interface Replicated extends KubeObject {
+  spec?: { replicas?: number; minReadySeconds?: number; template?: PodTemplateSpec };
+  status?: ReplicaSet['status'];
+}
+
+export const replicaSetController = (tools: Toolkit): Controller =>
+  replicas(tools, 'replicaset', ReplicaSet, (set) => set.spec?.selector);
+
+export const replicationController = (tools: Toolkit): Controller =>
+  replicas(tools, 'replicationcontroller', ReplicationController, (controller) => ({
+    matchLabels: controller.spec?.selector ?? {},
+  }));
+
+function replicas<T extends Replicated>(
+  tools: Toolkit,
+  name: string,
+  kind: Kind<T>,
+  selectorOf: (set: T) => LabelSelector | undefined,
+): Controller {
   const { clock, write } = tools;
-  const replicaSets = tools.cache(ReplicaSet);
+  const replicaSets = tools.cache(kind);
   const pods = createOwnership(tools.cache(Pod));
   const setsOf = createOwnership(replicaSets);
 
   function* keysOf(pod: Pod): Iterable<string> {
     const owner = controllerOf(pod);
     const { namespace = '', labels } = pod.metadata;
-    if (owner?.kind === 'ReplicaSet') yield keyOf({ namespace, name: owner.name });
+    if (owner?.kind === kind.kind) yield keyOf({ namespace, name: owner.name });
     if (owner !== undefined || labels === undefined) return;
     // Nobody's pod: every set that selects it may adopt it.
     for (const set of replicaSets.list()) {
       if (set.metadata.namespace !== namespace) continue;
-      if (compileLabelSelector(set.spec?.selector).matches(labels))
+      if (compileLabelSelector(selectorOf(set)).matches(labels))
         yield keyOf({ namespace, name: set.metadata.name ?? '' });
     }
   }
 
   /** Related pods share a Deployment: deleting from a crowded node first keeps the rest spread. */
-  function neighboursOf(set: ReplicaSet): (pod: Pod) => number {
+  function neighboursOf(set: T): (pod: Pod) => number {
     const owner = controllerOf(set);
     const related = owner === undefined ? [set] : setsOf.of({ apiVersion: '', kind: '', metadata: { uid: owner.uid } });
     const perNode = new Map<string, number>();
@@ -60,7 +84,7 @@ export function replicaSetController(tools: Toolkit): Controller {
     return (pod) => perNode.get(pod.spec?.nodeName ?? '') ?? 0;
   }
 
-  async function create(set: ReplicaSet, count: number): Promise<void> {
+  async function create(set: T, count: number): Promise<void> {
     // One first, then ever more: a template that the server refuses is refused once, not five hundred times.
     for (let left = count, batch = 1; left > 0; left -= batch, batch = Math.min(2 * batch, left)) {
       const made = await Promise.allSettled(
@@ -84,7 +108,7 @@ export function replicaSetController(tools: Toolkit): Controller {
     }
   }
 
-  async function remove(set: ReplicaSet, victims: readonly Pod[]): Promise<void> {
+  async function remove(set: T, victims: readonly Pod[]): Promise<void> {
     for (const pod of victims) {
       try {
         await write.remove(Pod, pod);
@@ -97,7 +121,7 @@ export function replicaSetController(tools: Toolkit): Controller {
     }
   }
 
-  async function manage(set: ReplicaSet, active: readonly Pod[]): Promise<Failure | undefined> {
+  async function manage(set: T, active: readonly Pod[]): Promise<Failure | undefined> {
     const difference = active.length - (set.spec?.replicas ?? 1);
     if (difference === 0 || isTerminating(set)) return undefined;
     const count = Math.min(Math.abs(difference), BURST);
@@ -111,10 +135,10 @@ export function replicaSetController(tools: Toolkit): Controller {
   }
 
   return {
-    name: 'replicaset',
+    name,
     concurrency: 5,
     sources: [
-      source(tools, ReplicaSet, ({ metadata }) => [
+      source(tools, kind, ({ metadata }) => [
         keyOf({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' }),
       ]),
       source(tools, Pod, (pod, old) => [...keysOf(pod), ...(old === undefined ? [] : keysOf(old))]),
@@ -122,7 +146,7 @@ export function replicaSetController(tools: Toolkit): Controller {
     async reconcile(key) {
       const set = replicaSets.get(key);
       if (set === undefined) return undefined;
-      const selector = compileLabelSelector(set.spec?.selector);
+      const selector = compileLabelSelector(selectorOf(set));
       const claimed = await claim(tools, Pod, pods, set, selector);
       const failure = await manage(set, claimed.filter(isActive));
       // The caches already hold what was just made and deleted.
@@ -132,7 +156,7 @@ export function replicaSetController(tools: Toolkit): Controller {
       const status = statusOf(set, present, waits.filter((wait) => wait === 0).length, failure, clock.now());
       if (!equal(status, set.status ?? {})) {
         const latest = replicaSets.get(key) ?? set;
-        await write.updateStatus(ReplicaSet, { ...latest, status });
+        await write.updateStatus(kind, { ...latest, status });
       }
       if (failure !== undefined) throw failure.error;
       const soonest = Math.min(...waits.filter((wait) => wait !== undefined && wait > 0).map(Number));
@@ -156,7 +180,7 @@ function isNamespaceLeaving(error: unknown): boolean {
 }
 
 function statusOf(
-  set: ReplicaSet,
+  set: Replicated,
   pods: readonly Pod[],
   available: number,
   failure: Failure | undefined,
@@ -173,7 +197,9 @@ function statusOf(
       readyReplicas: active.filter(isPodReady).length,
       availableReplicas: available,
     }),
-    terminatingReplicas: pods.filter((pod) => isTerminating(pod) && !isEnded(pod)).length,
+    ...(set.kind === 'ReplicaSet' && {
+      terminatingReplicas: pods.filter((pod) => isTerminating(pod) && !isEnded(pod)).length,
+    }),
     observedGeneration: set.metadata.generation ?? 0,
     ...(conditions.length > 0 ? { conditions } : {}),
   };

@@ -109,6 +109,10 @@ func decoded() {
 func oddTypes(_ runtimeserializer.CodecFactory) []any {
 	raw := []byte(`{"a":[1,"b",null,{"c":true}]}`)
 	return []any{
+		// JavaScript holds no larger number exactly.
+		func(value *int64, c randfill.Continue) { *value = c.Int63n(1 << 53) },
+		// Protobuf does not tell no bytes from none.
+		func(value *[]byte, c randfill.Continue) { *value = []byte{1, byte(c.Intn(256))} },
 		func(value *runtime.RawExtension, _ randfill.Continue) { value.Raw = raw },
 		func(value *metav1.FieldsV1, _ randfill.Continue) { value.Raw = raw },
 		func(value *apiextensionsv1.JSON, _ randfill.Continue) { value.Raw = raw },

@@ -49,6 +49,16 @@ export const Node = externalKind<types.Node>({
 });
 export type Node = types.Node;
 
+export const PersistentVolumeClaim = externalKind<types.PersistentVolumeClaim>({
+  group: '',
+  version: 'v1',
+  kind: 'PersistentVolumeClaim',
+  plural: 'persistentvolumeclaims',
+  scope: 'Namespaced',
+  hasStatus: true,
+});
+export type PersistentVolumeClaim = types.PersistentVolumeClaim;
+
 export const Pod = externalKind<types.Pod>({
   group: '',
   version: 'v1',
@@ -58,6 +68,25 @@ export const Pod = externalKind<types.Pod>({
   hasStatus: true,
 });
 export type Pod = types.Pod;
+
+export const PodTemplate = externalKind<types.PodTemplate>({
+  group: '',
+  version: 'v1',
+  kind: 'PodTemplate',
+  plural: 'podtemplates',
+  scope: 'Namespaced',
+});
+export type PodTemplate = types.PodTemplate;
+
+export const ReplicationController = externalKind<types.ReplicationController>({
+  group: '',
+  version: 'v1',
+  kind: 'ReplicationController',
+  plural: 'replicationcontrollers',
+  scope: 'Namespaced',
+  hasStatus: true,
+});
+export type ReplicationController = types.ReplicationController;
 
 export const Secret = externalKind<types.Secret>({
   group: '',
@@ -210,6 +239,26 @@ export const HorizontalPodAutoscaler = externalKind<types.HorizontalPodAutoscale
 });
 export type HorizontalPodAutoscaler = types.HorizontalPodAutoscaler;
 
+export const CronJob = externalKind<types.CronJob>({
+  group: 'batch',
+  version: 'v1',
+  kind: 'CronJob',
+  plural: 'cronjobs',
+  scope: 'Namespaced',
+  hasStatus: true,
+});
+export type CronJob = types.CronJob;
+
+export const Job = externalKind<types.Job>({
+  group: 'batch',
+  version: 'v1',
+  kind: 'Job',
+  plural: 'jobs',
+  scope: 'Namespaced',
+  hasStatus: true,
+});
+export type Job = types.Job;
+
 export const Ingress = externalKind<types.Ingress>({
   group: 'networking.k8s.io',
   version: 'v1',
@@ -330,6 +379,15 @@ export const Lease = externalKind<types.Lease>({
 });
 export type Lease = types.Lease;
 
+export const RuntimeClass = externalKind<types.RuntimeClass>({
+  group: 'node.k8s.io',
+  version: 'v1',
+  kind: 'RuntimeClass',
+  plural: 'runtimeclasses',
+  scope: 'Cluster',
+});
+export type RuntimeClass = types.RuntimeClass;
+
 export const EndpointSlice = externalKind<types.EndpointSlice>({
   group: 'discovery.k8s.io',
   version: 'v1',
@@ -345,7 +403,10 @@ export const builtinKinds: readonly Kind[] = [
   CoreEvent,
   Namespace,
   Node,
+  PersistentVolumeClaim,
   Pod,
+  PodTemplate,
+  ReplicationController,
   Secret,
   Service,
   ServiceAccount,
@@ -362,6 +423,8 @@ export const builtinKinds: readonly Kind[] = [
   SelfSubjectRulesReview,
   SubjectAccessReview,
   HorizontalPodAutoscaler,
+  CronJob,
+  Job,
   Ingress,
   IngressClass,
   NetworkPolicy,
@@ -375,6 +438,7 @@ export const builtinKinds: readonly Kind[] = [
   CustomResourceDefinition,
   PriorityClass,
   Lease,
+  RuntimeClass,
   EndpointSlice,
 ];
 
@@ -425,6 +489,8 @@ export type {
   ConversionServiceReference,
   ConversionWebhookClientConfig,
   CoreEventSeries,
+  CronJobSpec,
+  CronJobStatus,
   CrossVersionObjectReference,
   CustomResourceColumnDefinition,
   CustomResourceConversion,
@@ -515,6 +581,10 @@ export type {
   JSONSchemaPropsOrArray,
   JSONSchemaPropsOrBool,
   JSONSchemaPropsOrStringArray,
+  JobCondition,
+  JobSpec,
+  JobStatus,
+  JobTemplateSpec,
   KeyToPath,
   LabelSelector,
   LabelSelectorAttributes,
@@ -572,7 +642,7 @@ export type {
   ObjectMetricSource,
   ObjectMetricStatus,
   ObjectReference,
-  PersistentVolumeClaim,
+  Overhead,
   PersistentVolumeClaimCondition,
   PersistentVolumeClaimSpec,
   PersistentVolumeClaimStatus,
@@ -589,6 +659,10 @@ export type {
   PodDisruptionBudgetSpec,
   PodDisruptionBudgetStatus,
   PodExtendedResourceClaimStatus,
+  PodFailurePolicy,
+  PodFailurePolicyOnExitCodesRequirement,
+  PodFailurePolicyOnPodConditionsPattern,
+  PodFailurePolicyRule,
   PodIP,
   PodOS,
   PodReadinessGate,
@@ -615,6 +689,9 @@ export type {
   ReplicaSetCondition,
   ReplicaSetSpec,
   ReplicaSetStatus,
+  ReplicationControllerCondition,
+  ReplicationControllerSpec,
+  ReplicationControllerStatus,
   ResourceAttributes,
   ResourceClaim,
   ResourceFieldSelector,
@@ -634,6 +711,7 @@ export type {
   ScaleIOVolumeSource,
   ScaleSpec,
   ScaleStatus,
+  Scheduling,
   SeccompProfile,
   SecretEnvSource,
   SecretKeySelector,
@@ -664,6 +742,8 @@ export type {
   SubjectAccessReviewSpec,
   SubjectAccessReviewStatus,
   SubjectRulesReviewStatus,
+  SuccessPolicy,
+  SuccessPolicyRule,
   Sysctl,
   TCPSocketAction,
   Taint,
@@ -677,6 +757,7 @@ export type {
   TopologySpreadConstraint,
   TypedLocalObjectReference,
   TypedObjectReference,
+  UncountedTerminatedPods,
   UserInfo,
   ValidatingWebhook,
   ValidationRule,

@@ -553,6 +553,115 @@ export interface ResourceMetricStatus {
   name: string;
 }
 
+export interface CronJob extends KubeObject {
+  spec: CronJobSpec;
+  status?: CronJobStatus;
+}
+
+export interface CronJobSpec {
+  concurrencyPolicy?: 'Allow' | 'Forbid' | 'Replace' | (string & {});
+  failedJobsHistoryLimit?: number;
+  jobTemplate: JobTemplateSpec;
+  schedule: string;
+  startingDeadlineSeconds?: number;
+  successfulJobsHistoryLimit?: number;
+  suspend?: boolean;
+  timeZone?: string;
+}
+
+export interface CronJobStatus {
+  active?: ObjectReference[];
+  lastScheduleTime?: Time;
+  lastSuccessfulTime?: Time;
+}
+
+export interface Job extends KubeObject {
+  spec?: JobSpec;
+  status?: JobStatus;
+}
+
+export interface JobCondition {
+  lastProbeTime?: Time;
+  lastTransitionTime?: Time;
+  message?: string;
+  reason?: string;
+  status: string;
+  type: string;
+}
+
+export interface JobSpec {
+  activeDeadlineSeconds?: number;
+  backoffLimit?: number;
+  backoffLimitPerIndex?: number;
+  completionMode?: 'Indexed' | 'NonIndexed' | (string & {});
+  completions?: number;
+  managedBy?: string;
+  manualSelector?: boolean;
+  maxFailedIndexes?: number;
+  parallelism?: number;
+  podFailurePolicy?: PodFailurePolicy;
+  podReplacementPolicy?: 'Failed' | 'TerminatingOrFailed' | (string & {});
+  selector?: LabelSelector;
+  successPolicy?: SuccessPolicy;
+  suspend?: boolean;
+  template: PodTemplateSpec;
+  ttlSecondsAfterFinished?: number;
+}
+
+export interface JobStatus {
+  active?: number;
+  completedIndexes?: string;
+  completionTime?: Time;
+  conditions?: JobCondition[];
+  failed?: number;
+  failedIndexes?: string;
+  ready?: number;
+  startTime?: Time;
+  succeeded?: number;
+  terminating?: number;
+  uncountedTerminatedPods?: UncountedTerminatedPods;
+}
+
+export interface JobTemplateSpec {
+  metadata?: ObjectMeta;
+  spec?: JobSpec;
+}
+
+export interface PodFailurePolicy {
+  rules: PodFailurePolicyRule[];
+}
+
+export interface PodFailurePolicyOnExitCodesRequirement {
+  containerName?: string;
+  operator: 'In' | 'NotIn' | (string & {});
+  values: number[];
+}
+
+export interface PodFailurePolicyOnPodConditionsPattern {
+  status?: string;
+  type: string;
+}
+
+export interface PodFailurePolicyRule {
+  action: 'Count' | 'FailIndex' | 'FailJob' | 'Ignore' | (string & {});
+  onExitCodes?: PodFailurePolicyOnExitCodesRequirement;
+  onPodConditions?: PodFailurePolicyOnPodConditionsPattern[];
+}
+
+export interface SuccessPolicy {
+  rules: SuccessPolicyRule[];
+}
+
+export interface SuccessPolicyRule {
+  succeededCount?: number;
+  succeededIndexes?: string;
+}
+
+export interface UncountedTerminatedPods {
+  failed?: string[];
+  succeeded?: string[];
+}
+
 export interface Lease extends KubeObject {
   spec?: LeaseSpec;
 }
@@ -1239,10 +1348,7 @@ export interface ObjectReference {
   uid?: string;
 }
 
-export interface PersistentVolumeClaim {
-  apiVersion?: string;
-  kind?: string;
-  metadata?: ObjectMeta;
+export interface PersistentVolumeClaim extends KubeObject {
   spec?: PersistentVolumeClaimSpec;
   status?: PersistentVolumeClaimStatus;
 }
@@ -1470,6 +1576,10 @@ export interface PodStatus {
   startTime?: Time;
 }
 
+export interface PodTemplate extends KubeObject {
+  template?: PodTemplateSpec;
+}
+
 export interface PodTemplateSpec {
   metadata?: ObjectMeta;
   spec?: PodSpec;
@@ -1528,6 +1638,35 @@ export interface RBDVolumeSource {
   readOnly?: boolean;
   secretRef?: LocalObjectReference;
   user?: string;
+}
+
+export interface ReplicationController extends KubeObject {
+  spec?: ReplicationControllerSpec;
+  status?: ReplicationControllerStatus;
+}
+
+export interface ReplicationControllerCondition {
+  lastTransitionTime?: Time;
+  message?: string;
+  reason?: string;
+  status: string;
+  type: string;
+}
+
+export interface ReplicationControllerSpec {
+  minReadySeconds?: number;
+  replicas?: number;
+  selector?: Record<string, string>;
+  template?: PodTemplateSpec;
+}
+
+export interface ReplicationControllerStatus {
+  availableReplicas?: number;
+  conditions?: ReplicationControllerCondition[];
+  fullyLabeledReplicas?: number;
+  observedGeneration?: number;
+  readyReplicas?: number;
+  replicas: number;
 }
 
 export interface ResourceClaim {
@@ -2027,6 +2166,21 @@ export interface NetworkPolicySpec {
 export interface ServiceBackendPort {
   name?: string;
   number?: number;
+}
+
+export interface Overhead {
+  podFixed?: Record<string, Quantity>;
+}
+
+export interface RuntimeClass extends KubeObject {
+  handler: string;
+  overhead?: Overhead;
+  scheduling?: Scheduling;
+}
+
+export interface Scheduling {
+  nodeSelector?: Record<string, string>;
+  tolerations?: Toleration[];
 }
 
 export interface Eviction extends KubeObject {
