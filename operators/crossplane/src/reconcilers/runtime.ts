@@ -2,6 +2,7 @@
 // fixed name goes from one revision to the next in one rolling update, and one with a name of its own (the revision's) is
 // made beside the one before, which stays until the new one is ready.
 import {
+  formatPointer,
   type Kind,
   type KubeObject,
   kindId,
@@ -18,6 +19,8 @@ import {
   keep,
   mint,
   OWNER_ANNOTATION,
+  type Patch,
+  patch,
   plan,
   type Reader,
   type Reconciler,
@@ -25,17 +28,19 @@ import {
   share,
   writing,
 } from '@capstan/reconcile';
-import { PACKAGE_KINDS, type PackageKind, type PackageObject } from '../packages/package-kind.ts';
+import { type PackageKind, type PackageObject } from '../packages/package-kind.ts';
 import { isPaused } from '../packages/paused.ts';
 import { contentKey } from '../packages/revision-content.ts';
 import { activeRevision, type RevisionView, revisionHealthOf, revisionsOf } from '../packages/revisions.ts';
 import { type BuiltInRuntime, type RuntimeObjects, tlsNeeds, type Workload } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
+import { type AccountsInUse, RUNTIME_ACCOUNT_LABEL } from '../workload/accounts.ts';
 import type { Certificates } from '../workload/certificates.ts';
 import { accountsByOwner, ownerKey, refOf, servicesByOwner } from '../workload/owned-objects.ts';
 import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 import { isSettled } from '../workload/settled.ts';
 import { derivedReads } from './payload.ts';
+import { accountReads } from './service-accounts.ts';
 
 export function createRuntimeReconciler(
   kind: PackageKind,
@@ -43,13 +48,14 @@ export function createRuntimeReconciler(
   { workload }: BuiltInRuntime,
   runtimes: RevisionRuntimes,
   certificates: Certificates,
+  inUse: AccountsInUse,
 ): Reconciler {
   const { namespace } = settings;
   return reconciler<PackageObject>({
     name: `${kind.name}-runtime`,
     resource: kind.package,
     primary: false,
-    reads: derivedReads(kind, settings),
+    reads: [...accountReads(settings), ...derivedReads(kind, settings)],
     writes: [Secret, writing(ServiceAccount, 'both'), writing(Service, 'both'), writing(workload.kind, 'both')],
     reconcile({ object, read }) {
       if (isPaused(object)) return plan({ prune: false });
@@ -67,20 +73,13 @@ export function createRuntimeReconciler(
       const authority = certificates.authority(read);
       const old = isSettled(read, workload, rendered, active.name) ? NONE : withoutRendered(found, rendered);
       const isPayloadReady = read.get(kind.revision, { name: active.name }, revisionHealthOf)?.status === 'True';
-      const kept = without(
-        [...old.accounts, ...sharedAccounts(read, kind, object.metadata.uid ?? '')],
-        rendered.serviceAccount?.metadata.name,
-      );
+      const account = accountOf(read, kind, object, active, rendered, inUse);
       const groups: GroupInput[] = [
-        { name: 'runtime of the revision before', children: [...old.workloads, ...old.services, ...onceEach(kept)] },
+        { name: 'runtime of the revision before', children: [...old.workloads, ...old.services, ...old.accounts] },
         {
           name: 'service and account',
-          children: [
-            ...owned(read, kind, object, active, Service, rendered.service),
-            ...(rendered.serviceAccount === undefined
-              ? []
-              : owned(read, kind, object, active, ServiceAccount, rendered.serviceAccount)),
-          ],
+          children: [...owned(read, kind, object, active, Service, rendered.service), ...account.children],
+          patches: account.patches,
         },
         {
           name: 'certificates',
@@ -139,27 +138,8 @@ function existing(read: Reader, kind: PackageKind, workload: Workload, uid: stri
   };
 }
 
-/** Accounts of this package that others run as, too: they stay while somebody does, whatever this package wants. */
-function sharedAccounts(read: Reader, kind: PackageKind, uid: string): Child[] {
-  return read
-    .by(accountsByOwner, ownerKey(kind, uid), holdersOf)
-    .filter(({ holders }) => holders.some((holder) => holder !== uid))
-    .map(({ namespace, name }) => keep(ServiceAccount, { namespace, name }));
-}
-
-const PACKAGES: ReadonlySet<string> = new Set(PACKAGE_KINDS.map(({ kind }) => kind));
-
-const holdersOf = (account: KubeObject) => ({
-  ...refOf(account),
-  holders: (account.metadata.ownerReferences ?? []).filter(({ kind }) => PACKAGES.has(kind)).map(({ uid }) => uid),
-});
-
 const without = (children: readonly Child[], name: string | undefined) =>
   children.filter(({ ref }) => ref.name !== name);
-
-function onceEach(children: readonly Child[]): Child[] {
-  return [...new Map(children.map((child) => [child.ref.name, child])).values()];
-}
 
 /** Of that, what the active revision does not want: it stays while somebody needs it. */
 function withoutRendered(found: Found, rendered: RuntimeObjects): Found {
@@ -172,13 +152,13 @@ function withoutRendered(found: Found, rendered: RuntimeObjects): Found {
 
 const claimOf = ({ metadata }: KubeObject) => ({
   maker: metadata.annotations?.[OWNER_ANNOTATION],
+  isCreated: metadata.labels?.[RUNTIME_ACCOUNT_LABEL] === 'true',
   owners: (metadata.ownerReferences ?? []).map(({ apiVersion, uid, controller }) => ({ apiVersion, uid, controller })),
 });
 
 /**
- * Ours, unless an object of that name was there before and nobody controls it: then it gets our fields and stays its
- * owner's. So does an account that another package has made: several may run as one, and it stays while one of them is
- * there. Anything else that another controls is a conflict, which the runtime reports.
+ * Ours, unless an object of that name was there before and nothing controls it: then it gets our fields and stays its
+ * owner's. One that something else controls is a conflict, which the runtime reports.
  */
 function owned<T extends KubeObject>(
   read: Reader,
@@ -194,17 +174,63 @@ function owned<T extends KubeObject>(
     const { maker, owners } = claim;
     const isOthers = maker !== undefined && !maker.endsWith(` ${kindId(packageKind.package)} ${metadata.name ?? ''}`);
     const isMine = !isOthers && owners.some(({ uid }) => uid === metadata.uid);
-    const controller = owners.find((owner) => owner.controller);
-    const isAccount = of.kind === ServiceAccount.kind;
-    const isShareable = isAccount && controller?.apiVersion === packageKind.revision.apiVersion;
-    if (!isMine && (controller === undefined || isShareable)) {
-      const holder = isAccount && isOthers ? [ownerReference(packageKind.package, metadata, false)] : undefined;
-      return [share(of, shareable(object, holder) as ChildObject<T>)];
-    }
+    if (!isMine && owners.every((owner) => !owner.controller)) return [share(of, object)];
   }
   const controller = ownerReference(packageKind.revision, active, true);
   const whole = { ...object, metadata: { ...object.metadata, ownerReferences: [controller] } };
   return [apply(of, whole as ChildObject<T>, { controls: false })];
+}
+
+interface PlannedAccount {
+  readonly children: readonly Child[];
+  readonly patches: readonly Patch[];
+}
+
+/**
+ * The account of a revision's own name is its own. One that the configuration names may be that of several packages: it is
+ * shared by all of them in the same way. An account of the user's is updated, and gets back what it had.
+ */
+function accountOf(
+  read: Reader,
+  kind: PackageKind,
+  object: PackageObject,
+  active: RevisionView,
+  { serviceAccount }: RuntimeObjects,
+  inUse: AccountsInUse,
+): PlannedAccount {
+  if (serviceAccount === undefined) return { children: [], patches: [] };
+  const { namespace = '', name = '', labels = {}, annotations = {} } = serviceAccount.metadata;
+  const claim = read.get(ServiceAccount, { namespace, name }, claimOf);
+  const isOwn = name === active.name && claim?.isCreated !== true;
+  const isControlled = claim?.owners.some(
+    ({ controller, apiVersion }) => controller && apiVersion !== kind.revision.apiVersion,
+  );
+  if (isControlled || (isOwn && (claim === undefined || claim.maker !== undefined)))
+    return { children: owned(read, kind, object, active, ServiceAccount, serviceAccount), patches: [] };
+  // Accounts that an earlier release created have no label yet.
+  if (claim === undefined || claim.isCreated || claim.maker !== undefined) {
+    const { imagePullSecrets: _secrets, ...rest } = serviceAccount;
+    const use = read.derived(inUse, '')[name];
+    const secrets = use?.users[0] === object.metadata.uid ? use?.pullSecrets : undefined;
+    const shared = {
+      ...rest,
+      metadata: {
+        ...rest.metadata,
+        labels: { ...labels, [RUNTIME_ACCOUNT_LABEL]: 'true' },
+        ownerReferences: [ownerReference(kind.package, object.metadata, false)],
+      },
+      // The list can only be written as a whole: the first of all users writes what they all need.
+      ...(secrets !== undefined && secrets.length > 0 && { imagePullSecrets: [...secrets] }),
+    };
+    return { children: [share(ServiceAccount, shared)], patches: [] };
+  }
+  const fields = (part: string, values: Readonly<Record<string, string>>) =>
+    Object.entries(values).map(([key, value]) => ({ path: formatPointer(['metadata', part, key]), value }));
+  const set = [...fields('labels', labels), ...fields('annotations', annotations)];
+  return {
+    children: [keep(ServiceAccount, { namespace, name })],
+    patches: set.length === 0 ? [] : [patch(ServiceAccount, { namespace, name }, set)],
+  };
 }
 
 function ownerReference(
@@ -213,10 +239,4 @@ function ownerReference(
   controller: boolean,
 ): OwnerReference {
   return { apiVersion, kind, name, uid, controller, blockOwnerDeletion: controller };
-}
-
-/** The list of pull secrets can only be had as a whole: it stays its owner's, and the pods name theirs themselves. */
-function shareable(object: ChildObject<KubeObject>, ownerReferences: OwnerReference[] | undefined) {
-  const { imagePullSecrets: _secrets, ...rest } = object as ChildObject<ServiceAccount>;
-  return { ...rest, metadata: { ...rest.metadata, ...(ownerReferences && { ownerReferences }) } };
 }
