@@ -79,7 +79,7 @@ async function history(seed: number): Promise<void> {
     const { items: accounts } = await client.list(ServiceAccount, { namespace: SYSTEM });
     const shared = accounts.filter(({ metadata }) => metadata.labels?.[RUNTIME_ACCOUNT_LABEL] === 'true');
     assert.deepEqual(
-      shared.map(({ metadata }) => metadata.name).toSorted(),
+      shared.map(({ metadata }) => metadata.name ?? '').toSorted(),
       [...new Set([...wanted.values()].filter((one) => one !== undefined))].toSorted(),
       `seed ${seed}`,
     );

@@ -25,6 +25,7 @@ import {
   type Reader,
   type Reconciler,
   reconciler,
+  remove,
   share,
   writing,
 } from '@capstan/reconcile';
@@ -39,6 +40,7 @@ import type { Certificates } from '../workload/certificates.ts';
 import { accountsByOwner, ownerKey, refOf, servicesByOwner } from '../workload/owned-objects.ts';
 import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 import { isSettled } from '../workload/settled.ts';
+import { successionOf } from '../workload/succession.ts';
 import { derivedReads } from './payload.ts';
 import { accountReads } from './service-accounts.ts';
 
@@ -74,8 +76,14 @@ export function createRuntimeReconciler(
       const old = isSettled(read, workload, rendered, active.name) ? NONE : withoutRendered(found, rendered);
       const isPayloadReady = read.get(kind.revision, { name: active.name }, revisionHealthOf)?.status === 'True';
       const account = accountOf(read, kind, object, active, rendered, inUse);
+      const next = successionOf(read, workload, rendered.workload);
+      const oldWorkloads = next.step === 'bridge' ? without(old.workloads, next.workload.metadata.name) : old.workloads;
+      const replaced = next.step === 'apply' ? [] : [keep(workload.kind, refOf(rendered.workload as KubeObject))];
       const groups: GroupInput[] = [
-        { name: 'runtime of the revision before', children: [...old.workloads, ...old.services, ...old.accounts] },
+        {
+          name: 'runtime of the revision before',
+          children: [...oldWorkloads, ...replaced, ...old.services, ...old.accounts],
+        },
         {
           name: 'service and account',
           children: [...owned(read, kind, object, active, Service, rendered.service), ...account.children],
@@ -92,7 +100,8 @@ export function createRuntimeReconciler(
           open: isPayloadReady,
           waitingFor: 'the objects of the package to be installed',
           preflight: true,
-          children: owned(read, kind, object, active, workload.kind, rendered.workload),
+          children: next.step === 'remove' ? [] : owned(read, kind, object, active, workload.kind, next.workload),
+          removals: next.step === 'remove' ? [remove(workload.kind, next.old)] : [],
         },
       ];
       return plan({ groups });

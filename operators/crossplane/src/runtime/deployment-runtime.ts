@@ -40,7 +40,8 @@ function trimDeployment({ apiVersion, kind, metadata, spec, status }: Deployment
     metadata: { annotations: spec?.template.metadata?.annotations ?? {} },
     spec: { serviceAccountName: pod?.serviceAccountName },
   };
-  return { apiVersion, kind, metadata, spec: { replicas: spec?.replicas, template }, status } as unknown as KubeObject;
+  const { replicas, selector } = spec ?? {};
+  return { apiVersion, kind, metadata, spec: { replicas, selector, template }, status } as unknown as KubeObject;
 }
 
 /** The kubelet takes the end of the log for the termination message: that is how it gets into a status. */

@@ -449,7 +449,10 @@ const volumeName = fc.constantFrom('a', 'b', 'tls-server-certs', 'tls-client-cer
 const container = fc.record(
   {
     name: fc.constantFrom('package-runtime', 'x', 'y'),
-    env: fc.array(fc.record({ name, value: fc.constantFrom('1', '2', '$(a)') }), { maxLength: 4 }),
+    env: fc.uniqueArray(fc.record({ name, value: fc.constantFrom('1', '2', '$(a)') }), {
+      maxLength: 4,
+      selector: ({ name: own }) => own,
+    }),
     ports: fc.uniqueArray(
       fc.record(
         { name: fc.constantFrom('metrics', 'webhook', 'grpc', 'p'), containerPort: fc.constantFrom(80, 8080, 9443) },
@@ -468,7 +471,10 @@ const pods = fc.record(
   {
     containers: fc.uniqueArray(container, { maxLength: 3, selector: ({ name: own }) => own }),
     volumes: fc.uniqueArray(fc.record({ name: volumeName }), { maxLength: 3, selector: ({ name: own }) => own }),
-    imagePullSecrets: fc.array(fc.record({ name: fc.constantFrom('s', 't') }), { maxLength: 3 }),
+    imagePullSecrets: fc.uniqueArray(fc.record({ name: fc.constantFrom('s', 't') }), {
+      maxLength: 2,
+      selector: ({ name: own }) => own,
+    }),
   },
   { requiredKeys: [], noNullPrototype: true },
 );
