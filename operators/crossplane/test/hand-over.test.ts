@@ -111,6 +111,23 @@ describe('while a Deployment goes over in a rolling update', () => {
   });
 });
 
+test('a Service with a name of its own leads to the active revision, and to both while it goes over', async () => {
+  const { registry, first, second } = versions();
+  const label = 'pkg.crossplane.io/revision';
+  await staged({ registry, objects: using({ serviceTemplate: { metadata: { name: 'hooks' } } }) }, async (stage) => {
+    const selected = async () =>
+      (await stage.client.get(Service, { namespace: SYSTEM, name: 'hooks' })).spec?.selector?.[label];
+    await allReady(stage);
+    assert.equal(await selected(), first);
+    await patch(stage, Provider, 'example', { spec: { package: image('v2') } });
+    await stage.settle();
+    assert.equal(await selected(), undefined);
+    await allReady(stage);
+    await stage.settle();
+    assert.equal(await selected(), second);
+  });
+});
+
 describe('a Deployment whose selector would have to change', () => {
   const named = (name: string) => using({ deploymentTemplate: { metadata: { name } } });
   const selectorOf = async (stage: Stage, name: string) => {

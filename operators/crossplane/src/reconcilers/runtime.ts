@@ -33,7 +33,7 @@ import { type PackageKind, type PackageObject } from '../packages/package-kind.t
 import { isPaused } from '../packages/paused.ts';
 import { contentKey } from '../packages/revision-content.ts';
 import { activeRevision, type RevisionView, revisionHealthOf, revisionsOf } from '../packages/revisions.ts';
-import { type BuiltInRuntime, type RuntimeObjects, tlsNeeds, type Workload } from '../runtime/index.ts';
+import { type BuiltInRuntime, REVISION_LABEL, type RuntimeObjects, tlsNeeds, type Workload } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
 import { type AccountsInUse, RUNTIME_ACCOUNT_LABEL } from '../workload/accounts.ts';
 import type { Certificates } from '../workload/certificates.ts';
@@ -73,7 +73,8 @@ export function createRuntimeReconciler(
       if (runtime.state === 'failed') return plan({ prune: false });
       const { rendered } = runtime;
       const authority = certificates.authority(read);
-      const old = isSettled(read, workload, rendered, active.name) ? NONE : withoutRendered(found, rendered);
+      const isOver = isSettled(read, workload, rendered, active.name);
+      const old = isOver ? NONE : withoutRendered(found, rendered);
       const isPayloadReady = read.get(kind.revision, { name: active.name }, revisionHealthOf)?.status === 'True';
       const account = accountOf(read, kind, object, active, rendered, inUse);
       const next = successionOf(read, workload, rendered.workload);
@@ -86,7 +87,10 @@ export function createRuntimeReconciler(
         },
         {
           name: 'service and account',
-          children: [...owned(read, kind, object, active, Service, rendered.service), ...account.children],
+          children: [
+            ...owned(read, kind, object, active, Service, serviceOf(read, rendered, isOver)),
+            ...account.children,
+          ],
           patches: account.patches,
         },
         {
@@ -128,6 +132,20 @@ export function createRuntimeReconciler(
     );
   }
 }
+
+/**
+ * It leads to the active revision. One that keeps its name while pods of the revision before still run leads to whatever
+ * pods of the package are ready until that is over: there is no gap.
+ */
+function serviceOf(read: Reader, { service }: RuntimeObjects, isOver: boolean): RuntimeObjects['service'] {
+  const { namespace = '', name = '' } = service.metadata;
+  const { [REVISION_LABEL]: revision, ...ofPackage } = service.spec?.selector ?? {};
+  const present = read.get(Service, { namespace, name }, selectorOf);
+  if (isOver || present === undefined || revision === undefined || present[REVISION_LABEL] === revision) return service;
+  return { ...service, spec: { ...service.spec, selector: ofPackage } };
+}
+
+const selectorOf = ({ spec }: Service) => spec?.selector ?? {};
 
 interface Found {
   readonly workloads: readonly Child[];

@@ -47,7 +47,7 @@ export function checkTemplate(
           unknown.push(finding(below, 'is not a field', 'correct or remove it: it has no effect'));
         else kept[field] = walk(content, known, below);
         if (PORTS.has(field) && Number.isSafeInteger(content) && !isPort(content as number))
-          wrong.push(finding(below, `cannot be ${String(content)}`, 'write a port from 1 to 65535'));
+          wrong.push(finding(below, `cannot be ${JSON.stringify(content)}`, 'write a port from 1 to 65535'));
       }
       return kept;
     }

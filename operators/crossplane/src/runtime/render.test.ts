@@ -199,7 +199,7 @@ test('names, labels and annotations of templates are used; a sidecar that is lis
   assert.equal(pod?.serviceAccountName, 'my-account');
 });
 
-test('a Deployment or Service with a name of its own is not bound to a revision', () => {
+test('a Deployment with a name of its own is not bound to a revision; a Service leads to the active one', () => {
   const config = configOf({
     deploymentTemplate: { metadata: { name: 'fixed' } },
     serviceTemplate: { metadata: { name: 'fixed' } },
@@ -207,7 +207,7 @@ test('a Deployment or Service with a name of its own is not bound to a revision'
   const { deployment, service } = renderRuntime(inputWith({ config }));
   const stable = { 'pkg.crossplane.io/provider': 'provider-example' };
   assert.deepEqual(deployment.spec?.selector, { matchLabels: stable });
-  assert.deepEqual(service.spec?.selector, stable);
+  assert.deepEqual(service.spec?.selector, labels);
   // The pods carry the revision all the same.
   assert.deepEqual(deployment.spec?.template.metadata?.labels, labels);
 });

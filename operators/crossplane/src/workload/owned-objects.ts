@@ -16,8 +16,14 @@ export const refOf = ({ metadata }: KubeObject) => ({ namespace: metadata.namesp
 
 // Caches keep of these only what somebody here looks at.
 export function trimService(object: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata } = object;
-  return { apiVersion, kind, metadata };
+  const { apiVersion, kind, metadata, spec } = object as Service;
+  const trimmed: Service = {
+    apiVersion,
+    kind,
+    metadata,
+    spec: spec?.selector === undefined ? {} : { selector: spec.selector },
+  };
+  return trimmed;
 }
 
 export function trimPod(object: KubeObject): KubeObject {
