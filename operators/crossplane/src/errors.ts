@@ -2,10 +2,6 @@ import { catalogue } from '@capstan/kube';
 
 /** Errors of the facts about packages. */
 export const FactErrors = catalogue('crossplane', {
-  Forgotten: (what: string) => ({
-    message: `${what} for this package is no longer at hand`,
-    remedy: 'it is read again with the next change of the package or its Secrets',
-  }),
   NoSource: () => ({
     message: 'no registry is set up here',
     remedy: 'run Crossplane with crossplane core start, or with capstan run or capstan up',

@@ -1,4 +1,7 @@
 import { type Operator, operator } from '@capstan/reconcile';
+import { FLAGS } from './commands/flags.ts';
+import { registrySourceOf } from './commands/package-registry.ts';
+import { COMMANDS, PROGRAM } from './commands/program.ts';
 import { createInstalledPackages } from './dependencies/installed-packages.ts';
 import { createPayloads } from './establish/payload.ts';
 import { createRegistryFacts } from './facts/registry-facts.ts';
@@ -27,7 +30,7 @@ import { createRuntimeReconciler } from './reconcilers/runtime.ts';
 import { createRuntimeConfigReconciler } from './reconcilers/runtime-config.ts';
 import { createServiceAccountReconciler } from './reconcilers/service-accounts.ts';
 import { isBuiltIn } from './runtime/index.ts';
-import { defaultSettings, type Settings } from './settings.ts';
+import { defaultSettings, type Settings, settingsOf } from './settings.ts';
 import { createAccountsInUse } from './workload/accounts.ts';
 import { createCertificates } from './workload/certificates.ts';
 import { createRevisionRuntimes } from './workload/runtime-of-revision.ts';
@@ -79,6 +82,11 @@ export function createCrossplane(given: Partial<Settings> = {}): Operator {
       ...builtIn.map((runtime) => createRuntimeConfigReconciler(runtime, runtimes)),
       ...(settings.manageRbac ? [createProviderRbacReconciler(settings, runtimes)] : []),
     ],
+    flags: FLAGS,
+    withFlags: (values, env) =>
+      createCrossplane({ source: registrySourceOf(values, env), ...given, ...settingsOf(values) }),
+    commands: COMMANDS,
+    program: PROGRAM,
   });
 }
 

@@ -28,8 +28,19 @@ export const DefinitionErrors = catalogue('definition', {
     remedy: 'use lower-case letters, digits and single hyphens, beginning with a letter',
   }),
   TwoOfOneName: (operator: string, name: string) => ({
-    message: `the operator ${operator} has two reconcilers named ${name}`,
+    message: `the operator ${operator} has two reconcilers or sinks named ${name}`,
     remedy: 'give one of them another name',
+  }),
+  NoWithFlags: (operator: string) => ({
+    message: `the operator ${operator} declares flags and no withFlags, so they would change nothing`,
+    remedy: 'add withFlags(values), which returns the operator with these values',
+  }),
+  UndeclaredWrite: (reconciler: string, kind: string, role: string | undefined) => ({
+    message: `${reconciler} plans a ${kind}${role === undefined ? '' : ` in a world of role ${role}`}, which it does not declare`,
+    remedy:
+      role === undefined
+        ? "add it to the reconciler's writes"
+        : `add writing(${kind.split('.')[0]}, 'children', { in: '${role}' }) to the reconciler's writes`,
   }),
   YieldsListItem: (child: string, path: string) => ({
     message: `${child} yields ${path}, and a path can only go through fields, not through items of lists`,
@@ -79,6 +90,30 @@ export const LeadershipErrors = catalogue('leadership', {
   }),
 });
 
+export const ManagerErrors = catalogue('manager', {
+  SameOperator: (name: string) => ({
+    message: `two operators are named "${name}"`,
+    remedy: 'give one of them another name, or leave one out',
+  }),
+  NotInstalled: (kinds: readonly string[]) => ({
+    message: `the cluster does not serve ${kinds.join(', ')}`,
+    remedy: 'run again with --install-crds, or: capstan crds | kubectl apply --server-side -f -',
+  }),
+  NoNamespace: (namespace: string) => ({
+    message: `the namespace ${namespace} does not exist, which holds the Leases and digest keys of operators`,
+    remedy: `run again with --install-crds, or: kubectl create namespace ${namespace}`,
+  }),
+  LeaseForbidden: (namespace: string, name: string, cause: unknown) => ({
+    cause,
+    message: `the Lease ${namespace}/${name} cannot be used: ${reasonOf(cause)}`,
+    remedy: 'grant the permissions that this operator declares: capstan rbac | kubectl apply -f -',
+  }),
+  StoppedLate: (seconds: number) => ({
+    message: `not everything had ended ${seconds} s after the signal`,
+    remedy: 'the lease runs out by itself; the log says what was still under way',
+  }),
+});
+
 export const MetricErrors = catalogue('metrics', {
   BadName: (name: string) => ({
     message: `${JSON.stringify(name)} is not a name that a metric can have`,
@@ -115,10 +150,22 @@ export const ReadErrors = catalogue('read', {
     message: `${reader} reads ${kind}, which it does not declare`,
     remedy: "add it to the reconciler's reads",
   }),
+  UndeclaredIn: (reader: string, kind: string, role: string) => ({
+    message: `${reader} reads ${kind} in a world of role ${role}, which it does not declare`,
+    remedy: `add reading(${kind.split('.')[0]}, …, { in: '${role}' }) to its reads`,
+  }),
+  NoReconciler: (reader: string, reconciler: string) => ({
+    message: `${reader} reads the problems of ${reconciler}, and its operator has no reconciler of that name in this world`,
+    remedy: 'give the name of a reconciler of the same operator and role',
+  }),
   // Without it the key is nobody's, and the answer "absent" would not be the server's.
   NoNamespace: (reader: string, kind: string, name: string) => ({
     message: `${reader} reads ${kind} ${name} without a namespace, which its kind needs`,
     remedy: 'give the namespace, usually that of the object that is reconciled',
+  }),
+  DefinedTwice: (reader: string, sort: string, name: string) => ({
+    message: `${reader} reads through two definitions of the ${sort} ${name}`,
+    remedy: `create the ${sort} once, outside the function that reads it, or give the second one a name of its own`,
   }),
   NotAnInstant: () => ({
     message: 'it was asked whether an instant has come, and the instant is not a number',
@@ -127,6 +174,14 @@ export const ReadErrors = catalogue('read', {
 });
 
 export const RuntimeErrors = catalogue('runtime', {
+  WorldGone: (name: string) => ({
+    message: `the cluster ${name} was removed while something was to be written there`,
+    remedy: 'nothing: it is planned again without that cluster',
+  }),
+  WorldExists: (name: string) => ({
+    message: `a second cluster is named ${JSON.stringify(name)}`,
+    remedy: 'give each cluster a name of its own',
+  }),
   BadDigestKey: (namespace: string, name: string) => ({
     message: `the Secret ${namespace}/${name} holds no key for digests: it needs "id" (a word) and "key" (32 bytes)`,
     remedy: 'delete it; a new one is made at the next start, and rolls nothing by itself',
@@ -134,6 +189,24 @@ export const RuntimeErrors = catalogue('runtime', {
   DigestKeyGone: (namespace: string, name: string) => ({
     message: `the Secret ${namespace}/${name} was deleted while it was being made`,
     remedy: 'find out who deletes it, and start again',
+  }),
+});
+
+export const SinkErrors = catalogue('sink', {
+  NoReturn: (sink: string, ms: number) => ({
+    message: `the sink ${sink} did not return from a delivery within ${ms / 1000} s`,
+    remedy: 'see what it waits for outside; its keys are tried again',
+  }),
+});
+
+export const SourceErrors = catalogue('source', {
+  Closed: (name: string) => ({
+    message: `the source ${name} ended before it was asked to`,
+    remedy: 'see the log of what it reads from; it is opened again',
+  }),
+  AsyncBatch: (name: string) => ({
+    message: `a batch of ${name} returned a promise, so its rows would not be shown at once`,
+    remedy: 'wait for what is needed first, then put all rows synchronously in one batch',
   }),
 });
 

@@ -16,11 +16,11 @@ export {
 } from './engine/index.ts';
 export * from './errors.ts';
 export * from './events/index.ts';
-export * from './facts/index.ts';
 export * from './health/index.ts';
 export { fieldManager, inventoryId, inventoryOf } from './inventory.ts';
 export * from './leadership/index.ts';
 export * from './logging/index.ts';
+export * from './manager/index.ts';
 export * from './marks.ts';
 export * from './metrics/index.ts';
 export * from './operator.ts';
@@ -31,6 +31,23 @@ export * from './rbac/index.ts';
 export * from './read/index.ts';
 export * from './reconciler.ts';
 export * from './runtime/index.ts';
+export {
+  type EachKeys,
+  type KeySet,
+  type Sink,
+  type SinkBatch,
+  type SinkChange,
+  type SinkContext,
+  type SinkDefinition,
+  type SinkLease,
+  type SinkReader,
+  type SinkResult,
+  type SinkSession,
+  type SinkState,
+  type SinkValue,
+  sink,
+} from './sinks/index.ts';
+export * from './sources/index.ts';
 export * from './tracing/index.ts';
 export * from './why/index.ts';
 export { createStaticWorld, type World } from './worlds/index.ts';

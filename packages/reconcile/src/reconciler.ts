@@ -2,7 +2,7 @@
 import { type Kind, type KubeObject, kindId, type ObjectRef } from '@capstan/kube';
 import type { Digest } from './digest.ts';
 import type { Plan } from './plan/index.ts';
-import type { Reader } from './read/reader.ts';
+import type { Derived, Reader } from './read/reader.ts';
 
 /** The one argument of a reconciler. */
 export interface Context<T extends KubeObject = KubeObject, M = unknown> {
@@ -12,6 +12,14 @@ export interface Context<T extends KubeObject = KubeObject, M = unknown> {
   readonly digest: Digest;
   readonly memory: Memory<M>;
 }
+
+/**
+ * What a cluster is to an operator. `local` is the one that the operator runs in; `broker` is one other; `member` and
+ * `remote` are many. Caches, RBAC and leases follow per role. A world that is the only one of its role has the role's name.
+ */
+export type Role = string;
+
+export const LOCAL: Role = 'local';
 
 /** What earlier plans asked to remember. Reading it never wakes anybody. */
 export interface Memory<M = unknown> {
@@ -25,6 +33,8 @@ export interface ReconcilerDefinition<T extends KubeObject, M = unknown> {
   /** kebab-case, named after its one duty; unique within the operator. Part of the field manager: renaming it orphans fields. */
   name: string;
   resource: Kind<T>;
+  /** The role of the worlds whose objects it reconciles; `local` by default. */
+  in?: Role;
   /** Every kind that it reads besides its own; reading any other throws. */
   reads?: readonly (Kind | ReadDeclaration)[];
   /** Every kind that it makes, patches or removes; writing any other throws. */
@@ -38,6 +48,11 @@ export interface ReconcilerDefinition<T extends KubeObject, M = unknown> {
   primary?: boolean;
   /** Whether it says anything in the status of what it reconciles; if not, its role does not allow it. Default: where there is one. */
   writesStatus?: boolean;
+  /**
+   * Whether it runs: a derivation or fold, read with the empty key in its own world. While it is false, or not known yet,
+   * nothing is evaluated or written, and kinds that only parts like this need are not watched. Always on by default.
+   */
+  enabled?: Derived<boolean>;
   /** How many keys are written at the same time; 10 by default. */
   concurrency?: number;
 }
@@ -58,6 +73,8 @@ export type Reach = 'referenced' | 'owned' | 'inNamespace' | 'everywhere';
 export interface ReadDeclaration {
   readonly kind: Kind;
   readonly reach: Reach;
+  /** The role of the worlds that it is read in; by default that of the reconciler's own. */
+  readonly in?: Role;
   /** The kind may not be installed: no failure, `read.access(kind)` tells. */
   readonly optional?: boolean;
   /** Drops what nobody reads before an object is cached. */
@@ -66,6 +83,8 @@ export interface ReadDeclaration {
 
 export interface WriteDeclaration {
   readonly kind: Kind;
+  /** The role of the worlds that it is written in; by default that of the reconciler's own. */
+  readonly in?: Role;
   /** What it does to them: makes children (`children`, default), patches or shares objects of others (`others`), or both. */
   readonly what: 'children' | 'others' | 'both';
   /** Roles and bindings need these to grant what the operator itself does not have. */
@@ -78,7 +97,7 @@ export interface WriteDeclaration {
 export function reading(
   kind: Kind,
   reach: Reach,
-  options: Pick<ReadDeclaration, 'optional' | 'trim'> = {},
+  options: Pick<ReadDeclaration, 'in' | 'optional' | 'trim'> = {},
 ): ReadDeclaration {
   return { kind, reach, ...options };
 }
@@ -86,7 +105,7 @@ export function reading(
 export function writing(
   kind: Kind,
   what: WriteDeclaration['what'],
-  options: Pick<WriteDeclaration, 'extraVerbs' | 'onlyVerbs'> = {},
+  options: Pick<WriteDeclaration, 'in' | 'extraVerbs' | 'onlyVerbs'> = {},
 ): WriteDeclaration {
   return { kind, what, ...options };
 }
@@ -94,10 +113,27 @@ export function writing(
 export function reconciler<T extends KubeObject, M = unknown>(definition: ReconcilerDefinition<T, M>): Reconciler {
   return {
     ...(definition as unknown as ReconcilerDefinition<KubeObject>),
-    reads: (definition.reads ?? []).map((read) => ('reach' in read ? read : { kind: read, reach: usualReach(read) })),
+    reads: readDeclarations(definition.reads ?? []),
     writes: (definition.writes ?? []).map((write) => ('what' in write ? write : { kind: write, what: 'children' })),
   };
 }
+
+export function readDeclarations(reads: readonly (Kind | ReadDeclaration)[]): readonly ReadDeclaration[] {
+  return reads.map((read) => ('reach' in read ? read : { kind: read, reach: usualReach(read) }));
+}
+
+/** The role in which a reconciler's own objects are, and by default everything that it reads and writes. */
+export function roleOf(part: { readonly in?: Role }): Role {
+  return part.in ?? LOCAL;
+}
+
+/** Whether it makes or patches objects in clusters other than that of their owner. */
+export function writesElsewhere(reconciler: Reconciler): boolean {
+  return reconciler.writes.some((write) => (write.in ?? roleOf(reconciler)) !== roleOf(reconciler));
+}
+
+/** What operators, reconcilers and sinks may be called: field managers, labels, leases and flags are made of it. */
+export const NAME = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 
 function usualReach(kind: Kind): Reach {
   return REFERENCED.has(kindId(kind)) ? 'referenced' : 'everywhere';

@@ -1,41 +1,36 @@
-// The registry as facts: what a tag is, what a package holds, which tags there are, who vouches for an image. A key names
-// the image and, by a keyed digest, the log-in data: a Secret that is mended makes a new key, and is tried at once. What can
-// pass (a registry that does not answer, a tag that is not there yet) throws and is tried again with back-off; what cannot
-// (a package that breaks the rules) is a value.
+// The registry as facts: what a tag is, what a package holds, which tags there are, who vouches for an image. The input holds
+// the image and the log-in data: a Secret that is corrected is another input, and is tried at once. What can pass (a registry
+// that does not answer, a tag that is not there yet) throws and is tried again with back-off; what cannot (a package that
+// breaks the rules) is a value.
 import { type FactDefinition, fact } from '@capstan/reconcile';
 import { FactErrors } from '../errors.ts';
 import type { PullSecret } from '../oci/keychain.ts';
 import type { ParsedPackage } from '../xpkg/package.ts';
 import type { Authority, PackageFault, PackageSource } from './package-source.ts';
-import { createVault, type Vault } from './vault.ts';
 
 export interface RegistryFacts {
-  readonly credentials: Vault<readonly PullSecret[]>;
-  readonly authorities: Vault<readonly Authority[]>;
   /** The digest of a reference, asked once. */
-  readonly digest: FactDefinition<string>;
+  readonly digest: FactDefinition<string, ImageInput>;
   /** The digest of a reference, asked on a period: pull policy Always. */
-  readonly movingDigest: FactDefinition<string>;
+  readonly movingDigest: FactDefinition<string, ImageInput>;
   /** The package of an image that is named by its digest. */
-  readonly content: FactDefinition<ParsedPackage | PackageFault>;
+  readonly content: FactDefinition<ParsedPackage | PackageFault, ImageInput>;
   /** The package of a reference from the cache alone: pull policy Never. */
   readonly cachedContent: FactDefinition<ParsedPackage | PackageFault>;
-  readonly tags: FactDefinition<readonly string[]>;
-  /** Who vouches for an image; an error while nobody does, since it can be signed yet. */
-  readonly voucher: FactDefinition<string>;
+  readonly tags: FactDefinition<readonly string[], ImageInput>;
+  /** Who vouches for an image; an error while no authority does, since it can be signed yet. */
+  readonly voucher: FactDefinition<string, VoucherInput>;
 }
 
-/** What the key of a fact says. */
-export interface FactKey {
+export interface ImageInput {
   readonly image: string;
-  /** Of the log-in data, in the vault; absent for none. */
-  readonly credentials?: string;
-  /** Of those who may vouch for the image, in the vault. */
-  readonly authorities?: string;
+  /** Log-in data; none for registries that need none. */
+  readonly credentials: readonly PullSecret[];
 }
 
-export function factKey({ image, credentials, authorities }: FactKey): string {
-  return [image, credentials ?? '', authorities ?? ''].join(' ').trimEnd();
+export interface VoucherInput extends ImageInput {
+  /** Those who may vouch for the image. */
+  readonly authorities: readonly Authority[];
 }
 
 /** A large image over a slow line. */
@@ -45,36 +40,21 @@ const TAGS_REFRESH_MS = 600_000;
 const SHORT_RETRY = { retryMs: 1000, maxRetryMs: 60_000 };
 
 export function createRegistryFacts(source: PackageSource, pollMs: number): RegistryFacts {
-  const credentials = createVault<readonly PullSecret[]>();
-  const authorities = createVault<readonly Authority[]>();
-  const parse = (key: string, signal: AbortSignal) => {
-    const [image = '', login = '', vouchers = ''] = key.split(' ');
-    const found = login === '' ? [] : credentials.get(login);
-    if (found === undefined) throw FactErrors.Forgotten('the log-in data');
-    return { image, vouchers, context: { secrets: found, signal } };
-  };
-  const digestOf = (key: string, { signal }: { signal: AbortSignal }) => {
-    const { image, context } = parse(key, signal);
-    return source.resolve(image, context);
-  };
+  const common = { label: ({ image }: ImageInput) => image, ...SHORT_RETRY };
+  const context = ({ credentials }: ImageInput, { signal }: { signal: AbortSignal }) => ({
+    secrets: credentials,
+    signal,
+  });
+  const digestOf = (input: ImageInput, run: { signal: AbortSignal }) =>
+    source.resolve(input.image, context(input, run));
   return {
-    credentials,
-    authorities,
-    digest: fact({ name: 'package-digest', fetch: async (key, run) => digestOf(key, run), ...SHORT_RETRY }),
-    movingDigest: fact({
-      name: 'package-moving-digest',
-      fetch: async (key, run) => digestOf(key, run),
-      refreshMs: pollMs,
-      ...SHORT_RETRY,
-    }),
+    digest: fact({ name: 'package-digest', fetch: digestOf, ...common }),
+    movingDigest: fact({ name: 'package-moving-digest', fetch: digestOf, refreshMs: pollMs, ...common }),
     content: fact({
       name: 'package-content',
-      async fetch(key, { signal }) {
-        const { image, context } = parse(key, signal);
-        return source.pull(image, context);
-      },
+      fetch: (input: ImageInput, run) => source.pull(input.image, context(input, run)),
       timeoutMs: PULL_TIMEOUT_MS,
-      ...SHORT_RETRY,
+      ...common,
     }),
     cachedContent: fact({
       name: 'cached-package',
@@ -87,22 +67,14 @@ export function createRegistryFacts(source: PackageSource, pollMs: number): Regi
     }),
     tags: fact({
       name: 'package-tags',
-      async fetch(key, { signal }) {
-        const { image, context } = parse(key, signal);
-        return source.tags(image, context);
-      },
+      fetch: (input: ImageInput, run) => source.tags(input.image, context(input, run)),
       refreshMs: TAGS_REFRESH_MS,
-      ...SHORT_RETRY,
+      ...common,
     }),
     voucher: fact({
       name: 'package-voucher',
-      async fetch(key, { signal }) {
-        const { image, vouchers, context } = parse(key, signal);
-        const who = authorities.get(vouchers);
-        if (who === undefined) throw FactErrors.Forgotten('the public keys');
-        return source.verify(image, who, context);
-      },
-      ...SHORT_RETRY,
+      fetch: (input: VoucherInput, run) => source.verify(input.image, input.authorities, context(input, run)),
+      ...common,
     }),
   };
 }

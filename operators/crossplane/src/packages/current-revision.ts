@@ -1,7 +1,7 @@
 // Which revision a package asks for: the name is made of the package's name and its image's digest. The registry is asked
 // as seldom as the pull policy allows: never, once for each spec.package, or on a period.
 import type { FactState, Reader } from '@capstan/reconcile';
-import { factKey, type RegistryFacts } from '../facts/registry-facts.ts';
+import type { RegistryFacts } from '../facts/registry-facts.ts';
 import type { ImageSettings } from '../images/image-settings.ts';
 import type { Keychain } from '../images/keychain.ts';
 import { friendlyId } from '../xpkg/names.ts';
@@ -38,9 +38,11 @@ export function currentRevision(input: CurrentInput): CurrentRevision | { readon
   if (policy === 'Never') return { name: friendlyId(name, identifier), digest: undefined };
   const before = known.identifier === identifier ? known.digest : undefined;
   if (policy === 'IfNotPresent' && before !== undefined) return by(before);
-  const key = factKey({ image: image.image, ...(keychain.id === undefined ? {} : { credentials: keychain.id }) });
-  const { value, error }: FactState<string> = read.fact(policy === 'Always' ? facts.movingDigest : facts.digest, key);
-  const problem = error === undefined ? undefined : `${error}${missing(keychain)}`;
+  const { value, error }: FactState<string> = read.fact(policy === 'Always' ? facts.movingDigest : facts.digest, {
+    image: image.image,
+    credentials: keychain.credentials,
+  });
+  const problem = error === undefined ? undefined : `${error.message}${missing(keychain)}`;
   const digest = value ?? before;
   if (digest === undefined) return { problem: problem ?? 'the registry gave no answer' };
   return problem === undefined

@@ -3,7 +3,7 @@
 import { Secret } from '@capstan/kube';
 import { type DerivationDefinition, type Digest, derivation, type Reader } from '@capstan/reconcile';
 import type { Authority, PackageFault } from '../facts/package-source.ts';
-import { factKey, type RegistryFacts } from '../facts/registry-facts.ts';
+import type { ImageInput, RegistryFacts } from '../facts/registry-facts.ts';
 import { type ImageSettings, imageSettings } from '../images/image-settings.ts';
 import { keychainOf } from '../images/keychain.ts';
 import { DIGEST_ANNOTATION } from '../kinds/index.ts';
@@ -87,17 +87,17 @@ function contentOf(tools: Tools, packageKind: PackageKind, wanted: Wanted): Revi
     return failed('Unpack', `the ImageConfig ${by} makes ${image.image} of it: ${resolved.problem}`, image);
   }
   const secrets = [...wanted.secrets, ...(image.pullSecret === undefined ? [] : [image.pullSecret])];
-  const keychain = keychainOf({ ...tools, vault: facts.credentials, secrets });
-  const key = { image: image.image, ...(keychain.id === undefined ? {} : { credentials: keychain.id }) };
+  const keychain = keychainOf({ ...tools, secrets });
+  const { credentials } = keychain;
   const digest = resolved.reference.digest ?? wanted.digest ?? (wanted.policy === 'Never' ? undefined : ask());
   if (typeof digest === 'object') return failed('Unpack', digest.problem, image, image.image);
   const byDigest = digest === undefined ? undefined : imageByDigest(resolved.reference, digest);
   const found =
     byDigest === undefined || wanted.policy === 'Never'
       ? read.fact(facts.cachedContent, byDigest ?? image.image)
-      : read.fact(facts.content, factKey({ ...key, image: byDigest }));
+      : read.fact(facts.content, { image: byDigest, credentials });
   if (found.value === undefined)
-    return failed('Unpack', `${found.error ?? 'no answer'}${missingSecrets()}`, image, image.image);
+    return failed('Unpack', `${found.error?.message ?? 'no answer'}${missingSecrets()}`, image, image.image);
   if ('fault' in found.value) return failed('Parse', found.value.fault, image, image.image);
   const content = found.value;
   const unfit = unfitness(content, packageKind, wanted, settings);
@@ -106,14 +106,14 @@ function contentOf(tools: Tools, packageKind: PackageKind, wanted: Wanted): Revi
     return { state: 'ready', content, resolvedImage: image.image, settings: image, verified: undefined };
   if (byDigest === undefined)
     return failed('Verify', 'an image without a digest cannot be verified; name it by its digest', image, image.image);
-  const verified = verify(tools, image, { ...key, image: byDigest }, wanted.verified);
+  const verified = verify(tools, image, { image: byDigest, credentials }, wanted.verified);
   if ('fault' in verified) return failed('Verify', verified.fault, image, image.image);
   return { state: 'ready', content, resolvedImage: image.image, settings: image, verified };
 
   /** A revision that nobody wrote the digest on: the registry is asked. */
   function ask(): string | { problem: string } {
-    const { value, error } = read.fact(facts.digest, factKey(key));
-    return value ?? { problem: `${error ?? 'no answer'}${missingSecrets()}` };
+    const { value, error } = read.fact(facts.digest, { image: image.image, credentials });
+    return value ?? { problem: `${error?.message ?? 'no answer'}${missingSecrets()}` };
   }
 
   function missingSecrets(): string {
@@ -153,7 +153,7 @@ function unfitness(
 function verify(
   { read, digest, settings, facts }: Tools,
   image: ImageSettings,
-  key: { image: string; credentials?: string },
+  key: ImageInput,
   known: Verified | undefined,
 ): Verified | PackageFault {
   const by = image.applied.find(({ reason }) => reason === 'VerifyImage')?.name ?? '';
@@ -183,9 +183,9 @@ function verify(
   const id = digest(authorities);
   const subject = `${key.image} ${id}`;
   if (known?.subject === subject) return known;
-  facts.authorities.put(id, authorities);
-  const { value, error } = read.fact(facts.voucher, factKey({ ...key, authorities: id }));
-  if (value === undefined) return { fault: `the image is not verified (ImageConfig ${by}): ${error ?? 'no answer'}` };
+  const { value, error } = read.fact(facts.voucher, { ...key, authorities });
+  if (value === undefined)
+    return { fault: `the image is not verified (ImageConfig ${by}): ${error?.message ?? 'no answer'}` };
   return { authority: value, subject };
 }
 

@@ -25,7 +25,7 @@ import {
   type InstalledPackage,
 } from '../dependencies/dependency-check.ts';
 import { type InstalledPackages, normalised } from '../dependencies/installed-packages.ts';
-import { factKey, type RegistryFacts } from '../facts/registry-facts.ts';
+import type { RegistryFacts } from '../facts/registry-facts.ts';
 import { imageSettings } from '../images/image-settings.ts';
 import { keychainOf } from '../images/keychain.ts';
 import { ImageConfig } from '../kinds/index.ts';
@@ -170,13 +170,10 @@ export function createDependencyReconciler(
     if (pinned !== undefined) return pinned;
     const image = imageSettings(read, source);
     const secrets = image.pullSecret === undefined ? [] : [image.pullSecret];
-    const { id } = keychainOf({ read, digest, settings, vault: facts.credentials, secrets });
-    const { value, error } = read.fact(
-      facts.tags,
-      factKey({ image: image.image, ...(id === undefined ? {} : { credentials: id }) }),
-    );
+    const { credentials } = keychainOf({ read, settings, secrets });
+    const { value, error } = read.fact(facts.tags, { image: image.image, credentials });
     if (value === undefined)
-      return { reason: 'Registry', problem: `its tags could not be listed: ${error ?? 'no answer'}` };
+      return { reason: 'Registry', problem: `its tags could not be listed: ${error?.message ?? 'no answer'}` };
     return chooseVersion(value, wishes, atLeast);
   }
 

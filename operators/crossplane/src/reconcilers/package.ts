@@ -40,7 +40,7 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
       ...(runtime === undefined ? [] : [reading(runtime.workload.kind, 'everywhere', { trim: runtime.workload.trim })]),
     ],
     writes: [kind.revision],
-    reconcile({ object, read, digest, memory }) {
+    reconcile({ object, read, memory }) {
       if (isPaused(object)) return plan({ prune: false, conditions: [pausedCondition(true)] });
       const revisions = revisionsOf(read, kind, object);
       const original = readReference(object.spec.package, settings.registry);
@@ -57,7 +57,7 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
         ...(object.spec.packagePullSecrets ?? []).map(({ name }) => name),
         ...(image.pullSecret === undefined ? [] : [image.pullSecret]),
       ];
-      const keychain = keychainOf({ read, digest, settings, vault: facts.credentials, secrets });
+      const keychain = keychainOf({ read, settings, secrets });
       const identifier = read.get(kind.package, { name: object.metadata.name ?? '' }, identifierOf);
       const known = { identifier, digest: memory.own?.digest };
       const current = currentRevision({ read, facts, object, image, reference, keychain, known });

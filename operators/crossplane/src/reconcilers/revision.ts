@@ -1,6 +1,6 @@
 // The status of a revision: what it brought, what it depends on, and both halves of its health. It changes nothing but the
 // revision itself.
-import { findCondition, Pod } from '@capstan/kube';
+import { Pod } from '@capstan/kube';
 import {
   type ConditionInput,
   drop,
@@ -33,7 +33,7 @@ import { type PayloadHealth, payloadHealth } from '../health/payload-health.ts';
 import { troubleOf } from '../health/pod-trouble.ts';
 import { runtimeHealth } from '../health/runtime-health.ts';
 import { CANDIDATE_ANNOTATION } from '../kinds/index.ts';
-import { type PackageKind, type PackageObject, type RevisionObject, runtimeFor } from '../packages/package-kind.ts';
+import { type PackageKind, type RevisionObject, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused, pausedCondition } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
 import {
@@ -75,8 +75,8 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
       if (object.spec.desiredState !== 'Active') return inactive(read, object);
       const found = read.derived(contents, contentKey(kind, name));
       const packageName = object.metadata.ownerReferences?.find(({ controller }) => controller)?.name ?? '';
-      const trouble = read.get(kind.package, { name: packageName }, troublesOf);
-      const payload = payloadOf(read, object, packageName, found, trouble?.payload);
+      const trouble = troublesOf(read, packageName);
+      const payload = payloadOf(read, object, packageName, found, trouble.payload);
       const runtime = own === undefined ? undefined : read.derived(runtimes.ofRevision, contentKey(kind, name));
       const wasOurs = wasRunHere(read, name);
       const runtimePart =
@@ -204,14 +204,10 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     };
   }
 
-  /** What the server refused, by the half that it belongs to: the runtime of reconcilers says so on the package. */
-  function troublesOf({ status }: PackageObject) {
-    const trouble = findCondition(status?.conditions, 'ReconcileError')?.message;
-    const of = (reconcilerName: string) => {
-      const signature = ` (crossplane.${reconcilerName})`;
-      return trouble?.endsWith(signature) ? trouble.slice(0, -signature.length) : undefined;
-    };
-    return { payload: of(`${kind.name}-payload`), runtime: of(`${kind.name}-runtime`) };
+  /** What the server refused, by the half of the revision that it belongs to. */
+  function troublesOf(read: Reader, packageName: string) {
+    const of = (half: string) => read.writeProblem(`${kind.name}-${half}`, packageName)?.message;
+    return { payload: of('payload'), runtime: of('runtime') };
   }
 
   /** Labels and annotations of the package itself, where they are not there yet. */

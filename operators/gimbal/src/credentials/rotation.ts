@@ -12,7 +12,7 @@ import type { CredentialsStatus, EffectiveBackend } from '../kinds/index.ts';
 import { GROUP } from '../kinds/index.ts';
 import { copyName } from './hash.ts';
 import { credentialsIn, dataOf, type SecretData } from './secret-data.ts';
-import { type Login, type Outcome, outcomeOf, type Verification } from './verifier.ts';
+import { type Login, type LoginAttempt, type Outcome, outcomeOf, type Verification } from './verifier.ts';
 import { dueOf } from './window.ts';
 
 export interface RotationInput {
@@ -59,7 +59,7 @@ export interface Adopted {
 export const COPIED_FROM = `${GROUP}/copied-from`;
 
 export function rotationOf(input: RotationInput): Rotation {
-  const { read, digest, verification, backend, effective, inForce } = input;
+  const { read, digest, backend, effective, inForce } = input;
   const source = sourceOf(input);
   const kept = keptCopies(input);
   const secret = read.get(Secret, { namespace: backend.namespace, name: source }, dataOf);
@@ -78,14 +78,13 @@ export function rotationOf(input: RotationInput): Rotation {
   if (inForce !== undefined && !isSettled(read, inForce, hash))
     return { state: 'settling', source, hash, copies: kept };
   const login: Login = { type: effective.type, data, endpoint };
-  verification.offer(hash, login);
-  const first = verified(input, hash, 'first');
+  const first = verified(input, { login, round: 'first' });
   if (first.what !== 'good') return { state: 'refused', source, hash, outcome: first, copies: kept };
   if (inForce !== undefined && isScheduled(effective)) {
     const due = isUrgent(input) ? ({ isDue: true } as const) : dueOf(read, effective.rotation, input.since);
     if (!due.isDue) return { state: 'scheduled', source, hash, at: due.at, copies: kept };
     // Much may have happened since the first look.
-    const again = verified(input, hash, 'cutover');
+    const again = verified(input, { login, round: 'cutover' });
     if (again.what !== 'good') return { state: 'refused', source, hash, outcome: again, copies: kept };
   }
   const copy = copyName(backend.name, hash);
@@ -125,10 +124,9 @@ function isUrgent({ rotateNow, inForce, isRefused }: RotationInput): boolean {
 
 function verified(
   { read, verification, inForce }: RotationInput,
-  hash: string,
-  round: 'first' | 'cutover',
+  attempt: LoginAttempt,
 ): Refusal | { readonly what: 'good'; readonly identity: string | undefined } {
-  const outcome = outcomeOf(read.fact(verification.fact, verification.key(hash, round)));
+  const outcome = outcomeOf(read.fact(verification, attempt));
   if (outcome.what !== 'good') return outcome;
   const [was, is] = [inForce?.identity, outcome.identity];
   if (was === undefined || is === undefined || was === is) return outcome;

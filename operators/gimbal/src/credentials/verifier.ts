@@ -1,7 +1,7 @@
 // Trying credentials out, as a fact: a fresh login, which sessions that are open already prove nothing about. What may pass
-// (no answer, a refusal that is mended on the other side) throws and is tried again with back-off; what cannot (a kubeconfig
-// that is none) is a value. The key names the credentials by their keyed digest; what they are lies in the vault, and never in
-// a key, a log or a status.
+// (no answer, a refusal that is corrected on the other side) throws and is tried again with back-off; what cannot (a kubeconfig
+// that cannot be read) is a value. The credentials are the fact's input: its key names them by a keyed digest.
+import { reasonOf } from '@capstan/kube';
 import { type FactDefinition, type FactState, fact } from '@capstan/reconcile';
 import type { EffectiveBackend } from '../kinds/index.ts';
 import type { SecretData } from './secret-data.ts';
@@ -35,45 +35,32 @@ export class LoginError extends Error {
   }
 }
 
-export interface Verification {
-  /** Keeps what is to be tried, under its digest. */
-  offer(id: string, login: Login): void;
-  readonly fact: FactDefinition<Verdict>;
-  /** `round`: each is a login of its own. */
-  key(id: string, round: 'first' | 'cutover'): string;
+/** One try: each round is a login of its own. */
+export interface LoginAttempt {
+  readonly login: Login;
+  readonly round: 'first' | 'cutover';
 }
+
+export interface LoginFailure {
+  readonly trouble: LoginTrouble;
+  readonly message: string;
+}
+
+export type Verification = FactDefinition<Verdict, LoginAttempt, LoginFailure>;
 
 const RETRY = { retryMs: 5_000, maxRetryMs: 300_000, timeoutMs: 45_000 };
 
-/** More backends than one cluster has; the least recently used go first. */
-const LARGEST = 2_000;
-
 export function createVerification(verify: Verify): Verification {
-  const offered = new Map<string, Login>();
-  return {
-    offer(id, login) {
-      offered.delete(id);
-      offered.set(id, login);
-      const [oldest] = offered.keys();
-      if (offered.size > LARGEST && oldest !== undefined) offered.delete(oldest);
-    },
-    key: (id, round) => `${round} ${id}`,
-    fact: fact({
-      name: 'credentials',
-      async fetch(key, { signal }) {
-        const login = offered.get(key.slice(key.indexOf(' ') + 1));
-        if (login === undefined) throw new LoginError('Unreachable', 'the credentials were forgotten meanwhile');
-        try {
-          return await verify(login, signal);
-        } catch (error) {
-          // Facts keep the text of an error alone; its kind goes in front.
-          if (error instanceof LoginError) throw new Error(`${error.trouble}: ${error.message}`, { cause: error });
-          throw error;
-        }
-      },
-      ...RETRY,
+  return fact<Verdict, LoginAttempt, LoginFailure>({
+    name: 'credentials',
+    label: ({ login, round }) => `${round} ${login.type}`,
+    fetch: ({ login }, { signal }) => verify(login, signal),
+    errorOf: (error) => ({
+      trouble: error instanceof LoginError ? error.trouble : 'Unreachable',
+      message: reasonOf(error),
     }),
-  };
+    ...RETRY,
+  });
 }
 
 /** What an attempt came to. */
@@ -81,11 +68,8 @@ export type Outcome =
   | { readonly what: 'good'; readonly identity: string | undefined }
   | { readonly what: LoginTrouble | 'SecretInvalid'; readonly message: string };
 
-export function outcomeOf({ value, error }: FactState<Verdict>): Outcome {
-  if (error !== undefined) {
-    const [, trouble, message] = /^(AuthFailed|Unreachable): (.*)$/s.exec(error) ?? [];
-    return { what: trouble === 'AuthFailed' ? 'AuthFailed' : 'Unreachable', message: message ?? error };
-  }
+export function outcomeOf({ value, error }: FactState<Verdict, LoginFailure>): Outcome {
+  if (error !== undefined) return { what: error.trouble, message: error.message };
   if (value?.isGood === true) return { what: 'good', identity: value.identity };
   return { what: 'SecretInvalid', message: value?.message ?? 'nothing is known of it' };
 }

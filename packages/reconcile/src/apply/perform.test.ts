@@ -8,7 +8,7 @@ import { inventoryOf, sharingManager } from '../inventory.ts';
 import { CAUSE_ANNOTATION, HELD_ANNOTATION } from '../marks.ts';
 import { apply, type Child, createOnly, type Minter, mint, patch, plan, remove, share } from '../plan/index.ts';
 import { failing, MANAGER, onCluster, ownershipOf, type Place } from './apply.test-support.ts';
-import { WriteConflict } from './outcome.ts';
+import { LeaseLost, WriteConflict } from './outcome.ts';
 import { type Performance, perform, rehearse } from './perform.ts';
 
 const at = (name: string) => ({ namespace: 'default', name });
@@ -37,6 +37,7 @@ function staged(check: (stage: Stage) => Promise<void>): Promise<void> {
       target: place.target,
       manager: MANAGER,
       meetStranger: (kind: Kind, object) => met.push(`${kind.kind} ${object.metadata.name}`),
+      mayWrite: () => true,
       cause: '{"why":"a test"}',
       signal: new AbortController().signal,
     };
@@ -413,5 +414,91 @@ describe('a rehearsal', () => {
   test('of a cluster-scoped child works as well', () =>
     staged(async ({ performance, writeFor }) => {
       assert.equal(await rehearse(writeFor(apply(Namespace, { metadata: { name: 'n' } })), performance), true);
+    }));
+});
+
+describe('when the lease is lost while a write is being prepared', () => {
+  const slow: Minter<number, Secret> = {
+    name: 'slow',
+    valid: () => false,
+    make: () => Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { made: 'bm93' } }),
+  };
+
+  /** A performance that leads until the lease is lost. */
+  function leading(performance: Performance) {
+    let leads = true;
+    return { performance: { ...performance, mayWrite: () => leads }, lose: () => (leads = false) };
+  }
+
+  /** A target whose client loses the lease with the answer to the look. */
+  function losing({ target }: Performance, lose: () => void): Performance['target'] {
+    const client = new Proxy(target.client, {
+      get(real, name, receiver) {
+        if (name !== 'find') return Reflect.get(real, name, receiver) as unknown;
+        return async (...args: Parameters<typeof real.find>) => {
+          const answer = await real.find(...args);
+          lose();
+          return answer;
+        };
+      },
+    });
+    return { ...target, client };
+  }
+
+  const children: readonly [string, Child][] = [
+    ['an apply', apply(ConfigMap, { metadata: at('a'), data: { x: '1' } })],
+    ['a creation', createOnly(ConfigMap, { metadata: at('a'), data: { x: '1' } })],
+    ['a mint', mint(Secret, at('a'), slow, 1)],
+  ];
+  for (const [what, child] of children)
+    test(`${what} that looked for the object first is not sent`, () =>
+      staged(async ({ client, performance, writeFor }) => {
+        const { performance: leased, lose } = leading(performance);
+        const target = losing(performance, lose);
+        await assert.rejects(perform(writeFor(child), { ...leased, target }), LeaseLost);
+        assert.equal(await client.find(child.kind, at('a')), undefined);
+      }));
+
+  test('what was minted meanwhile is not sent, neither a new object nor a renewed one', () =>
+    staged(async ({ client, performance, writeFor }) => {
+      const { performance: leased, lose } = leading(performance);
+      const losingMinter: typeof slow = {
+        ...slow,
+        make(...args) {
+          lose();
+          return slow.make(...args);
+        },
+      };
+      const child = mint(Secret, at('t'), losingMinter, 1);
+      await assert.rejects(perform(writeFor(child), leased), LeaseLost);
+      assert.equal(await client.find(Secret, at('t')), undefined);
+      await perform(writeFor(mint(Secret, at('t'), slow, 1)), performance);
+      const existing = await client.get(Secret, at('t'));
+      const renewal = leading(performance);
+      const write = writeFor(
+        mint(Secret, at('t'), { ...slow, make: (...args) => (renewal.lose(), slow.make(...args)) }, 1),
+        [existing],
+      );
+      await assert.rejects(perform(write, renewal.performance), LeaseLost);
+      assert.equal((await client.get(Secret, at('t'))).metadata.resourceVersion, existing.metadata.resourceVersion);
+    }));
+
+  test('a patch, a removal and a share are not sent', () =>
+    staged(async ({ client, performance, writesFor, writeFor, shown }) => {
+      const existing = await client.create(ConfigMap, configMap('theirs', { x: '1' }));
+      const lost = { ...performance, mayWrite: () => false };
+      const writes = [
+        ...writesFor({ patches: [patch(ConfigMap, at('theirs'), [{ path: '/data/x', value: '2' }])] }, [existing]),
+        ...writesFor({ removals: [remove(ConfigMap, existing)] }, [existing]),
+        writeFor(share(ConfigMap, { metadata: at('shared'), data: { y: '1' } })),
+      ];
+      assert.equal(writes.length, 3);
+      for (const write of writes) await assert.rejects(perform(write, lost), LeaseLost);
+      assert.equal(
+        (await client.get(ConfigMap, at('theirs'))).metadata.resourceVersion,
+        existing.metadata.resourceVersion,
+      );
+      assert.equal(await client.find(ConfigMap, at('shared')), undefined);
+      assert.deepEqual(shown, []);
     }));
 });

@@ -25,7 +25,7 @@ import {
   type WithdrawWrite,
 } from '../diff/index.ts';
 import { CAUSE_ANNOTATION, HELD_ANNOTATION } from '../marks.ts';
-import { WriteConflict } from './outcome.ts';
+import { LeaseLost, WriteConflict } from './outcome.ts';
 
 /** Where writes go. */
 export interface Target {
@@ -41,12 +41,14 @@ export interface Performance {
   meetStranger(kind: Kind, object: KubeObject): void;
   /** The bounded cause, as JSON; undefined when nothing is known of it. */
   readonly cause: string | undefined;
+  /** Whether we lead: asked right before every write, because looking and minting take time. */
+  mayWrite(): boolean;
   readonly signal: AbortSignal;
 }
 
 /**
  * Sends one write and shows the answer to the caches. False when nothing was written because the object is not what the
- * write was made for: the caches know by now. Throws what the client throws, or WriteConflict.
+ * write was made for: the caches know by now. Throws what the client throws, WriteConflict, or LeaseLost.
  */
 export async function perform(write: ChildWrite, performance: Performance): Promise<boolean> {
   const { target, manager, cause, signal } = performance;
@@ -118,6 +120,7 @@ async function isTaken(kind: Kind, ref: ObjectRef, { target, signal, meetStrange
 /** Somebody may have been faster, or an answer was lost and the object is ours: then the diff sees it and decides. */
 async function create(write: ChildWrite, body: KubeObject, performance: Performance): Promise<boolean> {
   const { target, manager, signal } = performance;
+  askLease(performance);
   try {
     target.observeWrite(write.kind, await target.client.create(write.kind, body, { fieldManager: manager, signal }));
     return true;
@@ -180,6 +183,7 @@ async function share(
   const { target, cause } = performance;
   const { kind, ref, manager } = write;
   const send = async (body: KubeObject) => {
+    askLease(performance);
     const answer = await target.client.apply(kind, body, { ...options, fieldManager: manager, force: false });
     if (!options.dryRun) target.observeWrite(kind, answer);
     return true;
@@ -237,6 +241,7 @@ async function patch(write: PatchWrite, performance: Performance, options: Write
   const { kind, ref } = write;
   try {
     const operations = [...write.operations, ...causeOperation(write, cause)];
+    askLease(performance);
     const answer = await target.client.patch(kind, ref, 'json', operations, options);
     if (!options.dryRun) target.observeWrite(kind, answer);
     return true;
@@ -262,6 +267,7 @@ async function remove(write: DeleteWrite, performance: Performance): Promise<boo
   const { target, signal } = performance;
   const { kind, ref, uid } = write;
   const options = { propagationPolicy: 'Background', preconditions: { uid }, signal } as const;
+  askLease(performance);
   try {
     const lingering = await target.client.delete(kind, ref, options);
     observe(write, lingering?.metadata?.deletionTimestamp ? lingering : undefined, performance);
@@ -276,7 +282,12 @@ async function remove(write: DeleteWrite, performance: Performance): Promise<boo
 
 /** Sends a write to an object that is there, and shows the answer. */
 async function send(write: ChildWrite, performance: Performance, call: () => Promise<KubeObject>): Promise<boolean> {
+  askLease(performance);
   return unlessMoved(write, performance, async () => performance.target.observeWrite(write.kind, await call()));
+}
+
+function askLease({ mayWrite }: Performance): void {
+  if (!mayWrite()) throw new LeaseLost('the lease was lost');
 }
 
 /** False when the object is not what the call was made for: another, a newer one, or none. */

@@ -1,7 +1,14 @@
 // RBAC rules from what the reconcilers declare: nothing is granted that no declaration asks for.
 import type { Kind } from '@capstan/kube';
 import type { Operator } from '../operator.ts';
-import type { ReadDeclaration, Reconciler, WriteDeclaration } from '../reconciler.ts';
+import {
+  LOCAL,
+  type ReadDeclaration,
+  type Reconciler,
+  type Role,
+  roleOf,
+  type WriteDeclaration,
+} from '../reconciler.ts';
 import { writtenKinds } from '../worlds/views.ts';
 import { type Privilege, runtimePrivileges } from './runtime-privileges.ts';
 
@@ -17,32 +24,45 @@ export interface OperatorRules {
   everywhere: PolicyRule[];
   /** Granted cluster-wide even then: cluster-scoped kinds. */
   cluster: PolicyRule[];
-  /** Granted in the operator's own namespace: leases, the digest key, and reads that reach no further. */
+  /** Granted in the operator's own namespace: reads that reach no further. */
   own: PolicyRule[];
+  /** Granted in the namespace of Leases and digest keys. */
+  system: PolicyRule[];
   /** Granted in the namespace `default`: events about cluster-scoped objects live there. */
   default: PolicyRule[];
 }
 
 type Place = keyof OperatorRules;
 
-/** The rules that an operator needs, merged and sorted, so that they read well and compare equal. */
-export function rulesOf(operator: Operator): OperatorRules {
-  const privileges = [...operator.reconcilers.flatMap(privilegesOf), ...runtimePrivileges(operator)];
+/** The rules that an operator needs in the clusters of a role, merged and sorted, so that they read well and compare equal. */
+export function rulesOf(operator: Operator, role: Role = LOCAL): OperatorRules {
+  const privileges = [
+    ...operator.reconcilers.flatMap((reconciler) => privilegesOf(reconciler, role)),
+    ...(operator.sinks ?? []).flatMap((sink) => sink.reads.filter((read) => isIn(read, sink, role)).flatMap(ofRead)),
+    ...(role === LOCAL ? runtimePrivileges(operator) : []),
+  ];
   const rulesIn = (place: Place) => mergedRules(privileges.filter((privilege) => privilege.place === place));
   return {
     everywhere: rulesIn('everywhere'),
     cluster: rulesIn('cluster'),
     own: rulesIn('own'),
+    system: rulesIn('system'),
     default: rulesIn('default'),
   };
 }
 
-function privilegesOf(reconciler: Reconciler): readonly Privilege[] {
+function privilegesOf(reconciler: Reconciler, role: Role): readonly Privilege[] {
   return [
-    ...writtenKinds(reconciler.resource).flatMap((kind) => ofResource(kind, reconciler)),
-    ...reconciler.reads.flatMap(ofRead),
-    ...reconciler.writes.map(ofWrite),
+    ...(roleOf(reconciler) === role
+      ? writtenKinds(reconciler.resource).flatMap((kind) => ofResource(kind, reconciler))
+      : []),
+    ...reconciler.reads.filter((read) => isIn(read, reconciler, role)).flatMap(ofRead),
+    ...reconciler.writes.filter((write) => isIn(write, reconciler, role)).map(ofWrite),
   ];
+}
+
+function isIn(declaration: { readonly in?: Role }, part: { readonly in?: Role }, role: Role): boolean {
+  return (declaration.in ?? roleOf(part)) === role;
 }
 
 /** What is reconciled, under whatever name it was written. */

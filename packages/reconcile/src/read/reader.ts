@@ -1,9 +1,12 @@
 // What a reconciler or derivation may read. Every call is recorded; what is not known yet suspends the whole run.
 import type { Kind, KubeObject, LabelSelector, ObjectRef } from '@capstan/kube';
+import type { Role } from '../reconciler.ts';
+import type { SinkDefinition, SinkReader } from '../sinks/sink.ts';
 import type { DerivationDefinition } from './derivation.ts';
 import type { FactDefinition, FactState } from './fact.ts';
 import type { AggregateDefinition } from './fold.ts';
 import type { KindIndex } from './kind-index.ts';
+import type { SourceDefinition, SourceReader } from './source.ts';
 
 /** A projection: what a read looks at. A module-level function, shared between readers. */
 export type Projection<T, P> = (object: T) => P;
@@ -28,20 +31,39 @@ export interface Reader {
   /** Look-up by content. */
   by<T extends KubeObject>(index: KindIndex<T>, key: string): readonly T[];
   by<T extends KubeObject, P>(index: KindIndex<T>, key: string, project: Projection<T, P>): readonly P[];
-  fact<V>(fact: FactDefinition<V>, key: string): FactState<V>;
+  /**
+   * The result of work outside the cluster for an input. Equal inputs are one fact; an input that holds secret data is named
+   * by a keyed digest wherever its key shows.
+   */
+  fact<V, I, E>(fact: FactDefinition<V, I, E>, input: I): FactState<V, E>;
+  /** What something outside the cluster pushed. */
+  source<V>(source: SourceDefinition<V>): SourceReader<V>;
+  /** What a sink of this operator reported, and how far its delivery is. */
+  sink<R, S>(sink: SinkDefinition<R, S>): SinkReader<S>;
+  /** What stands in the way of the writes of a reconciler of this operator, for an object key; undefined when nothing does. */
+  writeProblem(reconciler: string, key: string): WriteProblem | undefined;
   /** The value of a derivation, fold or chunked join for a key. */
   derived<R>(derivation: Derived<R>, key: string): R;
   derived<R, P>(derivation: Derived<R>, key: string, project: Projection<R, P>): P;
-  /** The same reads in another cluster; undefined while there is no world of that name. */
+  /**
+   * The same reads in another cluster, by its name; the only world of a role has the role's name. Undefined when there is none
+   * of that name; waits while the worlds of the roles that are read are not all known.
+   */
   in(world: string): Reader | undefined;
-  /** Names of all worlds, sorted. */
-  worlds(): readonly string[];
+  /** Names of the worlds of a role, sorted; of all roles by default. */
+  worlds(role?: Role): readonly string[];
   /** False before the instant (milliseconds or RFC 3339), true from then on; the run is woken when it comes. */
   reached(instant: number | string): boolean;
   /** Whether the kind can be read at all. Reading one that cannot suspends. */
   access(kind: Kind): Access;
   /** Whether this operator watches that namespace for objects of the kind: reading one in any other suspends. */
   covers(kind: Kind, namespace: string): boolean;
+}
+
+/** What the server refused, or what is in the way. */
+export interface WriteProblem {
+  readonly reason: 'Threw' | 'WriteRefused' | 'Conflict' | 'PreflightRefused';
+  readonly message: string;
 }
 
 export type Access = 'served' | 'forbidden' | 'not-served';

@@ -4,12 +4,13 @@ import { ConfigMap, Deployment, type KubeObject, Namespace, Secret, Service } fr
 import { createVirtualClock } from '@capstan/testing';
 import type { DigestKey } from '../digest.ts';
 import { createEngine } from '../engine/index.ts';
-import { createInstants, createKnownFacts } from '../facts/index.ts';
 import { operator } from '../operator.ts';
 import { plan } from '../plan/index.ts';
 import { type Context, type Reconciler, reading, reconciler } from '../reconciler.ts';
 import { type EvaluateOptions, evaluate } from '../runtime/evaluate.ts';
-import { createStaticWorld, requirementsOf } from '../worlds/index.ts';
+import { createSinkRegistry } from '../sinks/index.ts';
+import { createInstants, createKnownFacts, createKnownSources } from '../sources/index.ts';
+import { createStaticWorld, createWorldSet, requirementsOf } from '../worlds/index.ts';
 import { derivation } from './derivation.ts';
 import { fact } from './fact.ts';
 import { index } from './kind-index.ts';
@@ -112,6 +113,37 @@ describe('a read', () => {
       seen(({ read }) => read.by(byApp, 'y'), { objects }),
       [],
     );
+  });
+
+  test('through an index, a fact or a derivation that every run creates anew is refused', () => {
+    const looks: Record<string, (read: Reader) => unknown> = {
+      'index app of Service': (read) =>
+        read.by(
+          index(Service, 'app', () => []),
+          'x',
+        ),
+      'fact weather': (read) => read.fact(fact({ name: 'weather', fetch: () => Promise.resolve('sunny') }), 'here'),
+      'derivation sum': (read) => read.derived(derivation({ name: 'sum', compute: () => 1 }), 'x'),
+    };
+    for (const [what, look] of Object.entries(looks)) {
+      const careless = reconciler({
+        name: 'careless',
+        resource: ConfigMap,
+        reads: READS,
+        reconcile({ read }) {
+          look(read);
+          return plan();
+        },
+      });
+      const evaluations = evaluate({
+        operator: operator({ name: 'test', kinds: [], reconcilers: [careless] }),
+        clock: createVirtualClock(),
+        objects: [owner, { ...owner, metadata: { ...at('another'), uid: 'v' } }],
+      });
+      const errors = evaluations.flatMap((one) => (one.plan.state === 'error' ? one.plan.error.message : []));
+      assert.equal(errors.length, 1, `the second run is refused: ${what}`);
+      assert.match(errors[0] ?? '', new RegExp(`test.careless reads through two definitions of the ${what}.*create`));
+    }
   });
 
   test('of a kind that is not declared is refused, before anything is said of it', () => {
@@ -352,20 +384,24 @@ function watched(look: (read: Reader, run: Run) => unknown) {
   ]);
   const worldOf = (name: string) => createStaticWorld({ name, engine, requirements, objects: [secret('hunter2')] });
   const world = worldOf('');
-  const worlds = new Map([['', world]]);
-  const worldNames = engine.table<true>({ name: 'worlds' });
-  worldNames.synced();
+  const worlds = createWorldSet(engine, []);
+  worlds.add(world, 'local');
   const digestKey = engine.table<DigestKey>({ name: 'digest key' });
-  digestKey.put('key', { id: 'k', bytes: new Uint8Array(32) });
+  digestKey.put('test', { id: 'k', bytes: new Uint8Array(32) });
   const sources: ReadSources = {
     engine,
     worlds,
-    worldNames,
     facts: createKnownFacts(engine, []),
+    outside: createKnownSources(engine, []),
+    sinks: createSinkRegistry(engine),
+    problems: new Map(),
+    identities: engine.table<string>({ name: 'identities of clusters' }),
+    delivered: new Set(),
     instants: createInstants(engine, createVirtualClock()),
     digestKey,
     bound: new Map(),
     digests: new WeakMap(),
+    definitions: new Map(),
     projections: new WeakMap(),
   };
   let runs = 0;
@@ -373,7 +409,14 @@ function watched(look: (read: Reader, run: Run) => unknown) {
     name: 'reader',
     compute(_key, tracker) {
       runs++;
-      const run: Run = { tracker, sources, sensitive: undefined, declared: undefined, name: 'reader' };
+      const run: Run = {
+        tracker,
+        sources,
+        sensitive: undefined,
+        declared: undefined,
+        name: 'reader',
+        operator: 'test',
+      };
       return look(new WorldReader(run, world), run) ?? null;
     },
   });
@@ -382,12 +425,10 @@ function watched(look: (read: Reader, run: Run) => unknown) {
   return {
     world,
     addWorld(name: string) {
-      worlds.set(name, worldOf(name));
-      worldNames.put(name, true);
+      worlds.add(worldOf(name), 'local');
     },
     removeWorld(name: string) {
-      worlds.delete(name);
-      worldNames.delete(name);
+      worlds.remove(name);
     },
     /** How often the reader runs because of a change. */
     runsAfter(change: () => void): number {

@@ -18,34 +18,57 @@ import type {
   Tracker,
 } from '../engine/index.ts';
 import { ReadErrors } from '../errors.ts';
-import type { Facts, Instants } from '../facts/index.ts';
+import { LOCAL, type Role } from '../reconciler.ts';
+import type { SinkDefinition, SinkReader } from '../sinks/sink.ts';
+import type { SinkRegistry, SinkReport } from '../sinks/sink-tables.ts';
+import type { Facts, Instants, Sources } from '../sources/index.ts';
 import type { World } from '../worlds/world.ts';
+import type { WorldSet } from '../worlds/world-set.ts';
 import type { DerivationDefinition } from './derivation.ts';
 import type { FactDefinition, FactState } from './fact.ts';
 import type { AggregateDefinition } from './fold.ts';
 import type { KindIndex } from './kind-index.ts';
-import type { Access, Derived, Projection, Reader, Where } from './reader.ts';
+import type { Access, Derived, Projection, Reader, Where, WriteProblem } from './reader.ts';
 import { collectSensitive, isMarked, isSensitive, marked } from './sensitive.ts';
+import type { SourceDefinition, SourceReader, SourceState } from './source.ts';
 
 /** Everything that reads may reach, shared by all runs. */
 export interface ReadSources {
   readonly engine: Engine;
-  readonly worlds: ReadonlyMap<string, World>;
-  /** Names of worlds, so that coming and going ones wake their readers. */
-  readonly worldNames: Table<true>;
+  readonly worlds: WorldSet;
   readonly facts: Facts;
+  readonly outside: Sources;
+  readonly sinks: SinkRegistry;
+  /** What stands in the way of writes, by `operator.reconciler@world`. */
+  readonly problems: Map<string, Table<WriteProblem>>;
   readonly instants: Instants;
-  /** The key for digests of sensitive values, under the one key `key`. */
+  /** The identity of each cluster whose objects have children elsewhere, by world: the uid of its kube-system namespace. */
+  readonly identities: Table<string>;
+  /** The keys for digests of sensitive values, by operator. */
   readonly digestKey: Table<DigestKey>;
-  /** Derivations bound to the engine, per world. */
-  readonly bound: Map<string, Map<Derived<unknown>, Derivation<unknown>>>;
+  /** Derivations bound to the engine, per world and operator. */
+  readonly bound: Map<string, Map<string, BoundDerivations>>;
+  /** What sinks deliver: the engine publishes the changes of these. */
+  readonly delivered: ReadonlySet<Derived<unknown>>;
   /**
    * The last digest that each object took part in as the first of its values. What is the same object in a later run came
    * from the caches, where nothing is changed in place; what a run made itself is new in each run.
    */
   readonly digests: WeakMap<object, RememberedDigest>;
+  /** What each reader reads through: it must be the same in every run. */
+  readonly definitions: Map<string, ReaderDefinitions>;
   /** Projections of derivations' values, wrapped once each. */
   readonly projections: WeakMap<object, EngineProjection>;
+}
+
+/** The engine's derivations by their definitions. */
+export type BoundDerivations = Map<Derived<unknown>, Derivation<unknown>>;
+
+/** Indexes, facts and derivations that one reader has read through. */
+interface ReaderDefinitions {
+  readonly known: Set<object>;
+  /** By sort and name. */
+  readonly names: Set<string>;
 }
 
 interface RememberedDigest {
@@ -61,10 +84,17 @@ export interface Run {
   readonly sources: ReadSources;
   /** Strings that came from sensitive objects; made on first use. */
   sensitive: Set<string> | undefined;
-  /** Kind ids that may be read; undefined: whatever the world caches. */
+  /** What may be read, as `role kindId`; undefined: whatever the world caches. */
   readonly declared: ReadonlySet<string> | undefined;
   /** Who reads, for messages. */
   readonly name: string;
+  /** The operator that reads: its key is that of digests. */
+  readonly operator: string;
+}
+
+/** A kind in a role, as `declared` names it. */
+export function declaredIn(role: Role, kind: Kind): string {
+  return `${role} ${kindId(kind)}`;
 }
 
 export class WorldReader implements Reader {
@@ -105,6 +135,7 @@ export class WorldReader implements Reader {
 
   by<T extends KubeObject, P = T>(index: KindIndex<T>, key: string, project?: Projection<T, P>): readonly P[] {
     this.#table(index.kind);
+    this.#defined('index', index, index.keysOf);
     const bound = this.#world.indexOf(index as unknown as KindIndex);
     if (bound === undefined) throw this.#undeclared(index.kind);
     const { tracker } = this.#run;
@@ -116,15 +147,52 @@ export class WorldReader implements Reader {
     return found as readonly P[];
   }
 
-  fact<V>(fact: FactDefinition<V>, key: string): FactState<V> {
+  fact<V, I, E>(fact: FactDefinition<V, I, E>, input: I): FactState<V, E> {
     const { tracker, sources } = this.#run;
+    const key = this.#factKey(fact, input);
+    this.#defined('fact', fact, fact);
     // A fact is never absent: it is there or not known yet, and then the read has already suspended.
-    return tracker.get(sources.facts.table(fact), key) as FactState<V>;
+    const state = tracker.get(sources.facts.table(fact, key, input), key) as FactState<V, E>;
+    if (fact.sensitive) this.#mark(state.value);
+    return state;
+  }
+
+  source<V>(source: SourceDefinition<V>): SourceReader<V> {
+    const { tracker, sources } = this.#run;
+    const { rows, state } = sources.outside.of(source);
+    const seen = <P>(found: P): P => {
+      if (source.sensitive) this.#mark(found);
+      return found;
+    };
+    return {
+      get: <P>(key: string, project?: (row: V) => P) =>
+        seen(
+          project === undefined ? tracker.get(rows, key)?.row : tracker.get(rows, key, ofRow(sources, project)),
+        ) as P & V,
+      rows: () => seen(tracker.list(rows)),
+      keys: () => tracker.keys(rows),
+      state: () => tracker.get(state, '') as SourceState,
+    };
+  }
+
+  sink<R, S>(sink: SinkDefinition<R, S>): SinkReader<S> {
+    const { tracker, sources } = this.#run;
+    const { reports, states } = sources.sinks.of(this.#world.name, sink);
+    return {
+      report: <P>(key: string, project?: (row: S) => P) =>
+        (project === undefined
+          ? tracker.get(reports, key)?.row
+          : tracker.get(reports, key, ofRow(sources, project))) as P & S,
+      reports: () => tracker.list(reports) as readonly (SinkReport & { row: S })[],
+      // Never absent: states are there or asked for, and then the read has already suspended.
+      state: (key) => tracker.get(states, key) as ReturnType<SinkReader<S>['state']>,
+    };
   }
 
   derived<R, P = R>(derivation: Derived<R>, key: string, project?: Projection<R, P>): P {
     const { tracker, sources } = this.#run;
-    const bound = bindDerived(sources, this.#world, derivation);
+    this.#defined('derivation', derivation, derivation);
+    const bound = bindDerived(sources, this.#world, this.#run.operator, derivation);
     const found: unknown =
       project === undefined ? tracker.derived(bound, key) : tracker.derived(bound, key, throughMarks(sources, project));
     if (!isMarked(found)) return found as P;
@@ -133,15 +201,21 @@ export class WorldReader implements Reader {
     return found.$value as P;
   }
 
+  writeProblem(reconciler: string, key: string): WriteProblem | undefined {
+    const { tracker, sources, operator, name } = this.#run;
+    const table = sources.problems.get(`${operator}.${reconciler}@${this.#world.name}`);
+    if (table === undefined) throw ReadErrors.NoReconciler(name, reconciler);
+    return tracker.get(table, key);
+  }
+
   in(world: string): Reader | undefined {
     const { tracker, sources } = this.#run;
-    if (tracker.get(sources.worldNames, world) === undefined) return undefined;
-    const found = sources.worlds.get(world);
+    const found = sources.worlds.find(tracker, world);
     return found === undefined ? undefined : new WorldReader(this.#run, found);
   }
 
-  worlds(): readonly string[] {
-    return this.#run.tracker.keys(this.#run.sources.worldNames);
+  worlds(role?: Role): readonly string[] {
+    return this.#run.sources.worlds.names(this.#run.tracker, role);
   }
 
   reached(instant: number | string): boolean {
@@ -160,8 +234,34 @@ export class WorldReader implements Reader {
 
   #table(kind: Kind): Table<KubeObject> {
     const table = this.#world.readTable(kind) ?? this.#world.childTable(kind);
-    if (table === undefined || this.#run.declared?.has(kindId(kind)) === false) throw this.#undeclared(kind);
+    const role = this.#run.sources.worlds.roleOf(this.#world.name);
+    if (table === undefined || this.#run.declared?.has(declaredIn(role, kind)) === false) throw this.#undeclared(kind);
     return table;
+  }
+
+  #factKey<V, I, E>(fact: FactDefinition<V, I, E>, input: I): string {
+    const label = fact.label?.(input) ?? (typeof input === 'string' ? input : '');
+    if (typeof input === 'string' && label === input && !isSensitive(input, this.#run.sensitive)) return input;
+    return `${label} ${digestOf(this.#run)(input)}`.trimStart();
+  }
+
+  /**
+   * Indexes, facts and derivations are known by identity and kept: one that is created inside a reconciler would be another in
+   * every run, and each run would leave one behind.
+   */
+  #defined(sort: string, named: { name: string; kind?: Kind }, definition: object): void {
+    const { sources, name: reader } = this.#run;
+    let read = sources.definitions.get(reader);
+    if (read?.known.has(definition)) return;
+    if (read === undefined) {
+      read = { known: new Set(), names: new Set() };
+      sources.definitions.set(reader, read);
+    }
+    const name = named.kind === undefined ? named.name : `${named.name} of ${kindId(named.kind)}`;
+    const id = `${sort} ${name}`;
+    if (read.names.has(id)) throw ReadErrors.DefinedTwice(reader, sort, name);
+    read.names.add(id);
+    read.known.add(definition);
   }
 
   /** Absent always means that the server said so: of a namespace that nobody watches it says nothing. */
@@ -171,7 +271,9 @@ export class WorldReader implements Reader {
   }
 
   #undeclared(kind: Kind): Error {
-    return ReadErrors.Undeclared(this.#run.name, kindId(kind));
+    const role = this.#run.sources.worlds.roleOf(this.#world.name);
+    if (role === LOCAL) return ReadErrors.Undeclared(this.#run.name, kindId(kind));
+    return ReadErrors.UndeclaredIn(this.#run.name, kindId(kind), role);
   }
 
   #mark(found: unknown): void {
@@ -183,7 +285,7 @@ export class WorldReader implements Reader {
 
 /** The digest function of one run: strings that the run got from sensitive objects are keyed. */
 export function digestOf(run: Run): Digest {
-  const key = () => run.tracker.get(run.sources.digestKey, 'key') as DigestKey;
+  const key = () => run.tracker.get(run.sources.digestKey, run.operator) as DigestKey;
   return (...values) => {
     const { sensitive, sources } = run;
     if (sensitive !== undefined) return keyedDigest(values, (text) => isSensitive(text, sensitive), key);
@@ -200,31 +302,41 @@ function areSame(before: readonly unknown[], after: readonly unknown[]): boolean
   return before.length === after.length && before.every((value, at) => value === after[at]);
 }
 
-/** The engine's derivation for a definition in one world; made on first use. */
-function bindDerived<R>(sources: ReadSources, world: World, definition: Derived<R>): Derivation<unknown> {
-  let bound = sources.bound.get(world.name);
-  if (bound === undefined) {
-    bound = new Map();
-    sources.bound.set(world.name, bound);
-  }
+/** The engine's derivation for a definition in one world and for one operator, created on first use. */
+export function bindDerived<R>(
+  sources: ReadSources,
+  world: World,
+  operator: string,
+  definition: Derived<R>,
+): Derivation<unknown> {
+  const perOperator = sources.bound.get(world.name) ?? new Map<string, BoundDerivations>();
+  sources.bound.set(world.name, perOperator);
+  const bound: BoundDerivations = perOperator.get(operator) ?? new Map();
+  perOperator.set(operator, bound);
   const existing = bound.get(definition);
   if (existing !== undefined) return existing;
-  const made =
-    'aggregate' in definition ? bindAggregate(sources, world, definition) : bindDerivation(sources, world, definition);
+  const place = { sources, world, operator };
+  const made = 'aggregate' in definition ? bindAggregate(place, definition) : bindDerivation(place, definition);
   bound.set(definition, made);
   return made;
+}
+
+interface BindingPlace {
+  readonly sources: ReadSources;
+  readonly world: World;
+  readonly operator: string;
 }
 
 function nameIn(world: World, { name }: { name: string }): string {
   return world.name === '' ? name : `${name}@${world.name}`;
 }
 
-function bindDerivation<R>(sources: ReadSources, world: World, definition: DerivationDefinition<R>) {
+function bindDerivation<R>({ sources, world, operator }: BindingPlace, definition: DerivationDefinition<R>) {
   return sources.engine.derive<unknown>({
     name: nameIn(world, definition),
     compute(key, tracker, before) {
       const sensitive = isMarked(before) ? new Set(before.$sensitive) : undefined;
-      const run: Run = { tracker, sources, sensitive, declared: undefined, name: definition.name };
+      const run: Run = { tracker, sources, sensitive, declared: undefined, name: definition.name, operator };
       const previous = unmarked(before);
       const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run), previous });
       return marked(value, run.sensitive);
@@ -233,23 +345,29 @@ function bindDerivation<R>(sources: ReadSources, world: World, definition: Deriv
       ? { equals: (before, after) => definition.equals?.(unmarked(before) as R, unmarked(after) as R) ?? false }
       : {}),
     ...(definition.onCycle ? { onCycle: (members) => definition.onCycle?.(members) } : {}),
+    sink: sources.delivered.has(definition),
   });
 }
 
 /** Parts of sensitive objects come without their marks: digest them where they are read. */
-function bindAggregate<R>(sources: ReadSources, world: World, aggregated: AggregateDefinition<R>): Derivation<unknown> {
+function bindAggregate<R>(
+  { sources, world, operator }: BindingPlace,
+  aggregated: AggregateDefinition<R>,
+): Derivation<unknown> {
+  const sink = sources.delivered.has(aggregated);
   const { engine } = sources;
   const { how, definition } = aggregated.aggregate;
   const table = world.readTable(definition.kind);
   if (table === undefined) throw ReadErrors.Undeclared(aggregated.name, kindId(definition.kind));
   const { part } = definition;
-  const bound = typeof part === 'function' ? part : bindDerived(sources, world, part);
+  const bound = typeof part === 'function' ? part : bindDerived(sources, world, operator, part);
   if (how === 'chunked') {
     return engine.chunked<KubeObject, unknown, unknown, R>({
       name: nameIn(world, aggregated),
       table,
       where: toEngine(definition.where ?? {}),
       part: bound,
+      sink,
       ...(definition.chunks === undefined ? {} : { chunks: definition.chunks }),
       chunk: (parts) => definition.chunk(parts.map(({ key, part: value }) => ({ key, part: unmarked(value) }))),
       join: (chunks) => definition.join(chunks),
@@ -259,6 +377,7 @@ function bindAggregate<R>(sources: ReadSources, world: World, aggregated: Aggreg
     name: nameIn(world, aggregated),
     over: (key) => ({ table, where: toEngine(definition.where?.(key) ?? {}) }),
     part: bound,
+    sink,
     empty: () => definition.empty(),
     put: (state, member, value, previous) => definition.put(state, member, unmarked(value), unmarked(previous)),
     remove: (state, member, value) => definition.remove(state, member, unmarked(value)),
@@ -267,8 +386,18 @@ function bindAggregate<R>(sources: ReadSources, world: World, aggregated: Aggreg
   });
 }
 
-function unmarked(value: unknown): unknown {
+export function unmarked(value: unknown): unknown {
   return isMarked(value) ? value.$value : value;
+}
+
+/** A projection of what is in a row; one per projection, so that edges stay cheap. */
+function ofRow<P>({ projections }: ReadSources, project: (row: never) => P): EngineProjection<{ row: unknown }, P> {
+  let wrapper = projections.get(project);
+  if (wrapper === undefined) {
+    wrapper = (found) => project((found as { row: never }).row);
+    projections.set(project, wrapper);
+  }
+  return wrapper as EngineProjection<{ row: unknown }, P>;
 }
 
 /** A projection that sees the derivation's value and keeps the marks around its result; one per projection, so that edges stay cheap. */

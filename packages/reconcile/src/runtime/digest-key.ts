@@ -59,10 +59,15 @@ export async function findDigestKey(client: Client, options: DigestKeyOptions): 
 }
 
 /** Whether the operator reads or writes kinds whose digests need a key. */
-export function readsSensitive({ reconcilers }: Operator): boolean {
-  return reconcilers.some(({ resource, reads, writes }) =>
-    [resource, ...[...reads, ...writes].map(({ kind }) => kind)].some(({ sensitive }) => sensitive),
-  );
+export function readsSensitive({ reconcilers, sinks = [] }: Operator): boolean {
+  const kinds = [
+    ...reconcilers.flatMap(({ resource, reads, writes }) => [
+      resource,
+      ...[...reads, ...writes].map(({ kind }) => kind),
+    ]),
+    ...sinks.flatMap(({ reads }) => reads.map(({ kind }) => kind)),
+  ];
+  return kinds.some(({ sensitive }) => sensitive);
 }
 
 function encode(text: string): string {

@@ -4,13 +4,20 @@ import { type Clock, groupOf, type Kind, type KubeObject, keyOfObject, kindId, t
 import type { WriteSet } from '../diff/index.ts';
 import type { DigestKey } from '../digest.ts';
 import { createEngine, type Engine, type Settled } from '../engine/index.ts';
-import { createInstants, createKnownFacts, type KnownFact } from '../facts/index.ts';
 import type { Operator } from '../operator.ts';
 import type { Plan } from '../plan/index.ts';
 import type { Access } from '../read/index.ts';
 import type { ReadSources } from '../read/world-reader.ts';
-import type { Reconciler } from '../reconciler.ts';
-import { createStaticWorld, requirementsOf } from '../worlds/index.ts';
+import { LOCAL, type Reconciler, type Role, roleOf } from '../reconciler.ts';
+import { createSinkRegistry } from '../sinks/index.ts';
+import {
+  createInstants,
+  createKnownFacts,
+  createKnownSources,
+  type KnownFact,
+  type KnownSource,
+} from '../sources/index.ts';
+import { createStaticWorld, createWorldSet, requirementsOf, rolesOf } from '../worlds/index.ts';
 import { writtenKinds } from '../worlds/views.ts';
 import { bindReconciler } from './binding.ts';
 
@@ -37,6 +44,8 @@ export interface EvaluatedWorld {
   objects: readonly KubeObject[];
   /** Kind ids that are not listed yet. */
   unknown?: readonly string[];
+  /** What the cluster is to the operator; `local` by default. */
+  role?: Role;
   /** By kind id: what a server says of kinds that it does not serve or show. */
   access?: Readonly<Record<string, Access>>;
 }
@@ -46,6 +55,8 @@ export interface EvaluateOptions extends EvaluatedWorld {
   clock: Clock;
   /** Facts that are known; any other one that is read suspends. */
   facts?: readonly KnownFact[];
+  /** Sources that are known; any other one that is read suspends. */
+  sources?: readonly KnownSource[];
   /** Other clusters, by name, that reconcilers may read in. */
   worlds?: Readonly<Record<string, EvaluatedWorld>>;
   /** Default: one for tests. */
@@ -59,9 +70,9 @@ export function evaluate(options: EvaluateOptions): Evaluation[] {
   const sources = sourcesOf(engine, options);
   const world = sources.worlds.get('');
   if (world === undefined) throw new TypeError('there is always a world without a name');
-  const bindings = operator.reconcilers.map((reconciler) =>
-    bindReconciler(engine, sources, operator, reconciler, world),
-  );
+  const bindings = operator.reconcilers
+    .filter((reconciler) => roleOf(reconciler) === LOCAL)
+    .map((reconciler) => bindReconciler(engine, sources, operator, reconciler, world));
   const roots = bindings.map((binding) => engine.each(binding.table, {}, binding.writes));
   engine.flushSync();
   const evaluations = bindings.flatMap(({ reconciler, plans, writes }) =>
@@ -83,7 +94,8 @@ export function evaluate(options: EvaluateOptions): Evaluation[] {
 }
 
 function derivedReads(engine: Engine, { bound }: ReadSources, from: readonly string[]): DerivedReads[] {
-  const nodes = new Map([...(bound.get('') ?? [])].map(([{ name }, derivation]) => [name, derivation]));
+  const local = [...(bound.get('')?.values() ?? [])].flatMap((definitions) => [...definitions]);
+  const nodes = new Map(local.map(([{ name }, derivation]) => [name, derivation]));
   const found = new Map<string, DerivedReads>();
   const waiting = [...from];
   for (const source of waiting) {
@@ -99,25 +111,28 @@ function derivedReads(engine: Engine, { bound }: ReadSources, from: readonly str
 
 function sourcesOf(engine: Engine, options: EvaluateOptions): ReadSources {
   const { operator, objects, unknown = [], access = {}, digestKey: given = TEST_KEY } = options;
-  const requirements = requirementsOf(operator.reconcilers);
+  const declaring = [...operator.reconcilers, ...(operator.sinks ?? [])];
   const known: Record<string, EvaluatedWorld> = { ...options.worlds, '': { objects, unknown, access } };
-  const worlds = Object.entries(known).map(
-    ([name, world]) => [name, createStaticWorld({ name, engine, requirements, ...world })] as const,
-  );
-  const worldNames = engine.table<true>({ name: 'worlds' });
-  for (const [name] of worlds) worldNames.put(name, true);
-  worldNames.synced();
+  const worlds = createWorldSet(engine, rolesOf(declaring));
+  for (const [name, { role = LOCAL, ...world }] of Object.entries(known))
+    worlds.add(createStaticWorld({ name, engine, requirements: requirementsOf(declaring, role), ...world }), role);
+  for (const role of rolesOf(declaring)) worlds.complete(role);
   const digestKey = engine.table<DigestKey>({ name: 'digest key', sensitive: true });
-  digestKey.put('key', given);
+  digestKey.put(operator.name, given);
   return {
     engine,
-    worlds: new Map(worlds),
-    worldNames,
+    worlds,
     facts: createKnownFacts(engine, options.facts ?? []),
+    outside: createKnownSources(engine, options.sources ?? []),
+    sinks: createSinkRegistry(engine),
+    problems: new Map(),
+    identities: engine.table<string>({ name: 'identities of clusters' }),
     instants: createInstants(engine, options.clock),
     digestKey,
     bound: new Map(),
+    delivered: new Set((operator.sinks ?? []).map(({ of }) => of)),
     digests: new WeakMap(),
+    definitions: new Map(),
     projections: new WeakMap(),
   };
 }

@@ -6,7 +6,10 @@ import type { Engine, Wave } from '../engine/index.ts';
 export interface Waves {
   /** To be called when changes become pending. */
   pending(): void;
-  /** Takes in what is pending now; resolves after the wave's changes have been handed over. */
+  /**
+   * Takes in what is pending now; resolves after the changes of the wave that holds it have been handed over. It does not
+   * wait for later waves: keys that change all the time must not hold up the others.
+   */
   settle(): Promise<void>;
   /** Whether nothing is pending or running. */
   readonly isIdle: boolean;
@@ -24,13 +27,28 @@ export function createWaves(options: {
   let running: Promise<void> | undefined;
   let isPending = false;
   let isStopped = false;
+  /** How many waves have begun, and how many of them are over. */
+  let begun = 0;
+  let ended = 0;
+  const waiters = new Set<{ readonly wave: number; resolve(): void }>();
 
   async function flush(): Promise<void> {
     isPending = false;
+    begun++;
     try {
       options.onWave(await options.engine().flush());
     } catch (error) {
       logger.error('a wave could not be finished; this is a bug', { error });
+    }
+    ended = begun;
+    release((wave) => wave <= ended);
+  }
+
+  function release(isOver: (wave: number) => boolean): void {
+    for (const waiter of waiters) {
+      if (!isOver(waiter.wave)) continue;
+      waiters.delete(waiter);
+      waiter.resolve();
     }
   }
 
@@ -57,7 +75,10 @@ export function createWaves(options: {
       });
     },
     async settle() {
-      while ((isPending || running !== undefined) && !isStopped) await start();
+      if (isStopped || (!isPending && running === undefined)) return;
+      const wave = isPending ? begun + 1 : begun;
+      void start();
+      if (ended < wave) await new Promise<void>((resolve) => waiters.add({ wave, resolve }));
     },
     get isIdle() {
       return !isPending && running === undefined;
@@ -65,6 +86,7 @@ export function createWaves(options: {
     async stop() {
       isStopped = true;
       await running;
+      release(() => true);
     },
   };
 }

@@ -83,7 +83,7 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
     try {
       const object = await client.get(kind, refOfKey(key), { signal });
       want.failures = 0;
-      if (wanted.get(key) === want) take(key, object);
+      if (wanted.get(key) === want && isCurrent(key, object)) take(key, object);
     } catch (error) {
       if (signal.aborted) return;
       if (isNotFound(error)) {
@@ -108,6 +108,15 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
     }
   }
 
+  /**
+   * Whether an answer is still true: the deletion of the object may have been on the watch before the answer to a GET that was
+   * sent earlier. If the object is there again, the watch reports that too, and it is fetched then.
+   */
+  function isCurrent(key: ObjectKey, object: KubeObject): boolean {
+    const latest = seen(key);
+    return latest !== undefined && (latest.metadata.uid === object.metadata.uid || !isNewer(latest, object));
+  }
+
   function take(key: ObjectKey, object: KubeObject): void {
     const have = table.peek(key);
     if (have !== undefined && isNewer(have, object)) return;
@@ -129,7 +138,7 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
     observeWrite(object) {
       for (const informer of metadata) informer.observeWrite(object);
       const key = keyOfObject(object);
-      if (wanted.has(key)) take(key, object);
+      if (wanted.has(key) && isCurrent(key, object)) take(key, object);
     },
     observeDelete(object) {
       const { uid = '', resourceVersion } = object.metadata;

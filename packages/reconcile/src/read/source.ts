@@ -1,0 +1,59 @@
+// Sources: something outside the cluster that pushes typed rows (acknowledgements of a peer, the state of cables, bound
+// sockets, files on disk, another server's inventory). Rows are read and tracked like objects.
+import type { Clock, Logger } from '@capstan/kube';
+import type { FactError } from './fact.ts';
+
+export interface SourceDefinition<V> {
+  readonly name: string;
+  /** Whether rows are secret: readers' digests key them, causes show no values. False by default. */
+  readonly sensitive?: boolean;
+  /**
+   * Opened when something reads the source, closed when nothing does. Runs until the signal is aborted; returning or
+   * throwing before that closes the source: its rows stay, marked stale, and it is opened again with back-off.
+   */
+  open(context: SourceContext<V>): Promise<void>;
+}
+
+export interface SourceContext<V> {
+  readonly table: SourceTable<V>;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Where a source puts its rows. What was put before `complete()` is not shown until then. */
+export interface SourceTable<V> {
+  put(key: string, row: V): void;
+  delete(key: string): void;
+  /** Applies what the function does at once: no reader sees a part of it. The function is synchronous. */
+  batch(apply: () => void): void;
+  /** The rows are all that there is: unknown becomes known, and rows of an earlier opening that were not put again go. */
+  complete(): void;
+}
+
+export interface SourceState {
+  /** True while the source is closed or has not been complete since it was opened again: rows may be out of date. */
+  readonly isStale: boolean;
+  /** Why it was closed last; undefined once it is complete again. */
+  readonly error: FactError | undefined;
+}
+
+/** Reads of one source; all of them are tracked, and wait for its first complete state. */
+export interface SourceReader<V> {
+  get(key: string): V | undefined;
+  get<P>(key: string, project: (row: V) => P): P | undefined;
+  /** Sorted by key. */
+  rows(): readonly SourceRow<V>[];
+  keys(): readonly string[];
+  /** Never waits: a source that was not complete yet is stale. */
+  state(): SourceState;
+}
+
+export interface SourceRow<V> {
+  readonly key: string;
+  readonly row: V;
+}
+
+export function source<V>(definition: SourceDefinition<V>): SourceDefinition<V> {
+  return definition;
+}

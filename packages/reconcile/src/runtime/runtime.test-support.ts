@@ -1,0 +1,135 @@
+// What the tests of a whole runtime share: a kind whose objects want one ConfigMap each, and a runtime on a cluster of its own
+// with a client and a lease that the test holds in its hand. Only *.test.ts import it.
+import {
+  ApiError,
+  type Client,
+  ConfigMap,
+  conditions,
+  createClient,
+  defineKind,
+  type KindOf,
+  object,
+  optional,
+  silentLogger,
+  string,
+} from '@capstan/kube';
+import { createRandom, createTestCluster, createVirtualClock, objectOf, type VirtualClock } from '@capstan/testing';
+import type { Leadership } from '../leadership/index.ts';
+import { type Operator, operator } from '../operator.ts';
+import { apply, plan } from '../plan/index.ts';
+import { reconciler } from '../reconciler.ts';
+import { createRuntime, type Runtime, type RuntimeOptions } from './runtime.ts';
+
+export const Thing = defineKind({
+  group: 'test.capstan.dev',
+  version: 'v1',
+  kind: 'Thing',
+  scope: 'Namespaced',
+  spec: object({ value: string() }),
+  status: object({ conditions: conditions(), seen: optional(string()) }),
+});
+export type Thing = KindOf<typeof Thing>;
+
+export const thing = (name: string, value = 'a'): Thing =>
+  objectOf<Thing>(Thing, { metadata: ref(name), spec: { value } });
+export const ref = (name: string) => ({ namespace: 'default', name });
+
+/** Every thing wants a ConfigMap of its name. */
+export const things = reconciler<Thing>({
+  name: 'things',
+  resource: Thing,
+  writes: [ConfigMap],
+  reconcile: ({
+    object: {
+      metadata: { name = '', namespace = '' },
+      spec,
+    },
+  }) => plan({ children: [apply(ConfigMap, { metadata: { name, namespace }, data: { value: spec.value } })] }),
+});
+export const operators = [operator({ name: 'test', kinds: [Thing], reconcilers: [things] })];
+
+/** A lease that the test gives and takes; `silently` as on a machine that stood still: over by the clock, no timer fired yet. */
+export function leaseOfTest() {
+  const listeners = new Set<(holds: boolean) => void>();
+  let holds = true;
+  const leadership: Leadership = {
+    get holds() {
+      return holds;
+    },
+    run: (signal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })),
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  return {
+    leadership: () => leadership,
+    set(next: boolean) {
+      holds = next;
+      for (const listener of listeners) listener(next);
+    },
+    loseSilently() {
+      holds = false;
+    },
+  };
+}
+
+export interface RunningRuntime {
+  readonly clock: VirtualClock;
+  /** The test's own. */
+  readonly client: Client;
+  readonly runtime: Runtime;
+}
+
+/** Runs a check on a runtime whose client is what `through` makes of the plain one. */
+export async function onRuntime(
+  options: Partial<RuntimeOptions> & {
+    operators?: readonly Operator[];
+    through?: (client: Client, clock: VirtualClock) => Client;
+    given?: (client: Client) => Promise<void>;
+  },
+  check: (running: RunningRuntime) => Promise<void>,
+): Promise<void> {
+  const { through = (client) => client, given, ...rest } = options;
+  const clock = createVirtualClock();
+  const random = createRandom(1);
+  const cluster = await createTestCluster({ clock, random, operators: rest.operators ?? operators });
+  await given?.(cluster.client);
+  const runtime = createRuntime({ operators, clock, random, logger: silentLogger, freeze: true, ...rest });
+  runtime.setDigestKey({ id: 'test', bytes: new Uint8Array(32) });
+  const own = createClient({ transport: cluster.transport(), clock, random, logger: silentLogger });
+  runtime.addWorld({ name: '', client: through(own, clock) });
+  const stop = new AbortController();
+  const ended = runtime.run(stop.signal);
+  try {
+    await clock.advance(1000);
+    await check({ clock, client: cluster.client, runtime });
+  } finally {
+    stop.abort();
+    await clock.advance(60_000);
+    await ended;
+    await cluster.close();
+  }
+}
+
+/** A client with one method replaced; the replacement gets the real call. */
+export function replacing(
+  client: Client,
+  method: 'apply' | 'find' | 'create' | 'patch',
+  replacement: (call: () => Promise<unknown>, ...args: readonly unknown[]) => Promise<unknown>,
+): Client {
+  return new Proxy(client, {
+    get(real, name, receiver) {
+      const value = Reflect.get(real, name, receiver) as unknown;
+      if (name !== method || typeof value !== 'function') return value;
+      return (...args: unknown[]) =>
+        replacement(() => (value as (...given: unknown[]) => Promise<unknown>).apply(real, args), ...args);
+    },
+  });
+}
+
+/** An answer that refuses a write. */
+export function refusal(code: number, reason: string, message: string): ApiError {
+  const status = { apiVersion: 'v1', kind: 'Status', metadata: {}, status: 'Failure', reason, message, code } as const;
+  return new ApiError({ code, status, method: 'PATCH', path: '/', address: 'test' });
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { silentLogger } from '@capstan/kube';
+import { createVirtualClock } from '@capstan/testing';
+import { createEngine, type Engine } from '../engine/index.ts';
+import { createWaves } from './waves.ts';
+
+/** Waves over one table; after each of the first `hot` waves a key changes again. */
+function stage(hot: number) {
+  const clock = createVirtualClock();
+  let count = 0;
+  const seen: string[] = [];
+  const waves = createWaves({
+    clock,
+    logger: silentLogger,
+    engine: () => engine,
+    onWave({ changes }) {
+      count++;
+      seen.push(...changes.map(({ key }) => key));
+      if (count <= hot) table.put('hot', count);
+    },
+  });
+  const engine: Engine = createEngine({ clock, onPending: () => waves.pending() });
+  const table = engine.table<number>({ name: 'values' });
+  table.synced();
+  const copies = engine.derive<number | undefined>({
+    name: 'copies',
+    sink: true,
+    compute: (key, tracker) => tracker.get(table, key),
+  });
+  engine.each(table, {}, copies);
+  return {
+    clock,
+    waves,
+    table,
+    seen,
+    get count() {
+      return count;
+    },
+  };
+}
+
+test('settling waits for the wave that holds what was put, not for keys that go on changing', async () => {
+  const all = stage(1000);
+  all.table.put('hot', 0);
+  await all.waves.settle();
+  all.table.put('mine', 1);
+  await all.waves.settle();
+  assert.ok(all.seen.includes('mine'), 'the change of the caller has been handed over');
+  assert.ok(all.count <= 4, `${all.count} waves were waited for`);
+  await all.waves.stop();
+});
+
+test('what is put while a wave runs is handed over when settling ends', async () => {
+  const all = stage(0);
+  all.table.put('first', 1);
+  const first = all.waves.settle();
+  all.table.put('second', 1);
+  await Promise.all([first, all.waves.settle()]);
+  assert.deepEqual(all.seen, ['first', 'second']);
+  assert.equal(all.waves.isIdle, true);
+});
+
+test('stopping ends the wait of those that settle', async () => {
+  const all = stage(1000);
+  all.table.put('hot', 0);
+  const settling = all.waves.settle();
+  all.table.put('late', 1);
+  const late = all.waves.settle();
+  await all.waves.stop();
+  await Promise.all([settling, late]);
+  await all.waves.settle();
+});

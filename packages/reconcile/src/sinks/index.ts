@@ -1,0 +1,5 @@
+export type * from './bound-sink.ts';
+export * from './delivery.ts';
+export * from './key-sets.ts';
+export * from './sink.ts';
+export * from './sink-tables.ts';

@@ -1,0 +1,150 @@
+// Sinks: from the world to the outside. A sink gets the changed keys of one derivation after each wave, with their newest
+// values. It may wait, retry and hold back; it never chooses. The API server is one sink (the writer of each reconciler);
+// xDS, cables, bound sockets and files are others.
+import type { Clock, Kind, Logger, Random } from '@capstan/kube';
+import { DefinitionErrors } from '../errors.ts';
+import type { LeaseTimes } from '../leadership/index.ts';
+import type { DerivationDefinition } from '../read/derivation.ts';
+import type { FactError } from '../read/fact.ts';
+import type { KindIndex } from '../read/kind-index.ts';
+import type { Derived } from '../read/reader.ts';
+import { NAME, type ReadDeclaration, readDeclarations } from '../reconciler.ts';
+
+export interface SinkDefinition<R = unknown, S = unknown> {
+  /** kebab-case; unique within the operator. */
+  readonly name: string;
+  /** What is delivered: the value of this derivation for each key. */
+  readonly of: Derived<R>;
+  /** The keys that are kept evaluated and delivered. Several sets unite. */
+  readonly keys: KeySet | readonly KeySet[];
+  /** Every kind that the derivation and the key sets read. */
+  readonly reads?: readonly (Kind | ReadDeclaration)[];
+  /** The role of the world that the derivation reads; `local` by default. In a role of many worlds there is one sink each. */
+  readonly in?: string;
+  /**
+   * Which lease gates it. `none`: every replica serves. `operator`: the replica that leads the operator. A lease of its own:
+   * the replica that holds that one.
+   */
+  readonly lease: 'none' | 'operator' | SinkLease;
+  /**
+   * Whether it is on: a derivation or fold, read with the empty key in its own world. While it is false, or not known yet,
+   * the sink is closed as if it had lost its lease. Always on by default.
+   */
+  readonly enabled?: Derived<boolean>;
+  /** One `take` may last so long; 30,000 by default. */
+  readonly timeoutMs?: number;
+  /**
+   * What happens to what was delivered when the lease is lost, or the program ends: `keep` (default) leaves it, `withdraw`
+   * delivers one batch in which every key is gone.
+   */
+  readonly onLost?: 'keep' | 'withdraw';
+  /** The content version of a value, for `current()`; a digest by default. */
+  version?(value: R): string;
+  /** What a change does to running things, for `plan` and `why`: `drains a listener`, `tears down a cable`, `moves weight`. */
+  disturbs?(change: SinkChange<R>): string | undefined;
+  /** Opens the outside before the first delivery, and returns what delivers to it. Called again if it threw. */
+  open(context: SinkContext<R, S>): SinkSession<R> | Promise<SinkSession<R>>;
+}
+
+/** A lease that gates one sink. */
+export interface SinkLease {
+  readonly name: string;
+  /** The operator's own namespace by default. */
+  readonly namespace?: string;
+  readonly times?: Partial<LeaseTimes>;
+}
+
+/**
+ * Which keys a sink has: every object of a kind (its key is `namespace/name`), every key that an index finds, every key that
+ * a derivation lists for the objects of a kind, or the keys that one derivation, fold or chunked join lists (read with the
+ * empty key; its cost grows with the number of keys).
+ */
+export type KeySet = Kind | KindIndex | EachKeys | Derived<readonly string[]>;
+
+export interface EachKeys {
+  readonly each: Kind;
+  /** By the key of the object: the keys that it needs. */
+  readonly keys: DerivationDefinition<readonly string[]>;
+}
+
+export interface SinkSession<R> {
+  /** Delivers a batch. Throwing, or not returning within the timeout, retries its keys with back-off. */
+  take(batch: SinkBatch<R>): void | SinkResult | Promise<void | SinkResult>;
+  /** Closes the outside, after the last take. */
+  close?(): void | Promise<void>;
+}
+
+/** What became of a batch of which only some keys could be delivered; the others are retried. */
+export interface SinkResult {
+  readonly failed: ReadonlyMap<string, unknown>;
+}
+
+export interface SinkBatch<R> {
+  readonly changes: readonly SinkChange<R>[];
+  /**
+   * True for the first batch after the start, or after the lease was gained: it holds every key, and `before` is not known.
+   * The sink compares it with what is outside and adopts that.
+   */
+  readonly snapshot: boolean;
+  /** True for the last batch of a sink with `onLost: 'withdraw'`: the lease is lost, and every key is gone. */
+  readonly withdrawal: boolean;
+  /** Aborted when the lease is lost, the time is over or the program ends. */
+  readonly signal: AbortSignal;
+}
+
+export interface SinkChange<R> {
+  readonly key: string;
+  /** What was delivered last; undefined for a new key. */
+  readonly before: R | undefined;
+  /** Undefined for a key that is gone. */
+  readonly after: R | undefined;
+}
+
+export interface SinkContext<R, S> {
+  /** The newest value of every key with its content version, whether or not it has been delivered. Never evaluates. */
+  current(): ReadonlyMap<string, SinkValue<R>>;
+  /** What the outside says of a key: readers see it through `read.sink`. Undefined removes it. */
+  report(key: string, row: S | undefined): void;
+  /** Whether the lease is held: to be asked before every step outside. Always true without a lease. */
+  mayAct(): boolean;
+  /** The name of the world; empty for the local one. */
+  readonly world: string;
+  /** Aborted when the sink is closed for good. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+export interface SinkValue<R> {
+  readonly value: R;
+  readonly version: string;
+}
+
+/** What is known of a key's delivery. */
+export interface SinkState {
+  /** `pending` until the newest value has been delivered; `failed` while it is retried. */
+  readonly state: 'pending' | 'delivered' | 'failed';
+  readonly error: FactError | undefined;
+  readonly failures: number;
+}
+
+/** Reads of one sink; all of them are tracked. */
+export interface SinkReader<S> {
+  /** What the outside said of the key; undefined when it said nothing. */
+  report(key: string): S | undefined;
+  report<P>(key: string, project: (row: S) => P): P | undefined;
+  /** Sorted by key. */
+  reports(): readonly { readonly key: string; readonly row: S }[];
+  state(key: string): SinkState;
+}
+
+/** A sink with its declarations in one form. */
+export interface Sink<R = unknown, S = unknown> extends SinkDefinition<R, S> {
+  readonly reads: readonly ReadDeclaration[];
+}
+
+export function sink<R, S = never>(definition: SinkDefinition<R, S>): Sink<R, S> {
+  if (!NAME.test(definition.name)) throw DefinitionErrors.BadName('a sink', definition.name);
+  return { ...definition, reads: readDeclarations(definition.reads ?? []) };
+}

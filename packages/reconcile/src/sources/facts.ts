@@ -1,0 +1,262 @@
+// Runs the work behind facts: starts it when something reads a key, retries with back-off, refreshes on its period, and
+// stops when nothing reads the key any more.
+import type { Clock, Logger, Random, Timer } from '@capstan/kube';
+import type { Engine, Table } from '../engine/index.ts';
+import { type FactDefinition, type FactState, factError } from '../read/fact.ts';
+import { createPlaces, type Places } from './places.ts';
+
+/** Where durable facts outlive the process. */
+export interface FactStore {
+  load(fact: string, key: string): Promise<StoredFact | undefined>;
+  save(fact: string, key: string, stored: StoredFact): Promise<void>;
+}
+
+export interface StoredFact {
+  readonly value: unknown;
+  /** When it was fetched, milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** A fact whatever its types are. */
+export type AnyFact = FactDefinition<unknown, unknown, unknown>;
+
+export interface Facts {
+  /** The table that reads of this fact go to, created on first use. The input is what the key stands for. */
+  table<V, I, E>(fact: FactDefinition<V, I, E>, key: string, input: I): Table<FactState<V, E>>;
+  /** To be called after each wave: inputs of runs that were given up are dropped. */
+  afterWave(): void;
+  /** Fetches again now, for a caller that knows that the outside has changed. */
+  refresh(fact: AnyFact, key: string): void;
+  /** Aborts what is under way; resolves when it has ended. */
+  stop(): Promise<void>;
+}
+
+export interface FactsOptions {
+  engine: Engine;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  store?: FactStore;
+}
+
+const RETRY_MS = 1000;
+const MAX_RETRY_MS = 300_000;
+const TIMEOUT_MS = 60_000;
+const CONCURRENCY = 32;
+/** No server may send us away for longer. */
+const LONGEST_ASKED_MS = 600_000;
+
+interface Entry {
+  readonly key: string;
+  readonly input: unknown;
+  readonly abort: AbortController;
+  failures: number;
+  timer: Timer | undefined;
+  running: boolean;
+  /** Asked for while it was being fetched: the result may be older than the question. */
+  again: boolean;
+}
+
+interface OpenFact {
+  readonly fact: AnyFact;
+  readonly table: Table<FactState<unknown, unknown>>;
+  /** What runs have read since the last wave: its demand follows after the wave, or never. */
+  readonly offered: Map<string, unknown>;
+  readonly entries: Map<string, Entry>;
+  readonly places: Places;
+}
+
+export function createFacts(options: FactsOptions): Facts {
+  const { engine, clock, random, logger, store } = options;
+  const open = new Map<AnyFact, OpenFact>();
+  const running = new Set<Promise<void>>();
+  let isStopped = false;
+
+  function openFact(fact: AnyFact): OpenFact {
+    const table: OpenFact['table'] = engine.table<FactState<unknown, unknown>>({
+      name: `fact ${fact.name}`,
+      ...(fact.sensitive ? { sensitive: true } : {}),
+      demand: {
+        key(key) {
+          if (isStopped || opened.entries.has(key)) return;
+          const entry: Entry = {
+            key,
+            // A key that no run has offered is one that was read as text.
+            input: opened.offered.has(key) ? opened.offered.get(key) : key,
+            abort: new AbortController(),
+            failures: 0,
+            timer: undefined,
+            running: false,
+            again: false,
+          };
+          opened.entries.set(key, entry);
+          own(begin(opened, entry));
+        },
+        idle(key) {
+          const entry = opened.entries.get(key);
+          if (entry === undefined) return;
+          opened.entries.delete(key);
+          entry.timer?.cancel();
+          entry.abort.abort();
+          table.forget(key);
+        },
+      },
+    });
+    const opened: OpenFact = {
+      fact,
+      table,
+      offered: new Map(),
+      entries: new Map(),
+      places: createPlaces(fact.concurrency ?? CONCURRENCY),
+    };
+    return opened;
+  }
+
+  /** What is durable is there at once, and fetched again only when its period has passed. */
+  async function begin(opened: OpenFact, entry: Entry): Promise<void> {
+    const { fact, table } = opened;
+    entry.running = true;
+    const stored = fact.durable && store !== undefined ? await loadQuietly(fact, entry) : undefined;
+    entry.running = false;
+    if (entry.abort.signal.aborted) return;
+    if (stored !== undefined) {
+      table.put(entry.key, { value: stored.value, error: undefined });
+      if (fact.refreshMs !== undefined) schedule(opened, entry, Math.max(0, stored.at + fact.refreshMs - clock.now()));
+      if (!entry.again) return;
+      entry.again = false;
+    }
+    await attempt(opened, entry);
+  }
+
+  async function attempt(opened: OpenFact, entry: Entry): Promise<void> {
+    if (entry.abort.signal.aborted) return;
+    if (entry.running) {
+      entry.again = true;
+      return;
+    }
+    entry.running = true;
+    const leave = await opened.places.enter(entry.abort.signal);
+    if (leave === undefined) return;
+    // What was asked while it waited is answered by this fetch, which begins now.
+    entry.again = false;
+    try {
+      await fetchOnce(opened, entry);
+    } finally {
+      leave();
+      entry.running = false;
+    }
+    if (!entry.again) return;
+    entry.again = false;
+    schedule(opened, entry, 0);
+  }
+
+  async function fetchOnce(opened: OpenFact, entry: Entry): Promise<void> {
+    const { fact, table } = opened;
+    const previous = table.peek(entry.key)?.value;
+    const limit = new AbortController();
+    const timeoutMs = fact.timeoutMs ?? TIMEOUT_MS;
+    const timer = clock.after(timeoutMs, () => limit.abort(new Error(`no result within ${timeoutMs / 1000} s`)));
+    const signal = AbortSignal.any([entry.abort.signal, limit.signal]);
+    try {
+      const value = await withSignal(fact.fetch(entry.input, { signal, previous }), signal);
+      if (entry.abort.signal.aborted) return;
+      entry.failures = 0;
+      table.put(entry.key, { value, error: undefined });
+      if (fact.durable && store !== undefined) own(saveQuietly(fact, entry.key, value));
+      if (fact.refreshMs !== undefined) schedule(opened, entry, fact.refreshMs);
+    } catch (error) {
+      if (!entry.abort.signal.aborted) failed(opened, entry, previous, error);
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  function failed(opened: OpenFact, entry: Entry, previous: unknown, error: unknown): void {
+    const { fact, table } = opened;
+    entry.failures++;
+    table.put(entry.key, { value: previous, error: fact.errorOf?.(error) ?? factError(error) });
+    logger.debug('could not fetch a fact; it is tried again', {
+      fact: fact.name,
+      key: entry.key,
+      failures: entry.failures,
+      error,
+    });
+    const longest = fact.maxRetryMs ?? MAX_RETRY_MS;
+    const wait = Math.min((fact.retryMs ?? RETRY_MS) * 2 ** (entry.failures - 1), longest);
+    // Up to a quarter less, so that many that failed together do not come back together; never before the time that was asked for.
+    schedule(opened, entry, Math.max(wait * (1 - random() / 4), askedWait(error)));
+  }
+
+  function schedule(opened: OpenFact, entry: Entry, ms: number): void {
+    entry.timer?.cancel();
+    entry.timer = clock.after(ms, () => own(attempt(opened, entry)));
+  }
+
+  function own(work: Promise<void>): void {
+    const settled = work.finally(() => running.delete(settled));
+    running.add(settled);
+  }
+
+  async function loadQuietly(fact: AnyFact, entry: Entry): Promise<StoredFact | undefined> {
+    try {
+      return store && (await withSignal(store.load(fact.name, entry.key), entry.abort.signal));
+    } catch (error) {
+      if (!entry.abort.signal.aborted)
+        logger.warn('could not read a stored fact; it is fetched again', { fact: fact.name, key: entry.key, error });
+      return undefined;
+    }
+  }
+
+  async function saveQuietly(fact: AnyFact, key: string, value: unknown): Promise<void> {
+    try {
+      await store?.save(fact.name, key, { value, at: clock.now() });
+    } catch (error) {
+      logger.warn('could not store a fact; it will be fetched again after a restart', { fact: fact.name, key, error });
+    }
+  }
+
+  return {
+    table<V, I, E>(fact: FactDefinition<V, I, E>, key: string, input: I) {
+      const found = open.get(fact) ?? openFact(fact);
+      open.set(fact, found);
+      if (!found.entries.has(key)) found.offered.set(key, input);
+      return found.table as Table<FactState<V, E>>;
+    },
+    afterWave() {
+      for (const { offered } of open.values()) if (offered.size > 0) offered.clear();
+    },
+    refresh(fact, key) {
+      const found = open.get(fact);
+      const entry = found?.entries.get(key);
+      if (found === undefined || entry === undefined) return;
+      entry.timer?.cancel();
+      own(attempt(found, entry));
+    },
+    async stop() {
+      isStopped = true;
+      for (const { entries } of open.values()) {
+        for (const entry of entries.values()) {
+          entry.timer?.cancel();
+          entry.abort.abort();
+        }
+      }
+      await Promise.all(running);
+    },
+  };
+}
+
+/** Ends when the work does or the signal is aborted, whichever is first: work that ignores its signal holds nothing up. */
+function withSignal<V>(work: Promise<V>, signal: AbortSignal): Promise<V> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'));
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+/** How long a server that was asked wants to be left alone: `retryAfterMs` of an error. */
+function askedWait(error: unknown): number {
+  const asked = (error as { retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
+  return typeof asked === 'number' && asked > 0 ? Math.min(asked, LONGEST_ASKED_MS) : 0;
+}

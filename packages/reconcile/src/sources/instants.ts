@@ -1,0 +1,94 @@
+// Time as a table: the key is an instant, the value whether it has come. A timer runs only for instants that something
+// waits for, so there is no other clock and no forgotten requeue. A timer counts the time that the process runs, not what the
+// clock shows: after a suspended machine wakes up, or the clock is set forward, it is late by as much. So while an instant is
+// waited for that is further away, the clock is compared with all of them once a minute.
+import { type Clock, parseTime, type Timer } from '@capstan/kube';
+import type { Engine, Table, Tracker } from '../engine/index.ts';
+import { ReadErrors } from '../errors.ts';
+
+export interface Instants {
+  /** Whether an instant (milliseconds, or RFC 3339) has come; tracked. */
+  reached(tracker: Tracker, instant: number | string): boolean;
+  stop(): void;
+}
+
+const CHECK_MS = 60_000;
+
+export function createInstants(engine: Engine, clock: Clock): Instants {
+  const timers = new Map<string, Timer>();
+  let check: Timer | undefined;
+  let isStopped = false;
+  const table: Table<boolean> = engine.table<boolean>({
+    name: 'time',
+    demand: {
+      key(key) {
+        const wait = Number(key) - clock.now();
+        table.put(key, wait <= 0);
+        if (wait <= 0 || isStopped) return;
+        arm(key, wait);
+        if (wait > CHECK_MS) check ??= clock.after(CHECK_MS, compare);
+      },
+      idle(key) {
+        timers.get(key)?.cancel();
+        timers.delete(key);
+        table.forget(key);
+        rest();
+      },
+    },
+  });
+
+  function arm(key: string, wait: number): void {
+    timers.get(key)?.cancel();
+    timers.set(
+      key,
+      clock.after(wait, () => {
+        const left = Number(key) - clock.now();
+        // The clock was set back meanwhile.
+        if (left > 0) arm(key, left);
+        else come(key);
+      }),
+    );
+  }
+
+  function come(key: string): void {
+    timers.get(key)?.cancel();
+    timers.delete(key);
+    table.put(key, true);
+    rest();
+  }
+
+  /** What the clock has passed has come, whatever its timer counts. */
+  function compare(): void {
+    check = clock.after(CHECK_MS, compare);
+    for (const key of timers.keys()) if (Number(key) <= clock.now()) come(key);
+  }
+
+  function rest(): void {
+    if (timers.size > 0) return;
+    check?.cancel();
+    check = undefined;
+  }
+
+  return {
+    reached(tracker, instant) {
+      const time = typeof instant === 'number' ? instant : parseTime(instant);
+      if (Number.isNaN(time)) throw ReadErrors.NotAnInstant();
+      // What is always or never so needs no timer.
+      if (!Number.isFinite(time)) return time < 0;
+      const key = String(time);
+      // A first read need not wait for the table to hear of it: the clock knows. The value that follows is then the same.
+      if (tracker.state(table, key) === 'unknown') return clock.now() >= time;
+      const hasCome = tracker.get(table, key) ?? false;
+      if (hasCome || clock.now() < time) return hasCome;
+      // The clock has jumped over it: whatever else waits for it is woken too, by a wave of its own.
+      if (timers.has(key)) arm(key, 0);
+      return true;
+    },
+    stop() {
+      isStopped = true;
+      for (const timer of timers.values()) timer.cancel();
+      timers.clear();
+      rest();
+    },
+  };
+}
