@@ -14,6 +14,7 @@ import {
   encoded,
   filter,
   get,
+  minimal,
   NAMESPACE,
   opaque,
   patch,
@@ -318,3 +319,39 @@ test('pods that cannot be made are told with the reason', () =>
     const told = condition(await get.proxy(client), 'Ready');
     assert.deepEqual([told?.reason, told?.message.includes(message)], ['RollingOut', true]);
   }));
+
+test('a cluster that is replaced by an equal one keeps its ports, and no pod is rolled', () =>
+  staged({ objects: [...minimal(), cluster('two')] }, async ({ client, settle }) => {
+    const before = await get.deployment(client);
+    const one = await get.cluster(client, 'one');
+    await client.delete(VirtualKafkaCluster, { namespace: NAMESPACE, name: 'one' });
+    await create(client, cluster('one'));
+    await settle();
+    const after = await get.deployment(client);
+    assert.deepEqual(after.spec?.template, before.spec?.template);
+    assert.equal(after.metadata.generation, before.metadata.generation);
+    assert.deepEqual((await get.cluster(client, 'one')).status?.ingresses, one.status?.ingresses);
+  }));
+
+test('a key that moves from data to binaryData with the same bytes rolls nothing', () =>
+  staged(
+    {
+      objects: [
+        proxy(),
+        service(),
+        tcpIngress(),
+        configMap('words', { text: 'Grüße' }),
+        filter({ text: '${configmap:words:text}' }),
+        cluster('one', { filterRefs: [{ name: 'encryption' }] }),
+      ],
+    },
+    async ({ client, settle }) => {
+      const before = await get.deployment(client);
+      await patch(client, ConfigMap, 'words', { data: null, binaryData: encoded({ text: 'Grüße' }) });
+      await settle();
+      assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
+      await patch(client, ConfigMap, 'words', { binaryData: encoded({ text: 'Gruß' }) });
+      await settle();
+      assert.notEqual(checksum(await get.deployment(client)), checksum(before));
+    },
+  ));

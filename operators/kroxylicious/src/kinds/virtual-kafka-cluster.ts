@@ -1,7 +1,6 @@
 import {
   anyObject,
   array,
-  boolean,
   conditions,
   defineKind,
   enumOf,
@@ -81,7 +80,6 @@ export const VirtualKafkaCluster = defineKind({
       description: 'The one before: it is still in force where the last one was not rolled out yet.',
     }),
     deployment: string({ optional: true }),
-    openShift: boolean({ optional: true }),
     rolled: rolledMemory(),
     hash: object({ shown: string(), is: string() }, { optional: true }),
   }),

@@ -9,13 +9,15 @@ import {
   parseCause,
 } from '@capstan/reconcile';
 import { toldHash } from '../hash/combine-hashes.ts';
-import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION } from '../templates/labels.ts';
+import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION, TEMPLATE_ANNOTATION } from '../templates/labels.ts';
 
 export interface Rollout {
   /** Of the Deployment. */
   readonly name: string;
   /** The hash that the pod template carries. */
   readonly hash: string | undefined;
+  /** The id of the pod template, as we wrote it. */
+  readonly template: string | undefined;
   readonly wanted: number;
   readonly updated: number;
   readonly available: number;
@@ -46,6 +48,7 @@ export const rolloutOf = aside(({ metadata, spec, status }: Deployment): Rollout
   return {
     name: metadata.name ?? '',
     hash: spec?.template.metadata?.annotations?.[CHECKSUM_ANNOTATION],
+    template: metadata.annotations?.[TEMPLATE_ANNOTATION],
     wanted,
     updated,
     available,
