@@ -76,6 +76,16 @@ export function createRuntimeReconciler(
       const isOver = isSettled(read, workload, rendered, active.name);
       const old = isOver ? NONE : withoutRendered(found, rendered);
       const isPayloadReady = read.get(kind.revision, { name: active.name }, revisionHealthOf)?.status === 'True';
+      const uids = new Set(revisions.map(({ uid }) => uid));
+      const adopted = [
+        ...adoption(read, kind, object, uids, Service, rendered.service),
+        ...adoption(read, kind, object, uids, workload.kind, rendered.workload),
+        ...(rendered.serviceAccount === undefined
+          ? []
+          : adoption(read, kind, object, uids, ServiceAccount, rendered.serviceAccount)),
+      ];
+      // Written first; the next look finds them to be ours.
+      if (adopted.length > 0) return plan({ prune: false, patches: adopted });
       const account = accountOf(read, kind, object, active, rendered, inUse);
       const next = successionOf(read, workload, rendered.workload);
       const oldWorkloads = next.step === 'bridge' ? without(old.workloads, next.workload.metadata.name) : old.workloads;
@@ -181,6 +191,8 @@ const claimOf = ({ metadata }: KubeObject) => ({
   maker: metadata.annotations?.[OWNER_ANNOTATION],
   isCreated: metadata.labels?.[RUNTIME_ACCOUNT_LABEL] === 'true',
   owners: (metadata.ownerReferences ?? []).map(({ apiVersion, uid, controller }) => ({ apiVersion, uid, controller })),
+  references: metadata.ownerReferences ?? [],
+  controller: metadata.ownerReferences?.find(({ controller }) => controller),
 });
 
 /**
@@ -208,6 +220,27 @@ function owned<T extends KubeObject>(
   return [apply(of, whole as ChildObject<T>, { controls: false })];
 }
 
+/**
+ * What the upstream package manager made for a revision of this package: it is controlled by the revision and names no package.
+ * Our owner reference is put beside that one, and it goes on as ours: nothing is deleted, no pod is restarted for it.
+ */
+function adoption(
+  read: Reader,
+  packageKind: PackageKind,
+  { metadata }: PackageObject,
+  revisions: ReadonlySet<string>,
+  of: Kind,
+  object: ChildObject<KubeObject>,
+): Patch[] {
+  const { namespace = '', name = '' } = object.metadata;
+  const claim = read.get(of, { namespace, name }, claimOf);
+  const isUpstream =
+    claim?.maker === undefined && claim?.controller !== undefined && revisions.has(claim.controller.uid);
+  if (claim === undefined || !isUpstream || claim.owners.some(({ uid }) => uid === metadata.uid)) return [];
+  const value = [...claim.references, ownerReference(packageKind.package, metadata, false)];
+  return [patch(of, { namespace, name }, [{ path: '/metadata/ownerReferences', value }], { restore: false })];
+}
+
 interface PlannedAccount {
   readonly children: readonly Child[];
   readonly patches: readonly Patch[];
@@ -232,7 +265,8 @@ function accountOf(
   const isControlled = claim?.owners.some(
     ({ controller, apiVersion }) => controller && apiVersion !== kind.revision.apiVersion,
   );
-  if (isControlled || (isOwn && (claim === undefined || claim.maker !== undefined)))
+  const isMine = claim?.maker !== undefined || claim?.owners.some(({ uid }) => uid === object.metadata.uid);
+  if (isControlled || (isOwn && (claim === undefined || isMine)))
     return { children: owned(read, kind, object, active, ServiceAccount, serviceAccount), patches: [] };
   // Accounts that an earlier release created have no label yet.
   if (claim === undefined || claim.isCreated || claim.maker !== undefined) {
