@@ -17,7 +17,7 @@ import {
   Provider,
   ProviderRevision,
 } from './kinds/index.ts';
-import { PACKAGE_KINDS, runtimeFor } from './packages/package-kind.ts';
+import { PACKAGE_KINDS, runtimeFor, runtimesInUse } from './packages/package-kind.ts';
 import { createRevisionContents } from './packages/revision-content.ts';
 import { createDependencyReconciler } from './reconcilers/dependencies.ts';
 import { createEssentialsReconciler } from './reconcilers/essentials.ts';
@@ -77,7 +77,8 @@ export function createCrossplane(given: Partial<Settings> = {}): Operator {
           ? []
           : [createRuntimeReconciler(kind, settings, runtime, runtimes, certificates, accounts)];
       }),
-      createServiceAccountReconciler(settings, accounts),
+      // A controller outside has accounts of its own.
+      ...(runtimesInUse(settings).length > 0 ? [createServiceAccountReconciler(settings, accounts)] : []),
       createLockReconciler(installed),
       ...builtIn.map((runtime) => createRuntimeConfigReconciler(runtime, runtimes)),
       ...(settings.manageRbac ? [createProviderRbacReconciler(settings, runtimes)] : []),
