@@ -2,8 +2,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, Deployment, type KubeObject, Secret } from '@capstan/kube';
-import type { Stage } from '@capstan/testing';
-import { KafkaProtocolFilter, KafkaProxy, KafkaProxyIngress, KafkaService, VirtualKafkaCluster } from '../src/index.ts';
+import { createStage, type Stage } from '@capstan/testing';
+import {
+  createKroxylicious,
+  KafkaProtocolFilter,
+  KafkaProxy,
+  KafkaProxyIngress,
+  KafkaService,
+  VirtualKafkaCluster,
+} from '../src/index.ts';
 import {
   certificate,
   checksum,
@@ -355,3 +362,30 @@ test('a key that moves from data to binaryData with the same bytes rolls nothing
       assert.notEqual(checksum(await get.deployment(client)), checksum(before));
     },
   ));
+
+test('a rollout for the pods alone is reported by one Event, with its cause; a number of pods is none', async () => {
+  const told: string[] = [];
+  const stage = await createStage({
+    operators: [createKroxylicious()],
+    runtime: { tell: (_world, _operator, _owner, { reason, note }) => void told.push(`${reason}: ${note}`) },
+    given: (client) => create(client, ...minimal()),
+  });
+  try {
+    const started = () => told.filter((line) => line.startsWith('RolloutStarted'));
+    assert.deepEqual(started(), []);
+    const infrastructure = { pod: { labels: { team: 'a' } } };
+    await patch(stage.client, KafkaProxy, 'my-proxy', { spec: { infrastructure } });
+    await stage.settle();
+    assert.equal(started().length, 1);
+    assert.match(
+      started()[0] ?? '',
+      /my-proxy gets other pods with the same configuration .*: KafkaProxy default\/my-proxy \(spec\.infrastructure.*\) changed/,
+    );
+    await patch(stage.client, KafkaProxy, 'my-proxy', { spec: { replicas: 3 } });
+    await stage.settle();
+    await stage.restart();
+    assert.equal(started().length, 1);
+  } finally {
+    await stage.end();
+  }
+});

@@ -1,14 +1,4 @@
-import {
-  anyObject,
-  array,
-  conditions,
-  defineKind,
-  enumOf,
-  type KindOf,
-  object,
-  optional,
-  string,
-} from '@capstan/kube';
+import { anyObject, array, conditions, defineKind, enumOf, type KindOf, object, optional, string } from '@capstan/kube';
 import { ACCEPTED_COLUMN, COMMON, GROUP, RESOLVED_REFS_COLUMN } from './group.ts';
 import { rolledMemory, rolloutStatus } from './rollout.ts';
 import { allowDeny, certificateRef, trustAnchorRef } from './tls.ts';
