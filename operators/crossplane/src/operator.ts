@@ -17,7 +17,7 @@ import {
   Provider,
   ProviderRevision,
 } from './kinds/index.ts';
-import { PACKAGE_KINDS, runtimeFor } from './packages/package-kind.ts';
+import { PACKAGE_KINDS, runtimeFor, runtimesInUse } from './packages/package-kind.ts';
 import { createRevisionContents } from './packages/revision-content.ts';
 import { createDependencyReconciler } from './reconcilers/dependencies.ts';
 import { createEssentialsReconciler } from './reconcilers/essentials.ts';
@@ -28,8 +28,10 @@ import { createProviderRbacReconciler } from './reconcilers/provider-rbac.ts';
 import { createRevisionReconciler } from './reconcilers/revision.ts';
 import { createRuntimeReconciler } from './reconcilers/runtime.ts';
 import { createRuntimeConfigReconciler } from './reconcilers/runtime-config.ts';
+import { createServiceAccountReconciler } from './reconcilers/service-accounts.ts';
 import { isBuiltIn } from './runtime/index.ts';
 import { defaultSettings, type Settings, settingsOf } from './settings.ts';
+import { createAccountsInUse } from './workload/accounts.ts';
 import { createCertificates } from './workload/certificates.ts';
 import { createRevisionRuntimes } from './workload/runtime-of-revision.ts';
 
@@ -55,6 +57,7 @@ export function createCrossplane(given: Partial<Settings> = {}): Operator {
   const installed = createInstalledPackages(settings.registry);
   const payloads = createPayloads({ settings, contents, runtimes, installed });
   const certificates = createCertificates(settings);
+  const accounts = createAccountsInUse(settings, runtimes);
   const builtIn = Object.values(settings.runtimes).filter(isBuiltIn);
   return operator({
     name: 'crossplane',
@@ -70,11 +73,15 @@ export function createCrossplane(given: Partial<Settings> = {}): Operator {
       ]),
       ...PACKAGE_KINDS.flatMap((kind) => {
         const runtime = runtimeFor(kind, settings);
-        return runtime === undefined ? [] : [createRuntimeReconciler(kind, settings, runtime, runtimes, certificates)];
+        return runtime === undefined
+          ? []
+          : [createRuntimeReconciler(kind, settings, runtime, runtimes, certificates, accounts)];
       }),
+      // A controller outside has accounts of its own.
+      ...(runtimesInUse(settings).length > 0 ? [createServiceAccountReconciler(settings, accounts)] : []),
       createLockReconciler(installed),
       ...builtIn.map((runtime) => createRuntimeConfigReconciler(runtime, runtimes)),
-      ...(settings.manageRbac ? [createProviderRbacReconciler(settings)] : []),
+      ...(settings.manageRbac ? [createProviderRbacReconciler(settings, runtimes)] : []),
     ],
     flags: FLAGS,
     withFlags: (values, env) =>

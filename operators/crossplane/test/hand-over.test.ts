@@ -53,6 +53,10 @@ const using = (config: object): [Kind, KubeObject][] => [
   [DeploymentRuntimeConfig, object(DeploymentRuntimeConfig, 'mine', { spec: config })],
   provider('example', { package: image('v1'), runtimeConfigRef: { name: 'mine' } }),
 ];
+const runtimeConfigOf = (spec: object): [Kind, KubeObject] => [
+  DeploymentRuntimeConfig,
+  object(DeploymentRuntimeConfig, 'mine', { spec }),
+];
 const asked = async (stage: Stage) => {
   const { items } = await stage.client.list(ValidatingWebhookConfiguration, {});
   return items.map(({ webhooks }) => webhooks?.[0]?.clientConfig.service?.name);
@@ -103,6 +107,84 @@ describe('while a Deployment goes over in a rolling update', () => {
       await stage.settle();
       assert.deepEqual(await accounts(stage), ['new']);
       assert.deepEqual(await bound(stage), ['new']);
+    });
+  });
+});
+
+test('a Service with a name of its own leads to the active revision, and to both while it goes over', async () => {
+  const { registry, first, second } = versions();
+  const label = 'pkg.crossplane.io/revision';
+  await staged({ registry, objects: using({ serviceTemplate: { metadata: { name: 'hooks' } } }) }, async (stage) => {
+    const selected = async () =>
+      (await stage.client.get(Service, { namespace: SYSTEM, name: 'hooks' })).spec?.selector?.[label];
+    await allReady(stage);
+    assert.equal(await selected(), first);
+    await patch(stage, Provider, 'example', { spec: { package: image('v2') } });
+    await stage.settle();
+    assert.equal(await selected(), undefined);
+    await allReady(stage);
+    await stage.settle();
+    assert.equal(await selected(), second);
+  });
+});
+
+describe('a Deployment whose selector would have to change', () => {
+  const named = (name: string) => using({ deploymentTemplate: { metadata: { name } } });
+  const selectorOf = async (stage: Stage, name: string) => {
+    const { metadata, spec } = await stage.client.get(Deployment, { namespace: SYSTEM, name });
+    return { uid: metadata.uid, labels: spec?.selector.matchLabels };
+  };
+  const healthy = async (stage: Stage) =>
+    (await stage.client.get(Provider, { name: 'example' })).status?.conditions?.find(({ type }) => type === 'Healthy');
+
+  test('keeps it where its pods have the labels: a config names it like the revision, and later no more', async () => {
+    const { registry, first } = versions();
+    const [, package_] = using({});
+    await staged({ registry, objects: [runtimeConfigOf({}), package_ as [Kind, KubeObject]] }, async (stage) => {
+      await allReady(stage);
+      const before = await selectorOf(stage, first);
+      for (const name of [first, undefined]) {
+        const deploymentTemplate = name === undefined ? null : { metadata: { name } };
+        await patch(stage, DeploymentRuntimeConfig, 'mine', { spec: { deploymentTemplate } });
+        await stage.settle();
+        await allReady(stage);
+        assert.equal((await healthy(stage))?.message, '');
+        assert.deepEqual(await selectorOf(stage, first), before);
+      }
+    });
+  });
+
+  test('is replaced without a gap where they do not', async () => {
+    const { registry, first, second } = versions();
+    await staged({ registry, objects: named(first) }, async (stage) => {
+      // As a config without the name has left it: for one revision alone.
+      const { metadata, spec } = await stage.client.get(Deployment, { namespace: SYSTEM, name: first });
+      assert.ok(spec !== undefined);
+      await stage.program.stop();
+      await stage.client.delete(Deployment, { namespace: SYSTEM, name: first });
+      const selector = { matchLabels: { ...spec.selector.matchLabels, 'pkg.crossplane.io/revision': first } };
+      const { name, namespace, labels, annotations, ownerReferences } = metadata;
+      await stage.client.create(Deployment, {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name, namespace, labels, annotations, ownerReferences },
+        spec: { ...spec, selector },
+      });
+      await stage.restart();
+      await allReady(stage);
+      await patch(stage, Provider, 'example', { spec: { package: image('v2') } });
+      await stage.settle();
+      const running = () => names(stage, Deployment, SYSTEM);
+      assert.equal((await running()).length, 2, 'one is started beside it first');
+      await allReady(stage);
+      assert.equal((await running()).length, 2, 'then it is replaced');
+      assert.equal((await selectorOf(stage, first)).labels?.['pkg.crossplane.io/revision'], undefined);
+      await allReady(stage);
+      await stage.settle();
+      assert.deepEqual(await running(), [first]);
+      assert.equal((await healthy(stage))?.message, '');
+      const { spec: now } = await stage.client.get(Deployment, { namespace: SYSTEM, name: first });
+      assert.equal(now?.template.metadata?.labels?.['pkg.crossplane.io/revision'], second);
     });
   });
 });

@@ -24,7 +24,7 @@ const paths = (kind: (typeof CROSSPLANE_KINDS)[number], name: string, parts: obj
     .map(({ field }) => field);
 
 describe('kinds', () => {
-  test('a Provider has upstream’s defaults, and none for what the flag decides', () => {
+  test('a Provider has upstream’s defaults; which kind its runtime configuration is of, the flag decides', () => {
     const { spec } = Provider.withDefaults(object(Provider, 'x', { spec: { package: 'r.example/p:v1' } }) as Provider);
     assert.deepEqual(spec, {
       package: 'r.example/p:v1',
@@ -33,7 +33,15 @@ describe('kinds', () => {
       packagePullPolicy: 'IfNotPresent',
       ignoreCrossplaneConstraints: false,
       skipDependencyResolution: false,
+      runtimeConfigRef: { name: 'default' },
     });
+  });
+
+  test('a status that another controller writes needs no message in a condition', () => {
+    const lastTransitionTime = '2026-01-01T00:00:00Z';
+    const conditions = [{ type: 'Healthy', status: 'True', reason: 'Fine', lastTransitionTime }];
+    const spec = { package: 'p' };
+    assert.deepEqual(paths(Provider, 'x', { spec, status: { conditions } }), []);
   });
 
   test('what cannot be is refused with its path', () => {

@@ -193,14 +193,28 @@ describe('a runtime configuration that cannot be used', () => {
     },
     {
       name: 'is refused by the server',
+      objects: [runtimeConfig('bad', podSpec({ restartPolicy: 'Never' }))],
+      ref: { name: 'bad' },
+      message: /Deployment crossplane-system\/.*restartPolicy.*\(the runtime configuration is bad\)/,
+    },
+    {
+      name: 'has two containers of one name',
+      objects: [
+        runtimeConfig('bad', podSpec({ containers: [{ name: 'package-runtime' }, { name: 'package-runtime' }] })),
+      ],
+      ref: { name: 'bad' },
+      message: /cannot be used: .*containers\[1\] has the name of .*containers\[0\] \(package-runtime\); keep one/,
+    },
+    {
+      name: 'has a port that there is none of',
       objects: [
         runtimeConfig(
           'bad',
-          podSpec({ containers: [{ name: 'package-runtime', ports: [{ name: 'http', containerPort: 123456 }] }] }),
+          podSpec({ containers: [{ name: 'package-runtime', ports: [{ name: 'http', containerPort: 70_000 }] }] }),
         ),
       ],
       ref: { name: 'bad' },
-      message: /Deployment crossplane-system\/.*containerPort.*\(the runtime configuration is bad\)/,
+      message: /cannot be used: .*ports\[0\]\.containerPort cannot be 70000; write a port from 1 to 65535/,
     },
   ];
   for (const { name, objects, ref, message } of cases)
@@ -214,6 +228,7 @@ describe('a runtime configuration that cannot be used', () => {
         const health = await said(stage, Provider, 'example', 'Healthy');
         assert.equal(health?.status, 'False');
         assert.match(health?.message ?? '', message);
+        assert.match((await said(stage, ProviderRevision, revision, 'RuntimeHealthy'))?.message ?? '', message);
         const after = await deploymentOf(stage, revision);
         assert.deepEqual(
           [after.metadata.uid, after.metadata.generation],
@@ -224,6 +239,29 @@ describe('a runtime configuration that cannot be used', () => {
         assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
       });
     });
+
+  test('has a variable or a mount twice: the last counts, with a warning on it', async () => {
+    const { registry, name } = example();
+    const mount = { name: 'data', mountPath: '/data' };
+    const env = ['1', '2'].map((value) => ({ name: 'A', value }));
+    const twice = runtimeConfig(
+      'twice',
+      podSpec({
+        volumes: [{ name: 'data', emptyDir: {} }],
+        containers: [{ name: 'beside', image: 'x', env, volumeMounts: [mount, { ...mount }] }],
+      }),
+    );
+    const package_ = provider('example', { package: EXAMPLE, runtimeConfigRef: { name: 'twice' } });
+    await staged({ registry, objects: [twice, package_] }, async (stage) => {
+      const beside = (await deploymentOf(stage, name)).spec?.template.spec?.containers.find(
+        (one) => one.name === 'beside',
+      );
+      assert.deepEqual([beside?.env, beside?.volumeMounts], [[env[1]], [mount]]);
+      const message = (await said(stage, DeploymentRuntimeConfig, 'twice', 'Valid'))?.message ?? '';
+      assert.match(message, /env\[1\] has the name of .*env\[0\] \(A\)/);
+      assert.match(message, /volumeMounts\[1\] has the mountPath of .*volumeMounts\[0\] \(\/data\)/);
+    });
+  });
 
   test('is used as soon as it is made', async () => {
     const { registry, name } = example();

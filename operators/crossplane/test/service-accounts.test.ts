@@ -1,9 +1,17 @@
 // The account that packages run as, where a configuration names it.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConfigMap, Deployment, type Kind, type KubeObject, Namespace, ServiceAccount } from '@capstan/kube';
+import {
+  ClusterRoleBinding,
+  ConfigMap,
+  Deployment,
+  type Kind,
+  type KubeObject,
+  Namespace,
+  ServiceAccount,
+} from '@capstan/kube';
 import type { Stage } from '@capstan/testing';
-import { Provider } from '../src/kinds/index.ts';
+import { DeploymentRuntimeConfig, Provider } from '../src/kinds/index.ts';
 import {
   allReady,
   crd,
@@ -45,7 +53,7 @@ describe('a ServiceAccount that is named', () => {
         assert.equal(found.metadata.annotations?.['cloud.example/role'], 'admin');
         assert.equal(found.metadata.labels?.['mine'], 'yes');
         assert.equal(found.metadata.ownerReferences, undefined);
-        assert.ok(Object.keys(found.metadata.annotations ?? {}).some((key) => key.startsWith('shared.capstan.dev/')));
+        assert.ok(Object.keys(found.metadata.annotations ?? {}).some((key) => key.startsWith('original.capstan.dev/')));
         assert.deepEqual(found.imagePullSecrets, [{ name: 'of-mine' }]);
         assert.equal((await deploymentOf(stage, name)).spec?.template.spec?.serviceAccountName, 'shared');
         assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
@@ -64,9 +72,33 @@ describe('a ServiceAccount that is named', () => {
       const found = await stage.client.get(ServiceAccount, { namespace: SYSTEM, name: 'shared' });
       assert.deepEqual(
         found.metadata.ownerReferences?.map(({ kind }) => kind),
-        ['ProviderRevision', 'Provider'],
+        ['Provider'],
       );
+      await stage.client.delete(Provider, { name: 'example' });
+      await stage.settle();
+      assert.ok(!(await names(stage, ServiceAccount, SYSTEM)).includes('shared'));
     });
+  });
+
+  test('and is there already with another value of an annotation is updated, and gets its own back', async () => {
+    const { registry, name } = example();
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } };
+    const ref = { namespace: SYSTEM, name: 'shared' };
+    const own = { ...account, metadata: { ...account.metadata, annotations: { 'cloud.example/role': 'user' } } };
+    await staged(
+      { registry, objects: [[Namespace, namespace], [ServiceAccount, own], named, using('mine')] },
+      async (stage) => {
+        await allReady(stage);
+        const role = async () =>
+          (await stage.client.get(ServiceAccount, ref)).metadata.annotations?.['cloud.example/role'];
+        assert.equal(await role(), 'admin');
+        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await deploymentOf(stage, name)).spec?.template.spec?.serviceAccountName, 'shared');
+        await stage.client.delete(Provider, { name: 'example' });
+        await stage.settle();
+        assert.equal(await role(), 'user');
+      },
+    );
   });
 
   test('and belongs to somebody who is no package is a conflict that names it', async () => {
@@ -136,11 +168,7 @@ describe('a ServiceAccount that is named', () => {
 
     test('is one account for both, and nobody fights over it', () =>
       two(async (stage) => {
-        assert.deepEqual(await owners(stage), [
-          'Provider example false',
-          'Provider other false',
-          'ProviderRevision  true',
-        ]);
+        assert.deepEqual(await owners(stage), ['Provider example false', 'Provider other false']);
         const { resourceVersion } = (await stage.client.get(ServiceAccount, ref)).metadata;
         await stage.settle(600_000);
         assert.equal((await stage.client.get(ServiceAccount, ref)).metadata.resourceVersion, resourceVersion);
@@ -154,6 +182,50 @@ describe('a ServiceAccount that is named', () => {
         assert.equal(found.metadata.uid, uid);
         assert.equal(found.metadata.annotations?.['cloud.example/role'], 'admin');
         assert.equal((await said(stage, Provider, 'other', 'Healthy'))?.status, 'True');
+      }));
+
+    for (const order of [
+      ['example', 'other'],
+      ['other', 'example'],
+    ])
+      test(`goes with the last of them: ${order.join(', then ')}`, () =>
+        two(async (stage) => {
+          for (const name of order) {
+            assert.ok((await names(stage, ServiceAccount, SYSTEM)).includes('shared'));
+            await stage.client.delete(Provider, { name });
+            await stage.settle();
+          }
+          assert.ok(!(await names(stage, ServiceAccount, SYSTEM)).includes('shared'));
+        }));
+
+    test('goes when the configuration gives it another name, also if the operator was down then', () =>
+      two(async (stage) => {
+        await stage.program.stop();
+        await patch(stage, DeploymentRuntimeConfig, 'mine', {
+          spec: { serviceAccountTemplate: { metadata: { name: 'renamed' } } },
+        });
+        await stage.restart();
+        await allReady(stage);
+        await stage.settle();
+        const left = await names(stage, ServiceAccount, SYSTEM);
+        assert.deepEqual([left.includes('renamed'), left.includes('shared')], [true, false]);
+      }));
+
+    test('is in no binding of a package that has left it', () =>
+      two(async (stage) => {
+        for (const name of ['example', 'other']) {
+          await patch(stage, Provider, name, { spec: { runtimeConfigRef: { name: 'theirs' } } });
+          await stage.settle();
+          await allReady(stage);
+          await stage.settle();
+        }
+        const { items } = await stage.client.list(ClusterRoleBinding, {});
+        const subjects = items.flatMap((binding) => (binding.subjects ?? []).map(({ name }) => name));
+        assert.deepEqual(
+          [...new Set(subjects.filter((name) => ['shared', 'elsewhere'].includes(name)))],
+          ['elsewhere'],
+        );
+        assert.ok(!(await names(stage, ServiceAccount, SYSTEM)).includes('shared'));
       }));
 
     test('stays when the package that made it takes another, and goes with the last', () =>

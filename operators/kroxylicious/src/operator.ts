@@ -13,12 +13,14 @@ import { kafkaProxyIngress } from './reconcilers/kafka-proxy-ingress.ts';
 import { kafkaService } from './reconcilers/kafka-service.ts';
 import { createVirtualKafkaClusterReconciler } from './reconcilers/virtual-kafka-cluster.ts';
 import { DEFAULT_SETTINGS, type Settings, settingsOf } from './settings.ts';
+import { createBrokenClusters } from './tree/broken-clusters.ts';
 import { createClusterNode } from './tree/cluster-node.ts';
 
 /** Kafka proxies: a hash tree of everything that a proxy's configuration was made from rolls its pods, and nothing else does. */
 export function createKroxylicious(given: Partial<Settings> = {}): Operator {
   const settings = { ...DEFAULT_SETTINGS, ...given };
   const clusterNode = createClusterNode(settings);
+  const brokenClusters = createBrokenClusters(clusterNode);
   return operator({
     name: 'kroxylicious',
     description: 'Kafka proxies that roll exactly when their configuration changed.',
@@ -27,8 +29,8 @@ export function createKroxylicious(given: Partial<Settings> = {}): Operator {
       kafkaProtocolFilter,
       kafkaService,
       kafkaProxyIngress,
-      createVirtualKafkaClusterReconciler(settings, clusterNode),
-      createKafkaProxyReconciler(settings, clusterNode),
+      createVirtualKafkaClusterReconciler(settings, clusterNode, brokenClusters),
+      createKafkaProxyReconciler(settings, clusterNode, brokenClusters),
     ],
     flags: FLAGS,
     withFlags: (values) => createKroxylicious({ ...given, ...settingsOf(values) }),

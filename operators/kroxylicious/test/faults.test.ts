@@ -479,25 +479,7 @@ describe('a cluster that breaks while it is served', () => {
   test('in the middle of a change keeps what runs, and the change follows when it is mended', () =>
     staged({ objects: running() }, async ({ client, clock, settle }) => {
       const before = await get.deployment(client);
-      await patch(client, Secret, 'kms', { data: encoded({ password: 'battery staple' }) });
-      await clock.advance(500);
-      await client.delete(Secret, ref('kms'));
-      await settle();
-      assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
-      await patch(client, KafkaService, 'upstream', { spec: { bootstrapServers: 'other.example:9092' } });
-      await settle();
-      assert.match(await configurationOf(client), /other\.example/);
-      const others = checksum(await get.deployment(client));
-      await create(client, opaque('kms', { password: 'battery staple' }));
-      await settle();
-      assert.notEqual(checksum(await get.deployment(client)), others);
-      assert.equal(condition(await get.proxy(client), 'StaleConfig'), undefined);
-    }));
-
-  test('while several changes waited keeps what runs, and the others go on', () =>
-    staged({ objects: running() }, async ({ client, clock, settle }) => {
-      const before = await get.deployment(client);
-      for (const password of ['first', 'second', 'third']) {
+      for (const password of ['first', 'second', 'battery staple']) {
         await patch(client, Secret, 'kms', { data: encoded({ password }) });
         await clock.advance(500);
       }
@@ -505,13 +487,77 @@ describe('a cluster that breaks while it is served', () => {
       await settle();
       assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
       assert.equal(condition(await get.proxy(client), 'StaleConfig')?.status, 'True');
-      await patch(client, KafkaService, 'upstream', { spec: { bootstrapServers: 'other.example:9092' } });
+      await create(client, opaque('kms', { password: 'battery staple' }));
       await settle();
-      assert.match(await configurationOf(client), /other\.example/);
-      const others = checksum(await get.deployment(client));
-      await create(client, opaque('kms', { password: 'third' }));
+      assert.notEqual(checksum(await get.deployment(client)), checksum(before));
+      assert.equal(condition(await get.proxy(client), 'StaleConfig'), undefined);
+    }));
+
+  const unusable: [
+    what: string,
+    damage: (client: Client) => Promise<unknown>,
+    mend: (client: Client) => Promise<unknown>,
+  ][] = [
+    [
+      'its certificate is junk',
+      (client) => patch(client, Secret, 'server', { data: encoded({ 'tls.crt': 'junk' }) }),
+      (client) => client.update(Secret, tlsSecret('server', issued)),
+    ],
+    [
+      'its certificate is gone',
+      (client) => client.delete(Secret, ref('server')),
+      (client) => create(client, tlsSecret('server', issued)),
+    ],
+    [
+      'a Secret of its filter is gone',
+      (client) => client.delete(Secret, ref('kms')),
+      (client) => create(client, opaque('kms', { password: 'correct horse' })),
+    ],
+  ];
+  for (const [what, damage, mend] of unusable)
+    test(`holds a change of another one back while ${what}: pods would not come up`, () =>
+      staged({ objects: running() }, async (stage) => {
+        const { client, settle } = stage;
+        const before = await get.deployment(client);
+        await damage(client);
+        await settle();
+        await create(client, service({ bootstrapServers: 'other.example:9092' }, 'other'));
+        await patch(client, VirtualKafkaCluster, 'healthy', { spec: { targetKafkaServiceRef: { name: 'other' } } });
+        await settle();
+        assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
+        const held = condition(await get.cluster(client, 'healthy'), 'RolloutHeld');
+        assert.equal(held?.reason, 'WaitsForCluster');
+        assert.match(
+          held.message,
+          /waits for the virtual cluster breaking, whose secret\/(?:server|kms) in namespace default is missing or cannot be used.*fix that, remove the cluster, or set spec\.isolation/,
+        );
+        assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'Held');
+        assert.equal(condition(await get.cluster(client, 'breaking'), 'RolloutHeld'), undefined);
+        assert.equal(condition(await get.cluster(client, 'breaking'), 'ResolvedRefs')?.status, 'False');
+        await stage.restart();
+        assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
+        await mend(client);
+        await stage.settle();
+        assert.match(await configurationOf(client), /other\.example/);
+        assert.equal(condition(await get.cluster(client, 'healthy'), 'RolloutHeld'), undefined);
+      }));
+
+  test('holds a change of the pods back, and goes on when the broken one is deleted', () =>
+    staged({ objects: running() }, async ({ client, settle }) => {
+      const before = await get.deployment(client);
+      await client.delete(Secret, ref('server'));
       await settle();
-      assert.notEqual(checksum(await get.deployment(client)), others);
+      await patch(client, KafkaProxy, 'my-proxy', { spec: { infrastructure: { pod: { labels: { team: 'a' } } } } });
+      await settle();
+      assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
+      assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'Held');
+      await patch(client, KafkaProxy, 'my-proxy', { spec: { infrastructure: null, replicas: 3 } });
+      await settle();
+      assert.equal((await get.deployment(client)).spec?.replicas, 3, 'a number of pods rolls nothing');
+      await patch(client, KafkaProxy, 'my-proxy', { spec: { infrastructure: { pod: { labels: { team: 'a' } } } } });
+      await client.delete(VirtualKafkaCluster, ref('breaking'));
+      await settle();
+      assert.equal((await get.deployment(client)).spec?.template.metadata?.labels?.['team'], 'a');
     }));
 
   test('of whose configurations none is what runs: nothing is rolled until it is mended, and that is told', () =>
@@ -534,9 +580,9 @@ describe('a cluster that breaks while it is served', () => {
       assert.notEqual(checksum(await get.deployment(client)), checksum(before));
     }));
 
-  test('does not hold back changes of the others', () =>
+  test('does not hold back changes of the others while all that pods mount is there', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
-      await client.delete(Secret, ref('server'));
+      await client.delete(KafkaProtocolFilter, ref('encryption'));
       await settle();
       const before = checksum(await get.deployment(client));
       await patch(client, KafkaService, 'upstream', { spec: { bootstrapServers: 'other.example:9092' } });

@@ -92,7 +92,10 @@ function allReads(): Map<string, Reads> {
     operator: createKroxylicious(),
     objects,
     clock: systemClock,
-    access: { 'Route.route.openshift.io': 'not-served' },
+    access: {
+      'Route.route.openshift.io': 'not-served',
+      'SecurityContextConstraints.security.openshift.io': 'not-served',
+    },
   })) {
     assert.equal(plan.state, 'value', `${reconciler.name} ${key}: ${JSON.stringify(plan)}`);
     note(reconciler.name, reads);
@@ -119,7 +122,7 @@ const ALLOWED: Record<string, { kinds: string[]; nodes: string[] }> = {
   // Leaf and aggregator: filters, services and ingresses by their nodes; its own certificates itself.
   'virtual-kafka-cluster': {
     kinds: ['VirtualKafkaCluster', 'KafkaProxy', 'Deployment', 'ReplicaSet', 'Service'],
-    nodes: ['VirtualKafkaCluster', 'KafkaProxyIngress', 'platform'],
+    nodes: ['VirtualKafkaCluster', 'KafkaProxyIngress', 'platform', 'broken clusters of KafkaProxy'],
   },
   VirtualKafkaCluster: {
     kinds: ['VirtualKafkaCluster', 'KafkaProxy', 'Secret', 'ConfigMap'],
@@ -130,9 +133,16 @@ const ALLOWED: Record<string, { kinds: string[]; nodes: string[] }> = {
   // The aggregator: clusters by their nodes, and of ingresses the annotations of the one load balancer.
   'kafka-proxy': {
     kinds: ['KafkaProxy', 'VirtualKafkaCluster', 'Deployment', 'ReplicaSet', 'Pod'],
-    nodes: ['VirtualKafkaCluster', 'KafkaProxyIngress', 'network of KafkaProxy', 'platform'],
+    nodes: [
+      'VirtualKafkaCluster',
+      'KafkaProxyIngress',
+      'network of KafkaProxy',
+      'platform',
+      'broken clusters of KafkaProxy',
+    ],
   },
   'network of KafkaProxy': { kinds: ['KafkaProxy', 'VirtualKafkaCluster'], nodes: ['demand of VirtualKafkaCluster'] },
+  'broken clusters of KafkaProxy': { kinds: ['VirtualKafkaCluster'], nodes: ['VirtualKafkaCluster'] },
   platform: { kinds: [], nodes: [] },
 };
 
@@ -157,7 +167,7 @@ describe('what is read', () => {
   }
 
   test('by the aggregator is no Secret, ConfigMap, filter or service, neither itself nor by its own nodes', () => {
-    for (const name of ['kafka-proxy', 'network of KafkaProxy']) {
+    for (const name of ['kafka-proxy', 'network of KafkaProxy', 'broken clusters of KafkaProxy']) {
       const { kinds = new Set(), nodes = new Set() } = reads.get(name) ?? {};
       for (const forbidden of ['Secret', 'ConfigMap', 'KafkaProtocolFilter', 'KafkaService', 'Kafka', 'KafkaV1beta2'])
         assert.ok(!kinds.has(forbidden) && !nodes.has(forbidden), `${name} reads ${forbidden}`);
@@ -181,10 +191,11 @@ describe('what is read', () => {
         'ConfigMap',
         'Service',
         'Route',
+        'SecurityContextConstraints',
         'Deployment',
         'ReplicaSet',
       ],
-      'kafka-proxy': ['VirtualKafkaCluster', 'Deployment', 'ReplicaSet', 'Pod'],
+      'kafka-proxy': ['VirtualKafkaCluster', 'Deployment', 'ReplicaSet', 'Pod', 'SecurityContextConstraints'],
     });
   });
 });

@@ -2,8 +2,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, Deployment, type KubeObject, Secret } from '@capstan/kube';
-import type { Stage } from '@capstan/testing';
-import { KafkaProtocolFilter, KafkaProxy, KafkaProxyIngress, KafkaService, VirtualKafkaCluster } from '../src/index.ts';
+import { createStage, type Stage } from '@capstan/testing';
+import {
+  createKroxylicious,
+  KafkaProtocolFilter,
+  KafkaProxy,
+  KafkaProxyIngress,
+  KafkaService,
+  VirtualKafkaCluster,
+} from '../src/index.ts';
 import {
   certificate,
   checksum,
@@ -14,6 +21,7 @@ import {
   encoded,
   filter,
   get,
+  minimal,
   NAMESPACE,
   opaque,
   patch,
@@ -320,3 +328,66 @@ test('pods that cannot be made are told with the reason', () =>
     const told = condition(await get.proxy(client), 'Ready');
     assert.deepEqual([told?.reason, told?.message.includes(message)], ['RollingOut', true]);
   }));
+
+test('a cluster that is replaced by an equal one keeps its ports, and no pod is rolled', () =>
+  staged({ objects: [...minimal(), cluster('two')] }, async ({ client, settle }) => {
+    const before = await get.deployment(client);
+    const one = await get.cluster(client, 'one');
+    await client.delete(VirtualKafkaCluster, { namespace: NAMESPACE, name: 'one' });
+    await create(client, cluster('one'));
+    await settle();
+    const after = await get.deployment(client);
+    assert.deepEqual(after.spec?.template, before.spec?.template);
+    assert.equal(after.metadata.generation, before.metadata.generation);
+    assert.deepEqual((await get.cluster(client, 'one')).status?.ingresses, one.status?.ingresses);
+  }));
+
+test('a key that moves from data to binaryData with the same bytes rolls nothing', () =>
+  staged(
+    {
+      objects: [
+        proxy(),
+        service(),
+        tcpIngress(),
+        configMap('words', { text: 'Grüße' }),
+        filter({ text: '${configmap:words:text}' }),
+        cluster('one', { filterRefs: [{ name: 'encryption' }] }),
+      ],
+    },
+    async ({ client, settle }) => {
+      const before = await get.deployment(client);
+      await patch(client, ConfigMap, 'words', { data: null, binaryData: encoded({ text: 'Grüße' }) });
+      await settle();
+      assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
+      await patch(client, ConfigMap, 'words', { binaryData: encoded({ text: 'Gruß' }) });
+      await settle();
+      assert.notEqual(checksum(await get.deployment(client)), checksum(before));
+    },
+  ));
+
+test('a rollout for the pods alone is reported by one Event, with its cause; a number of pods is none', async () => {
+  const told: string[] = [];
+  const stage = await createStage({
+    operators: [createKroxylicious()],
+    runtime: { tell: (_world, _operator, _owner, { reason, note }) => void told.push(`${reason}: ${note}`) },
+    given: (client) => create(client, ...minimal()),
+  });
+  try {
+    const started = () => told.filter((line) => line.startsWith('RolloutStarted'));
+    assert.deepEqual(started(), []);
+    const infrastructure = { pod: { labels: { team: 'a' } } };
+    await patch(stage.client, KafkaProxy, 'my-proxy', { spec: { infrastructure } });
+    await stage.settle();
+    assert.equal(started().length, 1);
+    assert.match(
+      started()[0] ?? '',
+      /my-proxy gets other pods with the same configuration .*: KafkaProxy default\/my-proxy \(spec\.infrastructure.*\) changed/,
+    );
+    await patch(stage.client, KafkaProxy, 'my-proxy', { spec: { replicas: 3 } });
+    await stage.settle();
+    await stage.restart();
+    assert.equal(started().length, 1);
+  } finally {
+    await stage.end();
+  }
+});

@@ -1,7 +1,7 @@
 // Ways in by Routes of OpenShift: made first, put into the configuration when the router has given them hosts.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Client, CustomResourceDefinition, type KubeObject, Service } from '@capstan/kube';
+import { type Client, CustomResourceDefinition, type Kind, type KubeObject, Service } from '@capstan/kube';
 import { createStage, type Stage } from '@capstan/testing';
 import { parse } from 'yaml';
 import type { ProxyConfiguration } from '../src/configuration/schema.ts';
@@ -10,6 +10,7 @@ import {
   KafkaProxy,
   KafkaProxyIngress,
   OpenShiftRoute,
+  SecurityContextConstraints,
   VirtualKafkaCluster,
   validateConfiguration,
 } from '../src/index.ts';
@@ -34,15 +35,18 @@ import {
 const issued = await certificate();
 const ref = (name: string) => ({ namespace: NAMESPACE, name });
 
-async function installRoutes(client: Client): Promise<void> {
-  const names = { kind: 'Route', listKind: 'RouteList', plural: 'routes', singular: 'route' };
+const installRoutes = (client: Client) => install(client, OpenShiftRoute, 'Namespaced');
+const installConstraints = (client: Client) => install(client, SecurityContextConstraints, 'Cluster');
+
+async function install(client: Client, { group, kind, plural }: Kind, scope: 'Namespaced' | 'Cluster'): Promise<void> {
+  const names = { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase() };
   const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
   const version = { name: 'v1', served: true, storage: true, schema, subresources: { status: {} } };
   await client.create(CustomResourceDefinition, {
     apiVersion: CustomResourceDefinition.apiVersion,
     kind: 'CustomResourceDefinition',
-    metadata: { name: 'routes.route.openshift.io' },
-    spec: { group: 'route.openshift.io', names, scope: 'Namespaced', versions: [version] },
+    metadata: { name: `${plural}.${group}` },
+    spec: { group, names, scope, versions: [version] },
   });
 }
 
@@ -65,6 +69,7 @@ async function onOpenShift(objects: KubeObject[], check: (stage: Stage) => Promi
     operators: [createKroxylicious()],
     async given(client) {
       await installRoutes(client);
+      await installConstraints(client);
       await create(client, ...objects);
     },
   });
@@ -253,4 +258,23 @@ test('where there are no Routes they may come while the operator runs', async (t
   await stage.settle();
   assert.equal(condition(await get.ingress(client, 'outside'), 'Accepted')?.status, 'True');
   assert.equal((await routes(client)).length, 4);
+});
+
+test('a CustomResourceDefinition of Routes alone makes no OpenShift of a cluster: no pod is changed', async () => {
+  const stage = await createStage({
+    operators: [createKroxylicious()],
+    given: (client) => create(client, proxy(), service(), tcpIngress(), cluster('one')),
+  });
+  try {
+    const before = await get.deployment(stage.client);
+    assert.equal(before.spec?.template.spec?.securityContext?.fsGroup, 185);
+    await installRoutes(stage.client);
+    await stage.clock.advance(120_000);
+    await stage.settle();
+    assert.deepEqual((await get.deployment(stage.client)).spec?.template, before.spec?.template);
+    await stage.restart();
+    assert.deepEqual((await get.deployment(stage.client)).spec?.template, before.spec?.template);
+  } finally {
+    await stage.end();
+  }
 });

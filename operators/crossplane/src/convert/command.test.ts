@@ -175,3 +175,21 @@ test('on a real machine a shorter result leaves nothing of a longer file behind'
     await rm(folder, { recursive: true });
   }
 });
+
+test('a spec that is no object is refused with its place', async () => {
+  const { code, err, files } = await run(['deployment-runtime', '--in-place', '-f', 'a.yaml'], {
+    'a.yaml': CONFIG.replace('spec: {replicas: 2}', 'spec: [1]'),
+  });
+  assert.notEqual(code, 0);
+  assert.match(err, /a\.yaml:1: spec of the ControllerConfig must be an object; correct it there/);
+  assert.match(files['a.yaml'] ?? '', /spec: \[1\]/);
+});
+
+test('what is no UTF-8 is refused, not written back as something else', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'capstan-convert-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const path = join(folder, 'latin.yaml');
+  await writeFile(path, Buffer.from([0x61, 0x3a, 0x20, 0xe9, 0x0a]));
+  await assert.rejects(systemFiles(Readable.from([])).read(path), /latin\.yaml is not UTF-8; save it as UTF-8/);
+  await assert.rejects(systemFiles(Readable.from([Buffer.from([0xe9])])).stdin(), /the standard input is not UTF-8/);
+});

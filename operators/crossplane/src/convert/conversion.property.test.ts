@@ -28,7 +28,9 @@ test('what is rendered before equals what is rendered after, except for what the
       const [config, ...users] = manifests.map((manifest) => replacements.get(manifest));
       assert.ok(config);
       const { config: runtimeConfig, errors, warnings } = normalizeRuntimeConfig(config.value, schemas);
-      assert.deepEqual([...errors, ...warnings], []);
+      // What was there twice is there twice.
+      const others = warnings.filter(({ message }) => !message.endsWith('the last of them counts'));
+      assert.deepEqual([...errors, ...others], []);
       for (const [index, before] of packages.entries()) {
         const after = users[index]?.value;
         assert.ok(after && runtimeConfig);

@@ -2,7 +2,7 @@
 import { isJsonObject, reasonOf } from '@capstan/kube';
 import { type Document, isMap, isSeq, LineCounter, parseAllDocuments, type Tags, type YAMLMap } from 'yaml';
 import { ConvertErrors } from './errors.ts';
-import type { Manifest } from './manifest.ts';
+import { type Manifest, roleOf } from './manifest.ts';
 
 export interface ParsedFile {
   readonly documents: readonly ParsedDocument[];
@@ -53,6 +53,9 @@ function objectsIn(node: unknown, document: Document, place: (offset: number) =>
   if (typeof kind === 'string' && kind.endsWith('List') && isSeq(items)) {
     return items.items.flatMap((item) => objectsIn(item, document, place));
   }
+  const { spec } = value;
+  if (roleOf(value) !== undefined && spec !== undefined && spec !== null && !isJsonObject(spec))
+    throw ConvertErrors.BadSpec(place(map.range[0]), String(kind));
   return [{ value, place: place(map.range[0]), node: map }];
 }
 

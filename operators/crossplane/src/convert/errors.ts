@@ -6,6 +6,14 @@ export const ConvertErrors = catalogue('crossplane-convert', {
     message: `${place} cannot be read as YAML or JSON: ${problem}`,
     remedy: 'correct the file there; nothing was written',
   }),
+  NotText: (path: string) => ({
+    message: `${path} is not UTF-8`,
+    remedy: 'save it as UTF-8; nothing was written',
+  }),
+  BadSpec: (place: string, kind: string) => ({
+    message: `${place}: spec of the ${kind} must be an object`,
+    remedy: 'correct it there; nothing was written',
+  }),
   Unreadable: (path: string, problem: string) => ({
     message: `cannot read ${path}: ${problem}`,
     remedy: 'check the path and its permissions; nothing was written',

@@ -1,6 +1,8 @@
 // What the converter needs from the machine, as an argument.
+import { isUtf8 } from 'node:buffer';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { ConvertErrors } from './errors.ts';
 
 export interface ConvertIo {
   stdout(text: string): void;
@@ -22,7 +24,7 @@ export interface ConvertFiles {
 /** The files of a real machine; `stdin` is the process's. */
 export function systemFiles(stdin: AsyncIterable<unknown>): ConvertFiles {
   return {
-    read: (path) => readFile(path, 'utf8'),
+    read: async (path) => textOf(await readFile(path), path),
     async list(path) {
       try {
         return (await readdir(path)).toSorted();
@@ -34,11 +36,17 @@ export function systemFiles(stdin: AsyncIterable<unknown>): ConvertFiles {
     async stdin() {
       const chunks: Buffer[] = [];
       for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Uint8Array));
-      return Buffer.concat(chunks).toString('utf8');
+      return textOf(Buffer.concat(chunks), 'the standard input');
     },
     async write(path, text) {
       await mkdir(dirname(path), { recursive: true });
       await writeFile(path, text);
     },
   };
+}
+
+/** What is no UTF-8 would be written back as something else. */
+function textOf(bytes: Buffer, path: string): string {
+  if (!isUtf8(bytes)) throw ConvertErrors.NotText(path);
+  return bytes.toString('utf8');
 }

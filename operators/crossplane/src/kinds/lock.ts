@@ -30,7 +30,10 @@ export const Lock = defineKind({
       { optional: true, listMapKeys: ['name'] },
     ),
     status: object(
-      { conditions: conditions(), observedGeneration: integer({ optional: true, format: 'int64', minimum: 0 }) },
+      {
+        conditions: conditions({ isMessageOptional: true }),
+        observedGeneration: integer({ optional: true, format: 'int64', minimum: 0 }),
+      },
       { optional: true },
     ),
   }),

@@ -19,19 +19,14 @@ export const IMAGE_CONFIG_REASONS = ['SetImagePullSecret', 'VerifyImage', 'Rewri
 export type ImageConfigReason = (typeof IMAGE_CONFIG_REASONS)[number];
 
 /** Names another object by kind: any kind of runtime configuration is passed on to those who know it. */
-const runtimeConfigRef = () =>
-  object(
-    {
-      apiVersion: string({ optional: true, minLength: 1, description: 'pkg.crossplane.io/v1beta1 by default.' }),
-      kind: string({ optional: true, minLength: 1, description: 'DeploymentRuntimeConfig by default.' }),
-      name: objectName(),
-    },
-    {
-      optional: true,
-      description:
-        'How the package’s runtime is run. By default the configuration named default, of the kind that --package-runtime implies.',
-    },
-  );
+const configReference = () => ({
+  apiVersion: string({ optional: true, minLength: 1, description: 'pkg.crossplane.io/v1beta1 by default.' }),
+  kind: string({ optional: true, minLength: 1, description: 'DeploymentRuntimeConfig by default.' }),
+  name: objectName(),
+});
+
+const RUNTIME_CONFIG =
+  'How the package’s runtime is run. By default the configuration named default, of the kind that --package-runtime implies.';
 
 const controllerConfigRef = () =>
   object(
@@ -86,8 +81,9 @@ export const packageFields = () => ({
   ...pulling(),
 });
 
+/** Of packages: the default is shown, as upstream does; which kind it is of depends on a flag. */
 export const runtimeFields = () => ({
-  runtimeConfigRef: runtimeConfigRef(),
+  runtimeConfigRef: object(configReference(), { default: { name: 'default' }, description: RUNTIME_CONFIG }),
   controllerConfigRef: controllerConfigRef(),
 });
 
@@ -99,7 +95,8 @@ export const revisionFields = () => ({
 });
 
 export const revisionRuntimeFields = () => ({
-  ...runtimeFields(),
+  runtimeConfigRef: object(configReference(), { optional: true, description: RUNTIME_CONFIG }),
+  controllerConfigRef: controllerConfigRef(),
   tlsServerSecretName: string({
     optional: true,
     description: 'The Secret with the certificate that its server shows.',
@@ -118,7 +115,7 @@ const appliedImageConfigRefs = () =>
   });
 
 export const packageStatusFields = () => ({
-  conditions: conditions(),
+  conditions: conditions({ isMessageOptional: true }),
   currentRevision: string({ optional: true, description: 'The newest revision, active or not.' }),
   currentIdentifier: string({
     optional: true,
@@ -159,7 +156,7 @@ export const policyRule = () =>
   });
 
 export const revisionStatusFields = () => ({
-  conditions: conditions(),
+  conditions: conditions({ isMessageOptional: true }),
   objectRefs: array(object({ apiVersion: string(), kind: string(), name: string(), uid: string({ optional: true }) }), {
     optional: true,
     description: 'The objects that the package brought.',

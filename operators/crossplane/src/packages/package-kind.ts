@@ -43,7 +43,8 @@ export const FUNCTION: PackageKind = {
 export const CONFIGURATION: PackageKind = {
   name: 'configuration',
   kind: 'Configuration',
-  package: Configuration,
+  // It lacks the fields about a runtime, at which nothing looks where there is none.
+  package: Configuration as unknown as Kind<PackageObject>,
   revision: ConfigurationRevision,
   runtime: undefined,
 };

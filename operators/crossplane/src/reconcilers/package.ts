@@ -1,6 +1,6 @@
 // From a package to its revisions: which digest its image has, which revision that is, which one is active, and which old
 // ones are kept. What a revision brings and runs is not decided here.
-import { Secret, ServiceAccount } from '@capstan/kube';
+import { equal, Secret, ServiceAccount } from '@capstan/kube';
 import {
   apply,
   type ConditionInput,
@@ -134,7 +134,7 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
       image: spec.package,
       ...pulling(spec),
       ...(kind.runtime && {
-        ...(spec.runtimeConfigRef && { runtimeConfigRef: spec.runtimeConfigRef }),
+        ...(isNamed(spec.runtimeConfigRef) && { runtimeConfigRef: spec.runtimeConfigRef }),
         ...(spec.controllerConfigRef && { controllerConfigRef: spec.controllerConfigRef }),
       }),
       ...(tls && {
@@ -217,4 +217,9 @@ function installedCondition(
 
 function eventsOf({ active }: History, { name }: CurrentRevision): EventInput[] {
   return active === name ? [{ reason: 'InstallPackageRevision', note: `the revision ${name} is active` }] : [];
+}
+
+/** Whether a reference says more than its default. */
+function isNamed(reference: PackageObject['spec']['runtimeConfigRef'] | undefined): boolean {
+  return reference !== undefined && !equal(reference, { name: 'default' });
 }

@@ -23,7 +23,7 @@ export function derivedReads(kind: PackageKind, settings: Settings) {
           runtime.config.kind,
           ...(runtime.takesControllerConfigs ? [ControllerConfig] : []),
           reading(runtime.workload.kind, 'everywhere', { fields: runtime.workload.fields }),
-          reading(Service, 'everywhere', { fields: [] }),
+          reading(Service, 'everywhere', { fields: ['spec.selector'] }),
         ]),
     ...payloadKinds(kind).map((one) =>
       reading(one, 'everywhere', { fields: PAYLOAD_FIELDS, optional: isOptionalKind(one) }),

@@ -1,6 +1,6 @@
 // Permissions of providers: one set of ClusterRoles for each revision, and a binding of the system role to whatever its
 // pods run as. A request beyond the provider's own types is granted only as far as --provider-clusterrole allows it.
-import { ClusterRole, ClusterRoleBinding, type PolicyRule, ServiceAccount } from '@capstan/kube';
+import { ClusterRole, ClusterRoleBinding, type KubeObject, type PolicyRule } from '@capstan/kube';
 import {
   apply,
   conditionType,
@@ -18,25 +18,28 @@ import { FAMILY_LABEL, ProviderRevision } from '../kinds/index.ts';
 import { PROVIDER, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
+import { contentKey } from '../packages/revision-content.ts';
 import { refusedParts } from '../rbac/covers.ts';
 import { definedType, providerRoles, systemRoleName } from '../rbac/provider-roles.ts';
 import type { Workload } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
-import { accountsByOwner, refOf } from '../workload/owned-objects.ts';
+import { RUNTIME_ACCOUNT_LABEL } from '../workload/accounts.ts';
+import { accountsByOwner, ownerKey, refOf } from '../workload/owned-objects.ts';
+import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
+import { isSettled } from '../workload/settled.ts';
+import { derivedReads } from './payload.ts';
 
 /** Only there while the package asks for more than it may have. */
 const refused = conditionType<'NotAllowed'>('PermissionsRefused');
 
-export function createProviderRbacReconciler(settings: Settings): Reconciler {
+export function createProviderRbacReconciler(settings: Settings, runtimes: RevisionRuntimes): Reconciler {
   const workload = runtimeFor(PROVIDER, settings)?.workload;
   return reconciler<ProviderRevision>({
     name: 'provider-rbac',
     resource: ProviderRevision,
     primary: false,
     reads: [
-      ...(workload === undefined
-        ? []
-        : [reading(workload.kind, 'everywhere', { fields: workload.fields }), reading(ServiceAccount, 'everywhere')]),
+      ...(workload === undefined ? [] : derivedReads(PROVIDER, settings)),
       reading(ClusterRole, settings.providerClusterRole === undefined ? 'owned' : 'referenced'),
     ],
     writes: [
@@ -75,7 +78,7 @@ export function createProviderRbacReconciler(settings: Settings): Reconciler {
                 : apply(ClusterRoleBinding, {
                     metadata: { name: system },
                     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: system },
-                    subjects: subjectsOf(read, workload, object.metadata.uid ?? ''),
+                    subjects: subjectsOf(read, workload, object),
                   }),
             ],
           },
@@ -84,20 +87,38 @@ export function createProviderRbacReconciler(settings: Settings): Reconciler {
     },
   });
 
-  /** What its pods run as: an account of somebody else's, too; and accounts of its own that pods of before still have. */
-  function subjectsOf(read: Reader, workload: Workload, uid: string) {
-    const key = `${ProviderRevision.kind} ${uid}`;
+  /** What its pods run as, and will run as; and accounts of its own that pods of before still have. */
+  function subjectsOf(read: Reader, workload: Workload, { metadata, spec }: ProviderRevision) {
+    const key = `${ProviderRevision.kind} ${metadata.uid ?? ''}`;
     const made = read.by(accountsByOwner, key, refOf).map(({ namespace, name }) => ({ namespace, account: name }));
-    const running = [...read.by(workload.byOwner, key, workload.running), ...made];
-    // Two run side by side under one account while a config names them anew.
+    const running = [...read.by(workload.byOwner, key, workload.running)];
+    const runtime =
+      spec.desiredState === 'Active'
+        ? read.derived(runtimes.ofRevision, contentKey(PROVIDER, metadata.name ?? ''))
+        : undefined;
+    if (runtime?.state === 'rendered') {
+      running.push(workload.running(runtime.rendered.workload as KubeObject));
+      // Pods of before run as what the package has had so far.
+      const owner = metadata.ownerReferences?.find(({ controller }) => controller)?.uid;
+      const isOver = isSettled(read, workload, runtime.rendered, metadata.name ?? '');
+      if (owner !== undefined && !isOver)
+        for (const { namespace, name, isShared } of read.by(accountsByOwner, ownerKey(PROVIDER, owner), heldAccount))
+          if (isShared) made.push({ namespace, account: name });
+    }
+    // Two run side by side under one account while a config gives them another name.
     const accounts = new Map(
-      running.map(({ namespace, account }) => [`${namespace}/${account}`, { namespace, account }]),
+      [...running, ...made].map(({ namespace, account }) => [`${namespace}/${account}`, { namespace, account }]),
     );
     return [...accounts.values()].flatMap(({ namespace, account }) =>
       account === undefined ? [] : [{ kind: 'ServiceAccount', namespace, name: account }],
     );
   }
 }
+
+const heldAccount = (account: KubeObject) => ({
+  ...refOf(account),
+  isShared: account.metadata.labels?.[RUNTIME_ACCOUNT_LABEL] === 'true',
+});
 
 type Brought = ReturnType<typeof brought>;
 

@@ -1,6 +1,6 @@
 // The status of a revision: what it brought, what it depends on, and both halves of its health. It changes nothing but the
 // revision itself.
-import { lastLines, POD_PROBLEM_FIELDS, Pod, podProblem } from '@capstan/kube';
+import { findCondition, lastLines, POD_PROBLEM_FIELDS, Pod, podProblem } from '@capstan/kube';
 import {
   type ConditionInput,
   drop,
@@ -32,7 +32,7 @@ import {
 import { type PayloadHealth, payloadHealth } from '../health/payload-health.ts';
 import { runtimeHealth } from '../health/runtime-health.ts';
 import { CANDIDATE_ANNOTATION } from '../kinds/index.ts';
-import { type PackageKind, type RevisionObject, runtimeFor } from '../packages/package-kind.ts';
+import { type PackageKind, type PackageObject, type RevisionObject, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused, pausedCondition } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
 import {
@@ -206,7 +206,10 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
   /** What the server refused, by the half of the revision that it belongs to. */
   function troublesOf(read: Reader, packageName: string) {
     const of = (half: string) => read.writeProblem(`${kind.name}-${half}`, packageName)?.message;
-    return { payload: of('payload'), runtime: own === undefined ? undefined : of('runtime') };
+    if (own === undefined) return { payload: of('payload'), runtime: undefined };
+    // Nothing is written over an object that is controlled by another: that is on the package alone.
+    const conflict = read.get(kind.package, { name: packageName }, conflictOf);
+    return { payload: of('payload'), runtime: of('runtime') ?? conflict };
   }
 
   /** Labels and annotations of the package itself, where they are not there yet. */
@@ -220,6 +223,11 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     return set.length === 0 ? [] : [patch(kind.revision, { name: metadata.name ?? '' }, set, { restore: false })];
   }
 }
+
+const conflictOf = ({ status }: PackageObject) => {
+  const found = findCondition(status?.conditions, 'ReconcileError');
+  return found?.reason === 'Conflict' && found.message.includes('-runtime)') ? found.message : undefined;
+};
 
 const runtimeNameOf = ({ status }: RevisionObject) => status?.runtime;
 

@@ -2,6 +2,7 @@
 // fixed name goes from one revision to the next in one rolling update, and one with a name of its own (the revision's) is
 // made beside the one before, which stays until the new one is ready.
 import {
+  formatPointer,
   type Kind,
   type KubeObject,
   kindId,
@@ -18,24 +19,30 @@ import {
   keep,
   mint,
   OWNER_ANNOTATION,
+  type Patch,
+  patch,
   plan,
   type Reader,
   type Reconciler,
   reconciler,
+  remove,
   share,
   writing,
 } from '@capstan/reconcile';
-import { PACKAGE_KINDS, type PackageKind, type PackageObject } from '../packages/package-kind.ts';
+import { type PackageKind, type PackageObject } from '../packages/package-kind.ts';
 import { isPaused } from '../packages/paused.ts';
 import { contentKey } from '../packages/revision-content.ts';
 import { activeRevision, type RevisionView, revisionHealthOf, revisionsOf } from '../packages/revisions.ts';
-import { type BuiltInRuntime, type RuntimeObjects, tlsNeeds, type Workload } from '../runtime/index.ts';
+import { type BuiltInRuntime, REVISION_LABEL, type RuntimeObjects, tlsNeeds, type Workload } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
+import { type AccountsInUse, RUNTIME_ACCOUNT_LABEL } from '../workload/accounts.ts';
 import type { Certificates } from '../workload/certificates.ts';
 import { accountsByOwner, ownerKey, refOf, servicesByOwner } from '../workload/owned-objects.ts';
 import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 import { isSettled } from '../workload/settled.ts';
+import { successionOf } from '../workload/succession.ts';
 import { derivedReads } from './payload.ts';
+import { accountReads } from './service-accounts.ts';
 
 export function createRuntimeReconciler(
   kind: PackageKind,
@@ -43,13 +50,14 @@ export function createRuntimeReconciler(
   { workload }: BuiltInRuntime,
   runtimes: RevisionRuntimes,
   certificates: Certificates,
+  inUse: AccountsInUse,
 ): Reconciler {
   const { namespace } = settings;
   return reconciler<PackageObject>({
     name: `${kind.name}-runtime`,
     resource: kind.package,
     primary: false,
-    reads: derivedReads(kind, settings),
+    reads: [...accountReads(settings), ...derivedReads(kind, settings)],
     writes: [Secret, writing(ServiceAccount, 'both'), writing(Service, 'both'), writing(workload.kind, 'both')],
     reconcile({ object, read }) {
       if (isPaused(object)) return plan({ prune: false });
@@ -65,22 +73,35 @@ export function createRuntimeReconciler(
       if (runtime.state === 'failed') return plan({ prune: false });
       const { rendered } = runtime;
       const authority = certificates.authority(read);
-      const old = isSettled(read, workload, rendered, active.name) ? NONE : withoutRendered(found, rendered);
+      const isOver = isSettled(read, workload, rendered, active.name);
+      const old = isOver ? NONE : withoutRendered(found, rendered);
       const isPayloadReady = read.get(kind.revision, { name: active.name }, revisionHealthOf)?.status === 'True';
-      const kept = without(
-        [...old.accounts, ...sharedAccounts(read, kind, object.metadata.uid ?? '')],
-        rendered.serviceAccount?.metadata.name,
-      );
+      const uids = new Set(revisions.map(({ uid }) => uid));
+      const adopted = [
+        ...adoption(read, kind, object, uids, Service, rendered.service),
+        ...adoption(read, kind, object, uids, workload.kind, rendered.workload),
+        ...(rendered.serviceAccount === undefined
+          ? []
+          : adoption(read, kind, object, uids, ServiceAccount, rendered.serviceAccount)),
+      ];
+      // Written first; the next look finds them to be ours.
+      if (adopted.length > 0) return plan({ prune: false, patches: adopted });
+      const account = accountOf(read, kind, object, active, rendered, inUse);
+      const next = successionOf(read, workload, rendered.workload);
+      const oldWorkloads = next.step === 'bridge' ? without(old.workloads, next.workload.metadata.name) : old.workloads;
+      const replaced = next.step === 'apply' ? [] : [keep(workload.kind, refOf(rendered.workload as KubeObject))];
       const groups: GroupInput[] = [
-        { name: 'runtime of the revision before', children: [...old.workloads, ...old.services, ...onceEach(kept)] },
+        {
+          name: 'runtime of the revision before',
+          children: [...oldWorkloads, ...replaced, ...old.services, ...old.accounts],
+        },
         {
           name: 'service and account',
           children: [
-            ...owned(read, kind, object, active, Service, rendered.service),
-            ...(rendered.serviceAccount === undefined
-              ? []
-              : owned(read, kind, object, active, ServiceAccount, rendered.serviceAccount)),
+            ...owned(read, kind, object, active, Service, serviceOf(read, rendered, isOver)),
+            ...account.children,
           ],
+          patches: account.patches,
         },
         {
           name: 'certificates',
@@ -93,7 +114,8 @@ export function createRuntimeReconciler(
           open: isPayloadReady,
           waitingFor: 'the objects of the package to be installed',
           preflight: true,
-          children: owned(read, kind, object, active, workload.kind, rendered.workload),
+          children: next.step === 'remove' ? [] : owned(read, kind, object, active, workload.kind, next.workload),
+          removals: next.step === 'remove' ? [remove(workload.kind, next.old)] : [],
         },
       ];
       return plan({ groups });
@@ -121,6 +143,20 @@ export function createRuntimeReconciler(
   }
 }
 
+/**
+ * It leads to the active revision. One that keeps its name while pods of the revision before still run leads to whatever
+ * pods of the package are ready until that is over: there is no gap.
+ */
+function serviceOf(read: Reader, { service }: RuntimeObjects, isOver: boolean): RuntimeObjects['service'] {
+  const { namespace = '', name = '' } = service.metadata;
+  const { [REVISION_LABEL]: revision, ...ofPackage } = service.spec?.selector ?? {};
+  const present = read.get(Service, { namespace, name }, selectorOf);
+  if (isOver || present === undefined || revision === undefined || present[REVISION_LABEL] === revision) return service;
+  return { ...service, spec: { ...service.spec, selector: ofPackage } };
+}
+
+const selectorOf = ({ spec }: Service) => spec?.selector ?? {};
+
 interface Found {
   readonly workloads: readonly Child[];
   readonly services: readonly Child[];
@@ -139,27 +175,8 @@ function existing(read: Reader, kind: PackageKind, workload: Workload, uid: stri
   };
 }
 
-/** Accounts of this package that others run as, too: they stay while somebody does, whatever this package wants. */
-function sharedAccounts(read: Reader, kind: PackageKind, uid: string): Child[] {
-  return read
-    .by(accountsByOwner, ownerKey(kind, uid), holdersOf)
-    .filter(({ holders }) => holders.some((holder) => holder !== uid))
-    .map(({ namespace, name }) => keep(ServiceAccount, { namespace, name }));
-}
-
-const PACKAGES: ReadonlySet<string> = new Set(PACKAGE_KINDS.map(({ kind }) => kind));
-
-const holdersOf = (account: KubeObject) => ({
-  ...refOf(account),
-  holders: (account.metadata.ownerReferences ?? []).filter(({ kind }) => PACKAGES.has(kind)).map(({ uid }) => uid),
-});
-
 const without = (children: readonly Child[], name: string | undefined) =>
   children.filter(({ ref }) => ref.name !== name);
-
-function onceEach(children: readonly Child[]): Child[] {
-  return [...new Map(children.map((child) => [child.ref.name, child])).values()];
-}
 
 /** Of that, what the active revision does not want: it stays while somebody needs it. */
 function withoutRendered(found: Found, rendered: RuntimeObjects): Found {
@@ -172,13 +189,15 @@ function withoutRendered(found: Found, rendered: RuntimeObjects): Found {
 
 const claimOf = ({ metadata }: KubeObject) => ({
   maker: metadata.annotations?.[OWNER_ANNOTATION],
+  isCreated: metadata.labels?.[RUNTIME_ACCOUNT_LABEL] === 'true',
   owners: (metadata.ownerReferences ?? []).map(({ apiVersion, uid, controller }) => ({ apiVersion, uid, controller })),
+  references: metadata.ownerReferences ?? [],
+  controller: metadata.ownerReferences?.find(({ controller }) => controller),
 });
 
 /**
- * Ours, unless an object of that name was there before and nobody controls it: then it gets our fields and stays its
- * owner's. So does an account that another package has made: several may run as one, and it stays while one of them is
- * there. Anything else that another controls is a conflict, which the runtime reports.
+ * Ours, unless an object of that name was there before and nothing controls it: then it gets our fields and stays its
+ * owner's. One that something else controls is a conflict, which the runtime reports.
  */
 function owned<T extends KubeObject>(
   read: Reader,
@@ -194,17 +213,85 @@ function owned<T extends KubeObject>(
     const { maker, owners } = claim;
     const isOthers = maker !== undefined && !maker.endsWith(` ${kindId(packageKind.package)} ${metadata.name ?? ''}`);
     const isMine = !isOthers && owners.some(({ uid }) => uid === metadata.uid);
-    const controller = owners.find((owner) => owner.controller);
-    const isAccount = of.kind === ServiceAccount.kind;
-    const isShareable = isAccount && controller?.apiVersion === packageKind.revision.apiVersion;
-    if (!isMine && (controller === undefined || isShareable)) {
-      const holder = isAccount && isOthers ? [ownerReference(packageKind.package, metadata, false)] : undefined;
-      return [share(of, shareable(object, holder) as ChildObject<T>)];
-    }
+    if (!isMine && owners.every((owner) => !owner.controller)) return [share(of, object)];
   }
   const controller = ownerReference(packageKind.revision, active, true);
   const whole = { ...object, metadata: { ...object.metadata, ownerReferences: [controller] } };
   return [apply(of, whole as ChildObject<T>, { controls: false })];
+}
+
+/**
+ * What the upstream package manager made for a revision of this package: it is controlled by the revision and names no package.
+ * Our owner reference is put beside that one, and it goes on as ours: nothing is deleted, no pod is restarted for it.
+ */
+function adoption(
+  read: Reader,
+  packageKind: PackageKind,
+  { metadata }: PackageObject,
+  revisions: ReadonlySet<string>,
+  of: Kind,
+  object: ChildObject<KubeObject>,
+): Patch[] {
+  const { namespace = '', name = '' } = object.metadata;
+  const claim = read.get(of, { namespace, name }, claimOf);
+  const isUpstream =
+    claim?.maker === undefined && claim?.controller !== undefined && revisions.has(claim.controller.uid);
+  if (claim === undefined || !isUpstream || claim.owners.some(({ uid }) => uid === metadata.uid)) return [];
+  const value = [...claim.references, ownerReference(packageKind.package, metadata, false)];
+  return [patch(of, { namespace, name }, [{ path: '/metadata/ownerReferences', value }], { restore: false })];
+}
+
+interface PlannedAccount {
+  readonly children: readonly Child[];
+  readonly patches: readonly Patch[];
+}
+
+/**
+ * The account of a revision's own name is its own. One that the configuration names may be that of several packages: it is
+ * shared by all of them in the same way. An account of the user's is updated, and gets back what it had.
+ */
+function accountOf(
+  read: Reader,
+  kind: PackageKind,
+  object: PackageObject,
+  active: RevisionView,
+  { serviceAccount }: RuntimeObjects,
+  inUse: AccountsInUse,
+): PlannedAccount {
+  if (serviceAccount === undefined) return { children: [], patches: [] };
+  const { namespace = '', name = '', labels = {}, annotations = {} } = serviceAccount.metadata;
+  const claim = read.get(ServiceAccount, { namespace, name }, claimOf);
+  const isOwn = name === active.name && claim?.isCreated !== true;
+  const isControlled = claim?.owners.some(
+    ({ controller, apiVersion }) => controller && apiVersion !== kind.revision.apiVersion,
+  );
+  const isMine = claim?.maker !== undefined || claim?.owners.some(({ uid }) => uid === object.metadata.uid);
+  if (isControlled || (isOwn && (claim === undefined || isMine)))
+    return { children: owned(read, kind, object, active, ServiceAccount, serviceAccount), patches: [] };
+  // Accounts that an earlier release created have no label yet.
+  if (claim === undefined || claim.isCreated || claim.maker !== undefined) {
+    const { imagePullSecrets: _secrets, ...rest } = serviceAccount;
+    const use = read.derived(inUse, '')[name];
+    const secrets = use?.users[0] === object.metadata.uid ? use?.pullSecrets : undefined;
+    const shared = {
+      ...rest,
+      metadata: {
+        ...rest.metadata,
+        labels: { ...labels, [RUNTIME_ACCOUNT_LABEL]: 'true' },
+        ownerReferences: [ownerReference(kind.package, object.metadata, false)],
+      },
+      // The list can only be written as a whole: the first of all users writes what they all need.
+      ...(secrets !== undefined && secrets.length > 0 && { imagePullSecrets: [...secrets] }),
+    };
+    return { children: [share(ServiceAccount, shared)], patches: [] };
+  }
+  const fields = (part: string, values: Readonly<Record<string, string>>) =>
+    Object.entries(values).map(([key, value]) => ({ path: formatPointer(['metadata', part, key]), value }));
+  const set = [...fields('labels', labels), ...fields('annotations', annotations)];
+  return {
+    children: [keep(ServiceAccount, { namespace, name })],
+    patches: set.length === 0 ? [] : [patch(ServiceAccount, { namespace, name }, set)],
+  };
 }
 
 function ownerReference(
@@ -213,10 +300,4 @@ function ownerReference(
   controller: boolean,
 ): OwnerReference {
   return { apiVersion, kind, name, uid, controller, blockOwnerDeletion: controller };
-}
-
-/** The list of pull secrets can only be had as a whole: it stays its owner's, and the pods name theirs themselves. */
-function shareable(object: ChildObject<KubeObject>, ownerReferences: OwnerReference[] | undefined) {
-  const { imagePullSecrets: _secrets, ...rest } = object as ChildObject<ServiceAccount>;
-  return { ...rest, metadata: { ...rest.metadata, ...(ownerReferences && { ownerReferences }) } };
 }

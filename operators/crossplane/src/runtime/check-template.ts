@@ -1,6 +1,6 @@
 // Compares a value with one of Kubernetes' own schemas, as far as a partial template can be: fields that there are none of
 // and values of a wrong type are found, required fields are not asked for. A typo is told with its path instead of vanishing.
-import { type BuiltinSchema, isJsonObject, joinPath, parseQuantity } from '@capstan/kube';
+import { type BuiltinSchema, equal, isJsonObject, joinPath, parseQuantity } from '@capstan/kube';
 import { type Finding, finding } from './finding.ts';
 
 export type BuiltinSchemas = ReadonlyMap<string, BuiltinSchema>;
@@ -14,7 +14,7 @@ const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
 export interface CheckedTemplate {
   /** The value without unknown fields and nulls. */
   readonly value: unknown;
-  /** Fields that there are none of; they are left out. */
+  /** Fields that there are none of, and items that are there twice; they are left out. */
   readonly unknown: readonly Finding[];
   /** Values that cannot be used. */
   readonly wrong: readonly Finding[];
@@ -46,12 +46,16 @@ export function checkTemplate(
         if (known === undefined)
           unknown.push(finding(below, 'is not a field', 'correct or remove it: it has no effect'));
         else kept[field] = walk(content, known, below);
+        if (PORTS.has(field) && Number.isSafeInteger(content) && !isPort(content as number))
+          wrong.push(finding(below, `cannot be ${JSON.stringify(content)}`, 'write a port from 1 to 65535'));
       }
       return kept;
     }
     if (type === 'array') {
       if (!Array.isArray(part)) return refused(part, 'a list', at);
-      return part.map((item: unknown, index) => walk(item, items ?? {}, `${at}[${index}]`));
+      return withoutTwins(part, resolved(schema, schemas), at).map((item: unknown, index) =>
+        walk(item, items ?? {}, `${at}[${index}]`),
+      );
     }
     const types = type === undefined ? (oneOf ?? []).flatMap((one) => one.type ?? []) : [type];
     if (types.length > 0 && !types.some((one) => isOfType(part, one)))
@@ -60,6 +64,32 @@ export function checkTemplate(
     if (schema.$ref === QUANTITY && !isQuantity(part))
       wrong.push(finding(at, `cannot be ${JSON.stringify(part)}`, 'write a quantity such as 500m or 1Gi'));
     return part;
+  }
+
+  /**
+   * The list with each key once. Equal items are one; of variables the last counts, as in a container. Any others the server
+   * would refuse together with the whole object, and not always with a word on what is wrong.
+   */
+  function withoutTwins(list: readonly unknown[], schema: BuiltinSchema, at: string): readonly unknown[] {
+    const keys = schema['x-kubernetes-list-map-keys'];
+    if (schema['x-kubernetes-list-type'] !== 'map' || keys === undefined) return list;
+    const fields = resolved(schema.items ?? {}, schemas).properties ?? {};
+    const isLast = at.endsWith('.env');
+    const seen = new Map<string, { index: number; item: unknown }>();
+    for (const [index, item] of list.entries()) {
+      const key = isJsonObject(item) ? keys.map((name) => item[name] ?? fields[name]?.default) : [index];
+      const text = JSON.stringify(key);
+      const first = seen.get(text);
+      if (first === undefined || isLast) seen.set(text, { index, item });
+      if (first === undefined) continue;
+      const problem = `has the ${keys.join(' and ')} of ${at}[${first.index}] (${key.map((part) => (typeof part === 'string' ? part : JSON.stringify(part))).join(', ')})`;
+      const isContainer = /\.(?:containers|initContainers)$/.test(at);
+      if (isLast || (equal(first.item, item) && !isContainer))
+        unknown.push(finding(`${at}[${index}]`, problem, 'remove one: the last of them counts'));
+      else wrong.push(finding(`${at}[${index}]`, problem, 'keep one'));
+    }
+    // At the place of the first, which others may refer to.
+    return [...seen.values()].map(({ item }) => item);
   }
 
   function refused(part: unknown, wanted: string, at: string): unknown {
@@ -76,6 +106,10 @@ export function fieldsOf(definition: string, schemas: BuiltinSchemas): ReadonlyS
 function resolved(schema: BuiltinSchema, schemas: BuiltinSchemas): BuiltinSchema {
   return schema.$ref === undefined ? schema : (schemas.get(schema.$ref) ?? {});
 }
+
+/** Fields that are numbers of ports. */
+const PORTS: ReadonlySet<string> = new Set(['containerPort', 'hostPort']);
+const isPort = (value: number) => value >= 1 && value <= 65_535;
 
 const NAMES: Readonly<Record<string, string>> = {
   string: 'a text',

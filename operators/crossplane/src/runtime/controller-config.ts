@@ -125,7 +125,6 @@ function accountWith(
     deployment: '',
     service: '',
     isDeploymentFixed: false,
-    isServiceFixed: false,
   });
   const { labels: _labels, annotations: _annotations, ...kept } = account.metadata;
   return { ...account, metadata: { ...kept, ...metadata } };

@@ -20,7 +20,12 @@ export const deploymentRuntime: BuiltInRuntime<RuntimeConfig> = {
   },
   workload: workloadOf({
     kind: Deployment,
-    fields: [...ROLLOUT_FIELDS, 'spec.template.metadata.annotations', 'spec.template.spec.serviceAccountName'],
+    fields: [
+      ...ROLLOUT_FIELDS,
+      'spec.selector',
+      'spec.template.metadata.annotations',
+      'spec.template.spec.serviceAccountName',
+    ],
     health: deploymentHealth,
     account: ({ spec }) => spec?.template.spec?.serviceAccountName,
   }),

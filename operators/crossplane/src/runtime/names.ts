@@ -11,7 +11,6 @@ export interface RuntimeNames {
   readonly podServiceAccount: string;
   /** True when the config names the Deployment: the next revision takes it over in one rolling update. */
   readonly isDeploymentFixed: boolean;
-  readonly isServiceFixed: boolean;
 }
 
 /** The names that the config gives, else the revision's. */
@@ -26,7 +25,6 @@ export function runtimeNames({ name }: Pick<RevisionIdentity, 'name'>, config: R
     // `serviceAccount` is the old spelling, which the API still takes.
     podServiceAccount: given(pod?.serviceAccountName) ?? given(pod?.serviceAccount) ?? serviceAccount,
     isDeploymentFixed: metadata.name !== undefined,
-    isServiceFixed: config.service.name !== undefined,
   };
 }
 

@@ -1,7 +1,7 @@
 // The Service of a revision: webhooks of a Provider, or a Function's gRPC.
 import type { Deployment, Service } from '@capstan/kube';
 import type { ChildObject } from '@capstan/reconcile';
-import { packageLabels, podLabels } from './labels.ts';
+import { podLabels } from './labels.ts';
 import type { RuntimeNames } from './names.ts';
 import { GRPC_PORT, portOf, WEBHOOK_PORT } from './ports.ts';
 import type { RenderInput } from './render.ts';
@@ -20,8 +20,7 @@ export function renderService(
   return {
     metadata: { ...config.service, name: names.service, namespace },
     spec: {
-      // Where the Service outlives the revision, it leads to whatever pods of the package are ready: there is no gap.
-      selector: names.isServiceFixed ? packageLabels(revision) : podLabels(revision),
+      selector: podLabels(revision),
       // A Function's clients balance by themselves, over the addresses of its pods.
       ...(isFunction && { clusterIP: 'None' }),
       ports: [

@@ -199,7 +199,7 @@ test('names, labels and annotations of templates are used; a sidecar that is lis
   assert.equal(pod?.serviceAccountName, 'my-account');
 });
 
-test('a Deployment or Service with a name of its own is not bound to a revision', () => {
+test('a Deployment with a name of its own is not bound to a revision; a Service leads to the active one', () => {
   const config = configOf({
     deploymentTemplate: { metadata: { name: 'fixed' } },
     serviceTemplate: { metadata: { name: 'fixed' } },
@@ -207,7 +207,7 @@ test('a Deployment or Service with a name of its own is not bound to a revision'
   const { deployment, service } = renderRuntime(inputWith({ config }));
   const stable = { 'pkg.crossplane.io/provider': 'provider-example' };
   assert.deepEqual(deployment.spec?.selector, { matchLabels: stable });
-  assert.deepEqual(service.spec?.selector, stable);
+  assert.deepEqual(service.spec?.selector, labels);
   // The pods carry the revision all the same.
   assert.deepEqual(deployment.spec?.template.metadata?.labels, labels);
 });
@@ -449,7 +449,10 @@ const volumeName = fc.constantFrom('a', 'b', 'tls-server-certs', 'tls-client-cer
 const container = fc.record(
   {
     name: fc.constantFrom('package-runtime', 'x', 'y'),
-    env: fc.array(fc.record({ name, value: fc.constantFrom('1', '2', '$(a)') }), { maxLength: 4 }),
+    env: fc.uniqueArray(fc.record({ name, value: fc.constantFrom('1', '2', '$(a)') }), {
+      maxLength: 4,
+      selector: ({ name: own }) => own,
+    }),
     ports: fc.uniqueArray(
       fc.record(
         { name: fc.constantFrom('metrics', 'webhook', 'grpc', 'p'), containerPort: fc.constantFrom(80, 8080, 9443) },
@@ -468,7 +471,10 @@ const pods = fc.record(
   {
     containers: fc.uniqueArray(container, { maxLength: 3, selector: ({ name: own }) => own }),
     volumes: fc.uniqueArray(fc.record({ name: volumeName }), { maxLength: 3, selector: ({ name: own }) => own }),
-    imagePullSecrets: fc.array(fc.record({ name: fc.constantFrom('s', 't') }), { maxLength: 3 }),
+    imagePullSecrets: fc.uniqueArray(fc.record({ name: fc.constantFrom('s', 't') }), {
+      maxLength: 2,
+      selector: ({ name: own }) => own,
+    }),
   },
   { requiredKeys: [], noNullPrototype: true },
 );

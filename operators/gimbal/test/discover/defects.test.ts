@@ -85,8 +85,48 @@ describe('what Gimbal’s own discoverers get wrong', () => {
       assert.equal(running.discoverer.isReady, true);
       // When the name is free, the service follows.
       await local.client.delete(Service, { namespace: 'team', name: 'east-web' });
-      await settle(301_000);
+      await settle(1_000);
       assert.deepEqual(await discovered(local.client), ['team/east-web']);
+    }));
+
+  it('D4: what Gimbal’s own discoverer made and the remote side no longer has is removed', () =>
+    staged(async ({ remote, local, start, settle }) => {
+      await namespace(local.client, 'team');
+      await namespace(remote.client, 'team');
+      for (const family of ['gimbal.projectcontour.io', 'gimbal.heptio.com'])
+        for (const name of ['old', 'web'])
+          await local.client.create(Service, {
+            apiVersion: 'v1',
+            kind: 'Service',
+            metadata: {
+              namespace: 'team',
+              name: `east-${name}${family === 'gimbal.heptio.com' ? '-2' : ''}`,
+              labels: { [`${family}/backend`]: 'east', [`${family}/service`]: name },
+            },
+            spec: { clusterIP: 'None', ports: [{ name: 'http', port: 81 }] },
+          });
+      await remoteService(remote.client, 'team/web', ['10.0.0.1']);
+      await remoteService(remote.client, 'team/web-2', ['10.0.0.2']);
+      start();
+      await settle();
+      const { items } = await local.client.list(Service, { namespace: 'team' });
+      assert.deepEqual(items.map(({ metadata }) => metadata.name ?? '').toSorted(), ['east-web', 'east-web-2']);
+      assert.deepEqual(await addressesOf(local.client, 'team/east-web'), ['10.0.0.1']);
+    }));
+
+  it('a mirror that lost its labels is known by its other marks, and repaired', () =>
+    staged(async ({ remote, local, start, settle }) => {
+      await namespace(local.client, 'team');
+      await namespace(remote.client, 'team');
+      await remoteService(remote.client, 'team/web', ['10.0.0.1']);
+      const running = start();
+      await settle();
+      const ref = { namespace: 'team', name: 'east-web' };
+      const labels = { 'gimbal.heptio.com/backend': null };
+      await local.client.patch(Service, ref, 'merge', { metadata: { labels } });
+      await settle();
+      assert.equal((await local.client.get(Service, ref)).metadata.labels?.['gimbal.heptio.com/backend'], 'east');
+      assert.equal(metric(running.metrics, 'gimbal_discoverer_problems', { type: 'NameCollision' }), undefined);
     }));
 
   it('D4: what Gimbal’s own discoverer made is taken over', () =>

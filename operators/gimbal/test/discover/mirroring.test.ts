@@ -191,7 +191,7 @@ describe('discovery from a cluster', () => {
       await remoteService(remote.client, 'team/web', ['10.0.0.1', '10.0.0.2', '10.0.0.3']);
       const { metrics } = start();
       await settle();
-      const of = { namespace: 'team', servicename: 'east-web', backendname: 'east', backendtype: 'kubernetes' };
+      const of = { namespace: 'team', servicename: 'web', backendname: 'east', backendtype: 'kubernetes' };
       assert.equal(metric(metrics, 'gimbal_discoverer_upstream_endpoints_total', of), 3);
       assert.equal(metric(metrics, 'gimbal_discoverer_replicated_endpoints_total', of), 3);
       assert.equal(metric(metrics, 'gimbal_discoverer_invalid_endpoints_total', of), 0);

@@ -1,7 +1,7 @@
 // The real Keystone and the real Octavia API on loopback, from Debian's packages that `npm run setup:real -- openstack` unpacked.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { homedir, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -44,11 +44,13 @@ export async function startRealCloud(): Promise<RealCloud> {
   };
   try {
     const [keystonePort, octaviaPort] = [await freePort(), await freePort()];
-    // Making the databases takes half a minute, so they are kept; nothing in them depends on ports.
+    // Creating the databases takes half a minute. The cache is everybody's, and only its set-up writes there: a test copies
+    // what it finds, or creates its own.
     const seed = join(REAL, 'databases');
-    if (!existsSync(seed)) makeDatabases(seed, keystonePort);
-    cpSync(seed, folder, { recursive: true });
-    configure(folder, keystonePort);
+    if (existsSync(seed)) {
+      cpSync(seed, folder, { recursive: true });
+      configure(folder, keystonePort);
+    } else createDatabases(folder, keystonePort);
     const start = (script: string, ...args: string[]) => {
       const child = spawn(PYTHON, [join(import.meta.dirname, script), ...args], {
         env: environment(),
@@ -94,10 +96,7 @@ function environment(): Record<string, string | undefined> {
   return { ...process.env, PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: '1', PYTHONWARNINGS: 'ignore' };
 }
 
-function makeDatabases(seed: string, port: number): void {
-  const folder = `${seed}.partial-${process.pid}`;
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+function createDatabases(folder: string, port: number): void {
   configure(folder, port);
   const { username } = userInfo();
   const group = execFileSync('id', ['-gn'], { encoding: 'utf8' }).trim();
@@ -116,7 +115,6 @@ function makeDatabases(seed: string, port: number): void {
   for (const name of ['keystone', 'octavia']) {
     run('-c', `import sqlite3; sqlite3.connect('${join(folder, name)}.db').execute('pragma journal_mode=wal')`);
   }
-  renameSync(folder, seed);
 }
 
 function configure(folder: string, keystonePort: number): void {

@@ -1,7 +1,6 @@
 import {
   anyObject,
   array,
-  boolean,
   conditions,
   defineKind,
   enumOf,
@@ -113,7 +112,6 @@ export const KafkaProxy = defineKind({
   memory: object({
     ports: map(object({ bootstrap: integer(), nodes: integer(), count: integer() }), { default: {} }),
     nextPort: integer({ optional: true }),
-    openShift: boolean({ optional: true }),
     hash: object({ shown: string(), is: string() }, { optional: true }),
     rolled: rolledMemory(),
   }),

@@ -26,3 +26,12 @@ export const OpenShiftRoute = externalKind<OpenShiftRoute>({
   scope: 'Namespaced',
   hasStatus: true,
 });
+
+/** Only there on OpenShift; its objects are never looked at. */
+export const SecurityContextConstraints = externalKind({
+  group: 'security.openshift.io',
+  version: 'v1',
+  kind: 'SecurityContextConstraints',
+  plural: 'securitycontextconstraints',
+  scope: 'Cluster',
+});

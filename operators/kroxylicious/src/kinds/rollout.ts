@@ -16,6 +16,11 @@ export const rolloutStatus = () =>
 
 export const rolledMemory = () =>
   object(
-    { configHash: string(), from: string({ optional: true }), reason: string({ optional: true }) },
+    {
+      configHash: string(),
+      template: string({ optional: true }),
+      from: string({ optional: true }),
+      reason: string({ optional: true }),
+    },
     { optional: true },
   );

@@ -1,15 +1,4 @@
-import {
-  anyObject,
-  array,
-  boolean,
-  conditions,
-  defineKind,
-  enumOf,
-  type KindOf,
-  object,
-  optional,
-  string,
-} from '@capstan/kube';
+import { anyObject, array, conditions, defineKind, enumOf, type KindOf, object, optional, string } from '@capstan/kube';
 import { ACCEPTED_COLUMN, COMMON, GROUP, RESOLVED_REFS_COLUMN } from './group.ts';
 import { rolledMemory, rolloutStatus } from './rollout.ts';
 import { allowDeny, certificateRef, trustAnchorRef } from './tls.ts';
@@ -81,7 +70,6 @@ export const VirtualKafkaCluster = defineKind({
       description: 'The one before: it is still in force where the last one was not rolled out yet.',
     }),
     deployment: string({ optional: true }),
-    openShift: boolean({ optional: true }),
     rolled: rolledMemory(),
     hash: object({ shown: string(), is: string() }, { optional: true }),
   }),

@@ -100,8 +100,16 @@ export function allocatePorts(
       take(name, known);
     } else take(name, { bootstrap: known.bootstrap, nodes: start, count: nodes });
   }
+  // Who is gone may come back at once, as `kubectl replace --force` has it: its ports are remembered while they are free.
+  const isRequested = new Set(requests.map(({ name }) => name));
+  const gone = Object.entries(memory.ports).filter(
+    ([name, block]) => !isRequested.has(name) && portsIn(block).every((port) => !taken.has(port)),
+  );
+  for (const [name, block] of gone.slice(-GONE_REMEMBERED)) ports[name] = block;
   return { ports, nextPort: next, refused };
 }
+
+const GONE_REMEMBERED = 20;
 
 function portsIn({ bootstrap, nodes, count }: PortBlock): number[] {
   return [bootstrap, ...Array.from({ length: count }, (_, i) => nodes + i)];

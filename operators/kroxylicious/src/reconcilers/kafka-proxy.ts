@@ -17,13 +17,15 @@ import { type Composed, compose } from '../configuration/compose.ts';
 import { carryHash } from '../hash/carried-hash.ts';
 import { shortHash, toldHash } from '../hash/combine-hashes.ts';
 import { formatRunning } from '../hash/running-clusters.ts';
-import { KafkaProxy, VirtualKafkaCluster } from '../kinds/index.ts';
+import { KafkaProxy, SecurityContextConstraints, VirtualKafkaCluster } from '../kinds/index.ts';
 import { POD_READ, type PodTrouble, podTroubleOf } from '../resolution/pod-trouble.ts';
 import { type Rollout, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
 import { quietMsOf, type Settings } from '../settings.ts';
+import { rollsPods } from '../templates/deployment.ts';
 import { isolatedSelector, workloadName, workloadSelector } from '../templates/labels.ts';
 import { loadBalancer } from '../templates/services.ts';
-import { configMapsOf, REPLICA_SET_FIELDS, workloadGroups } from '../templates/workload.ts';
+import { configMapsOf, REPLICA_SET_FIELDS, type WorkloadParts, workloadGroups } from '../templates/workload.ts';
+import { type BrokenCluster, type BrokenClusters, heldBecause } from '../tree/broken-clusters.ts';
 import type { ClusterNodes } from '../tree/cluster-node.ts';
 import { ingressAnnotationsOf, ingressNode } from '../tree/ingress-node.ts';
 import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
@@ -48,7 +50,11 @@ const deprecationWarning = conditionType<'SpecMissing'>('DeprecationWarning');
 /** etcd takes no larger objects; the rest is for metadata. */
 const MAX_CONFIGURATION_BYTES = 1_000_000;
 
-export function createKafkaProxyReconciler(settings: Settings, clusterNode: ClusterNodes): Reconciler {
+export function createKafkaProxyReconciler(
+  settings: Settings,
+  clusterNode: ClusterNodes,
+  brokenClusters: BrokenClusters,
+): Reconciler {
   return reconciler<KafkaProxy, ProxyMemory>({
     name: 'kafka-proxy',
     resource: KafkaProxy,
@@ -57,6 +63,7 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
       reading(Deployment, 'owned'),
       reading(ReplicaSet, 'everywhere', { fields: REPLICA_SET_FIELDS }),
       reading(Pod, 'everywhere', POD_READ),
+      reading(SecurityContextConstraints, 'referenced', { optional: true }),
     ],
     writes: [ConfigMap, Deployment, PodDisruptionBudget, Service],
     reconcile({ object: proxy, read, memory }) {
@@ -65,11 +72,9 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
       const rollout = isIsolated ? undefined : read.get(Deployment, ref, rolloutOf);
       const clusters = servedClusters(read, clusterNode, keyOfObject(proxy), rollout?.clusters);
       const { ports, nextPort } = read.derived(networkPlan, keyOfObject(proxy));
-      // Once seen it stays so: an API server of OpenShift that is away for a moment must not change pods.
-      const openShift = memory.own?.openShift === true || read.derived(isOpenShift, '') ? true : undefined;
       const common = {
         // What a run has nothing to say about is remembered as it was.
-        memory: { hash: memory.own?.hash, rolled: memory.own?.rolled, ports, nextPort, openShift },
+        memory: { hash: memory.own?.hash, rolled: memory.own?.rolled, ports, nextPort },
         conditions: [
           staleCondition(clusters.faulty),
           proxy.spec === undefined
@@ -78,9 +83,10 @@ export function createKafkaProxyReconciler(settings: Settings, clusterNode: Clus
         ],
         status: { clusters: faultyStatus(clusters.faulty) },
       };
+      const brokenIn = (reader: Reader) => reader.derived(brokenClusters, keyOfObject(proxy));
       const merged = isIsolated
         ? isolatedPlan(proxy, ref, read, clusters)
-        : sharedPlan(proxy, ref, read, clusters, rollout, settings, { ...memory.own, openShift });
+        : sharedPlan(proxy, ref, read, { ...clusters, broken: brokenIn(read) }, rollout, settings, memory.own ?? {});
       return plan({
         ...merged,
         memory: { ...common.memory, ...merged.memory },
@@ -102,7 +108,7 @@ function sharedPlan(
   proxy: KafkaProxy,
   ref: NamespacedRef,
   read: Reader,
-  { served, faulty, count }: ServedClusters,
+  { served, faulty, count, broken }: ServedClusters & { readonly broken: readonly BrokenCluster[] },
   rollout: Rollout | undefined,
   settings: Settings,
   known: Partial<ProxyMemory>,
@@ -143,29 +149,36 @@ function sharedPlan(
     [...ingresses].map((name) => [name, read.derived(ingressNode, keyIn(ref, name), ingressAnnotationsOf) ?? {}]),
   );
   const balancer = loadBalancer(ref.namespace, workload, fragments, annotations);
+  const parts: WorkloadParts = {
+    workload,
+    namespace: ref.namespace,
+    spec: proxy.spec,
+    image: settings.image,
+    composed,
+    hash,
+    usedConfigMaps,
+    quietMs: quietMsOf(proxy.spec, settings),
+    // The same hash is the same content, under whichever key it was made.
+    clusters:
+      rollout?.hash === hash
+        ? rollout.clusters
+        : formatRunning(fragments.map(({ config: { name }, hash: of }) => ({ name, hash: of }))),
+    isOpenShift: read.derived(isOpenShift, ''),
+  };
+  // Never into what is known to be broken: what runs stays.
+  const isHeld = broken.length > 0 && rollout !== undefined && !rollout.isHeld && rollsPods(parts, rollout);
   const groups: GroupInput[] = [
     { name: 'services', children: balancer === undefined ? [] : [balancer] },
-    ...workloadGroups({
-      workload,
-      namespace: ref.namespace,
-      spec: proxy.spec,
-      image: settings.image,
-      composed,
-      hash,
-      usedConfigMaps,
-      quietMs: quietMsOf(proxy.spec, settings),
-      // The same hash is the same content, under whichever key it was made.
-      clusters:
-        rollout?.hash === hash
-          ? rollout.clusters
-          : formatRunning(fragments.map(({ config: { name }, hash: of }) => ({ name, hash: of }))),
-      isOpenShift: known.openShift === true,
-    }),
+    ...workloadGroups(isHeld ? { ...parts, open: false, waitingFor: heldBecause(broken) } : parts),
   ];
   const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash, known.rolled);
   return {
     groups,
-    conditions: [readyCondition(rollout, hash, () => podTroubles(read, ref.namespace, workloadSelector(workload)))],
+    conditions: [
+      isHeld
+        ? ready.isFalse('Held', `what runs stays as it is: ${heldBecause(broken)}`)
+        : readyCondition(rollout, hash, () => podTroubles(read, ref.namespace, workloadSelector(workload))),
+    ],
     status: { configHash: hash, selector: workloadSelector(workload) },
     progress: {
       replicas: rollout?.ready ?? 0,

@@ -25,22 +25,27 @@ import {
   type KafkaProxySpec,
   KafkaService,
   OpenShiftRoute,
+  SecurityContextConstraints,
   VirtualKafkaCluster,
 } from '../kinds/index.ts';
 import { conditionAbout, type Problem, warningCondition } from '../resolution/problem.ts';
 import { type Rolled, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
 import { quietMsOf, type Settings } from '../settings.ts';
+import { rollsPods } from '../templates/deployment.ts';
 import { type Workload, workloadName, workloadSelector } from '../templates/labels.ts';
 import { clusterRoutes } from '../templates/routes.ts';
 import { clusterServices, loadBalancer, loadBalancerName } from '../templates/services.ts';
-import { configMapsOf, REPLICA_SET_FIELDS, workloadGroups } from '../templates/workload.ts';
+import { configMapsOf, REPLICA_SET_FIELDS, type WorkloadParts, workloadGroups } from '../templates/workload.ts';
+import { type BrokenCluster, type BrokenClusters, brokenMounts, heldBecause } from '../tree/broken-clusters.ts';
 import { type ClusterFragment, served } from '../tree/cluster-fragment.ts';
-import type { ClusterNodes } from '../tree/cluster-node.ts';
+import type { ClusterNode, ClusterNodes } from '../tree/cluster-node.ts';
 import { ingressAnnotationsOf, ingressNode } from '../tree/ingress-node.ts';
 import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
 import { isOpenShift } from '../tree/platform.ts';
 
 const staleConfig = conditionType<'StaleConfig'>('StaleConfig');
+/** There only while a change of the cluster waits for another one of the same proxy. */
+const rolloutHeld = conditionType<'WaitsForCluster'>('RolloutHeld');
 const isPausedOf = ({ metadata }: KafkaProxy) => metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
 const proxySpecOf = ({ spec }: KafkaProxy) => spec ?? { replicas: 1, isolation: 'Proxy' as const };
 const loadBalancerPointsOf = ({ status }: Service) => status?.loadBalancer?.ingress ?? [];
@@ -50,14 +55,16 @@ interface ClusterMemory {
   previousGood?: ClusterFragment;
   /** Where its Services lead. */
   deployment?: string;
-  /** Once seen it stays so: an API server of OpenShift that is away for a moment must not change pods. */
-  openShift?: boolean;
   /** Of its own Deployment. */
   hash?: CarriedHash;
   rolled?: Rolled;
 }
 
-export function createVirtualKafkaClusterReconciler(settings: Settings, clusterNode: ClusterNodes): Reconciler {
+export function createVirtualKafkaClusterReconciler(
+  settings: Settings,
+  clusterNode: ClusterNodes,
+  brokenClusters: BrokenClusters,
+): Reconciler {
   return reconciler<VirtualKafkaCluster, ClusterMemory>({
     name: 'virtual-kafka-cluster',
     resource: VirtualKafkaCluster,
@@ -70,6 +77,7 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
       ConfigMap,
       reading(Service, 'owned'),
       reading(OpenShiftRoute, 'owned', { optional: true }),
+      reading(SecurityContextConstraints, 'referenced', { optional: true }),
       reading(Deployment, 'owned'),
       reading(ReplicaSet, 'everywhere', { fields: REPLICA_SET_FIELDS }),
     ],
@@ -110,11 +118,13 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
       const own: Workload = { proxy: fragment.proxy, cluster: ref.name };
       const target = proxy?.isolation === 'VirtualCluster' ? own : shared;
       const serving = servingWorkload(memory.own?.deployment, target, target === own ? shared : own, ref, read);
-      const openShift = memory.own?.openShift === true || read.derived(isOpenShift, '') ? true : undefined;
+      conditions.push(
+        target === shared && !isStale
+          ? heldCondition(read, read.derived(brokenClusters, keyIn(ref, fragment.proxy)), shared, fragment, ref)
+          : noCondition(rolloutHeld.type),
+      );
       const isolated =
-        target === own
-          ? isolatedWorkload(own, node?.served?.fragment, ref, proxy, read, settings, { ...memory.own, openShift })
-          : undefined;
+        target === own ? isolatedWorkload(own, node, ref, proxy, read, settings, memory.own ?? {}) : undefined;
       // A load balancer of its own only leads to pods of its own; the shared one is the proxy's.
       const balancer = target === own ? loadBalancer(ref.namespace, own, [fragment], annotations) : undefined;
       const services: GroupInput = {
@@ -140,7 +150,6 @@ export function createVirtualKafkaClusterReconciler(settings: Settings, clusterN
           deployment: workloadName(serving),
           hash: isolated?.hash ?? memory.own?.hash,
           rolled: target === own ? (isolated?.rolled ?? memory.own?.rolled) : undefined,
-          openShift,
         },
       });
     },
@@ -192,23 +201,23 @@ interface IsolatedWorkload {
 
 function isolatedWorkload(
   own: Workload,
-  /** Undefined while the cluster has a fault: then what runs stays. */
-  wanted: ClusterFragment | undefined,
+  node: ClusterNode | undefined,
   { namespace, name }: NamespacedRef,
   spec: KafkaProxySpec | undefined,
   read: Reader,
   settings: Settings,
-  memory: Omit<ClusterMemory, 'openShift'> & { openShift: true | undefined },
+  memory: ClusterMemory,
 ): IsolatedWorkload {
   const rollout = read.get(Deployment, { namespace, name: workloadName(own) }, rolloutOf);
   const good = [memory.lastGood, memory.previousGood].filter((one) => one !== undefined);
-  const fragment = wanted ?? inForce(good, name, rollout && parseRunning(rollout.clusters));
+  // While the cluster has a fault, what runs stays.
+  const fragment = node?.served?.fragment ?? inForce(good, name, rollout && parseRunning(rollout.clusters));
   if (fragment === undefined || fragment === 'unknown') return { groups: [], isRefused: true };
   const composed = compose(spec, [served(fragment)]);
   if (composed.faults.length > 0) return { groups: [], isRefused: true };
   const usedConfigMaps = read.list(ReplicaSet, { namespace, labels: workloadSelector(own) }, configMapsOf).flat();
   const hash = carryHash(memory.hash, rollout?.hash, composed.hash);
-  const groups = workloadGroups({
+  const parts: WorkloadParts = {
     workload: own,
     namespace,
     spec,
@@ -220,8 +229,12 @@ function isolatedWorkload(
     // Whoever pauses the proxy means all of its pods.
     open: read.get(KafkaProxy, { namespace, name: own.proxy }, isPausedOf) !== true,
     clusters: rollout?.hash === hash.shown ? rollout.clusters : formatRunning([{ name, hash: fragment.hash }]),
-    isOpenShift: memory.openShift === true,
-  });
+    isOpenShift: read.derived(isOpenShift, ''),
+  };
+  const broken = node?.served === undefined ? brokenMounts([fragment], node?.problems ?? [], namespace) : undefined;
+  const isHeld = broken !== undefined && rollout !== undefined && rollsPods(parts, rollout);
+  const waitingFor = `${broken} to be there and usable: pods that are started now would not come up`;
+  const groups = workloadGroups(isHeld ? { ...parts, open: false, waitingFor } : parts);
   const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash.shown, memory.rolled);
   return {
     groups,
@@ -249,6 +262,21 @@ function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, 
       ...(told.length === 0 ? {} : { loadBalancerIngressPoints: told }),
     };
   });
+}
+
+/** Read only while another cluster is broken: every rollout would wake all clusters of the proxy otherwise. */
+function heldCondition(
+  read: Reader,
+  broken: readonly BrokenCluster[],
+  shared: Workload,
+  { hash }: ClusterFragment,
+  { namespace, name }: NamespacedRef,
+): ConditionInput {
+  if (broken.length === 0) return noCondition(rolloutHeld.type);
+  const rollout = read.get(Deployment, { namespace, name: workloadName(shared) }, rolloutOf);
+  const running = inForce([{ hash }], name, rollout && parseRunning(rollout.clusters));
+  if (running !== undefined && running !== 'unknown') return noCondition(rolloutHeld.type);
+  return rolloutHeld.isTrue('WaitsForCluster', heldBecause(broken));
 }
 
 /** Without the proxy that served it nothing is in force any more. */

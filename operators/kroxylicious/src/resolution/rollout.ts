@@ -9,13 +9,15 @@ import {
   parseCause,
 } from '@capstan/reconcile';
 import { toldHash } from '../hash/combine-hashes.ts';
-import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION } from '../templates/labels.ts';
+import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION, TEMPLATE_ANNOTATION } from '../templates/labels.ts';
 
 export interface Rollout {
   /** Of the Deployment. */
   readonly name: string;
   /** The hash that the pod template carries. */
   readonly hash: string | undefined;
+  /** The id of the pod template, as we wrote it. */
+  readonly template: string | undefined;
   readonly wanted: number;
   readonly updated: number;
   readonly available: number;
@@ -40,6 +42,7 @@ export const rolloutOf = aside((deployment: Deployment): Rollout => {
   return {
     name: metadata.name ?? '',
     hash: spec?.template.metadata?.annotations?.[CHECKSUM_ANNOTATION],
+    template: metadata.annotations?.[TEMPLATE_ANNOTATION],
     wanted,
     updated,
     available,
@@ -58,30 +61,46 @@ export const rolloutOf = aside((deployment: Deployment): Rollout => {
 /** What was last rolled to, from what, and why; remembered, because later writes have other causes. */
 export interface Rolled {
   configHash: string;
+  /** Of the pods; absent where an earlier release wrote it. */
+  template?: string;
   from?: string;
   reason?: string;
 }
 
-/** The cause counts when it came with another hash, and is kept until the next one. */
-export function rolledTo({ hash, cause }: Rollout, wanted: string, known: Rolled | undefined): Rolled | undefined {
-  if (hash === undefined || known?.configHash === hash) return known;
-  if (known === undefined) return { configHash: hash };
+/** The cause counts when it came with another hash, or with other pods, and is kept until the next one. */
+export function rolledTo(
+  { hash, template, cause }: Rollout,
+  wanted: string,
+  known: Rolled | undefined,
+): Rolled | undefined {
+  if (hash === undefined) return known;
+  const now = { configHash: hash, ...(template === undefined ? {} : { template }) };
+  if (known === undefined) return now;
+  const isSameTemplate = template === undefined || known.template === undefined || known.template === template;
+  if (known.configHash === hash && isSameTemplate)
+    return known.template === undefined && template !== undefined ? { ...known, template } : known;
   const reason = hash === wanted ? causeText(cause) : 'somebody rolled the Deployment back';
-  return { configHash: hash, from: known.configHash, ...(reason === undefined ? {} : { reason }) };
+  return { ...now, from: known.configHash, ...(reason === undefined ? {} : { reason }) };
 }
 
 /** `status.rollout`, which moves while pods come and go. */
 export function rolloutProgress(rollout: Rollout | undefined, rolled: Rolled | undefined): { rollout?: object } {
   if (rollout === undefined || rolled === undefined) return {};
   const { updated, available, wanted } = rollout;
-  return { rollout: { ...rolled, updated, available, wanted } };
+  const { template: _template, ...told } = rolled;
+  return { rollout: { ...told, updated, available, wanted } };
 }
 
 /** Once a rollout: what happens afterwards with the same configuration (scaling, a lost node) is no new one. */
 export function rolloutEvents(name: string, rolled: Rolled | undefined, known: Rolled | undefined): EventInput[] {
   if (rolled?.reason === undefined || rolled === known) return [];
   const { from = '', configHash, reason } = rolled;
-  const note = `deployment/${name} goes from ${toldHash(from)} to ${toldHash(configHash)}: ${reason}`;
+  const isSame = known?.configHash === configHash;
+  // Only that it is known which pods these are.
+  if (isSame && known.template === undefined) return [];
+  const note = isSame
+    ? `deployment/${name} gets other pods with the same configuration ${toldHash(configHash)}: ${reason}`
+    : `deployment/${name} goes from ${toldHash(from)} to ${toldHash(configHash)}: ${reason}`;
   return [{ reason: 'RolloutStarted', note }];
 }
 

@@ -2,12 +2,19 @@
 // the hash of everything that the configuration was made from is an annotation of it, and the configuration is mounted by a
 // name that follows from its content.
 import type { Container, Deployment, PodSpec, ResourceRequirements } from '@capstan/kube';
-import type { ChildObject } from '@capstan/reconcile';
+import { type ChildObject, plainDigest } from '@capstan/reconcile';
 import type { Composed } from '../configuration/compose.ts';
 import { MANAGEMENT_PORT } from '../configuration/schema.ts';
 import type { KafkaProxySpec } from '../kinds/index.ts';
 import { volumeName } from '../resolution/mounts.ts';
-import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION, type Workload, workloadLabels, workloadName } from './labels.ts';
+import {
+  CHECKSUM_ANNOTATION,
+  CLUSTERS_ANNOTATION,
+  TEMPLATE_ANNOTATION,
+  type Workload,
+  workloadLabels,
+  workloadName,
+} from './labels.ts';
 
 export interface DeploymentParts {
   readonly workload: Workload;
@@ -41,12 +48,19 @@ export function proxyDeployment({
 }: DeploymentParts): ChildObject<Deployment> {
   const labels = workloadLabels(workload);
   const { pod } = spec?.infrastructure ?? {};
+  const template = {
+    metadata: {
+      labels: { ...pod?.labels, ...labels },
+      annotations: { ...pod?.annotations, [CHECKSUM_ANNOTATION]: hash },
+    },
+    spec: podSpec(workload, spec, image, composed, isOpenShift),
+  };
   return {
     metadata: {
       namespace,
       name: workloadName(workload),
       labels,
-      annotations: { [CLUSTERS_ANNOTATION]: clusters },
+      annotations: { [CLUSTERS_ANNOTATION]: clusters, [TEMPLATE_ANNOTATION]: templateId(template) },
     },
     spec: {
       replicas: spec?.replicas ?? 1,
@@ -54,15 +68,21 @@ export function proxyDeployment({
       // No pod goes before its successor is ready.
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } },
       ...(spec?.rollout?.minReadySeconds === undefined ? {} : { minReadySeconds: spec.rollout.minReadySeconds }),
-      template: {
-        metadata: {
-          labels: { ...pod?.labels, ...labels },
-          annotations: { ...pod?.annotations, [CHECKSUM_ANNOTATION]: hash },
-        },
-        spec: podSpec(workload, spec, image, composed, isOpenShift),
-      },
+      template,
     },
   };
+}
+
+const templateId = (template: unknown) => plainDigest(template).split('.')[1]?.slice(0, 16) ?? '';
+
+/** Whether writing this Deployment would start other pods than those that it has. */
+export function rollsPods(
+  parts: DeploymentParts,
+  { hash, template }: { readonly hash: string | undefined; readonly template: string | undefined },
+): boolean {
+  const next = proxyDeployment(parts).metadata.annotations?.[TEMPLATE_ANNOTATION];
+  // One that an earlier release wrote does not say which template it has.
+  return hash !== parts.hash || (template !== undefined && template !== next);
 }
 
 function podSpec(

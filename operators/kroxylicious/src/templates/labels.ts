@@ -4,6 +4,8 @@ export const CHECKSUM_ANNOTATION = 'kroxylicious.io/referent-checksum';
 export const BOOTSTRAP_ANNOTATION = 'kroxylicious.io/bootstrap-servers';
 /** On Deployments: which configurations of which virtual clusters they run, as running-clusters.ts writes it. */
 export const CLUSTERS_ANNOTATION = 'kroxylicious.io/virtual-clusters';
+/** On Deployments: which pod template they have, so that a change of it is known before it is written. */
+export const TEMPLATE_ANNOTATION = 'kroxylicious.io/pod-template';
 /** On Routes: what they lead to, `bootstrap` or `node`. */
 export const ROUTE_FOR_LABEL = 'kroxylicious.io/route-for';
 export const CLUSTER_LABEL = 'kroxylicious.io/virtual-cluster';

@@ -10,11 +10,13 @@ export interface WorkloadParts extends DeploymentParts {
   readonly quietMs: number;
   /** False holds the rollout back; true by default. */
   readonly open?: boolean;
+  /** What a rollout that is held back waits for. */
+  readonly waitingFor?: string | undefined;
 }
 
 /** The groups of a plan that runs the workload: configuration first, then what uses it. */
 export function workloadGroups(parts: WorkloadParts): GroupInput[] {
-  const { workload, namespace, composed, quietMs, usedConfigMaps, open = true } = parts;
+  const { workload, namespace, composed, quietMs, usedConfigMaps, open = true, waitingFor } = parts;
   const labels = workloadLabels(workload);
   const name = configMapName(workload, composed);
   const older = new Set(
@@ -22,7 +24,7 @@ export function workloadGroups(parts: WorkloadParts): GroupInput[] {
   );
   // A proxy and what it serves are often made together, one after the other: pods are started once, with all of it; and no
   // configuration is stored that nobody will run.
-  const settled = { quietMs, quietAtCreation: true, open };
+  const settled = { quietMs, quietAtCreation: true, open, ...(waitingFor === undefined ? {} : { waitingFor }) };
   return [
     {
       name: 'configuration',

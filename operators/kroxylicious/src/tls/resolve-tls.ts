@@ -1,5 +1,6 @@
 // From references to certificates and trust anchors to the TLS part of the proxy's configuration, with the mounts that it
 // needs and the content that its hash covers. Used by KafkaService (towards Kafka) and VirtualKafkaCluster (towards clients).
+import { isUtf8 } from 'node:buffer';
 import { ConfigMap, Secret } from '@capstan/kube';
 import type { Reader } from '@capstan/reconcile';
 import type { TlsConfig } from '../configuration/schema.ts';
@@ -41,15 +42,20 @@ export function resolveCertificate(ref: CertificateRef, place: Place): Resolved<
   if (secret === undefined) return failed(notFound(path, 'Secret', at));
   if (secret.type !== 'kubernetes.io/tls')
     return failed(
-      invalid(path, `${named('Secret', at)} has type ${secret.type ?? 'Opaque'}; it must be kubernetes.io/tls`),
+      invalid(
+        path,
+        `${named('Secret', at)} has type ${secret.type ?? 'Opaque'}; it must be kubernetes.io/tls`,
+        'Secret',
+        ref.name,
+      ),
     );
   const certificate = secret.data?.['tls.crt'];
   const key = secret.data?.['tls.key'];
   const missing = certificate === undefined ? 'tls.crt' : key === undefined ? 'tls.key' : undefined;
   if (certificate === undefined || key === undefined)
-    return failed(invalid(path, `${named('Secret', at)} has no key ${missing}; add it`));
+    return failed(invalid(path, `${named('Secret', at)} has no key ${missing}; add it`, 'Secret', ref.name));
   const found = inspectCertificate(decoded(certificate), decoded(key));
-  if (typeof found === 'string') return failed(invalid(path, `${named('Secret', at)}: ${found}`));
+  if (typeof found === 'string') return failed(invalid(path, `${named('Secret', at)}: ${found}`, 'Secret', ref.name));
   const folder = mountPath(ref.name);
   return {
     value: { privateKeyFile: `${folder}/tls.key`, certificateFile: `${folder}/tls.crt` },
@@ -98,10 +104,12 @@ export function resolveTrust(ref: TrustAnchorRef, place: Place): Resolved<{ stor
   if (data === undefined) return failed(notFound(path, source, at));
   const content = data(ref.key);
   if (content === undefined)
-    return failed(invalid(path, `${named(source, at)} has no key ${ref.key}; add it or correct the key`));
+    return failed(
+      invalid(path, `${named(source, at)} has no key ${ref.key}; add it or correct the key`, source, ref.name),
+    );
   const wrong = trustFault(content.bytes, storeType);
   if (wrong !== undefined)
-    return failed(invalid(path, `key ${ref.key} of ${named(source, at)} is not usable: ${wrong}`));
+    return failed(invalid(path, `key ${ref.key} of ${named(source, at)} is not usable: ${wrong}`, source, ref.name));
   const folder = mountPath(ref.name);
   return {
     value: { storeFile: `${folder}/${ref.key}`, storeType },
@@ -136,7 +144,14 @@ export function keysOf(
   }
   const found = read.get(ConfigMap, ref, configMapContent);
   if (found === undefined) return undefined;
-  return (key) => contentOf(found.data?.[key], 'utf8') ?? contentOf(found.binaryData?.[key], 'base64');
+  return (key) => contentOf(found.data?.[key], 'utf8') ?? plainly(contentOf(found.binaryData?.[key], 'base64'));
+}
+
+/** Text is the same content in `data` and in `binaryData`. */
+function plainly(content: KeyContent | undefined): KeyContent | undefined {
+  return content !== undefined && isUtf8(content.bytes)
+    ? { text: content.bytes.toString('utf8'), bytes: content.bytes }
+    : content;
 }
 
 function contentOf(text: string | undefined, encoding: 'base64' | 'utf8'): KeyContent | undefined {
@@ -158,8 +173,8 @@ function failed(...problems: Problem[]): Resolved<never> {
   return { ...UNRESOLVED, problems };
 }
 
-function invalid(path: string, message: string): Problem {
-  return problem('InvalidReferencedResource', path, message);
+function invalid(path: string, message: string, source: MountSource, name: string): Problem {
+  return problem('InvalidReferencedResource', path, message, 'ResolvedRefs', [{ source, name }]);
 }
 
 function groupKind({ group, kind }: { group: string; kind: string }): string {

@@ -157,6 +157,8 @@ function usable<V>(
         'TransitivelyReferencedResourcesNotFound',
         path,
         `${named(kind, at)} has a fault of its own: ${node.problems.map((one) => `${one.path}: ${one.message}`).join('; ')}`,
+        'ResolvedRefs',
+        node.problems.flatMap(({ sources = [] }) => sources),
       ),
     );
   return node?.valid;

@@ -41,6 +41,8 @@ export const filterNode = derivation<FilterNode | undefined>({
             'InterpolatedReferencedResourcesNotFound',
             `${TEMPLATE}${path}`,
             `${where} does not exist; create it or correct the name`,
+            'ResolvedRefs',
+            [{ source: kind, name: source }],
           ),
         );
       else if (found === undefined)
@@ -49,6 +51,8 @@ export const filterNode = derivation<FilterNode | undefined>({
             'InvalidReferencedResource',
             `${TEMPLATE}${path}`,
             `${where} has no key ${wanted}; add it or correct the key`,
+            'ResolvedRefs',
+            [{ source: kind, name: source }],
           ),
         );
       else {

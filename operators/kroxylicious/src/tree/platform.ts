@@ -1,8 +1,11 @@
 import { derivation } from '@capstan/reconcile';
-import { OpenShiftRoute } from '../kinds/index.ts';
+import { SecurityContextConstraints } from '../kinds/index.ts';
 
-/** Whether the cluster is one of OpenShift, as its Routes show; always under the key ''. */
+/**
+ * Whether the cluster is one of OpenShift, which gives pods their groups; always under the key ''. Its security context
+ * constraints are what does so: Routes are installed on other clusters too.
+ */
 export const isOpenShift = derivation<boolean>({
   name: 'platform',
-  compute: ({ read }) => read.access(OpenShiftRoute) === 'served',
+  compute: ({ read }) => read.access(SecurityContextConstraints) === 'served',
 });

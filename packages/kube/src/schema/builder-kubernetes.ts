@@ -45,8 +45,14 @@ export function namespaceName<O extends TextOptions>(options?: Exactly<O, TextOp
   return make({ type: 'string', minLength: 1, maxLength: 63, pattern: `^${LABEL}$` }, options);
 }
 
+const MESSAGE = 'Why, and what to do, for people.';
+
 /** The list of conditions of a status, one of each type. Always optional: a status may be written before the first condition is known. */
-export function conditions(options?: { description?: string }): Schema<Condition[], Condition[], 'optional'> {
+export function conditions(options?: {
+  description?: string;
+  /** Conditions of others that have none are taken, with an empty one. Default: false, as Kubernetes has it. */
+  isMessageOptional?: boolean;
+}): Schema<Condition[], Condition[], 'optional'> {
   const condition = object({
     type: string({
       maxLength: 316,
@@ -67,7 +73,9 @@ export function conditions(options?: { description?: string }): Schema<Condition
       pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',
       description: 'Why, in one word for programs.',
     }),
-    message: string({ maxLength: 32_768, description: 'Why, and what to do, for people.' }),
+    message: options?.isMessageOptional
+      ? string({ maxLength: 32_768, default: '', description: MESSAGE })
+      : string({ maxLength: 32_768, description: MESSAGE }),
   });
   const description =
     options?.description ?? 'What is known about the state of the object, one condition of each type.';

@@ -54,6 +54,19 @@ describe('the flags of a discoverer', () => {
     });
   });
 
+  it('take the numbers and durations that Gimbal takes', () => {
+    const given = (...argv: string[]) => parseFlags('openstack', argv);
+    assert.deepEqual(given('--gimbal-client-qps=0.5'), { 'gimbal-client-qps': 0.5 });
+    assert.deepEqual(given('--gimbal-client-qps', '1e2'), { 'gimbal-client-qps': 100 });
+    assert.deepEqual(given('--reconciliation-period=500ms', '--resync-interval=0'), {
+      'reconciliation-period': 500,
+      'resync-interval': 0,
+    });
+    assert.deepEqual(given('--http-client-timeout=0s'), { 'http-client-timeout': 0 });
+    assert.throws(() => given('--gimbal-client-qps=fast'), /cannot be "fast"; use a number such as 5 or 0\.5/);
+    assert.throws(() => given('--resync-interval=-1s'), /use a duration such as 30s, 500ms or 0/);
+  });
+
   it('that cannot be understood are told with what to do', () => {
     const flags = (...argv: string[]) => checkFlags('kubernetes', parseFlags('kubernetes', argv));
     assert.throws(() => flags('--nonsense'), /has no flag --nonsense; see gimbal discover kubernetes --help/);

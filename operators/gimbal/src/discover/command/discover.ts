@@ -162,7 +162,7 @@ function settingsOf(given: Given): DiscovererSettings {
     threads: Math.max(1, given['num-threads'] ?? DEFAULT_SETTINGS.threads),
     qps: given['gimbal-client-qps'] || DEFAULT_SETTINGS.qps,
     burst: given['gimbal-client-burst'] || DEFAULT_SETTINGS.burst,
-    resyncMs: given['resync-interval'] ?? DEFAULT_SETTINGS.resyncMs,
+    resyncMs: given['resync-interval'] === 0 ? NEVER_MS : (given['resync-interval'] ?? DEFAULT_SETTINGS.resyncMs),
     writeEndpoints: given['write-endpoints'] ?? DEFAULT_SETTINGS.writeEndpoints,
     createNamespaces: given['create-namespaces'] ?? DEFAULT_SETTINGS.createNamespaces,
   };
@@ -186,3 +186,6 @@ function refuseSecretsInEnvironment(env: DiscoverIo['env']): void {
     if (env[name]) throw DiscoverErrors.SecretInEnvironment(name);
   }
 }
+
+/** As long as a timer can be. */
+const NEVER_MS = 2 ** 31 - 1;

@@ -7,7 +7,7 @@ import { backendNameProblem, COMFORTABLE_BACKEND_NAME } from '../names/backend-n
 export type BackendType = 'kubernetes' | 'openstack';
 
 interface Flag {
-  readonly type: 'string' | 'boolean' | 'integer' | 'duration' | 'list';
+  readonly type: 'string' | 'boolean' | 'integer' | 'number' | 'duration' | 'list';
   /** Of the type of backend that has it; both by default. */
   readonly only?: BackendType;
   readonly alias?: string;
@@ -55,23 +55,27 @@ export const FLAGS = {
     help: `Services worked on at a time; default ${DEFAULT_SETTINGS.threads}.`,
   },
   'gimbal-client-qps': {
-    type: 'integer',
+    type: 'number',
     value: 'N',
-    help: `Writes to this cluster a second; default ${DEFAULT_SETTINGS.qps}.`,
+    help: `Writes to this cluster a second, 0.5 for one in two; default ${DEFAULT_SETTINGS.qps}.`,
   },
   'gimbal-client-burst': { type: 'integer', value: 'N', help: `Writes at once; default ${DEFAULT_SETTINGS.burst}.` },
-  'resync-interval': { type: 'duration', value: 'DURATION', help: 'Compare everything so often; default 30m.' },
+  'resync-interval': {
+    type: 'duration',
+    value: 'DURATION',
+    help: 'Compare everything so often; default 30m, 0 never again.',
+  },
   'reconciliation-period': {
     type: 'duration',
     only: 'openstack',
     value: 'DURATION',
-    help: 'Look at the cloud so often; default 30s.',
+    help: 'Look at the cloud so often; default 30s, 0 without a pause.',
   },
   'http-client-timeout': {
     type: 'duration',
     only: 'openstack',
     value: 'DURATION',
-    help: 'Of one request to the cloud; default 5s.',
+    help: 'Of one request to the cloud; default 5s, 0 none.',
   },
   'openstack-certificate-authority': {
     type: 'string',
@@ -117,7 +121,7 @@ export const FLAGS = {
 type FlagName = keyof typeof FLAGS;
 type ValueOf<F extends Flag> = F['type'] extends 'boolean'
   ? boolean
-  : F['type'] extends 'integer' | 'duration'
+  : F['type'] extends 'integer' | 'number' | 'duration'
     ? number
     : F['type'] extends 'list'
       ? readonly string[]
@@ -205,10 +209,14 @@ function valueOf(name: string, type: Flag['type'], text: string): unknown {
     if (!/^\d{1,9}$/.test(text)) throw DiscoverErrors.BadValue(name, text, 'use a whole number');
     return Number(text);
   }
+  if (type === 'number') {
+    if (!/^(?:\d{1,9}(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?$/.test(text))
+      throw DiscoverErrors.BadValue(name, text, 'use a number such as 5 or 0.5');
+    return Number(text);
+  }
   if (type !== 'duration') return text;
   const ms = durationOf(text);
-  if (ms === undefined || ms < 1000)
-    throw DiscoverErrors.BadValue(name, text, 'use a duration of a second or more, such as 30s');
+  if (ms === undefined || ms < 0) throw DiscoverErrors.BadValue(name, text, 'use a duration such as 30s, 500ms or 0');
   return ms;
 }
 

@@ -6,6 +6,7 @@ import type { Labels } from '../mirror/metadata.ts';
 import { isMirror, type Origin } from '../mirror/metadata.ts';
 import { ABSENT, type Finding } from '../mirror/mirror.ts';
 import type { Problem } from '../mirror/problem.ts';
+import { readyAddresses } from '../mirror/projection.ts';
 import { buildService, portsProblem } from '../mirror/service.ts';
 import { buildSlice, checkEndpoints, compare } from '../mirror/slice.ts';
 import { split } from '../mirror/split.ts';
@@ -107,7 +108,7 @@ function partOfSlice(slice: EndpointSlice, made: MapOptions['made']): Part {
   // Null is what Kubernetes writes for none.
   const ports = slice.ports ?? [];
   const all = endpoints ?? [];
-  const count = all.reduce((sum, { addresses }) => sum + addresses.length, 0);
+  const count = readyAddresses(all);
   const family = FAMILIES.find((each) => each === addressType);
   const { usable, refused } = checkEndpoints(all);
   return {
@@ -149,7 +150,7 @@ function partsOfEndpoints(endpoints: Endpoints | undefined): Part[] {
   return [...groups].map(([key, { ports, all }]) => {
     const { usable, refused } = checkEndpoints(all);
     return {
-      count: all.length,
+      count: readyAddresses(all),
       refused,
       build: (place) =>
         FAMILIES.flatMap((addressType) => {

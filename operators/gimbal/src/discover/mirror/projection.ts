@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import {
   canonicalJson,
+  type Endpoint,
   type EndpointSlice,
   type Endpoints,
   type KubeObject,
@@ -70,12 +71,15 @@ function isEndpoints(object: KubeObject): object is Endpoints {
   return object.kind === 'Endpoints';
 }
 
-/** Addresses in a slice, or in Endpoints. */
+/** Addresses in a slice, or in Endpoints, that take requests. */
 export function addressCount(object: KubeObject): number {
-  if (isSlice(object)) return (object.endpoints ?? []).reduce((sum, { addresses }) => sum + addresses.length, 0);
+  if (isSlice(object)) return readyAddresses(object.endpoints ?? []);
   if (!isEndpoints(object)) return 0;
-  return (object.subsets ?? []).reduce(
-    (sum, { addresses = [], notReadyAddresses = [] }) => sum + addresses.length + notReadyAddresses.length,
-    0,
-  );
+  return (object.subsets ?? []).reduce((sum, { addresses = [] }) => sum + addresses.length, 0);
+}
+
+/** Addresses that take requests: not told counts as ready, as Kubernetes has it. */
+export function readyAddresses(endpoints: readonly Pick<Endpoint, 'addresses' | 'conditions'>[]): number {
+  const ready = endpoints.filter(({ conditions }) => conditions?.ready !== false);
+  return ready.reduce((sum, { addresses }) => sum + addresses.length, 0);
 }

@@ -19,13 +19,19 @@ export interface SliceParts {
   readonly ports: readonly EndpointPort[];
   readonly endpoints: readonly Endpoint[];
   readonly labels?: Labels | undefined;
+  /** Beside those that every slice has. */
+  readonly more?: Labels | undefined;
 }
 
 export function buildSlice(parts: SliceParts): EndpointSlice {
   const { labels, annotations } = mirroredMetadata(
     parts.origin,
     { labels: parts.labels },
-    { 'kubernetes.io/service-name': parts.service, 'endpointslice.kubernetes.io/managed-by': MANAGED_BY },
+    {
+      ...parts.more,
+      'kubernetes.io/service-name': parts.service,
+      'endpointslice.kubernetes.io/managed-by': MANAGED_BY,
+    },
   );
   return {
     apiVersion: 'discovery.k8s.io/v1',

@@ -16,6 +16,8 @@ it('names of load balancers become label values as Gimbal makes them', () => {
     ['foo-', 'foo-lb'],
     ['foo_', 'foo_lb'],
     ['foo.', 'foo.lb'],
+    ['a😀b', 'a-b'],
+    ['😀', 'lb-lb'],
   ] as const) {
     assert.equal(loadBalancerLabel(name), label);
   }

@@ -7,7 +7,7 @@ import { buildEndpoints } from '../mirror/endpoints.ts';
 import { ABSENT, type Finding } from '../mirror/mirror.ts';
 import type { Problem } from '../mirror/problem.ts';
 import { buildService, portsProblem } from '../mirror/service.ts';
-import { buildSlice, compare } from '../mirror/slice.ts';
+import { buildSlice, compare, type SliceParts } from '../mirror/slice.ts';
 import { split } from '../mirror/split.ts';
 import { discoveredName } from '../names/discovered-name.ts';
 import { loadBalancerLabel } from '../names/load-balancer-name.ts';
@@ -45,16 +45,17 @@ export function mapLoadBalancer(remote: RemoteBalancer, backend: string, writeEn
     return { state: 'invalid', keep: true, upstreamEndpoints: 0, problems: [problem] };
   }
   const refused: string[] = [];
+  const more = { [LOAD_BALANCER_ID_LABEL]: id, [LOAD_BALANCER_NAME_LABEL]: loadBalancerLabel(balancer.name) };
   let upstreamEndpoints = 0;
   const slices = named
     .flatMap(({ listener, port }) => {
       const members = membersOf(remote, listener);
-      upstreamEndpoints += members.length;
-      return slicesOf(members, listener, port, { origin, namespace, service: name }, refused);
+      const isServed = members.some((member) => !member.isBackup && isReady(member));
+      upstreamEndpoints += members.filter((member) => conditionsOf(member, isServed).ready).length;
+      return slicesOf(members, listener, port, { origin, namespace, service: name, more }, refused);
     })
     .toSorted((a, b) => compare(a.metadata.name ?? '', b.metadata.name ?? ''));
   const weights = weightsOf(remote, listeners);
-  const more = { [LOAD_BALANCER_ID_LABEL]: id, [LOAD_BALANCER_NAME_LABEL]: loadBalancerLabel(balancer.name) };
   const annotations = weights === undefined ? undefined : { [WEIGHTS_ANNOTATION]: weights };
   const service = buildService({ origin, namespace, ports: named.map(({ port }) => port), annotations, more });
   const built = writeEndpoints ? buildEndpoints({ origin, namespace, name, slices }) : undefined;
@@ -106,7 +107,7 @@ function slicesOf(
   members: readonly Member[],
   { port: listenerPort, protocol }: Listener,
   { name }: ServicePort,
-  place: { origin: { backend: string; service: string }; namespace: string; service: string },
+  place: Pick<SliceParts, 'origin' | 'namespace' | 'service' | 'more'>,
   refused: string[],
 ): EndpointSlice[] {
   const groups = new Map<string, { addressType: 'IPv4' | 'IPv6'; port: number; endpoints: Endpoint[] }>();

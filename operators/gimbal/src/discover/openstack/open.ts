@@ -32,7 +32,9 @@ export async function openCloud(given: Given, around: CloudSurroundings): Promis
   });
   const { login, ca } = credentials;
   redactor.redact('secret' in login ? login.secret : login.password);
-  const timeoutMs = given['http-client-timeout'] ?? DEFAULT_TIMEOUT_MS;
+  // As in Gimbal, 0 is none.
+  const timeoutMs =
+    given['http-client-timeout'] === 0 ? NO_TIMEOUT_MS : (given['http-client-timeout'] ?? DEFAULT_TIMEOUT_MS);
   const identity = fixedCredentials({ tls: ca === undefined ? {} : { ca } });
   const session = createSession({
     credentials,
@@ -55,9 +57,14 @@ export async function openCloud(given: Given, around: CloudSurroundings): Promis
     },
     writeEndpoints: around.settings.writeEndpoints,
     expectIdentity: given['expect-identity'],
-    periodMs: given['reconciliation-period'] ?? DEFAULT_PERIOD_MS,
+    periodMs: Math.max(given['reconciliation-period'] ?? DEFAULT_PERIOD_MS, SHORTEST_PERIOD_MS),
     clock,
     logger,
     observe: metrics,
   });
 }
+
+/** As long as a timer can be. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+/** Without a pause is no reason to occupy the cloud. */
+const SHORTEST_PERIOD_MS = 100;

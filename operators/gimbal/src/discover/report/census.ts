@@ -1,11 +1,12 @@
 // How much there is on either side, kept up to date key by key: metrics and status read it without listing anything.
 import { refOfKey } from '@capstan/kube/cluster';
+import { SERVICE_LABEL } from '../../kinds/group.ts';
 import type { Finding } from '../mirror/mirror.ts';
 import type { LocalUnit } from '../sync/difference.ts';
 
 export interface Tally {
   readonly namespace: string;
-  /** As it is called here. */
+  /** As it is called on the remote side; as it is here once that no longer has it. */
   readonly name: string;
   /** Whether the remote side has it. */
   readonly isUpstream: boolean;
@@ -67,7 +68,7 @@ export function createCensus(): Census {
       const { namespace = '', name } = refOfKey(key);
       const tally: Tally = {
         namespace,
-        name,
+        name: remoteName(finding) ?? name,
         isUpstream,
         isReplicated,
         isInvalid: finding.state === 'invalid',
@@ -83,4 +84,8 @@ export function createCensus(): Census {
     },
     tallies: () => tallies.values(),
   };
+}
+
+function remoteName(finding: Finding): string | undefined {
+  return finding.state === 'present' ? finding.mirror.service.metadata.labels?.[SERVICE_LABEL] : undefined;
 }

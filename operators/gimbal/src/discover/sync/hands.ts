@@ -13,6 +13,7 @@ import {
 } from '@capstan/kube/cluster';
 import { done, type Outcome, retry, retryAfter } from '@capstan/reconcile/queue';
 import { gimbalLabel } from '../../kinds/group.ts';
+import { copiedKeys } from '../mirror/metadata.ts';
 import type { Problem } from '../mirror/problem.ts';
 import { labelValue } from '../names/discovered-name.ts';
 import type { DeletionGuard } from './deletion-guard.ts';
@@ -48,13 +49,15 @@ export type Result =
       readonly next: Outcome;
       /** The namespace whose appearance is waited for. */
       readonly waitsFor?: string;
+      /** The kind of the object that has the name. */
+      readonly taken?: RecordKind;
     };
 
 export interface Hands {
   carryOut(key: string, diff: Difference, signal: AbortSignal): Promise<Result>;
 }
 
-/** Whether a name has become free is not told to us. */
+/** Should the watch on a name that is taken miss that it has become free. */
 const COLLISION_MS = 300_000;
 
 export function createHands(options: HandsOptions): Hands {
@@ -98,9 +101,9 @@ export function createHands(options: HandsOptions): Hands {
       const existing = await local.find(kind, wanted, signal);
       if (existing === undefined) return { problem: gone(key), happened: false, next: retry('it was just deleted') };
       const owner = gimbalLabel(existing.metadata.labels, 'backend');
-      if (owner !== labelValue(backend)) {
+      if (owner !== labelValue(backend) && !isOursWithoutLabel(existing, wanted)) {
         observe?.failed(kind, 'add', key);
-        return { problem: collision(key, kind, owner), happened: false, next: retryAfter(COLLISION_MS) };
+        return { problem: collision(key, kind, owner), happened: false, next: retryAfter(COLLISION_MS), taken: kind };
       }
       await pace(signal);
       await local.change(kind, wanted, toRecord(existing), signal);
@@ -166,6 +169,14 @@ export function createHands(options: HandsOptions): Hands {
   }
 
   return { carryOut };
+}
+
+/** A mirror that lost its label is known by the annotation that only a discoverer writes, and by the service it is of. */
+function isOursWithoutLabel({ metadata }: KubeObject, wanted: KubeObject): boolean {
+  const { labels, annotations } = metadata;
+  if (gimbalLabel(labels, 'backend') !== undefined || copiedKeys(annotations) === undefined) return false;
+  const service = gimbalLabel(labels, 'service');
+  return service === undefined || service === gimbalLabel(wanted.metadata.labels, 'service');
 }
 
 function namespaceMissing(key: string): Problem {

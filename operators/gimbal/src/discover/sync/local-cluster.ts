@@ -11,7 +11,7 @@ import {
   type Random,
   refOf,
 } from '@capstan/kube/cluster';
-import { BACKEND_LABEL } from '../../kinds/group.ts';
+import { BACKEND_LABEL, LABEL_FAMILIES } from '../../kinds/group.ts';
 import { patchTo } from '../mirror/patch.ts';
 import { labelValue } from '../names/discovered-name.ts';
 import type { LocalUnit } from './difference.ts';
@@ -42,6 +42,8 @@ export interface LocalCluster {
   /** The object as it is on the server, whoever owns it. */
   find(kind: RecordKind, object: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined>;
   createNamespace(name: string, signal: AbortSignal): Promise<void>;
+  /** Calls back when the object of a name that is another's is gone; returns what ends that. */
+  whenFree(kind: RecordKind, ref: { namespace: string; name: string }, free: () => void): () => void;
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -59,16 +61,23 @@ export function createLocalCluster(options: LocalClusterOptions): LocalCluster {
   const { client, backend, writeEndpoints, clock, random, logger } = options;
   const common = { client, clock, random, logger };
   const labelSelector = `${BACKEND_LABEL}=${labelValue(backend)}`;
-  const informerOf = (kind: RecordKind) =>
-    createInformer<LocalRecord>({ ...common, kind: RECORDS[kind], labelSelector, trim: toRecord });
+  const informerOf = (kind: RecordKind, selector = labelSelector) =>
+    createInformer<LocalRecord>({ ...common, kind: RECORDS[kind], labelSelector: selector, trim: toRecord });
+  // What Gimbal's own discoverer made under the other family of labels, until it is taken over.
+  const upstreamSelector = `${LABEL_FAMILIES[1]}/backend=${labelValue(backend)},!${BACKEND_LABEL}`;
   const informers = {
     Service: informerOf('Service'),
     EndpointSlice: informerOf('EndpointSlice'),
     ...(writeEndpoints && { Endpoints: informerOf('Endpoints') }),
   };
-  const watched = Object.entries(informers) as [RecordKind, Informer<LocalRecord>][];
+  const own = Object.entries(informers) as [RecordKind, Informer<LocalRecord>][];
+  const watched = [
+    ...own,
+    ...own.map(([kind]): [RecordKind, Informer<LocalRecord>] => [kind, informerOf(kind, upstreamSelector)]),
+  ];
   const namespaces = createInformer({ ...common, kind: Namespace, metadataOnly: true });
   const units = new Map<string, Unit>();
+  const waits = new Set<Promise<void>>();
   const listeners = new Set<LocalListener>();
 
   for (const [kind, informer] of watched) {
@@ -112,6 +121,10 @@ export function createLocalCluster(options: LocalClusterOptions): LocalCluster {
     const unit = units.get(record.unit);
     keys.add(record.unit);
     if (unit === undefined) return;
+    // One that has been taken over leaves the one selection when it is in the other already.
+    const name = record.metadata.name ?? '';
+    const known = kind === 'EndpointSlice' ? unit.slices.get(name) : kind === 'Service' ? unit.service : unit.endpoints;
+    if (known !== undefined && known.metadata.resourceVersion !== record.metadata.resourceVersion) return;
     if (kind === 'EndpointSlice') unit.slices.delete(record.metadata.name ?? '');
     else if (kind === 'Service') delete unit.service;
     else delete unit.endpoints;
@@ -164,8 +177,25 @@ export function createLocalCluster(options: LocalClusterOptions): LocalCluster {
       const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
       await client.create(Namespace, object, { fieldManager: FIELD_MANAGER, signal });
     },
+    whenFree(kind, { namespace, name }, free) {
+      const stopping = new AbortController();
+      const informer = createInformer({
+        ...common,
+        kind: RECORDS[kind],
+        namespace,
+        fieldSelector: `metadata.name=${name}`,
+        metadataOnly: true,
+      });
+      informer.subscribe((events) => {
+        if (informer.isSynced && informer.size === 0 && events.length > 0) free();
+      });
+      const run = informer.run(stopping.signal).finally(() => waits.delete(run));
+      waits.add(run);
+      return () => stopping.abort();
+    },
     async run(signal) {
       await Promise.all([namespaces.run(signal), ...watched.map(([, informer]) => informer.run(signal))]);
+      await Promise.all(waits);
     },
   };
 }

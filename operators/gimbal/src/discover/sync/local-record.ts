@@ -1,6 +1,7 @@
 // What is remembered of an object here: a digest of what we manage of it instead of its content, so that a backend with
 // thousands of endpoints costs little memory, and "is it as it should be" is the comparison of two texts.
 import { EndpointSlice, Endpoints, type Kind, type KubeObject, Service } from '@capstan/kube/cluster';
+import { LABEL_FAMILIES } from '../../kinds/group.ts';
 import { type CopiedKeys, copiedKeys } from '../mirror/metadata.ts';
 import { addressCount, managedDigest } from '../mirror/projection.ts';
 
@@ -39,8 +40,19 @@ export function toRecord(object: KubeObject): LocalRecord {
       ...(resourceVersion !== undefined && { resourceVersion }),
     },
     digest: managedDigest(object),
-    copied: copiedKeys(annotations),
+    copied: copiedKeys(annotations) ?? upstreamKeys(object),
     addresses: addressCount(object),
     unit: `${namespace}/${object.kind === 'EndpointSlice' ? (labels?.['kubernetes.io/service-name'] ?? name) : name}`,
   };
+}
+
+/**
+ * Gimbal's own discoverer writes no annotation: what it made has the labels of backend and service, of one family. A slice that
+ * Kubernetes made of such Endpoints goes with those, and is nobody's to remove.
+ */
+function upstreamKeys({ metadata: { labels = {} } }: KubeObject): CopiedKeys | undefined {
+  const isMade = LABEL_FAMILIES.some((family) => `${family}/backend` in labels && `${family}/service` in labels);
+  const isCopy =
+    labels['endpointslice.kubernetes.io/managed-by']?.startsWith('endpointslicemirroring-controller') === true;
+  return isMade && !isCopy ? { labels: [], annotations: [] } : undefined;
 }

@@ -7,7 +7,7 @@
 // - Only the holder of the backend's lease removes; every discoverer creates and changes.
 // - Removals of a large share are held by the guard.
 // - What does not succeed is tried again for ever, at most five minutes apart, and at once when its namespace appears.
-import { type Clock, type KubeObject, type Logger, type Random, sleep } from '@capstan/kube/cluster';
+import { type Clock, type KubeObject, type Logger, type Random, refOfKey, sleep } from '@capstan/kube/cluster';
 import type { Leadership } from '@capstan/reconcile/leadership';
 import {
   type Bucket,
@@ -69,6 +69,8 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
   const deferred = new Set<string>();
   /** Keys whose namespace is missing, by namespace. */
   const homeless = new Map<string, Set<string>>();
+  /** Keys whose name is another's: what ends the watch for its end. */
+  const taken = new Map<string, () => void>();
   /** Keys of the first comparison that have not been tried yet; undefined before it. */
   let untried: Set<string> | undefined;
   let isReady = false;
@@ -112,6 +114,8 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
   function settle(key: string): void {
     const finding = source.find(key);
     problems.set(key, finding.state === 'absent' ? [] : finding.problems);
+    taken.get(key)?.();
+    taken.delete(key);
     for (const [namespace, keys] of homeless) {
       if (keys.delete(key) && keys.size === 0) homeless.delete(namespace);
     }
@@ -202,6 +206,14 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
     const found = finding.state === 'absent' ? [] : finding.problems;
     problems.set(key, [...found, outcome.problem], outcome.happened);
     if (outcome.waitsFor !== undefined) waitFor(outcome.waitsFor, key);
+    if (outcome.taken !== undefined && !taken.has(key) && taken.size < MOST_WATCHED) {
+      const { namespace = '', name } = refOfKey(key);
+      const stop = local.whenFree(outcome.taken, { namespace, name }, () => {
+        queue.forget(key);
+        queue.add(key);
+      });
+      taken.set(key, stop);
+    }
     return outcome.next;
   }
 
@@ -255,10 +267,14 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
       const resyncs = repeat(clock, options.resyncMs, signal, compareAll);
       stateChanged();
       await Promise.all([workers, resyncs]);
+      for (const stop of taken.values()) stop();
       for (const end of ends) end();
     },
   };
 }
+
+/** Names that are watched one by one; more of them are tried again after a while. */
+const MOST_WATCHED = 50;
 
 /** Never given up, at most five minutes apart; and when everything fails at once, not all of it at once again. */
 const RETRIES = { baseMs: 50, maxMs: 300_000, jitter: 0.1, perSecond: 50, burst: 200 };

@@ -1,0 +1,124 @@
+// ServiceAccounts that configurations name. Several packages may run as one, so none of them owns it: each lays its fields
+// and a plain owner reference over it, and it exists while the plan of any package wants it. What no plan wants is removed in
+// one place (reconcilers/service-accounts.ts), whatever the order was in which packages left it.
+import { type LocalObjectReference, ServiceAccount } from '@capstan/kube';
+import { type DerivationDefinition, derivation, type Reader } from '@capstan/reconcile';
+import { PACKAGE_KINDS, type PackageKind, type PackageObject, runtimeFor } from '../packages/package-kind.ts';
+import { isPaused } from '../packages/paused.ts';
+import { contentKey } from '../packages/revision-content.ts';
+import { activeRevision, revisionsOf } from '../packages/revisions.ts';
+import type { Workload } from '../runtime/index.ts';
+import type { Settings } from '../settings.ts';
+import { accountsByOwner, ownerKey, refOf } from './owned-objects.ts';
+import type { RevisionRuntimes } from './runtime-of-revision.ts';
+import { isSettled } from './settled.ts';
+
+/** On accounts that were created for packages; accounts of users do not have it, and are never removed. */
+export const RUNTIME_ACCOUNT_LABEL = 'pkg.crossplane.io/runtime-account';
+
+export interface AccountUse {
+  /** Packages whose plan wants it, by uid, in their order. */
+  readonly users: readonly string[];
+  /** All that they want to pull with. */
+  readonly pullSecrets: readonly LocalObjectReference[];
+}
+
+/** By the name of the account. */
+export type AccountsInUse = DerivationDefinition<Readonly<Record<string, AccountUse>>>;
+
+export function createAccountsInUse(settings: Settings, runtimes: RevisionRuntimes): AccountsInUse {
+  const ofPackage = derivation<readonly WantedAccount[]>({
+    name: 'accounts of a package',
+    compute({ key, read }) {
+      const [kindName = '', name = ''] = key.split(' ');
+      const kind = PACKAGE_KINDS.find((one) => one.kind === kindName);
+      const workload = kind === undefined ? undefined : runtimeFor(kind, settings)?.workload;
+      const object = kind === undefined ? undefined : read.get(kind.package, { name }, packageOf);
+      if (kind === undefined || workload === undefined || object === undefined) return [];
+      return wantedBy(read, kind, workload, object, runtimes);
+    },
+  });
+  return derivation({
+    name: 'accounts in use',
+    compute({ read }) {
+      const uses = new Map<string, { users: string[]; pullSecrets: Map<string, LocalObjectReference> }>();
+      for (const kind of PACKAGE_KINDS) {
+        if (runtimeFor(kind, settings) === undefined) continue;
+        for (const { name, uid } of read.list(kind.package, {}, identityOf))
+          for (const { account, pullSecrets } of read.derived(ofPackage, `${kind.kind} ${name}`)) {
+            const use = uses.get(account) ?? { users: [], pullSecrets: new Map<string, LocalObjectReference>() };
+            uses.set(account, use);
+            use.users.push(uid);
+            for (const secret of pullSecrets) use.pullSecrets.set(secret.name ?? '', secret);
+          }
+      }
+      return Object.fromEntries(
+        [...uses].map(([account, { users, pullSecrets }]) => [
+          account,
+          { users: users.toSorted(), pullSecrets: [...pullSecrets.values()].toSorted(byName) },
+        ]),
+      );
+    },
+  });
+}
+
+interface WantedAccount {
+  readonly account: string;
+  readonly pullSecrets: readonly LocalObjectReference[];
+}
+
+/** What its plan wants; where there is no new plan, what it has. */
+function wantedBy(
+  read: Reader,
+  kind: PackageKind,
+  workload: Workload,
+  object: PackageObject,
+  runtimes: RevisionRuntimes,
+): WantedAccount[] {
+  const uid = object.metadata.uid ?? '';
+  const held = () => named(read.by(accountsByOwner, ownerKey(kind, uid), refOf).map(({ name }) => name));
+  if (isPaused(object)) return held();
+  const active = activeRevision(revisionsOf(read, kind, object));
+  if (active === undefined) return held();
+  const runtime = read.derived(runtimes.ofRevision, contentKey(kind, active.name));
+  if (runtime.state === 'failed') return held();
+  const { rendered } = runtime;
+  const { serviceAccount } = rendered;
+  const wanted =
+    serviceAccount === undefined
+      ? []
+      : [{ account: serviceAccount.metadata.name ?? '', pullSecrets: serviceAccount.imagePullSecrets ?? [] }];
+  if (isSettled(read, workload, rendered, active.name)) return wanted;
+  // Pods of before run as what they began with.
+  return [...wanted, ...held().filter(({ account }) => account !== serviceAccount?.metadata.name)];
+}
+
+const named = (names: readonly string[]) => names.map((account): WantedAccount => ({ account, pullSecrets: [] }));
+
+const byName = (left: LocalObjectReference, right: LocalObjectReference) =>
+  (left.name ?? '') < (right.name ?? '') ? -1 : 1;
+
+const identityOf = ({ metadata }: PackageObject) => ({ name: metadata.name ?? '', uid: metadata.uid ?? '' });
+
+/** What counts of a package here: nothing of one that is being deleted. */
+const packageOf = ({ apiVersion, kind, metadata, spec }: PackageObject): PackageObject | undefined => {
+  const { name, uid, annotations, deletionTimestamp } = metadata;
+  if (deletionTimestamp !== undefined) return undefined;
+  return {
+    apiVersion,
+    kind,
+    metadata: { ...(name && { name }), ...(uid && { uid }), ...(annotations && { annotations }) },
+    spec,
+  };
+};
+
+/** Accounts that were created for packages, with what is needed to remove them. */
+export function runtimeAccounts(read: Reader, namespace: string) {
+  return read.list(ServiceAccount, { namespace, labels: `${RUNTIME_ACCOUNT_LABEL}=true` }, accountIdentity);
+}
+
+const accountIdentity = ({ apiVersion, kind, metadata }: ServiceAccount) => ({
+  apiVersion,
+  kind,
+  metadata: { namespace: metadata.namespace ?? '', name: metadata.name ?? '', uid: metadata.uid ?? '' },
+});
