@@ -48,4 +48,16 @@ export const BUILT_IN_OPERATORS: readonly BuiltInOperator[] = [
       throw UsageErrors.BadValue(`--gimbal.${flag}`, flags[flag] ?? '', remedy);
     },
   },
+  {
+    name: 'submariner',
+    async load(flags) {
+      const { createSubmariner, settingsFromFlags } = await import('@capstan/submariner');
+      const settings = settingsFromFlags(flags);
+      if (!('fault' in settings)) return createSubmariner(settings);
+      const { UsageErrors } = await import('./cli/errors.ts');
+      const { flag, remedy } = settings.fault;
+      if (remedy === undefined) throw UsageErrors.UnknownFlag(`--submariner.${flag}`, 'run', undefined);
+      throw UsageErrors.BadValue(`--submariner.${flag}`, flags[flag] ?? '', remedy);
+    },
+  },
 ];
