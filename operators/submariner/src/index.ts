@@ -1,4 +1,3 @@
-export { type FlagFault, programArguments, settingsFromFlags } from './commands/flags.ts';
 export * from './kinds/index.ts';
 export { createSubmariner, default } from './operator.ts';
 export * from './policy/index.ts';

@@ -1,5 +1,5 @@
 import type { PreviewResult, PreviewWrite } from '@capstan/reconcile';
-import { count } from '../text/table.ts';
+import { count } from '@capstan/reconcile/command-line';
 import type { GivenChange } from './would-become.ts';
 
 export interface PlanReport extends PreviewResult {

@@ -1,5 +1,5 @@
 // The DaemonSet of gateways: on the host's network, with the capabilities that cables need, and secrets as files only.
-import type { DaemonSet, Toleration, Volume, VolumeMount } from '@capstan/kube';
+import type { DaemonSet, Volume, VolumeMount } from '@capstan/kube';
 import type { ChildObject } from '@capstan/reconcile';
 import type { SubmarinerSpec } from '../kinds/index.ts';
 import type { GatewayConfiguration } from './configuration.ts';
@@ -32,7 +32,7 @@ export function gatewayDaemonSet({ spec, namespace, configuration, image }: Daem
           hostNetwork: true,
           dnsPolicy: 'ClusterFirstWithHostNet',
           nodeSelector: { [GATEWAY_NODE_LABEL]: 'true', ...spec.nodeSelector },
-          tolerations: (spec.tolerations as Toleration[] | undefined) ?? [{ operator: 'Exists' }],
+          tolerations: spec.tolerations ?? [{ operator: 'Exists' }],
           // The next gateway takes over at once: nothing has to be waited for.
           terminationGracePeriodSeconds: 1,
           ...(spec.imagePullSecrets !== undefined && { imagePullSecrets: spec.imagePullSecrets }),

@@ -14,6 +14,7 @@ import {
   memoryAnnotation,
   originalAnnotation,
   sharedAnnotation,
+  type Trouble,
 } from './input.ts';
 import { patchWrite, plannedFields, restoreWrite } from './patch-diff.ts';
 import { isPaused, pausedNote } from './pause.ts';
@@ -74,7 +75,7 @@ export function diff(input: DiffInput): WriteSet {
     status: statusWrite(input, shown.conditions),
     events: plan.events,
     alerts: shown.alerts,
-    threw: false,
+    threw: undefined,
     notes,
   };
 }
@@ -194,8 +195,9 @@ function isCollected(child: Child, ownership: Ownership): boolean {
 }
 
 /** Only the status changes: for objects whose reconciler threw. Nothing else is touched on the word of a broken plan. */
-export function statusOnly(input: DiffInput): WriteSet {
-  return { ...silently(input, []), threw: true };
+export function statusOnly(input: DiffInput, threw: string): WriteSet {
+  const trouble: Trouble = { reason: 'Threw', message: threw };
+  return { ...silently({ ...input, observed: { ...input.observed, trouble: () => trouble } }, []), threw };
 }
 
 function paused(input: DiffInput): WriteSet {

@@ -12,7 +12,7 @@ import {
   type Random,
   refOf,
 } from '@capstan/kube';
-import { carryOut, createKeyState, type KeyState, type Turns } from '../apply/index.ts';
+import { carryOut, createKeyState, failedAgain, type KeyState, type Turns } from '../apply/index.ts';
 import { identity, isSettled, type WriteSet } from '../diff/index.ts';
 import type { Cause, Change, Engine, Settled } from '../engine/index.ts';
 import { RuntimeErrors } from '../errors.ts';
@@ -176,11 +176,16 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     if (!isAlive(key)) return done;
     const state = states.get(key) ?? createKeyState();
     states.set(key, state);
-    if (engine.valueOf(binding.plans, key)?.state === 'error' && (open?.queue.failures(key) ?? 0) > 0) {
-      // A pure function that threw will throw again, unless it is not pure or was mended: look once more before giving up again.
+    const isTriedAgain = state.failed !== undefined && state.failed.until <= clock.now();
+    if (isTriedAgain && errorOf(key) !== undefined) {
+      // A pure function that threw will throw again, unless it is not pure or was fixed: one more run before giving up again.
       engine.invalidate(binding.plans, key);
+      engine.invalidate(binding.writes, key);
       await options.settle();
     }
+    const threw = errorOf(key);
+    const isNews = threw !== undefined && (state.failed === undefined || isTriedAgain);
+    if (isNews) state.failed = failedAgain(state, '', clock);
     const performed = await carryOut({
       writes: () => valueOf(engine.valueOf(binding.writes, key)),
       owner() {
@@ -223,9 +228,23 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       inTurn: (task) => options.turns(`${world.name} ${kindId(reconciler.resource)} ${key}`, task),
       signal,
     });
-    const threw = engine.valueOf(binding.plans, key);
-    if (performed.type === 'done' && threw?.state === 'error') return retry(threw.error);
+    if (threw !== undefined && (performed.type === 'done' || performed.type === 'retryAfter')) {
+      if (isNews) return retry(threw);
+      const left = Math.max(1, (state.failed?.until ?? 0) - clock.now());
+      const ms = performed.type === 'retryAfter' ? Math.min(left, performed.ms) : left;
+      return retryAfter(ms, { keepsFailures: true });
+    }
     return performed.type === 'done' && met.has(key) ? retryAfter(STRANGER_MS) : performed;
+  }
+
+  /** What the reconciler threw, or what was thrown while its writes were computed. */
+  function errorOf(key: string): Error | undefined {
+    const planned = engine.valueOf(binding.plans, key);
+    if (planned?.state === 'error') return planned.error;
+    const written = engine.valueOf(binding.writes, key);
+    if (written?.state === 'error') return written.error;
+    const threw = valueOf(written)?.threw;
+    return threw === undefined ? undefined : new Error(threw);
   }
 
   function record(key: string) {
@@ -290,7 +309,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
 function needsWork(after: Exclude<Settled<unknown>, { state: 'suspended' }>): boolean {
   if (after.state === 'error') return true;
   const writes = after.value as WriteSet;
-  return writes.threw || !isSettled(writes);
+  return writes.threw !== undefined || !isSettled(writes);
 }
 
 function valueOf(settled: Settled<WriteSet> | undefined): WriteSet | undefined {

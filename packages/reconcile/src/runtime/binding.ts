@@ -1,6 +1,15 @@
 // A reconciler in a world, as two derivations per object: its plan, and the writes that are left until the plan is so.
 // The second is a sink: what it publishes goes to the queue. Both are tracked, so drift of a child wakes the second alone.
-import { type JsonSchema, type Kind, type KubeObject, keyOf, keyOfObject, kindId, type ObjectKey } from '@capstan/kube';
+import {
+  type JsonSchema,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  keyOfObject,
+  kindId,
+  type ObjectKey,
+  reasonOf,
+} from '@capstan/kube';
 import type { Ownership } from '../diff/child-body.ts';
 import {
   type DiffInput,
@@ -15,7 +24,7 @@ import {
   type WriteSet,
 } from '../diff/index.ts';
 import { type DigestKey, keyedDigest } from '../digest.ts';
-import type { Derivation, Engine, Table, Tracker } from '../engine/index.ts';
+import { type Derivation, type Engine, Suspended, type Table, type Tracker } from '../engine/index.ts';
 import { DefinitionErrors } from '../errors.ts';
 import { fieldManager, inventoryId } from '../inventory.ts';
 import { INVENTORY_LABEL } from '../marks.ts';
@@ -145,14 +154,16 @@ export function bindReconciler(
         elsewhere,
         observed,
       });
-      if (outcome.state === 'value') return diff(input(outcome.value));
       // Suspended: no plan, nothing pruned; this read suspends too.
       if (outcome.state === 'suspended') return diff(input(tracker.derived(plans, key)));
-      const trouble: Trouble = {
-        reason: 'Threw',
-        message: `the reconciler ${reconciler.name} threw: ${outcome.error.message}`,
-      };
-      return statusOnly({ ...input(plan()), observed: { ...observed, trouble: () => trouble } });
+      if (outcome.state === 'error')
+        return statusOnly(input(plan()), `the reconciler ${reconciler.name} threw: ${outcome.error.message}`);
+      try {
+        return diff(input(outcome.value));
+      } catch (error) {
+        if (error instanceof Suspended) throw error;
+        return statusOnly(input(plan()), `the writes of ${reconciler.name} cannot be computed: ${reasonOf(error)}`);
+      }
     },
   });
 
