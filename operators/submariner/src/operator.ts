@@ -14,6 +14,9 @@ export function createSubmariner(given: Partial<Settings> = {}): Operator {
     description: 'The right cable for each pair of clusters.',
     kinds: [Submariner, Broker, CablePolicies, Cluster, Endpoint, Gateway],
     reconcilers: [createSubmarinerReconciler(settings), broker, cablePolicies],
+    commands: {
+      gateway: { summary: 'Run the gateway of a cluster', load: () => import('./commands/gateway.ts') },
+    },
     flags: FLAGS,
     withFlags: (values) => createSubmariner({ ...given, ...settingsOf(values) }),
   });

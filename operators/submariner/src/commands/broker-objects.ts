@@ -2,9 +2,12 @@
 import {
   type Client,
   type Clock,
+  ClusterRole,
+  ClusterRoleBinding,
   CustomResourceDefinition,
   discover,
   isAlreadyExists,
+  type KubeObject,
   Namespace,
   Role,
   RoleBinding,
@@ -16,6 +19,7 @@ import { Broker, CablePolicies, Cluster, Endpoint, Gateway, GROUP, Submariner } 
 
 export const KINDS = [Submariner, Broker, CablePolicies, Cluster, Endpoint, Gateway];
 export const ADMIN = 'submariner-k8s-broker-admin';
+const IDENTITY_ROLE = 'submariner-identity';
 export const CLIENT_ROLE = 'submariner-k8s-broker-cluster';
 const FIELD_MANAGER = 'subctl';
 
@@ -75,6 +79,22 @@ export async function ensureBrokerRoles({ client, signal }: Steps, namespace: st
     await client.apply(Role, role, options);
   }
   await bind({ client, signal }, namespace, ADMIN, ADMIN);
+  // A member tells clusters apart by the uid of kube-system, and may read nothing else outside the broker's namespace.
+  const identity = `${IDENTITY_ROLE}-${namespace}`;
+  const rules = [{ apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] }];
+  await client.apply(
+    ClusterRole,
+    { apiVersion: rbac, kind: 'ClusterRole', metadata: { name: identity }, rules } as KubeObject,
+    options,
+  );
+  const binding = {
+    apiVersion: rbac,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: identity },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: identity },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: `system:serviceaccounts:${namespace}` }],
+  };
+  await client.apply(ClusterRoleBinding, binding, options);
 }
 
 export async function bind(
