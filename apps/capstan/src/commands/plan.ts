@@ -101,7 +101,9 @@ export default command({
           ],
         };
         io.stdout(flags.output === 'json' ? json(report) : formatPlan(report));
-        return flags['exit-code'] && (changes.length > 0 || result.writes.length > 0) ? 2 : 0;
+        return flags['exit-code'] && (changes.length > 0 || result.writes.length > 0 || result.deliveries.length > 0)
+          ? 2
+          : 0;
       } finally {
         await stop();
       }
@@ -126,12 +128,13 @@ function previewChange({ after, ref }: GivenChange, kind: Kind): PreviewChange {
 function unread(operators: readonly Operator[], given: readonly Kind[]): string[] {
   const read = new Set(
     operators
-      .flatMap(({ reconcilers }) =>
-        reconcilers.flatMap(({ resource, reads, writes }) => [
+      .flatMap(({ reconcilers, sinks = [] }) => [
+        ...reconcilers.flatMap(({ resource, reads, writes }) => [
           resource,
           ...[...reads, ...writes].map(({ kind }) => kind),
         ]),
-      )
+        ...sinks.flatMap(({ reads }) => reads.map(({ kind }) => kind)),
+      ])
       .map(kindId),
   );
   return given

@@ -4,7 +4,7 @@ import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { MANIFEST_OUTPUT, manifests } from '../text/output.ts';
 
 export default command({
-  usage: 'rbac [--namespace NS] [--watch-namespaces LIST] [--operator FILE] [-o json]',
+  usage: 'rbac [--namespace NS] [--role ROLE] [--watch-namespaces LIST] [--operator FILE] [-o json]',
   description:
     'Prints the ServiceAccount, roles and bindings of each operator: exactly what its reconcilers declare, nothing more.\n' +
     'With --watch-namespaces the rules are Roles in those namespaces instead of one ClusterRole.',
@@ -25,6 +25,11 @@ export default command({
       value: 'NAME',
       help: 'Where the Lease and the digest key are; default capstan-system.',
     },
+    role: {
+      type: 'string',
+      value: 'ROLE',
+      help: 'For clusters of this role (broker, member, remote…) instead of the one that the operators run in.',
+    },
     name: { type: 'string', value: 'NAME', help: 'Of the account, roles and bindings; default capstan-OPERATOR.' },
     ...OPERATOR_OPTIONS,
     output: MANIFEST_OUTPUT,
@@ -40,6 +45,7 @@ export default command({
         namespace: flags.namespace ?? SYSTEM_NAMESPACE,
         ...(systemNamespace !== undefined && { systemNamespace }),
         ...(flags.name !== undefined && { name: flags.name }),
+        ...(flags.role !== undefined && { role: flags.role }),
         ...(watchNamespaces && { watchNamespaces }),
       }),
     );

@@ -27,6 +27,8 @@ import {
   runtimeObserver,
 } from '../runtime/index.ts';
 import { createTracing, tracedTransport } from '../tracing/index.ts';
+import { rolesOf } from '../worlds/index.ts';
+import { followClusterSecrets } from './cluster-secrets.ts';
 import { ensureCrds } from './ensure-crds.ts';
 import { createOperatorLeases, type LeaseSettings, leaseNameOf, sinkLeadership } from './operator-leases.ts';
 import { startServers } from './servers.ts';
@@ -169,7 +171,19 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       const names = operators.map(({ name }) => name);
       const context = connection.context ?? '';
       onEvent?.({ type: 'started', context, namespace, operators: names, ...servers.addresses });
-      await ended([runtime.run(signal), tracing.run(signal), ready(runtime, options, signal)], clock, signal);
+      const clusters = followClusterSecrets({
+        client,
+        runtime,
+        roles: rolesOf(operators.flatMap(({ reconcilers, sinks = [] }) => [...reconcilers, ...sinks])),
+        namespace: systemNamespace,
+        clock,
+        random,
+        logger,
+        userAgent: options.userAgent,
+        signal,
+      });
+      const parts = [runtime.run(signal), tracing.run(signal), clusters, ready(runtime, options, signal)];
+      await ended(parts, clock, signal);
       onEvent?.({ type: 'stopped' });
     } finally {
       await servers.close();
