@@ -174,7 +174,7 @@ async function localEnd(configuration: GatewayConfiguration, host: Host | undefi
 
 /** Simulated gateways need addresses that differ; nothing is sent to them. */
 function simulatedAddress(clusterID: string): string {
-  const sum = [...clusterID].reduce((total, letter) => (total * 31 + letter.charCodeAt(0)) % 65_000, 7);
+  const sum = clusterID.split('').reduce((total, letter) => (total * 31 + letter.charCodeAt(0)) % 65_000, 7);
   return `192.0.${Math.floor(sum / 250) % 250}.${(sum % 250) + 1}`;
 }
 

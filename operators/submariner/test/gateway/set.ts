@@ -174,7 +174,7 @@ export async function until(
   what: string,
   ms: number,
   holds: () => Promise<boolean>,
-  detail: () => Promise<unknown> | unknown = () => '',
+  detail: () => unknown = () => '',
 ): Promise<number> {
   const begin = performance.now();
   while (!(await holds())) {
