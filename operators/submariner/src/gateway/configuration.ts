@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { catalogue } from '@capstan/kube';
-import { driversOf } from '../deployment/configuration.ts';
+import { BROKER_MOUNT, driversOf, PSK_MOUNT } from '../deployment/configuration.ts';
 import { BROKER_NAMESPACE, MEMBER_NAMESPACE } from '../kinds/index.ts';
 import type { DriverName } from '../policy/driver-names.ts';
 import { optionsOfConfigMap } from '../policy/rule-options.ts';
@@ -93,7 +93,9 @@ export function readConfiguration(env: Env): GatewayConfiguration {
     },
     optionsFolder,
     pskFile:
-      psk === undefined || psk === '' ? undefined : join(secrets ?? '/var/run/secrets/submariner.io', psk, 'psk'),
+      psk === undefined || psk === ''
+        ? undefined
+        : join(env['CE_IPSEC_PSKSECRET_DIR'] ?? join(secrets ?? PSK_MOUNT, psk), 'psk'),
     preferredServer: env['CE_IPSEC_PREFERREDSERVER'] === 'true',
     health: {
       enabled: env['SUBMARINER_HEALTHCHECKENABLED'] !== 'false',
@@ -106,7 +108,7 @@ export function readConfiguration(env: Env): GatewayConfiguration {
       folder:
         brokerSecret === undefined || brokerSecret === ''
           ? undefined
-          : join(secrets ?? '/run/secrets/submariner.io', brokerSecret),
+          : (env['BROKER_K8S_SECRET_DIR'] ?? join(secrets ?? BROKER_MOUNT, brokerSecret)),
       ca: env['BROKER_K8S_CA'],
       insecure: env['BROKER_K8S_INSECURE'] === 'true',
     },
