@@ -1,7 +1,10 @@
 import { type Operator, operator } from '@capstan/reconcile';
+import { FLAGS } from './commands/flags.ts';
 import { Broker, CablePolicies, Cluster, Endpoint, Gateway, Submariner } from './kinds/index.ts';
+import { broker } from './reconcilers/broker.ts';
+import { cablePolicies } from './reconcilers/cable-policies.ts';
 import { createSubmarinerReconciler } from './reconcilers/submariner.ts';
-import { DEFAULT_SETTINGS, type Settings } from './settings.ts';
+import { DEFAULT_SETTINGS, type Settings, settingsOf } from './settings.ts';
 
 /** Cables between clusters: the driver of each pair is chosen by policy. */
 export function createSubmariner(given: Partial<Settings> = {}): Operator {
@@ -10,7 +13,12 @@ export function createSubmariner(given: Partial<Settings> = {}): Operator {
     name: 'submariner',
     description: 'The right cable for each pair of clusters.',
     kinds: [Submariner, Broker, CablePolicies, Cluster, Endpoint, Gateway],
-    reconcilers: [createSubmarinerReconciler(settings)],
+    reconcilers: [createSubmarinerReconciler(settings), broker, cablePolicies],
+    commands: {
+      gateway: { summary: 'Run the gateway of a cluster', load: () => import('./commands/gateway.ts') },
+    },
+    flags: FLAGS,
+    withFlags: (values) => createSubmariner({ ...given, ...settingsOf(values) }),
   });
 }
 

@@ -16,12 +16,15 @@ export function knownImages(env: Readonly<Record<string, string | undefined>>): 
   ];
   const capstan = program('main.ts');
   const gimbal = program('programs/gimbal.mjs');
+  const submariner = program('programs/submariner.ts');
   const real = env['CAPSTAN_REAL'] ?? join(env['HOME'] ?? homedir(), '.cache', 'capstan', 'real');
   return [
     {
       match: 'capstan',
       entrypoint: capstan,
-      programs: { capstan, gimbal },
+      programs: { capstan, gimbal, submariner },
+      // Gateways leave the network of this machine alone: their cables are simulated, and marked as such.
+      env: { SUBMARINER_CABLES: 'simulated' },
       kubeconfig: true,
       // Every pod has an address of its own here, and no interface of its own.
       substitute: [{ from: '0.0.0.0', to: '$(POD_IP)' }],

@@ -91,6 +91,16 @@ async function runParts(
     await ensureCrds({ client: admin, clock, operators, install: true, signal });
     // The operators run in the first cluster; those that reach others do so from there.
     const running = operators.map((operator) => runOperator(operator, { ...options, admin, cluster: first, signal }));
+    // Some are about the cluster that they run in, and several of them make a set: those run in every cluster.
+    const everywhere = operators.filter(({ name }) => IN_EVERY_CLUSTER.has(name));
+    for (const [index, other] of cluster.clusters.entries()) {
+      const client = clients[index];
+      if (index === 0 || client === undefined || everywhere.length === 0) continue;
+      await ensureCrds({ client, clock, operators: everywhere, install: true, signal });
+      running.push(
+        ...everywhere.map((operator) => runOperator(operator, { ...options, admin: client, cluster: other, signal })),
+      );
+    }
     parts.push(...running.map(({ ended }) => ended));
     const over = Promise.race([...parts, untilAborted(signal)]);
     await Promise.race([Promise.all(running.map(({ ready }) => ready)), over]);
@@ -112,6 +122,9 @@ async function runParts(
     await Promise.all(clients.map((client) => client.close()));
   }
 }
+
+/** A cluster that joins a broker needs its own operator, whatever else the first cluster runs. */
+const IN_EVERY_CLUSTER: ReadonlySet<string> = new Set(['submariner']);
 
 interface RunningOperator {
   /** Resolves when its caches are full. */

@@ -17,6 +17,9 @@ export interface GatewayConfiguration {
   readonly warnings: readonly string[];
 }
 
+/** Folders in which the Secrets of a gateway are mounted, each under its name. */
+export const PSK_MOUNT = '/var/run/secrets/submariner.io';
+export const BROKER_MOUNT = '/run/secrets/submariner.io';
 export const PSK_SECRET = 'submariner-gateway-psk';
 export const BROKER_SECRET = 'submariner-gateway-broker';
 const CUSTOM_CONFIG_PATH = '/etc/submariner/cable-driver-config';

@@ -1,7 +1,7 @@
 // The environment of a gateway: the variables of the original, without secrets, and those of several drivers.
 import type { EnvVar } from '@capstan/kube';
 import type { SubmarinerSpec } from '../kinds/index.ts';
-import type { GatewayConfiguration } from './configuration.ts';
+import { BROKER_MOUNT, type GatewayConfiguration, PSK_MOUNT } from './configuration.ts';
 
 export function gatewayEnvironment(
   spec: SubmarinerSpec,
@@ -32,6 +32,9 @@ export function gatewayEnvironment(
     SUBMARINER_HALT_ON_CERT_ERROR: spec.haltOnCertificateError,
     AIR_GAPPED_DEPLOYMENT: spec.airGappedDeployment,
     CE_IPSEC_PSKSECRET: configuration.pskSecret,
+    // Where the two Secrets are mounted.
+    CE_IPSEC_PSKSECRET_DIR: configuration.pskSecret && `${PSK_MOUNT}/${configuration.pskSecret}`,
+    BROKER_K8S_SECRET_DIR: configuration.brokerSecret && `${BROKER_MOUNT}/${configuration.brokerSecret}`,
     CE_IPSEC_DEBUG: spec.ceIPSecDebug,
     CE_IPSEC_NATTPORT: spec.ceIPSecNATTPort,
     CE_IPSEC_PREFERREDSERVER: spec.ceIPSecPreferredServer,

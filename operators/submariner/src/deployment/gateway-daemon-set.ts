@@ -2,7 +2,7 @@
 import type { DaemonSet, Volume, VolumeMount } from '@capstan/kube';
 import type { ChildObject } from '@capstan/reconcile';
 import type { SubmarinerSpec } from '../kinds/index.ts';
-import type { GatewayConfiguration } from './configuration.ts';
+import { BROKER_MOUNT, type GatewayConfiguration, PSK_MOUNT } from './configuration.ts';
 import { gatewayEnvironment } from './environment.ts';
 
 export const GATEWAY = 'submariner-gateway';
@@ -64,17 +64,12 @@ export function gatewayDaemonSet({ spec, namespace, configuration, image }: Daem
 }
 
 function mounts({ pskSecret, brokerSecret, customConfig, customConfigPath }: GatewayConfiguration) {
-  const volumes: Volume[] = [
-    { name: 'run', hostPath: { path: '/run/submariner', type: 'DirectoryOrCreate' } },
-    { name: 'tun', hostPath: { path: '/dev/net/tun' } },
-  ];
-  const volumeMounts: VolumeMount[] = [
-    { name: 'run', mountPath: '/run/submariner' },
-    { name: 'tun', mountPath: '/dev/net/tun' },
-  ];
+  // A privileged container has the devices of its host, /dev/net/tun among them.
+  const volumes: Volume[] = [{ name: 'run', emptyDir: {} }];
+  const volumeMounts: VolumeMount[] = [{ name: 'run', mountPath: '/run/submariner' }];
   const secrets = [
-    ['psk', pskSecret, '/var/run/secrets/submariner.io'],
-    ['broker', brokerSecret, '/run/secrets/submariner.io'],
+    ['psk', pskSecret, PSK_MOUNT],
+    ['broker', brokerSecret, BROKER_MOUNT],
   ] as const;
   for (const [name, secretName, folder] of secrets) {
     if (secretName === undefined) continue;

@@ -24,8 +24,14 @@ export const GATEWAY_RULES = [
   { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
-/** Node labels and annotations carry settings of a gateway (gateway.submariner.io/…). */
-export const NODE_RULES = [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] }];
+/**
+ * Node labels and annotations carry settings of a gateway (gateway.submariner.io/…); the uid of kube-system tells its cluster
+ * from others.
+ */
+export const NODE_RULES = [
+  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
+];
 
 export function gatewayPermissions(namespace: string): Child[] {
   const own = { namespace, name: GATEWAY, labels: GATEWAY_LABELS };

@@ -64,6 +64,9 @@ const ESTABLISH_TIMEOUT_MS = 10_000;
 /** The end that waits for the other opens the connection itself after so long. */
 const PATIENCE_MS = 3000;
 const POLL_MS = 25;
+/** Each takes a thread of charon until it is done; the others must be left for everything else. */
+const OPENINGS = 10;
+const THREADS = 32;
 
 export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemonOptions): IpsecDaemon {
   const socket = join(host.runDir, 'charon.vici');
@@ -76,6 +79,7 @@ export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemon
   /** What was established when charon ended: the other ends do not know, so this end opens them again. */
   const lost = new Set<string>();
   const opening = new Set<string>();
+  const slots = createSlots(OPENINGS);
 
   const control = async (): Promise<Vici> => {
     if (vici?.isOpen) return vici;
@@ -112,25 +116,36 @@ export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemon
     ]);
   };
 
-  const states = async (prefix: string) => {
+  /** Without waiting, associations that charon is just working on are left out. */
+  const list = async (waits: boolean) => {
     const connected = await control();
     const found = new Map<string, WayState>();
     for (const name of await connectionNames(connected))
-      if (name.startsWith(prefix)) found.set(name, { state: 'connecting', message: 'no IKE association yet' });
-    for (const event of await connected.stream('list-sas', 'list-sa')) {
-      for (const [name, sa] of Object.entries(event)) {
-        if (!name.startsWith(prefix)) continue;
-        const state = stateOf(sectionOf(sa));
-        if (found.get(name)?.state !== 'connected') found.set(name, state);
-      }
+      found.set(name, { state: 'connecting', message: 'no IKE association yet' });
+    for (const event of await connected.stream('list-sas', 'list-sa', waits ? {} : { noblock: 'yes' })) {
+      for (const [name, sa] of Object.entries(event))
+        if (found.get(name)?.state !== 'connected') found.set(name, stateOf(sectionOf(sa)));
     }
     return found;
   };
+
+  // Many connections may wait at the same time: they look at one list.
+  const listings = new Map<boolean, Promise<Map<string, WayState>>>();
+  const listed = (waits: boolean): Promise<Map<string, WayState>> => {
+    const known = listings.get(waits);
+    if (known !== undefined) return known;
+    const listing = list(waits).finally(() => listings.delete(waits));
+    listings.set(waits, listing);
+    return listing;
+  };
+  const states = async (prefix: string) =>
+    new Map([...(await listed(true))].filter(([name]) => name.startsWith(prefix)));
 
   /** Opens a connection, once at a time. */
   const open = async (name: string): Promise<string | undefined> => {
     if (opening.has(name)) return undefined;
     opening.add(name);
+    await slots.take();
     try {
       // A connection of its own: initiate blocks the one it is called on.
       const own = await openVici(socket, ESTABLISH_TIMEOUT_MS + 2000);
@@ -143,6 +158,7 @@ export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemon
     } catch (error) {
       return reasonOf(error);
     } finally {
+      slots.give();
       opening.delete(name);
     }
   };
@@ -168,7 +184,7 @@ export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemon
       const connected = await control();
       const known = (await states(name)).get(name);
       const isLoaded = loaded.get(name) === text || (loaded.get(name) === undefined && known !== undefined);
-      if (!isLoaded || !(await connectionNames(connected)).includes(name)) {
+      if (!isLoaded || known === undefined) {
         await connected.call('load-conn', { [name]: definition });
         // A changed definition counts for the next association only.
         if (loaded.has(name) && known?.state === 'connected')
@@ -181,7 +197,7 @@ export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemon
       let attempt: Promise<string | undefined> | undefined;
       let problem: string | undefined;
       for (;;) {
-        if ((await states(name)).get(name)?.state === 'connected') return;
+        if ((await listed(false)).get(name)?.state === 'connected') return;
         signal?.throwIfAborted();
         const waited = clock.now() - begin;
         if (waited > ESTABLISH_TIMEOUT_MS)
@@ -324,6 +340,10 @@ async function startCharon(
     // Of the two ports only this one is used: IKE begins on it too.
     'port = 0',
     `port_nat_t = ${port}`,
+    `threads = ${THREADS}`,
+    // Many connections of one host are opened at once when a gateway starts: by default five of them may be under way.
+    'block_threshold = 100',
+    'cookie_threshold = 200',
     'install_virtual_ip = no',
     'install_routes = no',
     'process_route = no',
@@ -404,4 +424,20 @@ async function labelledAddresses(host: Host): Promise<string[]> {
 
 async function quietly(work: Promise<unknown>): Promise<void> {
   await work.catch(() => {});
+}
+
+function createSlots(count: number): { take(): Promise<void>; give(): void } {
+  let free = count;
+  const waiting: (() => void)[] = [];
+  return {
+    async take() {
+      if (free > 0) free--;
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+    },
+    give() {
+      const next = waiting.shift();
+      if (next === undefined) free++;
+      else next();
+    },
+  };
 }

@@ -95,6 +95,12 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
     }
   };
 
+  const startAll = async () => {
+    await ensureRule(host);
+    // One after the other: drivers may share a daemon.
+    for (const driver of drivers.values()) await startDriver(driver);
+  };
+
   const entryOf = (name: string): Entry => {
     const known = entries.get(name);
     if (known !== undefined) return known;
@@ -290,18 +296,19 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
 
   return {
     async start() {
-      await ensureRule(host);
-      // One after the other: drivers may share a daemon.
-      for (const driver of drivers.values()) await startDriver(driver);
-      return starts;
+      await startAll();
+      return new Map(starts);
     },
     async adopt(wanted) {
-      const routes = await readRoutes(host);
+      // At once, so that a change that comes meanwhile is the newer one.
       for (const [name, each] of wanted) entryOf(name).wanted = each;
+      if (starts.size === 0) await startAll();
+      const routes = await readRoutes(host);
       await removeStrays();
       await Promise.all(
         [...wanted].map(async ([name, each]) => {
           const entry = entryOf(name);
+          if (entry.wanted !== each) return;
           const driver = drivers.get(each.driver);
           // Routes that lead where they should are not touched.
           if (

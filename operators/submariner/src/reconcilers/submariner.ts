@@ -94,7 +94,10 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
             name: 'permissions',
             children: [...gatewayPermissions(namespace), ...inlineSecrets(spec, namespace, configuration)],
           },
-          { name: 'cluster', children: [apply(Cluster, clusterOf(spec, namespace), { adopts: true })] },
+          {
+            name: 'cluster',
+            children: [apply(Cluster, clusterOf(spec, namespace), { adopts: true, yields: labelPaths(spec) })],
+          },
           { name: 'gateways', children: [apply(DaemonSet, daemonSet)] },
         ],
         status: { ...status, gatewayDaemonSetStatus: { desired: rollout?.desired ?? 0, ready: rollout?.ready ?? 0 } },
@@ -197,7 +200,13 @@ function clusterOf(spec: SubmarinerSpec, namespace: string) {
       .map((each) => each.trim())
       .filter((each) => each !== '');
   return {
-    metadata: { namespace, name: spec.clusterID, labels: spec.clusterLabels ?? {} },
+    metadata: {
+      namespace,
+      name: spec.clusterID,
+      labels: spec.clusterLabels ?? {},
+      // Labels that users have taken are theirs; this says that ours have changed.
+      annotations: { [CLUSTER_LABELS_ANNOTATION]: JSON.stringify(spec.clusterLabels ?? {}) },
+    },
     spec: {
       cluster_id: spec.clusterID,
       color_codes: ['blue'],
@@ -206,6 +215,15 @@ function clusterOf(spec: SubmarinerSpec, namespace: string) {
       global_cidr: list(spec.globalCIDR),
     },
   };
+}
+
+const CLUSTER_LABELS_ANNOTATION = 'submariner.io/sync-cluster-labels';
+
+/** A label that a user has set to another value stays so: `kubectl label cluster` is how people re-cable. */
+function labelPaths({ clusterLabels = {} }: SubmarinerSpec): string[] {
+  return Object.keys(clusterLabels)
+    .filter((key) => !key.includes('.'))
+    .map((key) => `metadata.labels.${key}`);
 }
 
 function networkProblems({ clusterCIDR, serviceCIDR }: SubmarinerSpec): string[] {

@@ -32,7 +32,7 @@ export async function ping(
   return { sent: count, received };
 }
 
-/** As ping, and the longest time without an answer, in milliseconds. */
+/** As ping, and the longest run of pings without an answer, in milliseconds. */
 export async function pingOutage(
   from: TestGateway,
   address: string,
@@ -41,9 +41,10 @@ export async function pingOutage(
   const source = from.local.sourceIP ?? '';
   const flags = ['-n', '-D', '-I', source, '-c', String(count), '-i', String(intervalMs / 1000), '-W', '1', address];
   const { stdout } = await from.host().run([...realPrograms.ping, ...flags]);
-  const times = [...stdout.matchAll(/^\[(\d+\.\d+)\].*icmp_seq/gm)].map(([, time]) => Number(time) * 1000);
-  const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time));
-  return { received: times.length, outageMs: Math.max(0, ...gaps) };
+  const answered = [...stdout.matchAll(/icmp_seq=(\d+) ttl/g)].map(([, number]) => Number(number));
+  const numbers = [0, ...new Set(answered), count + 1].toSorted((a, b) => a - b);
+  const gaps = numbers.slice(1).map((number, index) => number - (numbers[index] ?? 0) - 1);
+  return { received: numbers.length - 2, outageMs: Math.max(0, ...gaps) * intervalMs };
 }
 
 /** Whether pings between two gateways cannot be recognised on the bridge between them. */

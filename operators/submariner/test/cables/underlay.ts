@@ -99,7 +99,11 @@ export function createUnderlay(ids: readonly string[]): Underlay {
       const namespace = `${mark}-${id}`;
       create(namespace);
       const number = index + 1;
-      const [underlayIP, address, service] = [`172.31.99.${number}`, `10.1${number}.0.1`, `10.10${number}.0.0/16`];
+      const [underlayIP, address, service] = [
+        `172.31.99.${number}`,
+        `10.${10 + number}.0.1`,
+        `10.${100 + number}.0.0/16`,
+      ];
       run(
         'ip',
         'link',
@@ -132,7 +136,7 @@ export function createUnderlay(ids: readonly string[]): Underlay {
         runDir,
         address,
         wireguardDevice: `${mark}${id}`.slice(-15).replace(/^\D*/, 'w').slice(0, 15),
-        local: { privateIP: underlayIP, subnets: [`10.1${number}.0.0/16`, service], sourceIP: address },
+        local: { privateIP: underlayIP, subnets: [`10.${10 + number}.0.0/16`, service], sourceIP: address },
         host: () => createHost({ namespace, runDir, programs: realPrograms }),
       };
     });

@@ -122,6 +122,10 @@ describe('a Submariner', () => {
       assert.equal(metadata.labels?.['env'], 'test');
       assert.equal(metadata.labels?.['mine'], 'yes');
       assert.deepEqual(spec.cluster_cidr, ['10.11.0.0/16']);
+      await stage.client.patch(Cluster, ref('east'), 'merge', { metadata: { labels: { env: 'edge' } } });
+      await stage.settle();
+      const { labels } = (await stage.client.get(Cluster, ref('east'))).metadata;
+      assert.equal(labels?.['env'], 'edge', 'what a user set stays');
     }));
 
   test('restarts no gateway when labels change', () =>

@@ -1,0 +1,60 @@
+// broker-info.subm: what a cluster needs to join. The format of the original: base64url of JSON, readable by its owner only.
+import { isJsonObject } from '@capstan/kube';
+import { CommandErrors } from './errors.ts';
+
+export interface BrokerInfo {
+  readonly brokerURL: string;
+  readonly namespace: string;
+  /** Of the broker's administrator: used once, to create the account of the cluster that joins. */
+  readonly token: string;
+  /** PEM. */
+  readonly ca: string | undefined;
+  /** The raw bytes in base64. */
+  readonly psk: string;
+  readonly components: readonly string[];
+}
+
+export function formatBrokerInfo({ brokerURL, namespace, token, ca, psk, components }: BrokerInfo): string {
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const content = {
+    brokerURL,
+    ClientToken: {
+      metadata: { name: 'submariner-k8s-broker-admin-token', namespace },
+      data: { token: base64(token), namespace: base64(namespace), ...(ca !== undefined && { 'ca.crt': base64(ca) }) },
+    },
+    IPSecPSK: { metadata: { name: 'submariner-ipsec-psk', namespace }, data: { psk } },
+    Components: components,
+    ServiceDiscovery: false,
+  };
+  return Buffer.from(JSON.stringify(content)).toString('base64url');
+}
+
+export function parseBrokerInfo(text: string, file: string): BrokerInfo {
+  let content: unknown;
+  try {
+    content = JSON.parse(Buffer.from(text.trim(), 'base64url').toString('utf8'));
+  } catch {
+    throw CommandErrors.BadBrokerInfo(file);
+  }
+  if (!isJsonObject(content)) throw CommandErrors.BadBrokerInfo(file);
+  const data = (field: string) => {
+    const secret = isJsonObject(content) ? content[field] : undefined;
+    return isJsonObject(secret) && isJsonObject(secret['data']) ? secret['data'] : {};
+  };
+  const plain = (value: unknown) =>
+    typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : undefined;
+  const { token, namespace, 'ca.crt': ca } = data('ClientToken');
+  const { psk } = data('IPSecPSK');
+  const brokerURL = content['brokerURL'];
+  const components = content['Components'];
+  if (typeof brokerURL !== 'string' || plain(token) === undefined || typeof psk !== 'string')
+    throw CommandErrors.BadBrokerInfo(file);
+  return {
+    brokerURL,
+    namespace: plain(namespace) ?? 'submariner-k8s-broker',
+    token: plain(token) ?? '',
+    ca: plain(ca),
+    psk,
+    components: Array.isArray(components) ? components.map(String) : [],
+  };
+}

@@ -1,0 +1,267 @@
+// subctl cable-policy add | list | delete | explain.
+import { isAlreadyExists, isNotFound, type JsonObject, type ObjectMeta, reasonOf } from '@capstan/kube';
+import { BROKER_ORIGIN, CablePolicies, CREATED_AT_ANNOTATION, ORIGIN_LABEL } from '../kinds/index.ts';
+import { DEFAULT_POLICY, type Policy, readPolicy } from '../policy/read-policy.ts';
+import { readYaml } from '../policy/read-yaml.ts';
+import { formatSelector, parseSelectorText } from '../policy/selector.ts';
+import { createPairMatrix } from '../resolution/pair-matrix.ts';
+import { rankRules } from '../resolution/ranking.ts';
+import { decideFor, explainPair } from '../resolution/resolver.ts';
+import { type ClusterView, findPlace, readView } from './cluster-view.ts';
+import { CommandErrors } from './errors.ts';
+import { type CommandContext, progress } from './io.ts';
+import { formatTable, print } from './output.ts';
+
+export async function addPolicies(context: CommandContext): Promise<number> {
+  const { io, client, flags } = context;
+  const say = progress(io);
+  const wanted = flags.text('filename') === undefined ? [policyOfFlags(context)] : await policiesOfFile(context);
+  const view = await readView(context);
+  const now = new Date(io.clock.now()).toISOString();
+  const objects = wanted.map((object) => completed(object, view, now));
+  const problems = objects.flatMap((object) =>
+    readPolicy(object).problems.map(({ message }) => `policy "${object.metadata.name}": ${message}`),
+  );
+  if (problems.length > 0) throw CommandErrors.Invalid('cable policy', problems);
+  const overwrites = flags.isSet('overwrite');
+  const existing = new Set(view.policies.map(({ name }) => name));
+  const taken = objects.find(({ metadata }) => existing.has(metadata.name ?? ''));
+  if (taken !== undefined && !overwrites) throw CommandErrors.PolicyExists(taken.metadata.name ?? '');
+  for (const line of effectsOf(view, objects)) say.note(line);
+  for (const line of warningsOf(view, objects)) say.warning(line);
+  if (flags.isSet('dry-run')) {
+    for (const { metadata } of objects) say.done(`Would create cable policy "${metadata.name}" (dry run)`);
+    return 0;
+  }
+  if (!flags.isSet('yes') && io.confirm !== undefined && !(await io.confirm('Create?'))) return 1;
+  for (const object of objects) {
+    const name = object.metadata.name ?? '';
+    try {
+      await client.create(CablePolicies, object, { signal: io.signal });
+      say.done(`Created cable policy "${name}"`);
+    } catch (error) {
+      if (!isAlreadyExists(error) || !overwrites) throw error;
+      const ref = { namespace: view.namespace, name };
+      await client.patch(CablePolicies, ref, 'json', [{ op: 'replace', path: '/spec', value: object.spec }], {
+        signal: io.signal,
+      });
+      say.done(`Replaced cable policy "${name}"`);
+    }
+  }
+  return 0;
+}
+
+export async function deletePolicy(context: CommandContext): Promise<number> {
+  const { io, client, flags } = context;
+  const name = flags.text('name') ?? flags.positionals[0];
+  if (name === undefined) throw CommandErrors.Usage('--name: the name of the policy is missing', 'cable-policy delete');
+  if (name === DEFAULT_POLICY && !flags.isSet('force')) throw CommandErrors.DefaultPolicy();
+  const { namespace } = await findPlace(context);
+  try {
+    await client.delete(CablePolicies, { namespace, name }, { signal: io.signal });
+  } catch (error) {
+    throw isNotFound(error) ? CommandErrors.PolicyNotFound(name) : error;
+  }
+  progress(io).done(`Deleted cable policy "${name}"`);
+  return 0;
+}
+
+export async function listPolicies(context: CommandContext): Promise<number> {
+  const view = await readView(context);
+  const ranking = rankRules(view.policies);
+  const counts = createPairMatrix(ranking, view.clusters).counts();
+  const ordered = view.policies.toSorted(
+    (a, b) => Number(a.name === DEFAULT_POLICY) - Number(b.name === DEFAULT_POLICY) || (a.name < b.name ? -1 : 1),
+  );
+  const pairsOf = (policy: Policy) =>
+    policy.name === DEFAULT_POLICY
+      ? (counts.at(-1) ?? 0)
+      : ranking.rules.reduce(
+          (sum, { rule }, index) => sum + (rule.policy === policy.name ? (counts[index] ?? 0) : 0),
+          0,
+        );
+  const data = ordered.map((policy) => ({
+    name: policy.name,
+    origin: policy.origin,
+    status: policy.problems.length === 0 ? 'Accepted' : 'Invalid',
+    problems: policy.problems.map(({ message }) => message),
+    pairs: pairsOf(policy),
+    rules: policy.rules.map(({ left, right, driver, options, priority }) => ({
+      left: formatSelector(left),
+      right: formatSelector(right),
+      driver,
+      options: options.data,
+      ...(options.configMapRef !== undefined && { config: options.configMapRef.name }),
+      priority,
+    })),
+  }));
+  if (data.length === 0 && (context.flags.text('output') ?? 'table') === 'table') {
+    context.io.stdout('no cable policies found\n');
+    return 0;
+  }
+  const table = () =>
+    formatTable(
+      ['NAME', 'LEFT SELECTOR', 'RIGHT SELECTOR', 'CABLE DRIVER', 'CONFIG', 'PRIORITY', 'ORIGIN', 'PAIRS', 'STATUS'],
+      data.flatMap(({ name, origin, pairs, status, rules }) => {
+        const none = { left: '', right: '', driver: '', priority: 0, config: undefined };
+        return (rules.length === 0 ? [none] : rules).map(({ left, right, driver, priority, config = '' }, index) => [
+          rules.length > 1 ? `${name}[${index}]` : name,
+          left,
+          right,
+          driver,
+          config,
+          String(priority),
+          origin,
+          index === 0 ? String(pairs) : '',
+          status,
+        ]);
+      }),
+      [30, 40, 40, 20, 30, 8, 24],
+    );
+  print(context, data, table, 'cable-policy list');
+  return 0;
+}
+
+export async function explainPolicy(context: CommandContext): Promise<number> {
+  const { flags, io } = context;
+  const named = [...flags.list('cluster'), ...flags.positionals];
+  const [one, other] = named;
+  if (one === undefined || other === undefined || named.length > 2)
+    throw CommandErrors.Usage('two clusters must be named', 'cable-policy explain');
+  const view = await readView(context);
+  const known = view.clusters.map(({ id }) => id);
+  const find = (name: string) => {
+    const found = view.clusters.find(({ id }) => id === name);
+    if (found === undefined) throw CommandErrors.UnknownCluster(name, known);
+    return found;
+  };
+  if (one === other) throw CommandErrors.Usage('a cluster has no cable to itself; name two', 'cable-policy explain');
+  const explained = explainPair(find(one), find(other), view.policies, view);
+  const { driver, candidates, message, policy, ambiguous, reason } = explained;
+  const table = () => {
+    const lines = [
+      `${explained.left} - ${explained.right}: ${driver ?? 'not connected'}`,
+      `  policy   ${policy} (${reason})${ambiguous ? ', ambiguous' : ''}`,
+      `  because  ${message}`,
+    ];
+    const rows = candidates.map((each, index) => [
+      index === 0 ? '*' : '',
+      each.policy,
+      each.driver,
+      String(each.priority),
+      String(each.specificity),
+      each.createdAt ?? '',
+      each.left,
+      each.right,
+    ]);
+    const heading = ['', 'POLICY', 'CABLE DRIVER', 'PRIORITY', 'SPECIFICITY', 'CREATED', 'LEFT', 'RIGHT'];
+    return `${lines.join('\n')}\n${rows.length === 0 ? '' : `\n${formatTable(heading, rows)}`}`;
+  };
+  print({ ...context, io }, { ...explained, driver: driver ?? null }, table, 'cable-policy explain');
+  return 0;
+}
+
+type NewPolicy = CablePolicies;
+
+function policyOfFlags({ flags }: CommandContext): NewPolicy {
+  const name = flags.text('name');
+  const driver = flags.text('cable-driver');
+  if (name === undefined || driver === undefined)
+    throw CommandErrors.Usage(`--${name === undefined ? 'name' : 'cable-driver'} is missing`, 'cable-policy add');
+  const side = (flag: string) => {
+    const text = flags.text(flag);
+    if (text === undefined || text.trim() === '') return {};
+    try {
+      return parseSelectorText(text);
+    } catch (error) {
+      throw CommandErrors.Usage(`--${flag}: ${reasonOf(error)}`, 'cable-policy add');
+    }
+  };
+  const config = flags.text('cable-config');
+  const priority = flags.text('priority');
+  const rule = {
+    leftClusterSelector: side('left-cluster-selector'),
+    rightClusterSelector: side('right-cluster-selector'),
+    cableDriver: { name: driver, ...(config !== undefined && { options: { configMapRef: { name: config } } }) },
+    ...(priority !== undefined && { priority: Number(priority) }),
+  };
+  return { apiVersion: CablePolicies.apiVersion, kind: CablePolicies.kind, metadata: { name }, spec: [rule] };
+}
+
+async function policiesOfFile({ flags, io }: CommandContext): Promise<NewPolicy[]> {
+  const file = flags.text('filename') ?? '';
+  const text = file === '-' ? await io.files.stdin() : await io.files.read(file);
+  const { objects, warnings, problems } = readYaml(text, file);
+  for (const warning of warnings) progress(io).warning(warning);
+  if (problems.length > 0) throw CommandErrors.Invalid(file, problems);
+  const other = objects.find(({ kind }) => kind !== CablePolicies.kind);
+  if (other !== undefined)
+    throw CommandErrors.Invalid(file, [`holds a ${String(other['kind'])}, not only CablePolicies`]);
+  return objects.map((object: JsonObject) => ({
+    apiVersion: CablePolicies.apiVersion,
+    kind: CablePolicies.kind,
+    metadata: (object['metadata'] ?? {}) as ObjectMeta,
+    spec: object['spec'],
+  }));
+}
+
+/** With what the sync and the order of policies need. */
+function completed(object: NewPolicy, { namespace, isBroker }: ClusterView, now: string): NewPolicy {
+  const { annotations = {}, labels = {} } = object.metadata;
+  return {
+    ...object,
+    metadata: {
+      ...object.metadata,
+      namespace,
+      annotations: { [CREATED_AT_ANNOTATION]: now, ...annotations },
+      ...(isBroker ? { labels: { ...labels, [ORIGIN_LABEL]: BROKER_ORIGIN } } : {}),
+    },
+  };
+}
+
+/** The pairs that would change their driver. */
+function effectsOf(view: ClusterView, added: readonly NewPolicy[]): string[] {
+  const policies = added.map((object) => readPolicy(object));
+  const names = new Set(policies.map(({ name }) => name));
+  const after = rankRules([...view.policies.filter(({ name }) => !names.has(name)), ...policies]);
+  const before = rankRules(view.policies);
+  const lines: string[] = [];
+  for (const [index, local] of view.clusters.entries()) {
+    const others = view.clusters.slice(index + 1);
+    const [old, next] = [before, after].map((ranking) => decideFor(local, others, { ...view, ranking }));
+    for (const [remote, { driver, message }] of next ?? []) {
+      const was = old?.get(remote)?.driver;
+      if (was !== driver)
+        lines.push(`${local.id} - ${remote}: ${was ?? 'not connected'} -> ${driver ?? `not connected (${message})`}`);
+    }
+  }
+  if (lines.length === 0) return ['No pair changes its cable driver'];
+  const shown = lines.slice(0, 20);
+  return [
+    `${lines.length} pair(s) change their cable driver:`,
+    ...shown.map((line) => `  ${line}`),
+    ...(lines.length > 20 ? ['  …'] : []),
+  ];
+}
+
+function warningsOf(view: ClusterView, added: readonly NewPolicy[]): string[] {
+  const policies = added.map((object) => readPolicy(object));
+  const ranking = rankRules([...view.policies, ...policies]);
+  const matrix = createPairMatrix(ranking, view.clusters);
+  const counts = matrix.counts();
+  const warnings: string[] = [];
+  for (const { name } of policies) {
+    if (name === DEFAULT_POLICY || view.clusters.length < 2) continue;
+    const pairs = ranking.rules.reduce(
+      (sum, { rule }, index) => sum + (rule.policy === name ? (counts[index] ?? 0) : 0),
+      0,
+    );
+    if (pairs === 0) warnings.push(`policy "${name}": decides no pair of the clusters that are known`);
+  }
+  const [ambiguous] = matrix.ambiguousPairs();
+  if (ambiguous !== undefined)
+    warnings.push(
+      `policies of the same rank contradict each other for ${ambiguous.join(' and ')}; give one a priority`,
+    );
+  return warnings;
+}

@@ -1,0 +1,90 @@
+// What a cluster knows of the set it belongs to, as the commands need it.
+import { type Client, isNotFound, type Kind, type KubeObject } from '@capstan/kube';
+import {
+  BROKER_NAMESPACE,
+  Broker,
+  CablePolicies,
+  Cluster,
+  Endpoint,
+  Gateway,
+  MEMBER_NAMESPACE,
+  Submariner,
+} from '../kinds/index.ts';
+import { type Policy, readPolicy } from '../policy/read-policy.ts';
+import { type ClusterFacts, clusterFacts } from '../resolution/cluster-labels.ts';
+import type { Offer } from '../resolution/decision.ts';
+import { offerOfEndpoint } from '../resolution/endpoint-offer.ts';
+import { CommandErrors } from './errors.ts';
+import type { CommandContext } from './io.ts';
+
+export interface Place {
+  readonly namespace: string;
+  /** Whether it is the broker's own namespace. */
+  readonly isBroker: boolean;
+}
+
+export interface ClusterView extends Place {
+  readonly objects: readonly CablePolicies[];
+  readonly policies: readonly Policy[];
+  readonly clusters: readonly ClusterFacts[];
+  readonly endpoints: readonly Endpoint[];
+  readonly onConflict: 'pick' | 'refuse';
+  offerOf(cluster: string): Offer | undefined;
+}
+
+/** Where Submariner's objects are: on a member, in the operator's namespace; otherwise in the broker's. */
+export async function findPlace({ client, flags, io: { signal } }: CommandContext): Promise<Place> {
+  const given = flags.text('namespace');
+  if (given !== undefined) return { namespace: given, isBroker: given === BROKER_NAMESPACE };
+  const members = await all(client, Submariner, undefined, signal);
+  const [member] = members ?? [];
+  if (member !== undefined) return { namespace: member.metadata.namespace ?? MEMBER_NAMESPACE, isBroker: false };
+  const [broker] = (await all(client, Broker, undefined, signal)) ?? [];
+  if (broker !== undefined) return { namespace: broker.metadata.namespace ?? BROKER_NAMESPACE, isBroker: true };
+  throw CommandErrors.NotInstalled();
+}
+
+export async function readView(context: CommandContext): Promise<ClusterView> {
+  const { client, io } = context;
+  const place = await findPlace(context);
+  const { namespace } = place;
+  const list = async <T extends KubeObject>(kind: Kind<T>) => (await all(client, kind, namespace, io.signal)) ?? [];
+  const [objects, clusters, endpoints, brokers] = await Promise.all([
+    list(CablePolicies),
+    list(Cluster),
+    list(Endpoint),
+    list(Broker),
+  ]);
+  const offers = new Map(endpoints.map(({ spec }) => [spec.cluster_id, offerOfEndpoint(spec)]));
+  return {
+    ...place,
+    objects,
+    policies: objects.map((object) => readPolicy(object)),
+    clusters: clusters.map(clusterFacts).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    endpoints,
+    onConflict: brokers[0]?.spec.onConflict ?? 'pick',
+    offerOf: (id) => offers.get(id),
+  };
+}
+
+export async function readGateways({ client, io }: CommandContext, namespace: string): Promise<readonly Gateway[]> {
+  return (await all(client, Gateway, namespace, io.signal)) ?? [];
+}
+
+/** All objects of a kind; undefined where it is not installed. */
+async function all<T extends KubeObject>(
+  client: Client,
+  kind: Kind<T>,
+  namespace: string | undefined,
+  signal: AbortSignal,
+): Promise<readonly T[] | undefined> {
+  try {
+    const found: T[] = [];
+    for await (const { items } of client.pages(kind, { ...(namespace !== undefined && { namespace }), signal }))
+      found.push(...items);
+    return found;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,39 @@
+import { catalogue } from '@capstan/kube';
+
+export const CommandErrors = catalogue('subctl', {
+  Usage: (problem: string, command: string) => ({ message: problem, remedy: `see subctl ${command} --help` }),
+  NotInstalled: () => ({
+    message: 'this cluster is neither a broker nor joined to one',
+    remedy: 'run "subctl deploy-broker" or "subctl join broker-info.subm"',
+  }),
+  PolicyExists: (name: string) => ({
+    message: `policy "${name}" already exists`,
+    remedy: 'use another name, or --overwrite to replace it',
+  }),
+  PolicyNotFound: (name: string) => ({
+    message: `policy "${name}" not found`,
+    remedy: '"subctl cable-policy list" shows those that exist',
+  }),
+  DefaultPolicy: () => ({
+    message: 'policy "default" cannot be deleted',
+    remedy: 'pairs that no other policy selects need it; use --force to delete it all the same',
+  }),
+  Invalid: (what: string, problems: readonly string[]) => ({
+    message: `${what}: ${problems.join('; ')}`,
+    remedy: 'correct it',
+  }),
+  UnknownCluster: (name: string, known: readonly string[]) => ({
+    message: `cluster "${name}" is not known`,
+    remedy: known.length === 0 ? 'no cluster has joined yet' : `use one of ${known.join(', ')}`,
+  }),
+  BadLabel: (label: string, problem: string) => ({
+    message: `invalid label "${label}": ${problem}`,
+    remedy: 'use key=value',
+  }),
+  BadBrokerInfo: (file: string) => ({
+    message: `${file}: is not a broker information file`,
+    remedy: 'use the file that "subctl deploy-broker" wrote',
+  }),
+  NoGateways: () => ({ message: 'no gateways detected', remedy: 'label a node submariner.io/gateway=true' }),
+  NoConnections: () => ({ message: 'no connections found', remedy: 'join a second cluster' }),
+});

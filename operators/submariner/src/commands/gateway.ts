@@ -1,0 +1,44 @@
+// submariner gateway: runs the gateway of a cluster until it is stopped.
+import { systemClock } from '@capstan/kube';
+import { createLogger } from '@capstan/reconcile';
+import { command } from '@capstan/reconcile/command-line';
+import { readConfiguration } from '../gateway/configuration.ts';
+import { runGateway } from '../gateway/run-gateway.ts';
+
+export default command({
+  usage: 'gateway [flags]',
+  description:
+    'Runs the gateway of a cluster: its cables, and the sync with its broker. It is configured by the environment (SUBMARINER_*, CE_IPSEC_*, BROKER_K8S_*), as a Submariner resource sets it, and by mounted files.',
+  examples: ['submariner gateway', 'submariner gateway --cables simulated'],
+  options: {
+    cables: {
+      type: 'string',
+      oneOf: ['real', 'simulated'],
+      help: 'real (default): links, tunnels and routes on this host. simulated: cables that exist in reports only.',
+    },
+    'network-namespace': {
+      type: 'string',
+      value: 'NAME',
+      help: 'Work in this network namespace instead of the host’s own.',
+    },
+    'run-dir': { type: 'string', value: 'DIR', help: 'Sockets and logs of daemons; default /run/submariner.' },
+    'wireguard-device': { type: 'string', value: 'NAME', help: 'Name of the WireGuard interface; default submariner.' },
+  },
+  async run({ flags }, io) {
+    const clock = io.clock ?? systemClock;
+    const isPod = Boolean(io.env['KUBERNETES_SERVICE_HOST']);
+    await runGateway({
+      configuration: readConfiguration(io.env),
+      env: io.env,
+      clock,
+      logger: createLogger({ clock, format: isPod ? 'json' : 'text', write: (line) => io.stderr(line) }),
+      signal: io.signal,
+      version: '0.1.0',
+      isSimulated: (flags.cables ?? io.env['SUBMARINER_CABLES']) === 'simulated',
+      ...(flags['network-namespace'] !== undefined && { networkNamespace: flags['network-namespace'] }),
+      ...(flags['run-dir'] !== undefined && { runDir: flags['run-dir'] }),
+      ...(flags['wireguard-device'] !== undefined && { wireguardDevice: flags['wireguard-device'] }),
+    });
+    return 0;
+  },
+});

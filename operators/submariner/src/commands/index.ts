@@ -1,0 +1,2 @@
+export type { SubctlIo } from './io.ts';
+export { COMMANDS, runSubctl } from './subctl.ts';

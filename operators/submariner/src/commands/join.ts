@@ -1,0 +1,171 @@
+// subctl join: an account on the broker, and on the member the kinds, the Secrets and the Submariner resource.
+import {
+  connectKubeconfig,
+  createClient,
+  Node,
+  ServiceAccount,
+  validateLabelValue,
+  validateQualifiedName,
+} from '@capstan/kube';
+import { stringify } from 'yaml';
+import { driversOf } from '../deployment/configuration.ts';
+import { GATEWAY_NODE_LABEL } from '../deployment/gateway-daemon-set.ts';
+import { BROKER_ORIGIN, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
+import { type BrokerInfo, parseBrokerInfo } from './broker-info.ts';
+import {
+  bind,
+  CLIENT_ROLE,
+  createOnce,
+  ensureNamespace,
+  ensureSecret,
+  installCrds,
+  tokenOf,
+} from './broker-objects.ts';
+import { CommandErrors } from './errors.ts';
+import { type CommandContext, type Flags, progress } from './io.ts';
+
+const BROKER_SECRET = 'submariner-broker-secret';
+const PSK_SECRET = 'submariner-ipsec-psk';
+
+export async function join(context: CommandContext): Promise<number> {
+  const { io, client, flags } = context;
+  const say = progress(io);
+  const [file] = flags.positionals;
+  if (file === undefined) throw CommandErrors.Usage('the broker information file is missing', 'join');
+  const labels = labelsOf(flags);
+  const clusterID = flags.text('clusterid') ?? context.context;
+  if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(clusterID) || clusterID === BROKER_ORIGIN)
+    throw CommandErrors.Usage(
+      `--clusterid: "${clusterID}" is not a cluster id (lower case letters, digits and hyphens)`,
+      'join',
+    );
+  const drivers = {
+    ...(flags.text('cable-driver') !== undefined && { cableDriver: flags.text('cable-driver') ?? '' }),
+    ...(flags.list('cable-drivers').length > 0 && { cableDrivers: [...flags.list('cable-drivers')] }),
+    ...(flags.list('combined-cable-drivers').length > 0 && {
+      combinedCableDrivers: [...flags.list('combined-cable-drivers')],
+    }),
+  };
+  const problems: string[] = [];
+  driversOf(drivers, problems);
+  if (problems.length > 0) throw CommandErrors.Invalid('join', problems);
+  const info = parseBrokerInfo(await io.files.read(file), file);
+  const token = await accountOnBroker(context, info, clusterID);
+  say.done(`Created the account of cluster "${clusterID}" on the broker`);
+
+  const namespace = flags.text('namespace') ?? MEMBER_NAMESPACE;
+  const steps = { client, clock: io.clock, signal: io.signal };
+  await installCrds(steps);
+  await ensureNamespace(steps, namespace);
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  await ensureSecret(steps, namespace, BROKER_SECRET, {
+    token: base64(token),
+    namespace: base64(info.namespace),
+    ...(info.ca !== undefined && { 'ca.crt': base64(info.ca) }),
+  });
+  await ensureSecret(steps, namespace, PSK_SECRET, { psk: info.psk });
+  const config = flags.text('cable-driver-config');
+  const [configName, configNamespace] = config?.includes('/') ? config.split('/').toReversed() : [config, undefined];
+  const port = flags.text('nattport');
+  const spec = {
+    broker: 'k8s',
+    brokerK8sApiServer: flags.text('broker-url') ?? info.brokerURL,
+    brokerK8sRemoteNamespace: info.namespace,
+    brokerK8sSecret: BROKER_SECRET,
+    ...(info.ca !== undefined && { brokerK8sCA: base64(info.ca) }),
+    ceIPSecPSKSecret: PSK_SECRET,
+    clusterID,
+    ...(Object.keys(labels).length > 0 && { clusterLabels: labels }),
+    ...(flags.text('clustercidr') !== undefined && { clusterCIDR: flags.text('clustercidr') }),
+    ...(flags.text('servicecidr') !== undefined && { serviceCIDR: flags.text('servicecidr') }),
+    natEnabled: !flags.isSet('no-natt') && flags.text('natt') !== 'false',
+    ...drivers,
+    ...(configName !== undefined && {
+      cableDriverCustomConfig: {
+        configMapName: configName,
+        ...(configNamespace !== undefined && { namespace: configNamespace }),
+      },
+    }),
+    ...(port !== undefined && { ceIPSecNATTPort: Number(port) }),
+    ...(flags.isSet('preferred-server') && { ceIPSecPreferredServer: true }),
+    ...(flags.isSet('air-gapped') && { airGappedDeployment: true }),
+    ...(flags.isSet('force-udp-encaps') && { ceIPSecForceUDPEncaps: true }),
+    connectionHealthCheck: {
+      enabled: flags.text('health-check') !== 'false',
+      intervalSeconds: Number(flags.text('health-check-interval') ?? 1),
+      maxPacketLossCount: Number(flags.text('health-check-max-packet-loss-count') ?? 5),
+    },
+  };
+  const object = {
+    apiVersion: Submariner.apiVersion,
+    kind: 'Submariner',
+    metadata: { namespace, name: 'submariner' },
+    spec,
+  };
+  await client.apply(Submariner, object, { fieldManager: 'subctl', force: true, signal: io.signal });
+  if (flags.text('label-gateway') !== 'false') await labelGateway(context);
+  say.done(`Joined cluster "${clusterID}" to the broker at ${info.brokerURL}`);
+  return 0;
+}
+
+/** The labels of --label, checked before anything is touched. */
+export function labelsOf(flags: Flags): Record<string, string> {
+  const labels: Record<string, string> = {};
+  for (const given of flags.list('label')) {
+    const at = given.indexOf('=');
+    const [key, value] = at < 0 ? [given, ''] : [given.slice(0, at), given.slice(at + 1)];
+    const [problem] = at < 0 ? ['it has no ='] : [...validateQualifiedName(key), ...validateLabelValue(value)];
+    if (problem !== undefined) throw CommandErrors.BadLabel(given, problem);
+    if (/^submariner[.-]io\//.test(key)) throw CommandErrors.BadLabel(given, 'its prefix is reserved');
+    labels[key] = value;
+  }
+  return labels;
+}
+
+/** As the broker's administrator: the account cluster-ID with the members' role, and its token. */
+async function accountOnBroker({ io }: CommandContext, info: BrokerInfo, clusterID: string): Promise<string> {
+  const { brokerURL, ca, token, namespace } = info;
+  const kubeconfig = stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'broker',
+    clusters: [
+      {
+        name: 'broker',
+        cluster: {
+          server: brokerURL.includes('://') ? brokerURL : `https://${brokerURL}`,
+          ...(ca !== undefined && { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
+        },
+      },
+    ],
+    users: [{ name: 'admin', user: { token } }],
+    contexts: [{ name: 'broker', context: { cluster: 'broker', user: 'admin' } }],
+  });
+  const transport = await connectKubeconfig(kubeconfig, { name: 'broker' });
+  const client = createClient({ transport });
+  try {
+    const account = `cluster-${clusterID}`;
+    const object = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace, name: account } };
+    await createOnce(() => client.create(ServiceAccount, object, { signal: io.signal }));
+    await bind({ client, signal: io.signal }, namespace, account, CLIENT_ROLE);
+    return await tokenOf({ client, signal: io.signal }, namespace, account);
+  } finally {
+    await client.close();
+  }
+}
+
+/** One node must be a gateway: the first, unless the user has chosen one. */
+async function labelGateway({ client, io }: CommandContext): Promise<void> {
+  const { items } = await client.list(Node, { signal: io.signal });
+  const [first] = items;
+  if (first === undefined || items.some(({ metadata }) => metadata.labels?.[GATEWAY_NODE_LABEL] === 'true')) return;
+  const name = first.metadata.name ?? '';
+  await client.patch(
+    Node,
+    { name },
+    'merge',
+    { metadata: { labels: { [GATEWAY_NODE_LABEL]: 'true' } } },
+    { signal: io.signal },
+  );
+  progress(io).done(`Labelled node "${name}" as gateway`);
+}

@@ -1,0 +1,178 @@
+// subctl show connections | endpoints | gateways | cables, and subctl diagnose cables.
+import type { Connection, Gateway } from '../kinds/index.ts';
+import { createPairMatrix } from '../resolution/pair-matrix.ts';
+import { rankRules } from '../resolution/ranking.ts';
+import { decideFor } from '../resolution/resolver.ts';
+import { type ClusterView, findPlace, readGateways, readView } from './cluster-view.ts';
+import { CommandErrors } from './errors.ts';
+import { type CommandContext, progress } from './io.ts';
+import { formatTable, print } from './output.ts';
+import { dotPicture, type Picture, svgPicture, textPicture } from './picture.ts';
+
+export async function showConnections(context: CommandContext): Promise<number> {
+  const { namespace } = await findPlace(context);
+  const gateways = await readGateways(context, namespace);
+  if (gateways.length === 0) throw CommandErrors.NoGateways();
+  const rows = gateways.flatMap(({ metadata, status }) =>
+    (status?.connections ?? []).map((connection) => ({ gateway: metadata.name ?? '', ...connection })),
+  );
+  if (rows.length === 0) throw CommandErrors.NoConnections();
+  const table = () =>
+    formatTable(
+      ['GATEWAY', 'CLUSTER', 'REMOTE IP', 'NAT', 'CABLE DRIVER', 'POLICY', 'SUBNETS', 'STATUS', 'RTT avg'],
+      rows.map(
+        ({ gateway, endpoint, usingIP = '', usingNAT, usingCableDriver, usingPolicy = '', status, latencyRTT }) => [
+          gateway,
+          endpoint.cluster_id,
+          usingIP,
+          usingNAT ? 'yes' : 'no',
+          usingCableDriver ?? endpoint.backend,
+          usingPolicy,
+          endpoint.subnets.join(', '),
+          status,
+          latencyRTT?.average ?? '',
+        ],
+      ),
+      [30, 24, 40, 3, 14, 30, 40],
+    );
+  print(context, rows, table, 'show connections');
+  return 0;
+}
+
+export async function showEndpoints(context: CommandContext): Promise<number> {
+  const view = await readView(context);
+  const local = await localCluster(context, view);
+  const rows = view.endpoints.map(({ spec }) => ({ ...spec, type: spec.cluster_id === local ? 'local' : 'remote' }));
+  const table = () =>
+    formatTable(
+      ['CLUSTER', 'ENDPOINT IP', 'PUBLIC IP', 'CABLE DRIVER', 'TYPE'],
+      rows.map(({ cluster_id: id, private_ip: privateIP, public_ip: publicIP, backend, backends = [], type }) => [
+        id,
+        privateIP,
+        publicIP,
+        backends.length === 0 ? backend : backends.map(({ cable_driver: driver }) => driver.name).join(', '),
+        type,
+      ]),
+      [24],
+    );
+  print(context, rows, table, 'show endpoints');
+  return 0;
+}
+
+export async function showGateways(context: CommandContext): Promise<number> {
+  const { namespace } = await findPlace(context);
+  const gateways = await readGateways(context, namespace);
+  if (gateways.length === 0) throw CommandErrors.NoGateways();
+  const rows = gateways.map(({ metadata, status }) => ({
+    node: metadata.name ?? '',
+    haStatus: status?.haStatus ?? '',
+    summary: summaryOf(status),
+  }));
+  const table = () =>
+    formatTable(
+      ['NODE', 'HA STATUS', 'SUMMARY'],
+      rows.map(({ node, haStatus, summary }) => [node, haStatus, summary]),
+      [30],
+    );
+  print(context, rows, table, 'show gateways');
+  return 0;
+}
+
+export async function showCables(context: CommandContext): Promise<number> {
+  const format = context.flags.text('format') ?? 'text';
+  const picture = await pictureOf(context);
+  const draw = { text: textPicture, dot: dotPicture, svg: svgPicture }[format];
+  if (draw === undefined)
+    throw CommandErrors.Usage(`--format: "${format}" is not a format (svg, dot, text)`, 'show cables');
+  context.io.stdout(draw(picture));
+  return 0;
+}
+
+/** Everything that is wrong with policies, pairs and connections; exit code 1 when something is. */
+export async function diagnoseCables(context: CommandContext): Promise<number> {
+  const say = progress(context.io);
+  const view = await readView(context);
+  let problems = 0;
+  const problem = (text: string) => {
+    problems++;
+    say.failed(text);
+  };
+  for (const { name, problems: wrong } of view.policies)
+    for (const { message } of wrong) problem(`policy "${name}": ${message}`);
+  if (view.policies.every(({ problems: wrong }) => wrong.length === 0))
+    say.done(`${view.policies.length} cable policies are valid`);
+  const ranking = rankRules(view.policies);
+  if (ranking.fallback === undefined)
+    say.warning(
+      'there is no policy "default"; create one: subctl cable-policy add --name default --cable-driver ipsec',
+    );
+  const matrix = createPairMatrix(ranking, view.clusters);
+  for (const pair of matrix.ambiguousPairs())
+    say.warning(`policies contradict each other for ${pair.join(' and ')}; give one a priority`);
+  const counts = matrix.counts();
+  for (const [index, { label }] of ranking.rules.entries())
+    if (counts[index] === 0 && view.clusters.length > 1)
+      say.warning(`policy "${label}": decides no pair of the clusters that are known`);
+  for (const [index, cluster] of view.clusters.entries())
+    for (const { driver, message } of decideFor(cluster, view.clusters.slice(index + 1), { ...view, ranking }).values())
+      if (driver === undefined) problem(message);
+  for (const { metadata, status } of await readGateways(context, view.namespace)) {
+    if (status?.statusFailure !== undefined && status.statusFailure !== '')
+      problem(`gateway ${metadata.name}: ${status.statusFailure}`);
+    for (const connection of status?.connections ?? []) diagnoseConnection(connection, say, problem);
+  }
+  if (problems === 0) say.done('No problem with cables was found');
+  return problems === 0 ? 0 : 1;
+}
+
+function diagnoseConnection(
+  { status, statusMessage, endpoint }: Connection,
+  say: ReturnType<typeof progress>,
+  problem: (text: string) => void,
+): void {
+  const id = endpoint.cluster_id;
+  if (status === 'connecting') say.warning(`Connection to cluster "${id}" is in progress`);
+  if (status === 'error' || status === 'conflict')
+    problem(`Connection to cluster "${id}" is not established: ${statusMessage ?? 'no reason is known'}`);
+}
+
+function summaryOf(status: Gateway['status']): string {
+  if (status?.statusFailure !== undefined && status.statusFailure !== '') return status.statusFailure;
+  const connections = status?.connections ?? [];
+  const connected = connections.filter((each) => each.status === 'connected').length;
+  if (connections.length === 0) return 'There are no connections';
+  return connected === connections.length
+    ? `All connections (${connected}) are established`
+    : `${connected} connections out of ${connections.length} are established`;
+}
+
+async function pictureOf(context: CommandContext): Promise<Picture> {
+  const view = await readView(context);
+  const ranking = rankRules(view.policies);
+  const local = await localCluster(context, view);
+  const states = new Map<string, Connection>();
+  for (const { status } of await readGateways(context, view.namespace))
+    for (const connection of status?.connections ?? []) states.set(connection.endpoint.cluster_id, connection);
+  const cables = view.clusters.flatMap((cluster, index) =>
+    [...decideFor(cluster, view.clusters.slice(index + 1), { ...view, ranking })].flatMap(([remote, { driver }]) => {
+      if (driver === 'none') return [];
+      const other = cluster.id === local ? remote : remote === local ? cluster.id : undefined;
+      const known = other === undefined ? undefined : states.get(other);
+      const state = known?.status ?? (driver === undefined ? ('error' as const) : ('planned' as const));
+      return [{ left: cluster.id, right: remote, driver: driver ?? 'none', state }];
+    }),
+  );
+  const clusters = view.clusters.map(({ id, labels }) => ({
+    id,
+    labels: Object.entries(labels)
+      .filter(([key]) => key !== 'submariner.io/cluster-id')
+      .map(([key, value]) => `${key}=${value}`)
+      .join(', '),
+  }));
+  return { clusters, cables };
+}
+
+async function localCluster(context: CommandContext, { namespace }: ClusterView): Promise<string | undefined> {
+  const [gateway] = await readGateways(context, namespace);
+  return gateway?.status?.localEndpoint?.cluster_id;
+}

@@ -1,0 +1,142 @@
+// A gateway as an operator: the sync with its broker, its own Endpoint, and the cables as a sink under the gateway's lease.
+import { ConfigMap, type Logger, reasonOf, sleep, systemClock } from '@capstan/kube';
+import {
+  apply,
+  type Operator,
+  operator,
+  plan,
+  type Reconciler,
+  reading,
+  reconciler,
+  type Sink,
+  type SinkBatch,
+  sink,
+} from '@capstan/reconcile';
+import { Broker, CablePolicies, Cluster, Endpoint, type EndpointSpec, Gateway, Submariner } from '../kinds/index.ts';
+import { createOwnedSync } from '../reconcilers/sync-owned.ts';
+import { createPolicySync, type SyncPlaces } from '../reconcilers/sync-policies.ts';
+import type { CableEngine, CableReport, WantedCable } from './cable-engine.ts';
+import { createEndpointPlan, type EndpointPlan, type LocalGateway } from './wanted-cable.ts';
+
+export interface GatewayOperatorOptions {
+  readonly gateway: LocalGateway;
+  readonly brokerNamespace: string;
+  readonly engine: CableEngine;
+  /** This gateway's own Endpoint, once its drivers have started. */
+  readonly endpoint: EndpointSpec;
+  readonly logger: Logger;
+  /** Called with the question whether this gateway is the active one. */
+  readonly onOpen: (mayAct: () => boolean) => void;
+  /** Called with everything that is known of each remote Endpoint, whenever it changes. */
+  readonly onPlans: (plans: ReadonlyMap<string, EndpointPlan>) => void;
+}
+
+/** The Lease of the active gateway. */
+export const GATEWAY_LEASE = 'submariner-gateway-lock';
+
+export function createGatewayOperator(options: GatewayOperatorOptions): Operator {
+  const { gateway, brokerNamespace } = options;
+  const places: SyncPlaces = { clusterID: gateway.clusterID, namespace: gateway.namespace, brokerNamespace };
+  return operator({
+    name: 'submariner-gateway',
+    description: 'The cables of one gateway, and the sync of its cluster with the broker.',
+    kinds: [Submariner, Broker, CablePolicies, Cluster, Endpoint, Gateway],
+    reconcilers: [
+      createLocalEndpoint(options),
+      ...createPolicySync(places),
+      ...createOwnedSync(Cluster, places),
+      ...createOwnedSync(Endpoint, places),
+    ],
+    sinks: [createCables(options)],
+  });
+}
+
+/** The Endpoint belongs to the Cluster of this gateway: without one nothing is announced. */
+function createLocalEndpoint({ gateway, endpoint }: GatewayOperatorOptions): Reconciler {
+  const { clusterID, namespace } = gateway;
+  return reconciler<Cluster>({
+    name: 'local-endpoint',
+    resource: Cluster,
+    writes: [Endpoint],
+    writesStatus: false,
+    primary: false,
+    reconcile({ object }) {
+      if (object.metadata.namespace !== namespace || object.spec.cluster_id !== clusterID) return plan({ held: false });
+      const name = `${clusterID}-${endpoint.cable_name}`;
+      return plan({
+        held: false,
+        children: [apply(Endpoint, { metadata: { namespace, name }, spec: endpoint }, { adopts: true })],
+      });
+    },
+  });
+}
+
+function createCables({
+  gateway,
+  engine,
+  onOpen,
+  onPlans,
+  logger,
+}: GatewayOperatorOptions): Sink<EndpointPlan | undefined, CableReport> {
+  const plans = new Map<string, EndpointPlan>();
+  const withdraw = async () => {
+    plans.clear();
+    onPlans(plans);
+    await engine.withdraw();
+  };
+  const take = async ({ changes, snapshot }: SinkBatch<EndpointPlan | undefined>, report: Report) => {
+    if (snapshot) plans.clear();
+    const wanted = new Map<string, WantedCable | undefined>();
+    for (const { key, before, after } of changes) {
+      if (after === undefined) plans.delete(key);
+      else plans.set(key, after);
+      const [old, next] = [before?.wanted?.cable.name ?? before?.endpoint.cable_name, after?.wanted?.cable.name];
+      if (old !== undefined && old !== next) wanted.set(old, undefined);
+      if (after?.wanted !== undefined) wanted.set(after.wanted.cable.name, after.wanted);
+    }
+    onPlans(plans);
+    // A cable whose other end does not answer takes its time: the others do not wait for it.
+    const all = [...wanted].flatMap(([name, each]) => (each === undefined ? [] : [[name, each] as const]));
+    if (snapshot) logger.info('taking over the cables of this gateway', { cables: all.length });
+    const work = snapshot ? engine.adopt(new Map(all)) : engine.apply(wanted);
+    const reported = work.then(() => {
+      for (const { key, after } of changes) {
+        const name = after?.wanted?.cable.name;
+        report(key, name === undefined ? undefined : engine.reports().get(name));
+      }
+    });
+    reported.catch((error: unknown) => logger.warn('cables are not as they should be', { problem: reasonOf(error) }));
+    // What is wrong with the host as a whole shows at once, and is retried.
+    await Promise.race([work, sleep(systemClock, ACCEPT_MS)]);
+  };
+  return sink<EndpointPlan | undefined, CableReport>({
+    name: 'cables',
+    of: createEndpointPlan(gateway),
+    keys: Endpoint,
+    reads: [
+      reading(Endpoint, 'everywhere'),
+      reading(Cluster, 'everywhere'),
+      reading(CablePolicies, 'everywhere'),
+      reading(Broker, 'everywhere', { optional: true }),
+      ConfigMap,
+    ],
+    lease: 'operator',
+    // A passive gateway has no cables: traffic goes through the active one.
+    onLost: 'withdraw',
+    timeoutMs: 60_000,
+    disturbs({ before, after }) {
+      const [was, is] = [before?.wanted, after?.wanted];
+      if (was === undefined) return undefined;
+      if (is === undefined) return 'tears down a cable';
+      return was.driver === is.driver ? undefined : `moves a cable from ${was.driver} to ${is.driver}`;
+    },
+    open({ report, mayAct }) {
+      onOpen(mayAct);
+      return { take: (batch) => (batch.withdrawal ? withdraw() : take(batch, report)) };
+    },
+  });
+}
+
+type Report = (key: string, row: CableReport | undefined) => void;
+
+const ACCEPT_MS = 200;

@@ -1,0 +1,105 @@
+// What a gateway reports in its Gateway object. Written when something that people care about changed: latencies move by
+// steps, so a settled gateway writes nothing.
+import { type Client, formatDurationNanos, isNotFound } from '@capstan/kube';
+import { type Connection, type EndpointSpec, Gateway, type GatewayStatus } from '../kinds/index.ts';
+import type { CableReport, DriverStart } from './cable-engine.ts';
+import { bucketOf, type Health } from './health.ts';
+import type { EndpointPlan } from './wanted-cable.ts';
+
+export interface ReportParts {
+  readonly version: string;
+  readonly isActive: boolean;
+  readonly isSimulated: boolean;
+  readonly endpoint: EndpointSpec;
+  readonly drivers: ReadonlyMap<string, DriverStart>;
+  readonly plans: ReadonlyMap<string, EndpointPlan>;
+  readonly cables: ReadonlyMap<string, CableReport>;
+  /** By the name of the cable. */
+  readonly health: ReadonlyMap<string, Health>;
+}
+
+export function gatewayStatusOf(parts: ReportParts): GatewayStatus {
+  const { version, isActive, isSimulated, endpoint, drivers, plans, cables, health } = parts;
+  const failures = [...drivers].flatMap(([name, start]) => ('problem' in start ? [`${name}: ${start.problem}`] : []));
+  const connections = isActive
+    ? [...plans.values()]
+        .map((plan) => connectionOf(plan, cables.get(plan.endpoint.cable_name), health.get(plan.endpoint.cable_name)))
+        .toSorted((a, b) => (a.endpoint.cluster_id < b.endpoint.cluster_id ? -1 : 1))
+    : [];
+  return {
+    version,
+    haStatus: isActive ? 'active' : 'passive',
+    localEndpoint: endpoint,
+    statusFailure: failures.join('; '),
+    backends: [...drivers].map(([name, start]) => ({
+      name,
+      available: 'config' in start,
+      ...('problem' in start && { message: start.problem }),
+      ...('config' in start && { config: { ...start.config } }),
+    })),
+    connections,
+    ...(isSimulated && { simulated: true }),
+  };
+}
+
+function connectionOf(
+  { endpoint, decision, problem }: EndpointPlan,
+  cable: CableReport | undefined,
+  health: Health | undefined,
+): Connection {
+  const policy = decision === undefined ? {} : { usingPolicy: decision.policy };
+  if (problem !== undefined || cable === undefined) {
+    const { status, message } = problem ?? { status: 'connecting' as const, message: 'preparing the cable' };
+    return { status, statusMessage: message, endpoint, ...policy };
+  }
+  // The driver may take a cable for good through which nothing passes, and the other way round.
+  const isLost = cable.status === 'connected' && health?.status === 'failed';
+  const isFound = cable.status === 'error' && health?.status === 'ok';
+  const status = isLost ? 'error' : isFound ? 'connected' : cable.status;
+  const message = isLost ? health.message : isFound ? undefined : cable.message;
+  const { latency } = health ?? {};
+  const shown = (nanoseconds: number) => formatDurationNanos(BigInt(bucketOf(nanoseconds)));
+  return {
+    status,
+    ...(message !== undefined && { statusMessage: message }),
+    endpoint,
+    usingIP: cable.usingIP,
+    usingNAT: cable.usingNAT,
+    usingCableDriver: cable.driver,
+    usingPolicy: cable.policy,
+    ...(latency !== undefined && {
+      latencyRTT: {
+        last: shown(latency.last),
+        min: shown(latency.min),
+        average: shown(latency.average),
+        max: shown(latency.max),
+        stdDev: shown(latency.stdDev),
+      },
+    }),
+  };
+}
+
+/** Writes the Gateway object when its status differs from what was written last. */
+export function createGatewayWriter(client: Client, ref: { readonly namespace: string; readonly name: string }) {
+  let written = '';
+  return {
+    async write(status: GatewayStatus): Promise<void> {
+      // A latency that moved by one step alone is not worth a write.
+      const text = JSON.stringify({
+        ...status,
+        connections: status.connections?.map(({ latencyRTT, ...rest }) => ({ ...rest, average: latencyRTT?.average })),
+      });
+      if (text === written) return;
+      const object = { apiVersion: Gateway.apiVersion, kind: 'Gateway', metadata: ref, status };
+      await client.apply(Gateway, object, { fieldManager: 'submariner-gateway', force: true });
+      written = text;
+    },
+    async remove(): Promise<void> {
+      try {
+        await client.delete(Gateway, ref);
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,10 @@
+export { createDrivers } from '../drivers/create-drivers.ts';
+export type { Cable, CableDriver, LocalEnd } from '../drivers/driver.ts';
+export { createIpsecDaemon } from '../drivers/ipsec-daemon.ts';
+export { userspaceDevice } from '../drivers/wireguard-device.ts';
+export { newPrivateKey, publicKeyOf } from '../drivers/wireguard-keys.ts';
+export { createOwnedSync } from '../reconcilers/sync-owned.ts';
+export { createPolicySync } from '../reconcilers/sync-policies.ts';
+export { createCableEngine } from './cable-engine.ts';
+export { createGatewayOperator } from './gateway-operator.ts';
+export { runGateway } from './run-gateway.ts';

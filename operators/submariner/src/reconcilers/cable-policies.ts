@@ -1,0 +1,93 @@
+// What a policy means here: whether it is accepted, how it is understood, and how many pairs it decides.
+import { ConfigMap } from '@capstan/kube';
+import { conditionType, noCondition, plan, type Reader, reading, reconciler } from '@capstan/reconcile';
+import { Broker, CablePolicies, Cluster } from '../kinds/index.ts';
+import { isEncrypted } from '../policy/driver-names.ts';
+import { withInlineOptions } from '../policy/inline-options.ts';
+import { DEFAULT_POLICY, readPolicy } from '../policy/read-policy.ts';
+import { pairCounts } from '../resolution/pair-fold.ts';
+
+const accepted = conditionType<
+  'Accepted' | 'Invalid' | 'NameConflict' | 'MemberPoliciesNotAllowed' | 'NotEncrypted' | 'SelectsNothing'
+>('Accepted');
+const optionsResolved = conditionType<'Resolved' | 'ConfigMapMissing'>('OptionsResolved');
+const conflicting = conditionType<'SameRank'>('Conflicting');
+
+export const cablePolicies = reconciler<CablePolicies>({
+  name: 'cable-policies',
+  resource: CablePolicies,
+  reads: [reading(Cluster, 'everywhere'), reading(Broker, 'everywhere'), ConfigMap],
+  primary: true,
+  reconcile({ object, read }) {
+    const { namespace = '' } = object.metadata;
+    const policy = readPolicy(object);
+    if (policy.problems.length > 0) {
+      const text = policy.problems.map(({ message }) => message).join('; ');
+      return plan({
+        conditions: [accepted.isFalse('Invalid', `policy "${policy.name}": ${text}`)],
+        status: { matchedPairs: 0 },
+      });
+    }
+    const { name, rules } = policy;
+    const { missing } = withInlineOptions(object.spec, (map, given) =>
+      read.get(ConfigMap, { namespace: given ?? namespace, name: map }, dataOf),
+    );
+    const { pairs, clusters, conflicting: conflicts } = read.derived(pairCounts, namespace);
+    const matched = pairs[name] ?? 0;
+    const conflict = conflicts[name];
+    return plan({
+      conditions: [
+        acceptance(
+          object,
+          read,
+          name,
+          rules.some(({ driver }) => !isEncrypted(driver)),
+          matched === 0 && clusters > 1,
+        ),
+        missing.length === 0
+          ? optionsResolved.isTrue('Resolved', '')
+          : optionsResolved.isFalse(
+              'ConfigMapMissing',
+              `policy "${name}": ConfigMap ${missing.join(', ')} does not exist; drivers use their defaults until it is created`,
+            ),
+        conflict === undefined
+          ? noCondition('Conflicting')
+          : conflicting.isTrue(
+              'SameRank',
+              `policy "${name}": another policy of the same rank contradicts it for ${conflict}; give one of them a priority`,
+            ),
+      ],
+      status: {
+        matchedPairs: matched,
+        effective: rules.map(({ left, right, driver, options, priority, onUnavailable }) => ({
+          leftClusterSelector: left.selector,
+          rightClusterSelector: right.selector,
+          cableDriver: { name: driver, ...(Object.keys(options.data).length > 0 && { options: options.data }) },
+          ...(priority !== 0 && { priority }),
+          ...(onUnavailable !== 'fail' && { onUnavailable }),
+        })),
+      },
+    });
+  },
+});
+
+const dataOf = ({ data }: ConfigMap) => data ?? {};
+const securityOf = ({ spec }: Broker) => spec.minimumSecurity;
+
+function acceptance(object: CablePolicies, read: Reader, name: string, isOpen: boolean, selectsNothing: boolean) {
+  const sync = object.status?.conditions?.find(({ type }) => type === 'Synced');
+  if (sync?.reason === 'NameConflict' || sync?.reason === 'MemberPoliciesNotAllowed')
+    return accepted.isFalse(sync.reason, sync.message);
+  const { namespace = '' } = object.metadata;
+  if (isOpen && read.list(Broker, { namespace }, securityOf).includes('encrypted'))
+    return accepted.isFalse(
+      'NotEncrypted',
+      `policy "${name}": vxlan does not encrypt, which the broker asks for (minimumSecurity); use another driver`,
+    );
+  if (selectsNothing && name !== DEFAULT_POLICY)
+    return accepted.isTrue(
+      'SelectsNothing',
+      `policy "${name}": decides no pair of the clusters that are known; check its selectors`,
+    );
+  return accepted.isTrue('Accepted', '');
+}

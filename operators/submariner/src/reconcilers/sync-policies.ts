@@ -1,0 +1,264 @@
+// Policies between this member and its broker. What is to be done is decided by src/sync; here it becomes plans: one
+// reconciler for the objects of the member, one that brings what only the broker has.
+import { ConfigMap, type KubeObject, type ObjectRef } from '@capstan/kube';
+import {
+  conditionType,
+  createOnly,
+  type FieldValue,
+  type GroupInput,
+  patch,
+  plan,
+  type Reader,
+  type Reconciler,
+  reading,
+  reconciler,
+  released,
+  remove,
+  writing,
+} from '@capstan/reconcile';
+import { Broker, CablePolicies, ORIGIN_LABEL, REAL_NAME_ANNOTATION } from '../kinds/index.ts';
+import { withInlineOptions } from '../policy/inline-options.ts';
+import { baseAnnotations, type Content, contentOf, SYNC_FINALIZER } from '../sync/content.ts';
+import { originOf, type SyncActions, type SyncReport, syncPolicy } from '../sync/sync-policy.ts';
+
+export const BROKER_ROLE = 'broker';
+const LOCAL_WORLD = '';
+
+/** Where the objects of a member are, here and on the broker. */
+export interface SyncPlaces {
+  readonly clusterID: string;
+  readonly namespace: string;
+  readonly brokerNamespace: string;
+}
+
+const synced = conditionType<SyncReport['reason'] | 'BrokerAway'>('Synced');
+
+export function createPolicySync(places: SyncPlaces): Reconciler[] {
+  const { clusterID, namespace, brokerNamespace } = places;
+  const sidesOf = (read: Reader, name: string, own: CablePolicies | undefined) => {
+    const there = read.in(BROKER_ROLE);
+    // Without a broker nothing is known of its objects: they are neither there nor gone.
+    if (there === undefined) return undefined;
+    const broker = there.get(CablePolicies, { namespace: brokerNamespace, name });
+    const allow = there.list(Broker, { namespace: brokerNamespace }, allowsMembers);
+    const alias =
+      broker === undefined ? undefined : read.get(CablePolicies, aliasRef(namespace, name, originOf(broker)));
+    return { local: clusterID, member: own, alias, broker, allowMemberPolicies: allow.every((each) => each) };
+  };
+
+  const local = reconciler<CablePolicies>({
+    name: 'sync-policy',
+    resource: CablePolicies,
+    finalizer: SYNC_FINALIZER,
+    reads: [
+      reading(CablePolicies, 'everywhere', { in: BROKER_ROLE }),
+      reading(Broker, 'everywhere', { in: BROKER_ROLE }),
+      ConfigMap,
+    ],
+    writes: [writing(CablePolicies, 'both'), writing(CablePolicies, 'both', { in: BROKER_ROLE })],
+    primary: false,
+    reconcile({ object, read }) {
+      if (object.metadata.namespace !== namespace) return plan({ held: false });
+      const real = object.metadata.annotations?.[REAL_NAME_ANNOTATION];
+      if (real !== undefined) {
+        const ofWinner = sidesOf(read, real, read.get(CablePolicies, { namespace, name: real }));
+        return ofWinner === undefined ? plan({ held: false, prune: false }) : planOfAlias(object, ofWinner);
+      }
+      const name = object.metadata.name ?? '';
+      const member = { ...object, spec: inlined(read, object, namespace) };
+      const sides = sidesOf(read, name, member);
+      if (sides === undefined) return plan({ held: true, prune: false, conditions: [away(name)] });
+      const actions = syncPolicy(sides);
+      return plan({
+        held: true,
+        ...writesOf(actions, { name, namespace, brokerNamespace }, object, sides.broker),
+        conditions: [conditionOf(name, actions.report)],
+        ...(actions.report.reason === 'EditLost' && {
+          events: [{ type: 'Warning' as const, reason: 'EditLost', note: messageOf(name, actions.report) }],
+        }),
+      });
+    },
+    release({ object, read }) {
+      const { name = '', annotations } = object.metadata;
+      if (annotations?.[REAL_NAME_ANNOTATION] !== undefined) return released();
+      const member = { ...object, spec: inlined(read, object, namespace) };
+      const sides = sidesOf(read, name, member);
+      if (sides === undefined) return plan({ held: true, prune: false, conditions: [away(name)] });
+      const actions = syncPolicy(sides);
+      if (actions.deleteBroker === undefined || sides.broker === undefined) return released();
+      return plan({ held: true, prune: false, removals: [remove(CablePolicies, sides.broker, { in: BROKER_ROLE })] });
+    },
+  });
+
+  const imported = reconciler<CablePolicies>({
+    name: 'import-policy',
+    resource: CablePolicies,
+    in: BROKER_ROLE,
+    reads: [reading(CablePolicies, 'everywhere', { in: 'local' })],
+    writes: [writing(CablePolicies, 'both', { in: 'local' })],
+    primary: false,
+    writesStatus: false,
+    reconcile({ object, read }) {
+      const { name = '' } = object.metadata;
+      const here = read.in(LOCAL_WORLD);
+      if (object.metadata.namespace !== brokerNamespace || here === undefined) return plan({ held: false });
+      const member = here.get(CablePolicies, { namespace, name });
+      if (member !== undefined) return plan({ held: false, prune: false });
+      const { toMember } = syncPolicy({ local: clusterID, member, broker: object });
+      if (toMember === undefined) return plan({ held: false, prune: false });
+      const copy = copyOf({ namespace, name }, toMember.content, toMember.origin, baseAnnotations(toMember.base));
+      return plan({
+        held: false,
+        prune: false,
+        children: [createOnly(CablePolicies, copy, { owned: false, in: LOCAL_WORLD })],
+      });
+    },
+  });
+  return [local, imported];
+}
+
+const allowsMembers = ({ spec }: Broker) => spec.allowMemberPolicies;
+const dataOf = ({ data }: ConfigMap) => data ?? {};
+
+function inlined(read: Reader, { spec }: CablePolicies, namespace: string): unknown {
+  return withInlineOptions(spec, (name, given) => read.get(ConfigMap, { namespace: given ?? namespace, name }, dataOf))
+    .spec;
+}
+
+interface Names {
+  readonly name: string;
+  readonly namespace: string;
+  readonly brokerNamespace: string;
+}
+
+function writesOf(
+  actions: SyncActions,
+  { name, namespace, brokerNamespace }: Names,
+  member: KubeObject,
+  broker: KubeObject | undefined,
+): GroupInput {
+  const { toBroker, toMember, base } = actions;
+  const here = { namespace, name };
+  const there = { namespace: brokerNamespace, name };
+  if (toBroker !== undefined) {
+    const { content, origin } = toBroker;
+    return broker === undefined
+      ? { children: [createOnly(CablePolicies, copyOf(there, content, origin), { owned: false, in: BROKER_ROLE })] }
+      : { patches: [patch(CablePolicies, there, fieldsOf(content, origin, broker), { ...SILENT, in: BROKER_ROLE })] };
+  }
+  if (toMember?.asAlias) {
+    const ref = aliasRef(namespace, name, toMember.origin);
+    const marks = { ...baseAnnotations(toMember.base), [REAL_NAME_ANNOTATION]: name };
+    return {
+      children: [createOnly(CablePolicies, copyOf(ref, toMember.content, toMember.origin, marks), { owned: false })],
+    };
+  }
+  if (toMember !== undefined) {
+    const fields = [
+      ...fieldsOf(toMember.content, toMember.origin, member),
+      ...annotationFields(baseAnnotations(toMember.base)),
+    ];
+    return { patches: [patch(CablePolicies, here, fields, SILENT)] };
+  }
+  if (base !== undefined)
+    return { patches: [patch(CablePolicies, here, annotationFields(baseAnnotations(base)), SILENT)] };
+  if (actions.deleteMember) return { removals: [remove(CablePolicies, member)] };
+  return {};
+}
+
+/** The copy of a winner under another name: it goes when its name is free again, and follows the broker until then. */
+function planOfAlias(alias: CablePolicies, sides: Parameters<typeof syncPolicy>[0]) {
+  const actions = syncPolicy({ ...sides, alias });
+  const isNeeded =
+    sides.member !== undefined &&
+    (actions.report.reason === 'NameConflict' || actions.report.reason === 'MemberPoliciesNotAllowed');
+  if (!isNeeded) return plan({ held: false, removals: [remove(CablePolicies, alias)] });
+  const { toMember } = actions;
+  if (toMember?.asAlias !== true) return plan({ held: false, prune: false });
+  const { namespace = '', name = '' } = alias.metadata;
+  const fields = [
+    ...fieldsOf(toMember.content, toMember.origin, alias),
+    ...annotationFields(baseAnnotations(toMember.base)),
+  ];
+  return plan({ held: false, prune: false, patches: [patch(CablePolicies, { namespace, name }, fields, SILENT)] });
+}
+
+/** A patch that stays: what the sync writes is the object's content from then on. */
+const SILENT = { restore: false, explained: false } as const;
+
+export function copyOf(
+  ref: ObjectRef,
+  { labels, annotations, spec }: Content,
+  origin: string,
+  marks: Record<string, string> = {},
+) {
+  return {
+    metadata: { ...ref, labels: { ...labels, [ORIGIN_LABEL]: origin }, annotations: { ...annotations, ...marks } },
+    spec,
+  };
+}
+
+/** The fields of an object that make its content; labels and annotations that the other side removed go. */
+export function fieldsOf(content: Content, origin: string | undefined, existing: KubeObject): FieldValue[] {
+  const { labels = {}, annotations = {} } = existing.metadata;
+  const before = contentOf(existing);
+  const wanted = { ...content.labels, ...(origin !== undefined && { [ORIGIN_LABEL]: origin }) };
+  return [
+    { path: '/spec', value: content.spec },
+    ...mapFields('labels', wanted, labels, before.labels),
+    ...mapFields('annotations', content.annotations, annotations, before.annotations),
+  ];
+}
+
+function mapFields(
+  field: 'labels' | 'annotations',
+  wanted: Readonly<Record<string, string>>,
+  had: Readonly<Record<string, string>>,
+  content: Readonly<Record<string, string>>,
+): FieldValue[] {
+  const at = (key: string) => `/metadata/${field}/${escapePointer(key)}`;
+  const set = Object.entries(wanted).filter(([key, value]) => had[key] !== value);
+  const gone = Object.keys(content).filter((key) => wanted[key] === undefined);
+  return [
+    ...set.map(([key, value]) => ({ path: at(key), value })),
+    ...gone.map((key) => ({ path: at(key), value: undefined })),
+  ];
+}
+
+export function annotationFields(annotations: Readonly<Record<string, string>>): FieldValue[] {
+  return Object.entries(annotations).map(([key, value]) => ({
+    path: `/metadata/annotations/${escapePointer(key)}`,
+    value,
+  }));
+}
+
+function escapePointer(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+function aliasRef(namespace: string, name: string, origin: string): ObjectRef & { namespace: string } {
+  return { namespace, name: `${name}.${origin}` };
+}
+
+function away(name: string) {
+  return synced.isUnknown('BrokerAway', `policy "${name}": the broker is not connected; changes wait for it`);
+}
+
+function conditionOf(name: string, report: SyncReport) {
+  return report.reason === 'Synced'
+    ? synced.isTrue('Synced', `policy "${name}": is the same as on the broker`)
+    : synced.isFalse(report.reason, messageOf(name, report));
+}
+
+function messageOf(name: string, report: SyncReport): string {
+  switch (report.reason) {
+    case 'NameConflict':
+      return `policy "${name}": cluster "${report.owner}" created one of this name earlier, which holds for all; use another name`;
+    case 'EditLost':
+      return `policy "${name}": it was changed on the broker at the same time (by "${report.owner}"), and that change holds; repeat yours`;
+    case 'MemberPoliciesNotAllowed':
+      return `policy "${name}": the broker does not take policies of members (allowMemberPolicies); create it on the broker`;
+    default:
+      return '';
+  }
+}

@@ -1,0 +1,277 @@
+// subctl against a broker and a member, both embedded and over TLS.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { type Cluster as EmbeddedCluster, startCluster } from '@capstan/apiserver';
+import { connect, createClient, Secret, systemClock } from '@capstan/kube';
+import { COMMANDS, runSubctl } from '../src/commands/index.ts';
+import { Broker, CablePolicies, Cluster, Endpoint, Submariner } from '../src/kinds/index.ts';
+
+const seed = JSON.parse(readFileSync(new URL('seed/flags.json', import.meta.url), 'utf8')) as Record<string, string[]>;
+
+test('subctl cable-policy has the flags of the design', () => {
+  const known = ['kubeconfig', 'kubecontext', 'context', 'namespace'];
+  for (const [name, flags] of Object.entries(seed)) {
+    const own = [...Object.keys(COMMANDS[`cable-policy ${name}`]?.flags ?? {}), ...known];
+    for (const flag of flags) assert.ok(own.includes(flag.slice(2)), `${name} ${flag}`);
+  }
+});
+
+describe('subctl', () => {
+  let cluster: EmbeddedCluster;
+  let folder: string;
+  const clientOf = (name: string) => {
+    const found = cluster.clusters.find((each) => each.name === name);
+    assert.ok(found);
+    return createClient({ transport: found.server.transport() });
+  };
+  const subctl = async (...argv: string[]) => {
+    let [stdout, stderr] = ['', ''];
+    const code = await runSubctl(argv, {
+      stdout: (text) => {
+        stdout += text;
+      },
+      stderr: (text) => {
+        stderr += text;
+      },
+      env: { KUBECONFIG: join(folder, 'kubeconfig') },
+      cwd: folder,
+      files: {
+        read: async (path) => readFileSync(path, 'utf8'),
+        write: (path, text) => writeFile(path, text, { mode: 0o600 }),
+        stdin: () => Promise.resolve(''),
+      },
+      clock: systemClock,
+      signal: AbortSignal.timeout(60_000),
+      connect,
+    });
+    return { code, stdout, stderr };
+  };
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'subctl-'));
+    cluster = await startCluster({ clock: systemClock, random: Math.random, port: 0, clusters: ['broker', 'east'] });
+    writeFileSync(join(folder, 'kubeconfig'), cluster.kubeconfig, { mode: 0o600 });
+  });
+  after(async () => {
+    await cluster?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('says what to do where nothing is installed', async () => {
+    const { code, stderr } = await subctl('cable-policy', 'list', '--context', 'broker');
+    assert.equal(code, 1);
+    assert.match(stderr, /neither a broker nor joined to one; run "subctl deploy-broker"/);
+  });
+
+  test('deploy-broker creates kinds, accounts, the default policy and the file for members', async () => {
+    writeFileSync(
+      join(folder, 'policies.yaml'),
+      'kind: CablePolicies\nmetadata: {name: first}\nspec: {leftClusterSelector: {env: !test}, name: wireguard}\n',
+    );
+    const { code, stderr } = await subctl(
+      'deploy-broker',
+      '--kubecontext',
+      'broker',
+      '--cable-driver',
+      'vxlan',
+      '--policies-file',
+      join(folder, 'policies.yaml'),
+    );
+    assert.equal(code, 0, stderr);
+    const broker = clientOf('broker');
+    const ref = (name: string) => ({ namespace: 'submariner-k8s-broker', name });
+    const policy = await broker.get(CablePolicies, ref('default'));
+    assert.deepEqual(policy.spec, [{ cableDriver: { name: 'vxlan' } }]);
+    assert.equal(policy.metadata.labels?.['submariner-io/clusterID'], 'submariner-broker');
+    assert.ok(await broker.find(CablePolicies, ref('first')));
+    assert.ok(await broker.find(Broker, ref('submariner-broker')));
+    assert.equal(statSync(join(folder, 'broker-info.subm')).mode & 0o777, 0o600);
+    const again = await subctl('deploy-broker', '--context', 'broker', '--cable-driver', 'ipsec');
+    assert.match(again.stderr, /Kept cable policy "default"/);
+    assert.deepEqual((await broker.get(CablePolicies, ref('default'))).spec, [{ cableDriver: { name: 'vxlan' } }]);
+    await broker.close();
+  });
+
+  test('join refuses a bad label before it touches anything', async () => {
+    const { code, stderr } = await subctl(
+      'join',
+      join(folder, 'broker-info.subm'),
+      '--context',
+      'east',
+      '--label',
+      'a b=c',
+    );
+    assert.equal(code, 1);
+    assert.match(stderr, /invalid label "a b=c"/);
+    const reserved = await subctl(
+      'join',
+      join(folder, 'broker-info.subm'),
+      '--context',
+      'east',
+      '--label',
+      'submariner.io/x=y',
+    );
+    assert.match(reserved.stderr, /its prefix is reserved/);
+  });
+
+  test('join creates an account with least rights, Secrets and the Submariner resource', async () => {
+    const { code, stderr } = await subctl(
+      'join',
+      join(folder, 'broker-info.subm'),
+      '--context',
+      'east',
+      '--label',
+      'env=production,tier=1',
+      '--cable-drivers',
+      'vxlan,ipsec',
+      '--clustercidr',
+      '10.11.0.0/16',
+    );
+    assert.equal(code, 0, stderr);
+    const east = clientOf('east');
+    const { spec } = await east.get(Submariner, { namespace: 'submariner-operator', name: 'submariner' });
+    assert.equal(spec.clusterID, 'east');
+    assert.deepEqual(spec.clusterLabels, { env: 'production', tier: '1' });
+    assert.deepEqual(spec.cableDrivers, ['vxlan', 'ipsec']);
+    assert.equal(spec.ceIPSecPSK, undefined);
+    assert.equal(spec.brokerK8sApiServerToken, undefined);
+    const { data } = await east.get(Secret, { namespace: 'submariner-operator', name: 'submariner-broker-secret' });
+    const token = Buffer.from(data?.['token'] ?? '', 'base64').toString('utf8');
+    assert.ok(!stderr.includes(token) && token !== '');
+    await east.close();
+  });
+
+  test('add shows which pairs change, list and explain say why', async () => {
+    const broker = clientOf('broker');
+    const namespace = 'submariner-k8s-broker';
+    for (const [id, location] of [
+      ['c1', 'cloud'],
+      ['c2', 'on-premise'],
+      ['c3', 'cloud'],
+    ] as const) {
+      const metadata = { namespace, name: id, labels: { location } };
+      await broker.create(Cluster, {
+        apiVersion: Cluster.apiVersion,
+        kind: 'Cluster',
+        metadata,
+        spec: { cluster_id: id, service_cidr: [], cluster_cidr: [], global_cidr: [] },
+      });
+    }
+    await subctl('cable-policy', 'delete', '--name', 'first', '--context', 'broker');
+    const flags = [
+      '--name',
+      'on-prem',
+      '--left-cluster-selector',
+      'location: on-premise',
+      '--right-cluster-selector',
+      'location=cloud',
+      '--cable-driver',
+      'ipsec',
+      '--context',
+      'broker',
+    ];
+    const dry = await subctl('cable-policy', 'add', ...flags, '--dry-run');
+    assert.equal(dry.code, 0, dry.stderr);
+    assert.match(
+      dry.stderr,
+      /2 pair\(s\) change their cable driver:\n.*c1 - c2: vxlan -> ipsec\n.*c2 - c3: vxlan -> ipsec/,
+    );
+    assert.equal(await broker.find(CablePolicies, { namespace, name: 'on-prem' }), undefined);
+    const added = await subctl('cable-policy', 'add', ...flags);
+    assert.match(added.stderr, /✓ Created cable policy "on-prem"/);
+    const twice = await subctl('cable-policy', 'add', ...flags);
+    assert.equal(twice.code, 1);
+    assert.match(twice.stderr, /policy "on-prem" already exists/);
+    const list = await subctl('cable-policy', 'list', '--context', 'broker');
+    assert.match(list.stdout, /^NAME +LEFT SELECTOR +RIGHT SELECTOR/);
+    assert.match(
+      list.stdout,
+      /on-prem +location=on-premise +location=cloud +ipsec +0 +submariner-broker +2 +Accepted\n/,
+    );
+    const explained = await subctl('cable-policy', 'explain', 'c2', 'c1', '-o', 'json', '--context', 'broker');
+    const { left, right, driver, policy, rule, reason, candidates, ambiguous } = JSON.parse(explained.stdout) as Record<
+      string,
+      unknown
+    >;
+    assert.deepEqual(
+      [left, right, driver, policy, rule, reason, ambiguous],
+      ['c1', 'c2', 'ipsec', 'on-prem', 0, 'Policy', false],
+    );
+    assert.equal((candidates as unknown[]).length, 1);
+    const unknown = await subctl('cable-policy', 'explain', 'c1', 'x', '--context', 'broker');
+    assert.match(unknown.stderr, /cluster "x" is not known; use one of c1, c2, c3/);
+    const aside = await subctl('cable-policy', 'explain', 'c1', 'c3', '--context', 'broker');
+    assert.match(aside.stdout, /^c1 - c3: vxlan\n {2}policy {3}default/);
+    await broker.close();
+  });
+
+  test('add takes the design’s YAML, and names what is wrong with a policy', async () => {
+    const file = join(folder, 'more.yaml');
+    writeFileSync(
+      file,
+      'kind: CablePolicies\nmetadata: {name: file}\nspec:\n  leftClusterSelector:\n    location: !cloud\n  cableDriver:\n    name: gre\n',
+    );
+    const wrong = await subctl('cable-policy', 'add', '-f', file, '--context', 'broker');
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.stderr, /!cloud is a YAML tag/);
+    assert.match(wrong.stderr, /policy "file": spec\[0\]\.cableDriver\.name: Unsupported value: "gre"/);
+  });
+
+  test('delete refuses the default policy without --force, and what does not exist', async () => {
+    const kept = await subctl('cable-policy', 'delete', '--name', 'default', '--context', 'broker');
+    assert.deepEqual([kept.code, /cannot be deleted/.test(kept.stderr)], [1, true]);
+    const none = await subctl('cable-policy', 'delete', '--name', 'nope', '--context', 'broker');
+    assert.match(none.stderr, /policy "nope" not found/);
+  });
+
+  test('show cables draws clusters and drivers; diagnose names a driver that one end lacks', async () => {
+    const svg = await subctl('show', 'cables', '--format', 'svg', '--context', 'broker');
+    assert.match(svg.stdout, /^<svg /);
+    assert.match(svg.stdout, /c1 - c2: ipsec \(planned\)/);
+    const dot = await subctl('show', 'cables', '--format', 'dot', '--context', 'broker');
+    assert.match(dot.stdout, /"c1" -- "c2" \[label="ipsec"/);
+    const broker = clientOf('broker');
+    for (const [id, backend] of [
+      ['c1', 'vxlan'],
+      ['c2', 'ipsec'],
+    ] as const) {
+      const spec = {
+        cluster_id: id,
+        cable_name: `submariner-cable-${id}`,
+        hostname: id,
+        subnets: [],
+        private_ip: '10.0.0.1',
+        public_ip: '',
+        nat_enabled: false,
+        backend,
+      };
+      await broker.create(Endpoint, {
+        apiVersion: Endpoint.apiVersion,
+        kind: 'Endpoint',
+        metadata: { namespace: 'submariner-k8s-broker', name: id },
+        spec,
+      });
+    }
+    const found = await subctl('diagnose', 'cables', '--context', 'broker');
+    assert.equal(found.code, 1);
+    assert.match(
+      found.stderr,
+      /cable driver "ipsec" required by policy "on-prem" is not available in cluster "c1" \(available: vxlan\)/,
+    );
+    await broker.close();
+  });
+
+  test('merges several kubeconfig files, and prints usage for unknown flags', async () => {
+    const empty = join(folder, 'empty');
+    writeFileSync(empty, 'apiVersion: v1\nkind: Config\n');
+    for (const paths of [`${empty},${join(folder, 'kubeconfig')}`, `${empty}:${join(folder, 'kubeconfig')}`])
+      assert.equal((await subctl('cable-policy', 'list', '--kubeconfig', paths, '--context', 'broker')).code, 0);
+    const wrong = await subctl('cable-policy', 'list', '--bogus');
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.stderr, /Unknown option '--bogus'.*see subctl cable-policy list --help/);
+  });
+});

@@ -1,0 +1,116 @@
+// The whole of it on real cables: three clusters that joined by subctl, gateways as processes in network namespaces.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Cluster, MEMBER_NAMESPACE } from '../../src/kinds/index.ts';
+import { ping, pingOutage } from '../cables/traffic.ts';
+import { createUnderlay, skip, type TestGateway, type Underlay } from '../cables/underlay.ts';
+import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess, until } from './set.ts';
+
+const MEMBERS = ['east', 'west', 'north'] as const;
+
+describe('three clusters on real cables', { skip }, () => {
+  let underlay: Underlay;
+  let set: ClusterSet;
+  const gateways = new Map<string, GatewayProcess>();
+  const network = (member: string): TestGateway => {
+    const found = underlay.gateways.find(({ id }) => id === member);
+    assert.ok(found);
+    return found;
+  };
+  const logs = () => [...gateways.values()].map((each) => each.log().slice(-1500));
+  const states = async (member: string) =>
+    (await connectionsOf(set, member))
+      .map(({ endpoint, usingCableDriver, status }) => `${endpoint.cluster_id} ${usingCableDriver} ${status}`)
+      .toSorted()
+      .join(', ');
+  const become = (member: string, wanted: string, ms = 30_000) =>
+    until(
+      `${member}: ${wanted}`,
+      ms,
+      async () => (await states(member)) === wanted,
+      async () => [await states(member), await connectionsOf(set, member), logs()],
+    );
+  const label = (member: string, labels: Record<string, string>) =>
+    set.client(member).patch(Cluster, { namespace: MEMBER_NAMESPACE, name: member }, 'merge', { metadata: { labels } });
+
+  before(async () => {
+    underlay = createUnderlay(MEMBERS);
+    set = await createClusterSet({
+      east: ['location=cloud'],
+      west: ['location=on-premise'],
+      north: ['location=cloud'],
+    });
+    for (const member of MEMBERS) gateways.set(member, await set.gateway(member, network(member)));
+  });
+  after(async () => {
+    await set?.close();
+    underlay?.close();
+  });
+
+  test('are connected by the default policy, with latencies', async () => {
+    await become('east', 'north vxlan connected, west vxlan connected');
+    await become('west', 'east vxlan connected, north vxlan connected');
+    for (const [from, to] of [
+      ['east', 'west'],
+      ['west', 'north'],
+      ['north', 'east'],
+    ] as const)
+      assert.deepEqual(await ping(network(from), network(to).address), { sent: 3, received: 3 });
+    await until('a latency is known', 10_000, async () =>
+      (await connectionsOf(set, 'east')).every(({ latencyRTT }) => latencyRTT?.average !== undefined),
+    );
+  });
+
+  test('follow a policy: only the pairs that it concerns are re-cabled, on both ends, without a loss', async () => {
+    const switched = pingOutage(network('east'), network('west').address, { count: 250, intervalMs: 20 });
+    const other = ping(network('east'), network('north').address, { count: 250, intervalMs: 20 });
+    const selectors = ['--left-cluster-selector', 'location=on-premise', '--right-cluster-selector', 'location=cloud'];
+    const { code, stderr } = await set.subctl(
+      'cable-policy',
+      'add',
+      '--name',
+      'on-prem',
+      ...selectors,
+      '--cable-driver',
+      'ipsec',
+      '--context',
+      'north',
+    );
+    assert.equal(code, 0, stderr);
+    await become('east', 'north vxlan connected, west ipsec connected', 15_000);
+    await become('west', 'east ipsec connected, north ipsec connected', 15_000);
+    await become('north', 'east vxlan connected, west ipsec connected', 15_000);
+    assert.deepEqual(await other, { sent: 250, received: 250 });
+    const { outageMs } = await switched;
+    assert.ok(outageMs <= 60, `no answer for ${outageMs} ms`);
+  });
+
+  test('follow a label: a cluster that moves to the cloud gets the cloud’s cable', async () => {
+    await label('west', { location: 'cloud' });
+    await become('east', 'north vxlan connected, west vxlan connected', 15_000);
+    await become('north', 'east vxlan connected, west vxlan connected', 15_000);
+    await label('west', { location: 'on-premise' });
+    await become('east', 'north vxlan connected, west ipsec connected', 15_000);
+  });
+
+  test('carry on when a gateway is killed, and its successor adopts its cables without a loss', async () => {
+    const pings = ['west', 'north'].map((to) =>
+      ping(network('east'), network(to).address, { count: 400, intervalMs: 20 }),
+    );
+    await gateways.get('east')?.kill('SIGKILL');
+    gateways.set('east', await set.gateway('east', network('east')));
+    for (const each of await Promise.all(pings)) assert.deepEqual(each, { sent: 400, received: 400 });
+    // Its lease must expire before the next process may act.
+    await become('east', 'north vxlan connected, west ipsec connected', 45_000);
+    const more = ['west', 'north'].map((to) =>
+      ping(network('east'), network(to).address, { count: 100, intervalMs: 20 }),
+    );
+    for (const each of await Promise.all(more)) assert.deepEqual(each, { sent: 100, received: 100 });
+  });
+
+  test('leave nothing behind when a gateway is stopped', async () => {
+    await gateways.get('north')?.kill('SIGTERM');
+    const links = (await network('north').host().query('ip', 'link', 'show')).map(({ ifname }) => String(ifname));
+    assert.deepEqual(links.toSorted(), ['cni0', 'lo', 'veth0']);
+  });
+});

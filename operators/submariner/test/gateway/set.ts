@@ -1,0 +1,212 @@
+// A set of clusters as people make it: a broker, members that joined it by subctl, the operator in each, and gateways as
+// processes. Secrets are given to gateways as files, as a kubelet does.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startCluster } from '@capstan/apiserver';
+import { type Client, connect, createClient, Secret, silentLogger, systemClock } from '@capstan/kube';
+import { createManager } from '@capstan/reconcile';
+import { runSubctl } from '../../src/commands/index.ts';
+import { Gateway, MEMBER_NAMESPACE } from '../../src/kinds/index.ts';
+import { createSubmariner } from '../../src/operator.ts';
+import type { TestGateway } from '../cables/underlay.ts';
+
+export interface ClusterSet {
+  readonly folder: string;
+  client(name: string): Client;
+  subctl(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
+  /** Starts the gateway of a member; in a network namespace it has real cables. */
+  gateway(member: string, network?: TestGateway): Promise<GatewayProcess>;
+  close(): Promise<void>;
+}
+
+export interface GatewayProcess {
+  readonly log: () => string;
+  kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+}
+
+export async function createClusterSet(members: Readonly<Record<string, readonly string[]>>): Promise<ClusterSet> {
+  const folder = mkdtempSync(join(tmpdir(), 'submariner-set-'));
+  const names = ['broker', ...Object.keys(members)];
+  const cluster = await startCluster({ clock: systemClock, random: Math.random, port: 0, clusters: names });
+  const kubeconfig = (context: string) => {
+    const path = join(folder, `${context}.kubeconfig`);
+    writeFileSync(path, cluster.kubeconfig.replace(/^current-context: .*$/m, `current-context: ${context}`), {
+      mode: 0o600,
+    });
+    return path;
+  };
+  const clients = new Map(
+    cluster.clusters.map(({ name, server }) => [name, createClient({ transport: server.transport() })]),
+  );
+  const client = (name: string) => {
+    const found = clients.get(name);
+    assert.ok(found);
+    return found;
+  };
+  const stopping = new AbortController();
+  const running: Promise<unknown>[] = [];
+  const gateways = new Set<GatewayProcess>();
+  const subctl = async (...argv: string[]) => {
+    let [stdout, stderr] = ['', ''];
+    const code = await runSubctl(argv, {
+      stdout: (text) => {
+        stdout += text;
+      },
+      stderr: (text) => {
+        stderr += text;
+      },
+      env: { KUBECONFIG: kubeconfig('broker') },
+      cwd: folder,
+      files: {
+        read: (path) => Promise.resolve(readFileSync(path, 'utf8')),
+        write: (path, text) => writeFile(path, text, { mode: 0o600 }),
+        stdin: () => Promise.resolve(''),
+      },
+      clock: systemClock,
+      signal: stopping.signal,
+      connect,
+    });
+    return { code, stdout, stderr };
+  };
+  const set: ClusterSet = {
+    folder,
+    client,
+    subctl,
+    async gateway(member, network) {
+      const secrets = join(folder, `secrets-${member}`);
+      for (const name of ['submariner-broker-secret', 'submariner-ipsec-psk']) {
+        mkdirSync(join(secrets, name), { recursive: true });
+        const { data = {} } = await client(member).get(Secret, { namespace: MEMBER_NAMESPACE, name });
+        for (const [key, value] of Object.entries(data))
+          writeFileSync(join(secrets, name, key), Buffer.from(value, 'base64'), { mode: 0o600 });
+      }
+      const { server } = brokerOf(cluster.kubeconfig);
+      const [service = '', pods = ''] = network?.local.subnets.toReversed() ?? [];
+      const child = spawn(
+        process.execPath,
+        ['--disable-warning=ExperimentalWarning', join(import.meta.dirname, 'main.ts')],
+        {
+          stdio: ['ignore', 'ignore', 'pipe'],
+          env: {
+            PATH: process.env['PATH'],
+            HOME: folder,
+            ...(process.env['CAPSTAN_REAL']
+              ? { CAPSTAN_REAL: process.env['CAPSTAN_REAL'] }
+              : { CAPSTAN_REAL: join(process.env['HOME'] ?? '', '.cache', 'capstan', 'real') }),
+            KUBECONFIG: kubeconfig(member),
+            SUBMARINER_CLUSTERID: member,
+            SUBMARINER_CABLEDRIVERS: 'vxlan,wireguard,ipsec',
+            SUBMARINER_CABLEDRIVER: 'vxlan',
+            SUBMARINER_COMBINEDCABLEDRIVERS: 'vxlan,ipsec',
+            SUBMARINER_CLUSTERCIDR: pods,
+            SUBMARINER_SERVICECIDR: service,
+            SUBMARINER_SECRETS_DIR: secrets,
+            CE_IPSEC_PSKSECRET: 'submariner-ipsec-psk',
+            BROKER_K8S_APISERVER: server,
+            BROKER_K8S_SECRET: 'submariner-broker-secret',
+            NODE_NAME: `gateway-${member}`,
+            ...(network !== undefined && {
+              TEST_NAMESPACE: network.namespace,
+              TEST_RUN_DIR: network.runDir,
+              TEST_WIREGUARD_DEVICE: network.wireguardDevice,
+            }),
+          },
+        },
+      );
+      const running = processOf(child);
+      gateways.add(running);
+      return running;
+    },
+    async close() {
+      for (const each of gateways) await each.kill('SIGTERM');
+      stopping.abort();
+      await Promise.allSettled(running);
+      for (const each of clients.values()) await each.close();
+      await cluster.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  try {
+    const deployed = await subctl('deploy-broker', '--context', 'broker', '--cable-driver', 'vxlan');
+    assert.equal(deployed.code, 0, deployed.stderr);
+    for (const [member, labels] of Object.entries(members)) {
+      const flags = labels.flatMap((label) => ['--label', label]);
+      const joined = await subctl(
+        'join',
+        join(folder, 'broker-info.subm'),
+        '--context',
+        member,
+        '--clusterid',
+        member,
+        '--natt',
+        'false',
+        ...flags,
+      );
+      assert.equal(joined.code, 0, joined.stderr);
+      const manager = createManager({
+        operators: [createSubmariner()],
+        kubeconfig: kubeconfig(member),
+        installCrds: true,
+        logger: silentLogger,
+        env: {},
+      });
+      running.push(manager.run(stopping.signal));
+    }
+    return set;
+  } catch (error) {
+    await set.close();
+    throw error;
+  }
+}
+
+/** The connections of a member's gateway, as its Gateway object has them. */
+export async function connectionsOf(set: ClusterSet, member: string) {
+  const { items } = await set.client(member).list(Gateway, { namespace: MEMBER_NAMESPACE });
+  return items.flatMap(({ status }) => status?.connections ?? []);
+}
+
+/** Waits until something holds; its last words are in the error. */
+export async function until(
+  what: string,
+  ms: number,
+  holds: () => Promise<boolean>,
+  detail: () => unknown = () => '',
+): Promise<number> {
+  const begin = performance.now();
+  while (!(await holds())) {
+    if (performance.now() - begin > ms)
+      assert.fail(`${what}: not within ${ms} ms\n${JSON.stringify(await detail(), undefined, 1)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return performance.now() - begin;
+}
+
+function brokerOf(kubeconfig: string): { server: string } {
+  const server = /server: (\S+\/broker\S*|\S+)\n/.exec(kubeconfig.slice(kubeconfig.indexOf('clusters:')))?.[1] ?? '';
+  return { server };
+}
+
+function processOf(child: ChildProcess): GatewayProcess {
+  let log = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    log = `${log}${text}`.slice(-20_000);
+  });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const end = () => child.kill('SIGKILL');
+  process.once('exit', end);
+  return {
+    log: () => log,
+    async kill(signal) {
+      process.off('exit', end);
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill(signal);
+      const late = setTimeout(() => child.kill('SIGKILL'), 20_000);
+      await ended;
+      clearTimeout(late);
+    },
+  };
+}

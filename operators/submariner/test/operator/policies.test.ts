@@ -1,0 +1,140 @@
+// What the operator says of policies, on a broker and on a member.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ConfigMap, Namespace } from '@capstan/kube';
+import { createStage, type Stage } from '@capstan/testing';
+import { Broker, CablePolicies, Cluster } from '../../src/kinds/index.ts';
+import { createSubmariner } from '../../src/operator.ts';
+
+const NAMESPACE = 'submariner-k8s-broker';
+const ref = (name: string) => ({ namespace: NAMESPACE, name });
+const policy = (name: string, spec: unknown): CablePolicies => ({
+  apiVersion: CablePolicies.apiVersion,
+  kind: 'CablePolicies',
+  metadata: ref(name),
+  spec,
+});
+const cluster = (id: string, labels: Record<string, string>): Cluster => ({
+  apiVersion: Cluster.apiVersion,
+  kind: 'Cluster',
+  metadata: { ...ref(id), labels },
+  spec: { cluster_id: id, service_cidr: [], cluster_cidr: [], global_cidr: [] },
+});
+
+async function played(check: (stage: Stage) => Promise<void>): Promise<void> {
+  const stage = await createStage({
+    operators: [createSubmariner()],
+    given: async (client) => {
+      await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+      for (const [id, location] of [
+        ['c1', 'cloud'],
+        ['c2', 'on-premise'],
+        ['c3', 'cloud'],
+        ['c4', 'cloud'],
+      ] as const)
+        await client.create(Cluster, cluster(id, { location }));
+    },
+  });
+  try {
+    await check(stage);
+  } finally {
+    await stage.end();
+  }
+}
+
+const condition = async ({ client }: Stage, name: string, type: string) => {
+  const { status } = await client.get(CablePolicies, ref(name));
+  return status?.conditions?.find((each) => each.type === type);
+};
+
+describe('a broker', () => {
+  test('gets its default policy and the initial ones once, and leaves them to users', () =>
+    played(async (stage) => {
+      const spec = { defaultCableDriver: 'vxlan', initialPolicies: [{ name: 'first', spec: { name: 'ipsec' } }] };
+      await stage.client.create(Broker, {
+        apiVersion: Broker.apiVersion,
+        kind: 'Broker',
+        metadata: ref('submariner-broker'),
+        spec: spec as Broker['spec'],
+      });
+      await stage.settle();
+      assert.deepEqual((await stage.client.get(CablePolicies, ref('default'))).spec, [
+        { cableDriver: { name: 'vxlan' } },
+      ]);
+      assert.ok(await stage.client.find(CablePolicies, ref('first')));
+      await stage.client.patch(CablePolicies, ref('default'), 'merge', { spec: [{ cableDriver: { name: 'ipsec' } }] });
+      await stage.settle();
+      assert.deepEqual((await stage.client.get(CablePolicies, ref('default'))).spec, [
+        { cableDriver: { name: 'ipsec' } },
+      ]);
+      const { status } = await stage.client.get(Broker, ref('submariner-broker'));
+      assert.deepEqual(
+        status?.clusters?.map(({ id }) => id),
+        ['c1', 'c2', 'c3', 'c4'],
+      );
+      const was = await stage.client.get(CablePolicies, ref('first'));
+      await stage.restart();
+      await stage.settle();
+      assert.deepEqual((await stage.client.get(CablePolicies, ref('first'))).status, was.status);
+      assert.deepEqual(stage.transport.writes, []);
+    }));
+});
+
+describe('a policy', () => {
+  test('counts its pairs, and counts anew when a label changes', () =>
+    played(async (stage) => {
+      await stage.client.create(CablePolicies, policy('default', { name: 'vxlan' }));
+      await stage.client.create(
+        CablePolicies,
+        policy('p', {
+          leftClusterSelector: { location: 'on-premise' },
+          rightClusterSelector: { location: 'cloud' },
+          name: 'ipsec',
+        }),
+      );
+      await stage.settle();
+      const pairs = async (name: string) => (await stage.client.get(CablePolicies, ref(name))).status?.matchedPairs;
+      assert.deepEqual([await pairs('p'), await pairs('default')], [3, 3]);
+      await stage.client.patch(Cluster, ref('c4'), 'merge', { metadata: { labels: { location: 'on-premise' } } });
+      await stage.settle();
+      assert.deepEqual([await pairs('p'), await pairs('default')], [4, 2]);
+      const { status } = await stage.client.get(CablePolicies, ref('p'));
+      assert.equal(status?.effective?.[0]?.cableDriver.name, 'ipsec');
+      assert.equal((await condition(stage, 'p', 'Accepted'))?.reason, 'Accepted');
+    }));
+
+  test('that is wrong, selects nothing, contradicts another or misses its ConfigMap says so', () =>
+    played(async (stage) => {
+      await stage.client.create(CablePolicies, policy('wrong', { name: 'gre' }));
+      await stage.client.create(
+        CablePolicies,
+        policy('idle', { leftClusterSelector: { location: 'moon' }, name: 'ipsec', options: 'options' }),
+      );
+      await stage.client.create(
+        CablePolicies,
+        policy('a', { leftClusterSelector: { location: 'cloud' }, name: 'ipsec' }),
+      );
+      await stage.client.create(
+        CablePolicies,
+        policy('b', { leftClusterSelector: { location: 'cloud' }, name: 'vxlan' }),
+      );
+      await stage.settle();
+      const wrong = await condition(stage, 'wrong', 'Accepted');
+      assert.deepEqual([wrong?.status, wrong?.reason], ['False', 'Invalid']);
+      assert.match(wrong?.message ?? '', /Unsupported value: "gre"/);
+      assert.equal((await condition(stage, 'idle', 'Accepted'))?.reason, 'SelectsNothing');
+      assert.equal((await condition(stage, 'idle', 'OptionsResolved'))?.status, 'False');
+      for (const name of ['a', 'b'])
+        assert.match((await condition(stage, name, 'Conflicting'))?.message ?? '', /for c1 and c2/);
+      await stage.client.create(ConfigMap, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: ref('options'),
+        data: { dpdDelay: '5' },
+      });
+      await stage.client.delete(CablePolicies, ref('b'));
+      await stage.settle();
+      assert.equal((await condition(stage, 'idle', 'OptionsResolved'))?.status, 'True');
+      assert.equal(await condition(stage, 'a', 'Conflicting'), undefined);
+    }));
+});

@@ -1,0 +1,122 @@
+// Policies, clusters and endpoints between a broker and its members, through servers.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { BROKER_NAMESPACE, CablePolicies, Cluster, MEMBER_NAMESPACE, ORIGIN_LABEL } from '../../src/kinds/index.ts';
+import { createSyncPlace, type SyncPlace } from './place.ts';
+
+const here = (name: string) => ({ namespace: MEMBER_NAMESPACE, name });
+const there = (name: string) => ({ namespace: BROKER_NAMESPACE, name });
+const policy = (ref: object, driver: string, annotations: Record<string, string> = {}): CablePolicies => ({
+  apiVersion: CablePolicies.apiVersion,
+  kind: 'CablePolicies',
+  metadata: { ...ref, annotations },
+  spec: [{ cableDriver: { name: driver } }],
+});
+const cluster = (id: string, labels: Record<string, string>): Cluster => ({
+  apiVersion: Cluster.apiVersion,
+  kind: 'Cluster',
+  metadata: { ...here(id), labels },
+  spec: { cluster_id: id, service_cidr: [], cluster_cidr: ['10.0.0.0/16'], global_cidr: [] },
+});
+const driverOf = (object: CablePolicies | undefined) =>
+  object === undefined ? undefined : (object.spec as { cableDriver: { name: string } }[])[0]?.cableDriver.name;
+
+async function played(check: (place: SyncPlace) => Promise<void>): Promise<void> {
+  const place = await createSyncPlace();
+  try {
+    await check(place);
+  } finally {
+    await place.close();
+  }
+}
+
+describe('a policy', () => {
+  test('of the broker is on every member, also on one that joins later', () =>
+    played(async (place) => {
+      const east = await place.join('east');
+      await place.broker.client.create(CablePolicies, policy(there('p'), 'ipsec'));
+      await place.settle();
+      assert.equal(driverOf(await east.client.find(CablePolicies, here('p'))), 'ipsec');
+      const west = await place.join('west');
+      await place.settle();
+      assert.equal(driverOf(await west.client.find(CablePolicies, here('p'))), 'ipsec');
+    }));
+
+  test('of a member is on the broker and on the others, with its origin', () =>
+    played(async (place) => {
+      const [east, west] = [await place.join('east'), await place.join('west')];
+      await place.settle();
+      await east.client.create(CablePolicies, policy(here('p'), 'wireguard'));
+      await place.settle();
+      const original = await place.broker.client.get(CablePolicies, there('p'));
+      assert.equal(original.metadata.labels?.[ORIGIN_LABEL], 'east');
+      assert.equal(driverOf(await west.client.find(CablePolicies, here('p'))), 'wireguard');
+      await west.client.patch(CablePolicies, here('p'), 'merge', { spec: [{ cableDriver: { name: 'vxlan' } }] });
+      await place.settle();
+      assert.equal(driverOf(await east.client.find(CablePolicies, here('p'))), 'vxlan');
+      await west.client.delete(CablePolicies, here('p'));
+      await place.settle();
+      for (const { client } of [east, west]) assert.equal(await client.find(CablePolicies, here('p')), undefined);
+      assert.equal(await place.broker.client.find(CablePolicies, there('p')), undefined);
+    }));
+
+  test('that was deleted on the broker while a member was away does not come back with it', () =>
+    played(async (place) => {
+      const east = await place.join('east');
+      await place.broker.client.create(CablePolicies, policy(there('p'), 'ipsec'));
+      await place.settle();
+      await east.leave();
+      await place.broker.client.delete(CablePolicies, there('p'));
+      await place.settle();
+      assert.ok(await east.client.find(CablePolicies, here('p')), 'it stays while the broker is away');
+      await east.client.create(CablePolicies, policy(here('new'), 'vxlan'));
+      east.comeBack();
+      await place.settle();
+      assert.equal(await east.client.find(CablePolicies, here('p')), undefined);
+      assert.equal(await place.broker.client.find(CablePolicies, there('p')), undefined);
+      assert.ok(await place.broker.client.find(CablePolicies, there('new')));
+    }));
+
+  test('that two members created under one name holds for all, and the loser is named', () =>
+    played(async (place) => {
+      const [east, west] = [await place.join('east'), await place.join('west')];
+      await place.settle();
+      const at = (time: string) => ({ 'submariner.io/policy-created-at': time });
+      await east.leave();
+      await west.client.create(CablePolicies, policy(here('p'), 'vxlan', at('2026-01-02T00:00:00.000Z')));
+      await east.client.create(CablePolicies, policy(here('p'), 'ipsec', at('2026-01-01T00:00:00.000Z')));
+      await place.settle();
+      east.comeBack();
+      await place.settle();
+      assert.equal(driverOf(await place.broker.client.find(CablePolicies, there('p'))), 'ipsec');
+      const loser = await west.client.get(CablePolicies, here('p'));
+      const condition = loser.status?.conditions?.find(({ type }) => type === 'Synced');
+      assert.deepEqual([condition?.status, condition?.reason], ['False', 'NameConflict']);
+      assert.equal(driverOf(loser), 'vxlan', 'what the user wrote stays');
+      const winner = await west.client.get(CablePolicies, here('p.east'));
+      assert.equal(driverOf(winner), 'ipsec');
+      await west.client.delete(CablePolicies, here('p'));
+      await place.settle();
+      assert.equal(driverOf(await west.client.find(CablePolicies, here('p'))), 'ipsec', 'the winner takes its name');
+      assert.equal(await west.client.find(CablePolicies, here('p.east')), undefined);
+    }));
+});
+
+describe('a cluster', () => {
+  test('is known to all, and labels that users set on either side are kept', () =>
+    played(async (place) => {
+      const [east, west] = [await place.join('east'), await place.join('west')];
+      await east.client.create(Cluster, cluster('east', { env: 'production' }));
+      await place.settle();
+      assert.equal((await west.client.get(Cluster, here('east'))).metadata.labels?.['env'], 'production');
+      await place.broker.client.patch(Cluster, there('east'), 'merge', { metadata: { labels: { region: 'eu' } } });
+      await place.settle();
+      const labels = (await east.client.get(Cluster, here('east'))).metadata.labels;
+      assert.deepEqual([labels?.['env'], labels?.['region']], ['production', 'eu']);
+      assert.equal((await west.client.get(Cluster, here('east'))).metadata.labels?.['region'], 'eu');
+      await east.client.delete(Cluster, here('east'));
+      await place.settle();
+      assert.equal(await west.client.find(Cluster, here('east')), undefined);
+      assert.equal(await place.broker.client.find(Cluster, there('east')), undefined);
+    }));
+});
