@@ -40,7 +40,7 @@ export function normalise(given: unknown): Normalised {
 }
 
 /** A null is a value that was left empty. */
-function withoutNulls(value: JsonObject): JsonObject {
+export function withoutNulls(value: JsonObject): JsonObject {
   const kept = Object.entries(value).flatMap(([name, part]) => {
     if (part === null || part === undefined) return [];
     return [[name, isJsonObject(part) ? withoutNulls(part) : part] as const];
