@@ -89,7 +89,7 @@ describe('a DeploymentRuntimeConfig', () => {
         `mint Secret ${SYSTEM}/example-tls-server`,
         `apply Deployment ${SYSTEM}/fixed`,
       ]);
-      assert.deepEqual(unknowns, [`Secret ${SYSTEM}/example-tls-server: its content is made when it is written`]);
+      assert.deepEqual(unknowns, [`Secret ${SYSTEM}/example-tls-server: its content is created when it is written`]);
       assert.deepEqual(await names(stage, Deployment, SYSTEM), [name]);
     });
   });

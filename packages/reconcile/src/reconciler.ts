@@ -122,6 +122,11 @@ export function roleOf(part: { readonly in?: Role }): Role {
   return part.in ?? LOCAL;
 }
 
+/** Whether it makes or patches objects in clusters other than that of their owner. */
+export function writesElsewhere(reconciler: Reconciler): boolean {
+  return reconciler.writes.some((write) => (write.in ?? roleOf(reconciler)) !== roleOf(reconciler));
+}
+
 /** What operators, reconcilers and sinks may be called: field managers, labels, leases and flags are made of it. */
 export const NAME = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 

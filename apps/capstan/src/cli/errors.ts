@@ -101,17 +101,9 @@ export const CliErrors = errorMakers(
       message: `the server would refuse ${object} of ${place}: ${said}`,
       remedy: 'correct the manifest',
     }),
-    NotInstalled: (kinds: readonly string[]) => ({
-      message: `the cluster does not serve ${kinds.join(', ')}`,
-      remedy: 'run again with --install-crds, or: capstan crds | kubectl apply --server-side -f -',
-    }),
     NotSynced: (seconds: number, waitingFor: readonly string[]) => ({
       message: `the caches did not fill within ${seconds} s; still missing: ${waitingFor.join('; ')}`,
       remedy: 'check the permissions (capstan rbac) and the API server, or give a longer --timeout',
-    }),
-    StoppedLate: (seconds: number) => ({
-      message: `not everything had ended ${seconds} s after the signal`,
-      remedy: 'the lease runs out by itself; the log says what was still under way',
     }),
     NoNodeYet: (cluster: string) => ({
       message: `the node of cluster ${cluster} has not started yet`,

@@ -1,4 +1,4 @@
-import { type Client, type ClientOptions, createClient } from '@capstan/kube';
+import { type Client, type ClientOptions, type Connection, createClient } from '@capstan/kube';
 import type { Options, Values } from '../cli/command.ts';
 import type { Io } from '../cli/io.ts';
 import { VERSION } from '../version.ts';
@@ -8,6 +8,8 @@ export const CLUSTER_OPTIONS = {
   context: { type: 'string', value: 'NAME', help: 'The context in it; default its current one.' },
   namespace: { type: 'string', short: 'n', value: 'NAME', help: 'The namespace; default that of the context.' },
 } as const satisfies Options;
+
+export const USER_AGENT = `capstan/${VERSION}`;
 
 export interface Cluster {
   readonly client: Client;
@@ -22,21 +24,28 @@ export async function openCluster(
   io: Io,
   options: Omit<ClientOptions, 'transport'> = {},
 ): Promise<Cluster> {
-  const { kubeconfig, context } = flags;
-  const connection = await io.connect({
+  const connection = await connectTo(flags, io);
+  const client = createClient({
+    transport: connection,
+    userAgent: USER_AGENT,
+    ...(io.clock && { clock: io.clock }),
+    ...options,
+  });
+  return { client, namespace: flags.namespace ?? connection.namespace, context: connection.context };
+}
+
+/** The connection alone. Throws ConfigError. */
+export function connectTo(
+  { kubeconfig, context }: Pick<Values<typeof CLUSTER_OPTIONS>, 'kubeconfig' | 'context'>,
+  io: Io,
+): Promise<Connection> {
+  return io.connect({
     env: io.env,
     readFile: io.files.read,
     ...(kubeconfig !== undefined && { kubeconfig }),
     ...(context !== undefined && { context }),
     ...(io.clock && { clock: io.clock }),
   });
-  const client = createClient({
-    transport: connection,
-    userAgent: `capstan/${VERSION}`,
-    ...(io.clock && { clock: io.clock }),
-    ...options,
-  });
-  return { client, namespace: flags.namespace ?? connection.namespace, context: connection.context };
 }
 
 /** Opens a cluster for one command and closes it afterwards. Somebody waits for the answer, so trouble is told soon. */

@@ -1,5 +1,5 @@
 import { type DefinedKind, type Kind, type KubeObject, kindId, silentLogger, systemClock } from '@capstan/kube';
-import { type Operator, type PreviewChange, preview } from '@capstan/reconcile';
+import { type Operator, type PreviewChange, preview, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { command } from '../cli/command.ts';
 import { durationFlag } from '../cli/duration-flag.ts';
 import { UsageErrors } from '../cli/errors.ts';
@@ -11,7 +11,6 @@ import { type Manifest, readManifests } from '../plan/read-manifests.ts';
 import { warmRuntime } from '../plan/warm-runtime.ts';
 import { type GivenChange, wouldBecome, wouldBeDeleted } from '../plan/would-become.ts';
 import { json, REPORT_OUTPUT } from '../text/output.ts';
-import { OPERATOR_NAMESPACE } from '../up/own-operator.ts';
 
 export default command({
   usage: 'plan -f FILE… [--delete] [--operator FILE] [-o json]',
@@ -75,7 +74,7 @@ export default command({
         signal,
         timeoutMs,
         namespace: flags['operator-namespace'] ?? namespace,
-        keyNamespaces: flags['operator-namespace'] ? [flags['operator-namespace']] : [namespace, OPERATOR_NAMESPACE],
+        keyNamespaces: flags['operator-namespace'] ? [flags['operator-namespace']] : [SYSTEM_NAMESPACE, namespace],
         ...(watchNamespaces && { watchNamespaces }),
       });
       try {

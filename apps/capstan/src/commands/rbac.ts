@@ -1,4 +1,4 @@
-import { rbacManifests } from '@capstan/reconcile';
+import { rbacManifests, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { command } from '../cli/command.ts';
 import { OPERATOR_OPTIONS, requireOperators, splitList } from '../cli/load-operators.ts';
 import { MANIFEST_OUTPUT, manifests } from '../text/output.ts';
@@ -15,6 +15,11 @@ export default command({
   options: {
     namespace: { type: 'string', short: 'n', value: 'NAME', help: 'Where the operators run; default capstan-system.' },
     'watch-namespaces': { type: 'string', value: 'LIST', help: 'Only these namespaces, with commas; default all.' },
+    'leader-elect-resource-namespace': {
+      type: 'string',
+      value: 'NAME',
+      help: 'Where the Lease and the digest key are; default capstan-system.',
+    },
     name: { type: 'string', value: 'NAME', help: 'Of the account, roles and bindings; default capstan-OPERATOR.' },
     ...OPERATOR_OPTIONS,
     output: MANIFEST_OUTPUT,
@@ -23,10 +28,12 @@ export default command({
   async run(args, io) {
     const { flags } = args;
     const watchNamespaces = splitList(flags['watch-namespaces']);
+    const systemNamespace = flags['leader-elect-resource-namespace'];
     const operators = await requireOperators('rbac', args, io);
     const objects = operators.flatMap((operator) =>
       rbacManifests(operator, {
-        namespace: flags.namespace ?? 'capstan-system',
+        namespace: flags.namespace ?? SYSTEM_NAMESPACE,
+        ...(systemNamespace !== undefined && { systemNamespace }),
         ...(flags.name !== undefined && { name: flags.name }),
         ...(watchNamespaces && { watchNamespaces }),
       }),

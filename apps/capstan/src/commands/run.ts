@@ -1,9 +1,8 @@
 import { systemClock } from '@capstan/kube';
-import { createLogger } from '@capstan/reconcile';
+import { createLogger, createManager } from '@capstan/reconcile';
 import { command } from '../cli/command.ts';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
-import { CLUSTER_OPTIONS } from '../cluster/open-cluster.ts';
-import { runOperators } from '../run/run-operators.ts';
+import { CLUSTER_OPTIONS, connectTo, USER_AGENT } from '../cluster/open-cluster.ts';
 import { RUN_OPTIONS, runSettings } from '../run/run-options.ts';
 import { REPORT_OUTPUT } from '../text/output.ts';
 
@@ -35,7 +34,20 @@ export default command({
       if (flags.output === 'json') io.stdout(`${JSON.stringify({ event, ...fields })}\n`);
       else logger.info(event, { ...fields });
     };
-    await runOperators({ operators, settings, flags, io, clock, logger, announce });
+    const { logFormat: _format, logLevel: _level, ...managed } = settings;
+    const manager = createManager({
+      ...managed,
+      operators,
+      connection: await connectTo(flags, io),
+      ...(flags.namespace !== undefined && { namespace: flags.namespace }),
+      clock,
+      logger,
+      env: io.env,
+      identity: io.identity,
+      userAgent: USER_AGENT,
+      onEvent: ({ type, ...fields }) => announce(type, fields),
+    });
+    await manager.run(io.signal);
     return 0;
   },
 });

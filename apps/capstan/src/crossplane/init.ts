@@ -1,13 +1,13 @@
 // `crossplane core init`: the CustomResourceDefinitions, and what must be there before the first package.
 import { createCrossplane, defaultSettings, initCrossplane, settingsFromFlags } from '@capstan/crossplane';
 import { systemClock } from '@capstan/kube';
+import { ensureCrds, ensureNamespace, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { type Args, command } from '../cli/command.ts';
 import { UsageErrors } from '../cli/errors.ts';
 import type { Io } from '../cli/io.ts';
 import { parseCommandLine } from '../cli/parse.ts';
 import { report } from '../cli/report.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
-import { ensureCrds } from '../run/ensure-crds.ts';
 
 const COMMAND = command({
   usage: 'core init [--namespace NAME] [--runtime-config-stage STAGE]',
@@ -28,6 +28,7 @@ const COMMAND = command({
     return withCluster(flags as never, io, async ({ client }) => {
       const operators = [createCrossplane(settings)];
       const clock = io.clock ?? systemClock;
+      await ensureNamespace(client, SYSTEM_NAMESPACE, io.signal);
       await ensureCrds({ client, clock, operators, install: true, signal: io.signal });
       for (const { object, isNew } of await initCrossplane(client, settings, io.signal))
         io.stdout(`${object} ${isNew ? 'created' : 'is there'}\n`);

@@ -1,6 +1,7 @@
 // `crossplane core start`: `capstan run` with Crossplane, in a namespace that need not be there yet.
 import { startArguments } from '@capstan/crossplane';
-import { isAlreadyExists, isForbidden, Namespace } from '@capstan/kube';
+import { isForbidden } from '@capstan/kube';
+import { ensureNamespace, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { runCommandLine } from '../cli/cli.ts';
 import type { Io } from '../cli/io.ts';
 import { parseCommandLine } from '../cli/parse.ts';
@@ -14,7 +15,7 @@ export async function runCrossplaneStart(argv: readonly string[], io: Io): Promi
   const translated = startArguments(argv, io.env);
   try {
     await checkFlags(translated, io);
-    await ensureNamespace(translated.slice(1), io);
+    await ensureNamespaces(translated.slice(1), io);
   } catch (error) {
     return report(error, argv.includes('--verbose') || argv.includes('-v'), io);
   }
@@ -31,18 +32,15 @@ async function checkFlags(translated: readonly string[], { env }: Io): Promise<v
 }
 
 /** The Lease is in the system namespace, and nothing is written without the Lease: somebody must make it first. */
-async function ensureNamespace(argv: readonly string[], io: Io): Promise<void> {
+async function ensureNamespaces(argv: readonly string[], io: Io): Promise<void> {
   const { flags } = parseCommandLine('run', run, argv);
-  await withCluster(flags as never, io, async ({ client, namespace: name }) => {
-    try {
-      await client.create(
-        Namespace,
-        { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
-        { signal: io.signal },
-      );
-    } catch (error) {
-      // Whoever may not make it has it made by somebody else.
-      if (!isAlreadyExists(error) && !isForbidden(error)) throw error;
-    }
+  await withCluster(flags as never, io, async ({ client, namespace }) => {
+    for (const name of [namespace, SYSTEM_NAMESPACE])
+      try {
+        await ensureNamespace(client, name, io.signal);
+      } catch (error) {
+        // Where this account may not create it, it has to be there.
+        if (!isForbidden(error)) throw error;
+      }
   });
 }

@@ -1,5 +1,14 @@
 // A runtime for looking only: its caches fill, its reconcilers run, and nobody ever leads, so nothing can be written.
-import { type Client, type Clock, type Kind, kindId, type Logger, type Random, sleep } from '@capstan/kube';
+import {
+  type Client,
+  type Clock,
+  type Kind,
+  kindId,
+  type Logger,
+  type Random,
+  sleep,
+  untilAborted,
+} from '@capstan/kube';
 import {
   createRuntime,
   type DigestKey,
@@ -44,9 +53,11 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
   const stop = () => runtime.run(AbortSignal.abort());
   try {
     const notes: string[] = [];
-    const { key, note } = await digestKeyOf(operators, client, options.keyNamespaces, signal);
-    runtime.setDigestKey(key);
-    if (note !== undefined) notes.push(note);
+    for (const operator of operators.filter(readsSensitive)) {
+      const { key, note } = await digestKeyOf(operator, client, options.keyNamespaces, signal);
+      runtime.setDigestKey(key, operator.name);
+      if (note !== undefined) notes.push(note);
+    }
     const world = runtime.addWorld({ name: '', client, namespace, ...(watchNamespaces && { watchNamespaces }) });
     const deadline = clock.now() + options.timeoutMs;
     const assumed = await filled(world, kindsOf(operators), options, deadline);
@@ -97,34 +108,29 @@ function kindsOf(operators: readonly Operator[]): Kind[] {
   return [...new Map(all.map((kind) => [kindId(kind), kind])).values()];
 }
 
-/** The operators' own key, so that digests of secrets compare with those that are there; else one that compares with none. */
+/** An operator's own key, so that digests of secrets compare with those that are there; else one that compares with none. */
 async function digestKeyOf(
-  operators: readonly Operator[],
+  operator: Operator,
   client: Client,
   namespaces: readonly string[],
   signal: AbortSignal,
 ): Promise<{ key: DigestKey; note?: string }> {
-  const sensitive = operators.find(readsSensitive);
-  const none: DigestKey = { id: 'none', bytes: new Uint8Array(32) };
-  if (sensitive === undefined) return { key: none };
-  const unread = `no digest key of ${sensitive.name} in the namespace ${namespaces.join(' or ')} (see --operator-namespace): a change of secret data alone does not show`;
   for (const namespace of namespaces) {
     try {
-      const key = await findDigestKey(client, { namespace, operator: sensitive.name, signal });
+      const key = await findDigestKey(client, { namespace, operator: operator.name, signal });
       if (key !== undefined) return { key };
     } catch (error) {
       if (signal.aborted) throw error;
     }
   }
-  return { key: none, note: unread };
+  return {
+    key: { id: 'none', bytes: new Uint8Array(32) },
+    note: `no digest key of ${operator.name} in the namespace ${namespaces.join(' or ')} (see --operator-namespace): a change of secret data alone does not show`,
+  };
 }
 
 const nobodyLeads: Leadership = {
   holds: false,
-  run: (signal) =>
-    new Promise((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    }),
+  run: untilAborted,
   onChange: () => () => {},
 };

@@ -1,4 +1,4 @@
-import type { LeaseTimes, LogLevel } from '@capstan/reconcile';
+import type { LogLevel, ManagerOptions } from '@capstan/reconcile';
 import type { Options, Values } from '../cli/command.ts';
 import { durationFlag } from '../cli/duration-flag.ts';
 import type { Io } from '../cli/io.ts';
@@ -6,7 +6,10 @@ import { splitList } from '../cli/load-operators.ts';
 import { addressFlag } from './address-flag.ts';
 
 export const RUN_OPTIONS = {
-  'install-crds': { type: 'boolean', help: 'Install or update the CRDs of the operators first.' },
+  'install-crds': {
+    type: 'boolean',
+    help: 'Install or update the CRDs of the operators and create capstan-system first.',
+  },
   'watch-namespaces': { type: 'string', value: 'LIST', help: 'Only these namespaces, with commas; default all.' },
   'leader-elect': {
     type: 'boolean',
@@ -23,7 +26,7 @@ export const RUN_OPTIONS = {
   'leader-elect-resource-namespace': {
     type: 'string',
     value: 'NAME',
-    help: 'Where the Lease is; default --namespace.',
+    help: 'Where the Lease and the digest key are; default capstan-system.',
   },
   'health-address': {
     type: 'string',
@@ -39,30 +42,29 @@ export const RUN_OPTIONS = {
   'log-level': { type: 'string', oneOf: ['debug', 'info', 'warn', 'error'], help: 'Default info.' },
 } as const satisfies Options;
 
-export interface RunSettings {
-  readonly installCrds: boolean;
-  readonly watchNamespaces: readonly string[] | undefined;
-  readonly election: ElectionSettings | undefined;
-  readonly health: string | undefined;
-  readonly metrics: string | undefined;
+type Managed =
+  | 'installCrds'
+  | 'watchNamespaces'
+  | 'leaderElection'
+  | 'systemNamespace'
+  | 'healthAddress'
+  | 'metricsAddress';
+
+export interface RunSettings extends Pick<ManagerOptions, Managed> {
   readonly logFormat: 'json' | 'text';
   readonly logLevel: LogLevel;
 }
 
-export interface ElectionSettings {
-  readonly name: string | undefined;
-  readonly namespace: string | undefined;
-  readonly times: Partial<LeaseTimes>;
-}
-
 export function runSettings(flags: Values<typeof RUN_OPTIONS>, io: Io): RunSettings {
+  const watchNamespaces = splitList(flags['watch-namespaces']);
+  const systemNamespace = flags['leader-elect-resource-namespace'];
+  const leaseName = flags['leader-elect-resource-name'];
   const isPod = Boolean(io.env['KUBERNETES_SERVICE_HOST']);
   const leaseMs = durationFlag('--leader-elect-lease-duration', flags['leader-elect-lease-duration']);
   const renewMs = durationFlag('--leader-elect-renew-deadline', flags['leader-elect-renew-deadline']);
   const retryMs = durationFlag('--leader-elect-retry-period', flags['leader-elect-retry-period']);
-  const election: ElectionSettings = {
-    name: flags['leader-elect-resource-name'],
-    namespace: flags['leader-elect-resource-namespace'],
+  const leases = {
+    ...(leaseName !== undefined && { name: leaseName }),
     times: {
       ...(leaseMs !== undefined && { leaseMs }),
       ...(renewMs !== undefined && { renewMs }),
@@ -71,10 +73,11 @@ export function runSettings(flags: Values<typeof RUN_OPTIONS>, io: Io): RunSetti
   };
   return {
     installCrds: flags['install-crds'] ?? false,
-    watchNamespaces: splitList(flags['watch-namespaces']),
-    election: flags['leader-elect'] === false ? undefined : election,
-    health: addressFlag('--health-address', flags['health-address'] ?? (isPod ? ':8081' : '0')),
-    metrics: addressFlag('--metrics-address', flags['metrics-address'] ?? (isPod ? ':8080' : '0')),
+    ...(watchNamespaces && { watchNamespaces }),
+    ...(systemNamespace !== undefined && { systemNamespace }),
+    leaderElection: flags['leader-elect'] === false ? false : leases,
+    healthAddress: addressFlag('--health-address', flags['health-address'] ?? (isPod ? ':8081' : '0')),
+    metricsAddress: addressFlag('--metrics-address', flags['metrics-address'] ?? (isPod ? ':8080' : '0')),
     // Both are checked against the values above when they are parsed.
     logFormat: (flags['log-format'] as 'json' | 'text' | undefined) ?? (isPod ? 'json' : 'text'),
     logLevel: (flags['log-level'] as LogLevel | undefined) ?? 'info',

@@ -189,6 +189,8 @@ export interface Fork {
   /** Sinks that would differ from the main graph; may be called again after more changes to the overlay. */
   evaluate(): Change[];
   valueOf<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
+  /** The same for a node that nothing holds: it is evaluated in the fork alone. */
+  evaluateKey<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
   /** What evaluated nodes wait for, sorted. */
   readonly unknowns: readonly string[];
 }

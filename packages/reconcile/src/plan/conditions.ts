@@ -1,5 +1,6 @@
 // Conditions as a plan gives them: without times. The runtime sets observedGeneration, and lastTransitionTime only when
 // the status of the condition changes. Each condition type has one owning reconciler; others' types are kept.
+import { equal } from '@capstan/kube';
 import type { StatusInput } from './status.ts';
 
 export interface ConditionInput {
@@ -9,6 +10,8 @@ export interface ConditionInput {
   readonly reason: string;
   /** What is so, and what to do about it. */
   readonly message: string;
+  /** Further fields of the condition, for kinds whose conditions have them. */
+  readonly details?: Readonly<Record<string, unknown>>;
 }
 
 export interface Condition extends ConditionInput {
@@ -59,6 +62,7 @@ export function mergeConditions(
       existing.status === input.status &&
       existing.reason === input.reason &&
       existing.message === input.message &&
+      hasDetails(existing, input) &&
       (generation === undefined || existing.observedGeneration === generation)
     ) {
       continue;
@@ -70,10 +74,18 @@ export function mergeConditions(
       lastTransitionTime: existing?.status === input.status ? existing.lastTransitionTime : now(),
       reason: input.reason,
       message: input.message,
+      ...input.details,
     };
     next = existing === undefined ? [...list, condition] : list.with(at, condition);
   }
   return next === undefined ? { conditions: current, changed: false } : { conditions: next, changed: true };
+}
+
+const USUAL = new Set(['type', 'status', 'observedGeneration', 'lastTransitionTime', 'reason', 'message']);
+
+function hasDetails(existing: Condition, { details = {} }: ConditionInput): boolean {
+  const found = Object.entries(existing).filter(([name]) => !USUAL.has(name));
+  return equal(Object.fromEntries(found), details);
 }
 
 export function conditionsOf(status: StatusInput | undefined): readonly Condition[] {

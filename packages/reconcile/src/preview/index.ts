@@ -1,1 +1,2 @@
+export type { PreviewDelivery } from './deliveries.ts';
 export * from './preview.ts';

@@ -197,7 +197,7 @@ describe('a preview', () => {
         'status Tree default/other',
         'apply Deployment default/other (starts pods)',
       ]);
-      assert.deepEqual(unknowns, ['Secret default/k: its content is made when it is written']);
+      assert.deepEqual(unknowns, ['Secret default/k: its content is created when it is written']);
     }));
 
   test('of a deletion shows what goes with it', () =>

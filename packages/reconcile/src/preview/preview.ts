@@ -11,12 +11,15 @@ import {
   kindId,
   type ObjectRef,
 } from '@capstan/kube';
+import { nextStep } from '../apply/index.ts';
 import { type ChildWrite, describe, isSettled, type WriteSet } from '../diff/index.ts';
 import { plainDigest } from '../digest.ts';
 import type { Change, Fork } from '../engine/index.ts';
 import { PREVIEWED_ANNOTATION } from '../marks.ts';
+import { placeOf } from '../plan/index.ts';
 import type { Binding } from '../runtime/binding.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { type PreviewDelivery, previewDeliveries } from './deliveries.ts';
 import { disturbanceOf } from './disturbance.ts';
 import { virtuallyApplied, virtuallyFinalized, virtuallyWithStatus } from './virtual.ts';
 
@@ -27,6 +30,8 @@ export type PreviewChange =
 
 export interface PreviewResult {
   readonly writes: readonly PreviewWrite[];
+  /** What sinks would deliver outside the cluster. */
+  readonly deliveries: readonly PreviewDelivery[];
   /** What the preview cannot know: facts not fetched, content not made yet, gates that wait. */
   readonly unknowns: readonly string[];
   /** How many levels followed one from the other. */
@@ -77,7 +82,7 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
     let hasMoved = false;
     for (const change of overlay.fork.evaluate()) {
       const binding = bindingOf.get(change.derivation);
-      const pending = pendingWrites(change);
+      const pending = binding === undefined ? undefined : pendingWrites(change);
       if (binding === undefined || pending === undefined) continue;
       for (const step of stepsOf(pending, unknowns, binding, change.key)) {
         const made = carryOutVirtually(step, binding, change.key, overlay);
@@ -97,10 +102,14 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
     if (!hasMoved) break;
   }
   for (const collected of overlay.collected) writes.push(collected);
-  return { writes, unknowns: [...unknowns, ...overlay.fork.unknowns].toSorted(), levels: level };
+  const deliveries = previewDeliveries(runtime, overlay.fork);
+  return { writes, deliveries, unknowns: [...unknowns, ...overlay.fork.unknowns].toSorted(), levels: level };
 }
 
-type Step = { write: ChildWrite } | { status: NonNullable<WriteSet['status']> } | { finalizer: 'add' | 'remove' };
+type VirtualStep =
+  | { write: ChildWrite }
+  | { status: NonNullable<WriteSet['status']> }
+  | { finalizer: 'add' | 'remove' };
 
 function pendingWrites(change: Change): WriteSet | undefined {
   if (change.after?.state !== 'value') return undefined;
@@ -108,29 +117,29 @@ function pendingWrites(change: Change): WriteSet | undefined {
   return isSettled(writes) && writes.groups.length === 0 ? undefined : writes;
 }
 
-/** What goes out next: the same order as the real sink's, quiet periods taken as over. */
-function* stepsOf(writes: WriteSet, unknowns: Set<string>, binding: Binding, key: string): Generator<Step> {
-  if (writes.finalizer === 'add') yield { finalizer: 'add' };
-  const [group] = writes.groups;
+/** What the API writer would do next, with quiet periods taken as over, and the status. */
+function* stepsOf(writes: WriteSet, unknowns: Set<string>, binding: Binding, key: string): Generator<VirtualStep> {
+  const next = nextStep(writes);
+  if (next?.what === 'finalizer') yield { finalizer: next.change };
+  // A finalizer goes on with a request of its own, and what follows it is known already.
+  const group = next?.what === 'group' || next?.what === 'finalizer' ? writes.groups[0] : undefined;
   if (group !== undefined && !group.open) {
     unknowns.add(
       `${binding.reconciler.resource.kind} ${key}: ${group.name} waits for ${group.waitingFor ?? 'its gate'}`,
     );
-  } else if (group !== undefined) {
-    for (const write of group.writes) {
-      if (write.verb === 'mint')
-        unknowns.add(`${describe(write.kind, write.ref)}: its content is made when it is written`);
-      yield { write };
-    }
-  } else if (writes.prune.length > 0) {
-    for (const write of writes.prune) yield { write };
-  } else if (writes.finalizer === 'remove') yield { finalizer: 'remove' };
+  }
+  for (const write of group?.open ? group.writes : []) {
+    if (write.verb === 'mint')
+      unknowns.add(`${describe(write.kind, write.ref)}: its content is created when it is written`);
+    yield { write };
+  }
+  if (next?.what === 'prune') for (const write of next.writes) yield { write };
   if (writes.status !== undefined) yield { status: writes.status };
 }
 
 type Made = Pick<PreviewWrite, 'verb' | 'object' | 'paths' | 'creates' | 'disturbs'>;
 
-function carryOutVirtually(step: Step, binding: Binding, key: string, overlay: Overlay): Made | undefined {
+function carryOutVirtually(step: VirtualStep, binding: Binding, key: string, overlay: Overlay): Made | undefined {
   const world = binding.world.name;
   const { resource } = binding.reconciler;
   if ('write' in step) return writeVirtually(step.write, binding, overlay);
@@ -153,7 +162,7 @@ function carryOutVirtually(step: Step, binding: Binding, key: string, overlay: O
 
 function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay): Made | undefined {
   const { kind, ref } = write;
-  const world = binding.world.name;
+  const world = placeOf(kind) ?? binding.world.name;
   const existing = overlay.get(world, kind, keyOf(ref));
   const disturbs = disturbanceOf(write, existing);
   const next = virtualResult(write, existing, binding.manager);

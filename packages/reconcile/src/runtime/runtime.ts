@@ -6,8 +6,12 @@ import {
   type InformerObserver,
   type Kind,
   type KubeObject,
+  keyOfObject,
   type Logger,
+  Namespace,
   type Random,
+  sleep,
+  untilAborted,
 } from '@capstan/kube';
 import { createTurns } from '../apply/index.ts';
 import { causeDigest, type DigestKey } from '../digest.ts';
@@ -16,20 +20,21 @@ import { RuntimeErrors } from '../errors.ts';
 import type { Leadership } from '../leadership/index.ts';
 import type { Operator } from '../operator.ts';
 import type { EventInput } from '../plan/index.ts';
+import { IDENTITY_NAMESPACE } from '../rbac/index.ts';
 import { bindDerived, type ReadSources } from '../read/world-reader.ts';
-import { LOCAL, type Role, roleOf } from '../reconciler.ts';
+import { LOCAL, type Role, roleOf, writesElsewhere } from '../reconciler.ts';
 import {
   type BoundSink,
   createDelivery,
   createKeySets,
   createSinkRegistry,
   type Delivery,
+  type KeySets,
   type Sink,
   type SinkLease,
 } from '../sinks/index.ts';
 import { createFacts, createInstants, createSources, type FactStore } from '../sources/index.ts';
 import { noopTracer, type Tracer } from '../tracing/index.ts';
-import { untilAborted } from '../until-aborted.ts';
 import { causeRecord, createHistory, type History } from '../why/index.ts';
 import {
   createWorld,
@@ -131,12 +136,16 @@ export interface SinkBinding {
   readonly world: World;
   /** What it delivers. */
   readonly derivation: Derivation<unknown>;
+  readonly keys: KeySets;
 }
 
 export interface Waiting {
   readonly key: string;
   readonly waitingFor: readonly string[];
 }
+
+/** Between two tries to read the identity of a cluster. */
+const MAX_IDENTIFY_MS = 60_000;
 
 /** A reconciler's writer or an operator's sink, as long as it is bound. */
 interface Part {
@@ -182,6 +191,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     outside,
     sinks: createSinkRegistry(engine),
     problems: new Map(),
+    identities: engine.table<string>({ name: 'identities of clusters' }),
     instants,
     digestKey,
     bound: new Map(),
@@ -195,6 +205,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const parts = new Set<Part>();
   const takers = new Map<unknown, Set<BoundSink>>();
   const turns = createTurns();
+  const leavings = new Map<string, AbortController>();
   let isRunning = false;
 
   function onWave(wave: Wave): void {
@@ -280,7 +291,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       operator,
       world,
       sink: delivery,
-      delivers: { id, operator, sink, world, derivation },
+      delivers: { id, operator, sink, world, derivation, keys },
       derivations: [derivation, ...keys.derivations],
       objects: () => delivery.size,
       unbind() {},
@@ -304,6 +315,39 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       sinks?.delete(part.sink);
       if (sinks?.size === 0) takers.delete(derivation);
     }
+  }
+
+  function leaving(name: string): AbortController {
+    const controller = leavings.get(name) ?? new AbortController();
+    leavings.set(name, controller);
+    return controller;
+  }
+
+  /** Children elsewhere carry the identity of this cluster: nothing is written there before it is known. */
+  async function identify(world: World, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        const { metadata } = await world.client.get(Namespace, { name: IDENTITY_NAMESPACE }, { signal });
+        sources.identities.put(world.name, metadata.uid ?? '');
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        logger.warn('could not read the identity of the cluster; it is tried again', { world: world.name, error });
+        await sleep(clock, Math.min(1000 * 2 ** failures, MAX_IDENTIFY_MS), signal).catch(() => {});
+      }
+    }
+  }
+
+  /** What was written in a world that goes stays there: its owners are released without it. */
+  function logOrphans(world: World): void {
+    const left = worlds.roleOf(world.name) === LOCAL ? [] : world.children();
+    if (left.length === 0) return;
+    const objects = left.slice(0, 20).map(({ kind, object }) => `${kind.kind} ${keyOfObject(object)}`);
+    logger.warn('the cluster was removed; these objects of ours are left in it', {
+      world: world.name,
+      objects,
+      more: Math.max(0, left.length - objects.length),
+    });
   }
 
   return {
@@ -331,13 +375,19 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         ...(observe ? { observe: (kind) => observe(name, kind) } : {}),
       });
       worlds.add(world, role);
+      if (declarations.some((one) => 'writes' in one && roleOf(one) === role && writesElsewhere(one)))
+        void identify(world, leaving(name).signal);
       for (const operator of operators) if (input.operators?.includes(operator.name) ?? true) bind(world, operator);
       return world;
     },
     async removeWorld(name) {
       const world = worlds.get(name);
       if (world === undefined) return;
+      logOrphans(world);
       worlds.remove(name);
+      leavings.get(name)?.abort();
+      leavings.delete(name);
+      sources.identities.forget(name);
       await Promise.all([...parts].filter((part) => part.world === world).map(stop));
       const bound = [...(sources.bound.get(name)?.values() ?? [])].flatMap((definitions) => [...definitions.values()]);
       engine.retire(...bound);
@@ -367,6 +417,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await facts.stop();
       await outside.stop();
       instants.stop();
+      for (const controller of leavings.values()) controller.abort();
       await Promise.all([...worlds.all.values()].map((world) => world.stop()));
       await waves.stop();
       stopElections.abort();

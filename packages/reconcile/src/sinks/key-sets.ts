@@ -15,6 +15,8 @@ export interface KeySets {
   readonly isComplete: boolean;
   /** Whose changes it takes. */
   readonly derivations: readonly Derivation<unknown>[];
+  /** How many name a key, objects of a kind that is a key set not counted. */
+  named(key: string): number;
   stop(): void;
 }
 
@@ -39,6 +41,7 @@ export function createKeySets(options: KeySetsOptions): KeySets {
   const roots: Root[] = [];
   /** What names keys, by the derivation that does: for each of its nodes, the keys and what holds them. */
   const naming = new Map<unknown, Map<string, Map<string, Root>>>();
+  const counts = new Map<string, number>();
   const waiting = new Set<string>();
   let isListed = false;
 
@@ -121,12 +124,16 @@ export function createKeySets(options: KeySetsOptions): KeySets {
       for (const one of wanted) {
         if (held.has(one)) continue;
         held.set(one, engine.hold(delivered, one));
+        counts.set(one, (counts.get(one) ?? 0) + 1);
         options.onNamed(one);
       }
       for (const [one, root] of held) {
         if (wanted.has(one)) continue;
         held.delete(one);
         root.stop();
+        const left = (counts.get(one) ?? 1) - 1;
+        if (left > 0) counts.set(one, left);
+        else counts.delete(one);
         options.onDropped(one);
       }
       if (held.size > 0) members.set(key, held);
@@ -134,6 +141,7 @@ export function createKeySets(options: KeySetsOptions): KeySets {
       return true;
     },
     derivations: [gate, ...([...naming.keys()] as Derivation<unknown>[])],
+    named: (key) => counts.get(key) ?? 0,
     get isComplete() {
       return isListed && waiting.size === 0;
     },

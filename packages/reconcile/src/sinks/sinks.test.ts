@@ -5,6 +5,7 @@ import { createStage, type Stage } from '@capstan/testing';
 import type { Leadership } from '../leadership/index.ts';
 import { operator } from '../operator.ts';
 import { plan } from '../plan/index.ts';
+import { preview } from '../preview/index.ts';
 import { derivation, fold, index } from '../read/index.ts';
 import { reading, reconciler } from '../reconciler.ts';
 import { type KeySet, type SinkBatch, type SinkContext, type SinkDefinition, type SinkResult, sink } from './sink.ts';
@@ -27,6 +28,7 @@ const site = (name: string, host: string, service?: string): Site => ({
 });
 const ref = (name: string) => ({ namespace: 'default', name });
 const hostOf = ({ spec }: Site) => spec.host;
+const hostsOf = ({ spec }: Site) => [spec.host];
 
 /** By object: `host service-type`; throws for the host `bad`, waits for nothing. */
 const route = derivation<string>({
@@ -496,6 +498,65 @@ describe('a sink with a lease', () => {
       },
     );
   });
+});
+
+describe('a preview', () => {
+  const byHost = index(Site, 'by-host', hostsOf);
+  const countOf = derivation<string>({
+    name: 'count',
+    compute: ({ key, read }) => String(read.by(byHost, key, hostOf).length),
+  });
+  const disturbs: NonNullable<SinkDefinition<string, never>['disturbs']> = ({ before, after }) =>
+    before !== undefined && after === undefined ? 'drains a listener' : undefined;
+  const counts = sink<string>({
+    name: 'counts',
+    of: countOf,
+    keys: byHost as unknown as KeySet,
+    reads: [Site],
+    lease: 'none',
+    disturbs,
+    open: () => ({ take() {} }),
+  });
+
+  test('shows what sinks would deliver and how that disturbs, and delivers nothing', async () => {
+    const { seen, routes } = recorded();
+    const stage = await createStage({
+      operators: [operator({ name: 'ingress', kinds: [Site], reconcilers: [], sinks: [routes, counts] })],
+      given: async (client) => void (await client.create(Site, site('a', 'x'))),
+    });
+    try {
+      const changed = await stage.client.patch(Site, ref('a'), 'merge', { spec: { host: 'y' } }, { dryRun: true });
+      const { deliveries } = await preview(stage.program.runtime, [{ kind: Site, object: changed }]);
+      assert.deepEqual(deliveries, [
+        { by: 'ingress.routes', key: 'default/a', change: 'changed' },
+        { by: 'ingress.counts', key: 'x', change: 'removed', disturbs: 'drains a listener' },
+        { by: 'ingress.counts', key: 'y', change: 'added' },
+      ]);
+      const same = await stage.client.patch(
+        Site,
+        ref('a'),
+        'merge',
+        { metadata: { labels: { x: 'y' } } },
+        { dryRun: true },
+      );
+      assert.deepEqual((await preview(stage.program.runtime, [{ kind: Site, object: same }])).deliveries, []);
+      await stage.settle();
+      assert.equal(seen.batches.length, 1);
+    } finally {
+      await stage.end();
+    }
+  });
+
+  test('why something was delivered is in the history', () =>
+    staged([site('a', '1')], async (stage) => {
+      await edit(stage, 'a', '2');
+      const [latest] = stage.program.runtime.history.of('routes default/a');
+      assert.equal(latest?.verb, 'deliver');
+      assert.deepEqual(
+        latest?.cause.changes.map(({ object: changed, paths }) => `${changed}: ${paths.join(' ')}`),
+        ['Site.test.capstan.dev default/a: host'],
+      );
+    }));
 });
 
 test('a name that is used twice in an operator is refused', () => {

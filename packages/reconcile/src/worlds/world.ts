@@ -62,6 +62,8 @@ export interface World extends Target {
   indexOf(index: KindIndex): Index<KubeObject> | undefined;
   /** What Kubernetes' garbage collector would remove with an object, among the children that are cached. */
   ownedBy(owner: KubeObject): readonly { kind: Kind; object: KubeObject }[];
+  /** Every child of ours that is cached. */
+  children(): readonly { kind: Kind; object: KubeObject }[];
   /** Everything that reads of a kind would find now, in no order; untracked: for metrics and for people, never for plans. */
   peek(kind: Kind): readonly KubeObject[];
   /** By kind id: whether the kind can be read. */
@@ -280,6 +282,15 @@ export function createWorld(options: WorldOptions): World {
           : [],
       );
     },
+    children: () =>
+      [...kinds.values()].flatMap(({ requirement: { kind, children: hasChildren }, informers: opened }) =>
+        hasChildren
+          ? [...new Set(opened.flatMap((informer) => informer.list().filter(isChild)))].map((object) => ({
+              kind,
+              object,
+            }))
+          : [],
+      ),
     observeWrite(kind, object) {
       for (const feed of feeds(kind)) feed.observeWrite(object);
     },
@@ -346,6 +357,10 @@ export function createWorld(options: WorldOptions): World {
     found.indexes.set(keysOf, made);
     return made;
   }
+}
+
+function isChild(object: KubeObject): boolean {
+  return object.metadata.labels?.[INVENTORY_LABEL] !== undefined;
 }
 
 /** Named by the tables of all worlds, in what a reconcile waits for. */

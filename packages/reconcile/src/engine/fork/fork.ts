@@ -51,6 +51,11 @@ export function createFork(graph: Graph): Fork {
       if (node === undefined || !isLive(evaluation, liveness, node)) return undefined;
       return settledOf(outcomeOf(evaluation, node)) as Settled<R> | undefined;
     },
+    evaluateKey<R>(derivation: Derivation<R>, key: string) {
+      const { evaluation } = evaluated();
+      const node = forkNode(evaluation, derivation as unknown as DerivationState, key);
+      return settledOf(outcomeOf(evaluation, node)) as Settled<R> | undefined;
+    },
     get unknowns() {
       const { evaluation, liveness } = evaluated();
       const found = new Set<string>();

@@ -1,0 +1,337 @@
+// Values as proto3 JSON has them, with the field names of the .proto files, become protobuf: durations are "1.5s", wrappers are
+// the bare value, enums are names, an Any is an object with "@type", bytes are a Uint8Array or base64.
+import { enumTable, type Field, type MessageTable, messageTable, TYPE_URL_PREFIX } from './tables.ts';
+import { Writer } from './writer.ts';
+
+export type Message = { readonly [field: string]: unknown };
+
+/**
+ * How a client fetches what a resource refers to (routes, endpoints, secrets): over streams of their own, state of the world
+ * or delta, or over the aggregated stream. The same resource is encoded differently for each.
+ */
+export type Delivery = 'grpc' | 'delta' | 'ads';
+
+/** Stands for the ConfigSource of the delivery that a resource is encoded for. */
+export const CONFIG_SOURCE: Message = Object.freeze({ '@source': true });
+
+/** A part of a resource whose bytes are computed once and shared by every resource that contains it. */
+export class Fragment {
+  readonly type: string;
+  readonly value: Message;
+  readonly #bytes = new Map<Delivery, Uint8Array>();
+
+  constructor(type: string, value: Message) {
+    this.type = type;
+    this.value = value;
+  }
+
+  bytes(delivery: Delivery): Uint8Array {
+    let bytes = this.#bytes.get(delivery);
+    if (!bytes) {
+      bytes = encode(this.type, this.value, delivery);
+      this.#bytes.set(delivery, bytes);
+    }
+    return bytes;
+  }
+}
+
+/** A value that is no message of its type: a bug in the code that built it. */
+export class EncodeError extends Error {
+  override readonly name = 'EncodeError';
+}
+
+export function encode(type: string, value: Message, delivery: Delivery = 'grpc'): Buffer {
+  const writer = new Writer();
+  writeMessage(writer, type, value, delivery);
+  return writer.take();
+}
+
+/** The message in an Any, as resources are sent. */
+export function encodeAny(type: string, value: Message | Fragment, delivery: Delivery = 'grpc'): Buffer {
+  const writer = new Writer();
+  writeAnyOf(writer, type, value, delivery);
+  return writer.take();
+}
+
+/** An extension's configuration: `typed('envoy.extensions.….Router', {})`. */
+export function typed(type: string, value: Message = {}): Message {
+  return { '@type': TYPE_URL_PREFIX + type, ...value };
+}
+
+function writeAnyOf(writer: Writer, type: string, value: Message | Fragment, delivery: Delivery): void {
+  const before = writer.length;
+  writeMessage(writer, type, value, delivery);
+  const size = writer.length - before;
+  if (size > 0) {
+    writer.varint(size);
+    writer.varint(0x12);
+  }
+  writeText(writer, 1, TYPE_URL_PREFIX + type);
+}
+
+function writeText(writer: Writer, number: number, text: string): void {
+  const before = writer.length;
+  writer.text(text);
+  writer.varint(writer.length - before);
+  writer.varint(number * 8 + 2);
+}
+
+function writeMessage(writer: Writer, type: string, value: unknown, delivery: Delivery): void {
+  if (value instanceof Fragment) {
+    writer.bytes(value.bytes(delivery));
+    return;
+  }
+  const special = SPECIAL[type];
+  if (special) {
+    special(writer, value, delivery);
+    return;
+  }
+  if (value === CONFIG_SOURCE) {
+    writer.bytes(configSource(delivery));
+    return;
+  }
+  const table = messageTable(type);
+  if (!table)
+    throw new EncodeError(`${type}: there is no such message in the tables; add it to scripts/envoy/selection.ts`);
+  if (typeof value !== 'object' || value === null) throw new EncodeError(`${type}: ${String(value)} is not an object`);
+  writeFields(writer, table, value as Message, delivery);
+}
+
+function writeFields(writer: Writer, table: MessageTable, value: Message, delivery: Delivery): void {
+  const names = Object.keys(value);
+  for (let index = names.length - 1; index >= 0; index -= 1) {
+    const name = names[index] as string;
+    const content = value[name];
+    if (content === undefined || name === '@type') continue;
+    const field = table.byName.get(name);
+    if (!field) throw new EncodeError(`${table.name}: there is no field ${name}`);
+    if (field.label === 'one') {
+      if (field.hasPresence || !isDefault(content)) writeField(writer, field, content, delivery);
+    } else if (field.label === 'list') writeList(writer, field, content, delivery);
+    else writeMap(writer, field, content, delivery);
+  }
+}
+
+/** Of a message an empty object is no default: that it is set has a meaning. */
+function isDefault(value: unknown): boolean {
+  return value === '' || value === 0 || value === false || (value instanceof Uint8Array && value.length === 0);
+}
+
+function writeField(writer: Writer, field: Field, value: unknown, delivery: Delivery): void {
+  const scalar = SCALARS[field.type];
+  if (scalar) {
+    scalar.write(writer, value, field);
+    writer.varint(field.number * 8 + scalar.wire);
+    return;
+  }
+  const values = enumTable(field.type);
+  if (values) {
+    writer.varint(enumNumber(field, value));
+    writer.varint(field.number * 8);
+    return;
+  }
+  const before = writer.length;
+  writeMessage(writer, field.type, value, delivery);
+  writer.varint(writer.length - before);
+  writer.varint(field.number * 8 + 2);
+}
+
+function writeList(writer: Writer, field: Field, values: unknown, delivery: Delivery): void {
+  if (!Array.isArray(values)) throw new EncodeError(`${field.name}: ${typeof values} is not a list`);
+  const scalar = SCALARS[field.type];
+  const isPacked = (scalar !== undefined && scalar.wire !== 2) || enumTable(field.type) !== undefined;
+  if (!isPacked) {
+    for (let index = values.length - 1; index >= 0; index -= 1) writeField(writer, field, values[index], delivery);
+    return;
+  }
+  if (values.length === 0) return;
+  const before = writer.length;
+  for (let index = values.length - 1; index >= 0; index -= 1) {
+    if (scalar) scalar.write(writer, values[index], field);
+    else writer.varint(enumNumber(field, values[index]));
+  }
+  writer.varint(writer.length - before);
+  writer.varint(field.number * 8 + 2);
+}
+
+/** In the order of the keys, so that equal maps have equal bytes. */
+function writeMap(writer: Writer, field: Field, value: unknown, delivery: Delivery): void {
+  const entries = Object.entries(value as Message).sort(([left], [right]) =>
+    left < right ? 1 : left > right ? -1 : 0,
+  );
+  const valueField: Field = { ...field, number: 2, name: field.name, label: 'one' };
+  for (const [key, content] of entries) {
+    const before = writer.length;
+    writeField(writer, valueField, content, delivery);
+    if (field.keyType === 'string') writeText(writer, 1, key);
+    else {
+      writer.varint(Number(key));
+      writer.varint(8);
+    }
+    writer.varint(writer.length - before);
+    writer.varint(field.number * 8 + 2);
+  }
+}
+
+function enumNumber(field: Field, value: unknown): number {
+  if (typeof value === 'number') return value;
+  const number = enumTable(field.type)?.byName.get(String(value));
+  if (number === undefined) throw new EncodeError(`${field.name}: ${String(value)} is not a value of ${field.type}`);
+  return number;
+}
+
+interface Scalar {
+  readonly wire: 0 | 1 | 2 | 5;
+  write(writer: Writer, value: unknown, field: Field): void;
+}
+
+const INTEGER: Scalar = {
+  wire: 0,
+  write(writer, value, field) {
+    if (!Number.isInteger(value)) throw new EncodeError(`${field.name}: ${String(value)} is not an integer`);
+    writer.varint(value as number);
+  },
+};
+
+const SCALARS: Readonly<Record<string, Scalar>> = {
+  string: {
+    wire: 2,
+    write(writer, value, field) {
+      if (typeof value !== 'string') throw new EncodeError(`${field.name}: ${typeof value} is not text`);
+      const before = writer.length;
+      writer.text(value);
+      writer.varint(writer.length - before);
+    },
+  },
+  bytes: {
+    wire: 2,
+    write(writer, value) {
+      const bytes = value instanceof Uint8Array ? value : Buffer.from(String(value), 'base64');
+      writer.bytes(bytes);
+      writer.varint(bytes.length);
+    },
+  },
+  bool: { wire: 0, write: (writer, value) => writer.varint(value === true ? 1 : 0) },
+  double: { wire: 1, write: (writer, value) => writer.double(Number(value)) },
+  float: { wire: 5, write: (writer, value) => writer.float(Number(value)) },
+  int32: INTEGER,
+  int64: INTEGER,
+  uint32: INTEGER,
+  uint64: INTEGER,
+};
+
+type Special = (writer: Writer, value: unknown, delivery: Delivery) => void;
+
+function wrapper(scalar: string): Special {
+  const field: Field = {
+    number: 1,
+    name: 'value',
+    type: scalar,
+    label: 'one',
+    keyType: '',
+    hasPresence: false,
+    oneof: undefined,
+    rules: undefined,
+  };
+  return (writer, value, delivery) => {
+    if (!isDefault(value)) writeField(writer, field, value, delivery);
+  };
+}
+
+const DURATION = /^(-?)(\d+)(?:\.(\d{1,9}))?s$/;
+
+const SPECIAL: Readonly<Record<string, Special>> = {
+  'google.protobuf.Any'(writer, value, delivery) {
+    const type = (value as Message)['@type'];
+    if (typeof type !== 'string') throw new EncodeError('google.protobuf.Any: "@type" is missing');
+    writeAnyOf(writer, type.slice(TYPE_URL_PREFIX.length), value as Message, delivery);
+  },
+  'google.protobuf.Duration'(writer, value) {
+    const [, sign = '', seconds = '', fraction = ''] = DURATION.exec(String(value)) ?? [];
+    if (seconds === '') throw new EncodeError(`google.protobuf.Duration: ${String(value)} is not like "1.5s"`);
+    const factor = sign === '-' ? -1 : 1;
+    const nanos = Number(fraction.padEnd(9, '0'));
+    if (nanos > 0) {
+      writer.varint(nanos * factor);
+      writer.varint(0x10);
+    }
+    if (Number(seconds) > 0) {
+      writer.varint(Number(seconds) * factor);
+      writer.varint(8);
+    }
+  },
+  'google.protobuf.Empty': () => undefined,
+  'google.protobuf.BoolValue': wrapper('bool'),
+  'google.protobuf.StringValue': wrapper('string'),
+  'google.protobuf.BytesValue': wrapper('bytes'),
+  'google.protobuf.UInt32Value': wrapper('uint32'),
+  'google.protobuf.UInt64Value': wrapper('uint64'),
+  'google.protobuf.Int32Value': wrapper('int32'),
+  'google.protobuf.Int64Value': wrapper('int64'),
+  'google.protobuf.DoubleValue': wrapper('double'),
+  'google.protobuf.FloatValue': wrapper('float'),
+  'google.protobuf.Struct': writeStruct,
+  'google.protobuf.Value': writeJson,
+  'google.protobuf.ListValue'(writer, value) {
+    for (const item of [...(value as readonly unknown[])].reverse()) writeNested(writer, 1, item, writeJson);
+  },
+};
+
+function writeStruct(writer: Writer, value: unknown): void {
+  for (const [key, item] of Object.entries(value as Message).reverse()) {
+    const before = writer.length;
+    writeNested(writer, 2, item, writeJson);
+    writeText(writer, 1, key);
+    writer.varint(writer.length - before);
+    writer.varint(0x0a);
+  }
+}
+
+function writeJson(writer: Writer, value: unknown): void {
+  if (value === null) {
+    writer.varint(0);
+    writer.varint(0x08);
+  } else if (typeof value === 'number') {
+    writer.double(value);
+    writer.varint(0x11);
+  } else if (typeof value === 'string') writeText(writer, 3, value);
+  else if (typeof value === 'boolean') {
+    writer.varint(value ? 1 : 0);
+    writer.varint(0x20);
+  } else if (Array.isArray(value)) {
+    writeNested(writer, 6, value, (inner, items) => SPECIAL['google.protobuf.ListValue']?.(inner, items, 'grpc'));
+  } else writeNested(writer, 5, value, writeStruct);
+}
+
+function writeNested(
+  writer: Writer,
+  number: number,
+  value: unknown,
+  write: (writer: Writer, value: unknown) => void,
+): void {
+  const before = writer.length;
+  write(writer, value);
+  writer.varint(writer.length - before);
+  writer.varint(number * 8 + 2);
+}
+
+/** Name of the cluster in Envoy's bootstrap through which it reaches us. */
+const XDS_CLUSTER = 'sesame';
+const sources = new Map<Delivery, Uint8Array>();
+
+function configSource(delivery: Delivery): Uint8Array {
+  let bytes = sources.get(delivery);
+  if (!bytes) {
+    const api = {
+      api_type: delivery === 'delta' ? 'DELTA_GRPC' : 'GRPC',
+      transport_api_version: 'V3',
+      grpc_services: [{ envoy_grpc: { cluster_name: XDS_CLUSTER, authority: XDS_CLUSTER } }],
+    };
+    bytes = encode('envoy.config.core.v3.ConfigSource', {
+      ...(delivery === 'ads' ? { ads: {} } : { api_config_source: api }),
+      resource_api_version: 'V3',
+    });
+    sources.set(delivery, bytes);
+  }
+  return bytes;
+}

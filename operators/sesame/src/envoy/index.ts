@@ -1,0 +1,14 @@
+export { type Decoded, DecodeError, decode } from './decode.ts';
+export {
+  CONFIG_SOURCE,
+  type Delivery,
+  EncodeError,
+  encode,
+  encodeAny,
+  Fragment,
+  type Message,
+  typed,
+} from './encode.ts';
+export * from './resource-type.ts';
+export { TYPE_URL_PREFIX } from './tables.ts';
+export { type Violation, validate } from './validate.ts';

@@ -1,0 +1,104 @@
+// The generated tables of Envoy's messages, read at the first use and compiled message by message.
+import { readFileSync } from 'node:fs';
+
+export interface Field {
+  readonly number: number;
+  /** As in the .proto file: snake_case. */
+  readonly name: string;
+  /** A scalar, or the full name of a message or enum. */
+  readonly type: string;
+  readonly label: 'one' | 'list' | 'map';
+  /** Of a map. */
+  readonly keyType: string;
+  /** Its value is written even when it is the default, because being set has a meaning. */
+  readonly hasPresence: boolean;
+  readonly oneof: string | undefined;
+  readonly rules: Rules | undefined;
+}
+
+export interface MessageTable {
+  readonly name: string;
+  readonly byName: ReadonlyMap<string, Field>;
+  readonly byNumber: ReadonlyMap<number, Field>;
+  /** Oneofs of which one field must be set. */
+  readonly required: readonly string[];
+}
+
+export interface EnumTable {
+  readonly byName: ReadonlyMap<string, number>;
+  readonly byNumber: ReadonlyMap<number, string>;
+}
+
+/** The constraints of protoc-gen-validate, by the kind of value that they are about. */
+export type Rules = { readonly [kind: string]: RuleSet };
+export type RuleSet = { readonly [rule: string]: unknown };
+
+/** Undefined for scalars and for enums. */
+export function messageTable(name: string): MessageTable | undefined {
+  const known = messages.get(name);
+  if (known) return known;
+  const source = tables().messages[name];
+  if (!source) return undefined;
+  const fields = source.fields.map(readField);
+  const table: MessageTable = {
+    name,
+    byName: new Map(fields.map((field) => [field.name, field])),
+    byNumber: new Map(fields.map((field) => [field.number, field])),
+    required: source.required ?? [],
+  };
+  messages.set(name, table);
+  return table;
+}
+
+export function enumTable(name: string): EnumTable | undefined {
+  const known = enums.get(name);
+  if (known) return known;
+  const source = tables().enums[name];
+  if (!source) return undefined;
+  const table: EnumTable = {
+    byName: new Map(Object.entries(source)),
+    byNumber: new Map(Object.entries(source).map(([value, number]) => [number, value])),
+  };
+  enums.set(name, table);
+  return table;
+}
+
+export const TYPE_URL_PREFIX = 'type.googleapis.com/';
+
+interface Tables {
+  readonly messages: Record<string, { readonly fields: readonly FieldRow[]; readonly required?: readonly string[] }>;
+  readonly enums: Record<string, Record<string, number>>;
+}
+
+type FieldRow = readonly [number: number, name: string, type: string, more?: FieldMore];
+
+interface FieldMore {
+  readonly list?: true;
+  readonly key?: string;
+  readonly oneof?: string;
+  readonly rules?: Rules;
+}
+
+// Compiled tables are a cache of a file that never changes.
+const messages = new Map<string, MessageTable>();
+const enums = new Map<string, EnumTable>();
+let read: Tables | undefined;
+
+function tables(): Tables {
+  // Our own file, whose shape the generator gives.
+  read ??= JSON.parse(readFileSync(new URL('./gen/messages.json', import.meta.url), 'utf8')) as Tables;
+  return read;
+}
+
+function readField([number, name, type, more]: FieldRow): Field {
+  return {
+    number,
+    name,
+    type,
+    label: more?.list === true ? 'list' : more?.key === undefined ? 'one' : 'map',
+    keyType: more?.key ?? '',
+    hasPresence: more?.oneof !== undefined || type.startsWith('google.protobuf.'),
+    oneof: more?.oneof,
+    rules: more?.rules,
+  };
+}

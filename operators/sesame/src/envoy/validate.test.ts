@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { Fragment, type Message, typed } from './encode.ts';
+import { validate } from './validate.ts';
+
+const route = (match: Message, more: Message = { route: { cluster: 'a' } }) => ({
+  name: 'r',
+  virtual_hosts: [{ name: 'h', domains: ['*'], routes: [{ match, ...more }] }],
+});
+
+const cases: [name: string, type: string, value: Message, path: string | undefined][] = [
+  ['a valid route', 'envoy.config.route.v3.RouteConfiguration', route({ prefix: '/' }), undefined],
+  [
+    'a virtual host without domains',
+    'envoy.config.route.v3.RouteConfiguration',
+    { name: 'r', virtual_hosts: [{ name: 'h' }] },
+    'virtual_hosts[0].domains',
+  ],
+  [
+    'a match without a path',
+    'envoy.config.route.v3.RouteConfiguration',
+    route({ headers: [] }),
+    'virtual_hosts[0].routes[0].match.path_specifier',
+  ],
+  [
+    'two paths',
+    'envoy.config.route.v3.RouteConfiguration',
+    route({ prefix: '/', path: '/a' }),
+    'virtual_hosts[0].routes[0].match.path',
+  ],
+  [
+    'a look-ahead, which RE2 does not have',
+    'envoy.config.route.v3.RouteConfiguration',
+    route({ safe_regex: { regex: '/(?=a)' } }),
+    'virtual_hosts[0].routes[0].match.safe_regex.regex',
+  ],
+  [
+    'a segment prefix that ends in a slash',
+    'envoy.config.route.v3.RouteConfiguration',
+    route({ path_separated_prefix: '/a/' }),
+    'virtual_hosts[0].routes[0].match.path_separated_prefix',
+  ],
+  [
+    'a port that is none',
+    'envoy.config.core.v3.Address',
+    { socket_address: { address: '127.0.0.1', port_value: 70_000 } },
+    'socket_address.port_value',
+  ],
+  ['a cluster name that is empty', 'envoy.config.route.v3.RouteAction', { cluster: '' }, 'cluster'],
+  ['a time-out of zero', 'envoy.config.cluster.v3.Cluster', { name: 'c', connect_timeout: '0s' }, 'connect_timeout'],
+  ['a header value with a line break', 'envoy.config.core.v3.HeaderValue', { key: 'a', value: 'b\nc' }, 'value'],
+  [
+    'a direct response with no HTTP status',
+    'envoy.config.route.v3.RouteConfiguration',
+    route({ prefix: '/' }, { direct_response: { status: 99 } }),
+    'virtual_hosts[0].routes[0].direct_response.status',
+  ],
+  [
+    'an error inside an Any',
+    'envoy.config.core.v3.TypedExtensionConfig',
+    {
+      name: 'x',
+      typed_config: typed('envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit', { stat_prefix: '' }),
+    },
+    'typed_config.stat_prefix',
+  ],
+];
+
+suite('validate', () => {
+  for (const [name, type, value, path] of cases) {
+    test(path === undefined ? `${name} passes` : `${name} is reported with its path`, () => {
+      assert.deepEqual(
+        validate(type, value).map((violation) => violation.path),
+        path === undefined ? [] : [path],
+      );
+    });
+  }
+
+  test('an error inside a fragment has the path from the resource', () => {
+    const host = new Fragment('envoy.config.route.v3.VirtualHost', { name: 'h', domains: [] });
+    const violations = validate('envoy.config.route.v3.RouteConfiguration', { name: 'r', virtual_hosts: [host] });
+    assert.deepEqual(
+      violations.map(({ path, problem }) => `${path} ${problem}`),
+      ['virtual_hosts[0].domains has 0 items; at least 1 are needed'],
+    );
+  });
+});

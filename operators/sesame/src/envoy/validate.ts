@@ -1,0 +1,182 @@
+// The constraints in Envoy's .proto files, checked before a resource is sent: Envoy refuses what breaks one of them, and with
+// it, on some types, everything else in the response. Regular expressions are checked too, as RE2 reads them.
+import { compileRegexp } from '@capstan/kube';
+import { CONFIG_SOURCE, Fragment, type Message } from './encode.ts';
+import { enumTable, type Field, type MessageTable, messageTable, type RuleSet, TYPE_URL_PREFIX } from './tables.ts';
+
+export interface Violation {
+  /** From the resource: `virtual_hosts[0].routes[2].match.safe_regex.regex`. */
+  readonly path: string;
+  readonly problem: string;
+}
+
+/** What Envoy would refuse in the value; empty when it is valid. */
+export function validate(type: string, value: Message | Fragment): Violation[] {
+  const found: Violation[] = [];
+  checkMessage(type, value, '', found);
+  return found;
+}
+
+const checkedFragments = new WeakMap<Fragment, readonly Violation[]>();
+
+function checkMessage(type: string, value: unknown, path: string, found: Violation[]): void {
+  if (value instanceof Fragment) {
+    let violations = checkedFragments.get(value);
+    if (!violations) {
+      violations = validate(value.type, value.value);
+      checkedFragments.set(value, violations);
+    }
+    found.push(...violations.map((each) => ({ ...each, path: join(path, each.path) })));
+    return;
+  }
+  if (value === CONFIG_SOURCE || typeof value !== 'object' || value === null) return;
+  if (type === 'google.protobuf.Any') {
+    const url = (value as Message)['@type'];
+    if (typeof url === 'string') checkMessage(url.slice(TYPE_URL_PREFIX.length), value, path, found);
+    return;
+  }
+  const table = messageTable(type);
+  if (!table) return;
+  for (const field of table.byName.values()) checkField(field, (value as Message)[field.name], path, found);
+  checkOneofs(table, value as Message, path, found);
+  if (type === 'envoy.type.matcher.v3.RegexMatcher')
+    checkRegex((value as Message)['regex'], join(path, 'regex'), found);
+}
+
+function checkOneofs(table: MessageTable, value: Message, path: string, found: Violation[]): void {
+  const set = new Map<string, string>();
+  for (const name of Object.keys(value)) {
+    const oneof = value[name] === undefined ? undefined : table.byName.get(name)?.oneof;
+    if (oneof === undefined) continue;
+    const other = set.get(oneof);
+    if (other !== undefined) found.push({ path: join(path, name), problem: `is set together with ${other}` });
+    set.set(oneof, name);
+  }
+  for (const oneof of table.required) {
+    if (!set.has(oneof)) found.push({ path: join(path, oneof), problem: 'is required: one of its fields must be set' });
+  }
+}
+
+function checkRegex(regex: unknown, path: string, found: Violation[]): void {
+  try {
+    compileRegexp(String(regex));
+  } catch (error) {
+    found.push({ path, problem: `is not a regular expression of RE2: ${(error as Error).message}` });
+  }
+}
+
+function checkField(field: Field, value: unknown, parent: string, found: Violation[]): void {
+  const { rules } = field;
+  const report = (problem: string) => found.push({ path: join(parent, field.name), problem });
+  if (field.label === 'list') {
+    const items = Array.isArray(value) ? value : [];
+    checkSize(items, rules?.['repeated'] ?? {}, report);
+    const itemRules = rules?.['repeated']?.['items'] as Record<string, RuleSet> | undefined;
+    items.forEach((item, index) => {
+      const path = `${join(parent, field.name)}[${index}]`;
+      if (itemRules) checkValue(field, item, itemRules, (problem) => found.push({ path, problem }));
+      checkMessage(field.type, item, path, found);
+    });
+    return;
+  }
+  if (field.label === 'map') {
+    for (const [key, item] of Object.entries((value as Message | undefined) ?? {}))
+      checkMessage(field.type, item, `${join(parent, field.name)}[${JSON.stringify(key)}]`, found);
+    return;
+  }
+  if (value === undefined) {
+    const isMissing =
+      rules?.['message']?.['required'] === true ||
+      rules?.['any']?.['required'] === true ||
+      rules?.['duration']?.['required'] === true;
+    if (isMissing && field.oneof === undefined) report('is required');
+    // A scalar that is not set has its default, and the rules hold for that too; a wrapper has no value then.
+    else if (rules && field.oneof === undefined && field.type in DEFAULTS)
+      checkValue(field, DEFAULTS[field.type], rules, report);
+    return;
+  }
+  if (rules) checkValue(field, value, rules, report);
+  checkMessage(field.type, value, join(parent, field.name), found);
+}
+
+const DEFAULTS: Readonly<Record<string, unknown>> = {
+  string: '',
+  bool: false,
+  uint32: 0,
+  uint64: 0,
+  int32: 0,
+  int64: 0,
+  double: 0,
+  float: 0,
+};
+
+function checkSize(items: readonly unknown[], rules: RuleSet, report: (problem: string) => void): void {
+  const { min_items: least, max_items: most, unique } = rules;
+  if (typeof least === 'number' && items.length < least)
+    report(`has ${items.length} items; at least ${least} are needed`);
+  if (typeof most === 'number' && items.length > most) report(`has ${items.length} items; at most ${most} are allowed`);
+  if (unique === true && new Set(items).size < items.length) report('has the same item twice');
+}
+
+function checkValue(
+  field: Field,
+  value: unknown,
+  rules: Record<string, RuleSet>,
+  report: (problem: string) => void,
+): void {
+  for (const [kind, rule] of Object.entries(rules)) {
+    if (kind === 'string') checkText(String(value), rule, report);
+    else if (kind === 'enum') checkEnum(field, value, rule, report);
+    else if (kind === 'duration') checkDuration(String(value), rule, report);
+    else if (kind === 'bool') {
+      if (rule['const'] !== undefined && value !== rule['const']) report(`must be ${JSON.stringify(rule['const'])}`);
+    } else if (NUMERIC.has(kind)) checkNumber(Number(value), rule, report);
+  }
+}
+
+const NUMERIC = new Set(['uint32', 'uint64', 'int32', 'int64', 'double', 'float']);
+
+function checkNumber(value: number, rule: RuleSet, report: (problem: string) => void): void {
+  const { gt, gte, lt, lte } = rule;
+  if (typeof gt === 'number' && !(value > gt)) report(`is ${value}; it must be greater than ${gt}`);
+  if (typeof gte === 'number' && !(value >= gte)) report(`is ${value}; it must be at least ${gte}`);
+  if (typeof lt === 'number' && !(value < lt)) report(`is ${value}; it must be less than ${lt}`);
+  if (typeof lte === 'number' && !(value <= lte)) report(`is ${value}; it must be at most ${lte}`);
+}
+
+function checkText(value: string, rule: RuleSet, report: (problem: string) => void): void {
+  if (value === '' && rule['ignore_empty'] === true) return;
+  const { min_len: least, max_bytes: most, prefix, pattern } = rule;
+  if (typeof least === 'number' && value.length < least) report(value === '' ? 'is empty' : `is shorter than ${least}`);
+  if (typeof most === 'number' && Buffer.byteLength(value) > most) report(`has more than ${most} bytes`);
+  if (typeof prefix === 'string' && !value.startsWith(prefix)) report(`does not begin with ${prefix}`);
+  if (typeof pattern === 'string' && !compileRegexp(pattern).test(value)) report(`does not match ${pattern}`);
+  if (Array.isArray(rule['in']) && !rule['in'].includes(value))
+    report(`is "${value}"; use one of ${rule['in'].join(', ')}`);
+  if (rule['well_known_regex'] !== undefined && FORBIDDEN_IN_HEADERS.some((each) => value.includes(each)))
+    report('has a line break or a NUL');
+}
+
+const FORBIDDEN_IN_HEADERS = ['\0', '\n', '\r'];
+
+function checkEnum(field: Field, value: unknown, rule: RuleSet, report: (problem: string) => void): void {
+  const number = typeof value === 'number' ? value : (enumTable(field.type)?.byName.get(String(value)) ?? 0);
+  const excluded = rule['not_in'];
+  const isExcluded = Array.isArray(excluded) ? excluded.includes(number) : excluded === number;
+  if (isExcluded) report(`is ${String(value)}, which is not allowed here`);
+}
+
+function checkDuration(value: string, rule: RuleSet, report: (problem: string) => void): void {
+  const seconds = Number(value.slice(0, -1));
+  const { gt, gte, lt, lte } = rule as Record<string, { seconds?: number; nanos?: number } | undefined>;
+  const bound = (each: { seconds?: number; nanos?: number }) => (each.seconds ?? 0) + (each.nanos ?? 0) / 1e9;
+  if (gt && !(seconds > bound(gt))) report(`is ${value}; it must be longer than ${bound(gt)}s`);
+  if (gte && !(seconds >= bound(gte))) report(`is ${value}; it must be at least ${bound(gte)}s`);
+  if (lt && !(seconds < bound(lt))) report(`is ${value}; it must be shorter than ${bound(lt)}s`);
+  if (lte && !(seconds <= bound(lte))) report(`is ${value}; it must be at most ${bound(lte)}s`);
+}
+
+function join(parent: string, name: string): string {
+  if (parent === '') return name;
+  return name === '' ? parent : `${parent}.${name}`;
+}

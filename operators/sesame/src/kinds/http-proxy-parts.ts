@@ -1,0 +1,188 @@
+// Parts of HTTPProxy that its virtual host, its routes and its services share.
+import { array, boolean, integer, map, object, string } from '@capstan/kube';
+
+export const text = (description?: string) =>
+  string({ optional: true, ...(description !== undefined && { description }) });
+export const flag = (description?: string) =>
+  boolean({ optional: true, ...(description !== undefined && { description }) });
+export const count = (minimum = 0) => integer({ optional: true, format: 'int64', minimum });
+export const texts = (description?: string) =>
+  array(string(), { optional: true, ...(description !== undefined && { description }) });
+
+export const headerPolicy = (description: string) =>
+  object(
+    {
+      set: array(object({ name: string({ minLength: 1 }), value: string({ minLength: 1 }) }), { optional: true }),
+      remove: texts(),
+    },
+    { optional: true, description },
+  );
+
+export const cookieRewrites = () =>
+  array(
+    object({
+      name: string({ minLength: 1, maxLength: 4096 }),
+      pathRewrite: object({ value: string({ minLength: 1, maxLength: 4096 }) }, { optional: true }),
+      domainRewrite: object({ value: string({ minLength: 1, maxLength: 4096 }) }, { optional: true }),
+      secure: flag('Sets or removes the attribute Secure.'),
+      sameSite: text('Strict, Lax or None.'),
+    }),
+    { optional: true, description: 'Rewrites attributes of cookies in responses.' },
+  );
+
+export const upstreamValidation = () =>
+  object(
+    {
+      caSecret: string({
+        minLength: 1,
+        maxLength: 317,
+        description: 'Secret with ca.crt; NAMESPACE/NAME needs a delegation.',
+      }),
+      subjectName: string({ minLength: 1, maxLength: 250, description: 'Name that the certificate must have.' }),
+      subjectNames: array(string(), { optional: true, minItems: 1, maxItems: 8 }),
+    },
+    { optional: true, description: 'Verifies the certificate of the service.' },
+  );
+
+const headerConditionFields = {
+  name: string({ minLength: 1 }),
+  present: flag(),
+  notpresent: flag(),
+  contains: text(),
+  notcontains: text(),
+  exact: text(),
+  notexact: text(),
+  regex: text(),
+  ignoreCase: flag(),
+  treatMissingAsEmpty: flag(),
+};
+
+export const headerCondition = () => object(headerConditionFields, { optional: true });
+
+export const matchConditions = () =>
+  array(
+    object({
+      prefix: text('The path begins with it.'),
+      exact: text('The path is equal to it.'),
+      regex: text('The whole path matches it (RE2).'),
+      header: headerCondition(),
+      queryParameter: object(
+        {
+          name: string({ minLength: 1 }),
+          exact: text(),
+          prefix: text(),
+          suffix: text(),
+          regex: text(),
+          contains: text(),
+          ignoreCase: flag(),
+          present: flag(),
+        },
+        { optional: true },
+      ),
+    }),
+    { optional: true, description: 'All must hold.' },
+  );
+
+const rateLimitEntry = object({
+  genericKey: object({ key: text(), value: string({ minLength: 1 }) }, { optional: true }),
+  requestHeader: object(
+    { headerName: string({ minLength: 1 }), descriptorKey: string({ minLength: 1 }) },
+    { optional: true },
+  ),
+  requestHeaderValueMatch: object(
+    {
+      headers: array(object(headerConditionFields), { optional: true, minItems: 1 }),
+      expectMatch: boolean({ default: true }),
+      value: string({ minLength: 1 }),
+    },
+    { optional: true },
+  ),
+  remoteAddress: object({}, { optional: true }),
+});
+
+export const rateLimitPolicy = () =>
+  object(
+    {
+      local: object(
+        {
+          requests: integer({ minimum: 1, format: 'int32' }),
+          unit: string({ description: 'second, minute or hour.' }),
+          burst: count(),
+          responseStatusCode: integer({ optional: true, minimum: 400, maximum: 599, format: 'int32' }),
+          responseHeadersToAdd: array(object({ name: string({ minLength: 1 }), value: string({ minLength: 1 }) }), {
+            optional: true,
+          }),
+        },
+        { optional: true },
+      ),
+      global: object(
+        {
+          disabled: flag(),
+          descriptors: array(object({ entries: array(rateLimitEntry, { optional: true, minItems: 1 }) }), {
+            optional: true,
+            minItems: 1,
+          }),
+        },
+        { optional: true },
+      ),
+    },
+    { optional: true, description: 'Limits requests, in each Envoy (local) or by the rate limit service (global).' },
+  );
+
+export const authorizationPolicy = () =>
+  object({ disabled: flag(), context: map(string(), { optional: true }) }, { optional: true });
+
+export const ipFilter = (description: string) =>
+  array(object({ source: string({ description: 'Peer or Remote.' }), cidr: string() }), {
+    optional: true,
+    description,
+  });
+
+export const loadBalancerPolicy = () =>
+  object(
+    {
+      strategy: text('Random, RoundRobin, WeightedLeastRequest, Cookie or RequestHash.'),
+      requestHashPolicies: array(
+        object({
+          terminal: flag(),
+          headerHashOptions: object({ headerName: text() }, { optional: true }),
+          queryParameterHashOptions: object({ parameterName: text() }, { optional: true }),
+          hashSourceIP: flag(),
+        }),
+        { optional: true },
+      ),
+    },
+    { optional: true, description: 'How an endpoint is chosen.' },
+  );
+
+export const slowStartPolicy = () =>
+  object(
+    {
+      window: string({ description: 'How long a new endpoint gets less than its share.' }),
+      aggression: text('1.0 by default.'),
+      minWeightPercent: integer({ optional: true, minimum: 0, maximum: 100, format: 'int32' }),
+    },
+    { optional: true },
+  );
+
+const service = object({
+  name: string({ minLength: 1, description: 'A Service of the same namespace.' }),
+  port: integer({ minimum: 1, maximum: 65_535, format: 'int32' }),
+  healthPort: integer({ optional: true, minimum: 1, maximum: 65_535, format: 'int32' }),
+  protocol: text('h2, h2c or tls.'),
+  weight: count(),
+  validation: upstreamValidation(),
+  mirror: flag('Gets a copy of requests; its answers are ignored.'),
+  requestHeadersPolicy: headerPolicy('Headers of requests to this service.'),
+  responseHeadersPolicy: headerPolicy('Headers of responses of this service.'),
+  cookieRewritePolicies: cookieRewrites(),
+  slowStartPolicy: slowStartPolicy(),
+});
+
+export const services = () => array(service, { optional: true });
+
+export const timeoutPolicy = () =>
+  object(
+    { response: text(), idle: text(), idleConnection: text() },
+    { optional: true, description: 'Durations, or infinity.' },
+  );

@@ -1,0 +1,304 @@
+import {
+  array,
+  conditions,
+  defineKind,
+  integer,
+  type KindOf,
+  number,
+  object,
+  optional,
+  schemaOf,
+  string,
+} from '@capstan/kube';
+import {
+  authorizationPolicy,
+  cookieRewrites,
+  count,
+  flag,
+  headerPolicy,
+  ipFilter,
+  loadBalancerPolicy,
+  matchConditions,
+  rateLimitPolicy,
+  services,
+  text,
+  texts,
+  timeoutPolicy,
+  upstreamValidation,
+} from './http-proxy-parts.ts';
+
+const clientValidation = object(
+  {
+    caSecret: text('Secret with ca.crt that client certificates are verified with.'),
+    skipClientCertValidation: flag('Asks for a certificate and does not verify it.'),
+    forwardClientCertificate: object(
+      { subject: flag(), cert: flag(), chain: flag(), dns: flag(), uri: flag() },
+      { optional: true, description: 'What of the certificate is sent to the service.' },
+    ),
+    crlSecret: text('Secret with crl.pem.'),
+    crlOnlyVerifyLeafCert: flag(),
+    optionalClientCertificate: flag('Clients without a certificate are served too.'),
+  },
+  { optional: true },
+);
+
+const tls = object(
+  {
+    secretName: text('Secret with the certificate; NAMESPACE/NAME needs a delegation.'),
+    minimumProtocolVersion: text('1.2 or 1.3.'),
+    maximumProtocolVersion: text('1.2 or 1.3.'),
+    passthrough: flag('TLS is not terminated; needs tcpproxy.'),
+    clientValidation,
+    enableFallbackCertificate: flag('Serves clients without SNI with the fallback certificate.'),
+  },
+  { optional: true },
+);
+
+const headerMatch = () =>
+  array(object({ exact: text(), prefix: text(), suffix: text(), contains: text(), ignoreCase: flag() }), {
+    optional: true,
+  });
+
+const authorization = object(
+  {
+    extensionRef: object({ apiVersion: text(), namespace: text(), name: text() }, { optional: true }),
+    serviceType: text('grpc or http.'),
+    httpSettings: object(
+      {
+        pathPrefix: text(),
+        allowedAuthorizationHeaders: headerMatch(),
+        allowedUpstreamHeaders: headerMatch(),
+      },
+      { optional: true },
+    ),
+    authPolicy: authorizationPolicy(),
+    responseTimeout: text(),
+    failOpen: flag(),
+    withRequestBody: object(
+      {
+        maxRequestBytes: integer({ optional: true, minimum: 1, format: 'int32' }),
+        allowPartialMessage: flag(),
+        packAsBytes: flag(),
+      },
+      { optional: true },
+    ),
+  },
+  { optional: true },
+);
+
+const corsPolicy = object(
+  {
+    allowCredentials: flag(),
+    allowOrigin: array(string(), { minItems: 1 }),
+    allowMethods: array(string(), { minItems: 1 }),
+    allowHeaders: texts(),
+    exposeHeaders: texts(),
+    maxAge: text(),
+    allowPrivateNetwork: flag(),
+  },
+  { optional: true },
+);
+
+const jwtProviders = array(
+  object({
+    name: string({ minLength: 1 }),
+    default: flag(),
+    issuer: text(),
+    audiences: texts(),
+    remoteJWKS: object(
+      {
+        uri: string({ minLength: 1 }),
+        validation: upstreamValidation(),
+        timeout: text(),
+        cacheDuration: text(),
+        dnsLookupFamily: text(),
+      },
+      { optional: true },
+    ),
+    localJWKS: object({ secretName: string({ minLength: 1 }), key: text() }, { optional: true }),
+    forwardJWT: flag(),
+  }),
+  { optional: true },
+);
+
+const virtualhost = object(
+  {
+    fqdn: string({ optional: true, description: 'The host name; may begin with *.' }),
+    tls,
+    authorization,
+    corsPolicy,
+    rateLimitPolicy: rateLimitPolicy(),
+    jwtProviders,
+    ipAllowPolicy: ipFilter('Only these addresses are served.'),
+    ipDenyPolicy: ipFilter('These addresses are refused.'),
+  },
+  { optional: true, description: 'Makes this a root: the host that its routes and includes are for.' },
+);
+
+const route = object({
+  conditions: matchConditions(),
+  services: services(),
+  enableWebsockets: flag(),
+  permitInsecure: flag('Serves over plain HTTP too instead of redirecting to HTTPS.'),
+  authPolicy: authorizationPolicy(),
+  timeoutPolicy: timeoutPolicy(),
+  retryPolicy: object(
+    {
+      count: integer({ optional: true, minimum: -1, format: 'int64' }),
+      perTryTimeout: text(),
+      retryOn: texts(),
+      retriableStatusCodes: array(integer({ format: 'int32' }), { optional: true }),
+    },
+    { optional: true },
+  ),
+  healthCheckPolicy: object(
+    {
+      path: string(),
+      host: text(),
+      intervalSeconds: integer({ optional: true, format: 'int64' }),
+      timeoutSeconds: integer({ optional: true, format: 'int64' }),
+      unhealthyThresholdCount: count(),
+      healthyThresholdCount: count(),
+      expectedStatuses: array(
+        object({
+          start: integer({ minimum: 100, maximum: 599, format: 'int64' }),
+          end: integer({ minimum: 101, maximum: 600, format: 'int64' }),
+        }),
+        { optional: true },
+      ),
+    },
+    { optional: true },
+  ),
+  loadBalancerPolicy: loadBalancerPolicy(),
+  pathRewritePolicy: object(
+    { replacePrefix: array(object({ prefix: text(), replacement: string({ minLength: 1 }) }), { optional: true }) },
+    { optional: true },
+  ),
+  requestHeadersPolicy: headerPolicy('Headers of requests.'),
+  responseHeadersPolicy: headerPolicy('Headers of responses.'),
+  cookieRewritePolicies: cookieRewrites(),
+  rateLimitPolicy: rateLimitPolicy(),
+  requestRedirectPolicy: object(
+    {
+      scheme: text('http or https.'),
+      hostname: text(),
+      port: integer({ optional: true, minimum: 1, maximum: 65_535, format: 'int32' }),
+      statusCode: integer({ optional: true, format: 'int32', description: '301, 302 (default), 303, 307 or 308.' }),
+      path: text(),
+      prefix: text(),
+    },
+    { optional: true },
+  ),
+  directResponsePolicy: object(
+    { statusCode: integer({ minimum: 200, maximum: 599, format: 'int32' }), body: text() },
+    { optional: true },
+  ),
+  internalRedirectPolicy: object(
+    {
+      maxInternalRedirects: integer({ optional: true, format: 'int32' }),
+      redirectResponseCodes: array(integer({ format: 'int32' }), { optional: true }),
+      allowCrossSchemeRedirect: text('Always, Never or SafeOnly.'),
+      denyRepeatedRouteRedirect: flag(),
+    },
+    { optional: true },
+  ),
+  jwtVerificationPolicy: object({ require: text(), disabled: flag() }, { optional: true }),
+  ipAllowPolicy: ipFilter('Takes the place of that of the virtual host.'),
+  ipDenyPolicy: ipFilter('Takes the place of that of the virtual host.'),
+});
+
+const tcpInclude = () => object({ name: string(), namespace: text() }, { optional: true });
+
+const subCondition = object({
+  type: string(),
+  status: string(),
+  reason: string(),
+  message: string(),
+});
+
+/** Conditions as every kind has them, with what is wrong one by one. */
+function detailedConditions() {
+  const { json } = conditions();
+  const details = array(subCondition, { optional: true }).json;
+  const item = json.items ?? {};
+  const items = { ...item, properties: { ...item.properties, errors: details, warnings: details } };
+  return optional(schemaOf<DetailedCondition[]>({ ...json, items }));
+}
+
+export interface DetailedCondition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  observedGeneration?: number;
+  lastTransitionTime: string;
+  reason: string;
+  message: string;
+  errors?: { type: string; status: string; reason: string; message: string }[];
+  warnings?: { type: string; status: string; reason: string; message: string }[];
+}
+
+/** A root, with a virtual host, or a part that roots include. */
+export const HTTPProxy = defineKind({
+  group: 'projectsesame.io',
+  version: 'v1',
+  kind: 'HTTPProxy',
+  plural: 'httpproxies',
+  shortNames: ['proxy', 'proxies'],
+  scope: 'Namespaced',
+  description: 'Routes of a host, or a part of them that other HTTPProxies include.',
+  spec: object({
+    virtualhost,
+    routes: array(route, { optional: true }),
+    includes: array(object({ name: string(), namespace: text(), conditions: matchConditions() }), { optional: true }),
+    tcpproxy: object(
+      {
+        services: services(),
+        include: tcpInclude(),
+        includes: tcpInclude(),
+        loadBalancerPolicy: loadBalancerPolicy(),
+        healthCheckPolicy: object(
+          {
+            intervalSeconds: integer({ optional: true, format: 'int64' }),
+            timeoutSeconds: integer({ optional: true, format: 'int64' }),
+            unhealthyThresholdCount: integer({ optional: true, format: 'int32' }),
+            healthyThresholdCount: integer({ optional: true, format: 'int32' }),
+          },
+          { optional: true },
+        ),
+      },
+      { optional: true },
+    ),
+    ingressClassName: text(),
+  }),
+  status: object({
+    currentStatus: string({ optional: true }),
+    description: string({ optional: true }),
+    conditions: detailedConditions(),
+    loadBalancer: object(
+      {
+        ingress: array(
+          object({
+            ip: text(),
+            hostname: text(),
+            ipMode: text(),
+            ports: array(object({ port: number(), protocol: string(), error: text() }), { optional: true }),
+          }),
+          { optional: true },
+        ),
+      },
+      { optional: true },
+    ),
+  }),
+  printerColumns: [
+    { name: 'FQDN', jsonPath: '.spec.virtualhost.fqdn' },
+    { name: 'TLS Secret', jsonPath: '.spec.virtualhost.tls.secretName' },
+    { name: 'Status', jsonPath: '.status.currentStatus' },
+    { name: 'Status Description', jsonPath: '.status.description' },
+  ],
+});
+export type HTTPProxy = KindOf<typeof HTTPProxy>;
+export type ProxySpec = HTTPProxy['spec'];
+export type ProxyRoute = NonNullable<ProxySpec['routes']>[number];
+export type ProxyService = NonNullable<ProxyRoute['services']>[number];
+export type ProxyVirtualHost = NonNullable<ProxySpec['virtualhost']>;
+export type MatchCondition = NonNullable<ProxyRoute['conditions']>[number];
+export type HeaderPolicySpec = NonNullable<ProxyRoute['requestHeadersPolicy']>;

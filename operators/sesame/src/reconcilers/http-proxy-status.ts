@@ -1,0 +1,134 @@
+// The status of an HTTPProxy: what is wrong with it in any root that it is part of.
+import { Service } from '@capstan/kube';
+import {
+  type ConditionInput,
+  index,
+  plan,
+  type Reader,
+  type Reconciler,
+  reading,
+  reconciler,
+} from '@capstan/reconcile';
+import { HTTPProxy } from '../kinds/http-proxy.ts';
+import { isServed } from '../routing/classes.ts';
+import type { Findings, Problem } from '../routing/problems.ts';
+import type { TranslatedRoot } from '../routing/proxy/translate-root.ts';
+import type { RouteGraph } from '../serving/pieces.ts';
+import { proxyView, ROUTE_READS } from '../serving/read-lookup.ts';
+
+/** Where a proxy is included: by HTTP routes or by a TCP proxy. */
+export const includers = index(HTTPProxy, 'includes', ({ metadata, spec }) => {
+  const own = metadata.namespace ?? '';
+  const tcp = spec.tcpproxy?.include ?? spec.tcpproxy?.includes;
+  const names = [...(spec.includes ?? []), ...(tcp ? [tcp] : [])];
+  return [...new Set(names.map(({ name, namespace }) => `${namespace ? namespace : own}/${name}`))];
+});
+
+export interface StatusOptions {
+  readonly graph: RouteGraph;
+  /** Addresses that clients reach Envoy at, as `status.loadBalancer` has them; none by default. */
+  loadBalancer?(read: Reader): { readonly ingress?: readonly object[] } | undefined;
+}
+
+export function httpProxyStatus({ graph, loadBalancer }: StatusOptions): Reconciler {
+  return reconciler({
+    name: 'http-proxy-status',
+    resource: HTTPProxy,
+    reads: [...ROUTE_READS.filter((read) => read !== HTTPProxy), reading(Service, 'everywhere')],
+    writesStatus: true,
+    concurrency: 32,
+    reconcile({ object: proxy, read }) {
+      const settings = read.derived(graph.settings, '');
+      if (
+        !isServed(
+          { metadata: { annotations: proxy.metadata.annotations }, spec: proxy.spec },
+          settings.ingress.className,
+        )
+      )
+        return plan({});
+      const key = `${proxy.metadata.namespace ?? ''}/${proxy.metadata.name ?? ''}`;
+      const found = rootsOf(read, key, proxy.spec.virtualhost !== undefined).flatMap(
+        (root) => read.derived(graph.roots, root, plainFindings)[key] ?? [],
+      );
+      const addresses = loadBalancer?.(read);
+      return plan({
+        ...statusOf(found),
+        ...(addresses && { status: { ...statusOf(found).status, loadBalancer: addresses } }),
+      });
+    },
+  });
+}
+
+/** A root is its own; of a part, all roots from which a chain of includes leads here. */
+function rootsOf(read: Reader, key: string, isRoot: boolean): string[] {
+  if (isRoot) return [key];
+  const roots = new Set<string>();
+  const seen = new Set([key]);
+  const pending = [key];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    for (const { id, isRoot: isTop } of read.by(includers, next, identity)) {
+      if (seen.has(id)) continue;
+      seen.add(id);
+      if (isTop) roots.add(id);
+      else pending.push(id);
+    }
+  }
+  return [...roots];
+}
+
+function identity(proxy: HTTPProxy): { id: string; isRoot: boolean } {
+  const { metadata, spec } = proxyView(proxy);
+  return { id: `${metadata.namespace ?? ''}/${metadata.name ?? ''}`, isRoot: spec.virtualhost !== undefined };
+}
+
+/** Plain data, so that only a changed problem wakes a reader. */
+function plainFindings({ findings }: TranslatedRoot): Record<string, Findings> {
+  return Object.fromEntries(findings);
+}
+
+const ORPHANED: Problem = {
+  type: 'Orphaned',
+  reason: 'Orphaned',
+  message: 'this HTTPProxy is not part of a delegation chain from a root HTTPProxy',
+};
+
+export function statusOf(found: readonly Findings[]): {
+  status: { currentStatus: string; description: string };
+  conditions: ConditionInput[];
+} {
+  const errors = found.length === 0 ? [ORPHANED] : unique(found.flatMap((each) => each.errors));
+  const warnings = unique(found.flatMap((each) => each.warnings));
+  const currentStatus = found.length === 0 ? 'orphaned' : errors.length > 0 ? 'invalid' : 'valid';
+  const message =
+    errors.length === 0
+      ? warnings.length === 0
+        ? 'Valid HTTPProxy'
+        : 'Valid HTTPProxy, but with warnings, see Warnings for details'
+      : 'At least one error present, see Errors for details';
+  const details = {
+    ...(errors.length > 0 && { errors: errors.map(subCondition) }),
+    ...(warnings.length > 0 && { warnings: warnings.map(subCondition) }),
+  };
+  return {
+    status: { currentStatus, description: found.length === 0 ? ORPHANED.message : message },
+    conditions: [
+      {
+        type: 'Valid',
+        status: errors.length > 0 ? 'False' : 'True',
+        reason: errors.length > 0 ? 'ErrorPresent' : 'Valid',
+        message,
+        details,
+      },
+    ],
+  };
+}
+
+function unique(problems: readonly Problem[]): Problem[] {
+  return [
+    ...new Map(problems.map((problem) => [`${problem.type} ${problem.reason} ${problem.message}`, problem])).values(),
+  ];
+}
+
+function subCondition({ type, reason, message }: Problem) {
+  return { type, status: 'True', reason, message };
+}

@@ -1,0 +1,245 @@
+// Conditions of routes and includes: merged along the chain of includes, checked, and turned into what Envoy matches.
+import { compileRegexp } from '@capstan/kube';
+import type { Message } from '../envoy/index.ts';
+import type { MatchCondition } from '../kinds/http-proxy.ts';
+
+export type PathMatch =
+  | { readonly kind: 'prefix'; readonly value: string /** Whole segments only. */; readonly isSegment?: boolean }
+  | { readonly kind: 'exact'; readonly value: string }
+  | { readonly kind: 'regex'; readonly value: string };
+
+export interface HeaderMatch {
+  readonly name: string;
+  readonly kind: 'exact' | 'contains' | 'present' | 'regex';
+  readonly value: string;
+  readonly isInverted: boolean;
+  readonly ignoreCase: boolean;
+  readonly treatMissingAsEmpty: boolean;
+}
+
+export interface QueryMatch {
+  readonly name: string;
+  readonly kind: 'exact' | 'prefix' | 'suffix' | 'regex' | 'contains' | 'present';
+  readonly value: string;
+  readonly ignoreCase: boolean;
+}
+
+export interface RouteMatch {
+  readonly path: PathMatch;
+  readonly headers: readonly HeaderMatch[];
+  readonly query: readonly QueryMatch[];
+}
+
+type Conditions = readonly MatchCondition[];
+
+/** What is wrong with the path conditions of one list; undefined when nothing is. */
+export function pathProblem(conditions: Conditions, isInclude: boolean): string | undefined {
+  const paths = conditions.flatMap(({ prefix, exact, regex }) => [
+    ...(prefix !== undefined ? [['prefix', prefix] as const] : []),
+    ...(exact !== undefined ? [['exact', exact] as const] : []),
+    ...(regex !== undefined ? [['regex', regex] as const] : []),
+  ]);
+  if (isInclude && paths.some(([kind]) => kind !== 'prefix'))
+    return 'include: exact and regex conditions are not allowed in include blocks';
+  if (paths.length > 1)
+    return `${isInclude ? 'include' : 'route'}: more than one prefix, exact or regex is not allowed in a condition block`;
+  for (const [kind, value] of paths) {
+    if (!value.startsWith('/'))
+      return `${isInclude ? 'include' : 'route'}: ${kind} conditions must start with /, ${value} was supplied`;
+    if (kind === 'regex') {
+      const problem = regexProblem(value);
+      if (problem !== undefined) return `route: regex condition ${JSON.stringify(value)} is not valid: ${problem}`;
+    }
+  }
+  return undefined;
+}
+
+/** Of the regular expressions that RE2, and so Envoy, refuses. */
+export function regexProblem(regex: string): string | undefined {
+  try {
+    compileRegexp(regex);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+export function headerProblem(conditions: Conditions): string | undefined {
+  const exact = new Set<string>();
+  const seen = new Map<string, Set<string>>();
+  for (const { header } of conditions) {
+    if (!header) continue;
+    const name = header.name.toLowerCase();
+    const kinds = new Set(
+      (['present', 'notpresent', 'contains', 'notcontains', 'exact', 'notexact', 'regex'] as const).filter(
+        (kind) => header[kind] !== undefined && header[kind] !== false && header[kind] !== '',
+      ),
+    );
+    if (header.regex !== undefined && header.regex !== '') {
+      const problem = regexProblem(header.regex);
+      if (problem !== undefined)
+        return `cannot specify an invalid regular expression for header ${JSON.stringify(header.name)}: ${problem}`;
+    }
+    if (kinds.has('exact')) {
+      if (exact.has(name)) return "cannot specify duplicate header 'exact match' conditions in the same route";
+      exact.add(name);
+    }
+    const before = seen.get(name) ?? new Set<string>();
+    for (const [one, other] of OPPOSITES) {
+      const value = header[one];
+      if (!kinds.has(one)) continue;
+      const id = `${other}\0${typeof value === 'string' ? value : ''}`;
+      if (before.has(id))
+        return "cannot specify contradictory 'contains' and 'notcontains' conditions for the same header in the same route";
+      before.add(`${one}\0${typeof value === 'string' ? value : ''}`);
+    }
+    seen.set(name, before);
+  }
+  return undefined;
+}
+
+const OPPOSITES = [
+  ['contains', 'notcontains'],
+  ['notcontains', 'contains'],
+  ['exact', 'notexact'],
+  ['notexact', 'exact'],
+] as const;
+
+export function queryProblem(conditions: Conditions): string | undefined {
+  const exact = new Set<string>();
+  for (const { queryParameter } of conditions) {
+    if (!queryParameter) continue;
+    const kinds = QUERY_KINDS.filter(
+      (kind) => queryParameter[kind] !== undefined && queryParameter[kind] !== false && queryParameter[kind] !== '',
+    );
+    if (kinds.length !== 1)
+      return 'must specify exactly one of the exact, prefix, suffix, regex, contains or present query parameter match conditions';
+    if (queryParameter.regex !== undefined && queryParameter.regex !== '') {
+      const problem = regexProblem(queryParameter.regex);
+      if (problem !== undefined)
+        return `cannot specify an invalid regular expression for query parameter ${JSON.stringify(queryParameter.name)}: ${problem}`;
+    }
+    if (kinds[0] === 'exact') {
+      if (exact.has(queryParameter.name))
+        return "cannot specify duplicate query parameter 'exact match' conditions in the same route";
+      exact.add(queryParameter.name);
+    }
+  }
+  return undefined;
+}
+
+const QUERY_KINDS = ['exact', 'prefix', 'suffix', 'regex', 'contains', 'present'] as const;
+
+/** Prefixes of the chain are concatenated; the last condition decides the kind; one regex makes all of it a regex. */
+export function mergePath(conditions: Conditions): PathMatch {
+  let value = '';
+  let kind: PathMatch['kind'] = 'prefix';
+  let hasRegex = false;
+  for (const { prefix, exact, regex } of conditions) {
+    if (prefix !== undefined) value += prefix;
+    if (exact !== undefined) {
+      value += exact;
+      kind = 'exact';
+    }
+    if (regex !== undefined) {
+      value += regex;
+      hasRegex = true;
+    }
+  }
+  if (hasRegex) return { kind: 'regex', value };
+  const collapsed = value.replace(/\/{2,}/g, '/');
+  if (kind === 'exact') return { kind, value: collapsed };
+  return { kind: 'prefix', value: collapsed === '' ? '/' : collapsed };
+}
+
+export function mergeHeaders(conditions: Conditions): HeaderMatch[] {
+  const matches: HeaderMatch[] = [];
+  for (const { header } of conditions) {
+    if (!header) continue;
+    const base = {
+      name: header.name,
+      ignoreCase: header.ignoreCase ?? false,
+      treatMissingAsEmpty: header.treatMissingAsEmpty ?? false,
+    };
+    const add = (kind: HeaderMatch['kind'], value: string, isInverted: boolean) =>
+      matches.push({ ...base, kind, value, isInverted });
+    // As upstream, the first of them counts.
+    if (header.present === true) add('present', '', false);
+    else if (header.notpresent === true) add('present', '', true);
+    else if (header.contains) add('contains', header.contains, false);
+    else if (header.notcontains) add('contains', header.notcontains, true);
+    else if (header.exact) add('exact', header.exact, false);
+    else if (header.notexact) add('exact', header.notexact, true);
+    else if (header.regex) add('regex', header.regex, false);
+  }
+  return matches;
+}
+
+export function mergeQuery(conditions: Conditions): QueryMatch[] {
+  const matches: QueryMatch[] = [];
+  for (const { queryParameter } of conditions) {
+    if (!queryParameter) continue;
+    const { name, ignoreCase = false } = queryParameter;
+    for (const kind of QUERY_KINDS) {
+      const value = queryParameter[kind];
+      if (value === true) matches.push({ name, kind, value: '', ignoreCase });
+      else if (typeof value === 'string' && value !== '') matches.push({ name, kind, value, ignoreCase });
+    }
+  }
+  return matches;
+}
+
+/** Conditions of different includes that a request can only meet both of. */
+export function sameConditions(left: Conditions, right: Conditions): boolean {
+  return conditionId(left) === conditionId(right);
+}
+
+export function conditionId(conditions: Conditions): string {
+  const path = mergePath(conditions);
+  const headers = mergeHeaders(conditions).map((each) => JSON.stringify(each));
+  const query = mergeQuery(conditions).map((each) => JSON.stringify(each));
+  return JSON.stringify([path, headers.sort(), query.sort()]);
+}
+
+export function envoyMatch({ path, headers, query }: RouteMatch): Message {
+  return {
+    ...envoyPath(path),
+    ...(headers.length > 0 && { headers: headers.map(envoyHeaderMatch) }),
+    ...(query.length > 0 && { query_parameters: query.map(envoyQueryMatch) }),
+  };
+}
+
+function envoyPath(path: PathMatch): Message {
+  if (path.kind === 'exact') return { path: path.value };
+  if (path.kind === 'regex')
+    return { safe_regex: { regex: path.value.startsWith('^') ? path.value : `^${path.value}` } };
+  if (path.isSegment === true && path.value !== '/') return { path_separated_prefix: path.value };
+  return { prefix: path.value };
+}
+
+export function envoyHeaderMatch({
+  name,
+  kind,
+  value,
+  isInverted,
+  ignoreCase,
+  treatMissingAsEmpty,
+}: HeaderMatch): Message {
+  const insensitive = ignoreCase && kind !== 'regex' ? { ignore_case: true } : {};
+  const match: Message =
+    kind === 'present'
+      ? { present_match: true }
+      : { string_match: kind === 'regex' ? { safe_regex: { regex: value } } : { [kind]: value, ...insensitive } };
+  return {
+    name,
+    ...match,
+    ...(isInverted && { invert_match: true }),
+    ...(treatMissingAsEmpty && { treat_missing_header_as_empty: true }),
+  };
+}
+
+function envoyQueryMatch({ name, kind, value, ignoreCase }: QueryMatch): Message {
+  if (kind === 'present') return { name, present_match: true };
+  if (kind === 'regex') return { name, string_match: { safe_regex: { regex: value } } };
+  return { name, string_match: { [kind]: value, ...(ignoreCase && { ignore_case: true }) } };
+}

@@ -1,0 +1,107 @@
+// ExtensionService: services that Envoy itself calls, as one cluster with its endpoints.
+import { CONFIG_SOURCE, type Message } from '../../envoy/index.ts';
+import type { ExtensionService } from '../../kinds/extension-service.ts';
+import { createResource, resourceKey } from '../../xds/index.ts';
+import { Piece } from '../assembly/piece.ts';
+import type { Lookup } from '../lookup.ts';
+import { extensionClusterName } from '../policy/authorization.ts';
+import { loadBalancing } from '../policy/load-balancing.ts';
+import { type Findings, ProblemLog, reporterOf } from '../problems.ts';
+import { upstreamValidation } from '../proxy/proxy-services.ts';
+import type { RoutingSettings } from '../settings.ts';
+import type { SliceView } from '../upstream/endpoints.ts';
+import { circuitBreakers, findPort, protocolOptions, transport, type UpstreamProtocol } from '../upstream/upstream.ts';
+
+export interface TranslatedExtension {
+  readonly piece: Piece;
+  readonly findings: Findings;
+}
+
+export function extensionPiece(
+  extension: ExtensionService,
+  lookup: Lookup,
+  slicesOf: (service: string) => readonly SliceView[],
+  settings: RoutingSettings,
+): TranslatedExtension {
+  const namespace = extension.metadata.namespace ?? '';
+  const ref = { namespace, name: extension.metadata.name ?? '' };
+  const log = new ProblemLog();
+  const reporter = reporterOf(log, ref);
+  const { spec } = extension;
+  const name = extensionClusterName(namespace, ref.name);
+  const protocol: UpstreamProtocol = spec.protocol === 'h2c' ? 'h2c' : spec.protocol === 'http/1.1' ? '' : 'h2';
+  if (spec.validation && protocol !== 'h2')
+    reporter.error(
+      'SpecError',
+      'InconsistentProtocol',
+      'upstream TLS validation not supported when using protocol h2c or http/1.1',
+    );
+  if (spec.timeoutPolicy?.idle)
+    reporter.warn(
+      'SpecError',
+      'IgnoredField',
+      'ignoring field "Spec.TimeoutPolicy.Idle"; it has no effect on ExtensionServices',
+    );
+  const validation =
+    spec.validation && protocol === 'h2'
+      ? upstreamValidation(spec.validation, namespace, protocol, lookup, reporter)
+      : undefined;
+  const weights = spec.services.map(({ weight }) => weight ?? 0);
+  const isEven = weights.every((weight) => weight === 0);
+  const localities: Message[] = [];
+  for (const [index, { name: service, port }] of spec.services.entries()) {
+    const found = lookup.service(namespace, service);
+    const servicePort = found && findPort(found, port);
+    if (!found || !servicePort) {
+      reporter.error(
+        'ServiceError',
+        'ServiceUnresolvedReference',
+        `unresolved service "${namespace}/${service}": ${found ? `port "${port}" on service not matched` : 'service not found'}`,
+      );
+      continue;
+    }
+    if (found.externalName) {
+      reporter.error(
+        'ServiceError',
+        'UnsupportedServiceType',
+        `Service "${namespace}/${service}" is of unsupported type "ExternalName"`,
+      );
+      continue;
+    }
+    const endpoints = slicesOf(service).flatMap(({ ports, addresses }) => {
+      const target = ports.find((each) => each.name === servicePort.name && each.protocol === 'TCP')?.port;
+      return target === undefined
+        ? []
+        : addresses.map((address) => ({ endpoint: { address: { socket_address: { address, port_value: target } } } }));
+    });
+    localities.push({
+      locality: { sub_zone: String(index) },
+      lb_endpoints: endpoints,
+      load_balancing_weight: isEven ? 1 : Math.max(weights[index] ?? 0, 1),
+    });
+  }
+  const findings = log.visit(ref);
+  if (findings.errors.length > 0 || validation === 'broken') return { piece: new Piece({}), findings };
+  const breakers = circuitBreakers(undefined, spec.circuitBreakerPolicy ?? settings.envoy.cluster.circuitBreakers);
+  const { lbPolicy } = loadBalancing(spec.loadBalancerPolicy, reporter);
+  const cluster = createResource({
+    type: 'cds',
+    name,
+    value: {
+      name,
+      alt_stat_name: name.replaceAll('/', '_'),
+      type: 'EDS',
+      eds_cluster_config: { eds_config: CONFIG_SOURCE, service_name: name },
+      connect_timeout: '2s',
+      lb_policy: lbPolicy,
+      common_lb_config: { healthy_panic_threshold: { value: 0 }, locality_weighted_lb_config: {} },
+      ...(breakers && { circuit_breakers: breakers }),
+      ...protocolOptions({ protocol }, settings),
+      ...transport({ protocol, validation: validation ?? undefined, sni: validation?.subjectNames[0] ?? '' }, settings),
+    },
+    requires: [resourceKey('eds', name)],
+    origins: [`ExtensionService ${namespace}/${ref.name}`],
+  });
+  const assignment = createResource({ type: 'eds', name, value: { cluster_name: name, endpoints: localities } });
+  return { piece: new Piece({ resources: [cluster], endpoints: [assignment] }), findings };
+}

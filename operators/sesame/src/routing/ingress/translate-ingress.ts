@@ -1,0 +1,249 @@
+// Ingress v1: rules, paths and TLS to the parts that they add to each host. What is wrong goes into Events.
+import type { Ingress } from '@capstan/kube';
+import type { Message } from '../../envoy/index.ts';
+import type { Resource } from '../../xds/index.ts';
+import type { HeaderMatch, PathMatch } from '../conditions.ts';
+import { regexProblem } from '../conditions.ts';
+import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
+import { envoyHeaders, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
+import { envoyTimeout } from '../policy/timeouts.ts';
+import type { TlsTermination } from '../proxy/proxy-tls.ts';
+import type { HostPart } from '../proxy/translate-root.ts';
+import { type RouteEntry, routeMetadata, upgradeToHttps } from '../route-entry.ts';
+import type { RoutingSettings } from '../settings.ts';
+import { secretResource, tlsSecretProblem } from '../upstream/tls-secret.ts';
+import { externalNameProblem, protocolOf, upstreamResource } from '../upstream/upstream.ts';
+
+export interface TranslatedIngress {
+  /** By host; `*` for rules without one. */
+  readonly parts: ReadonlyMap<string, HostPart>;
+  readonly secrets: readonly Resource[];
+  readonly problems: readonly string[];
+}
+
+export const ANY_HOST = '*';
+
+export function ingressHosts({ spec }: Pick<Ingress, 'spec'>): string[] {
+  const hosts = (spec?.rules ?? []).map(({ host }) => (host ? host.toLowerCase() : ANY_HOST));
+  return [...new Set([...(spec?.defaultBackend ? [ANY_HOST] : []), ...hosts])];
+}
+
+export function translateIngress(ingress: Ingress, lookup: Lookup, settings: RoutingSettings): TranslatedIngress {
+  return new IngressTranslation(ingress, lookup, settings).result();
+}
+
+const PREFIXES = ['projectsesame.io/', 'projectcontour.io/'];
+type Path = NonNullable<
+  NonNullable<NonNullable<NonNullable<Ingress['spec']>['rules']>[number]['http']>['paths']
+>[number];
+type Backend = NonNullable<NonNullable<Ingress['spec']>['defaultBackend']>;
+
+class IngressTranslation {
+  readonly #ingress: Ingress;
+  readonly #lookup: Lookup;
+  readonly #settings: RoutingSettings;
+  readonly #namespace: string;
+  readonly #problems: string[] = [];
+
+  constructor(ingress: Ingress, lookup: Lookup, settings: RoutingSettings) {
+    this.#ingress = ingress;
+    this.#lookup = lookup;
+    this.#settings = settings;
+    this.#namespace = ingress.metadata.namespace ?? '';
+  }
+
+  result(): TranslatedIngress {
+    const { spec } = this.#ingress;
+    const routes = new Map<string, RouteEntry[]>();
+    const add = (host: string, entries: readonly RouteEntry[]) =>
+      routes.set(host, [...(routes.get(host) ?? []), ...entries]);
+    if (spec?.defaultBackend)
+      add(
+        ANY_HOST,
+        this.#routes(ANY_HOST, [{ path: '/', pathType: 'ImplementationSpecific', backend: spec.defaultBackend }]),
+      );
+    for (const rule of spec?.rules ?? []) {
+      const host = rule.host ? rule.host.toLowerCase() : ANY_HOST;
+      add(host, this.#routes(host, rule.http?.paths ?? []));
+    }
+    const terminations = this.#tls();
+    const parts = new Map<string, HostPart>();
+    const forcesTls = this.#annotation('ingress.kubernetes.io/force-ssl-redirect') === 'true';
+    const allowsHttp = this.#annotation('kubernetes.io/ingress.allow-http') !== 'false' || forcesTls;
+    for (const [host, entries] of routes) {
+      const tls = host === ANY_HOST ? undefined : terminations.get(host);
+      const plain = !allowsHttp
+        ? []
+        : forcesTls
+          ? entries.map((entry) => upgradeToHttps({ ...entry, permitInsecure: false }))
+          : entries;
+      parts.set(host, {
+        fqdn: host,
+        plain,
+        secure: tls && { routes: entries, tls, tcp: undefined, jwt: undefined, authorization: undefined },
+        perFilter: {},
+        rateLimits: [],
+        origin: `Ingress ${this.#namespace}/${this.#ingress.metadata.name ?? ''}`,
+      });
+    }
+    const secrets = [...parts.values()].flatMap(({ secure }) => secure?.tls?.secret ?? []);
+    return { parts, secrets, problems: this.#problems };
+  }
+
+  #annotation(...names: readonly string[]): string | undefined {
+    for (const name of names) {
+      const candidates = name.includes('/') ? [name] : PREFIXES.map((prefix) => prefix + name);
+      const found = candidates.find((each) => this.#ingress.metadata.annotations?.[each] !== undefined);
+      if (found !== undefined) return this.#ingress.metadata.annotations?.[found];
+    }
+    return undefined;
+  }
+
+  #tls(): Map<string, TlsTermination> {
+    const found = new Map<string, TlsTermination>();
+    for (const { hosts = [], secretName } of this.#ingress.spec?.tls ?? []) {
+      if (!secretName) continue;
+      const namespace = this.#annotation('tls-cert-namespace');
+      const ref = namespace ? { namespace, name: secretName } : secretReference(secretName, this.#namespace);
+      const where = `${ref.namespace}/${ref.name}`;
+      if (!isDelegated(this.#lookup, ref, this.#namespace)) {
+        this.#problems.push(
+          `spec.tls: Secret ${where} is not delegated to the namespace ${this.#namespace}; add a TLSCertificateDelegation there`,
+        );
+        continue;
+      }
+      const secret = this.#lookup.secret(ref.namespace, ref.name);
+      const problem = secret ? tlsSecretProblem(secret) : 'it does not exist';
+      if (!secret || problem !== undefined) {
+        this.#problems.push(`spec.tls: Secret ${where} cannot be used: ${problem ?? ''}`);
+        continue;
+      }
+      const { tls } = this.#settings.envoy.listener;
+      const least = this.#annotation('tls-minimum-protocol-version');
+      const most = this.#annotation('tls-maximum-protocol-version');
+      for (const host of hosts) {
+        found.set(host.toLowerCase(), {
+          secret: secretResource(secret),
+          minimumVersion: least === '1.3' ? '1.3' : tls.minimumProtocolVersion,
+          maximumVersion: most === '1.2' ? '1.2' : tls.maximumProtocolVersion,
+          clientValidation: undefined,
+          requiresClientCertificate: false,
+          forwardedDetails: undefined,
+          fallback: undefined,
+        });
+      }
+    }
+    return found;
+  }
+
+  #routes(host: string, paths: readonly Path[]): RouteEntry[] {
+    const headers = wildcardHeader(host);
+    return paths.flatMap(({ path = '/', pathType, backend }) => {
+      const matches = pathMatch(path === '' ? '/' : path, pathType);
+      if ('problem' in matches) {
+        this.#problems.push(`spec.rules: the path ${path} of ${host} cannot be used: ${matches.problem}`);
+        return [];
+      }
+      const entry = this.#forward(backend, path);
+      return entry ? [{ match: { path: matches, headers, query: [] }, ...entry, permitInsecure: true }] : [];
+    });
+  }
+
+  #forward(backend: Backend, path: string): Pick<RouteEntry, 'value' | 'clusters'> | undefined {
+    const { name = '', port } = backend.service ?? {};
+    const service = this.#lookup.service(this.#namespace, name);
+    const where = `${this.#namespace}/${name}`;
+    if (!backend.service || !service) {
+      this.#problems.push(
+        backend.service
+          ? `Service ${where} does not exist; create it or correct the backend`
+          : 'only Services are supported as backends',
+      );
+      return undefined;
+    }
+    const found = service.ports.find(
+      (each) =>
+        (port?.number === undefined ? each.name === port?.name : each.port === port.number) && each.protocol === 'TCP',
+    );
+    const problem = found
+      ? externalNameProblem(service, this.#settings.enableExternalNameService)
+      : `it has no TCP port ${port?.number ?? port?.name ?? ''}`;
+    if (!found || problem !== undefined) {
+      this.#problems.push(`Service ${where} cannot be used: ${problem ?? ''}`);
+      return undefined;
+    }
+    const protocol = protocolOf(service, found);
+    const cluster = upstreamResource(
+      service,
+      found,
+      {
+        protocol,
+        sni: service.externalName ?? '',
+        origins: [`Ingress ${this.#namespace}/${this.#ingress.metadata.name ?? ''}`],
+      },
+      this.#settings,
+    );
+    const websockets =
+      this.#annotation('websocket-routes')
+        ?.split(',')
+        .map((each) => each.trim()) ?? [];
+    const timeout = envoyTimeout(this.#annotation('response-timeout', 'request-timeout'));
+    if ('problem' in timeout)
+      this.#problems.push(`annotation response-timeout: ${timeout.problem}; requests have no timeout`);
+    const { applyToIngress, requestHeaders, responseHeaders } = this.#settings.policy;
+    const action: Message = {
+      cluster: cluster.name,
+      // An invalid timeout switches it off: a default that is too short would break what worked.
+      ...('problem' in timeout ? { timeout: '0s' } : timeout.value !== undefined && { timeout: timeout.value }),
+      ...this.#retries(),
+      ...(websockets.includes(path) && { upgrade_configs: [{ upgrade_type: 'websocket' }] }),
+    };
+    const value = {
+      route: action,
+      ...(applyToIngress &&
+        envoyHeaders(withDefaultHeaders(NO_HEADERS, requestHeaders, { direction: 'request' }), 'request')),
+      ...(applyToIngress &&
+        envoyHeaders(withDefaultHeaders(NO_HEADERS, responseHeaders, { direction: 'response' }), 'response')),
+      ...routeMetadata({ kind: 'Ingress', namespace: this.#namespace, name: this.#ingress.metadata.name ?? '' }),
+    };
+    return { value, clusters: [cluster] };
+  }
+
+  #retries(): Message {
+    const retryOn = this.#annotation('retry-on');
+    if (!retryOn) return {};
+    const text = this.#annotation('num-retries') ?? '';
+    const count = /^-?\d+$/.test(text) ? Number(text) : 0;
+    const perTry = envoyTimeout(this.#annotation('per-try-timeout'));
+    const timeout = 'value' in perTry ? perTry.value : undefined;
+    return {
+      retry_policy: {
+        retry_on: retryOn,
+        num_retries: count < 0 ? 0 : Math.max(count, 1),
+        ...(timeout !== undefined && { per_try_timeout: timeout }),
+      },
+    };
+  }
+}
+
+/** ImplementationSpecific: a regular expression where it looks like one, else a string prefix. */
+function pathMatch(path: string, type: string | undefined): PathMatch | { problem: string } {
+  if (type === 'Exact') return { kind: 'exact', value: path };
+  if (type === 'Prefix') {
+    const trimmed = path.replace(/\/+$/, '');
+    return trimmed === '' ? { kind: 'prefix', value: '/' } : { kind: 'prefix', value: trimmed, isSegment: true };
+  }
+  if (!/[\^+*[\]%]/.test(path)) return { kind: 'prefix', value: path };
+  const problem = regexProblem(path);
+  return problem === undefined ? { kind: 'regex', value: path } : { problem };
+}
+
+/** A wildcard stands for exactly one label, where Envoy's would take several. */
+function wildcardHeader(host: string): HeaderMatch[] {
+  if (!host.startsWith('*.')) return [];
+  const rest = host.slice(1).replaceAll('.', '\\.');
+  const value = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?${rest}(:[0-9]+)?`;
+  return [
+    { name: ':authority', kind: 'regex', value, isInverted: false, ignoreCase: false, treatMissingAsEmpty: false },
+  ];
+}

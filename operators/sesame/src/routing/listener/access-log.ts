@@ -1,0 +1,81 @@
+// Access logs of listeners: text or JSON, to a file.
+import { type Message, typed } from '../../envoy/index.ts';
+import type { RoutingSettings } from '../settings.ts';
+
+const FILE = 'envoy.extensions.access_loggers.file.v3.FileAccessLog';
+
+/** `access_log` of a connection manager or a TCP proxy; nothing when it is switched off. */
+export function accessLog(path: string, { envoy }: RoutingSettings): Message {
+  const { accessLogFormat, accessLogFormatString, jsonFields, accessLogLevel } = envoy.logging;
+  if (accessLogLevel === 'disabled') return {};
+  const format = accessLogFormat === 'json' ? jsonFormat(jsonFields) : textFormat(accessLogFormatString);
+  const least = { error: 300, critical: 500 }[accessLogLevel];
+  const filter = least && {
+    filter: {
+      status_code_filter: {
+        comparison: { op: 'GE', value: { default_value: least, runtime_key: 'access_log.min_status' } },
+      },
+    },
+  };
+  return {
+    access_log: [{ name: 'envoy.access_loggers.file', ...filter, typed_config: typed(FILE, { path, ...format }) }],
+  };
+}
+
+function textFormat(text: string): Message {
+  if (text === '') return {};
+  return { log_format: { text_format_source: { inline_string: text }, ...formatters(text) } };
+}
+
+function jsonFormat(fields: readonly string[]): Message {
+  const entries = fields.map((entry): [string, string] => {
+    const at = entry.indexOf('=');
+    return at === -1 ? [entry, namedFormat(entry)] : [entry.slice(0, at), entry.slice(at + 1)];
+  });
+  const text = entries.map(([, format]) => format).join('');
+  return { log_format: { json_format: Object.fromEntries(entries), omit_empty_values: true, ...formatters(text) } };
+}
+
+const METADATA = (key: string) => `%METADATA(ROUTE:envoy.access_loggers.file:io.projectsesame.${key})%`;
+
+const NAMED: Readonly<Record<string, string>> = {
+  '@timestamp': '%START_TIME%',
+  ts: '%START_TIME%',
+  authority: '%REQ(:AUTHORITY)%',
+  method: '%REQ(:METHOD)%',
+  path: '%REQ(X-ENVOY-ORIGINAL-PATH?:PATH)%',
+  request_id: '%REQ(X-REQUEST-ID)%',
+  uber_trace_id: '%REQ(UBER-TRACE-ID)%',
+  user_agent: '%REQ(USER-AGENT)%',
+  x_forwarded_for: '%REQ(X-FORWARDED-FOR)%',
+  x_trace_id: '%REQ(X-TRACE-ID)%',
+  upstream_service_time: '%RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)%',
+  sesame_config_kind: METADATA('kind'),
+  sesame_config_namespace: METADATA('namespace'),
+  sesame_config_name: METADATA('name'),
+  contour_config_kind: METADATA('kind'),
+  contour_config_namespace: METADATA('namespace'),
+  contour_config_name: METADATA('name'),
+};
+
+function namedFormat(name: string): string {
+  return NAMED[name] ?? `%${name.toUpperCase()}%`;
+}
+
+/** Operators that Envoy has in extensions. */
+function formatters(text: string): Message {
+  const found = [
+    ...(text.includes('%REQ_WITHOUT_QUERY(')
+      ? [
+          {
+            name: 'envoy.formatter.req_without_query',
+            typed_config: typed('envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery'),
+          },
+        ]
+      : []),
+    ...(text.includes('%METADATA(')
+      ? [{ name: 'envoy.formatter.metadata', typed_config: typed('envoy.extensions.formatter.metadata.v3.Metadata') }]
+      : []),
+  ];
+  return found.length > 0 ? { formatters: found } : {};
+}

@@ -1,0 +1,191 @@
+// The HTTP connection manager of a filter chain: protocol options, timeouts, and the filters in their order.
+import { CONFIG_SOURCE, type Message, typed } from '../../envoy/index.ts';
+import { extensionClusterName } from '../policy/authorization.ts';
+import { FILTER } from '../policy/filter-names.ts';
+import { settingTimeout } from '../policy/timeouts.ts';
+import type { RoutingSettings } from '../settings.ts';
+import { accessLog } from './access-log.ts';
+
+export interface ManagerOptions {
+  /** Name of the route configuration, and by default of the statistics. */
+  readonly routeName: string;
+  readonly statPrefix: string;
+  readonly accessLogPath: string;
+  readonly jwt?: Message | undefined;
+  readonly authorization?: Message | undefined;
+  readonly forwardedDetails?: Message | undefined;
+  /** Gateways allow upgrades everywhere. */
+  readonly allowsWebsockets?: boolean;
+}
+
+const HTTP = 'envoy.extensions.filters.http';
+
+export function connectionManager(options: ManagerOptions, settings: RoutingSettings): Message {
+  const { envoy } = settings;
+  const { listener, network, timeouts } = envoy;
+  const maximum = settingTimeout(timeouts.maxConnectionDuration);
+  const common = defined({
+    idle_timeout: settingTimeout(timeouts.connectionIdleTimeout),
+    // A zero would not switch it off; it is left out then.
+    max_connection_duration: maximum === '0s' ? undefined : maximum,
+    max_requests_per_connection: listener.maxRequestsPerConnection,
+  });
+  const manager = typed('envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
+    codec_type: codecType(envoy.defaultHTTPVersions),
+    stat_prefix: options.statPrefix,
+    rds: { route_config_name: options.routeName, config_source: CONFIG_SOURCE },
+    http_filters: httpFilters(options, settings),
+    ...(Object.keys(common).length > 0 && { common_http_protocol_options: common }),
+    http_protocol_options: { accept_http_10: true, allow_chunked_length: !listener.disableAllowChunkedLength },
+    ...(listener.httpMaxConcurrentStreams !== undefined && {
+      http2_protocol_options: { max_concurrent_streams: listener.httpMaxConcurrentStreams },
+    }),
+    use_remote_address: true,
+    normalize_path: true,
+    merge_slashes: !listener.disableMergeSlashes,
+    preserve_external_request_id: true,
+    server_header_transformation: listener.serverHeaderTransformation.toUpperCase(),
+    ...(network.numTrustedHops > 0 && { xff_num_trusted_hops: network.numTrustedHops }),
+    ...(network.stripTrailingHostDot && { strip_trailing_host_dot: true }),
+    ...defined({
+      request_timeout: settingTimeout(timeouts.requestTimeout),
+      stream_idle_timeout: settingTimeout(timeouts.streamIdleTimeout),
+      drain_timeout: settingTimeout(timeouts.connectionShutdownGracePeriod),
+      delayed_close_timeout: settingTimeout(timeouts.delayedCloseTimeout),
+    }),
+    ...accessLog(options.accessLogPath, settings),
+    ...(options.forwardedDetails && {
+      forward_client_cert_details: 'SANITIZE_SET',
+      set_current_client_cert_details: options.forwardedDetails,
+    }),
+    ...(options.allowsWebsockets === true && { upgrade_configs: [{ upgrade_type: 'websocket' }] }),
+    ...tracing(settings),
+  });
+  return { name: 'envoy.filters.network.http_connection_manager', typed_config: manager };
+}
+
+function httpFilters({ jwt, authorization }: ManagerOptions, settings: RoutingSettings): Message[] {
+  const limits = rateLimitFilter(settings);
+  return [
+    ...compressor(settings.envoy.listener.compression.algorithm),
+    { name: FILTER.grpcWeb, typed_config: typed(`${HTTP}.grpc_web.v3.GrpcWeb`) },
+    {
+      name: FILTER.grpcStats,
+      typed_config: typed(`${HTTP}.grpc_stats.v3.FilterConfig`, {
+        emit_filter_state: true,
+        enable_upstream_stats: true,
+      }),
+    },
+    { name: FILTER.cors, typed_config: typed(`${HTTP}.cors.v3.Cors`) },
+    // Without a bucket it limits nothing: hosts and routes bring theirs.
+    {
+      name: FILTER.localRateLimit,
+      typed_config: typed(`${HTTP}.local_ratelimit.v3.LocalRateLimit`, { stat_prefix: 'http' }),
+    },
+    // Without a script it does nothing and costs no interpreter: routes that rewrite cookies bring theirs.
+    { name: FILTER.lua, typed_config: typed(`${HTTP}.lua.v3.Lua`) },
+    { name: FILTER.rbac, typed_config: typed(`${HTTP}.rbac.v3.RBAC`) },
+    ...(jwt ? [{ name: FILTER.jwt, typed_config: jwt }] : []),
+    ...(authorization ? [{ name: FILTER.authorization, typed_config: authorization }] : []),
+    ...(limits ? [limits] : []),
+    { name: FILTER.router, typed_config: typed(`${HTTP}.router.v3.Router`) },
+  ];
+}
+
+/** Envoy's own list and the types of gRPC-Web. */
+const COMPRESSED_TYPES = [
+  'application/javascript',
+  'application/json',
+  'application/xhtml+xml',
+  'image/svg+xml',
+  'text/css',
+  'text/html',
+  'text/plain',
+  'text/xml',
+  'application/grpc-web',
+  'application/grpc-web+proto',
+  'application/grpc-web+json',
+  'application/grpc-web+thrift',
+  'application/grpc-web-text',
+  'application/grpc-web-text+proto',
+  'application/grpc-web-text+thrift',
+];
+
+const COMPRESSORS: Readonly<Record<string, string>> = {
+  gzip: 'gzip.compressor.v3.Gzip',
+  brotli: 'brotli.compressor.v3.Brotli',
+  zstd: 'zstd.compressor.v3.Zstd',
+};
+
+function compressor(algorithm: string): Message[] {
+  const type = COMPRESSORS[algorithm];
+  if (type === undefined) return [];
+  const library = { name: algorithm, typed_config: typed(`envoy.extensions.compression.${type}`) };
+  const direction = { response_direction_config: { common_config: { content_type: COMPRESSED_TYPES } } };
+  return [
+    {
+      name: FILTER.compressor,
+      typed_config: typed(`${HTTP}.compressor.v3.Compressor`, { compressor_library: library, ...direction }),
+    },
+  ];
+}
+
+function rateLimitFilter({ rateLimitService }: RoutingSettings): Message | undefined {
+  const [namespace, name] = rateLimitService?.extensionService?.split('/') ?? [];
+  if (!rateLimitService || !namespace || !name) return undefined;
+  const cluster = extensionClusterName(namespace, name);
+  return {
+    name: FILTER.rateLimit,
+    typed_config: typed(`${HTTP}.ratelimit.v3.RateLimit`, {
+      domain: rateLimitService.domain === '' ? 'sesame' : rateLimitService.domain,
+      failure_mode_deny: !rateLimitService.failOpen,
+      enable_x_ratelimit_headers: rateLimitService.enableXRateLimitHeaders ? 'DRAFT_VERSION_03' : 'OFF',
+      rate_limited_as_resource_exhausted: rateLimitService.enableResourceExhaustedCode,
+      rate_limit_service: {
+        transport_api_version: 'V3',
+        grpc_service: { envoy_grpc: { cluster_name: cluster, authority: cluster.replaceAll('/', '.') } },
+      },
+    }),
+  };
+}
+
+function tracing({ tracing: settings }: RoutingSettings): Message {
+  const [namespace, name] = settings?.extensionService?.split('/') ?? [];
+  if (!settings || !namespace || !name) return {};
+  const cluster = extensionClusterName(namespace, name);
+  const percent = (text: string) => ({ value: Number(text) });
+  const provider = typed('envoy.config.trace.v3.OpenTelemetryConfig', {
+    service_name: settings.serviceName,
+    grpc_service: { envoy_grpc: { cluster_name: cluster, authority: cluster.replaceAll('/', '.') } },
+  });
+  const pod = settings.includePodDetail
+    ? [
+        { tag: 'podName', environment: { name: 'HOSTNAME' } },
+        { tag: 'podNamespace', environment: { name: 'SESAME_NAMESPACE' } },
+      ]
+    : [];
+  const custom = (settings.customTags ?? []).map(({ tagName, literal, requestHeaderName }) => ({
+    tag: tagName,
+    ...(literal ? { literal: { value: literal } } : { request_header: { name: requestHeaderName ?? '' } }),
+  }));
+  return {
+    tracing: {
+      overall_sampling: percent(settings.overallSampling),
+      client_sampling: percent(settings.clientSampling),
+      random_sampling: percent(settings.randomSampling),
+      max_path_tag_length: settings.maxPathTagLength,
+      custom_tags: [...pod, ...custom],
+      provider: { name: 'envoy.tracers.opentelemetry', typed_config: provider },
+    },
+  };
+}
+
+function codecType(versions: readonly string[]): string {
+  const [only] = versions;
+  if (versions.length !== 1) return 'AUTO';
+  return only?.toUpperCase() === 'HTTP/2' ? 'HTTP2' : 'HTTP1';
+}
+
+function defined(values: Record<string, unknown>): Message {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,115 @@
+// Filter chains of the HTTPS listener: one a host, found by the name that the client asks for.
+import { CONFIG_SOURCE, Fragment, type Message, typed } from '../../envoy/index.ts';
+import type { TlsTermination } from '../proxy/proxy-tls.ts';
+import type { HostPart, SecurePart } from '../proxy/translate-root.ts';
+import type { WeightedUpstream } from '../route-entry.ts';
+import { compareBytes } from '../route-order.ts';
+import type { RoutingSettings } from '../settings.ts';
+import { tlsParameters } from '../upstream/upstream.ts';
+import { accessLog } from './access-log.ts';
+import { connectionManager } from './connection-manager.ts';
+import { FALLBACK_ROUTES, secureRoutesName } from './virtual-host.ts';
+
+const FILTER_CHAIN = 'envoy.config.listener.v3.FilterChain';
+export const HTTPS_LISTENER = 'ingress_https';
+/** Longer than any other idle timeout on the way, so that this one is never the first. */
+const TCP_IDLE_TIMEOUT = '9001s';
+
+export function hostChain(part: HostPart, secure: SecurePart, settings: RoutingSettings): Fragment {
+  const filter = secure.tcp
+    ? tcpProxy(HTTPS_LISTENER, secure.tcp, settings.envoy.https.accessLog, settings)
+    : connectionManager(
+        {
+          routeName: secureRoutesName(part.fqdn),
+          statPrefix: HTTPS_LISTENER,
+          accessLogPath: settings.envoy.https.accessLog,
+          jwt: secure.jwt?.filter,
+          authorization: secure.authorization?.filter,
+          forwardedDetails: secure.tls?.forwardedDetails,
+        },
+        settings,
+      );
+  return new Fragment(FILTER_CHAIN, {
+    filter_chain_match: part.fqdn === '*' ? { transport_protocol: 'tls' } : { server_names: [part.fqdn] },
+    filters: [filter],
+    ...(secure.tls && {
+      transport_socket: downstreamTls(secure.tls, secure.tls.secret.name, settings, secure.tcp === undefined),
+    }),
+    name: part.fqdn,
+  });
+}
+
+/** For clients that name no host: all hosts that want it share one chain. */
+export function fallbackChain(secretName: string, settings: RoutingSettings): Fragment {
+  const filter = connectionManager(
+    { routeName: FALLBACK_ROUTES, statPrefix: HTTPS_LISTENER, accessLogPath: settings.envoy.https.accessLog },
+    settings,
+  );
+  const { minimumProtocolVersion: minimumVersion, maximumProtocolVersion: maximumVersion } =
+    settings.envoy.listener.tls;
+  const tls = { minimumVersion, maximumVersion, clientValidation: undefined, requiresClientCertificate: false };
+  return new Fragment(FILTER_CHAIN, {
+    filter_chain_match: { transport_protocol: 'tls' },
+    filters: [filter],
+    transport_socket: downstreamTls(tls, secretName, settings, true),
+    name: 'fallback-certificate',
+  });
+}
+
+type Termination = Pick<
+  TlsTermination,
+  'minimumVersion' | 'maximumVersion' | 'clientValidation' | 'requiresClientCertificate'
+>;
+
+export function downstreamTls(
+  tls: Termination,
+  secretName: string,
+  settings: RoutingSettings,
+  isHttp: boolean,
+): Message {
+  const { cipherSuites, ecdhCurves } = settings.envoy.listener.tls;
+  const versions = settings.envoy.defaultHTTPVersions.map((version) => version.toUpperCase());
+  const alpn = [...(versions.includes('HTTP/2') ? ['h2'] : []), ...(versions.includes('HTTP/1.1') ? ['http/1.1'] : [])];
+  const context = {
+    common_tls_context: {
+      tls_params: tlsParameters({
+        minimumProtocolVersion: tls.minimumVersion,
+        maximumProtocolVersion: tls.maximumVersion,
+        cipherSuites,
+        ecdhCurves,
+      }),
+      tls_certificate_sds_secret_configs: [{ name: secretName, sds_config: CONFIG_SOURCE }],
+      ...(isHttp && alpn.length > 0 && { alpn_protocols: alpn }),
+      ...(tls.clientValidation && { validation_context: tls.clientValidation }),
+    },
+    ...(tls.clientValidation && { require_client_certificate: tls.requiresClientCertificate }),
+  };
+  return {
+    name: 'envoy.transport_sockets.tls',
+    typed_config: typed('envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext', context),
+  };
+}
+
+/** Clusters without weight get nothing, unless none has any: then all get the same. */
+export function tcpProxy(
+  statPrefix: string,
+  upstreams: readonly WeightedUpstream[],
+  logPath: string,
+  settings: RoutingSettings,
+): Message {
+  const weighted = upstreams.filter(({ weight }) => weight > 0);
+  const used = weighted.length > 0 ? weighted : upstreams.map((each) => ({ ...each, weight: 1 }));
+  const [only] = used;
+  const clusters = used
+    .map(({ cluster, weight }) => ({ name: cluster.name, weight }))
+    .sort((left, right) => compareBytes(left.name, right.name) || left.weight - right.weight);
+  return {
+    name: 'envoy.filters.network.tcp_proxy',
+    typed_config: typed('envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy', {
+      stat_prefix: statPrefix,
+      ...(used.length === 1 && only ? { cluster: only.cluster.name } : { weighted_clusters: { clusters } }),
+      idle_timeout: TCP_IDLE_TIMEOUT,
+      ...accessLog(logPath, settings),
+    }),
+  };
+}

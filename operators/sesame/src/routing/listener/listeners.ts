@@ -1,0 +1,185 @@
+// Listeners: the two for traffic, and those for Envoy's own statistics, readiness and admin pages.
+import { type Fragment, type Message, typed } from '../../envoy/index.ts';
+import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
+import type { RoutingSettings } from '../settings.ts';
+import { connectionManager } from './connection-manager.ts';
+import { HTTPS_LISTENER } from './filter-chain.ts';
+import { HTTP_ROUTES } from './virtual-host.ts';
+
+export const HTTP_LISTENER = 'ingress_http';
+
+export function httpListener(settings: RoutingSettings, authorization: Message | undefined): Resource {
+  const { http } = settings.envoy;
+  const manager = connectionManager(
+    { routeName: HTTP_ROUTES, statPrefix: HTTP_LISTENER, accessLogPath: http.accessLog, authorization },
+    settings,
+  );
+  const value = {
+    name: HTTP_LISTENER,
+    ...listenerAddress(http.address, http.port),
+    filter_chains: [{ filters: [manager] }],
+    ...listenerFilters(settings, false),
+    ...listenerOptions(settings, http.address),
+  };
+  return createResource({ type: 'lds', name: HTTP_LISTENER, value });
+}
+
+/** Composed of the chains of all hosts with TLS, in the order of their names. */
+export function httpsListener(
+  settings: RoutingSettings,
+  chains: readonly Fragment[],
+  contentHash: string,
+  requires: readonly ResourceKey[],
+): Resource {
+  const { https } = settings.envoy;
+  return createResource({
+    type: 'lds',
+    name: HTTPS_LISTENER,
+    contentHash,
+    requires,
+    value: () => ({
+      name: HTTPS_LISTENER,
+      ...listenerAddress(https.address, https.port),
+      filter_chains: chains,
+      ...listenerFilters(settings, true),
+      ...listenerOptions(settings, https.address),
+    }),
+  });
+}
+
+export function listenerAddress(address: string, port: number): Message {
+  const isV6Any = address === '::';
+  return { address: { socket_address: { address, port_value: port, ...(isV6Any && { ipv4_compat: true }) } } };
+}
+
+export function listenerFilters({ envoy }: RoutingSettings, isTls: boolean): Message {
+  const { useProxyProtocol, tls } = envoy.listener;
+  const filters = [
+    ...(useProxyProtocol
+      ? [
+          {
+            name: 'envoy.filters.listener.proxy_protocol',
+            typed_config: typed('envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol'),
+          },
+        ]
+      : []),
+    ...(isTls
+      ? [
+          {
+            name: 'envoy.filters.listener.tls_inspector',
+            typed_config: typed('envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector', {
+              ...(tls.fingerprint?.ja3 === true && { enable_ja3_fingerprinting: true }),
+              ...(tls.fingerprint?.ja4 === true && { enable_ja4_fingerprinting: true }),
+            }),
+          },
+        ]
+      : []),
+  ];
+  return filters.length > 0 ? { listener_filters: filters } : {};
+}
+
+const SOCKET = { keepalive: [1, 9, 1], idle: [6, 4, 45], interval: [6, 5, 5], probes: [6, 6, 9] } as const;
+
+export function listenerOptions({ envoy }: RoutingSettings, address: string): Message {
+  const { connectionBalancer, perConnectionBufferLimitBytes, maxConnectionsToAcceptPerSocketEvent, socketOptions } =
+    envoy.listener;
+  const option = (description: string, [level, name, value]: readonly [number, number, number]) => ({
+    description,
+    level,
+    name,
+    int_value: value,
+    state: 'STATE_LISTENING',
+  });
+  const options = [
+    option('Enable TCP keep-alive', SOCKET.keepalive),
+    option('TCP keep-alive initial idle time', SOCKET.idle),
+    option('TCP keep-alive time between probes', SOCKET.interval),
+    option('TCP keep-alive probe count', SOCKET.probes),
+    ...(socketOptions?.tos ? [option('Set IPv4 TOS field', [0, 1, socketOptions.tos])] : []),
+    ...(socketOptions?.trafficClass && address.includes(':')
+      ? [option('Set IPv6 IPV6_TCLASS field', [41, 67, socketOptions.trafficClass])]
+      : []),
+  ];
+  return {
+    socket_options: options,
+    ...(connectionBalancer === 'exact' && { connection_balance_config: { exact_balance: {} } }),
+    ...(perConnectionBufferLimitBytes !== undefined && {
+      per_connection_buffer_limit_bytes: perConnectionBufferLimitBytes,
+    }),
+    ...(maxConnectionsToAcceptPerSocketEvent !== undefined && {
+      max_connections_to_accept_per_socket_event: maxConnectionsToAcceptPerSocketEvent,
+    }),
+  };
+}
+
+/** Clusters of Envoy's bootstrap. */
+const STATS_CLUSTER = 'envoy-admin';
+
+/** Statistics and readiness for probes and scrapers, and the read-only admin pages on loopback. */
+export function ownListeners(settings: RoutingSettings): Resource[] {
+  const { metrics, health, omEnforcedHealth, network } = settings.envoy;
+  const isOne = metrics.address === health.address && metrics.port === health.port && metrics.tls === undefined;
+  const listeners: Resource[] = [];
+  const add = (name: string, address: string, port: number, paths: readonly Message[]) =>
+    listeners.push(ownListener(name, address, port, paths));
+  if (isOne) add('stats-health', metrics.address, metrics.port, [READY, STATS]);
+  else {
+    add('stats', metrics.address, metrics.port, [STATS]);
+    add('health', health.address, health.port, [READY]);
+  }
+  if (omEnforcedHealth?.port) add('health-om-enforced', omEnforcedHealth.address, omEnforcedHealth.port, [READY]);
+  if (network.adminPort > 0)
+    add(
+      'envoy-admin',
+      '127.0.0.1',
+      network.adminPort,
+      ADMIN_PATHS.map((path) => exactPath(path)),
+    );
+  return listeners;
+}
+
+const READY: Message = { match: { path: '/ready' }, route: { cluster: STATS_CLUSTER } };
+const STATS: Message = {
+  match: { path: '/stats' },
+  route: { cluster: STATS_CLUSTER, prefix_rewrite: '/stats/prometheus' },
+};
+const ADMIN_PATHS = ['/certs', '/clusters', '/listeners', '/config_dump', '/memory', '/ready', '/runtime', '/server_info', '/stats', '/stats/prometheus', '/stats/recentlookups'];
+
+function exactPath(path: string): Message {
+  return {
+    match: { path, headers: [{ name: ':method', string_match: { exact: 'GET' } }] },
+    route: { cluster: STATS_CLUSTER },
+  };
+}
+
+function ownListener(name: string, address: string, port: number, routes: readonly Message[]): Resource {
+  const manager = typed('envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
+    stat_prefix: name,
+    route_config: { name, virtual_hosts: [{ name: 'backend', domains: ['*'], routes }] },
+    http_filters: [{ name: 'router', typed_config: typed('envoy.extensions.filters.http.router.v3.Router') }],
+    normalize_path: true,
+  });
+  const value = {
+    name,
+    ...listenerAddress(address, port),
+    filter_chains: [{ filters: [{ name: 'envoy.filters.network.http_connection_manager', typed_config: manager }] }],
+    socket_options: [],
+  };
+  return createResource({ type: 'lds', name, value });
+}
+
+/** The runtime layer: limits of regular expressions and what the configuration adds. */
+export function runtimeResource(settings: RoutingSettings): Resource {
+  const { maxRequestsPerIOCycle, maxConnectionsPerListener } = settings.envoy.listener;
+  const layer = {
+    ...settings.envoy.runtimeSettings,
+    're2.max_program_size.error_level': 1_048_576,
+    're2.max_program_size.warn_level': 1_000,
+    ...(maxRequestsPerIOCycle !== undefined && { 'http.max_requests_per_io_cycle': maxRequestsPerIOCycle }),
+    ...(maxConnectionsPerListener !== undefined && {
+      [`envoy.resource_limits.listener.${HTTP_LISTENER}.connection_limit`]: maxConnectionsPerListener,
+      [`envoy.resource_limits.listener.${HTTPS_LISTENER}.connection_limit`]: maxConnectionsPerListener,
+    }),
+  };
+  return createResource({ type: 'rtds', name: 'dynamic', value: { name: 'dynamic', layer } });
+}

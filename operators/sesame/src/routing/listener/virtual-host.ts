@@ -1,0 +1,111 @@
+// Virtual hosts and route configurations, from the parts that objects add to a host.
+import { Fragment, type Message } from '../../envoy/index.ts';
+import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
+import { authorizationDisabled } from '../policy/authorization.ts';
+import { FILTER } from '../policy/filter-names.ts';
+import type { HostPart } from '../proxy/translate-root.ts';
+import { directResponse, envoyRoutes, type RouteEntry } from '../route-entry.ts';
+import { hashName } from '../upstream/envoy-names.ts';
+
+export const VIRTUAL_HOST = 'envoy.config.route.v3.VirtualHost';
+export const HTTP_ROUTES = 'ingress_http';
+export const FALLBACK_ROUTES = 'ingress_fallbackcert';
+
+/** What every route configuration has in common. */
+const COMMON: Message = {
+  request_headers_to_add: [
+    { header: { key: 'x-request-start', value: 't=%START_TIME(%s.%3f)%' }, append_action: 'APPEND_IF_EXISTS_OR_ADD' },
+  ],
+  ignore_port_in_host_matching: true,
+};
+
+export interface VirtualHostParts {
+  readonly fqdn: string;
+  readonly routes: readonly RouteEntry[];
+  readonly perFilter: Message;
+  readonly rateLimits: readonly Message[];
+}
+
+export function virtualHost({ fqdn, routes, perFilter, rateLimits }: VirtualHostParts): Message {
+  return {
+    name: hashName(fqdn),
+    domains: [fqdn],
+    routes: envoyRoutes(routes),
+    ...(Object.keys(perFilter).length > 0 && { typed_per_filter_config: perFilter }),
+    ...(rateLimits.length > 0 && { rate_limits: rateLimits }),
+  };
+}
+
+export function clusterKeys(routes: readonly RouteEntry[]): ResourceKey[] {
+  return [...new Set(routes.flatMap(({ clusters }) => clusters.map(({ key }) => key)))];
+}
+
+/** A part of a shared route configuration, and the same as a resource of its own for delta clients. */
+export interface SharedHost {
+  readonly fragment: Fragment;
+  readonly resource: Resource;
+}
+
+export function sharedHost(routesName: string, parts: VirtualHostParts, origins: readonly string[]): SharedHost {
+  const fragment = new Fragment(VIRTUAL_HOST, virtualHost(parts));
+  // Envoy finds the virtual hosts of a configuration by this prefix.
+  const name = `${routesName}/${parts.fqdn}`;
+  const resource = createResource({
+    type: 'vhds',
+    name,
+    value: { ...fragment.value, name },
+    requires: clusterKeys(parts.routes),
+    origins,
+  });
+  return { fragment, resource };
+}
+
+/** All plain hosts: one resource, composed of the bytes of each host. */
+export function sharedRoutes(
+  name: string,
+  hosts: readonly Fragment[],
+  contentHash: string,
+  requires: readonly ResourceKey[],
+): Resource {
+  return createResource({
+    type: 'rds',
+    name,
+    value: () => ({ name, virtual_hosts: hosts, ...COMMON }),
+    splitValue: { name, ...COMMON, vhds: { config_source: ADS_SOURCE } },
+    contentHash,
+    requires,
+  });
+}
+
+const ADS_SOURCE: Message = { ads: {}, resource_api_version: 'V3' };
+
+export function secureRoutesName(fqdn: string): string {
+  return `https/${fqdn}`;
+}
+
+/**
+ * Of a host with TLS. A request for another host arrives here when a client reuses a connection whose certificate covers both;
+ * it is answered with 421, and the client connects again.
+ */
+export function secureRoutes(part: HostPart, routes: readonly RouteEntry[]): Resource {
+  const name = secureRoutesName(part.fqdn);
+  const misdirected = {
+    name: 'misdirected',
+    domains: ['*'],
+    routes: [
+      {
+        match: { prefix: '/' },
+        ...directResponse(421),
+        typed_per_filter_config: { [FILTER.authorization]: authorizationDisabled() },
+      },
+    ],
+  };
+  const host = virtualHost({ fqdn: part.fqdn, routes, perFilter: part.perFilter, rateLimits: part.rateLimits });
+  return createResource({
+    type: 'rds',
+    name,
+    value: { name, virtual_hosts: part.fqdn === '*' ? [host] : [host, misdirected], ...COMMON },
+    requires: clusterKeys(routes),
+    origins: [part.origin],
+  });
+}

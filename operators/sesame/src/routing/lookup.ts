@@ -1,0 +1,113 @@
+// What the translation looks up. A derivation gives tracked reads, so that a change reaches exactly what looked at it; tests give
+// maps.
+import type { ExtensionService } from '../kinds/extension-service.ts';
+import type { HTTPProxy } from '../kinds/http-proxy.ts';
+
+export interface Lookup {
+  proxy(namespace: string, name: string): HTTPProxy | undefined;
+  service(namespace: string, name: string): ServiceView | undefined;
+  secret(namespace: string, name: string): SecretView | undefined;
+  extensionService(namespace: string, name: string): ExtensionService | undefined;
+  /** Namespaces that may use a Secret of another one; "*" stands for all. */
+  delegations(namespace: string, secretName: string): readonly string[];
+}
+
+/** Of a Service, what routes depend on. */
+export interface ServiceView {
+  readonly namespace: string;
+  readonly name: string;
+  readonly type: string;
+  readonly externalName: string | undefined;
+  readonly ports: readonly ServicePortView[];
+  /** Those of projectsesame.io, without the prefix. */
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+export interface ServicePortView {
+  readonly name: string;
+  readonly port: number;
+  readonly protocol: string;
+  readonly appProtocol: string | undefined;
+  readonly targetPort: number | string | undefined;
+}
+
+export interface SecretView {
+  readonly namespace: string;
+  readonly name: string;
+  readonly type: string;
+  /** Decoded. */
+  readonly data: Readonly<Record<string, Buffer>>;
+}
+
+interface ServiceObject {
+  readonly metadata: {
+    readonly namespace?: string | undefined;
+    readonly name?: string | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+  };
+  readonly spec?: {
+    readonly type?: string | undefined;
+    readonly externalName?: string | undefined;
+    readonly ports?:
+      | readonly {
+          readonly name?: string | undefined;
+          readonly port: number;
+          readonly protocol?: string | undefined;
+          readonly appProtocol?: string | undefined;
+          readonly targetPort?: number | string | undefined;
+        }[]
+      | undefined;
+  };
+}
+
+const PREFIXES = ['projectsesame.io/', 'projectcontour.io/'];
+
+/** A projection: two Services with equal views have equal routes. */
+export function serviceView({ metadata, spec }: ServiceObject): ServiceView {
+  const annotations: Record<string, string> = {};
+  for (const [name, value] of Object.entries(metadata.annotations ?? {})) {
+    const prefix = PREFIXES.find((each) => name.startsWith(each));
+    if (prefix !== undefined) annotations[name.slice(prefix.length)] = value;
+  }
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name ?? '',
+    type: spec?.type ?? 'ClusterIP',
+    externalName: spec?.externalName,
+    annotations,
+    ports: (spec?.ports ?? []).map(({ name = '', port, protocol = 'TCP', appProtocol, targetPort }) => ({
+      name,
+      port,
+      protocol,
+      appProtocol,
+      targetPort,
+    })),
+  };
+}
+
+interface SecretObject {
+  readonly metadata: { readonly namespace?: string | undefined; readonly name?: string | undefined };
+  readonly type?: string | undefined;
+  readonly data?: Readonly<Record<string, string>> | undefined;
+}
+
+export function secretView({ metadata, type = 'Opaque', data = {} }: SecretObject): SecretView {
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name ?? '',
+    type,
+    data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64')])),
+  };
+}
+
+/** `NAMESPACE/NAME`, or a name in the namespace of the object that has it. */
+export function secretReference(text: string, namespace: string): { namespace: string; name: string } {
+  const at = text.indexOf('/');
+  return at === -1 ? { namespace, name: text } : { namespace: text.slice(0, at), name: text.slice(at + 1) };
+}
+
+export function isDelegated(lookup: Lookup, secret: { namespace: string; name: string }, to: string): boolean {
+  if (secret.namespace === to) return true;
+  const targets = lookup.delegations(secret.namespace, secret.name);
+  return targets.includes(to) || (targets.length === 1 && targets[0] === '*');
+}

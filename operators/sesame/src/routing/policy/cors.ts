@@ -1,0 +1,41 @@
+import { type Message, typed } from '../../envoy/index.ts';
+import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
+import { regexProblem } from '../conditions.ts';
+import { durationMs } from './timeouts.ts';
+
+/** The policy for Envoy, or what is wrong with it. */
+export function corsPolicy(spec: NonNullable<ProxyVirtualHost['corsPolicy']>): Message | { problem: string } {
+  const origins: Message[] = [];
+  for (const origin of spec.allowOrigin) {
+    if (origin === '*') origins.push({ safe_regex: { regex: '.*' } });
+    else if (isExactOrigin(origin)) origins.push({ exact: origin, ignore_case: true });
+    else {
+      const problem = regexProblem(origin);
+      if (problem !== undefined)
+        return {
+          problem: `invalid allowed origin ${JSON.stringify(origin)}: allowed origin is invalid exact match and invalid regex match`,
+        };
+      origins.push({ safe_regex: { regex: origin } });
+    }
+  }
+  let maxAge: string | undefined;
+  if (spec.maxAge !== undefined && spec.maxAge !== '') {
+    const ms = durationMs(spec.maxAge);
+    if (ms === undefined) return { problem: `invalid max age value ${JSON.stringify(spec.maxAge)}` };
+    if (ms < 0) return { problem: `invalid max age value ${JSON.stringify(spec.maxAge)}: it is negative` };
+    maxAge = String(Math.floor(ms / 1000));
+  }
+  return typed('envoy.extensions.filters.http.cors.v3.CorsPolicy', {
+    allow_origin_string_match: origins,
+    allow_credentials: spec.allowCredentials ?? false,
+    allow_private_network_access: spec.allowPrivateNetwork ?? false,
+    allow_methods: spec.allowMethods.join(','),
+    ...(spec.allowHeaders && { allow_headers: spec.allowHeaders.join(',') }),
+    ...(spec.exposeHeaders && { expose_headers: spec.exposeHeaders.join(',') }),
+    ...(maxAge !== undefined && { max_age: maxAge }),
+  });
+}
+
+function isExactOrigin(origin: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\/[a-zA-Z0-9.-]+(:\d+)?$/.test(origin);
+}

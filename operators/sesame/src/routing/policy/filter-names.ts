@@ -1,0 +1,15 @@
+/** Names of HTTP filters, by which routes configure them. */
+export const FILTER = {
+  misdirected: 'envoy.filters.http.lua.misdirected',
+  compressor: 'envoy.filters.http.compressor',
+  grpcWeb: 'envoy.filters.http.grpc_web',
+  grpcStats: 'envoy.filters.http.grpc_stats',
+  cors: 'envoy.filters.http.cors',
+  localRateLimit: 'envoy.filters.http.local_ratelimit',
+  lua: 'envoy.filters.http.lua',
+  rbac: 'envoy.filters.http.rbac',
+  jwt: 'envoy.filters.http.jwt_authn',
+  authorization: 'envoy.filters.http.ext_authz',
+  rateLimit: 'envoy.filters.http.ratelimit',
+  router: 'router',
+} as const;

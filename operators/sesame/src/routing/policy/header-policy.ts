@@ -1,0 +1,154 @@
+// Policies that set and remove headers, with what Envoy substitutes in values.
+import type { Message } from '../../envoy/index.ts';
+import type { HeaderPolicySpec } from '../../kinds/http-proxy.ts';
+import type { HeaderSettings } from '../settings.ts';
+
+export interface HeaderPolicy {
+  readonly set: ReadonlyMap<string, string>;
+  readonly remove: readonly string[];
+  /** Of requests: what the service sees as the host. */
+  readonly hostRewrite: string | undefined;
+  /** Of requests: the header that has the host. */
+  readonly hostRewriteHeader: string | undefined;
+}
+
+export interface HeaderContext {
+  readonly direction: 'request' | 'response';
+  /** The value of Host may be taken from a header; only for routes. */
+  readonly allowsHostHeader?: boolean;
+  /** What %SESAME_…% stand for. */
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+export const NO_HEADERS: HeaderPolicy = {
+  set: new Map(),
+  remove: [],
+  hostRewrite: undefined,
+  hostRewriteHeader: undefined,
+};
+
+/** The policy, or what is wrong with it. */
+export function headerPolicy(
+  spec: HeaderPolicySpec | undefined,
+  context: HeaderContext,
+): HeaderPolicy | { problem: string } {
+  if (spec === undefined) return NO_HEADERS;
+  const set = new Map<string, string>();
+  const remove: string[] = [];
+  let hostRewrite: string | undefined;
+  let hostRewriteHeader: string | undefined;
+  for (const { name, value } of spec.set ?? []) {
+    const key = canonicalHeader(name);
+    if (set.has(key)) return { problem: `duplicate header addition: ${JSON.stringify(key)}` };
+    if (key === 'Host') {
+      if (context.direction === 'response') return { problem: 'rewriting "Host" header is not supported' };
+      const header = /^%REQ\(([A-Za-z0-9-]+)\)%$/.exec(value)?.[1];
+      if (header !== undefined && context.allowsHostHeader === true) hostRewriteHeader = canonicalHeader(header);
+      else if (header !== undefined)
+        return { problem: 'rewriting "Host" header from another header is only supported at route level' };
+      else hostRewrite = value;
+      continue;
+    }
+    if (!isHeaderName(key))
+      return {
+        problem: `invalid set header ${JSON.stringify(key)}: a valid HTTP header must consist of alphanumeric characters or '-'`,
+      };
+    set.set(key, escapeHeaderValue(value, context.variables ?? {}));
+  }
+  for (const name of spec.remove ?? []) {
+    const key = canonicalHeader(name);
+    if (remove.includes(key)) return { problem: `duplicate header removal: ${JSON.stringify(key)}` };
+    if (!isHeaderName(key))
+      return {
+        problem: `invalid remove header ${JSON.stringify(key)}: a valid HTTP header must consist of alphanumeric characters or '-'`,
+      };
+    remove.push(key);
+  }
+  return { set, remove: remove.sort(), hostRewrite, hostRewriteHeader };
+}
+
+/** The configuration's headers for every route; those of the route win. */
+export function withDefaultHeaders(
+  policy: HeaderPolicy,
+  defaults: HeaderSettings | undefined,
+  context: HeaderContext,
+): HeaderPolicy {
+  if (defaults === undefined) return policy;
+  const set = new Map<string, string>();
+  let { hostRewrite } = policy;
+  for (const [name, value] of Object.entries(defaults.set ?? {})) {
+    const key = canonicalHeader(name);
+    if (key === 'Host') {
+      if (context.direction === 'request') hostRewrite ??= value;
+    } else if (!policy.remove.includes(key)) set.set(key, escapeHeaderValue(value, context.variables ?? {}));
+  }
+  for (const [key, value] of policy.set) set.set(key, value);
+  const added = (defaults.remove ?? []).map(canonicalHeader).filter((key) => !policy.set.has(key));
+  return { ...policy, set, hostRewrite, remove: [...new Set([...policy.remove, ...added])].sort() };
+}
+
+/** The fields of a route, a virtual host or a weighted cluster. */
+export function envoyHeaders(policy: HeaderPolicy, direction: 'request' | 'response'): Message {
+  const added = [...policy.set].map(([key, value]) => ({
+    header: { key, value },
+    append_action: 'OVERWRITE_IF_EXISTS_OR_ADD',
+  }));
+  return {
+    ...(added.length > 0 && { [`${direction}_headers_to_add`]: added }),
+    ...(policy.remove.length > 0 && { [`${direction}_headers_to_remove`]: policy.remove }),
+  };
+}
+
+export function hasHeaders(policy: HeaderPolicy): boolean {
+  return policy.set.size > 0 || policy.remove.length > 0;
+}
+
+/** Go's canonical form: Content-Type. Names that are no header names stay as they are. */
+export function canonicalHeader(name: string): string {
+  if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)) return name;
+  return name.toLowerCase().replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
+}
+
+export function isHeaderName(name: string): boolean {
+  return /^[-A-Za-z0-9]+$/.test(name);
+}
+
+/** What Envoy substitutes; any other percent sign is a percent sign. */
+const OPERATORS = [
+  'DOWNSTREAM_REMOTE_ADDRESS',
+  'DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT',
+  'DOWNSTREAM_DIRECT_REMOTE_ADDRESS',
+  'DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT',
+  'DOWNSTREAM_LOCAL_ADDRESS',
+  'DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT',
+  'DOWNSTREAM_LOCAL_PORT',
+  'DOWNSTREAM_LOCAL_URI_SAN',
+  'DOWNSTREAM_PEER_URI_SAN',
+  'DOWNSTREAM_LOCAL_SUBJECT',
+  'DOWNSTREAM_PEER_SUBJECT',
+  'DOWNSTREAM_PEER_ISSUER',
+  'DOWNSTREAM_TLS_SESSION_ID',
+  'DOWNSTREAM_TLS_CIPHER',
+  'DOWNSTREAM_TLS_VERSION',
+  'DOWNSTREAM_PEER_FINGERPRINT_256',
+  'DOWNSTREAM_PEER_FINGERPRINT_1',
+  'DOWNSTREAM_PEER_SERIAL',
+  'DOWNSTREAM_PEER_CERT',
+  'DOWNSTREAM_PEER_CERT_V_START',
+  'DOWNSTREAM_PEER_CERT_V_END',
+  'HOSTNAME',
+  'PROTOCOL',
+  'REQUESTED_SERVER_NAME',
+  'UPSTREAM_REMOTE_ADDRESS',
+  'RESPONSE_FLAGS',
+  'RESPONSE_CODE_DETAILS',
+];
+
+function escapeHeaderValue(value: string, variables: Readonly<Record<string, string>>): string {
+  let escaped = value.replaceAll('%', '%%');
+  for (const [name, content] of Object.entries(variables)) {
+    escaped = escaped.replaceAll(`%%SESAME_${name}%%`, content).replaceAll(`%%CONTOUR_${name}%%`, content);
+  }
+  for (const operator of OPERATORS) escaped = escaped.replaceAll(`%%${operator}%%`, `%${operator}%`);
+  return escaped.replace(/%%(REQ\([\w-]+(?:\?[\w-]+)?\)(?::\d+)?)%%/g, '%$1%');
+}

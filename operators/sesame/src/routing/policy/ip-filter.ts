@@ -1,0 +1,41 @@
+import { isIP } from 'node:net';
+import { type Message, typed } from '../../envoy/index.ts';
+import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
+
+type Rules = ProxyVirtualHost['ipAllowPolicy'];
+
+export interface IpFilterProblem {
+  readonly reason: 'IncompatibleIPAddressFilters' | 'IPFilterPolicyNotValid' | 'InvalidCIDR';
+  readonly problem: string;
+}
+
+/** Undefined when there are no rules. */
+export function ipFilter(allow: Rules, deny: Rules): Message | IpFilterProblem | undefined {
+  const hasAllow = (allow?.length ?? 0) > 0;
+  const hasDeny = (deny?.length ?? 0) > 0;
+  if (!hasAllow && !hasDeny) return undefined;
+  if (hasAllow && hasDeny)
+    return { reason: 'IncompatibleIPAddressFilters', problem: 'cannot specify both ipAllowPolicy and ipDenyPolicy' };
+  const principals: Message[] = [];
+  for (const { source, cidr } of (hasAllow ? allow : deny) ?? []) {
+    const range = cidrRange(cidr);
+    if (!range)
+      return { reason: 'InvalidCIDR', problem: `${cidr} failed to parse: it is neither an address nor a CIDR` };
+    if (source === 'Peer') principals.push({ direct_remote_ip: range });
+    else if (source === 'Remote') principals.push({ remote_ip: range });
+    else return { reason: 'IPFilterPolicyNotValid', problem: `source ${JSON.stringify(source)} is not Peer or Remote` };
+  }
+  const policy = { permissions: [{ any: true }], principals };
+  return typed('envoy.extensions.filters.http.rbac.v3.RBACPerRoute', {
+    rbac: { rules: { action: hasAllow ? 'ALLOW' : 'DENY', policies: { 'ip-rules': policy } } },
+  });
+}
+
+function cidrRange(text: string): Message | undefined {
+  const [address = '', length] = text.split('/');
+  const family = isIP(address);
+  if (family === 0) return undefined;
+  const most = family === 4 ? 32 : 128;
+  const bits = length === undefined ? most : /^\d+$/.test(length) ? Number(length) : -1;
+  return bits < 0 || bits > most ? undefined : { address_prefix: address, prefix_len: bits };
+}

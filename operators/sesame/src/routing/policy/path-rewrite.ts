@@ -1,0 +1,58 @@
+// Prefix replacement: which rule applies to a route, and the routes that it is expanded into so that slashes stay consistent.
+import type { ProxyRoute } from '../../kinds/http-proxy.ts';
+import type { RouteMatch } from '../conditions.ts';
+
+export interface PrefixReplacement {
+  readonly prefix: string;
+  readonly replacement: string;
+}
+
+export interface RewriteProblem {
+  readonly reason: 'MustHavePrefix' | 'DuplicateReplacement' | 'AmbiguousReplacement';
+  readonly problem: string;
+}
+
+type Rules = NonNullable<NonNullable<ProxyRoute['pathRewritePolicy']>['replacePrefix']>;
+
+/** The replacement for the route's prefix; undefined when no rule is for it. */
+export function prefixReplacement(rules: Rules, match: RouteMatch): PrefixReplacement | RewriteProblem | undefined {
+  if (rules.length === 0) return undefined;
+  if (match.path.kind !== 'prefix')
+    return { reason: 'MustHavePrefix', problem: 'cannot specify prefix replacements without a prefix condition' };
+  const seen = new Set<string>();
+  const general: string[] = [];
+  for (const { prefix = '' } of rules) {
+    if (prefix === '') {
+      general.push(prefix);
+      if (general.length > 1) return { reason: 'AmbiguousReplacement', problem: 'ambiguous prefix replacement' };
+    } else if (seen.has(prefix))
+      return { reason: 'DuplicateReplacement', problem: `duplicate replacement prefix '${prefix}'` };
+    seen.add(prefix);
+  }
+  const { value } = match.path;
+  // A rule that names the prefix wins over the one for all.
+  const rule =
+    rules.find(({ prefix }) => prefix === value) ?? rules.find(({ prefix }) => prefix === undefined || prefix === '');
+  return rule && { prefix: value, replacement: rule.replacement };
+}
+
+/**
+ * `/foo` to `/bar` must give `/bar` for `/foo` and `/bar/x` for `/foo/x`, with or without slashes at the end of either; one
+ * Envoy route cannot do that. `siblings` are the other prefixes of the proxy: a form that it routes itself is left to it.
+ */
+export function expandReplacement(
+  { prefix, replacement }: PrefixReplacement,
+  siblings: ReadonlySet<string>,
+): { prefix: string; rewrite: string }[] {
+  const target = replacement === '' ? '/' : replacement;
+  if (prefix === '/') return [{ prefix, rewrite: target }];
+  const withoutSlash = prefix.replace(/\/+$/, '');
+  const withSlash = `${withoutSlash}/`;
+  const other = prefix.endsWith('/') ? withoutSlash : withSlash;
+  if (siblings.has(other)) return [{ prefix, rewrite: target }];
+  const bare = target.replace(/\/+$/, '');
+  return [
+    { prefix: withSlash, rewrite: `${bare}/` },
+    { prefix: withoutSlash, rewrite: bare === '' ? '/' : bare },
+  ];
+}

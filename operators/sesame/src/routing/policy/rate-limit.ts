@@ -1,0 +1,105 @@
+import { type Message, typed } from '../../envoy/index.ts';
+import type { ProxyRoute } from '../../kinds/http-proxy.ts';
+import { envoyHeaderMatch, mergeHeaders } from '../conditions.ts';
+import { FILTER } from './filter-names.ts';
+import { canonicalHeader, isHeaderName } from './header-policy.ts';
+
+export type RateLimitSpec = NonNullable<ProxyRoute['rateLimitPolicy']>;
+
+export interface RateLimit {
+  /** By the name of the filter. */
+  readonly perFilter: Message;
+  /** `rate_limits` of a virtual host or route. */
+  readonly rateLimits: readonly Message[];
+}
+
+const UNITS: Readonly<Record<string, string>> = { second: '1s', minute: '60s', hour: '3600s' };
+
+/** The limits, or what is wrong with them. `statPrefix` names the statistics. */
+export function rateLimit(spec: RateLimitSpec | undefined, statPrefix: string): RateLimit | { problem: string } {
+  if (!spec) return { perFilter: {}, rateLimits: [] };
+  if (spec.local === undefined && spec.global === undefined)
+    return { problem: 'at least one of local and global must be set' };
+  const local = spec.local && localRateLimit(spec.local, statPrefix);
+  if (local && 'problem' in local) return { problem: `local rate limit policy: ${String(local['problem'])}` };
+  const descriptors = spec.global?.descriptors ?? [];
+  const rateLimits: Message[] = [];
+  for (const { entries = [] } of descriptors) {
+    const actions: Message[] = [];
+    for (const entry of entries) {
+      const action = descriptorAction(entry);
+      if ('problem' in action) return { problem: `global rate limit policy: ${String(action['problem'])}` };
+      actions.push(action);
+    }
+    if (actions.length === 0) return { problem: 'global rate limit policy: a descriptor has no entries' };
+    rateLimits.push({ actions });
+  }
+  return {
+    perFilter: {
+      ...(local && { [FILTER.localRateLimit]: local }),
+      ...(spec.global?.disabled === true && {
+        [FILTER.rateLimit]: typed('envoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute', {
+          vh_rate_limits: 'IGNORE',
+        }),
+      }),
+    },
+    rateLimits: spec.global?.disabled === true ? [] : rateLimits,
+  };
+}
+
+function localRateLimit(spec: NonNullable<RateLimitSpec['local']>, statPrefix: string): Message {
+  if (spec.requests <= 0) return { problem: `invalid requests value ${spec.requests} in local rate limit policy` };
+  const interval = UNITS[spec.unit];
+  if (interval === undefined)
+    return { problem: `invalid unit ${JSON.stringify(spec.unit)} in local rate limit policy` };
+  const headers: Message[] = [];
+  const seen = new Set<string>();
+  for (const { name, value } of spec.responseHeadersToAdd ?? []) {
+    const key = canonicalHeader(name);
+    if (seen.has(key)) return { problem: `duplicate header addition: ${JSON.stringify(key)}` };
+    if (!isHeaderName(key)) return { problem: `invalid set header ${JSON.stringify(key)}` };
+    seen.add(key);
+    headers.push({ header: { key, value: value.replaceAll('%', '%%') }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' });
+  }
+  const always = { default_value: { numerator: 100, denominator: 'HUNDRED' } };
+  return typed('envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit', {
+    stat_prefix: statPrefix,
+    token_bucket: {
+      max_tokens: spec.requests + (spec.burst ?? 0),
+      tokens_per_fill: spec.requests,
+      fill_interval: interval,
+    },
+    filter_enabled: always,
+    filter_enforced: always,
+    ...(spec.responseStatusCode !== undefined && { status: { code: spec.responseStatusCode } }),
+    ...(headers.length > 0 && { response_headers_to_add: headers }),
+  });
+}
+
+type Entry = NonNullable<NonNullable<NonNullable<RateLimitSpec['global']>['descriptors']>[number]['entries']>[number];
+
+function descriptorAction(entry: Entry): Message {
+  const { genericKey, requestHeader, requestHeaderValueMatch, remoteAddress } = entry;
+  const given = [genericKey, requestHeader, requestHeaderValueMatch, remoteAddress].filter(
+    (each) => each !== undefined,
+  );
+  if (given.length !== 1) return { problem: 'rate limit descriptor entry must have exactly one field set' };
+  if (genericKey)
+    return {
+      generic_key: { descriptor_value: genericKey.value, ...(genericKey.key && { descriptor_key: genericKey.key }) },
+    };
+  if (requestHeader)
+    return { request_headers: { header_name: requestHeader.headerName, descriptor_key: requestHeader.descriptorKey } };
+  if (requestHeaderValueMatch) {
+    const headers = mergeHeaders((requestHeaderValueMatch.headers ?? []).map((header) => ({ header })));
+    if (headers.length === 0) return { problem: 'requestHeaderValueMatch must have at least one header condition' };
+    return {
+      header_value_match: {
+        descriptor_value: requestHeaderValueMatch.value,
+        expect_match: requestHeaderValueMatch.expectMatch,
+        headers: headers.map(envoyHeaderMatch),
+      },
+    };
+  }
+  return { remote_address: {} };
+}

@@ -1,0 +1,77 @@
+// What is wrong with an object, as its status reports it: a type, a reason, a message.
+import type { ObjectRef } from '@capstan/kube';
+
+export interface Problem {
+  readonly type: ProblemType;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export type ProblemType =
+  | 'AuthError'
+  | 'CORSError'
+  | 'IPFilterError'
+  | 'JWTVerificationError'
+  | 'IncludeError'
+  | 'Orphaned'
+  | 'PrefixReplaceError'
+  | 'RootNamespaceError'
+  | 'RouteError'
+  | 'ServiceError'
+  | 'SpecError'
+  | 'TCPProxyIncludeError'
+  | 'TCPProxyError'
+  | 'TLSError'
+  | 'VirtualHostError'
+  | 'ListenerError';
+
+/** Errors and warnings of one object. */
+export interface Findings {
+  readonly errors: Problem[];
+  readonly warnings: Problem[];
+}
+
+/** Collects what is found about the objects that one root consists of. */
+export class ProblemLog {
+  readonly #findings = new Map<string, Findings>();
+
+  /** The object is known to be used, whether something is wrong with it or not. */
+  visit(ref: ObjectRef): Findings {
+    const key = `${ref.namespace ?? ''}/${ref.name}`;
+    let findings = this.#findings.get(key);
+    if (!findings) {
+      findings = { errors: [], warnings: [] };
+      this.#findings.set(key, findings);
+    }
+    return findings;
+  }
+
+  error(ref: ObjectRef, type: ProblemType, reason: string, message: string): void {
+    const { errors } = this.visit(ref);
+    if (!errors.some((each) => each.type === type && each.message === message)) errors.push({ type, reason, message });
+  }
+
+  warn(ref: ObjectRef, type: ProblemType, reason: string, message: string): void {
+    const { warnings } = this.visit(ref);
+    if (!warnings.some((each) => each.type === type && each.message === message))
+      warnings.push({ type, reason, message });
+  }
+
+  /** By `namespace/name`. */
+  findings(): ReadonlyMap<string, Findings> {
+    return this.#findings;
+  }
+}
+
+/** Reports about one object; returned by a check that goes on, thrown by none. */
+export interface Reporter {
+  error(type: ProblemType, reason: string, message: string): void;
+  warn(type: ProblemType, reason: string, message: string): void;
+}
+
+export function reporterOf(log: ProblemLog, ref: ObjectRef): Reporter {
+  return {
+    error: (type, reason, message) => log.error(ref, type, reason, message),
+    warn: (type, reason, message) => log.warn(ref, type, reason, message),
+  };
+}

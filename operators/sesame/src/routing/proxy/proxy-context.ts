@@ -1,0 +1,31 @@
+import type { HTTPProxy } from '../../kinds/http-proxy.ts';
+import type { Lookup } from '../lookup.ts';
+import type { JwtFilter } from '../policy/jwt.ts';
+import { type ProblemLog, type Reporter, reporterOf } from '../problems.ts';
+import type { RoutingSettings } from '../settings.ts';
+
+/** What is known while the routes of one root are translated. */
+export interface RootContext {
+  readonly root: HTTPProxy;
+  readonly fqdn: string;
+  readonly lookup: Lookup;
+  readonly settings: RoutingSettings;
+  readonly log: ProblemLog;
+  /** TLS is terminated. */
+  readonly isSecure: boolean;
+  readonly jwt: JwtFilter | undefined;
+  readonly hasAuthorization: boolean;
+  /** Of the host, for the authorization service. */
+  readonly authorizationContext: Readonly<Record<string, string>>;
+  readonly isAuthorizationDisabled: boolean;
+  /** SDS name of the certificate that Envoy shows to services. */
+  readonly clientCertificate: string | undefined;
+}
+
+export function reporterFor({ log }: RootContext, proxy: HTTPProxy): Reporter {
+  return reporterOf(log, namesOf(proxy));
+}
+
+export function namesOf({ metadata }: HTTPProxy): { namespace: string; name: string } {
+  return { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
+}

@@ -1,0 +1,350 @@
+// One route of an HTTPProxy. What is wrong with it is reported, and requests for it are answered with 502: they must not fall
+// through to a less specific route.
+import { type Message, typed } from '../../envoy/index.ts';
+import type { HTTPProxy, MatchCondition, ProxyRoute } from '../../kinds/http-proxy.ts';
+import type { Resource } from '../../xds/index.ts';
+import {
+  headerProblem,
+  mergeHeaders,
+  mergePath,
+  mergeQuery,
+  pathProblem,
+  queryProblem,
+  type RouteMatch,
+} from '../conditions.ts';
+import { authorizationContext, authorizationDisabled } from '../policy/authorization.ts';
+import { cookieProblem, cookieRewriteFilter } from '../policy/cookie-rewrite.ts';
+import { FILTER } from '../policy/filter-names.ts';
+import { envoyHeaders, type HeaderPolicy, headerPolicy } from '../policy/header-policy.ts';
+import { healthCheckProblem, httpHealthCheck } from '../policy/health-check.ts';
+import { ipFilter } from '../policy/ip-filter.ts';
+import { jwtRequirement } from '../policy/jwt.ts';
+import { loadBalancing } from '../policy/load-balancing.ts';
+import { expandReplacement, prefixReplacement } from '../policy/path-rewrite.ts';
+import { rateLimit } from '../policy/rate-limit.ts';
+import { envoyTimeout } from '../policy/timeouts.ts';
+import type { Reporter } from '../problems.ts';
+import { clusterAction, directResponse, type RouteEntry, routeMetadata } from '../route-entry.ts';
+import { namesOf, type RootContext, reporterFor } from './proxy-context.ts';
+import { resolveServices } from './proxy-services.ts';
+
+/** `inherited` are the conditions of the includes on the way here. */
+export function translateRoute(
+  proxy: HTTPProxy,
+  route: ProxyRoute,
+  inherited: readonly MatchCondition[],
+  context: RootContext,
+): RouteEntry[] {
+  const reporter = reporterFor(context, proxy);
+  const own = route.conditions ?? [];
+  const problem = pathProblem(own, false);
+  if (problem !== undefined) {
+    reporter.error('RouteError', 'PathMatchConditionsNotValid', problem);
+    return [];
+  }
+  const conditions = [...inherited, ...own];
+  const headers = headerProblem(conditions);
+  if (headers !== undefined) {
+    reporter.error('RouteError', 'HeaderMatchConditionsNotValid', headers);
+    return [];
+  }
+  const query = queryProblem(conditions);
+  if (query !== undefined) {
+    reporter.error('RouteError', 'QueryParameterMatchConditionsNotValid', query);
+    return [];
+  }
+  const match: RouteMatch = {
+    path: mergePath(conditions),
+    headers: mergeHeaders(conditions),
+    query: mergeQuery(conditions),
+  };
+  const permitInsecure = route.permitInsecure === true && !context.settings.httpproxy.disablePermitInsecure;
+  const entries = new RouteTranslation(proxy, route, match, context, reporter).entries();
+  if (entries === undefined)
+    return [{ match, value: { ...directResponse(502), ...metadata(proxy) }, clusters: [], permitInsecure }];
+  return entries.map((entry) => ({ ...entry, permitInsecure }));
+}
+
+function metadata(proxy: HTTPProxy): Message {
+  return routeMetadata({ kind: 'HTTPProxy', ...namesOf(proxy) });
+}
+
+class RouteTranslation {
+  readonly #proxy: HTTPProxy;
+  readonly #route: ProxyRoute;
+  readonly #match: RouteMatch;
+  readonly #context: RootContext;
+  readonly #reporter: Reporter;
+
+  constructor(proxy: HTTPProxy, route: ProxyRoute, match: RouteMatch, context: RootContext, reporter: Reporter) {
+    this.#proxy = proxy;
+    this.#route = route;
+    this.#match = match;
+    this.#context = context;
+    this.#reporter = reporter;
+  }
+
+  /** Undefined after an error was reported. */
+  entries(): Omit<RouteEntry, 'permitInsecure'>[] | undefined {
+    const route = this.#route;
+    const request = headerPolicy(route.requestHeadersPolicy, {
+      direction: 'request',
+      allowsHostHeader: true,
+      variables: { NAMESPACE: this.#proxy.metadata.namespace ?? '' },
+    });
+    if ('problem' in request) return this.#fail('RequestHeadersPolicyInvalid', `${request.problem} on request headers`);
+    const response = headerPolicy(route.responseHeadersPolicy, {
+      direction: 'response',
+      variables: { NAMESPACE: this.#proxy.metadata.namespace ?? '' },
+    });
+    if ('problem' in response)
+      return this.#fail('ResponseHeaderPolicyInvalid', `${response.problem} on response headers`);
+    const cookies = cookieProblem(route.cookieRewritePolicies ?? []);
+    if (cookies !== undefined)
+      return this.#fail('CookieRewritePoliciesInvalid', `${cookies} on route cookie rewrite rules`);
+    const actions = [
+      route.services?.length ? route.services : undefined,
+      route.requestRedirectPolicy,
+      route.directResponsePolicy,
+    ];
+    const count = actions.filter((each) => each !== undefined).length;
+    if (count !== 1)
+      return this.#fail(
+        'RouteActionCountNotValid',
+        'must set exactly one of route.services or route.requestRedirectPolicy or route.directResponsePolicy',
+      );
+
+    const filters = this.#filters();
+    if (!filters) return undefined;
+    const limits = rateLimit(route.rateLimitPolicy, `vhost.${this.#context.fqdn}`);
+    if ('problem' in limits)
+      return this.#fail('RateLimitPolicyNotValid', `route.rateLimitPolicy is invalid: ${limits.problem}`);
+    const perFilter = { ...filters, ...limits.perFilter };
+    const common = {
+      ...envoyHeaders(request, 'request'),
+      ...envoyHeaders(response, 'response'),
+      ...(Object.keys(perFilter).length > 0 && { typed_per_filter_config: perFilter }),
+      ...metadata(this.#proxy),
+    };
+    if (route.directResponsePolicy) {
+      const { statusCode, body } = route.directResponsePolicy;
+      return [this.#entry({ ...directResponse(statusCode, body), ...common })];
+    }
+    if (route.requestRedirectPolicy) return this.#redirect(common);
+    return this.#forward(request, common, limits.rateLimits);
+  }
+
+  #fail(reason: string, message: string): undefined {
+    this.#reporter.error('RouteError', reason, message);
+    return undefined;
+  }
+
+  #entry(value: Message, clusters: readonly Resource[] = [], match = this.#match): Omit<RouteEntry, 'permitInsecure'> {
+    return { match, value, clusters };
+  }
+
+  #filters(): Message | undefined {
+    const route = this.#route;
+    const { jwt, hasAuthorization, isAuthorizationDisabled } = this.#context;
+    const filters: Record<string, Message> = {};
+    if (hasAuthorization) {
+      const isDisabled = route.authPolicy?.disabled ?? isAuthorizationDisabled;
+      const merged = { ...this.#context.authorizationContext, ...route.authPolicy?.context };
+      if (isDisabled) filters[FILTER.authorization] = authorizationDisabled();
+      else if (Object.keys(merged).length > 0) filters[FILTER.authorization] = authorizationContext(merged);
+    }
+    const policy = route.jwtVerificationPolicy;
+    if (policy?.disabled === true && policy.require) {
+      this.#reporter.error(
+        'JWTVerificationError',
+        'InvalidJWTVerificationPolicy',
+        'route.jwtVerificationPolicy cannot specify both require and disabled',
+      );
+      return undefined;
+    }
+    if (policy?.require && !jwt?.names.has(policy.require)) {
+      this.#reporter.error(
+        'JWTVerificationError',
+        'JWTProviderNotDefined',
+        `Route references an undefined JWT provider ${JSON.stringify(policy.require)}`,
+      );
+      return undefined;
+    }
+    const provider = policy?.disabled === true ? undefined : (policy?.require ?? jwt?.defaultProvider);
+    if (provider) filters[FILTER.jwt] = jwtRequirement(provider);
+    const addresses = ipFilter(route.ipAllowPolicy, route.ipDenyPolicy);
+    if (addresses && 'problem' in addresses) {
+      this.#reporter.error('IPFilterError', String(addresses['reason']), `route: ${String(addresses['problem'])}`);
+      return undefined;
+    }
+    if (addresses) filters[FILTER.rbac] = addresses;
+    if (route.cookieRewritePolicies?.length) filters[FILTER.lua] = cookieRewriteFilter(route.cookieRewritePolicies);
+    return filters;
+  }
+
+  #redirect(common: Message): Omit<RouteEntry, 'permitInsecure'>[] | undefined {
+    const policy = this.#route.requestRedirectPolicy ?? {};
+    if (policy.path && policy.prefix)
+      return this.#fail('RequestRedirectPolicy', 'cannot specify both redirect path and redirect prefix');
+    const code = REDIRECT_CODES[policy.statusCode ?? 302];
+    if (code === undefined)
+      return this.#fail(
+        'RequestRedirectPolicy',
+        `statusCode ${policy.statusCode ?? ''} is not one of 301, 302, 303, 307, 308`,
+      );
+    const { match: path } = { match: this.#match.path };
+    const redirect = (prefix?: string): Message => ({
+      redirect: {
+        ...(policy.scheme && { scheme_redirect: policy.scheme }),
+        ...(policy.hostname && { host_redirect: policy.hostname }),
+        ...(policy.port !== undefined && { port_redirect: policy.port }),
+        ...(policy.path && { path_redirect: policy.path }),
+        ...(prefix !== undefined && { prefix_rewrite: prefix }),
+        response_code: code,
+      },
+      ...common,
+    });
+    if (!policy.prefix) return [this.#entry(redirect())];
+    if (path.kind !== 'prefix')
+      return this.#fail('RequestRedirectPolicy', 'cannot specify redirect prefix without a prefix condition');
+    return expandReplacement({ prefix: path.value, replacement: policy.prefix }, this.#siblings()).map(
+      ({ prefix, rewrite }) =>
+        this.#entry(redirect(rewrite), [], { ...this.#match, path: { kind: 'prefix', value: prefix } }),
+    );
+  }
+
+  #forward(
+    request: HeaderPolicy,
+    common: Message,
+    rateLimits: readonly Message[],
+  ): Omit<RouteEntry, 'permitInsecure'>[] | undefined {
+    const route = this.#route;
+    const timeouts = this.#timeouts();
+    if (!timeouts) return undefined;
+    if (route.healthCheckPolicy) {
+      const problem = healthCheckProblem(route.healthCheckPolicy);
+      if (problem !== undefined) return this.#fail('HealthCheckPolicyInvalid', problem);
+    }
+    const { lbPolicy, hashPolicy } = loadBalancing(route.loadBalancerPolicy, this.#reporter);
+    const resolved = resolveServices(
+      this.#proxy,
+      route.services ?? [],
+      {
+        lbPolicy,
+        healthCheck: route.healthCheckPolicy && httpHealthCheck(route.healthCheckPolicy),
+        idleTimeout: timeouts.idleConnection,
+        routeHost: request.hostRewrite,
+        cookies: route.cookieRewritePolicies ?? [],
+        problemType: 'ServiceError',
+      },
+      this.#context,
+    );
+    if (resolved.isBroken) return undefined;
+    const target = clusterAction(resolved.upstreams);
+    if (!target) return [this.#entry({ ...directResponse(503), ...common })];
+    const clusters = [
+      ...resolved.upstreams.map(({ cluster }) => cluster),
+      ...(resolved.mirror ? [resolved.mirror.cluster] : []),
+    ];
+    const action = {
+      ...target,
+      ...(timeouts.response !== undefined && { timeout: timeouts.response }),
+      ...(timeouts.idle !== undefined && { idle_timeout: timeouts.idle }),
+      ...(route.retryPolicy && { retry_policy: retryPolicy(route.retryPolicy) }),
+      ...(request.hostRewrite !== undefined && { host_rewrite_literal: request.hostRewrite }),
+      ...(request.hostRewriteHeader !== undefined && { host_rewrite_header: request.hostRewriteHeader }),
+      ...(route.enableWebsockets === true && { upgrade_configs: [{ upgrade_type: 'websocket' }] }),
+      ...(hashPolicy.length > 0 && { hash_policy: hashPolicy }),
+      ...(rateLimits.length > 0 && { rate_limits: rateLimits }),
+      ...(resolved.mirror && { request_mirror_policies: [mirrorPolicy(resolved.mirror)] }),
+      ...(route.internalRedirectPolicy && { internal_redirect_policy: internalRedirect(route.internalRedirectPolicy) }),
+    };
+    const replacement = prefixReplacement(route.pathRewritePolicy?.replacePrefix ?? [], this.#match);
+    if (!replacement) return [this.#entry({ route: action, ...common }, clusters)];
+    if ('problem' in replacement) {
+      this.#reporter.error('PrefixReplaceError', replacement.reason, replacement.problem);
+      return undefined;
+    }
+    return expandReplacement(replacement, this.#siblings()).map(({ prefix, rewrite }) =>
+      this.#entry({ route: { ...action, prefix_rewrite: rewrite }, ...common }, clusters, {
+        ...this.#match,
+        path: { kind: 'prefix', value: prefix },
+      }),
+    );
+  }
+
+  /** Prefixes that other routes of the same proxy have: a form that one of them routes is its own. */
+  #siblings(): ReadonlySet<string> {
+    const others = (this.#proxy.spec.routes ?? []).filter((route) => route !== this.#route);
+    return new Set(others.flatMap(({ conditions = [] }) => conditions.flatMap(({ prefix }) => prefix ?? [])));
+  }
+
+  #timeouts():
+    | { response: string | undefined; idle: string | undefined; idleConnection: string | undefined }
+    | undefined {
+    const { timeoutPolicy = {} } = this.#route;
+    const values: Record<string, string | undefined> = {};
+    for (const field of ['response', 'idle', 'idleConnection'] as const) {
+      const timeout = envoyTimeout(timeoutPolicy[field]);
+      if ('problem' in timeout)
+        return this.#fail(
+          'TimeoutPolicyNotValid',
+          `route.timeoutPolicy failed to parse: error parsing ${field} timeout: ${timeout.problem}`,
+        );
+      values[field] = timeout.value;
+    }
+    return { response: values['response'], idle: values['idle'], idleConnection: values['idleConnection'] };
+  }
+}
+
+const REDIRECT_CODES: Readonly<Record<number, string>> = {
+  301: 'MOVED_PERMANENTLY',
+  302: 'FOUND',
+  303: 'SEE_OTHER',
+  307: 'TEMPORARY_REDIRECT',
+  308: 'PERMANENT_REDIRECT',
+};
+
+/** Without conditions to retry on: 5xx. A count of -1 switches retries off, 0 or none is one. */
+export function retryPolicy({
+  count = 0,
+  perTryTimeout,
+  retryOn,
+  retriableStatusCodes,
+}: NonNullable<ProxyRoute['retryPolicy']>): Message {
+  const timeout = envoyTimeout(perTryTimeout);
+  const perTry = 'value' in timeout ? timeout.value : undefined;
+  return {
+    retry_on: retryOn?.length ? retryOn.join(',') : '5xx',
+    num_retries: count < 0 ? 0 : Math.max(count, 1),
+    ...(perTry !== undefined && { per_try_timeout: perTry }),
+    ...(retriableStatusCodes?.length && { retriable_status_codes: retriableStatusCodes }),
+  };
+}
+
+function mirrorPolicy({ cluster, percent }: { cluster: Resource; percent: number }): Message {
+  return {
+    cluster: cluster.name,
+    ...(percent < 100 && { runtime_fraction: { default_value: { numerator: percent, denominator: 'HUNDRED' } } }),
+  };
+}
+
+function internalRedirect(policy: NonNullable<ProxyRoute['internalRedirectPolicy']>): Message {
+  const cross = policy.allowCrossSchemeRedirect ?? 'Never';
+  const previous = 'envoy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig';
+  const safe = 'envoy.extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig';
+  const predicates = [
+    ...(cross === 'SafeOnly'
+      ? [{ name: 'envoy.internal_redirect_predicates.safe_cross_scheme', typed_config: typed(safe) }]
+      : []),
+    ...(policy.denyRepeatedRouteRedirect === true
+      ? [{ name: 'envoy.internal_redirect_predicates.previous_routes', typed_config: typed(previous) }]
+      : []),
+  ];
+  return {
+    ...(policy.maxInternalRedirects ? { max_internal_redirects: policy.maxInternalRedirects } : {}),
+    ...(policy.redirectResponseCodes?.length && { redirect_response_codes: policy.redirectResponseCodes }),
+    ...(predicates.length > 0 && { predicates }),
+    allow_cross_scheme_redirect: cross !== 'Never',
+  };
+}

@@ -1,0 +1,179 @@
+// TLS of a root: its certificate, and how clients are verified.
+import type { Message } from '../../envoy/index.ts';
+import type { HTTPProxy, ProxyVirtualHost } from '../../kinds/http-proxy.ts';
+import type { Resource } from '../../xds/index.ts';
+import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
+import type { Reporter } from '../problems.ts';
+import type { RoutingSettings } from '../settings.ts';
+import {
+  CA_CERT,
+  CRL,
+  caSecretProblem,
+  crlSecretProblem,
+  secretResource,
+  tlsSecretProblem,
+} from '../upstream/tls-secret.ts';
+import { namesOf } from './proxy-context.ts';
+
+type TlsSpec = NonNullable<ProxyVirtualHost['tls']>;
+
+export interface TlsTermination {
+  readonly secret: Resource;
+  readonly minimumVersion: string;
+  readonly maximumVersion: string;
+  readonly clientValidation: Message | undefined;
+  readonly requiresClientCertificate: boolean;
+  /** `forward_client_cert_details` of the connection manager. */
+  readonly forwardedDetails: Message | undefined;
+  readonly fallback: Resource | undefined;
+}
+
+/** Undefined after an error was reported. */
+export function tlsTermination(
+  root: HTTPProxy,
+  tls: TlsSpec,
+  lookup: Lookup,
+  settings: RoutingSettings,
+  reporter: Reporter,
+): TlsTermination | undefined {
+  const { namespace } = namesOf(root);
+  const fail = (reason: string, message: string): undefined => {
+    reporter.error('TLSError', reason, message);
+    return undefined;
+  };
+  const ref = secretReference(tls.secretName ?? '', namespace);
+  const where = `${ref.namespace}/${ref.name}`;
+  if (!isDelegated(lookup, ref, namespace))
+    return fail(
+      'DelegationNotPermitted',
+      `Spec.VirtualHost.TLS Secret ${JSON.stringify(where)} certificate delegation not permitted`,
+    );
+  const secret = lookup.secret(ref.namespace, ref.name);
+  const problem = secret ? tlsSecretProblem(secret) : 'Secret not found';
+  if (!secret || problem !== undefined)
+    return fail('SecretNotValid', `Spec.VirtualHost.TLS Secret ${JSON.stringify(where)} is invalid: ${problem ?? ''}`);
+
+  let fallback: Resource | undefined;
+  if (tls.enableFallbackCertificate === true) {
+    const found = fallbackCertificate(root, tls, lookup, settings, fail);
+    if (!found) return undefined;
+    fallback = found;
+  }
+  const clients = tls.clientValidation && clientValidation(tls.clientValidation, namespace, lookup, fail);
+  if (tls.clientValidation && !clients) return undefined;
+  const versions = settings.envoy.listener.tls;
+  return {
+    secret: secretResource(secret),
+    // A host may only narrow what the configuration allows.
+    minimumVersion: maxVersion(versions.minimumProtocolVersion, tls.minimumProtocolVersion),
+    maximumVersion: minVersion(versions.maximumProtocolVersion, tls.maximumProtocolVersion),
+    clientValidation: clients?.context,
+    requiresClientCertificate:
+      tls.clientValidation !== undefined && tls.clientValidation.optionalClientCertificate !== true,
+    forwardedDetails:
+      tls.clientValidation?.forwardClientCertificate && forwardedDetails(tls.clientValidation.forwardClientCertificate),
+    fallback,
+  };
+}
+
+type Fail = (reason: string, message: string) => undefined;
+
+function fallbackCertificate(
+  root: HTTPProxy,
+  tls: TlsSpec,
+  lookup: Lookup,
+  settings: RoutingSettings,
+  fail: Fail,
+): Resource | undefined {
+  if (tls.clientValidation)
+    return fail('TLSIncompatibleFeatures', 'Spec.Virtualhost.TLS fallback & client validation are incompatible');
+  const { name, namespace } = settings.httpproxy.fallbackCertificate ?? {};
+  if (!name || !namespace)
+    return fail(
+      'FallbackNotPresent',
+      'Spec.Virtualhost.TLS enabled fallback but the fallback Certificate Secret is not configured in Sesame configuration file',
+    );
+  if (!isDelegated(lookup, { name, namespace }, root.metadata.namespace ?? ''))
+    return fail(
+      'FallbackNotDelegated',
+      `Spec.Virtualhost.TLS fallback Secret "${namespace}/${name}" is not configured for certificate delegation`,
+    );
+  const secret = lookup.secret(namespace, name);
+  const problem = secret ? tlsSecretProblem(secret) : 'Secret not found';
+  if (!secret || problem !== undefined)
+    return fail(
+      'FallbackNotValid',
+      `Spec.Virtualhost.TLS Secret "${namespace}/${name}" fallback certificate is invalid: ${problem ?? ''}`,
+    );
+  return secretResource(secret);
+}
+
+function clientValidation(
+  spec: NonNullable<TlsSpec['clientValidation']>,
+  namespace: string,
+  lookup: Lookup,
+  fail: Fail,
+): { context: Message } | undefined {
+  const context: Record<string, unknown> = {};
+  if (spec.caSecret) {
+    const ref = secretReference(spec.caSecret, namespace);
+    const where = `${ref.namespace}/${ref.name}`;
+    if (!isDelegated(lookup, ref, namespace))
+      return fail(
+        'DelegationNotPermitted',
+        `Spec.VirtualHost.TLS CA Secret ${JSON.stringify(where)} is invalid: Certificate delegation not permitted`,
+      );
+    const secret = lookup.secret(ref.namespace, ref.name);
+    const problem = secret ? caSecretProblem(secret) : 'Secret not found';
+    if (!secret || problem !== undefined)
+      return fail(
+        'ClientValidationInvalid',
+        `Spec.VirtualHost.TLS client validation is invalid: invalid CA Secret ${JSON.stringify(where)}: ${problem ?? ''}`,
+      );
+    context['trusted_ca'] = { inline_bytes: secret.data[CA_CERT] ?? Buffer.alloc(0) };
+  } else if (spec.skipClientCertValidation !== true)
+    return fail(
+      'ClientValidationInvalid',
+      'Spec.VirtualHost.TLS client validation is invalid: CA Secret must be specified',
+    );
+  if (spec.skipClientCertValidation === true) context['trust_chain_verification'] = 'ACCEPT_UNTRUSTED';
+  if (spec.crlSecret) {
+    const ref = secretReference(spec.crlSecret, namespace);
+    const where = `${ref.namespace}/${ref.name}`;
+    if (!isDelegated(lookup, ref, namespace))
+      return fail(
+        'DelegationNotPermitted',
+        `Spec.VirtualHost.TLS CRL Secret ${JSON.stringify(where)} is invalid: Certificate delegation not permitted`,
+      );
+    const secret = lookup.secret(ref.namespace, ref.name);
+    const problem = secret ? crlSecretProblem(secret) : 'Secret not found';
+    if (!secret || problem !== undefined)
+      return fail(
+        'ClientValidationInvalid',
+        `Spec.VirtualHost.TLS client validation is invalid: invalid CRL Secret ${JSON.stringify(where)}: ${problem ?? ''}`,
+      );
+    context['crl'] = { inline_bytes: secret.data[CRL] ?? Buffer.alloc(0) };
+    if (spec.crlOnlyVerifyLeafCert === true) context['only_verify_leaf_cert_crl'] = true;
+  }
+  return { context };
+}
+
+function forwardedDetails(
+  spec: NonNullable<NonNullable<TlsSpec['clientValidation']>['forwardClientCertificate']>,
+): Message {
+  return {
+    ...(spec.subject === true && { subject: true }),
+    ...(spec.cert === true && { cert: true }),
+    ...(spec.chain === true && { chain: true }),
+    ...(spec.dns === true && { dns: true }),
+    ...(spec.uri === true && { uri: true }),
+  };
+}
+
+function maxVersion(left: string, right: string | undefined): string {
+  return right === '1.3' || left === '1.3' ? '1.3' : left;
+}
+
+function minVersion(left: string, right: string | undefined): string {
+  return right === '1.2' || left === '1.2' ? '1.2' : left;
+}

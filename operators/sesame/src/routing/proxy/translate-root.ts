@@ -1,0 +1,409 @@
+// A root HTTPProxy with everything that it includes, to what its host serves.
+import type { Message } from '../../envoy/index.ts';
+import type { HTTPProxy, ProxySpec, ProxyVirtualHost } from '../../kinds/http-proxy.ts';
+import type { Resource } from '../../xds/index.ts';
+import type { Lookup } from '../lookup.ts';
+import { type AuthorizationSpec, authorizationFilter } from '../policy/authorization.ts';
+import { corsPolicy } from '../policy/cors.ts';
+import { FILTER } from '../policy/filter-names.ts';
+import { tcpHealthCheck } from '../policy/health-check.ts';
+import { ipFilter } from '../policy/ip-filter.ts';
+import { type JwtFilter, jwtFilter } from '../policy/jwt.ts';
+import { loadBalancing } from '../policy/load-balancing.ts';
+import { type RateLimitSpec, rateLimit } from '../policy/rate-limit.ts';
+import { type Findings, ProblemLog, type Reporter, reporterOf } from '../problems.ts';
+import { type RouteEntry, upgradeToHttps, type WeightedUpstream } from '../route-entry.ts';
+import type { AuthorizationSettings, RoutingSettings } from '../settings.ts';
+import { secretResource, tlsSecretProblem } from '../upstream/tls-secret.ts';
+import { namesOf, type RootContext } from './proxy-context.ts';
+import { collectRoutes, findInclude } from './proxy-includes.ts';
+import { resolveServices } from './proxy-services.ts';
+import { type TlsTermination, tlsTermination } from './proxy-tls.ts';
+
+/** What one object adds to a host. */
+export interface HostPart {
+  readonly fqdn: string;
+  /** Over plain HTTP. */
+  readonly plain: readonly RouteEntry[];
+  readonly secure: SecurePart | undefined;
+  /** Policies of the virtual host as a whole: `typed_per_filter_config` and `rate_limits`. */
+  readonly perFilter: Message;
+  readonly rateLimits: readonly Message[];
+  readonly origin: string;
+}
+
+export interface SecurePart {
+  readonly routes: readonly RouteEntry[];
+  /** Undefined: TLS is passed through. */
+  readonly tls: TlsTermination | undefined;
+  readonly tcp: readonly WeightedUpstream[] | undefined;
+  readonly jwt: JwtFilter | undefined;
+  readonly authorization: { readonly filter: Message; readonly cluster: string } | undefined;
+}
+
+export interface TranslatedRoot {
+  /** Undefined when the root as a whole is not valid. */
+  readonly part: HostPart | undefined;
+  readonly secrets: readonly Resource[];
+  /** By `namespace/name`, of the root and of all that it includes. */
+  readonly findings: ReadonlyMap<string, Findings>;
+}
+
+export interface RootOptions {
+  /** Other objects have the same fqdn: none of them is served. */
+  readonly isDuplicate: boolean;
+  readonly duplicates?: readonly string[];
+}
+
+export function translateRoot(
+  root: HTTPProxy,
+  lookup: Lookup,
+  settings: RoutingSettings,
+  options: RootOptions,
+): TranslatedRoot {
+  const log = new ProblemLog();
+  log.visit(namesOf(root));
+  const reporter = reporterOf(log, namesOf(root));
+  const translation = new RootTranslation(root, lookup, settings, log, reporter);
+  const part = translation.isRootValid(options) ? translation.part() : undefined;
+  return { part, secrets: translation.secrets(part), findings: log.findings() };
+}
+
+class RootTranslation {
+  readonly #root: HTTPProxy;
+  readonly #host: ProxyVirtualHost;
+  readonly #lookup: Lookup;
+  readonly #settings: RoutingSettings;
+  readonly #log: ProblemLog;
+  readonly #reporter: Reporter;
+  #clientCertificate: Resource | undefined;
+
+  constructor(root: HTTPProxy, lookup: Lookup, settings: RoutingSettings, log: ProblemLog, reporter: Reporter) {
+    this.#root = root;
+    this.#host = root.spec.virtualhost ?? {};
+    this.#lookup = lookup;
+    this.#settings = settings;
+    this.#log = log;
+    this.#reporter = reporter;
+  }
+
+  isRootValid({ isDuplicate, duplicates = [] }: RootOptions): boolean {
+    const { namespace } = namesOf(this.#root);
+    const { fqdn } = this.#host;
+    const roots = this.#settings.httpproxy.rootNamespaces ?? [];
+    if (roots.length > 0 && !roots.includes(namespace)) {
+      this.#reporter.error(
+        'RootNamespaceError',
+        'RootProxyNotAllowedInNamespace',
+        'root HTTPProxy cannot be defined in this namespace',
+      );
+      return false;
+    }
+    if (!fqdn) {
+      this.#reporter.error('VirtualHostError', 'FQDNNotSpecified', 'Spec.VirtualHost.Fqdn must be specified');
+      return false;
+    }
+    if (!isFqdn(fqdn)) {
+      this.#reporter.error(
+        'VirtualHostError',
+        'FQDNNotSpecified',
+        `Spec.VirtualHost.Fqdn ${JSON.stringify(fqdn)} is not a host name`,
+      );
+      return false;
+    }
+    if (isDuplicate) {
+      this.#reporter.error(
+        'VirtualHostError',
+        'DuplicateVhost',
+        `fqdn ${JSON.stringify(fqdn)} is used in multiple HTTPProxies: ${duplicates.toSorted().join(', ')}`,
+      );
+      return false;
+    }
+    const { spec } = this.#root;
+    if (!spec.routes?.length && !spec.includes?.length && !spec.tcpproxy) {
+      this.#reporter.error(
+        'SpecError',
+        'NothingDefined',
+        'HTTPProxy.Spec must have at least one Route, Include, or a TCPProxy',
+      );
+      return false;
+    }
+    return true;
+  }
+
+  /** Secrets that the host uses: its certificate, the fallback, the one that Envoy shows to services. */
+  secrets(part: HostPart | undefined): Resource[] {
+    const tls = part?.secure?.tls;
+    return [tls?.secret, tls?.fallback, part ? this.#clientCertificate : undefined].filter(
+      (each) => each !== undefined,
+    );
+  }
+
+  part(): HostPart | undefined {
+    const { tls } = this.#host;
+    const { spec } = this.#root;
+    const fqdn = (this.#host.fqdn ?? '').toLowerCase();
+    let termination: TlsTermination | undefined;
+    if (tls) {
+      if (!this.#isTlsConsistent(tls)) return undefined;
+      if (tls.passthrough !== true) {
+        termination = tlsTermination(this.#root, tls, this.#lookup, this.#settings, this.#reporter);
+        if (!termination) return undefined;
+      }
+    }
+    const isSecure = termination !== undefined;
+    const jwt = this.#jwt(isSecure);
+    if (jwt === 'broken') return undefined;
+    const authorization = this.#authorization(isSecure);
+    if (authorization === 'broken') return undefined;
+    const vhost = this.#hostPolicies(fqdn);
+    if (!vhost) return undefined;
+    this.#clientCertificate = this.#ownCertificate();
+    const context: RootContext = {
+      root: this.#root,
+      fqdn,
+      lookup: this.#lookup,
+      settings: this.#settings,
+      log: this.#log,
+      isSecure,
+      jwt,
+      hasAuthorization: authorization !== undefined || this.#settings.globalExtAuth !== undefined,
+      authorizationContext: {
+        ...this.#settings.globalExtAuth?.authPolicy?.context,
+        ...this.#host.authorization?.authPolicy?.context,
+      },
+      isAuthorizationDisabled:
+        this.#host.authorization?.authPolicy?.disabled ?? this.#settings.globalExtAuth?.authPolicy?.disabled ?? false,
+      clientCertificate: this.#clientCertificate?.name,
+    };
+    let tcp: WeightedUpstream[] | undefined;
+    if (spec.tcpproxy) {
+      if (!tls) {
+        this.#reporter.error(
+          'TCPProxyError',
+          'TLSMustBeConfigured',
+          'Spec.TCPProxy requires that either Spec.TLS.Passthrough or Spec.TLS.SecretName be set',
+        );
+        return undefined;
+      }
+      tcp = this.#tcp(context, this.#root, spec.tcpproxy, []);
+      if (!tcp) return undefined;
+    }
+    const routes = collectRoutes(context, this.#root);
+    const isPlainOnly = !isSecure || tcp !== undefined;
+    return {
+      fqdn,
+      plain: isPlainOnly ? routes : routes.map(upgradeToHttps),
+      secure:
+        tls && (tcp || isSecure) ? { routes: tcp ? [] : routes, tls: termination, tcp, jwt, authorization } : undefined,
+      ...vhost,
+      origin: `HTTPProxy ${this.#root.metadata.namespace ?? ''}/${this.#root.metadata.name}`,
+    };
+  }
+
+  #isTlsConsistent(tls: NonNullable<ProxyVirtualHost['tls']>): boolean {
+    const fail = (message: string): boolean => {
+      this.#reporter.error('TLSError', 'TLSConfigNotValid', message);
+      return false;
+    };
+    if (!tls.secretName && tls.passthrough !== true)
+      return fail('Spec.VirtualHost.TLS: neither Passthrough nor SecretName were specified');
+    if (tls.secretName && tls.passthrough === true)
+      return fail('Spec.VirtualHost.TLS: both Passthrough and SecretName were specified');
+    if (tls.passthrough === true && tls.clientValidation)
+      return fail('Spec.VirtualHost.TLS passthrough cannot be combined with tls.clientValidation');
+    if (tls.passthrough === true && !this.#root.spec.tcpproxy)
+      return fail('Spec.VirtualHost.TLS passthrough needs Spec.TCPProxy');
+    const [least, most] = [tls.minimumProtocolVersion ?? '', tls.maximumProtocolVersion ?? ''];
+    if (least === '1.3' && most === '1.2')
+      return fail('Spec.Virtualhost.TLS the minimum protocol version is greater than the maximum protocol version');
+    return true;
+  }
+
+  #jwt(isSecure: boolean): JwtFilter | 'broken' | undefined {
+    const providers = this.#host.jwtProviders ?? [];
+    if (providers.length === 0) return undefined;
+    if (!isSecure) {
+      this.#reporter.error(
+        'JWTVerificationError',
+        'JWTVerificationNotPermitted',
+        'Spec.VirtualHost.JWTProviders can only be defined for root HTTPProxies that terminate TLS',
+      );
+      return 'broken';
+    }
+    if (this.#host.tls?.enableFallbackCertificate === true) {
+      this.#reporter.error(
+        'TLSError',
+        'TLSIncompatibleFeatures',
+        'Spec.Virtualhost.TLS fallback & JWT verification are incompatible',
+      );
+      return 'broken';
+    }
+    return (
+      jwtFilter(providers, namesOf(this.#root).namespace, this.#lookup, this.#settings, this.#reporter) ?? 'broken'
+    );
+  }
+
+  #authorization(isSecure: boolean): { filter: Message; cluster: string } | 'broken' | undefined {
+    const spec: AuthorizationSpec | AuthorizationSettings | undefined =
+      this.#host.authorization ?? (isSecure ? this.#settings.globalExtAuth : undefined);
+    if (!spec) return undefined;
+    const own = this.#host.authorization;
+    if (own && !isSecure) {
+      this.#reporter.error(
+        'AuthError',
+        'AuthNotPermitted',
+        'Spec.VirtualHost.Authorization.ExtensionServiceRef can only be defined for root HTTPProxies that terminate TLS',
+      );
+      return 'broken';
+    }
+    if (own && this.#host.tls?.enableFallbackCertificate === true) {
+      this.#reporter.error(
+        'TLSError',
+        'TLSIncompatibleFeatures',
+        'Spec.Virtualhost.TLS fallback & client authorization are incompatible',
+      );
+      return 'broken';
+    }
+    // Of a host that only has a policy, the service is the global one.
+    const effective = {
+      ...this.#settings.globalExtAuth,
+      ...spec,
+      ...(!spec.extensionRef && { extensionRef: this.#settings.globalExtAuth?.extensionRef }),
+    };
+    return (
+      authorizationFilter(
+        effective,
+        namesOf(this.#root).namespace,
+        this.#lookup,
+        this.#reporter,
+      ) ?? 'broken'
+    );
+  }
+
+  #hostPolicies(fqdn: string): Pick<HostPart, 'perFilter' | 'rateLimits'> | undefined {
+    const perFilter: Record<string, Message> = {};
+    if (this.#host.corsPolicy) {
+      const cors = corsPolicy(this.#host.corsPolicy);
+      if ('problem' in cors) {
+        this.#reporter.error(
+          'CORSError',
+          'PolicyDidNotParse',
+          `Spec.VirtualHost.CORSPolicy: ${String(cors['problem'])}`,
+        );
+        return undefined;
+      }
+      perFilter[FILTER.cors] = cors;
+    }
+    const limits = rateLimit(this.#host.rateLimitPolicy ?? this.#defaultRateLimit(), `vhost.${fqdn}`);
+    if ('problem' in limits) {
+      this.#reporter.error(
+        'VirtualHostError',
+        'RateLimitPolicyNotValid',
+        `Spec.VirtualHost.RateLimitPolicy is invalid: ${limits.problem}`,
+      );
+      return undefined;
+    }
+    Object.assign(perFilter, limits.perFilter);
+    const addresses = ipFilter(this.#host.ipAllowPolicy, this.#host.ipDenyPolicy);
+    if (addresses && 'problem' in addresses) {
+      this.#reporter.error(
+        'IPFilterError',
+        String(addresses['reason']),
+        `Spec.VirtualHost: ${String(addresses['problem'])}`,
+      );
+      return undefined;
+    }
+    if (addresses) perFilter[FILTER.rbac] = addresses;
+    return { perFilter, rateLimits: limits.rateLimits };
+  }
+
+  #defaultRateLimit(): RateLimitSpec | undefined {
+    const policy = this.#settings.rateLimitService?.defaultGlobalRateLimitPolicy;
+    return policy === undefined ? undefined : { global: policy };
+  }
+
+  /** The certificate that Envoy shows to services; a problem with it is reported and TLS goes on without. */
+  #ownCertificate(): Resource | undefined {
+    const { name, namespace } = this.#settings.envoy.clientCertificate ?? {};
+    if (!name || !namespace) return undefined;
+    const secret = this.#lookup.secret(namespace, name);
+    const problem = secret ? tlsSecretProblem(secret) : 'Secret not found';
+    if (secret && problem === undefined) return secretResource(secret);
+    this.#reporter.warn(
+      'TLSError',
+      'SecretNotValid',
+      `the client certificate Secret "${namespace}/${name}" of the configuration is invalid: ${problem ?? ''}`,
+    );
+    return undefined;
+  }
+
+  #tcp(
+    context: RootContext,
+    proxy: HTTPProxy,
+    spec: NonNullable<ProxySpec['tcpproxy']>,
+    path: readonly HTTPProxy[],
+  ): WeightedUpstream[] | undefined {
+    this.#log.visit(namesOf(proxy));
+    const reporter = reporterOf(this.#log, namesOf(proxy));
+    const visited = [...path, proxy];
+    const include = spec.include ?? spec.includes;
+    if (spec.services?.length && include) {
+      reporter.error(
+        'TCPProxyError',
+        'NoServicesAndInclude',
+        'cannot specify services and include in the same httpproxy',
+      );
+      return undefined;
+    }
+    if (include) {
+      const child = findInclude(context, proxy, include, visited, 'TCPProxyIncludeError');
+      if (!child) return undefined;
+      if (!child.spec.tcpproxy) {
+        this.#log.visit(namesOf(child));
+        this.#log.error(
+          namesOf(child),
+          'TCPProxyError',
+          'NothingDefined',
+          'either services or inclusion must be specified',
+        );
+        return undefined;
+      }
+      return this.#tcp(context, child, child.spec.tcpproxy, visited);
+    }
+    if (!spec.services?.length) {
+      reporter.error('TCPProxyError', 'NothingDefined', 'either services or inclusion must be specified');
+      return undefined;
+    }
+    const strategy = spec.loadBalancerPolicy?.strategy;
+    if (strategy === 'Cookie' || strategy === 'RequestHash')
+      reporter.warn(
+        'TCPProxyError',
+        'IgnoredField',
+        `ignoring field "Spec.TCPProxy.LoadBalancerPolicy"; ${strategy} load balancer strategy is not supported by TCPProxy`,
+      );
+    const usable = strategy === 'Cookie' || strategy === 'RequestHash' ? undefined : spec.loadBalancerPolicy;
+    const resolved = resolveServices(
+      proxy,
+      spec.services,
+      {
+        lbPolicy: loadBalancing(usable, reporter).lbPolicy,
+        healthCheck: spec.healthCheckPolicy && tcpHealthCheck(spec.healthCheckPolicy),
+        idleTimeout: undefined,
+        routeHost: undefined,
+        cookies: [],
+        problemType: 'TCPProxyError',
+      },
+      context,
+    );
+    return resolved.isBroken || resolved.upstreams.length === 0 ? undefined : [...resolved.upstreams];
+  }
+}
+
+/** One label may be a wildcard, at the start. */
+function isFqdn(name: string): boolean {
+  return (
+    name.length <= 253 &&
+    /^(\*\.)?([a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?\.)*[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?$/.test(name)
+  );
+}

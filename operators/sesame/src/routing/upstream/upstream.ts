@@ -1,0 +1,277 @@
+// From a Service and a port to an Envoy cluster.
+import { isIP } from 'node:net';
+import { CONFIG_SOURCE, type Message, typed } from '../../envoy/index.ts';
+import { createResource, type Resource, resourceKey } from '../../xds/index.ts';
+import type { ServicePortView, ServiceView } from '../lookup.ts';
+import { settingTimeout } from '../policy/timeouts.ts';
+import type { CircuitBreakers, RoutingSettings } from '../settings.ts';
+import { hashName, shortHash } from './envoy-names.ts';
+
+export type UpstreamProtocol = '' | 'h2' | 'h2c' | 'tls';
+
+export interface UpstreamOptions {
+  readonly protocol: UpstreamProtocol;
+  readonly lbPolicy?: string;
+  readonly healthCheck?: Message;
+  readonly healthPort?: number | undefined;
+  readonly validation?: UpstreamValidation | undefined;
+  /** SDS name of the certificate that Envoy shows. */
+  readonly clientCertificate?: string | undefined;
+  readonly sni?: string;
+  readonly idleTimeout?: string | undefined;
+  readonly slowStart?: SlowStart | undefined;
+  readonly origins?: readonly string[];
+}
+
+export interface UpstreamValidation {
+  readonly caName: string;
+  readonly ca: Buffer;
+  readonly subjectNames: readonly string[];
+}
+
+export interface SlowStart {
+  readonly window: string;
+  readonly aggression: number;
+  readonly minWeightPercent: number;
+}
+
+/** The port of a Service by its number; only TCP. */
+export function findPort(service: ServiceView, port: number): ServicePortView | undefined {
+  return service.ports.find((each) => each.port === port && each.protocol === 'TCP');
+}
+
+/** By appProtocol, else by annotations of the Service that list ports by name or number. */
+export function protocolOf(service: ServiceView, port: ServicePortView): UpstreamProtocol {
+  if (port.appProtocol !== undefined) {
+    if (port.appProtocol === 'kubernetes.io/h2c') return 'h2c';
+    return port.appProtocol === 'https' ? 'tls' : '';
+  }
+  for (const protocol of ['h2', 'h2c', 'tls'] as const) {
+    const listed = service.annotations[`upstream-protocol.${protocol}`]?.split(',').map((each) => each.trim()) ?? [];
+    if (listed.includes(port.name) || listed.includes(String(port.port))) return protocol;
+  }
+  return '';
+}
+
+/** Why an ExternalName may not be used; undefined when it may. */
+export function externalNameProblem(service: ServiceView, isEnabled: boolean): string | undefined {
+  const { externalName } = service;
+  if (externalName === undefined || externalName === '') return undefined;
+  const where = `${service.namespace}/${service.name}`;
+  if (!isEnabled)
+    return `${where} is an ExternalName service, these are not currently enabled. See the config.enableExternalNameService config file setting`;
+  const host = externalName.toLowerCase().replace(/\.$/, '');
+  const isLocal =
+    host === 'localhost' ||
+    host.endsWith('.localhost') ||
+    host === 'localhost.localdomain' ||
+    host === 'local.projectsesame.io';
+  if (isLocal || isForbiddenAddress(host))
+    return `${where} is an ExternalName service that points to localhost, this is not allowed`;
+  return undefined;
+}
+
+function isForbiddenAddress(host: string): boolean {
+  if (isIP(host) === 4) return /^(127|0|169\.254)\./.test(host);
+  return isIP(host) === 6 && (/^(::1?|0*:0*.*:0*1?)$/.test(host) || /^fe[89ab]/.test(host));
+}
+
+export function endpointsName(service: { namespace: string; name: string }, portName: string): string {
+  return [service.namespace, service.name, ...(portName === '' ? [] : [portName])].join('/');
+}
+
+export function upstreamResource(
+  service: ServiceView,
+  port: ServicePortView,
+  options: UpstreamOptions,
+  settings: RoutingSettings,
+): Resource {
+  const name = upstreamName(service, port, options);
+  const edsName = endpointsName(service, port.name);
+  const isExternal = service.externalName !== undefined && service.externalName !== '';
+  const discovery: Message = isExternal
+    ? externalDiscovery(name, service.externalName ?? '', port, settings)
+    : { type: 'EDS', eds_cluster_config: { eds_config: CONFIG_SOURCE, service_name: edsName } };
+  const breakers = circuitBreakers(service, settings.envoy.cluster.circuitBreakers);
+  const { perConnectionBufferLimitBytes: buffer } = settings.envoy.cluster;
+  return createResource({
+    type: 'cds',
+    name,
+    value: {
+      name,
+      alt_stat_name: `${service.namespace}_${service.name}_${port.port}`,
+      ...discovery,
+      connect_timeout: settingTimeout(settings.envoy.timeouts.connectTimeout) ?? '2s',
+      lb_policy: options.lbPolicy ?? 'ROUND_ROBIN',
+      common_lb_config: { healthy_panic_threshold: { value: 0 } },
+      ...(breakers && { circuit_breakers: breakers }),
+      ...(options.healthCheck && { health_checks: [options.healthCheck], ignore_health_on_host_removal: true }),
+      ...(buffer !== undefined && { per_connection_buffer_limit_bytes: buffer }),
+      ...slowStartConfig(options),
+      ...protocolOptions(options, settings),
+      ...transport(options, settings),
+    },
+    requires: isExternal ? [] : [resourceKey('eds', edsName)],
+    origins: options.origins ?? [],
+  });
+}
+
+/** Clusters that differ in nothing that is configured share their name. */
+function upstreamName(service: ServiceView, port: ServicePortView, options: UpstreamOptions): string {
+  const {
+    lbPolicy = '',
+    healthCheck,
+    validation,
+    protocol,
+    sni = '',
+    idleTimeout = '',
+    slowStart,
+    healthPort,
+  } = options;
+  const parts = [
+    lbPolicy === 'ROUND_ROBIN' ? '' : lbPolicy,
+    healthCheck ? JSON.stringify(healthCheck) : '',
+    validation ? validation.caName + validation.subjectNames.join(',') : '',
+    protocol,
+    sni,
+    idleTimeout,
+    slowStart ? `${slowStart.window}${slowStart.aggression}${slowStart.minWeightPercent}` : '',
+    healthPort === undefined || healthPort === port.port ? '' : String(healthPort),
+  ];
+  return hashName(service.namespace, service.name, String(port.port), shortHash(parts.join('')));
+}
+
+const DNS_FAMILIES: Readonly<Record<string, string>> = { auto: 'AUTO', v4: 'V4_ONLY', v6: 'V6_ONLY', all: 'ALL' };
+
+export function dnsFamily(family: string | undefined): string {
+  return DNS_FAMILIES[family ?? 'auto'] ?? 'AUTO';
+}
+
+function externalDiscovery(name: string, host: string, port: ServicePortView, settings: RoutingSettings): Message {
+  const family = dnsFamily(settings.envoy.cluster.dnsLookupFamily);
+  const address = { socket_address: { address: host, port_value: port.port } };
+  return {
+    type: family === 'ALL' ? 'LOGICAL_DNS' : 'STRICT_DNS',
+    dns_lookup_family: family,
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }] },
+  };
+}
+
+export function circuitBreakers(
+  service: ServiceView | undefined,
+  defaults: CircuitBreakers | undefined,
+): Message | undefined {
+  const number = (annotation: string, fallback: number | undefined): number | undefined => {
+    const text = service?.annotations[annotation];
+    const value = text !== undefined && /^\d+$/.test(text) ? Number(text) : 0;
+    return value > 0 ? value : fallback;
+  };
+  const threshold = {
+    max_connections: number('max-connections', defaults?.maxConnections),
+    max_pending_requests: number('max-pending-requests', defaults?.maxPendingRequests),
+    max_requests: number('max-requests', defaults?.maxRequests),
+    max_retries: number('max-retries', defaults?.maxRetries),
+  };
+  const perHost = number('per-host-max-connections', defaults?.perHostMaxConnections);
+  const isSet = Object.values(threshold).some((value) => value !== undefined);
+  if (!isSet && perHost === undefined) return undefined;
+  return {
+    ...(isSet && { thresholds: [{ ...threshold, track_remaining: true }] }),
+    ...(perHost !== undefined && { per_host_thresholds: [{ max_connections: perHost, track_remaining: true }] }),
+  };
+}
+
+function slowStartConfig({ slowStart, lbPolicy }: UpstreamOptions): Message {
+  if (!slowStart) return {};
+  const config = {
+    slow_start_config: {
+      slow_start_window: slowStart.window,
+      aggression: { default_value: slowStart.aggression, runtime_key: 'sesame.slowstart.aggression' },
+      min_weight_percent: { value: slowStart.minWeightPercent },
+    },
+  };
+  return lbPolicy === 'LEAST_REQUEST' ? { least_request_lb_config: config } : { round_robin_lb_config: config };
+}
+
+const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+
+export function protocolOptions(
+  { protocol, idleTimeout }: Pick<UpstreamOptions, 'protocol' | 'idleTimeout'>,
+  settings: RoutingSettings,
+): Message {
+  const { maxRequestsPerConnection: max } = settings.envoy.cluster;
+  const common = {
+    ...(idleTimeout !== undefined && { idle_timeout: idleTimeout }),
+    ...(max !== undefined && { max_requests_per_connection: max }),
+  };
+  const isHttp2 = protocol === 'h2' || protocol === 'h2c';
+  if (!isHttp2 && Object.keys(common).length === 0) return {};
+  return {
+    typed_extension_protocol_options: {
+      [HTTP_OPTIONS]: typed(HTTP_OPTIONS, {
+        ...(Object.keys(common).length > 0 && { common_http_protocol_options: common }),
+        explicit_http_config: isHttp2 ? { http2_protocol_options: {} } : { http_protocol_options: {} },
+      }),
+    },
+  };
+}
+
+export function transport(
+  { protocol, validation, clientCertificate, sni = '' }: UpstreamOptions,
+  settings: RoutingSettings,
+): Message {
+  if (protocol !== 'h2' && protocol !== 'tls') return {};
+  const certificate =
+    clientCertificate === undefined
+      ? {}
+      : { tls_certificate_sds_secret_configs: [{ name: clientCertificate, sds_config: CONFIG_SOURCE }] };
+  const context = {
+    common_tls_context: {
+      tls_params: tlsParameters(settings.envoy.cluster.upstreamTLS),
+      ...(protocol === 'h2' && { alpn_protocols: ['h2'] }),
+      ...certificate,
+      ...(validation && { validation_context: validationContext(validation) }),
+    },
+    ...(sni !== '' && { sni }),
+  };
+  return {
+    transport_socket: {
+      name: 'envoy.transport_sockets.tls',
+      typed_config: typed('envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext', context),
+    },
+  };
+}
+
+function validationContext({ ca, subjectNames }: UpstreamValidation): Message {
+  return {
+    trusted_ca: { inline_bytes: ca },
+    ...(subjectNames.length > 0 && {
+      match_typed_subject_alt_names: subjectNames.map((name) => ({ san_type: 'DNS', matcher: { exact: name } })),
+    }),
+  };
+}
+
+export interface TlsSettings {
+  readonly minimumProtocolVersion: string;
+  readonly maximumProtocolVersion: string;
+  readonly cipherSuites?: readonly string[] | undefined;
+  readonly ecdhCurves?: readonly string[] | undefined;
+}
+
+export function tlsParameters({
+  minimumProtocolVersion,
+  maximumProtocolVersion,
+  cipherSuites = [],
+  ecdhCurves = [],
+}: TlsSettings): Message {
+  return {
+    tls_minimum_protocol_version: tlsVersion(minimumProtocolVersion),
+    tls_maximum_protocol_version: tlsVersion(maximumProtocolVersion),
+    ...(cipherSuites.length > 0 && { cipher_suites: cipherSuites }),
+    ...(ecdhCurves.length > 0 && { ecdh_curves: ecdhCurves }),
+  };
+}
+
+function tlsVersion(version: string): string {
+  return version === '1.3' ? 'TLSv1_3' : version === '1.2' ? 'TLSv1_2' : 'TLS_AUTO';
+}

@@ -1,0 +1,174 @@
+// The graph: each root, each host, each Service's endpoints and each extension is a derivation of its own, so that a change is
+// computed where it matters and nowhere else.
+import { Ingress, Service } from '@capstan/kube';
+import { type Derived, derivation, index, type KeySet, type KindIndex, type Reader } from '@capstan/reconcile';
+import { ExtensionService } from '../kinds/extension-service.ts';
+import { HTTPProxy } from '../kinds/http-proxy.ts';
+import { hostPiece } from '../routing/assembly/host-piece.ts';
+import { isSamePiece, Piece } from '../routing/assembly/piece.ts';
+import { isServed } from '../routing/classes.ts';
+import { extensionPiece } from '../routing/extension/translate-extension.ts';
+import { ingressHosts, type TranslatedIngress, translateIngress } from '../routing/ingress/translate-ingress.ts';
+import { type TranslatedRoot, translateRoot } from '../routing/proxy/translate-root.ts';
+import type { RoutingSettings } from '../routing/settings.ts';
+import { endpointResources, sliceView } from '../routing/upstream/endpoints.ts';
+import { proxyView, readLookup, slicesByService } from './read-lookup.ts';
+
+export interface RouteGraph {
+  /** The parts of what is served, by the keys of `keys`. */
+  readonly pieces: Derived<Piece>;
+  readonly keys: readonly KeySet[];
+  /** A root HTTPProxy, by `namespace/name`, with what is wrong with it and all that it includes. */
+  readonly roots: Derived<TranslatedRoot>;
+  readonly ingresses: Derived<TranslatedIngress>;
+  readonly settings: Derived<RoutingSettings>;
+}
+
+const HOST = 'host/';
+const ENDPOINTS = 'endpoints/';
+const EXTENSION = 'extension/';
+export const SETTINGS = 'settings';
+
+export const rootsByFqdn = index(HTTPProxy, 'fqdn', ({ spec }) => {
+  const fqdn = spec.virtualhost?.fqdn;
+  return fqdn ? [HOST + fqdn.toLowerCase()] : [];
+});
+
+export const ingressesByHost = index(Ingress, 'host', (ingress) => ingressHosts(ingress).map((host) => HOST + host));
+
+const servicesByKey = index(Service, 'endpoints', ({ metadata }) => [
+  `${ENDPOINTS}${metadata.namespace ?? ''}/${metadata.name ?? ''}`,
+]);
+const extensionsByKey = index(ExtensionService, 'extension', ({ metadata }) => [
+  `${EXTENSION}${metadata.namespace ?? ''}/${metadata.name ?? ''}`,
+]);
+
+/** A sink does not know the objects of its indexes. */
+const INDEXES = [rootsByFqdn, ingressesByHost, servicesByKey, extensionsByKey] as unknown as readonly KindIndex[];
+
+const settingsKey = derivation<readonly string[]>({ name: 'settings-key', compute: () => [SETTINGS] });
+
+/** The configuration comes from outside: it is the effective one, read with the empty key. */
+export function routeGraph(settings: Derived<RoutingSettings>): RouteGraph {
+  const roots = derivation<TranslatedRoot>({
+    name: 'root',
+    compute({ key, read }) {
+      const at = key.indexOf('/');
+      const ref = { namespace: key.slice(0, at), name: key.slice(at + 1) };
+      const root = read.get(HTTPProxy, ref, proxyView);
+      const effective = read.derived(settings, '');
+      if (!root?.spec.virtualhost) return NOTHING;
+      const fqdn = (root.spec.virtualhost.fqdn ?? '').toLowerCase();
+      const same = fqdn === '' ? [key] : servedRoots(read, HOST + fqdn, effective);
+      return translateRoot(root, readLookup(read), effective, { isDuplicate: same.length > 1, duplicates: same });
+    },
+    // Results hold resources, which are compared by what they serve; the host does that.
+    equals: () => false,
+  });
+
+  const ingresses = derivation<TranslatedIngress>({
+    name: 'ingress',
+    compute({ key, read }) {
+      const at = key.indexOf('/');
+      const ingress = read.get(Ingress, { namespace: key.slice(0, at), name: key.slice(at + 1) }, ingressView);
+      return ingress
+        ? translateIngress(ingress, readLookup(read), read.derived(settings, ''))
+        : { parts: new Map(), secrets: [], problems: [] };
+    },
+    equals: () => false,
+  });
+
+  const host = (key: string, read: Reader): Piece => {
+    const effective = read.derived(settings, '');
+    const fqdn = key.slice(HOST.length);
+    const older = read
+      .by(ingressesByHost, key, ingressIdentity)
+      .filter((each) => isServed(each, effective.ingress.className))
+      .map(({ metadata }) => read.derived(ingresses, `${metadata.namespace ?? ''}/${metadata.name ?? ''}`));
+    const translated = servedRoots(read, key, effective).map((each) => read.derived(roots, each));
+    const parts = [
+      ...older.flatMap(({ parts: found }) => found.get(fqdn) ?? []),
+      ...translated.flatMap(({ part }) => part ?? []),
+    ];
+    const secrets = [...older, ...translated].flatMap((each) => each.secrets);
+    return hostPiece(fqdn, parts, secrets, effective);
+  };
+
+  const endpoints = (key: string, read: Reader): Piece => {
+    const name = key.slice(ENDPOINTS.length);
+    const at = name.indexOf('/');
+    const ref = { namespace: name.slice(0, at), name: name.slice(at + 1) };
+    const ports = read.get(Service, ref, portNames);
+    if (!ports) return new Piece({});
+    return new Piece({ endpoints: endpointResources(ref, ports, read.by(slicesByService, name, sliceView)) });
+  };
+
+  const extension = (key: string, read: Reader): Piece => {
+    const name = key.slice(EXTENSION.length);
+    const at = name.indexOf('/');
+    const found = readLookup(read).extensionService(name.slice(0, at), name.slice(at + 1));
+    if (!found) return new Piece({});
+    const slices = (service: string) => read.by(slicesByService, `${name.slice(0, at)}/${service}`, sliceView);
+    return extensionPiece(found, readLookup(read), slices, read.derived(settings, '')).piece;
+  };
+
+  const pieces = derivation<Piece>({
+    name: 'piece',
+    compute({ key, read }) {
+      if (key.startsWith(HOST)) return host(key, read);
+      if (key.startsWith(ENDPOINTS)) return endpoints(key, read);
+      if (key.startsWith(EXTENSION)) return extension(key, read);
+      return new Piece({ settings: read.derived(settings, '') });
+    },
+    equals: isSamePiece,
+  });
+  return {
+    pieces,
+    keys: [...INDEXES, settingsKey],
+    roots,
+    ingresses,
+    settings,
+  };
+}
+
+const NOTHING: TranslatedRoot = { part: undefined, secrets: [], findings: new Map() };
+
+/** Keys of the roots of a host that are ours. */
+function servedRoots(read: Reader, key: string, { ingress }: RoutingSettings): string[] {
+  return read
+    .by(rootsByFqdn, key, proxyIdentity)
+    .filter((each) => isServed(each, ingress.className))
+    .map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name ?? ''}`);
+}
+
+interface Identity {
+  readonly metadata: {
+    readonly name?: string | undefined;
+    readonly namespace?: string | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+  };
+  readonly spec: { readonly ingressClassName?: string | undefined };
+}
+
+function proxyIdentity(proxy: HTTPProxy): Identity {
+  const { metadata, spec } = proxyView(proxy);
+  return { metadata, spec: { ingressClassName: spec.ingressClassName } };
+}
+
+function ingressIdentity({ metadata, spec }: Ingress): Identity {
+  const { name, namespace, annotations } = metadata;
+  const classes = Object.fromEntries(
+    Object.entries(annotations ?? {}).filter(([key]) => key.endsWith('/ingress.class')),
+  );
+  return { metadata: { name, namespace, annotations: classes }, spec: { ingressClassName: spec?.ingressClassName } };
+}
+
+function ingressView({ metadata, spec }: Ingress): Ingress {
+  const { name, namespace, annotations } = metadata;
+  return { metadata: { name, namespace, annotations }, spec } as Ingress;
+}
+
+function portNames({ spec }: Service): string[] | undefined {
+  if (spec?.type === 'ExternalName') return undefined;
+  return (spec?.ports ?? []).filter(({ protocol }) => (protocol ?? 'TCP') === 'TCP').map(({ name }) => name ?? '');
+}

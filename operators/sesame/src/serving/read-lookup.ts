@@ -1,0 +1,81 @@
+// The translation's look-ups as tracked reads: what looked at an object is evaluated again when what it saw has changed.
+import { EndpointSlice, Ingress, Secret, Service } from '@capstan/kube';
+import { index, type Reader, reading } from '@capstan/reconcile';
+import { ExtensionService } from '../kinds/extension-service.ts';
+import { HTTPProxy } from '../kinds/http-proxy.ts';
+import { TLSCertificateDelegation } from '../kinds/tls-certificate-delegation.ts';
+import { type Lookup, secretView, serviceView } from '../routing/lookup.ts';
+import { SERVICE_NAME_LABEL } from '../routing/upstream/endpoints.ts';
+
+/** Every kind that routes are computed from. */
+export const ROUTE_READS = [
+  HTTPProxy,
+  reading(TLSCertificateDelegation, 'everywhere'),
+  reading(ExtensionService, 'everywhere'),
+  reading(Service, 'everywhere'),
+  reading(EndpointSlice, 'everywhere'),
+  reading(Ingress, 'everywhere'),
+  reading(Secret, 'referenced'),
+];
+
+export const delegationsBySecret = index(TLSCertificateDelegation, 'secret', ({ metadata, spec }) =>
+  spec.delegations.map(({ secretName }) => `${metadata.namespace ?? ''}/${secretName}`),
+);
+
+export const slicesByService = index(EndpointSlice, 'service', ({ metadata }) => {
+  const service = metadata.labels?.[SERVICE_NAME_LABEL];
+  return service === undefined ? [] : [`${metadata.namespace ?? ''}/${service}`];
+});
+
+export function readLookup(read: Reader): Lookup {
+  return {
+    proxy: (namespace, name) => read.get(HTTPProxy, { namespace, name }, proxyView),
+    service: (namespace, name) => read.get(Service, { namespace, name }, serviceView),
+    secret(namespace, name) {
+      const found = read.get(Secret, { namespace, name }, secretContent);
+      return found && secretView(found);
+    },
+    extensionService: (namespace, name) => read.get(ExtensionService, { namespace, name }, extensionView),
+    delegations: (namespace, secretName) =>
+      read
+        .by(delegationsBySecret, `${namespace}/${secretName}`, delegationsOf)
+        .flatMap((delegations) =>
+          delegations.filter((each) => each.secretName === secretName).flatMap((each) => each.targetNamespaces),
+        ),
+  };
+}
+
+/** Status and bookkeeping of a proxy change no route. */
+export function proxyView({ apiVersion, kind, metadata, spec }: HTTPProxy): HTTPProxy {
+  const { name, namespace, annotations } = metadata;
+  const classes = Object.fromEntries(
+    Object.entries(annotations ?? {}).filter(([key]) => key.endsWith('/ingress.class')),
+  );
+  return {
+    ...(apiVersion !== undefined && { apiVersion }),
+    ...(kind !== undefined && { kind }),
+    metadata: {
+      ...(name !== undefined && { name }),
+      ...(namespace !== undefined && { namespace }),
+      annotations: classes,
+    },
+    spec,
+  } as HTTPProxy;
+}
+
+function extensionView({ metadata, spec }: ExtensionService): ExtensionService {
+  return { metadata: { name: metadata.name, namespace: metadata.namespace }, spec } as ExtensionService;
+}
+
+function secretContent({ metadata, type, data }: Secret): Pick<Secret, 'metadata' | 'type' | 'data'> {
+  const { name, namespace } = metadata;
+  return {
+    metadata: { name, namespace },
+    ...(type !== undefined && { type }),
+    ...(data !== undefined && { data }),
+  };
+}
+
+function delegationsOf({ spec }: TLSCertificateDelegation): TLSCertificateDelegation['spec']['delegations'] {
+  return spec.delegations;
+}

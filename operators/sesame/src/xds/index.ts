@@ -1,0 +1,14 @@
+export type { DiscoveryMethod } from './discovery-stream.ts';
+export {
+  createResource,
+  isSameResource,
+  type Resource,
+  type ResourceContent,
+  type ResourceKey,
+  resourceKey,
+} from './resource.ts';
+export { createResourceStore, type ResourceChange, type ResourceStore } from './resource-store.ts';
+export type { CertificateFiles } from './server-certificates.ts';
+export { connectXds, type XdsClient, type XdsResponse, type XdsStream } from './xds-client.ts';
+export type { NodeReport, Rejection } from './xds-node.ts';
+export { startXdsServer, type XdsServer, type XdsServerOptions, type XdsStatistics } from './xds-server.ts';

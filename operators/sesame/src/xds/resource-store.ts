@@ -1,0 +1,132 @@
+// What is served now, and who wants to know of changes. It is the sink's state: a new stream is answered from it.
+import type { Delivery, ResourceType } from '../envoy/index.ts';
+import { isSameResource, type Resource, type ResourceKey, type Shape } from './resource.ts';
+import { VersionSum } from './version-sum.ts';
+
+export interface ResourceChange {
+  readonly key: ResourceKey;
+  readonly before: Resource | undefined;
+  readonly after: Resource | undefined;
+}
+
+export interface ResourceStore {
+  /** False until the first complete set is there; nothing is answered before that. */
+  readonly isComplete: boolean;
+  get(key: ResourceKey): Resource | undefined;
+  ofType(type: ResourceType): ReadonlyMap<string, Resource>;
+  /** Replaces what has changed; what is equal to what is there is left out of the notification. */
+  take(changes: Iterable<readonly [ResourceKey, Resource | undefined]>): readonly ResourceChange[];
+  /** The whole type as pieces of a state-of-the-world response, shared by all streams until the type changes. */
+  pieces(type: ResourceType, delivery: Delivery): readonly Uint8Array[];
+  /** A version of the whole type, from the versions in it. */
+  versionOf(type: ResourceType): string;
+  subscribe(listener: (changes: readonly ResourceChange[]) => void): () => void;
+}
+
+export function createResourceStore(): ResourceStore {
+  const types = new Map<ResourceType, Map<string, Resource>>();
+  const listeners = new Set<(changes: readonly ResourceChange[]) => void>();
+  const bodies = new Map<string, readonly Uint8Array[]>();
+  const versions = new Map<ResourceType, string>();
+  let isComplete = false;
+
+  const ofType = (type: ResourceType): Map<string, Resource> => {
+    let found = types.get(type);
+    if (!found) {
+      found = new Map();
+      types.set(type, found);
+    }
+    return found;
+  };
+  const get = (key: ResourceKey): Resource | undefined => {
+    const at = key.indexOf('/');
+    return types.get(key.slice(0, at) as ResourceType)?.get(key.slice(at + 1));
+  };
+
+  return {
+    get isComplete() {
+      return isComplete;
+    },
+    get,
+    ofType,
+    take(incoming) {
+      const changes: ResourceChange[] = [];
+      for (const [key, after] of incoming) {
+        const before = get(key);
+        if (isSameResource(before, after)) continue;
+        const at = key.indexOf('/');
+        const type = key.slice(0, at) as ResourceType;
+        if (after === undefined) ofType(type).delete(key.slice(at + 1));
+        else ofType(type).set(after.name, after);
+        for (const delivery of ['grpc', 'delta', 'ads']) bodies.delete(`${type} ${delivery}`);
+        versions.delete(type);
+        changes.push({ key, before, after });
+      }
+      isComplete = true;
+      for (const listener of listeners) listener(changes);
+      return changes;
+    },
+    pieces(type, delivery) {
+      const id = `${type} ${delivery}`;
+      let pieces = bodies.get(id);
+      if (!pieces) {
+        pieces = join([...ofType(type).values()].flatMap((resource) => resourcePieces(resource, delivery)));
+        bodies.set(id, pieces);
+      }
+      return pieces;
+    },
+    versionOf(type) {
+      let version = versions.get(type);
+      if (version === undefined) {
+        version = combinedVersion(ofType(type).values());
+        versions.set(type, version);
+      }
+      return version;
+    },
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+/** `resources` of a DiscoveryResponse is field 2: its tag, the length, and the Any that the resource keeps. */
+export function resourcePieces(resource: Resource, delivery: Delivery, shape: Shape = 'whole'): Uint8Array[] {
+  const bytes = resource.bytes(delivery, shape);
+  return [lengthPrefix(0x12, bytes.length), bytes];
+}
+
+export function lengthPrefix(tag: number, length: number): Uint8Array {
+  const prefix = [tag];
+  let rest = length;
+  for (; rest > 0x7f; rest = Math.floor(rest / 128)) prefix.push((rest & 0x7f) | 0x80);
+  prefix.push(rest);
+  return Uint8Array.from(prefix);
+}
+
+/** Small pieces are joined, so that a response is few writes; large ones stay the buffers that all streams share. */
+export function join(pieces: readonly Uint8Array[]): Uint8Array[] {
+  const joined: Uint8Array[] = [];
+  let small: Uint8Array[] = [];
+  const close = () => {
+    if (small.length > 0) joined.push(Buffer.concat(small));
+    small = [];
+  };
+  for (const piece of pieces) {
+    if (piece.length < LARGE) small.push(piece);
+    else {
+      close();
+      joined.push(piece);
+    }
+  }
+  close();
+  return joined;
+}
+
+const LARGE = 32_768;
+
+export function combinedVersion(resources: Iterable<Resource>): string {
+  const sum = new VersionSum();
+  for (const resource of resources) sum.add(resource);
+  return sum.toString();
+}

@@ -1,0 +1,63 @@
+// Certificates from files that are replaced while the server runs, as Kubernetes does with mounted Secrets.
+import { readFileSync, statSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import type { Clock, Logger } from '@capstan/kube';
+
+export interface CertificateFiles {
+  readonly caFile: string;
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+export interface CertificateContents {
+  readonly ca: Buffer;
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+export interface CertificateWatch {
+  current(): CertificateContents;
+  /** What the files hold, if they have changed since the last call and fit together. */
+  renewed(): CertificateContents | undefined;
+}
+
+/** The files are looked at when a connection begins, at most once in this time. */
+const LOOK_EVERY = 200;
+
+export function createCertificateWatch(files: CertificateFiles, clock: Clock, logger: Logger): CertificateWatch {
+  const paths = [files.caFile, files.certFile, files.keyFile];
+  const stampOf = () => paths.map((path) => `${statSync(path).mtimeMs}:${statSync(path).ino}`).join(' ');
+  const readAll = (): CertificateContents => {
+    const contents = {
+      ca: readFileSync(files.caFile),
+      cert: readFileSync(files.certFile),
+      key: readFileSync(files.keyFile),
+    };
+    // Throws when the key is not that of the certificate: one of the files may have been replaced before the other.
+    createSecureContext(contents);
+    return contents;
+  };
+  let stamp = stampOf();
+  let current = readAll();
+  let lookedAt = clock.now();
+  return {
+    current: () => current,
+    renewed() {
+      if (clock.now() - lookedAt < LOOK_EVERY) return undefined;
+      lookedAt = clock.now();
+      try {
+        const found = stampOf();
+        if (found === stamp) return undefined;
+        current = readAll();
+        stamp = found;
+        return current;
+      } catch (error) {
+        logger.warn('the certificates of the xDS server cannot be read again; the last ones stay in force', {
+          files: paths,
+          error: (error as Error).message,
+        });
+        return undefined;
+      }
+    },
+  };
+}

@@ -1,0 +1,115 @@
+// What one stream asks for of one type, and how far it is: the names, what has changed since the last response, and what is
+// sent and not yet acknowledged. Changes of a name that arrive meanwhile become one.
+import type { Delivery, ResourceType } from '../envoy/index.ts';
+import type { Resource, Shape } from './resource.ts';
+import type { XdsNode } from './xds-node.ts';
+
+/** The stream that a subscription writes to. */
+export interface SubscriptionStream {
+  readonly delivery: Delivery;
+  readonly shape: Shape;
+  /** The client is slow: nothing may be written until it has read. */
+  readonly isBlocked: boolean;
+  send(type: ResourceType, pieces: readonly Uint8Array[]): void;
+  nextNonce(): string;
+}
+
+export interface SentChange {
+  readonly sent: Resource | undefined;
+  /** What the client had before: it stays in force when the change is refused. */
+  readonly previous: Resource | undefined;
+}
+
+/** A name that stands for all resources of the type. */
+export const WILDCARD = '*';
+
+export abstract class Subscription {
+  readonly type: ResourceType;
+  readonly stream: SubscriptionStream;
+  readonly node: XdsNode;
+  readonly names = new Set<string>();
+  /** Names to be sent, with what the client has. */
+  protected readonly dirty = new Map<string, Resource | undefined>();
+  readonly #inFlight = new Map<string, { changes: ReadonlyMap<string, SentChange>; version: string }>();
+
+  constructor(type: ResourceType, stream: SubscriptionStream, node: XdsNode) {
+    this.type = type;
+    this.stream = stream;
+    this.node = node;
+    node.add(this);
+  }
+
+  /** Sends what there is to send, if the client can take it. */
+  abstract flush(): void;
+
+  get isWildcard(): boolean {
+    return this.names.has(WILDCARD);
+  }
+
+  get isAwaitingAnswer(): boolean {
+    return this.#inFlight.size > 0;
+  }
+
+  isPending(name: string): boolean {
+    if (this.dirty.has(name)) return true;
+    for (const { changes } of this.#inFlight.values()) if (changes.has(name)) return true;
+    return false;
+  }
+
+  mark(name: string, previous: Resource | undefined): void {
+    if (!this.dirty.has(name)) this.dirty.set(name, previous);
+    this.node.pending.add(this);
+  }
+
+  close(): void {
+    this.node.remove(this);
+  }
+
+  /** The client's answer to a response; false when the nonce is not that of a response that waits for one. */
+  answer(nonce: string, error: string | undefined): boolean {
+    const response = this.#inFlight.get(nonce);
+    if (!response) return false;
+    this.#inFlight.delete(nonce);
+    this.settle();
+    if (error !== undefined) this.#refuse(response.changes, error);
+    this.node.answered(
+      this.type,
+      response.changes.keys(),
+      response.version,
+      error === undefined ? undefined : { message: error },
+    );
+    return true;
+  }
+
+  protected subscribe(name: string): void {
+    if (this.names.has(name)) return;
+    this.names.add(name);
+    this.node.name(this, name);
+  }
+
+  protected unsubscribe(name: string): void {
+    if (!this.names.delete(name)) return;
+    this.node.unname(this, name);
+    this.dirty.delete(name);
+  }
+
+  protected sent(nonce: string, version: string, changes: ReadonlyMap<string, SentChange>): void {
+    this.#inFlight.set(nonce, { changes, version });
+    for (const name of changes.keys()) this.dirty.delete(name);
+    this.node.pending.add(this);
+  }
+
+  protected settle(): void {
+    if (this.dirty.size === 0 && this.#inFlight.size === 0) this.node.pending.delete(this);
+  }
+
+  /** A client names what it refuses in its message, or refuses the response as a whole. */
+  #refuse(changes: ReadonlyMap<string, SentChange>, message: string): void {
+    const named = [...changes].filter(([name]) => message.includes(name));
+    for (const [, { sent, previous }] of named.length > 0 ? named : changes) {
+      if (!sent) continue;
+      const version = sent.version(this.stream.shape);
+      this.node.refuse({ key: sent.key, version, message, origins: sent.origins }, previous);
+    }
+  }
+}

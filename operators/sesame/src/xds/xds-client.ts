@@ -1,0 +1,188 @@
+// A client of the xDS protocol, for `sesame cli` and for tests: one connection, any number of streams.
+import type { IncomingHttpHeaders } from 'node:http';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
+import { type Decoded, decode, encode, type Message, typeUrl } from '../envoy/index.ts';
+import type { DiscoveryMethod } from './discovery-stream.ts';
+import { discoveryPath } from './xds-server.ts';
+
+export interface XdsClientOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly nodeId: string;
+  readonly tls?: { readonly ca: Buffer | string; readonly cert: Buffer | string; readonly key: Buffer | string };
+}
+
+export interface XdsResponse {
+  readonly version: string;
+  readonly nonce: string;
+  readonly typeUrl: string;
+  /** Decoded, by name. */
+  readonly resources: ReadonlyMap<string, Decoded>;
+  /** Of delta: the version of each resource. */
+  readonly versions: Readonly<Record<string, string>>;
+  readonly removed: readonly string[];
+  /** Of the whole message. */
+  readonly size: number;
+}
+
+export interface XdsStream {
+  /** The next response; rejects when the stream ends first. */
+  next(): Promise<XdsResponse>;
+  /** Responses that are there and not taken by `next`. */
+  readonly pending: number;
+  /** Sends a request, which may be an answer to a response. */
+  request(request: Message): void;
+  /** Accepts a response. */
+  ack(response: XdsResponse, names?: readonly string[]): void;
+  nack(response: XdsResponse, message: string, names?: readonly string[]): void;
+  /** Stops reading, as a slow client does. */
+  pause(): void;
+  resume(): void;
+  close(): void;
+}
+
+export interface XdsClient {
+  open(method: DiscoveryMethod): XdsStream;
+  close(): Promise<void>;
+}
+
+export function connectXds({ host, port, nodeId, tls }: XdsClientOptions): XdsClient {
+  const authority = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const settings = { settings: { initialWindowSize: 1024 * 1024 }, maxSessionMemory: 1024 };
+  const session = connect(
+    authority,
+    tls ? { ...settings, ...tls, servername: 'sesame', minVersion: 'TLSv1.3' } : settings,
+  );
+  let failure: Error | undefined;
+  session.on('error', (error: Error) => {
+    failure = error;
+  });
+  return {
+    open: (method) => openStream(session, method, nodeId, () => failure),
+    close: () =>
+      new Promise((resolve) => {
+        session.on('close', () => resolve());
+        session.destroy();
+        if (session.closed) resolve();
+      }),
+  };
+}
+
+function openStream(
+  session: ClientHttp2Session,
+  method: DiscoveryMethod,
+  nodeId: string,
+  failureOf: () => Error | undefined,
+): XdsStream {
+  const stream: ClientHttp2Stream = session.request({
+    ':method': 'POST',
+    ':path': discoveryPath(method),
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  });
+  const kind = method.isDelta ? 'Delta' : '';
+  const ready: XdsResponse[] = [];
+  const waiting: { resolve(response: XdsResponse): void; reject(error: Error): void }[] = [];
+  let buffered: Buffer[] = [];
+  let length = 0;
+  let isFirst = true;
+  let ended: Error | undefined;
+
+  const end = (error: Error) => {
+    ended ??= failureOf() ?? error;
+    for (const { reject } of waiting.splice(0)) reject(ended);
+  };
+  const deliver = (response: XdsResponse) => {
+    const waiter = waiting.shift();
+    if (waiter) waiter.resolve(response);
+    else ready.push(response);
+  };
+  stream.on('data', (chunk: Buffer) => {
+    buffered.push(chunk);
+    length += chunk.length;
+    while (length >= 5) {
+      const [first] = buffered;
+      if (first === undefined || (first.length < 5 && buffered.length > 1)) buffered = [Buffer.concat(buffered)];
+      const size = (buffered[0] as Buffer).readUInt32BE(1);
+      if (length < size + 5) break;
+      const all = buffered.length === 1 ? (buffered[0] as Buffer) : Buffer.concat(buffered);
+      const rest = all.subarray(5 + size);
+      buffered = rest.length > 0 ? [rest] : [];
+      length = rest.length;
+      deliver(readResponse(all.subarray(5, 5 + size), kind));
+    }
+  });
+  const failed = (headers: IncomingHttpHeaders) => {
+    const { 'grpc-status': status, 'grpc-message': message } = headers;
+    if (typeof status !== 'string' || status === '0') return;
+    end(new Error(`gRPC status ${status}: ${typeof message === 'string' ? decodeURIComponent(message) : ''}`));
+  };
+  stream.on('response', failed);
+  stream.on('trailers', failed);
+  stream.on('error', (error: Error) => end(error));
+  stream.on('close', () => end(new Error('the stream has ended')));
+
+  const request = (message: Message) => {
+    const node = isFirst ? { node: { id: nodeId, user_agent_name: 'sesame' } } : {};
+    isFirst = false;
+    const type = message['type_url'] === undefined && method.type ? { type_url: typeUrl(method.type) } : {};
+    const body = encode(`envoy.service.discovery.v3.${kind}DiscoveryRequest`, { ...node, ...type, ...message });
+    const prefix = Buffer.alloc(5);
+    prefix.writeUInt32BE(body.length, 1);
+    if (!stream.destroyed) stream.write(Buffer.concat([prefix, body]));
+  };
+  const answer = (response: XdsResponse, names: readonly string[], more: Message) => {
+    const world = { version_info: response.version, resource_names: names };
+    request({ type_url: response.typeUrl, response_nonce: response.nonce, ...(method.isDelta ? {} : world), ...more });
+  };
+  return {
+    get pending() {
+      return ready.length;
+    },
+    next() {
+      const response = ready.shift();
+      if (response) return Promise.resolve(response);
+      if (ended) return Promise.reject(ended);
+      return new Promise((resolve, reject) => waiting.push({ resolve, reject }));
+    },
+    request,
+    ack: (response, names = []) => answer(response, names, {}),
+    nack: (response, message, names = []) => answer(response, names, { error_detail: { code: 13, message } }),
+    pause: () => stream.pause(),
+    resume: () => stream.resume(),
+    close: () => stream.close(),
+  };
+}
+
+function readResponse(bytes: Buffer, kind: string): XdsResponse {
+  const body = decode(`envoy.service.discovery.v3.${kind}DiscoveryResponse`, bytes) as {
+    version_info?: string;
+    nonce?: string;
+    type_url?: string;
+    resources?: (Decoded & { name?: string; version?: string; resource?: Decoded })[];
+    removed_resources?: string[];
+  };
+  const resources = new Map<string, Decoded>();
+  const versions: Record<string, string> = {};
+  for (const each of body.resources ?? []) {
+    const content = kind === 'Delta' ? (each.resource ?? {}) : each;
+    const name = kind === 'Delta' ? (each.name ?? '') : nameOf(content);
+    resources.set(name, content);
+    if (each.version !== undefined) versions[name] = each.version;
+  }
+  return {
+    version: body.version_info ?? '',
+    nonce: body.nonce ?? '',
+    typeUrl: body.type_url ?? '',
+    resources,
+    versions,
+    removed: body.removed_resources ?? [],
+    size: bytes.length,
+  };
+}
+
+/** An assignment of endpoints is named by its cluster. */
+function nameOf(resource: Decoded): string {
+  const name = resource['cluster_name'] ?? resource['name'];
+  return typeof name === 'string' ? name : '';
+}

@@ -1,0 +1,4 @@
+export * from './ensure-crds.ts';
+export * from './manager.ts';
+export type { LeaseSettings } from './operator-leases.ts';
+export { ensureNamespace } from './system-namespace.ts';
