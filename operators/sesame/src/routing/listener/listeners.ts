@@ -143,7 +143,19 @@ const STATS: Message = {
   match: { path: '/stats' },
   route: { cluster: STATS_CLUSTER, prefix_rewrite: '/stats/prometheus' },
 };
-const ADMIN_PATHS = ['/certs', '/clusters', '/listeners', '/config_dump', '/memory', '/ready', '/runtime', '/server_info', '/stats', '/stats/prometheus', '/stats/recentlookups'];
+const ADMIN_PATHS = [
+  '/certs',
+  '/clusters',
+  '/listeners',
+  '/config_dump',
+  '/memory',
+  '/ready',
+  '/runtime',
+  '/server_info',
+  '/stats',
+  '/stats/prometheus',
+  '/stats/recentlookups',
+];
 
 function exactPath(path: string): Message {
   return {
