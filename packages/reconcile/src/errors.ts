@@ -31,6 +31,10 @@ export const DefinitionErrors = catalogue('definition', {
     message: `the operator ${operator} has two reconcilers or sinks named ${name}`,
     remedy: 'give one of them another name',
   }),
+  NoWithFlags: (operator: string) => ({
+    message: `the operator ${operator} declares flags and no withFlags, so they would change nothing`,
+    remedy: 'add withFlags(values), which returns the operator with these values',
+  }),
   UndeclaredWrite: (reconciler: string, kind: string, role: string | undefined) => ({
     message: `${reconciler} plans a ${kind}${role === undefined ? '' : ` in a world of role ${role}`}, which it does not declare`,
     remedy:

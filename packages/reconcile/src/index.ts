@@ -50,4 +50,4 @@ export {
 export * from './sources/index.ts';
 export * from './tracing/index.ts';
 export * from './why/index.ts';
-export { createStaticWorld, type World } from './worlds/index.ts';
+export { createStaticWorld, type Declaring, requirementsOf, rolesOf, type World } from './worlds/index.ts';

@@ -9,13 +9,11 @@ import {
   systemClock,
 } from '@capstan/kube';
 import { isPrimary, type Operator } from '@capstan/reconcile';
-import { command } from '../cli/command.ts';
+import { command, count, json, REPORT_OUTPUT, table } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
 import { type Health, healthOf } from '../status/health-of.ts';
 import { type Leader, leaderOf } from '../status/leader-of.ts';
-import { json, REPORT_OUTPUT } from '../text/output.ts';
-import { count, table } from '../text/table.ts';
 
 interface KindStatus {
   readonly operator: string;
@@ -31,7 +29,8 @@ export default command({
   usage: 'status [-n NAMESPACE] [--operator FILE] [-o json]',
   description:
     'Lists the objects of the operators that are not as they should be: in error, not ready, paused, waiting or being deleted,\n' +
-    'with the reason that their status gives; and which instance of each operator writes. Looks into all namespaces unless -n names one.',
+    'with the reason that their status gives; and which instance of each operator writes. Looks into all namespaces unless -n\n' +
+    'names one.',
   examples: [
     'capstan status --operator ./my-operator.ts',
     'capstan status -n edge -o json --operator ./my-operator.ts',
@@ -40,7 +39,7 @@ export default command({
   operatorFlags: true,
   async run(args, io) {
     const { flags } = args;
-    const operators = await requireOperators('status', args, io);
+    const operators = await requireOperators(args, io);
     return withCluster(flags, io, async ({ client }) => {
       const now = (io.clock ?? systemClock).now();
       const leaders = await Promise.all(operators.map((operator) => leaderOf(client, operator, now, io.signal)));

@@ -11,12 +11,16 @@ import {
 } from '@capstan/kube';
 import {
   createRuntime,
+  type Declaring,
   type DigestKey,
   findDigestKey,
+  followClusterSecrets,
   type Leadership,
   type Operator,
   type Runtime,
   readsSensitive,
+  requirementsOf,
+  rolesOf,
   type World,
 } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
@@ -50,7 +54,24 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
   const { operators, client, clock, signal, namespace, watchNamespaces } = options;
   const { random, logger } = options;
   const runtime = createRuntime({ operators, clock, random, logger, leadership: () => nobodyLeads, whole: true });
-  const stop = () => runtime.run(AbortSignal.abort());
+  const leaving = new AbortController();
+  // Other clusters are part of the preview as far as they can be reached; what is not known of them is listed.
+  const clusters = followClusterSecrets({
+    client,
+    runtime,
+    roles: rolesOf(declaringIn(operators)),
+    namespace: options.keyNamespaces[0] ?? namespace,
+    clock,
+    random,
+    logger,
+    userAgent: 'capstan',
+    signal: leaving.signal,
+  });
+  const stop = async () => {
+    leaving.abort();
+    await clusters;
+    await runtime.run(AbortSignal.abort());
+  };
   try {
     const notes: string[] = [];
     for (const operator of operators.filter(readsSensitive)) {
@@ -65,7 +86,11 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
     // What an operator can do without is not missed.
     notes.push(...[...assumed].flatMap(([id, told]) => (optional.has(id) ? [] : [told])));
     // Referenced objects and facts are fetched once something reads them; what does not come is an unknown of the preview.
-    for (await runtime.settle(); runtime.suspended > 0 && clock.now() < deadline; await runtime.settle()) {
+    for (
+      await runtime.settle();
+      (runtime.suspended > 0 || !runtime.isSynced) && clock.now() < deadline;
+      await runtime.settle()
+    ) {
       await sleep(clock, POLL_MS, signal);
     }
     return { runtime, notes, stop };
@@ -97,15 +122,18 @@ async function filled(world: World, kinds: readonly Kind[], options: WarmRuntime
 }
 
 function optionalKinds(operators: readonly Operator[]): Set<string> {
-  const reads = operators.flatMap(({ reconcilers }) => reconcilers.flatMap(({ reads: own }) => own));
-  return new Set(reads.filter(({ optional }) => optional).map(({ kind }) => kindId(kind)));
+  const needed = [...requirementsOf(declaringIn(operators)).values()];
+  return new Set(needed.filter(({ optional }) => optional).map(({ kind }) => kindId(kind)));
 }
 
+/** What the local cluster must show; what only parts need that can be switched off comes when they are on. */
 function kindsOf(operators: readonly Operator[]): Kind[] {
-  const all = operators.flatMap(({ reconcilers }) =>
-    reconcilers.flatMap(({ resource, reads, writes }) => [resource, ...[...reads, ...writes].map(({ kind }) => kind)]),
-  );
-  return [...new Map(all.map((kind) => [kindId(kind), kind])).values()];
+  const needed = [...requirementsOf(declaringIn(operators)).values()];
+  return needed.filter(({ conditional }) => !conditional).map(({ kind }) => kind);
+}
+
+function declaringIn(operators: readonly Operator[]): readonly Declaring[] {
+  return operators.flatMap(({ reconcilers, sinks = [] }) => [...reconcilers, ...sinks]);
 }
 
 /** An operator's own key, so that digests of secrets compare with those that are there; else one that compares with none. */

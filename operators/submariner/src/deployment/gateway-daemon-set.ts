@@ -32,7 +32,7 @@ export function gatewayDaemonSet({ spec, namespace, configuration, image }: Daem
           hostNetwork: true,
           dnsPolicy: 'ClusterFirstWithHostNet',
           nodeSelector: { [GATEWAY_NODE_LABEL]: 'true', ...spec.nodeSelector },
-          tolerations: (spec.tolerations) ?? [{ operator: 'Exists' }],
+          tolerations: spec.tolerations ?? [{ operator: 'Exists' }],
           // The next gateway takes over at once: nothing has to be waited for.
           terminationGracePeriodSeconds: 1,
           ...(spec.imagePullSecrets !== undefined && { imagePullSecrets: spec.imagePullSecrets }),

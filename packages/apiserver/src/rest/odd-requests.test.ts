@@ -53,10 +53,13 @@ describe('odd requests', () => {
     const key = '__proto__';
     const data: unknown = JSON.parse('{"__proto__":"one","a":"b"}');
     const created = await test.ok('POST', CONFIG_MAPS, { ...configMap('odd'), data });
-    assert.deepEqual(Object.entries(created['data'] as object).toSorted(([a], [b]) => (a < b ? -1 : 1)), [
-      [key, 'one'],
-      ['a', 'b'],
-    ]);
+    assert.deepEqual(
+      Object.entries(created['data'] as object).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+      [
+        [key, 'one'],
+        ['a', 'b'],
+      ],
+    );
     for (const [contentType, word] of [
       ['application/merge-patch+json', 'merge'],
       ['application/strategic-merge-patch+json', 'strategic'],

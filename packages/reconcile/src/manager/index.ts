@@ -1,3 +1,4 @@
+export { CLUSTER_ROLE_LABEL, followClusterSecrets } from './cluster-secrets.ts';
 export * from './ensure-crds.ts';
 export * from './manager.ts';
 export type { LeaseSettings } from './operator-leases.ts';

@@ -27,10 +27,12 @@ import {
   runtimeObserver,
 } from '../runtime/index.ts';
 import { createTracing, tracedTransport } from '../tracing/index.ts';
+import { rolesOf } from '../worlds/index.ts';
+import { followClusterSecrets } from './cluster-secrets.ts';
 import { ensureCrds } from './ensure-crds.ts';
 import { createOperatorLeases, type LeaseSettings, leaseNameOf, sinkLeadership } from './operator-leases.ts';
 import { startServers } from './servers.ts';
-import { checkLease, ensureNamespace, orNoNamespace } from './system-namespace.ts';
+import { checkLease, ensureNamespace, orNoNamespace, unlessForbidden } from './system-namespace.ts';
 
 export interface ManagerOptions {
   operators: readonly Operator[];
@@ -48,6 +50,8 @@ export interface ManagerOptions {
   watchNamespaces?: readonly string[];
   /** Install or update the CRDs of the operators, and create the system namespace; default false: they must be there. */
   installCrds?: boolean;
+  /** Create the system namespace and the operators' own where they are absent and this account may; default false. */
+  createNamespaces?: boolean;
   /**
    * Write only while holding a Lease, `capstan-OPERATOR` for each operator. Default true; false is for a program that is
    * certain to be the only one.
@@ -132,6 +136,8 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
   try {
     const namespace = options.namespace ?? connection.namespace ?? systemNamespace;
     if (options.installCrds) await ensureNamespace(client, systemNamespace, signal);
+    for (const name of options.createNamespaces ? new Set([systemNamespace, namespace]) : [])
+      await ensureNamespace(client, name, signal).catch(unlessForbidden);
     await ensureCrds({ client, clock, operators, install: options.installCrds, signal });
     if (leases !== undefined) {
       const names = operators.map((operator) => leaseNameOf(operator, operators, leases));
@@ -165,7 +171,19 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       const names = operators.map(({ name }) => name);
       const context = connection.context ?? '';
       onEvent?.({ type: 'started', context, namespace, operators: names, ...servers.addresses });
-      await ended([runtime.run(signal), tracing.run(signal), ready(runtime, options, signal)], clock, signal);
+      const clusters = followClusterSecrets({
+        client,
+        runtime,
+        roles: rolesOf(operators.flatMap(({ reconcilers, sinks = [] }) => [...reconcilers, ...sinks])),
+        namespace: systemNamespace,
+        clock,
+        random,
+        logger,
+        userAgent: options.userAgent,
+        signal,
+      });
+      const parts = [runtime.run(signal), tracing.run(signal), clusters, ready(runtime, options, signal)];
+      await ended(parts, clock, signal);
       onEvent?.({ type: 'stopped' });
     } finally {
       await servers.close();

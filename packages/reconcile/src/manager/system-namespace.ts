@@ -13,6 +13,11 @@ export async function ensureNamespace(client: Client, name: string, signal: Abor
   }
 }
 
+/** For what this account may leave to others. */
+export function unlessForbidden(error: unknown): void {
+  if (!isForbidden(error)) throw error;
+}
+
 /** Throws with the remedy when the Lease can neither be found nor created: an instance would wait for it for ever. */
 export async function checkLease(client: Client, ref: Required<ObjectRef>, signal: AbortSignal): Promise<void> {
   try {

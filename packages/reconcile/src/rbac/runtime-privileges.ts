@@ -1,7 +1,7 @@
 import type { Operator } from '../operator.ts';
-import { writesElsewhere } from '../reconciler.ts';
+import { LOCAL, writesElsewhere } from '../reconciler.ts';
 import type { Sink } from '../sinks/sink.ts';
-import type { Declaring } from '../worlds/requirements.ts';
+import { type Declaring, rolesOf } from '../worlds/requirements.ts';
 
 export interface Privilege {
   place: 'everywhere' | 'cluster' | 'own' | 'system' | 'default';
@@ -54,6 +54,10 @@ export function runtimePrivileges({ name, reconcilers, sinks = [] }: Operator): 
             names: [IDENTITY_NAMESPACE],
           } satisfies Privilege,
         ]
+      : []),
+    // Kubeconfigs of other clusters.
+    ...(rolesOf([...reconcilers, ...sinks]).some((role) => role !== LOCAL)
+      ? [{ ...secret, verbs: ['list', 'watch'] }]
       : []),
     ...([...reconcilers, ...sinks].some(readsSecrets)
       ? [

@@ -299,14 +299,14 @@ describe('a role', () => {
 
   test('has its own permissions', () => {
     const resources = (role?: string) => {
-      const { everywhere, cluster, own } = rulesOf(exporting, role);
-      return [...everywhere, ...cluster, ...own].flatMap((rule) => rule.resources).toSorted();
+      const { everywhere, cluster, own, system } = rulesOf(exporting, role);
+      return [...everywhere, ...cluster, ...own, ...system].flatMap((rule) => rule.resources).toSorted();
     };
     assert.deepEqual(resources('broker'), ['configmaps', 'services']);
     assert.deepEqual(resources('member'), ['configmaps']);
     assert.deepEqual(
       [...new Set(resources())],
-      ['events', 'leases', 'namespaces', 'policies', 'policies/finalizers', 'policies/status'],
+      ['events', 'leases', 'namespaces', 'policies', 'policies/finalizers', 'policies/status', 'secrets'],
     );
   });
 

@@ -15,14 +15,14 @@ import {
 } from '@capstan/kube';
 import { createTurns } from '../apply/index.ts';
 import { causeDigest, type DigestKey } from '../digest.ts';
-import { createEngine, type Derivation, type Engine, type Wave } from '../engine/index.ts';
+import { type Change, createEngine, type Derivation, type Engine, type Wave } from '../engine/index.ts';
 import { RuntimeErrors } from '../errors.ts';
 import type { Leadership } from '../leadership/index.ts';
 import type { Operator } from '../operator.ts';
 import type { EventInput } from '../plan/index.ts';
 import { IDENTITY_NAMESPACE } from '../rbac/index.ts';
-import { bindDerived, type ReadSources } from '../read/world-reader.ts';
-import { LOCAL, type Role, roleOf, writesElsewhere } from '../reconciler.ts';
+import { bindDerived, type ReadSources, unmarked } from '../read/world-reader.ts';
+import { LOCAL, type Reconciler, type Role, roleOf, writesElsewhere } from '../reconciler.ts';
 import {
   type BoundSink,
   createDelivery,
@@ -144,6 +144,12 @@ export interface Waiting {
   readonly waitingFor: readonly string[];
 }
 
+interface Switch {
+  readonly world: World;
+  take(change: Change): void;
+  stop(): void;
+}
+
 /** Between two tries to read the identity of a cluster. */
 const MAX_IDENTIFY_MS = 60_000;
 
@@ -204,13 +210,18 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const leases = createLeases(options);
   const parts = new Set<Part>();
   const takers = new Map<unknown, Set<BoundSink>>();
+  /** What switches parts on and off. */
+  const switches = new Map<unknown, Switch>();
   const turns = createTurns();
   const leavings = new Map<string, AbortController>();
   let isRunning = false;
 
   function onWave(wave: Wave): void {
     facts.afterWave();
-    for (const change of wave.changes) for (const sink of takers.get(change.derivation) ?? []) sink.take(change);
+    for (const change of wave.changes) {
+      switches.get(change.derivation)?.take(change);
+      for (const sink of takers.get(change.derivation) ?? []) sink.take(change);
+    }
     for (const { sink } of parts) sink.waveEnded?.();
     options.observe?.wave?.(wave);
   }
@@ -218,8 +229,49 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   function bind(world: World, operator: Operator): void {
     const role = worlds.roleOf(world.name);
     for (const reconciler of operator.reconcilers)
-      if (roleOf(reconciler) === role) start(writerOf(bindReconciler(engine, sources, operator, reconciler, world)));
-    for (const sink of operator.sinks ?? []) if (roleOf(sink) === role) start(deliveryOf(world, operator, sink));
+      if (roleOf(reconciler) === role)
+        bindPart(world, operator, reconciler, () =>
+          writerOf(bindReconciler(engine, sources, operator, reconciler, world)),
+        );
+    for (const sink of operator.sinks ?? [])
+      if (roleOf(sink) === role) bindPart(world, operator, sink, () => deliveryOf(world, operator, sink));
+  }
+
+  /** Starts a part, or lets a derivation switch it on and off. */
+  function bindPart(world: World, operator: Operator, declared: Reconciler | Sink, create: () => Part): void {
+    if (declared.enabled === undefined) {
+      start(create());
+      return;
+    }
+    const kinds = [...requirementsOf([declared], roleOf(declared)).keys()];
+    const on = bindDerived(sources, world, operator.name, declared.enabled);
+    const derivation = engine.derive<boolean>({
+      name: `${operator.name}.${declared.name} is enabled`,
+      sink: true,
+      compute: (_key, tracker) => unmarked(tracker.derived(on, '')) === true,
+    });
+    let running: { part: Part; unuse: () => void } | undefined;
+    const turn = (isOn: boolean) => {
+      if (isOn && running === undefined) {
+        const unuse = world.use(kinds);
+        running = { part: create(), unuse };
+        start(running.part);
+      } else if (!isOn && running !== undefined) {
+        const { part, unuse } = running;
+        running = undefined;
+        void stop(part).finally(unuse);
+      }
+    };
+    const root = engine.hold(derivation, '');
+    switches.set(derivation, {
+      world,
+      // What is not known leaves it as it is.
+      take: (change) => change.after?.state === 'value' && turn(change.after.value === true),
+      stop() {
+        root.stop();
+        engine.retire(derivation);
+      },
+    });
   }
 
   function writerOf(binding: Binding): Part {
@@ -388,6 +440,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       leavings.get(name)?.abort();
       leavings.delete(name);
       sources.identities.forget(name);
+      for (const [derivation, one] of switches) {
+        if (one.world !== world) continue;
+        switches.delete(derivation);
+        one.stop();
+      }
       await Promise.all([...parts].filter((part) => part.world === world).map(stop));
       const bound = [...(sources.bound.get(name)?.values() ?? [])].flatMap((definitions) => [...definitions.values()]);
       engine.retire(...bound);

@@ -95,6 +95,7 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     waitingFor: () => [],
     isFresh: () => true,
     staleness: () => new Map(),
+    use: () => () => {},
     poke() {},
     stop: () => Promise.resolve(),
   };

@@ -1,9 +1,6 @@
-import { BACKEND_HEADING, backendRows, cellsOf } from '@capstan/gimbal';
 import { systemClock } from '@capstan/kube';
-import { command } from '../cli/command.ts';
-import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
-import { json, REPORT_OUTPUT } from '../text/output.ts';
-import { table } from '../text/table.ts';
+import { CLUSTER_OPTIONS, command, json, REPORT_OUTPUT, table, withCluster } from '@capstan/reconcile/command-line';
+import { backendRows, cellsOf, HEADING } from '../backends.ts';
 
 export default command({
   usage: 'backends [-n NAMESPACE] [-o json]',
@@ -15,7 +12,7 @@ export default command({
     return withCluster(flags, io, async ({ client }) => {
       const rows = await backendRows(client, (io.clock ?? systemClock).now(), flags.namespace);
       if (flags.output === 'json') io.stdout(json(rows));
-      else io.stdout(rows.length === 0 ? 'There are no backends.\n' : table(BACKEND_HEADING, rows.map(cellsOf)));
+      else io.stdout(rows.length === 0 ? 'There are no backends.\n' : table(HEADING, rows.map(cellsOf)));
       return 0;
     });
   },

@@ -13,3 +13,8 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
 export function count(number: number, noun: string, plural = `${noun}s`): string {
   return `${number} ${number === 1 ? noun : plural}`;
 }
+
+/** JSON for people and programs, with the end of its last line. */
+export function json(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}

@@ -1,8 +1,7 @@
-import { drainBackend, findBackend } from '@capstan/gimbal';
 import { systemClock } from '@capstan/kube';
-import { command } from '../cli/command.ts';
-import { UsageErrors } from '../cli/errors.ts';
-import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
+import { CLUSTER_OPTIONS, command, UsageErrors, withCluster } from '@capstan/reconcile/command-line';
+import { findBackend } from '../find-backends.ts';
+import { drainBackend } from '../maintain.ts';
 import { WAIT_OPTIONS, waitMs } from './wait-options.ts';
 
 export default command({
@@ -13,8 +12,8 @@ export default command({
   examples: ['gimbal drain east --wait'],
   options: { ...CLUSTER_OPTIONS, ...WAIT_OPTIONS },
   positionals: 1,
-  async run({ flags, positionals: [name] }, io) {
-    if (name === undefined) throw UsageErrors.Missing('drain', 'the name of a backend', 'gimbal drain east');
+  async run({ command: typed, flags, positionals: [name] }, io) {
+    if (name === undefined) throw UsageErrors.Missing(typed, 'the name of a backend', 'gimbal drain east');
     const wait = { waitMs: waitMs(flags) };
     const { clock = systemClock, signal } = io;
     return withCluster(flags, io, async ({ client }) => {

@@ -1,8 +1,14 @@
-import { findBackend, rotateBackend } from '@capstan/gimbal';
 import { systemClock, validateDns1123Subdomain } from '@capstan/kube';
-import { command } from '../cli/command.ts';
-import { UsageErrors } from '../cli/errors.ts';
-import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
+import {
+  CLUSTER_OPTIONS,
+  command,
+  type Refusal,
+  refuse,
+  UsageErrors,
+  withCluster,
+} from '@capstan/reconcile/command-line';
+import { findBackend } from '../find-backends.ts';
+import { rotateBackend } from '../rotate.ts';
 import { WAIT_OPTIONS, waitMs } from './wait-options.ts';
 
 export default command({
@@ -15,17 +21,20 @@ export default command({
   options: {
     ...CLUSTER_OPTIONS,
     ...WAIT_OPTIONS,
-    secret: { type: 'string', value: 'NAME', help: 'The Secret, in the namespace of the backend. Required.' },
+    secret: {
+      type: 'string',
+      value: 'NAME',
+      parse: secretName,
+      help: 'The Secret, in the namespace of the backend. Required.',
+    },
     now: { type: 'boolean', help: 'At once, whatever the window of the backend says.' },
   },
   positionals: 1,
-  async run({ flags, positionals: [name] }, io) {
+  async run({ command: typed, flags, positionals: [name] }, io) {
     const example = 'gimbal rotate east --secret east-kubecfg-2';
-    if (name === undefined) throw UsageErrors.Missing('rotate', 'the name of a backend', example);
+    if (name === undefined) throw UsageErrors.Missing(typed, 'the name of a backend', example);
     const { secret, now = false } = flags;
-    if (secret === undefined) throw UsageErrors.Missing('rotate', '--secret', example);
-    const [fault] = validateDns1123Subdomain(secret);
-    if (fault !== undefined) throw UsageErrors.BadValue('--secret', secret, `give the name of a Secret: ${fault}`);
+    if (secret === undefined) throw UsageErrors.Missing(typed, '--secret', example);
     const options = { secret, isNow: now, waitMs: waitMs(flags) };
     const { clock = systemClock, signal } = io;
     return withCluster(flags, io, async ({ client }) => {
@@ -34,3 +43,8 @@ export default command({
     });
   },
 });
+
+function secretName(text: string): string | Refusal {
+  const [problem] = validateDns1123Subdomain(text);
+  return problem === undefined ? text : refuse(`give the name of a Secret: ${problem}`);
+}

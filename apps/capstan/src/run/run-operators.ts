@@ -1,0 +1,42 @@
+import { systemClock } from '@capstan/kube';
+import { createLogger, createManager, type Operator } from '@capstan/reconcile';
+import { CLUSTER_OPTIONS, connectTo, type FlagValues, type Io, REPORT_OUTPUT } from '@capstan/reconcile/command-line';
+import { RUN_OPTIONS, runSettings } from './run-options.ts';
+
+/** The flags of every command that runs operators until it is stopped. */
+export const RUN_FLAGS = { ...RUN_OPTIONS, ...CLUSTER_OPTIONS, output: REPORT_OUTPUT } as const;
+
+/** Runs operators until the io's signal is aborted; resolves to the exit code. Throws when it cannot start. */
+export async function runOperators(
+  operators: readonly Operator[],
+  flags: FlagValues<typeof RUN_FLAGS>,
+  io: Io,
+): Promise<number> {
+  const { clock = systemClock, env, identity, userAgent } = io;
+  const { logFormat, logLevel, ...settings } = runSettings(flags, io);
+  const logger = createLogger({ clock, format: logFormat, level: logLevel, write: (line) => io.stderr(line) });
+  const manager = createManager({
+    ...settings,
+    operators,
+    connection: await connectTo(flags, io),
+    ...(flags.namespace !== undefined && { namespace: flags.namespace }),
+    createNamespaces: operators.some(({ program }) => program?.createsNamespaces),
+    clock,
+    logger,
+    env,
+    identity,
+    ...(userAgent !== undefined && { userAgent }),
+    onEvent({ type, ...fields }) {
+      if (flags.output === 'json')
+        io.stdout(
+          `${JSON.stringify({
+            event: type,
+            ...fields,
+          })}\n`,
+        );
+      else logger.info(type, fields);
+    },
+  });
+  await manager.run(io.signal);
+  return 0;
+}
