@@ -11,4 +11,5 @@ export const BUILT_IN_OPERATORS: readonly BuiltInOperator[] = [
   { name: 'kroxylicious', load: () => import('@capstan/kroxylicious') },
   { name: 'crossplane', load: () => import('@capstan/crossplane') },
   { name: 'gimbal', load: () => import('@capstan/gimbal') },
+  { name: 'sesame', load: () => import('@capstan/sesame') },
 ];

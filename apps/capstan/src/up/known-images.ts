@@ -16,12 +16,13 @@ export function knownImages(env: Readonly<Record<string, string | undefined>>): 
   ];
   const capstan = program('main.ts');
   const gimbal = program('programs/gimbal.mjs');
+  const sesame = program('programs/sesame.ts');
   const real = env['CAPSTAN_REAL'] ?? join(env['HOME'] ?? homedir(), '.cache', 'capstan', 'real');
   return [
     {
       match: 'capstan',
       entrypoint: capstan,
-      programs: { capstan, gimbal },
+      programs: { capstan, gimbal, sesame },
       kubeconfig: true,
       // Every pod has an address of its own here, and no interface of its own.
       substitute: [{ from: '0.0.0.0', to: '$(POD_IP)' }],

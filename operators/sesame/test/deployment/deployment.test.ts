@@ -15,6 +15,7 @@ import {
   Service,
   ServiceAccount,
 } from '@capstan/kube';
+import { preview } from '@capstan/reconcile';
 import type { Stage } from '@capstan/testing';
 import { effectiveConfiguration, SesameConfiguration, SesameDeployment } from '../../src/index.ts';
 import { at, conditionOf, deployment, find, rollOut, staged } from './fixtures.ts';
@@ -378,6 +379,33 @@ describe('deletion', () => {
       await stage.settle();
       await stage.collected();
       assert.equal(await find(client, SesameDeployment, 'edge'), undefined);
+    });
+  });
+});
+
+describe('a preview of an edit', () => {
+  const shown = async (stage: Stage, spec: object) => {
+    const { metadata } = await stage.client.get(SesameDeployment, at('edge'));
+    const next = { ...deployment(spec), metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 } };
+    const object = SesameDeployment.viewOf(next);
+    const { deliveries, writes } = await preview(stage.program.runtime, [{ kind: SesameDeployment, object }]);
+    return { disturbs: deliveries.map(({ disturbs }) => disturbs ?? ''), writes };
+  };
+
+  test('names the change class of each field and what is disturbed', async () => {
+    await staged([deployment()], async (stage) => {
+      const { disturbs } = await shown(stage, {
+        configuration: { envoy: { timeouts: { requestTimeout: '4s' } }, xdsServer: { port: 9001 } },
+      });
+      assert.deepEqual(disturbs, [
+        'xdsServer.port [Rebind, EnvoyRollout] rebinds a socket of Sesame, and needs a rollout of Envoy’s pods; ' +
+          'envoy.timeouts.requestTimeout [Listeners] updates listeners; connections on changed filter chains drain',
+      ]);
+      const invalid = await shown(stage, { configuration: { debug: { logLevel: 'loud' } } });
+      assert.match(
+        invalid.disturbs[0] ?? '',
+        /^stops the controllers of Sesame, because it is not valid: spec\.debug\.logLevel/,
+      );
     });
   });
 });
