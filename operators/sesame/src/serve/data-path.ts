@@ -1,8 +1,16 @@
 // The controllers themselves: routes, listeners and xDS in a runtime of their own, which a change of some fields restarts while the
 // process, its servers and its heartbeat go on. The configuration comes in as a source, so that an edit is an ordinary wave.
 import { randomBytes } from 'node:crypto';
-import type { Client, Clock, Logger, Random } from '@capstan/kube';
-import { untilAborted } from '@capstan/kube';
+import { isIP } from 'node:net';
+import {
+  type Client,
+  type Clock,
+  type KubeObject,
+  type Logger,
+  type Random,
+  Service,
+  untilAborted,
+} from '@capstan/kube';
 import {
   createRuntime,
   derivation,
@@ -37,7 +45,8 @@ export interface DataPathOptions {
   readonly watchNamespaces: readonly string[] | undefined;
   /** Takes the place of the configured xDS address, for tests. */
   readonly listen?: { readonly address: string; readonly port: number };
-  tell?(owner: object, event: EventInput): void;
+  /** Writes an Event about an object. */
+  tell?(owner: KubeObject, event: EventInput): void;
   /** Called with the port that was found. */
   onListening?(port: number): void;
 }
@@ -45,7 +54,7 @@ export interface DataPathOptions {
 export function createDataPath(options: DataPathOptions): DataPath {
   return {
     start(configuration, onNacks) {
-      const parts = partsOf(options, configuration, onNacks);
+      const parts = dataPathParts(options, configuration, onNacks);
       const { client, clock, random, logger, namespace, watchNamespaces } = options;
       const leadership: Leadership = {
         get holds() {
@@ -60,6 +69,10 @@ export function createDataPath(options: DataPathOptions): DataPath {
         random,
         logger,
         leadership: () => leadership,
+        ...(options.tell && {
+          tell: (_world: unknown, _operator: unknown, owner: KubeObject, event: EventInput) =>
+            options.tell?.(owner, event),
+        }),
       });
       // Nothing that is written depends on it.
       runtime.setDigestKey({ id: 'process', bytes: randomBytes(32) });
@@ -90,8 +103,9 @@ export function createDataPath(options: DataPathOptions): DataPath {
   };
 }
 
-function partsOf(
-  { listen, onListening }: DataPathOptions,
+/** The operator of the controllers, and how its configuration is changed. */
+export function dataPathParts(
+  { listen, onListening }: Pick<DataPathOptions, 'listen' | 'onListening'>,
   first: EffectiveConfiguration,
   onNacks: (nacks: readonly Nack[]) => void,
 ) {
@@ -108,9 +122,10 @@ function partsOf(
       table = undefined;
     },
   });
+  const inForce = (read: Reader): EffectiveConfiguration => read.source(configurations).get('') ?? current;
   const settings = derivation<RoutingSettings>({
     name: 'routing-settings',
-    compute: ({ read }) => read.source(configurations).get('') ?? current,
+    compute: ({ read }) => routingSettingsOf(inForce(read)),
   });
   const graph = routeGraph(settings);
   const xds = xdsSink({
@@ -136,7 +151,7 @@ function partsOf(
     operator: operator({
       name: 'sesame-routes',
       kinds: [HTTPProxy, TLSCertificateDelegation, ExtensionService],
-      reconcilers: [httpProxyStatus({ graph })],
+      reconcilers: [httpProxyStatus({ graph, loadBalancer: (read) => addressesOf(read, inForce(read)) })],
       sinks: [xds, refusals],
     }),
     isListening: () => isListening,
@@ -145,6 +160,44 @@ function partsOf(
       table?.put('', next);
     },
   };
+}
+
+/** What routes depend on: an edit of anything else computes none of them again. */
+function routingSettingsOf(configuration: EffectiveConfiguration): RoutingSettings {
+  const { xdsServer, ingress, envoy, httpproxy, enableExternalNameService, globalExtAuth } = configuration;
+  const { rateLimitService, policy, tracing } = configuration;
+  const { className } = ingress;
+  const { service: _service, managed: _managed, ...routed } = envoy;
+  return {
+    xdsServer,
+    ingress: { className },
+    envoy: routed,
+    httpproxy,
+    enableExternalNameService,
+    globalExtAuth,
+    rateLimitService,
+    policy,
+    tracing,
+  };
+}
+
+const loadBalancerOf = ({ status }: Service) => status?.loadBalancer?.ingress ?? [];
+
+/** Where clients reach Envoy: as configured, else what its Service says. */
+function addressesOf(
+  read: Reader,
+  { ingress, envoy }: EffectiveConfiguration,
+): { ingress?: readonly object[] } | undefined {
+  const { statusAddress = '' } = ingress;
+  if (statusAddress !== '')
+    return {
+      ingress: statusAddress
+        .split(',')
+        .map((address) => address.trim())
+        .map((address) => (isIP(address) === 0 ? { hostname: address } : { ip: address })),
+    };
+  const found = read.get(Service, envoy.service, loadBalancerOf) ?? [];
+  return found.length === 0 ? undefined : { ingress: found };
 }
 
 function nacksOf(read: Reader, xds: ReturnType<typeof xdsSink>): readonly Nack[] {

@@ -1,9 +1,11 @@
 // `sesame serve`, composed: the configuration in force as one derivation, and everything that follows it as sinks. The controllers run
 // in a runtime of their own (data-path.ts), which is started and stopped by one of these sinks.
-import type { Client, Clock, Logger, Random } from '@capstan/kube';
+import type { Client, Clock, KubeObject, Logger, Random } from '@capstan/kube';
 import {
+  createEventRecorder,
   createRegistry,
   createRuntime,
+  type EventInput,
   type Operator,
   observeRuntime,
   operator,
@@ -125,6 +127,16 @@ export async function runServe(options: RunServeOptions): Promise<number> {
   const registry = createRegistry();
   const metrics = standardMetrics(registry);
   const leadership = createSwitchingLeadership({ client, clock, random, logger, identity });
+  const events = createEventRecorder({
+    client,
+    clock,
+    random,
+    leadership,
+    logger,
+    controller: 'projectsesame.io/sesame',
+    instance: identity,
+  });
+  const tell = (owner: KubeObject, event: EventInput) => events.record(owner, event);
   const ending = new AbortController();
   const end = () => ending.abort();
   if (signal.aborted) end();
@@ -140,6 +152,7 @@ export async function runServe(options: RunServeOptions): Promise<number> {
       leadership,
       namespace: choice.namespace,
       watchNamespaces: choice.watchNamespaces,
+      tell,
     });
   const { operator: serve } = createServeOperator({
     ...options,
@@ -161,10 +174,11 @@ export async function runServe(options: RunServeOptions): Promise<number> {
     logger,
     leadership: () => leadership,
     observe: runtimeObserver(metrics),
+    tell: (_world, _operator, owner, event) => tell(owner, event),
   });
   // The configuration of another namespace is never looked at.
   runtime.addWorld({ name: '', client, namespace: choice.namespace, watchNamespaces: [choice.namespace] });
   observeRuntime(metrics, runtime);
-  await runtime.run(ending.signal);
+  await Promise.all([runtime.run(ending.signal), events.run(ending.signal)]);
   return code;
 }
