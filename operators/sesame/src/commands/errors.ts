@@ -1,4 +1,4 @@
-import { CodedError, catalogue } from '@capstan/kube/cluster';
+import { CodedError, catalogue } from '@capstan/kube/values';
 
 /** A command line that cannot be meant: exit code 2. */
 export const UsageErrors = catalogue('sesame/Usage', {
