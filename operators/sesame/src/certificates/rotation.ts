@@ -46,10 +46,18 @@ type Time = { reached(instant: number | string): boolean };
 
 /** Created once, so that plans compare equal. */
 export function createPkiMinter({ now }: { now(): number }): PkiMinter {
+  // Asked at every plan: keys are parsed once for each content.
+  const parsed = new WeakMap<object, Pki | undefined>();
+  const known = (secret: Secret): Pki | undefined => {
+    const { data } = secret;
+    if (data === undefined) return undefined;
+    if (!parsed.has(data)) parsed.set(data, pkiIn(secret));
+    return parsed.get(data);
+  };
   return {
     name: 'sesame-pki',
     valid: (existing, inputs, time) => {
-      const pki = pkiIn(existing);
+      const pki = known(existing);
       return pki !== undefined && step(pki, inputs, time) === 'none';
     },
     async make(inputs, existing) {

@@ -6,10 +6,12 @@ import {
   DaemonSet,
   Deployment,
   type Kind,
+  keyOfObject,
   type ObjectRef,
   PodDisruptionBudget,
   Role,
   RoleBinding,
+  refOfKey,
   Secret,
   Service,
   ServiceAccount,
@@ -18,6 +20,7 @@ import {
   apply,
   type Child,
   conditionType,
+  derivation,
   type GroupInput,
   keep,
   mint,
@@ -33,7 +36,7 @@ import {
   writing,
 } from '@capstan/reconcile';
 import { createPkiMinter, type PkiMinter, sideSecrets } from '../certificates/rotation.ts';
-import { type Effective, effectiveConfiguration } from '../configuration/index.ts';
+import { type Effective, effectiveConfiguration, type Problem } from '../configuration/index.ts';
 import { warningAt } from '../configuration/problem.ts';
 import { instanceConfiguration } from '../deployment/configuration.ts';
 import { envoyDaemonSet, envoyDeployment, envoyDisruptionBudget } from '../deployment/envoy-workload.ts';
@@ -59,7 +62,7 @@ import { sesameDeployment, sesameDisruptionBudget } from '../deployment/sesame-w
 import { type InstanceState, instanceConditions, instanceCounts } from '../deployment/status.ts';
 import { deploymentProblems } from '../deployment/validate-deployment.ts';
 import { daemonSetHealth, deploymentHealth, type WorkloadHealth } from '../deployment/workload-health.ts';
-import { SesameConfiguration, SesameDeployment } from '../kinds/index.ts';
+import { type ConfigurationSpec, SesameConfiguration, SesameDeployment } from '../kinds/index.ts';
 import type { Settings } from '../settings.ts';
 
 export function createSesameDeploymentReconciler(settings: Settings): Reconciler {
@@ -96,28 +99,15 @@ export function createSesameDeploymentReconciler(settings: Settings): Reconciler
 function reconcile(object: SesameDeployment, read: Reader, settings: Settings, minter: PkiMinter): Plan {
   const id = idOf(object);
   const spec = object.spec ?? {};
-  const given = instanceConfiguration(spec.configuration, id);
-  const effective = effectiveConfiguration({
-    given: spec.configuration === undefined ? given : withManaged(given, spec.configuration),
-    watchNamespaces: watchedNamespaces({ spec, namespace: id.namespace }),
-    isManaged: true,
-  });
-  const problems = deploymentProblems(spec);
-  const errors = [
-    ...effective.errors.map((problem) => ({ ...problem, path: `configuration.${problem.path}` })),
-    ...problems,
-  ];
+  const { given, configuration: value, errors, warnings } = read.derived(meaning, keyOfObject(object));
   const state: Omit<InstanceState, 'waitingFor'> = {
     sesame: read.get(Deployment, { namespace: id.namespace, name: names.sesame(id) }, deploymentHealth),
     envoy: envoyHealth(read, id, isEnvoyDeployment({ spec })),
     errors,
-    warnings: [
-      ...effective.warnings.map((problem) => ({ ...problem, path: `configuration.${problem.path}` })),
-      ...misspelt(object),
-    ],
+    warnings,
     reported: reportedBy(read, id),
   };
-  const instance: Instance = { ...id, spec, configuration: effective.value, settings };
+  const instance: Instance = { ...id, spec, configuration: value, settings };
   const configuration = apply(SesameConfiguration, {
     metadata: metadataOf(instance, names.configuration(id)),
     spec: given,
@@ -137,6 +127,39 @@ function reconcile(object: SesameDeployment, read: Reader, settings: Settings, m
   });
 }
 
+interface Meaning {
+  /** The configuration of the instance, as it is propagated. */
+  readonly given: ConfigurationSpec;
+  readonly configuration: Effective['value'];
+  readonly errors: readonly Problem[];
+  readonly warnings: readonly Problem[];
+}
+
+const specOf = ({ spec }: SesameDeployment) => spec ?? {};
+
+/** What a spec means: looked at once for each spec, however often pods and objects wake its reconcile. */
+const meaning = derivation<Meaning>({
+  name: 'deployment-meaning',
+  compute({ key, read }) {
+    const ref = refOfKey(key);
+    const id = { name: ref.name, namespace: ref.namespace ?? '' };
+    const spec = read.get(SesameDeployment, ref, specOf) ?? {};
+    const given = instanceConfiguration(spec.configuration, id);
+    const effective = effectiveConfiguration({
+      given: spec.configuration === undefined ? given : withManaged(given, spec.configuration),
+      watchNamespaces: watchedNamespaces({ spec, namespace: id.namespace }),
+      isManaged: true,
+    });
+    const below = (problem: Problem) => ({ ...problem, path: `configuration.${problem.path}` });
+    return {
+      given,
+      configuration: effective.value,
+      errors: [...effective.errors.map(below), ...deploymentProblems(spec)],
+      warnings: [...effective.warnings.map(below), ...misspelt(spec)],
+    };
+  },
+});
+
 /** For validation: `envoy.managed` is checked where the user wrote it. */
 function withManaged(
   given: ReturnType<typeof instanceConfiguration>,
@@ -147,9 +170,8 @@ function withManaged(
 }
 
 /** The user's object keeps its spelling; the status says which one is meant. */
-function misspelt(object: SesameDeployment): Effective['warnings'] {
-  const raw = (object.spec ?? {}) as Record<string, unknown>;
-  return 'confguration' in raw
+function misspelt(spec: object): Effective['warnings'] {
+  return 'confguration' in spec
     ? [warningAt('confguration', 'FieldNormalised', 'Deprecated', 'is read as configuration; correct the spelling')]
     : [];
 }
