@@ -8,4 +8,12 @@ import { runtime } from './runtime.ts';
 import { sesameConfig } from './sesame-config.ts';
 import { submariner } from './submariner.ts';
 
-export const benches: readonly Bench[] = [runtime, apiserver, kroxylicious, gimbal, crossplane, submariner, sesameConfig];
+export const benches: readonly Bench[] = [
+  runtime,
+  apiserver,
+  kroxylicious,
+  gimbal,
+  crossplane,
+  submariner,
+  sesameConfig,
+];
