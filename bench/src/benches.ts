@@ -5,6 +5,15 @@ import { crossplane } from './crossplane.ts';
 import { gimbal } from './gimbal.ts';
 import { kroxylicious } from './kroxylicious.ts';
 import { runtime } from './runtime.ts';
+import { sesameConfig } from './sesame-config.ts';
 import { submariner } from './submariner.ts';
 
-export const benches: readonly Bench[] = [runtime, apiserver, kroxylicious, gimbal, crossplane, submariner];
+export const benches: readonly Bench[] = [
+  runtime,
+  apiserver,
+  kroxylicious,
+  gimbal,
+  crossplane,
+  submariner,
+  sesameConfig,
+];

@@ -12,4 +12,5 @@ export const BUILT_IN_OPERATORS: readonly BuiltInOperator[] = [
   { name: 'crossplane', load: () => import('@capstan/crossplane') },
   { name: 'gimbal', load: () => import('@capstan/gimbal') },
   { name: 'submariner', load: () => import('@capstan/submariner') },
+  { name: 'sesame', load: () => import('@capstan/sesame') },
 ];

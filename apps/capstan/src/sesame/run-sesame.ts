@@ -24,7 +24,7 @@ export async function runSesame(argv: readonly string[], io: Io, stdin: AsyncIte
 /** What the commands need from the machine. */
 async function commandIo(io: Io, stdin: AsyncIterable<unknown>): Promise<CommandIo> {
   const at = (path: string) => resolve(io.cwd, path);
-  const { systemClock } = await import('@capstan/kube/cluster');
+  const { systemClock } = await import('@capstan/kube/values');
   return {
     stdout: io.stdout,
     stderr: io.stderr,

@@ -17,12 +17,13 @@ export function knownImages(env: Readonly<Record<string, string | undefined>>): 
   const capstan = program('main.ts');
   const gimbal = program('programs/gimbal.mjs');
   const submariner = program('programs/submariner.ts');
+  const sesame = program('programs/sesame.ts');
   const real = env['CAPSTAN_REAL'] ?? join(env['HOME'] ?? homedir(), '.cache', 'capstan', 'real');
   return [
     {
       match: 'capstan',
       entrypoint: capstan,
-      programs: { capstan, gimbal, submariner },
+      programs: { capstan, gimbal, sesame, submariner },
       // Gateways leave the network of this machine alone: their cables are simulated, and marked as such.
       env: { SUBMARINER_CABLES: 'simulated' },
       kubeconfig: true,

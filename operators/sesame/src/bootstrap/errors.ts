@@ -1,4 +1,4 @@
-import { catalogue } from '@capstan/kube/cluster';
+import { catalogue } from '@capstan/kube/values';
 
 export const BootstrapErrors = catalogue('sesame', {
   AdminAddress: (address: string) => ({

@@ -1,4 +1,4 @@
-import { CodedError, catalogue } from '@capstan/kube/cluster';
+import { CodedError, catalogue } from '@capstan/kube/values';
 
 /** A command line that cannot be meant: exit code 2. */
 export const UsageErrors = catalogue('sesame/Usage', {
@@ -8,6 +8,10 @@ export const UsageErrors = catalogue('sesame/Usage', {
     remedy: near === undefined ? `see sesame ${command} --help` : `did you mean --${near}?`,
   }),
   NoValue: (flag: string, value: string) => ({ message: `${flag} needs a value`, remedy: `write ${flag}=${value}` }),
+  BadFlag: (flag: string, problems: string) => ({
+    message: problems,
+    remedy: `see sesame serve --help (${flag})`,
+  }),
   BadValue: (flag: string, value: string, remedy: string) => ({ message: `${flag} cannot be "${value}"`, remedy }),
   TooMany: (command: string, argument: string) => ({
     message: `sesame ${command} does not know what to do with "${argument}"`,

@@ -1,10 +1,8 @@
-import { ConfigMap, Deployment, isNotFound, reasonOf } from '@capstan/kube/cluster';
-import { stringify } from 'yaml';
+import { reasonOf } from '@capstan/kube/values';
 import { type InputFile, migrate } from '../migrate/index.ts';
 import { CLUSTER_OPTIONS } from './arguments.ts';
 import type { CommandArguments, CommandIo, SesameCommand } from './command-io.ts';
 import { CommandErrors, UsageErrors } from './errors.ts';
-import { sesameNamespace } from './namespace.ts';
 
 export const migrateConfig: SesameCommand = {
   usage: 'migrate config [FILE|-] [-f FILE] [-o FILE] [--to resource|file]',
@@ -61,50 +59,13 @@ async function inputFiles(args: CommandArguments, io: CommandIo): Promise<InputF
     } catch (error) {
       throw CommandErrors.CannotRead(path, reasonOf(error));
     }
-  files.push(...(await liveFiles(args, io)));
+  if (args.text('config-map') !== undefined || args.text('deployment') !== undefined) {
+    // A client takes long to load, and most migrations need none.
+    const { liveFiles } = await import('./live-inputs.ts');
+    files.push(...(await liveFiles(args, io)));
+  }
   if (files.length > 0) return files;
   throw UsageErrors.Missing('migrate config', 'a file', 'sesame migrate config sesame.yaml');
-}
-
-async function liveFiles(args: CommandArguments, io: CommandIo): Promise<InputFile[]> {
-  const [configMap, deployment] = [args.text('config-map'), args.text('deployment')];
-  if (configMap === undefined && deployment === undefined) return [];
-  const { client } = await io.openCluster({ kubeconfig: args.text('kubeconfig'), context: args.text('context') });
-  const namespace = sesameNamespace(args.text('namespace'), io.env);
-  const manifest = (name: string, object: unknown): InputFile => ({
-    name,
-    // As blocks, so that lines are those of the file.
-    bytes: new TextEncoder().encode(
-      stringify(object, { lineWidth: 0, defaultStringType: 'PLAIN', blockQuote: 'literal' }),
-    ),
-  });
-  try {
-    const files: InputFile[] = [];
-    if (configMap !== undefined) {
-      const { data, metadata } = await client.get(ConfigMap, { namespace, name: configMap });
-      const { name } = metadata;
-      const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: data ?? {} };
-      files.push(manifest(`configmap/${configMap}`, object));
-    }
-    if (deployment !== undefined) {
-      const { spec, metadata } = await client.get(Deployment, { namespace, name: deployment });
-      const { name } = metadata;
-      files.push(
-        manifest(`deployment/${deployment}`, {
-          apiVersion: 'apps/v1',
-          kind: 'Deployment',
-          metadata: { name, namespace },
-          spec,
-        }),
-      );
-    }
-    return files;
-  } catch (error) {
-    if (isNotFound(error) && configMap !== undefined) throw CommandErrors.NoConfigMap(namespace, configMap);
-    throw error;
-  } finally {
-    await client.close();
-  }
 }
 
 async function write(io: CommandIo, path: string, text: string): Promise<void> {

@@ -10,6 +10,7 @@ interface Entry {
 
 /** Commands by their words. */
 export const SESAME_COMMANDS: Readonly<Record<string, Entry>> = {
+  serve: { summary: 'Runs the control plane.', load: async () => (await import('./serve.ts')).serve },
   'migrate config': {
     summary: 'Migrates the configuration file to a SesameConfiguration, and back.',
     load: async () => (await import('./migrate-config.ts')).migrateConfig,

@@ -1,5 +1,5 @@
 // From two effective configurations to the smallest set of actions that leads from one to the other. Pure.
-import { equal } from '@capstan/kube';
+import { equal } from '@capstan/kube/values';
 import { type ChangeClass, changeClassesOf, type ServerName, serverOf } from './change-class.ts';
 import type { EffectiveConfiguration } from './effective.ts';
 import { LEAVES, valueAt } from './fields.ts';

@@ -1,6 +1,6 @@
 // The effective configuration: defaults, then the resource (or the file), then flags. One immutable value, with the origin of each
 // leaf and everything that is wrong with it; what uses the configuration sees the value and nothing else.
-import { applyDefaults, isJsonObject, type JsonObject } from '@capstan/kube';
+import { applyDefaults, isJsonObject, type JsonObject } from '@capstan/kube/values';
 import { type ConfigurationSpec, configurationSchema, type FullConfiguration } from '../kinds/configuration-spec.ts';
 import { deepFreeze, givenLeaves, LEAVES, overlay, valueAt } from './fields.ts';
 import { normalise } from './normalise.ts';

@@ -1,5 +1,5 @@
 // The configuration as a tree of fields: its leaves (scalars, lists, maps: each replaced as a whole), and access by path.
-import { isJsonObject, type JsonObject, type JsonSchema } from '@capstan/kube';
+import { isJsonObject, type JsonObject, type JsonSchema } from '@capstan/kube/values';
 import { configurationSchema } from '../kinds/configuration-spec.ts';
 
 /** Every leaf, `envoy.http.port`, in the order of the schema. */

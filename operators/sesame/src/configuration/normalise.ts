@@ -1,6 +1,6 @@
 // One form for every accepted spelling. The user's object is never rewritten: this form exists in memory only. What differs from what
 // the user wrote is a warning; two spellings of one field that contradict each other are an error.
-import { isJsonObject, type JsonObject } from '@capstan/kube';
+import { isJsonObject, type JsonObject } from '@capstan/kube/values';
 import type { ConfigurationSpec } from '../kinds/configuration-spec.ts';
 import { schemaAt, valueAt, withValueAt } from './fields.ts';
 import { errorAt, type Problem, shown, warningAt } from './problem.ts';
@@ -40,7 +40,7 @@ export function normalise(given: unknown): Normalised {
 }
 
 /** A null is a value that was left empty. */
-function withoutNulls(value: JsonObject): JsonObject {
+export function withoutNulls(value: JsonObject): JsonObject {
   const kept = Object.entries(value).flatMap(([name, part]) => {
     if (part === null || part === undefined) return [];
     return [[name, isJsonObject(part) ? withoutNulls(part) : part] as const];

@@ -1,5 +1,5 @@
 // Timeouts as the configuration has them: empty or zero is Envoy's own default, `infinity` switches a timeout off.
-import { parseDuration } from '@capstan/kube';
+import { parseDuration } from '@capstan/kube/values';
 
 export type Timeout =
   | { readonly kind: 'default' }

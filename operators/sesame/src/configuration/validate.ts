@@ -1,6 +1,6 @@
 // All that can be wrong with a configuration, at once. The rules look at the effective value, so that a default or a flag that
 // contradicts the user's value is found too; "both or neither" counts what the user gave.
-import { compileValidator, type FieldError } from '@capstan/kube';
+import { compileValidator, type FieldError } from '@capstan/kube/values';
 import { type ConfigurationSpec, configurationSchema, type FullConfiguration } from '../kinds/configuration-spec.ts';
 import { crdSchema } from '../kinds/crd-schema.ts';
 import { errorAt, type Problem } from './problem.ts';

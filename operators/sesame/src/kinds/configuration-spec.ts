@@ -3,7 +3,17 @@
 // The schema below is the one of the effective configuration: what has a default is always there. The CRD's schema is derived from it
 // (`crd-schema.ts`): without defaults, because a server that fills them in rewrites the user's spec, and permissive on values, because
 // an invalid value is reported on the status of the resource, where the user sees all of them at once.
-import { anyObject, array, boolean, type InputOf, integer, map, object, string, type TypeOf } from '@capstan/kube';
+import {
+  anyObject,
+  array,
+  boolean,
+  type InputOf,
+  integer,
+  map,
+  object,
+  string,
+  type TypeOf,
+} from '@capstan/kube/values';
 import { DEFAULT_NAMESPACE } from './group.ts';
 
 /** Ciphers of listeners when none are given. */

@@ -1,6 +1,6 @@
 // From the schema of the effective configuration to the one that an API server enforces: no defaults (they would be written into the
 // user's object), null where a user leaves a value empty, and the other spellings that are accepted.
-import type { JsonSchema } from '@capstan/kube';
+import type { JsonSchema } from '@capstan/kube/values';
 
 /** Other spellings of a field, as upstream or the file have them; the normal form is computed when the object is read. */
 export const FIELD_ALIASES: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = {

@@ -149,7 +149,8 @@ function normaliseDeployment(object: JsonObject): JsonObject {
   const moved: JsonObject = { ...given };
   for (const alias of CONFIGURATION_ALIASES) {
     if (given[alias] !== undefined && given[alias] !== null) moved['configuration'] ??= given[alias];
-    delete moved[alias];
+    // The misspelling stays visible, so that it can be reported.
+    if (alias !== 'confguration') delete moved[alias];
   }
   if (given['contour'] !== undefined && given['contour'] !== null) moved['sesame'] ??= given['contour'];
   delete moved['contour'];

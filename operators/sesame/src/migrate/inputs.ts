@@ -46,9 +46,16 @@ export function readInputs(
   return { ...found, problems };
 }
 
+/** A manifest says what it is; a configuration file has no such key. */
+const MANIFEST = /^[{\s"']*(apiVersion|kind)["']?\s*:/m;
+
 type Found = { -readonly [Name in keyof Inputs]: Inputs[Name] };
 
 function takeText(name: string, text: string, found: Found, env: Readonly<Record<string, string | undefined>>): void {
+  if (!MANIFEST.test(text)) {
+    found.configuration = { name, text, lineOffset: 0, columnOffset: 0 };
+    return;
+  }
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false });
   const manifests = (Array.isArray(documents) ? documents : []).filter(({ contents }) => isManifest(contents));

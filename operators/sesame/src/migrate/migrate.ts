@@ -1,6 +1,6 @@
 // From the file (and the Deployment's flags) to the resource, and back. Lossless: what is in force before and after is compared, and
 // nothing is printed when it differs.
-import { equal } from '@capstan/kube';
+import { equal } from '@capstan/kube/values';
 import { Document, stringify } from 'yaml';
 import { type EffectiveConfiguration, effectiveConfiguration } from '../configuration/effective.ts';
 import { LEAVES, valueAt } from '../configuration/fields.ts';

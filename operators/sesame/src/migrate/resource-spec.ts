@@ -1,6 +1,6 @@
 // The spec of the resource that means the same as a file with flags: only what differs from the resource's defaults, so that a later
 // change of a default is not frozen, and everything where a default of the file differs.
-import { equal, type JsonObject } from '@capstan/kube';
+import { equal, type JsonObject } from '@capstan/kube/values';
 import { type EffectiveConfiguration, effectiveConfiguration } from '../configuration/effective.ts';
 import { LEAVES, valueAt, withValueAt } from '../configuration/fields.ts';
 

@@ -1,5 +1,5 @@
 // The effective configuration of a file. Its defaults differ from the resource's in three places, and a pair may be given in part.
-import type { JsonObject } from '@capstan/kube';
+import type { JsonObject } from '@capstan/kube/values';
 import type { ConfigurationSpec } from '../../kinds/configuration-spec.ts';
 import { type Effective, effectiveConfiguration, type FlagValue } from '../effective.ts';
 import { valueAt, withValueAt } from '../fields.ts';

@@ -1,5 +1,5 @@
 // Reads a configuration file as strictly as upstream does, but reports everything at once and at its place.
-import type { JsonObject } from '@capstan/kube';
+import type { JsonObject } from '@capstan/kube/values';
 import {
   type Document,
   isAlias,

@@ -1,5 +1,5 @@
 // From the resource back to the file, for rolling back: every field that the file has a key for; the others need flags.
-import type { JsonObject } from '@capstan/kube';
+import type { JsonObject } from '@capstan/kube/values';
 import { DEFAULT_NAMESPACE } from '../../kinds/group.ts';
 import { givenLeaves, valueAt, withValueAt } from '../fields.ts';
 import { SERVE_FLAGS } from '../serve-flags.ts';

@@ -1,6 +1,6 @@
 // Rules for Sesame's own part: its servers, leader election and what it serves.
 import { isIP } from 'node:net';
-import { parseDuration, validateDns1123Subdomain } from '@capstan/kube';
+import { parseDuration, validateDns1123Subdomain } from '@capstan/kube/values';
 import { shown } from '../problem.ts';
 import type { ValidationInput } from '../validate.ts';
 import type { Findings } from './findings.ts';

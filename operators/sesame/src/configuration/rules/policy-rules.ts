@@ -1,5 +1,5 @@
 // Rules for what applies to every route: headers, rate limits, authorisation, tracing, features.
-import { isJsonObject } from '@capstan/kube';
+import { isJsonObject } from '@capstan/kube/values';
 import { shown } from '../problem.ts';
 import type { ValidationInput } from '../validate.ts';
 import { duplicates } from './controller-rules.ts';

@@ -1,0 +1,175 @@
+// Envoy's pods: the bootstrap as an init container, Envoy itself, and the shutdown manager that holds its end until connections drain.
+import type {
+  Container,
+  DaemonSet,
+  Deployment,
+  PodDisruptionBudget,
+  PodTemplateSpec,
+  Volume,
+  VolumeMount,
+} from '@capstan/kube';
+import type { ChildObject } from '@capstan/reconcile';
+import {
+  envoyReplicas,
+  envoySelector,
+  type Instance,
+  metadataOf,
+  names,
+  ownerLabels,
+  placementOfEnvoy,
+} from './instance.ts';
+import { CONFINED, fieldEnv, placed, spread, UNPRIVILEGED } from './pods.ts';
+
+export function envoyDaemonSet(instance: Instance): ChildObject<DaemonSet> {
+  const given = instance.spec.envoy?.daemonSet?.updateStrategy as NonNullable<DaemonSet['spec']>['updateStrategy'];
+  return {
+    metadata: metadataOf(instance, names.envoy(instance)),
+    spec: {
+      revisionHistoryLimit: 10,
+      selector: { matchLabels: envoySelector(instance) },
+      updateStrategy: given ?? { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '10%' } },
+      template: podTemplate(instance),
+    },
+  };
+}
+
+export function envoyDeployment(instance: Instance): ChildObject<Deployment> {
+  const given = instance.spec.envoy?.deployment?.strategy as NonNullable<Deployment['spec']>['strategy'];
+  return {
+    metadata: metadataOf(instance, names.envoy(instance)),
+    spec: {
+      replicas: envoyReplicas(instance),
+      progressDeadlineSeconds: 600,
+      revisionHistoryLimit: 10,
+      selector: { matchLabels: envoySelector(instance) },
+      strategy: given ?? { type: 'RollingUpdate', rollingUpdate: { maxSurge: '10%' } },
+      template: podTemplate(instance),
+    },
+  };
+}
+
+const ADMIN: VolumeMount = { name: 'envoy-admin', mountPath: '/admin' };
+const CONFIG: VolumeMount = { name: 'envoy-config', mountPath: '/config' };
+const CERTIFICATES: VolumeMount = { name: 'envoycert', mountPath: '/certs', readOnly: true };
+
+function podTemplate(instance: Instance): PodTemplateSpec {
+  const { spec } = instance;
+  const selector = envoySelector(instance);
+  const isSecure = !instance.configuration.xdsServer.insecure;
+  const volumes: Volume[] = [
+    { name: 'envoy-admin', emptyDir: {} },
+    { name: 'envoy-config', emptyDir: {} },
+    ...(isSecure
+      ? [{ name: 'envoycert', secret: { secretName: names.envoyCertificate(instance), defaultMode: 0o644 } }]
+      : []),
+    ...((spec.envoy?.extraVolumes ?? []) as unknown as Volume[]),
+  ];
+  return {
+    metadata: {
+      labels: { ...ownerLabels(instance), ...selector },
+      ...(spec.envoy?.podAnnotations && { annotations: spec.envoy.podAnnotations }),
+    },
+    spec: {
+      serviceAccountName: names.envoy(instance),
+      automountServiceAccountToken: false,
+      // Long requests may end; the shutdown manager ends the wait before.
+      terminationGracePeriodSeconds: 300,
+      securityContext: UNPRIVILEGED,
+      affinity: spread(selector),
+      ...placed(placementOfEnvoy(instance)),
+      initContainers: [bootstrapContainer(instance, isSecure)],
+      containers: [shutdownManager(instance), envoyContainer(instance, isSecure)],
+      volumes,
+    },
+  };
+}
+
+function bootstrapContainer(instance: Instance, isSecure: boolean): Container {
+  const { settings, configuration, namespace, spec } = instance;
+  const service = `${names.sesame(instance)}.${namespace}`;
+  return {
+    name: 'envoy-initconfig',
+    image: settings.image,
+    command: ['sesame'],
+    args: [
+      'bootstrap',
+      '/config/envoy.json',
+      `--xds-address=${service}`,
+      `--xds-port=${configuration.xdsServer.port}`,
+      '--xds-resource-version=v3',
+      '--resources-dir=/config/resources',
+      ...(isSecure
+        ? ['--envoy-cafile=/certs/ca.crt', '--envoy-cert-file=/certs/tls.crt', '--envoy-key-file=/certs/tls.key']
+        : []),
+      `--overload-max-heap=${spec.envoy?.overloadMaxHeapSize ?? 0}`,
+      `--overload-downstream-max-conn=${spec.envoy?.overloadMaxDownstreamConnections ?? 0}`,
+    ],
+    env: [fieldEnv('SESAME_NAMESPACE', 'metadata.namespace')],
+    securityContext: CONFINED,
+    volumeMounts: [CONFIG, ADMIN, ...(isSecure ? [CERTIFICATES] : [])],
+  };
+}
+
+function shutdownManager({ settings }: Instance): Container {
+  return {
+    name: 'shutdown-manager',
+    image: settings.image,
+    command: ['sesame'],
+    args: ['envoy', 'shutdown-manager'],
+    lifecycle: { preStop: { exec: { command: ['sesame', 'envoy', 'shutdown'] } } },
+    livenessProbe: { httpGet: { path: '/healthz', port: 8090 }, initialDelaySeconds: 3, periodSeconds: 10 },
+    resources: { requests: { cpu: '25m', memory: '50Mi' }, limits: { cpu: '200m', memory: '100Mi' } },
+    securityContext: CONFINED,
+    volumeMounts: [ADMIN],
+  };
+}
+
+function envoyContainer(instance: Instance, isSecure: boolean): Container {
+  const { settings, configuration, spec } = instance;
+  const { http, https, metrics, health } = configuration.envoy;
+  return {
+    name: 'envoy',
+    image: settings.envoyImage,
+    command: ['envoy'],
+    args: [
+      '-c',
+      '/config/envoy.json',
+      '--service-cluster',
+      '$(SESAME_NAMESPACE)',
+      '--service-node',
+      '$(ENVOY_POD_NAME)',
+      '--log-level',
+      spec.envoy?.logLevel ?? 'info',
+      '--base-id',
+      String(spec.envoy?.baseID ?? 0),
+    ],
+    env: [fieldEnv('SESAME_NAMESPACE', 'metadata.namespace'), fieldEnv('ENVOY_POD_NAME', 'metadata.name')],
+    ports: [
+      { name: 'http', containerPort: http.port, protocol: 'TCP' },
+      { name: 'https', containerPort: https.port, protocol: 'TCP' },
+      { name: 'metrics', containerPort: metrics.port, protocol: 'TCP' },
+    ],
+    readinessProbe: {
+      httpGet: { path: '/ready', port: health.port },
+      initialDelaySeconds: 3,
+      periodSeconds: 4,
+      failureThreshold: 3,
+    },
+    lifecycle: { preStop: { httpGet: { path: '/shutdown', port: 8090, scheme: 'HTTP' } } },
+    ...(spec.envoy?.resources && { resources: spec.envoy.resources }),
+    securityContext: CONFINED,
+    volumeMounts: [
+      CONFIG,
+      ADMIN,
+      ...(isSecure ? [CERTIFICATES] : []),
+      ...((spec.envoy?.extraVolumeMounts ?? []) as unknown as VolumeMount[]),
+    ],
+  };
+}
+
+export function envoyDisruptionBudget(instance: Instance): ChildObject<PodDisruptionBudget> {
+  return {
+    metadata: metadataOf(instance, names.envoy(instance)),
+    spec: { maxUnavailable: 1, selector: { matchLabels: envoySelector(instance) } },
+  };
+}

@@ -1,0 +1,74 @@
+// One instance of Sesame and its Envoy: everything that its objects are rendered from, and their names.
+import type { EffectiveConfiguration } from '../configuration/index.ts';
+import type { SesameDeploymentSpec } from '../kinds/index.ts';
+import type { Settings } from '../settings.ts';
+
+export interface Instance {
+  /** The name of the SesameDeployment. */
+  readonly name: string;
+  readonly namespace: string;
+  readonly spec: SesameDeploymentSpec;
+  /** Valid. */
+  readonly configuration: EffectiveConfiguration;
+  readonly settings: Settings;
+}
+
+/** Who an instance is, without what it should look like. */
+export type InstanceId = Pick<Instance, 'name' | 'namespace'>;
+
+export const OWNER_LABEL = 'projectsesame.io/owning-deployment-name';
+
+export const names = {
+  sesame: ({ name }: InstanceId) => `sesame-${name}`,
+  envoy: ({ name }: InstanceId) => `envoy-${name}`,
+  clusterRole: ({ name, namespace }: InstanceId) => `sesame-${namespace}-${name}`,
+  /** In each watched namespace. */
+  resourcesRole: ({ name, namespace }: InstanceId) => `sesame-resources-${namespace}-${name}`,
+  roleBinding: ({ name }: InstanceId) => `sesame-rolebinding-${name}`,
+  configuration: ({ name }: InstanceId) => `sesameconfig-${name}`,
+  /** Keys of the authority and both sides: read by the operator alone. */
+  pki: ({ name }: InstanceId) => `sesamepki-${name}`,
+  sesameCertificate: ({ name }: InstanceId) => `sesamecert-${name}`,
+  envoyCertificate: ({ name }: InstanceId) => `envoycert-${name}`,
+  lock: ({ name }: InstanceId) => `leader-elect-${name}`,
+} as const;
+
+/** Labels of every object; the user's come first, so that ours win. */
+export function ownerLabels({ name, spec }: Pick<Instance, 'name' | 'spec'>): Record<string, string> {
+  return {
+    ...spec.resourceLabels,
+    [OWNER_LABEL]: name,
+    'app.kubernetes.io/instance': name,
+    'app.kubernetes.io/name': 'sesame',
+    'app.kubernetes.io/component': 'ingress-controller',
+    'app.kubernetes.io/managed-by': 'sesame-operator',
+  };
+}
+
+/** Metadata of a namespaced object of the instance. */
+export function metadataOf(instance: Instance, name: string) {
+  return { namespace: instance.namespace, name, labels: ownerLabels(instance) };
+}
+
+export const sesameSelector = (instance: InstanceId) => ({ app: names.sesame(instance) });
+export const envoySelector = (instance: InstanceId) => ({ app: names.envoy(instance) });
+
+export function watchedNamespaces({
+  spec,
+  namespace,
+}: Pick<Instance, 'spec' | 'namespace'>): readonly string[] | undefined {
+  const given = spec.sesame?.watchNamespaces ?? [];
+  return given.length === 0 ? undefined : [...new Set([...given, namespace])].toSorted();
+}
+
+/** Where the seed has it, else where upstream has it. */
+export const placementOfEnvoy = ({ spec }: Pick<Instance, 'spec'>) =>
+  spec.configuration?.envoy?.managed?.nodePlacement ?? spec.envoy?.nodePlacement;
+export const placementOfSesame = ({ spec }: Pick<Instance, 'spec'>) => spec.nodePlacement ?? spec.sesame?.nodePlacement;
+export const publishingOf = ({ spec }: Pick<Instance, 'spec'>) =>
+  spec.configuration?.envoy?.managed?.networkPublishing ?? spec.envoy?.networkPublishing ?? {};
+
+export const sesameReplicas = ({ spec }: Pick<Instance, 'spec'>) =>
+  spec.replicas ?? spec.sesame?.deployment?.replicas ?? 2;
+export const isEnvoyDeployment = ({ spec }: Pick<Instance, 'spec'>) => spec.envoy?.workloadType === 'Deployment';
+export const envoyReplicas = ({ spec }: Pick<Instance, 'spec'>) => spec.envoy?.deployment?.replicas ?? 2;

@@ -1,0 +1,113 @@
+// The Deployment of Sesame. Its pods read their SesameConfiguration themselves: the template names it, and changes only with what is
+// part of a pod (ports, certificates, flags of the start).
+import type { Container, Deployment, PodDisruptionBudget } from '@capstan/kube';
+import type { ChildObject } from '@capstan/reconcile';
+import {
+  type Instance,
+  metadataOf,
+  names,
+  ownerLabels,
+  placementOfSesame,
+  sesameReplicas,
+  sesameSelector,
+  watchedNamespaces,
+} from './instance.ts';
+import { CONFINED, fieldEnv, placed, spread, UNPRIVILEGED } from './pods.ts';
+
+export function sesameDeployment(instance: Instance): ChildObject<Deployment> {
+  const { spec } = instance;
+  const selector = sesameSelector(instance);
+  return {
+    metadata: metadataOf(instance, names.sesame(instance)),
+    spec: {
+      replicas: sesameReplicas(instance),
+      progressDeadlineSeconds: 600,
+      revisionHistoryLimit: 10,
+      selector: { matchLabels: selector },
+      strategy: spec.sesame?.deployment?.strategy ?? {
+        type: 'RollingUpdate',
+        rollingUpdate: { maxSurge: '50%', maxUnavailable: '25%' },
+      },
+      template: {
+        metadata: {
+          labels: { ...ownerLabels(instance), ...selector },
+          ...(spec.sesame?.podAnnotations && { annotations: spec.sesame.podAnnotations }),
+        },
+        spec: {
+          serviceAccountName: names.sesame(instance),
+          terminationGracePeriodSeconds: 30,
+          securityContext: UNPRIVILEGED,
+          affinity: spread(selector),
+          ...placed(placementOfSesame(instance)),
+          containers: [container(instance)],
+          volumes: instance.configuration.xdsServer.insecure
+            ? []
+            : [
+                {
+                  name: 'sesamecert',
+                  secret: { secretName: names.sesameCertificate(instance), defaultMode: 0o644 },
+                },
+              ],
+        },
+      },
+    },
+  };
+}
+
+function container(instance: Instance): Container {
+  const { configuration, settings, spec } = instance;
+  const { xdsServer, health, metrics, debug } = configuration;
+  return {
+    name: 'sesame',
+    image: settings.image,
+    command: ['sesame'],
+    args: serveArguments(instance),
+    env: [
+      fieldEnv('SESAME_NAMESPACE', 'metadata.namespace'),
+      fieldEnv('POD_NAME', 'metadata.name'),
+      fieldEnv('POD_IP', 'status.podIP'),
+    ],
+    ports: [
+      { name: 'xds', containerPort: xdsServer.port, protocol: 'TCP' },
+      { name: 'metrics', containerPort: metrics.port, protocol: 'TCP' },
+      ...(health.port === metrics.port ? [] : [{ name: 'health', containerPort: health.port, protocol: 'TCP' }]),
+      { name: 'debug', containerPort: debug.port, protocol: 'TCP' },
+    ],
+    livenessProbe: { httpGet: { path: '/healthz', port: health.port } },
+    // Ready means: valid, synced, and serving xDS.
+    readinessProbe: { httpGet: { path: '/readyz', port: health.port }, periodSeconds: 10 },
+    ...(spec.sesame?.resources && { resources: spec.sesame.resources }),
+    securityContext: CONFINED,
+    volumeMounts: configuration.xdsServer.insecure
+      ? []
+      : [{ name: 'sesamecert', mountPath: directoryOf(xdsServer.tls.certFile), readOnly: true }],
+  };
+}
+
+/** Flags of the start alone: everything else is in the resource, and an edit of it restarts nothing. */
+function serveArguments(instance: Instance): string[] {
+  const { spec } = instance;
+  const watched = watchedNamespaces(instance);
+  const { logLevel, kubernetesLogLevel } = spec.sesame ?? {};
+  return [
+    'serve',
+    '--incluster',
+    `--sesame-config=${names.configuration(instance)}`,
+    ...(watched ? [`--watch-namespaces=${watched.join(',')}`] : []),
+    ...(spec.sesame?.disabledFeatures ?? []).map((feature) => `--disable-feature=${feature}`),
+    ...(logLevel?.toLowerCase() === 'debug' ? ['--debug'] : []),
+    ...(kubernetesLogLevel === undefined ? [] : [`--kubernetes-debug=${kubernetesLogLevel}`]),
+  ];
+}
+
+export function directoryOf(file: string): string {
+  const at = file.lastIndexOf('/');
+  return at <= 0 ? '/' : file.slice(0, at);
+}
+
+export function sesameDisruptionBudget(instance: Instance): ChildObject<PodDisruptionBudget> {
+  return {
+    metadata: metadataOf(instance, names.sesame(instance)),
+    spec: { maxUnavailable: 1, selector: { matchLabels: sesameSelector(instance) } },
+  };
+}

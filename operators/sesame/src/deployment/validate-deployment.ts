@@ -1,0 +1,72 @@
+// What a SesameDeployment says besides its configuration.
+
+import type { Problem } from '../configuration/index.ts';
+import { publishing } from '../configuration/rules/envoy-rules.ts';
+import { Findings } from '../configuration/rules/findings.ts';
+import type { SesameDeploymentSpec } from '../kinds/index.ts';
+
+const FEATURES = ['grpcroutes', 'tlsroutes', 'tcproutes', 'extensionservices', 'backendtlspolicies'];
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'critical', 'off'];
+const EFFECTS = ['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+
+/** All errors; paths begin at `spec`. */
+export function deploymentProblems(spec: SesameDeploymentSpec): Problem[] {
+  const findings = new Findings();
+  findings.atLeast('replicas', spec.replicas, 0);
+  placement('nodePlacement', spec.nodePlacement, findings);
+  const { sesame, envoy } = spec;
+  findings.atLeast('sesame.deployment.replicas', sesame?.deployment?.replicas, 0);
+  placement('sesame.nodePlacement', sesame?.nodePlacement, findings);
+  findings.oneOf('sesame.logLevel', sesame?.logLevel?.toLowerCase(), ['info', 'debug']);
+  findings.range('sesame.kubernetesLogLevel', sesame?.kubernetesLogLevel, 0, 9);
+  const watched = sesame?.watchNamespaces ?? [];
+  if (watched.length > 42)
+    findings.error(
+      'sesame.watchNamespaces',
+      'OutOfRange',
+      `has ${watched.length} namespaces; name at most 42, or none to watch all`,
+    );
+  for (const [index, name] of watched.entries()) findings.namespaceName(`sesame.watchNamespaces[${index}]`, name);
+  for (const [index, feature] of (sesame?.disabledFeatures ?? []).entries())
+    findings.oneOf(`sesame.disabledFeatures[${index}]`, feature, FEATURES);
+  findings.oneOf('envoy.workloadType', envoy?.workloadType, ['DaemonSet', 'Deployment']);
+  findings.atLeast('envoy.deployment.replicas', envoy?.deployment?.replicas, 0);
+  publishing('envoy.networkPublishing', envoy?.networkPublishing, findings);
+  placement('envoy.nodePlacement', envoy?.nodePlacement, findings);
+  findings.oneOf('envoy.logLevel', envoy?.logLevel, LOG_LEVELS);
+  findings.atLeast('envoy.baseID', envoy?.baseID, 0);
+  findings.atLeast('envoy.overloadMaxHeapSize', envoy?.overloadMaxHeapSize, 0);
+  findings.atLeast('envoy.overloadMaxDownstreamConnections', envoy?.overloadMaxDownstreamConnections, 0);
+  extraMounts(spec, findings);
+  placement('configuration.envoy.managed.nodePlacement', spec.configuration?.envoy?.managed?.nodePlacement, findings);
+  return findings.problems;
+}
+
+interface Placement {
+  tolerations?: { operator?: string; effect?: string; value?: string; key?: string }[];
+}
+
+function placement(path: string, value: Placement | undefined, findings: Findings): void {
+  for (const [index, { operator = '', effect = '', value: taint = '', key = '' }] of (
+    value?.tolerations ?? []
+  ).entries()) {
+    const at = `${path}.tolerations[${index}]`;
+    findings.oneOf(`${at}.operator`, operator, ['', 'Exists', 'Equal']);
+    findings.oneOf(`${at}.effect`, effect, EFFECTS);
+    if (operator === 'Exists' && taint !== '')
+      findings.error(`${at}.value`, 'Conflict', 'must be empty with the operator Exists; remove it');
+    if (key === '' && operator !== 'Exists')
+      findings.error(`${at}.operator`, 'Required', 'must be Exists where key is empty; name a key');
+  }
+}
+
+function extraMounts({ envoy }: SesameDeploymentSpec, findings: Findings): void {
+  const volumes = new Set((envoy?.extraVolumes ?? []).map(({ name }) => name));
+  for (const [index, { name }] of (envoy?.extraVolumeMounts ?? []).entries())
+    if (!volumes.has(name))
+      findings.error(
+        `envoy.extraVolumeMounts[${index}].name`,
+        'InvalidValue',
+        `is not the name of an extra volume (${JSON.stringify(name) ?? ''}); name one of extraVolumes`,
+      );
+}

@@ -1,0 +1,355 @@
+// A SesameDeployment becomes a running Sesame with its Envoy. Its configuration is propagated always, valid or not, so that errors
+// show on the SesameConfiguration too; pods and Services follow only a valid one.
+import {
+  ClusterRole,
+  ClusterRoleBinding,
+  DaemonSet,
+  Deployment,
+  type Kind,
+  keyOfObject,
+  type ObjectRef,
+  PodDisruptionBudget,
+  Role,
+  RoleBinding,
+  refOfKey,
+  Secret,
+  Service,
+  ServiceAccount,
+} from '@capstan/kube';
+import {
+  apply,
+  type Child,
+  conditionType,
+  derivation,
+  type GroupInput,
+  keep,
+  mint,
+  type Patch,
+  type Plan,
+  patch,
+  plan,
+  type Reader,
+  type Reconciler,
+  reading,
+  reconciler,
+  released,
+  writing,
+} from '@capstan/reconcile';
+import { createPkiMinter, type PkiMinter, sideSecrets } from '../certificates/rotation.ts';
+import { type Effective, effectiveConfiguration, type Problem } from '../configuration/index.ts';
+import { warningAt } from '../configuration/problem.ts';
+import { instanceConfiguration } from '../deployment/configuration.ts';
+import { envoyDaemonSet, envoyDeployment, envoyDisruptionBudget } from '../deployment/envoy-workload.ts';
+import { CONFIGURATION_FINALIZER } from '../deployment/finalizer.ts';
+import {
+  type Instance,
+  type InstanceId,
+  isEnvoyDeployment,
+  metadataOf,
+  names,
+  watchedNamespaces,
+} from '../deployment/instance.ts';
+import {
+  clusterRole,
+  clusterRoleBinding,
+  ownRole,
+  ownRoleBinding,
+  serviceAccounts,
+  watchedRoles,
+} from '../deployment/rbac.ts';
+import { envoyService, sesameService } from '../deployment/services.ts';
+import { sesameDeployment, sesameDisruptionBudget } from '../deployment/sesame-workload.ts';
+import { type InstanceState, instanceConditions, instanceCounts } from '../deployment/status.ts';
+import { deploymentProblems } from '../deployment/validate-deployment.ts';
+import { daemonSetHealth, deploymentHealth, type WorkloadHealth } from '../deployment/workload-health.ts';
+import { type ConfigurationSpec, SesameConfiguration, SesameDeployment } from '../kinds/index.ts';
+import type { Settings } from '../settings.ts';
+
+export function createSesameDeploymentReconciler(settings: Settings): Reconciler {
+  const minter = createPkiMinter(settings);
+  return reconciler<SesameDeployment>({
+    name: 'sesame-deployment',
+    resource: SesameDeployment,
+    reads: [
+      reading(Deployment, 'owned'),
+      reading(DaemonSet, 'owned'),
+      reading(SesameConfiguration, 'owned'),
+      reading(Secret, 'referenced'),
+    ],
+    writes: [
+      ServiceAccount,
+      // Sesame is granted what the operator itself does not need.
+      writing(ClusterRole, 'children', { extraVerbs: ['escalate', 'bind'] }),
+      ClusterRoleBinding,
+      writing(Role, 'children', { extraVerbs: ['escalate', 'bind'] }),
+      RoleBinding,
+      // Besides creating it: a finalizer of a Sesame that no longer runs is taken off.
+      writing(SesameConfiguration, 'both'),
+      Secret,
+      Deployment,
+      DaemonSet,
+      Service,
+      PodDisruptionBudget,
+    ],
+    reconcile: ({ object, read }) => reconcile(object, read, settings, minter),
+    release: ({ object, read }) => release(object, read),
+  });
+}
+
+function reconcile(object: SesameDeployment, read: Reader, settings: Settings, minter: PkiMinter): Plan {
+  const id = idOf(object);
+  const spec = object.spec ?? {};
+  const { given, configuration: value, errors, warnings } = read.derived(meaning, keyOfObject(object));
+  const state: Omit<InstanceState, 'waitingFor'> = {
+    sesame: read.get(Deployment, { namespace: id.namespace, name: names.sesame(id) }, deploymentHealth),
+    envoy: envoyHealth(read, id, isEnvoyDeployment({ spec })),
+    errors,
+    warnings,
+    reported: reportedBy(read, id),
+  };
+  const instance: Instance = { ...id, spec, configuration: value, settings };
+  const configuration = apply(SesameConfiguration, {
+    metadata: metadataOf(instance, names.configuration(id)),
+    spec: given,
+  });
+  if (errors.length > 0)
+    return plan({
+      prune: false,
+      children: [configuration],
+      conditions: instanceConditions({ ...state, waitingFor: undefined }),
+      progress: instanceCounts(state),
+    });
+  const { groups, waitingFor } = groupsOf(instance, read, configuration, minter);
+  return plan({
+    groups,
+    conditions: instanceConditions({ ...state, waitingFor }),
+    progress: instanceCounts(state),
+  });
+}
+
+interface Meaning {
+  /** The configuration of the instance, as it is propagated. */
+  readonly given: ConfigurationSpec;
+  readonly configuration: Effective['value'];
+  readonly errors: readonly Problem[];
+  readonly warnings: readonly Problem[];
+}
+
+const specOf = ({ spec }: SesameDeployment) => spec ?? {};
+
+/** What a spec means: looked at once for each spec, however often pods and objects wake its reconcile. */
+const meaning = derivation<Meaning>({
+  name: 'deployment-meaning',
+  compute({ key, read }) {
+    const ref = refOfKey(key);
+    const id = { name: ref.name, namespace: ref.namespace ?? '' };
+    const spec = read.get(SesameDeployment, ref, specOf) ?? {};
+    const given = instanceConfiguration(spec.configuration, id);
+    const effective = effectiveConfiguration({
+      given: spec.configuration === undefined ? given : withManaged(given, spec.configuration),
+      watchNamespaces: watchedNamespaces({ spec, namespace: id.namespace }),
+      isManaged: true,
+    });
+    const below = (problem: Problem) => ({ ...problem, path: `configuration.${problem.path}` });
+    return {
+      given,
+      configuration: effective.value,
+      errors: [...effective.errors.map(below), ...deploymentProblems(spec)],
+      warnings: [...effective.warnings.map(below), ...misspelt(spec)],
+    };
+  },
+});
+
+/** For validation: `envoy.managed` is checked where the user wrote it. */
+function withManaged(
+  given: ReturnType<typeof instanceConfiguration>,
+  configuration: NonNullable<SesameDeployment['spec']>['configuration'],
+): unknown {
+  const managed = configuration?.envoy?.managed;
+  return managed === undefined ? given : { ...given, envoy: { ...given.envoy, managed } };
+}
+
+/** The user's object keeps its spelling; the status says which one is meant. */
+function misspelt(spec: object): Effective['warnings'] {
+  return 'confguration' in spec
+    ? [warningAt('confguration', 'FieldNormalised', 'Deprecated', 'is read as configuration; correct the spelling')]
+    : [];
+}
+
+function groupsOf(
+  instance: Instance,
+  read: Reader,
+  configuration: Child,
+  minter: PkiMinter,
+): { groups: GroupInput[]; waitingFor: string | undefined } {
+  const { namespace, settings } = instance;
+  const watched = watchedRoles(instance);
+  const isSecure = !instance.configuration.xdsServer.insecure;
+  const pki = { namespace, name: names.pki(instance) };
+  const inputs = {
+    namespace,
+    sesameService: names.sesame(instance),
+    envoyService: names.envoy(instance),
+    clusterDomain: settings.clusterDomain,
+  };
+  const sides = isSecure ? read.get(Secret, pki, sideSecrets) : undefined;
+  const waitingFor = isSecure && sides === undefined ? 'certificates' : undefined;
+  const certificate = (name: string, data: NonNullable<typeof sides>['sesame']): Child =>
+    apply(Secret, { metadata: metadataOf(instance, name), type: 'kubernetes.io/tls', data: { ...data } });
+  return {
+    waitingFor,
+    groups: [
+      {
+        name: 'permissions',
+        children: [
+          ...serviceAccounts(instance).map((account) => apply(ServiceAccount, account)),
+          apply(ClusterRole, clusterRole(instance)),
+          apply(Role, ownRole(instance)),
+          ...watched.roles.map((role) => apply(Role, role)),
+        ],
+      },
+      {
+        name: 'bindings',
+        children: [
+          apply(ClusterRoleBinding, clusterRoleBinding(instance)),
+          apply(RoleBinding, ownRoleBinding(instance)),
+          ...watched.bindings.map((binding) => apply(RoleBinding, binding)),
+        ],
+      },
+      { name: 'configuration', children: [configuration] },
+      { name: 'keys', children: isSecure ? [mint(Secret, pki, minter, inputs)] : [] },
+      {
+        name: 'certificates',
+        open: waitingFor === undefined,
+        ...(waitingFor === undefined ? {} : { waitingFor }),
+        children:
+          sides === undefined
+            ? []
+            : [
+                certificate(names.sesameCertificate(instance), sides.sesame),
+                certificate(names.envoyCertificate(instance), sides.envoy),
+              ],
+      },
+      {
+        name: 'sesame',
+        children: [apply(Deployment, sesameDeployment(instance)), apply(Service, sesameService(instance))],
+      },
+      {
+        name: 'envoy',
+        children: [
+          isEnvoyDeployment(instance)
+            ? apply(Deployment, envoyDeployment(instance))
+            : apply(DaemonSet, envoyDaemonSet(instance)),
+          apply(Service, envoyService(instance)),
+          apply(PodDisruptionBudget, sesameDisruptionBudget(instance)),
+          ...(isEnvoyDeployment(instance) ? [apply(PodDisruptionBudget, envoyDisruptionBudget(instance))] : []),
+        ],
+      },
+    ],
+  };
+}
+
+function envoyHealth(read: Reader, id: InstanceId, isDeployment: boolean): WorkloadHealth | undefined {
+  const ref = { namespace: id.namespace, name: names.envoy(id) };
+  return isDeployment ? read.get(Deployment, ref, deploymentHealth) : read.get(DaemonSet, ref, daemonSetHealth);
+}
+
+/** What Sesame says about the configuration, if it is about the newest one. */
+const validityOf = ({ metadata, status }: SesameConfiguration) => {
+  const valid = status?.conditions?.find(({ type }) => type === 'Valid');
+  if (valid?.status !== 'False' || valid.observedGeneration !== metadata.generation) return undefined;
+  return [valid.message, ...(valid.errors ?? []).map(({ message }) => message)].join('; ');
+};
+
+function reportedBy(read: Reader, id: InstanceId): string | undefined {
+  return read.get(SesameConfiguration, { namespace: id.namespace, name: names.configuration(id) }, validityOf);
+}
+
+const deleting = conditionType<'Deleting'>('Progressing');
+
+/**
+ * In order: first what sends requests here, and the configuration, which a running Sesame releases; then the workloads; then what they
+ * ran with. Everything that is not mentioned is removed.
+ */
+function release(object: SesameDeployment, read: Reader): Plan {
+  const id = idOf(object);
+  const spec = object.spec ?? {};
+  const configuration = { namespace: id.namespace, name: names.configuration(id) };
+  const left = read.get(SesameConfiguration, configuration, deletionOf);
+  const rest = [...workloadRefs(id), ...foundationRefs(id, spec)].map(([kind, ref]) => keep(kind, ref));
+  if (left !== undefined)
+    return plan({
+      children: rest,
+      patches: abandoned(read, id, left) ? [withoutFinalizer(configuration, left.finalizers)] : [],
+      conditions: [deleting.isTrue('Deleting', 'waiting for Sesame to release its configuration')],
+    });
+  const workloads = workloadRefs(id).filter(([kind, ref]) => read.get(kind, ref, identityOf) !== undefined);
+  if (workloads.length > 0)
+    return plan({
+      children: foundationRefs(id, spec).map(([kind, ref]) => keep(kind, ref)),
+      conditions: [deleting.isTrue('Deleting', 'waiting for the workloads to end')],
+    });
+  return released();
+}
+
+const identityOf = ({ metadata }: { metadata: { uid?: string } }) => metadata.uid;
+const deletionOf = ({ metadata }: SesameConfiguration) => ({
+  deletedAt: metadata.deletionTimestamp,
+  finalizers: metadata.finalizers ?? [],
+});
+
+type Deletion = ReturnType<typeof deletionOf>;
+
+/** A running Sesame has so long to release its configuration. */
+const RELEASE_MS = 30_000;
+
+/** Whether no Sesame will release the configuration. */
+function abandoned(read: Reader, id: InstanceId, { deletedAt, finalizers }: Deletion): boolean {
+  if (deletedAt === undefined || !finalizers.includes(CONFIGURATION_FINALIZER)) return false;
+  const sesame = read.get(Deployment, { namespace: id.namespace, name: names.sesame(id) }, deploymentHealth);
+  return (sesame?.available ?? 0) === 0 || read.reached(Date.parse(deletedAt) + RELEASE_MS);
+}
+
+function withoutFinalizer(ref: ObjectRef, finalizers: readonly string[]): Patch {
+  const value = finalizers.filter((finalizer) => finalizer !== CONFIGURATION_FINALIZER);
+  return patch(SesameConfiguration, ref, [{ path: '/metadata/finalizers', value }], {
+    restore: false,
+    explained: false,
+  });
+}
+
+type ChildRef = readonly [Kind, ObjectRef];
+
+function workloadRefs(id: InstanceId): ChildRef[] {
+  const at = (name: string) => ({ namespace: id.namespace, name });
+  return [
+    [Deployment, at(names.sesame(id))],
+    [Deployment, at(names.envoy(id))],
+    [DaemonSet, at(names.envoy(id))],
+  ];
+}
+
+/** What the workloads run with: permissions and certificates. */
+function foundationRefs(id: InstanceId, spec: NonNullable<SesameDeployment['spec']>): ChildRef[] {
+  const at = (name: string) => ({ namespace: id.namespace, name });
+  const watched = watchedNamespaces({ spec, namespace: id.namespace }) ?? [];
+  return [
+    [ServiceAccount, at(names.sesame(id))],
+    [ServiceAccount, at(names.envoy(id))],
+    [ClusterRole, { name: names.clusterRole(id) }],
+    [ClusterRoleBinding, { name: names.clusterRole(id) }],
+    [Role, at(names.sesame(id))],
+    [RoleBinding, at(names.roleBinding(id))],
+    ...watched.flatMap((namespace): ChildRef[] => [
+      [Role, { namespace, name: names.resourcesRole(id) }],
+      [RoleBinding, { namespace, name: names.resourcesRole(id) }],
+    ]),
+    [Secret, at(names.pki(id))],
+    [Secret, at(names.sesameCertificate(id))],
+    [Secret, at(names.envoyCertificate(id))],
+  ];
+}
+
+function idOf({ metadata }: SesameDeployment): InstanceId {
+  return { name: metadata.name ?? '', namespace: metadata.namespace ?? '' };
+}

@@ -1,0 +1,160 @@
+// What Sesame controls (routes, listeners, xDS) as a sink: started with a valid configuration, stopped while it is invalid, and moved
+// from one configuration to the next by the smallest action.
+import { reasonOf, sleep } from '@capstan/kube';
+import { type Derived, derivation, type Sink, type SinkContext, sink } from '@capstan/reconcile';
+import { actionsFor, changesBetween, type EffectiveConfiguration } from '../configuration/index.ts';
+import type { InForce, Reads, Version } from './in-force.ts';
+import type { Nack } from './instance-record.ts';
+
+/** The controllers behind one configuration: see data-path.ts. */
+export interface DataPath {
+  start(configuration: EffectiveConfiguration, onNacks: (nacks: readonly Nack[]) => void): RunningDataPath;
+}
+
+export interface RunningDataPath {
+  /** Swaps the configuration in memory; resolves when everything that follows from it has been computed. */
+  configure(configuration: EffectiveConfiguration): Promise<void>;
+  /** Stops in order; streams and sockets are closed. */
+  stop(): Promise<void>;
+  /** True once caches are full and xDS is served; otherwise what it waits for. */
+  readiness(): true | string;
+}
+
+export interface Controlled {
+  readonly state: InForce['state'];
+  readonly configuration: EffectiveConfiguration;
+  readonly source: InForce['source'];
+  readonly version: Version | undefined;
+}
+
+export interface ControllersReport {
+  readonly state: 'Running' | 'Starting' | 'Stopped';
+  readonly source: InForce['source'];
+  readonly version: Version | undefined;
+  readonly problem: string | undefined;
+  readonly nacks: readonly Nack[];
+}
+
+const controlledOf = ({ state, configuration, source, version }: InForce): Controlled => ({
+  state,
+  configuration,
+  source,
+  version,
+});
+
+export function controllersSink(
+  inForce: Derived<InForce>,
+  reads: Reads,
+  dataPath: DataPath,
+): Sink<Controlled, ControllersReport> {
+  const one = derivation<readonly string[]>({ name: 'controllers-key', compute: () => [''] });
+  const of = derivation<Controlled>({
+    name: 'controlled',
+    compute: ({ read }) => read.derived(inForce, '', controlledOf),
+  });
+  return sink<Controlled, ControllersReport>({
+    name: 'controllers',
+    of,
+    keys: one,
+    reads,
+    lease: 'none',
+    disturbs: ({ before, after }) => {
+      if (before === undefined || after === undefined) return undefined;
+      const actions = actionsFor(changesBetween(before.configuration, after.configuration)).map(({ action }) => action);
+      return actions.length === 0 ? undefined : actions.join(', ');
+    },
+    open(context) {
+      const controllers = new Controllers(context, dataPath);
+      return {
+        async take({ changes }) {
+          for (const { after } of changes) if (after !== undefined) await controllers.take(after);
+        },
+        close: () => controllers.stop(),
+      };
+    },
+  });
+}
+
+const POLL_MS = 20;
+
+class Controllers {
+  readonly #context: SinkContext<Controlled, ControllersReport>;
+  readonly #dataPath: DataPath;
+  #running:
+    | { readonly path: RunningDataPath; configuration: EffectiveConfiguration; readonly ending: AbortController }
+    | undefined;
+  #report: ControllersReport = {
+    state: 'Stopped',
+    source: 'defaults',
+    version: undefined,
+    problem: undefined,
+    nacks: [],
+  };
+
+  constructor(context: SinkContext<Controlled, ControllersReport>, dataPath: DataPath) {
+    this.#context = context;
+    this.#dataPath = dataPath;
+  }
+
+  async take(wanted: Controlled): Promise<void> {
+    const { configuration, source, version } = wanted;
+    if (wanted.state === 'stopped') {
+      await this.stop();
+      this.#tell({ state: 'Stopped', source, version, problem: 'the configuration is not valid', nacks: [] });
+      return;
+    }
+    const changes = this.#running === undefined ? [] : changesBetween(this.#running.configuration, configuration);
+    const actions = actionsFor(changes);
+    if (this.#running !== undefined && !actions.some(({ action }) => action === 'restart-controllers')) {
+      if (changes.length > 0) {
+        this.#context.logger.info('applying the configuration', { actions, fields: changes.map(({ path }) => path) });
+        await this.#running.path.configure(configuration);
+        this.#running.configuration = configuration;
+      }
+      this.#tell({ ...this.#report, source, version });
+      return;
+    }
+    if (this.#running !== undefined) {
+      this.#context.logger.info('restarting the controllers', { fields: changes.map(({ path }) => path) });
+      await this.stop();
+    }
+    this.#start(wanted);
+  }
+
+  /** Resolves when nothing of them is left. */
+  async stop(): Promise<void> {
+    const running = this.#running;
+    this.#running = undefined;
+    running?.ending.abort();
+    await running?.path.stop();
+  }
+
+  #start({ configuration, source, version }: Controlled): void {
+    const ending = new AbortController();
+    const path = this.#dataPath.start(configuration, (nacks) => {
+      if (!ending.signal.aborted) this.#tell({ ...this.#report, nacks });
+    });
+    this.#running = { path, configuration, ending };
+    this.#tell({ state: 'Starting', source, version, problem: undefined, nacks: [] });
+    this.#becomeReady(path, ending.signal).catch((error: unknown) => {
+      if (!ending.signal.aborted)
+        this.#context.logger.error('the controllers did not start', { reason: reasonOf(error) });
+    });
+  }
+
+  /** Reports when it serves, and what it waits for meanwhile. */
+  async #becomeReady(path: RunningDataPath, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const readiness = path.readiness();
+      if (readiness === true) break;
+      if (readiness !== this.#report.problem) this.#tell({ ...this.#report, problem: readiness });
+      await sleep(this.#context.clock, POLL_MS, signal);
+    }
+    if (!signal.aborted) this.#tell({ ...this.#report, state: 'Running', problem: undefined });
+  }
+
+  #tell(report: ControllersReport): void {
+    this.#report = report;
+    this.#context.report('', report);
+  }
+}

@@ -1,0 +1,411 @@
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { describe, test } from 'node:test';
+import {
+  ClusterRole,
+  ClusterRoleBinding,
+  DaemonSet,
+  Deployment,
+  type Kind,
+  Namespace,
+  PodDisruptionBudget,
+  Role,
+  RoleBinding,
+  Secret,
+  Service,
+  ServiceAccount,
+} from '@capstan/kube';
+import { preview } from '@capstan/reconcile';
+import type { Stage } from '@capstan/testing';
+import { effectiveConfiguration, SesameConfiguration, SesameDeployment } from '../../src/index.ts';
+import { at, conditionOf, deployment, find, rollOut, staged } from './fixtures.ts';
+
+const text = (secret: Secret | undefined, key: string) =>
+  Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
+const bundle = (secret: Secret | undefined) =>
+  (text(secret, 'ca.crt').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
+    (pem) => new X509Certificate(pem),
+  );
+
+describe('a SesameDeployment', () => {
+  test('becomes a whole instance, reports its rollout, and a restart writes nothing', async () => {
+    await staged([deployment()], async (stage) => {
+      const { client } = stage;
+      for (const [kind, name] of [
+        [ServiceAccount, 'sesame-edge'],
+        [ServiceAccount, 'envoy-edge'],
+        [Role, 'sesame-edge'],
+        [RoleBinding, 'sesame-rolebinding-edge'],
+        [SesameConfiguration, 'sesameconfig-edge'],
+        [Secret, 'sesamepki-edge'],
+        [Secret, 'sesamecert-edge'],
+        [Secret, 'envoycert-edge'],
+        [Deployment, 'sesame-edge'],
+        [DaemonSet, 'envoy-edge'],
+        [Service, 'sesame-edge'],
+        [Service, 'envoy-edge'],
+        [PodDisruptionBudget, 'sesame-edge'],
+      ] as [Kind, string][])
+        assert.ok(await find(client, kind, name), `${kind.kind} ${name}`);
+      assert.ok(await find(client, ClusterRole, 'sesame-default-edge', ''));
+      assert.ok(await find(client, ClusterRoleBinding, 'sesame-default-edge', ''));
+      const { spec } = await client.get(SesameConfiguration, at('sesameconfig-edge'));
+      assert.deepEqual(spec, {
+        envoy: { service: { name: 'envoy-edge', namespace: 'default' } },
+        leaderElection: { configmap: { name: 'leader-elect-edge', namespace: 'default' } },
+      });
+      assert.equal((await conditionOf(client, 'Available'))?.reason, 'SesameUnavailable');
+      assert.equal((await conditionOf(client, 'Progressing'))?.reason, 'RollingOut');
+      await rollOut(stage);
+      assert.equal((await conditionOf(client, 'Available'))?.status, 'True');
+      assert.equal((await conditionOf(client, 'Progressing'))?.reason, 'RolledOut');
+      assert.equal((await conditionOf(client, 'ConfigurationValid'))?.status, 'True');
+      const { status } = await client.get(SesameDeployment, at('edge'));
+      assert.deepEqual([status?.availableSesames, status?.availableEnvoys, status?.desiredSesames], [2, 3, 2]);
+      await stage.restart();
+      assert.deepEqual(stage.transport.writes, []);
+    });
+  });
+
+  test('runs pods that an ordinary user could not break out of, with ports and flags that fit', async () => {
+    const spec = {
+      replicas: 3,
+      nodePlacement: { nodeSelector: { role: 'control' } },
+      configuration: {
+        envoy: {
+          http: { port: 9080 },
+          managed: {
+            nodePlacement: { tolerations: [{ key: 'edge', operator: 'Exists' }] },
+            networkPublishing: { type: 'NodePortService', serviceAnnotations: { a: 'b' } },
+          },
+        },
+        health: { port: 8100 },
+      },
+      envoy: { logLevel: 'debug' },
+      sesame: { disabledFeatures: ['tlsroutes'] },
+    };
+    await staged([deployment(spec)], async ({ client }) => {
+      const sesame = (await client.get(Deployment, at('sesame-edge'))).spec;
+      const pod = sesame?.template.spec;
+      assert.equal(sesame?.replicas, 3);
+      assert.deepEqual(pod?.nodeSelector, { role: 'control' });
+      assert.deepEqual(pod?.containers[0]?.args, [
+        'serve',
+        '--incluster',
+        '--sesame-config=sesameconfig-edge',
+        '--disable-feature=tlsroutes',
+      ]);
+      assert.deepEqual(pod?.containers[0]?.readinessProbe?.httpGet, { path: '/readyz', port: 8100, scheme: 'HTTP' });
+      assert.equal(pod?.securityContext?.runAsNonRoot, true);
+      const envoy = (await client.get(DaemonSet, at('envoy-edge'))).spec?.template.spec;
+      assert.equal(envoy?.tolerations?.[0]?.key, 'edge');
+      assert.equal(envoy?.automountServiceAccountToken, false);
+      assert.equal(envoy?.terminationGracePeriodSeconds, 300);
+      assert.deepEqual(
+        envoy?.containers.map(({ name }) => name),
+        ['shutdown-manager', 'envoy'],
+      );
+      assert.ok(envoy?.initContainers?.[0]?.args?.includes('--xds-address=sesame-edge.default'));
+      const service = await client.get(Service, at('envoy-edge'));
+      assert.equal(service.spec?.type, 'NodePort');
+      assert.equal(service.spec?.externalTrafficPolicy, 'Local');
+      assert.equal(service.metadata.annotations?.['a'], 'b');
+      assert.deepEqual(
+        service.spec?.ports?.map(({ port, targetPort }) => [port, targetPort]),
+        [
+          [80, 9080],
+          [443, 8443],
+        ],
+      );
+      const role = await client.get(ClusterRole, { name: 'sesame-default-edge' });
+      assert.ok(!JSON.stringify(role.rules).includes('tlsroutes'));
+      const { spec: child } = await client.get(SesameConfiguration, at('sesameconfig-edge'));
+      assert.equal(child?.envoy?.managed, undefined);
+    });
+  });
+
+  test('gives its configuration the same meaning as a SesameConfiguration of its own', async () => {
+    const configuration = {
+      envoy: { timeouts: { requestTimeout: '5s' }, service: { name: 'other', namespace: 'x' } },
+      leaderElection: { configmap: { name: 'lock', namespace: 'x' } },
+      policy: { requestHeaders: { set: { A: 'b' } } },
+    };
+    await staged([deployment({ configuration })], async ({ client }) => {
+      const { spec } = await client.get(SesameConfiguration, at('sesameconfig-edge'));
+      assert.deepEqual(
+        effectiveConfiguration({ given: spec }).value,
+        effectiveConfiguration({ given: configuration }).value,
+      );
+    });
+  });
+
+  test('propagates every edit, and rolls pods only for what is part of them', async () => {
+    await staged([deployment()], async (stage) => {
+      const { client } = stage;
+      const templates = async () => [
+        JSON.stringify((await client.get(Deployment, at('sesame-edge'))).spec?.template),
+        JSON.stringify((await client.get(DaemonSet, at('envoy-edge'))).spec?.template),
+      ];
+      const before = await templates();
+      const edit = async (configuration: object) => {
+        await client.patch(SesameDeployment, at('edge'), 'merge', { spec: { configuration } });
+        await stage.settle();
+      };
+      await edit({ envoy: { timeouts: { requestTimeout: '9s' } }, ingress: { className: 'x' } });
+      const { spec } = await client.get(SesameConfiguration, at('sesameconfig-edge'));
+      assert.equal(spec?.envoy?.timeouts?.requestTimeout, '9s');
+      assert.deepEqual(await templates(), before);
+      await edit({ envoy: { timeouts: null }, xdsServer: { port: 9001 } });
+      const after = await client.get(SesameConfiguration, at('sesameconfig-edge'));
+      assert.equal(after.spec?.envoy?.timeouts, undefined);
+      const [sesame, envoy] = await templates();
+      assert.notEqual(sesame, before[0]);
+      assert.notEqual(envoy, before[1]);
+      assert.equal((await client.get(Service, at('sesame-edge'))).spec?.ports?.[0]?.port, 9001);
+    });
+  });
+
+  test('replaces the DaemonSet by a Deployment, and back', async () => {
+    await staged([deployment()], async (stage) => {
+      const { client } = stage;
+      const edit = async (envoy: object) => {
+        await client.patch(SesameDeployment, at('edge'), 'merge', { spec: { envoy } });
+        await stage.settle();
+      };
+      await edit({ workloadType: 'Deployment', deployment: { replicas: 4 } });
+      assert.equal(await find(client, DaemonSet, 'envoy-edge'), undefined);
+      assert.equal((await client.get(Deployment, at('envoy-edge'))).spec?.replicas, 4);
+      await edit({ workloadType: 'DaemonSet' });
+      assert.ok(await find(client, DaemonSet, 'envoy-edge'));
+      assert.equal(await find(client, Deployment, 'envoy-edge'), undefined);
+    });
+  });
+
+  test('watches namespaces by Roles in them', async () => {
+    await staged([], async (stage) => {
+      const { client } = stage;
+      await client.create(Namespace, {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: 'shop' },
+      });
+      await client.create(SesameDeployment, deployment({ sesame: { watchNamespaces: ['shop'] } }));
+      await stage.settle();
+      assert.ok(await find(client, Role, 'sesame-resources-default-edge', 'shop'));
+      assert.ok(await find(client, RoleBinding, 'sesame-resources-default-edge', 'default'));
+      const role = await client.get(ClusterRole, { name: 'sesame-default-edge' });
+      assert.ok(!JSON.stringify(role.rules).includes('secrets'));
+      const args = (await client.get(Deployment, at('sesame-edge'))).spec?.template.spec?.containers[0]?.args;
+      assert.ok(args?.includes('--watch-namespaces=default,shop'));
+    });
+  });
+});
+
+describe('an invalid SesameDeployment', () => {
+  const cases: [title: string, spec: object, path: RegExp][] = [
+    [
+      'a bad configuration',
+      { configuration: { envoy: { timeouts: { requestTimeout: 'x' } } } },
+      /spec\.configuration\.envoy\.timeouts\.requestTimeout: is not a duration/,
+    ],
+    ['a negative number of replicas', { replicas: -1 }, /spec\.replicas: must be at least 0/],
+    [
+      'an unknown workload',
+      { envoy: { workloadType: 'StatefulSet' } },
+      /spec\.envoy\.workloadType: must be DaemonSet or Deployment/,
+    ],
+    [
+      'an unknown publication',
+      { configuration: { envoy: { managed: { networkPublishing: { type: 'Ingress' } } } } },
+      /spec\.configuration\.envoy\.managed\.networkPublishing\.type/,
+    ],
+    [
+      'a mount without a volume',
+      { envoy: { extraVolumeMounts: [{ name: 'x', mountPath: '/x' }] } },
+      /spec\.envoy\.extraVolumeMounts\[0\]\.name/,
+    ],
+    [
+      'a toleration that contradicts itself',
+      { nodePlacement: { tolerations: [{ operator: 'Equal' }] } },
+      /spec\.nodePlacement\.tolerations\[0\]\.operator/,
+    ],
+    ['an unknown feature', { sesame: { disabledFeatures: ['warp'] } }, /spec\.sesame\.disabledFeatures\[0\]/],
+    [
+      'a root namespace that is not watched',
+      { sesame: { watchNamespaces: ['a'] }, configuration: { httpproxy: { rootNamespaces: ['b'] } } },
+      /spec\.configuration\.httpproxy\.rootNamespaces\[0\]: is not a namespace that is watched/,
+    ],
+  ];
+  for (const [title, spec, path] of cases)
+    test(title, async () => {
+      await staged([deployment(spec)], async ({ client }) => {
+        const condition = await conditionOf(client, 'ConfigurationValid');
+        assert.deepEqual([condition?.status, condition?.reason], ['False', 'ErrorPresent']);
+        assert.match(condition?.message ?? '', path);
+        assert.equal(await find(client, Deployment, 'sesame-edge'), undefined);
+      });
+    });
+
+  test('leaves what runs as it is, and propagates the configuration all the same', async () => {
+    await staged([deployment()], async (stage) => {
+      const { client } = stage;
+      const before = await client.get(Deployment, at('sesame-edge'));
+      await client.patch(SesameDeployment, at('edge'), 'merge', { spec: { configuration: { health: { port: 0 } } } });
+      await stage.settle();
+      assert.deepEqual(
+        (await client.get(Deployment, at('sesame-edge'))).metadata.resourceVersion,
+        before.metadata.resourceVersion,
+      );
+      assert.equal((await client.get(SesameConfiguration, at('sesameconfig-edge'))).spec?.health?.port, 0);
+      assert.equal((await conditionOf(client, 'ConfigurationValid'))?.status, 'False');
+      await client.patch(SesameDeployment, at('edge'), 'merge', {
+        spec: { configuration: { health: { port: 8111 } } },
+      });
+      await stage.settle();
+      assert.equal((await conditionOf(client, 'ConfigurationValid'))?.status, 'True');
+    });
+  });
+
+  test('has a name that is too long refused by the server', async () => {
+    await staged([], async ({ client }) => {
+      await assert.rejects(client.create(SesameDeployment, deployment({}, 'x'.repeat(50))), /at most 49 characters/);
+    });
+  });
+});
+
+describe('certificates', () => {
+  const certificatesOf = async (stage: Stage) => ({
+    sesame: await stage.client.get(Secret, at('sesamecert-edge')),
+    envoy: await stage.client.get(Secret, at('envoycert-edge')),
+  });
+  /** Both sides trust each other, with what each has. */
+  const trust = (one: Secret, other: Secret) => {
+    const leaf = new X509Certificate(text(one, 'tls.crt'));
+    return bundle(other).some((authority) => leaf.verify(authority.publicKey));
+  };
+
+  test('are those of a TLS Secret, for the names that are dialled', async () => {
+    await staged([deployment()], async (stage) => {
+      const { sesame, envoy } = await certificatesOf(stage);
+      assert.equal(sesame.type, 'kubernetes.io/tls');
+      assert.deepEqual(Object.keys(sesame.data ?? {}).toSorted(), ['ca.crt', 'tls.crt', 'tls.key']);
+      const leaf = new X509Certificate(text(sesame, 'tls.crt'));
+      for (const name of ['sesame', 'sesame-edge.default', 'sesame-edge.default.svc.cluster.local'])
+        assert.ok(leaf.checkHost(name), name);
+      assert.ok(trust(sesame, envoy) && trust(envoy, sesame));
+    });
+  });
+
+  test('that were deleted or damaged are created again', async () => {
+    await staged([deployment()], async (stage) => {
+      await stage.client.delete(Secret, at('envoycert-edge'));
+      await stage.settle();
+      assert.ok(await find(stage.client, Secret, 'envoycert-edge'));
+      await stage.client.patch(Secret, at('sesamepki-edge'), 'merge', { data: { 'sesame.key': 'bm9wZQ==' } });
+      await stage.settle();
+      const { sesame, envoy } = await certificatesOf(stage);
+      assert.ok(trust(sesame, envoy));
+    });
+  });
+});
+
+describe('objects of others', () => {
+  test('are never touched, and are named in the status', async () => {
+    const foreign = {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: at('sesame-edge'),
+      spec: {
+        selector: { matchLabels: { a: 'b' } },
+        template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'x', image: 'y' }] } },
+      },
+    };
+    await staged([foreign, deployment()], async ({ client }) => {
+      const { spec } = await client.get(Deployment, at('sesame-edge'));
+      assert.deepEqual(spec?.selector.matchLabels, { a: 'b' });
+      const condition = await conditionOf(client, 'ReconcileError');
+      assert.equal(condition?.reason, 'Conflict');
+      assert.match(condition?.message ?? '', /sesame-edge/);
+    });
+  });
+});
+
+describe('deletion', () => {
+  test('removes the configuration while Sesame runs, then the workloads, then the rest', async () => {
+    await staged([deployment()], async (stage) => {
+      const { client } = stage;
+      await rollOut(stage);
+      await client.patch(SesameConfiguration, at('sesameconfig-edge'), 'merge', {
+        metadata: { finalizers: ['projectsesame.io/configuration'] },
+      });
+      await stage.settle();
+      await client.delete(SesameDeployment, at('edge'));
+      await stage.settle(5_000);
+      // Sesame still holds its configuration: it runs on, and requests are no longer sent.
+      assert.ok(await find(client, Deployment, 'sesame-edge'));
+      assert.equal(await find(client, Service, 'envoy-edge'), undefined);
+      assert.ok((await client.get(SesameConfiguration, at('sesameconfig-edge'))).metadata.deletionTimestamp);
+      await client.patch(SesameConfiguration, at('sesameconfig-edge'), 'merge', { metadata: { finalizers: null } });
+      await stage.settle();
+      await stage.collected();
+      for (const [kind, name] of [
+        [SesameDeployment, 'edge'],
+        [Deployment, 'sesame-edge'],
+        [DaemonSet, 'envoy-edge'],
+        [Secret, 'sesamecert-edge'],
+        [Secret, 'sesamepki-edge'],
+        [Role, 'sesame-edge'],
+        [ServiceAccount, 'sesame-edge'],
+      ] as [Kind, string][])
+        assert.equal(await find(client, kind, name), undefined, `${kind.kind} ${name}`);
+      assert.equal(await find(client, ClusterRole, 'sesame-default-edge', ''), undefined);
+    });
+  });
+
+  test('of a Sesame that does not run takes its finalizer off', async () => {
+    await staged([deployment()], async (stage) => {
+      const { client } = stage;
+      await client.patch(SesameConfiguration, at('sesameconfig-edge'), 'merge', {
+        metadata: { finalizers: ['projectsesame.io/configuration', 'example.com/other'] },
+      });
+      await stage.settle();
+      await client.delete(SesameDeployment, at('edge'));
+      await stage.settle();
+      // A finalizer of another program is respected.
+      assert.deepEqual((await client.get(SesameConfiguration, at('sesameconfig-edge'))).metadata.finalizers, [
+        'example.com/other',
+      ]);
+      await client.patch(SesameConfiguration, at('sesameconfig-edge'), 'merge', { metadata: { finalizers: null } });
+      await stage.settle();
+      await stage.collected();
+      assert.equal(await find(client, SesameDeployment, 'edge'), undefined);
+    });
+  });
+});
+
+describe('a preview of an edit', () => {
+  const shown = async (stage: Stage, spec: object) => {
+    const { metadata } = await stage.client.get(SesameDeployment, at('edge'));
+    const next = { ...deployment(spec), metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 } };
+    const object = SesameDeployment.viewOf(next);
+    const { deliveries, writes } = await preview(stage.program.runtime, [{ kind: SesameDeployment, object }]);
+    return { disturbs: deliveries.map(({ disturbs }) => disturbs ?? ''), writes };
+  };
+
+  test('names the change class of each field and what is disturbed', async () => {
+    await staged([deployment()], async (stage) => {
+      const { disturbs } = await shown(stage, {
+        configuration: { envoy: { timeouts: { requestTimeout: '4s' } }, xdsServer: { port: 9001 } },
+      });
+      assert.deepEqual(disturbs, [
+        'xdsServer.port [Rebind, EnvoyRollout] rebinds a socket of Sesame, and needs a rollout of Envoy’s pods; ' +
+          'envoy.timeouts.requestTimeout [Listeners] updates listeners; connections on changed filter chains drain',
+      ]);
+      const invalid = await shown(stage, { configuration: { debug: { logLevel: 'loud' } } });
+      assert.match(
+        invalid.disturbs[0] ?? '',
+        /^stops the controllers of Sesame, because it is not valid: spec\.debug\.logLevel/,
+      );
+    });
+  });
+});
