@@ -73,7 +73,7 @@ function secretContent({ metadata, type, data }: Secret): Pick<Secret, 'metadata
     metadata: { name, namespace },
     ...(type !== undefined && { type }),
     ...(data !== undefined && { data }),
-  } as Secret;
+  };
 }
 
 function delegationsOf({ spec }: TLSCertificateDelegation): TLSCertificateDelegation['spec']['delegations'] {

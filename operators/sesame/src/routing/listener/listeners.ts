@@ -144,8 +144,17 @@ const STATS: Message = {
   route: { cluster: STATS_CLUSTER, prefix_rewrite: '/stats/prometheus' },
 };
 const ADMIN_PATHS = [
-  ...['/certs', '/clusters', '/listeners', '/config_dump', '/memory', '/ready', '/runtime', '/server_info'],
-  ...['/stats', '/stats/prometheus', '/stats/recentlookups'],
+  '/certs',
+  '/clusters',
+  '/listeners',
+  '/config_dump',
+  '/memory',
+  '/ready',
+  '/runtime',
+  '/server_info',
+  '/stats',
+  '/stats/prometheus',
+  '/stats/recentlookups',
 ];
 
 function exactPath(path: string): Message {

@@ -271,14 +271,7 @@ class RootTranslation {
       ...spec,
       ...(!spec.extensionRef && { extensionRef: this.#settings.globalExtAuth?.extensionRef }),
     };
-    return (
-      authorizationFilter(
-        effective as AuthorizationSpec,
-        namesOf(this.#root).namespace,
-        this.#lookup,
-        this.#reporter,
-      ) ?? 'broken'
-    );
+    return authorizationFilter(effective, namesOf(this.#root).namespace, this.#lookup, this.#reporter) ?? 'broken';
   }
 
   #hostPolicies(fqdn: string): Pick<HostPart, 'perFilter' | 'rateLimits'> | undefined {
