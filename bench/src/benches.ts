@@ -5,5 +5,6 @@ import { crossplane } from './crossplane.ts';
 import { gimbal } from './gimbal.ts';
 import { kroxylicious } from './kroxylicious.ts';
 import { runtime } from './runtime.ts';
+import { xds } from './xds.ts';
 
-export const benches: readonly Bench[] = [runtime, apiserver, kroxylicious, gimbal, crossplane];
+export const benches: readonly Bench[] = [runtime, apiserver, kroxylicious, gimbal, crossplane, xds];

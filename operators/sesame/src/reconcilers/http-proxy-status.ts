@@ -12,8 +12,7 @@ import {
 import { HTTPProxy } from '../kinds/http-proxy.ts';
 import { isServed } from '../routing/classes.ts';
 import type { Findings, Problem } from '../routing/problems.ts';
-import type { TranslatedRoot } from '../routing/proxy/translate-root.ts';
-import type { RouteGraph } from '../serving/pieces.ts';
+import type { RouteGraph, ServedRoot } from '../serving/pieces.ts';
 import { proxyView, ROUTE_READS } from '../serving/read-lookup.ts';
 
 /** Where a proxy is included: by HTTP routes or by a TCP proxy. */
@@ -82,7 +81,7 @@ function identity(proxy: HTTPProxy): { id: string; isRoot: boolean } {
 }
 
 /** Plain data, so that only a changed problem wakes a reader. */
-function plainFindings({ findings }: TranslatedRoot): Record<string, Findings> {
+function plainFindings({ findings }: ServedRoot): Record<string, Findings> {
   return Object.fromEntries(findings);
 }
 

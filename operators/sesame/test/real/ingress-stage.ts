@@ -9,7 +9,7 @@ import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
 import { httpProxyStatus } from '../../src/reconcilers/http-proxy-status.ts';
-import { type Mutable, testSettings } from '../../src/routing/settings.test-support.ts';
+import { type Mutable, testSettings } from '../../src/routing/default-settings.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { routeGraph } from '../../src/serving/pieces.ts';
 import { xdsSink } from '../../src/serving/xds-sink.ts';
