@@ -25,6 +25,7 @@ interface GoField {
 /** The versions of the libraries that belong to a release: v1.36.3 is v0.36.3 there. */
 const LIBRARY = RELEASE.replace(/^v1\./, 'v0.');
 const API = 'k8s.io.api';
+const EXTENSIONS = 'k8s.io.apiextensions-apiserver.pkg.apis.apiextensions.v1';
 const META = 'k8s.io.apimachinery.pkg.apis.meta.v1';
 
 /** What clients send besides the kinds that are served. */
@@ -34,6 +35,7 @@ const MORE_KINDS: [groupVersion: string, kind: string, message: string][] = [
   ['policy/v1', 'Eviction', `${API}.policy.v1.Eviction`],
   ['v1', 'Binding', `${API}.core.v1.Binding`],
   ['v1', 'DeleteOptions', `${META}.DeleteOptions`],
+  ['v1', 'Status', `${META}.Status`],
 ];
 
 /** Groups whose package is not named as they are. */
@@ -49,6 +51,7 @@ const SPECIAL = new Set([
   `${META}.MicroTime`,
   `${META}.Duration`,
   `${META}.FieldsV1`,
+  `${EXTENSIONS}.JSON`,
   'k8s.io.apimachinery.pkg.api.resource.Quantity',
   'k8s.io.apimachinery.pkg.util.intstr.IntOrString',
   'k8s.io.apimachinery.pkg.runtime.RawExtension',
@@ -58,14 +61,16 @@ const root = dirname(import.meta.dirname);
 const output = join(root, 'packages/apiserver/src/protobuf/gen');
 const modules = {
   'k8s.io/api': moduleFolder('k8s.io/api'),
+  'k8s.io/apiextensions-apiserver': moduleFolder('k8s.io/apiextensions-apiserver'),
   'k8s.io/apimachinery': moduleFolder('k8s.io/apimachinery'),
 };
 const messages = new Map<string, ProtoField[]>();
-const goStructs = new Map<string, Map<string, GoField>>();
+/** By message and number: not every tag has the name. */
+const goStructs = new Map<string, Map<number, GoField>>();
 const loaded = new Set<string>();
 
 const kinds = new Map<string, string>([
-  ...KINDS.filter(([groupVersion]) => !groupVersion.startsWith('apiextensions')).flatMap(([groupVersion, ...names]) =>
+  ...KINDS.flatMap(([groupVersion, ...names]) =>
     names.map((kind): [string, string] => [`${groupVersion} ${kind}`, messageOf(groupVersion, kind)]),
   ),
   ...MORE_KINDS.map(([groupVersion, kind, message]): [string, string] => [`${groupVersion} ${kind}`, message]),
@@ -93,6 +98,7 @@ function moduleFolder(name: string): string {
 
 function messageOf(groupVersion: string, kind: string): string {
   const [version = '', group = ''] = groupVersion.split('/').reverse();
+  if (group === 'apiextensions.k8s.io') return `${EXTENSIONS}.${kind}`;
   return `${API}.${PACKAGES[group] ?? group.split('.')[0]}.${version}.${kind}`;
 }
 
@@ -136,7 +142,7 @@ function protoField(protoPackage: string, label: ProtoField['label'], type = '',
 }
 
 function readGo(protoPackage: string, text: string): void {
-  let fields: Map<string, GoField> | undefined;
+  let fields: Map<number, GoField> | undefined;
   for (const line of text.split('\n')) {
     const begins = /^type (\w+) struct \{/.exec(line);
     if (begins) {
@@ -146,9 +152,9 @@ function readGo(protoPackage: string, text: string): void {
     if (line.startsWith('}')) fields = undefined;
     const field = /^\t(?:\w+ +)?(\S+) +`(.*)`/.exec(line);
     const json = /json:"([^"]*)"/.exec(field?.[2] ?? '')?.[1]?.split(',');
-    const proto = /protobuf:"[^"]*name=(\w+)/.exec(field?.[2] ?? '')?.[1];
+    const proto = /protobuf:"\w+,(\d+),/.exec(field?.[2] ?? '')?.[1];
     if (!field || !json || proto === undefined) continue;
-    fields?.set(proto, {
+    fields?.set(Number(proto), {
       jsonName: json[0] ?? '',
       isInline: json.includes('inline') || json[0] === '',
       leavesOutZero: field[1]?.startsWith('*') !== true && (json.includes('omitempty') || json.includes('omitzero')),
@@ -179,14 +185,14 @@ function shortName(message: string): string {
   return message.split('.').slice(-3).join('.');
 }
 
-// A field is `number name type`: `[]` before the type for a list, `{}` for a map, `-` for the name of what is inlined, and a
-// question mark at the end where the zero value means that the field is not set.
+// A field is `number name type`: `[]` before the type for a list, `{}` for a map, `-` for the name of what is inlined, `@` for
+// that of a list that is the whole message, and a question mark at the end where the zero value means that the field is not set.
 function render(message: string): string {
   const structs = goStructs.get(message);
   const fields = fieldsOf(message).map(({ number, name, type, label }) => {
-    const known = structs?.get(name);
-    // A list with a name of its own has no struct: its only field is the list.
-    const jsonName = known ? (known.isInline ? '-' : known.jsonName) : name;
+    const known = structs?.get(number);
+    // A Go type that is a list (ExtraValue) has no struct: its only field is the list.
+    const jsonName = !structs ? '@' : !known ? name : known.isInline ? '-' : known.jsonName;
     const mark = label === 'list' ? '[]' : label === 'map' ? '{}' : '';
     const short = type.includes('.') ? shortName(type) : type;
     return `${number} ${jsonName} ${mark}${short}${known?.leavesOutZero === true ? '?' : ''}`;

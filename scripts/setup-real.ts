@@ -1,6 +1,8 @@
 // Fetches real peers for tests and benchmarks into a cache folder outside the checkout, so that every clone shares them.
 // Usage: npm run setup:real -- NAME…   npm run -s setup:real -- --list   npm run -s setup:real -- --where NAME
+import { realCables } from './setup-real/cables.ts';
 import { clients } from './setup-real/clients.ts';
+import { e2e } from './setup-real/e2e.ts';
 import { realEnvoy } from './setup-real/envoy.ts';
 import { realKroxylicious } from './setup-real/kroxylicious.ts';
 import { realKubernetes } from './setup-real/kubernetes.ts';
@@ -10,6 +12,8 @@ import { realRegistry } from './setup-real/registry.ts';
 
 /** One line a peer: another is added here, with a file of its own in setup-real/. */
 const PEERS: Record<string, Peer> = {
+  e2e,
+  cables: realCables,
   envoy: realEnvoy,
   kroxylicious: realKroxylicious,
   kubernetes: realKubernetes,

@@ -5,6 +5,7 @@ import { crossplane } from './crossplane.ts';
 import { gimbal } from './gimbal.ts';
 import { kroxylicious } from './kroxylicious.ts';
 import { runtime } from './runtime.ts';
+import { submariner } from './submariner.ts';
 import { xds } from './xds.ts';
 
-export const benches: readonly Bench[] = [runtime, apiserver, kroxylicious, gimbal, crossplane, xds];
+export const benches: readonly Bench[] = [runtime, apiserver, kroxylicious, gimbal, crossplane, submariner, xds];

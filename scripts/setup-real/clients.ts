@@ -12,7 +12,7 @@ const source = join(import.meta.dirname, '..', '..', 'packages', 'apiserver', 't
 export const clients: Peer = {
   what: 'the official clients for JavaScript and (with Go) for Go, which must work with the embedded API server',
   size: 115,
-  version: `${PACKAGE}, client-go ${digestOf('main.go', 'go.mod', 'go.sum')}`,
+  version: `${PACKAGE}, client-go ${digestOf('applies.go', 'kinds.go', 'kinds.yaml', 'main.go', 'samples.go', 'go.mod', 'go.sum')}`,
   fetch(folder) {
     const options = ['--no-audit', '--no-fund', '--no-save', '--ignore-scripts', '--loglevel=error'];
     const installed = spawnSync('npm', ['install', '--prefix', folder, ...options, PACKAGE], { stdio: 'inherit' });

@@ -1,7 +1,5 @@
-export { FLAGS, type FlagFault, settingsFromFlags } from './commands/flags.ts';
-export { PROGRAM_HELP, START_HELP } from './commands/help.ts';
+export { FLAGS, START_FLAGS } from './commands/flags.ts';
 export { initCrossplane } from './commands/init.ts';
-export { requestOf, startArguments } from './commands/program.ts';
 export { convertCommand, systemFiles } from './convert/index.ts';
 export type { PackageSource } from './facts/package-source.ts';
 export { createRegistrySource } from './facts/registry-source.ts';

@@ -1,4 +1,7 @@
 import { type Operator, operator } from '@capstan/reconcile';
+import { FLAGS } from './commands/flags.ts';
+import { registrySourceOf } from './commands/package-registry.ts';
+import { COMMANDS, PROGRAM } from './commands/program.ts';
 import { createInstalledPackages } from './dependencies/installed-packages.ts';
 import { createPayloads } from './establish/payload.ts';
 import { createRegistryFacts } from './facts/registry-facts.ts';
@@ -26,7 +29,7 @@ import { createRevisionReconciler } from './reconcilers/revision.ts';
 import { createRuntimeReconciler } from './reconcilers/runtime.ts';
 import { createRuntimeConfigReconciler } from './reconcilers/runtime-config.ts';
 import { isBuiltIn } from './runtime/index.ts';
-import { defaultSettings, type Settings } from './settings.ts';
+import { defaultSettings, type Settings, settingsOf } from './settings.ts';
 import { createCertificates } from './workload/certificates.ts';
 import { createRevisionRuntimes } from './workload/runtime-of-revision.ts';
 
@@ -73,6 +76,11 @@ export function createCrossplane(given: Partial<Settings> = {}): Operator {
       ...builtIn.map((runtime) => createRuntimeConfigReconciler(runtime, runtimes)),
       ...(settings.manageRbac ? [createProviderRbacReconciler(settings)] : []),
     ],
+    flags: FLAGS,
+    withFlags: (values, env) =>
+      createCrossplane({ source: registrySourceOf(values, env), ...given, ...settingsOf(values) }),
+    commands: COMMANDS,
+    program: PROGRAM,
   });
 }
 

@@ -1,4 +1,6 @@
 import { systemClock } from '@capstan/kube';
+import { type FlagValues, flagDefaults } from '@capstan/reconcile/command-line';
+import { FLAGS } from './commands/flags.ts';
 import { noSource, type PackageSource } from './facts/package-source.ts';
 import {
   type ChosenRuntimes,
@@ -42,22 +44,29 @@ export interface Settings {
   readonly source: PackageSource;
 }
 
+/** What the flags ask for, but for where packages come from. */
+export function settingsOf(values: FlagValues<typeof FLAGS>): Omit<Settings, 'runtimes' | 'now' | 'source'> {
+  return {
+    namespace: values.namespace,
+    serviceAccount: values['service-account'],
+    registry: values.registry,
+    version: values['crossplane-version'],
+    packageRuntime: values['package-runtime'],
+    runtimeConfig: runtimeConfigFeature(values['runtime-config-stage'], values['enable-runtime-config']),
+    pollMs: values['poll-interval'],
+    statusLogLines: values['status-log-lines'],
+    upgradeDependencies: values['enable-dependency-version-upgrades'],
+    providerClusterRole: values['provider-clusterrole'] || undefined,
+    manageRbac: values['manage-rbac'],
+    clusterDomain: values['cluster-domain'],
+  };
+}
+
 /** What holds when nothing is said. A function, because the clock is the machine's. */
 export function defaultSettings(): Settings {
   return {
-    namespace: 'crossplane-system',
-    serviceAccount: 'crossplane',
-    registry: 'xpkg.crossplane.io',
-    version: '1.20.0',
+    ...settingsOf(flagDefaults(FLAGS)),
     runtimes: RUNTIMES,
-    packageRuntime: { Provider: 'Deployment', Function: 'Deployment', Configuration: 'Deployment' },
-    runtimeConfig: runtimeConfigFeature(),
-    pollMs: 60_000,
-    statusLogLines: 0,
-    upgradeDependencies: false,
-    providerClusterRole: undefined,
-    manageRbac: true,
-    clusterDomain: 'cluster.local',
     now: () => systemClock.now(),
     source: noSource,
   };

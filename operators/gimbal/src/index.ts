@@ -1,9 +1,8 @@
 export { type BackendRow, backendRows, cellsOf, HEADING as BACKEND_HEADING } from './commands/backends.ts';
 export { type FoundBackend, findBackend } from './commands/find-backends.ts';
-export { type FlagFault, settingsFromFlags } from './commands/flags.ts';
+export { FLAGS } from './commands/flags.ts';
 export type { CommandContext } from './commands/follow.ts';
 export { drainBackend, resumeBackend } from './commands/maintain.ts';
-export { type GimbalRequest, PROGRAM_HELP, requestOf } from './commands/program.ts';
 export { type RotateOptions, rotateBackend } from './commands/rotate.ts';
 export * from './kinds/index.ts';
 export * from './maintenance/index.ts';

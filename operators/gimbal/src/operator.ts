@@ -1,4 +1,6 @@
 import { type Operator, operator } from '@capstan/reconcile';
+import { FLAGS } from './commands/flags.ts';
+import { COMMANDS } from './commands/index.ts';
 import { createVerification } from './credentials/verifier.ts';
 import { Discoverer, Discovery, DiscoveryBackend } from './kinds/index.ts';
 import { createMaintenance, type MaintenanceOptions } from './maintenance/index.ts';
@@ -7,7 +9,7 @@ import { backendAcceptance } from './reconcilers/acceptance.ts';
 import { createCredentialsReconciler } from './reconcilers/credentials.ts';
 import { createDiscovererReconciler, isDiscovererGone } from './reconcilers/discoverer.ts';
 import { hiddenBackends } from './reconcilers/hidden-backend.ts';
-import { defaultSettings, type Settings } from './settings.ts';
+import { defaultSettings, type Settings, settingsOf } from './settings.ts';
 
 export interface GimbalOptions extends Partial<Settings> {
   maintenance?: MaintenanceOptions;
@@ -29,6 +31,9 @@ export function createGimbal({ maintenance: options, ...given }: GimbalOptions =
       ...maintenance.reconcilers,
     ],
     metrics: registerBackendMetrics,
+    flags: FLAGS,
+    withFlags: (values) => createGimbal({ ...given, ...settingsOf(values), ...(options && { maintenance: options }) }),
+    commands: COMMANDS,
   });
 }
 

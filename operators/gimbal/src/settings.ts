@@ -1,6 +1,7 @@
+import { type FlagValues, flagDefaults } from '@capstan/reconcile/command-line';
+import { FLAGS } from './commands/flags.ts';
 import type { Verify } from './credentials/verifier.ts';
 import { createVerify } from './credentials/verify.ts';
-import { VERSION } from './discover/version.ts';
 
 /** What the operator is started with. */
 export interface Settings {
@@ -12,8 +13,11 @@ export interface Settings {
   readonly verify: Verify;
 }
 
-export function defaultSettings(): Settings {
-  return { image: DEFAULT_IMAGE, writeEndpoints: false, verify: createVerify() };
+/** What the flags ask for. */
+export function settingsOf(values: FlagValues<typeof FLAGS>): Pick<Settings, 'image' | 'writeEndpoints'> {
+  return { image: values.image, writeEndpoints: values['write-endpoints'] };
 }
 
-export const DEFAULT_IMAGE = `capstan:${VERSION}`;
+export function defaultSettings(): Settings {
+  return { ...settingsOf(flagDefaults(FLAGS)), verify: createVerify() };
+}

@@ -1,5 +1,4 @@
-export { type FlagFault, settingsFromFlags } from './commands/flags.ts';
-export { programArguments } from './commands/program.ts';
+export { FLAGS } from './commands/flags.ts';
 export { validateConfiguration } from './configuration/validate.ts';
 export * from './kinds/index.ts';
 export { createKroxylicious, default } from './operator.ts';

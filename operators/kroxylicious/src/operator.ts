@@ -1,4 +1,5 @@
 import { type Operator, operator } from '@capstan/reconcile';
+import { FLAGS } from './commands/flags.ts';
 import {
   KafkaProtocolFilter,
   KafkaProxy,
@@ -11,7 +12,7 @@ import { createKafkaProxyReconciler } from './reconcilers/kafka-proxy.ts';
 import { kafkaProxyIngress } from './reconcilers/kafka-proxy-ingress.ts';
 import { kafkaService } from './reconcilers/kafka-service.ts';
 import { createVirtualKafkaClusterReconciler } from './reconcilers/virtual-kafka-cluster.ts';
-import { DEFAULT_SETTINGS, type Settings } from './settings.ts';
+import { DEFAULT_SETTINGS, type Settings, settingsOf } from './settings.ts';
 import { createClusterNode } from './tree/cluster-node.ts';
 
 /** Kafka proxies: a hash tree of everything that a proxy's configuration was made from rolls its pods, and nothing else does. */
@@ -29,6 +30,8 @@ export function createKroxylicious(given: Partial<Settings> = {}): Operator {
       createVirtualKafkaClusterReconciler(settings, clusterNode),
       createKafkaProxyReconciler(settings, clusterNode),
     ],
+    flags: FLAGS,
+    withFlags: (values) => createKroxylicious({ ...given, ...settingsOf(values) }),
   });
 }
 

@@ -1,4 +1,6 @@
 import { parseDuration } from '@capstan/kube';
+import { type FlagValues, flagDefaults } from '@capstan/reconcile/command-line';
+import { FLAGS } from './commands/flags.ts';
 import type { KafkaProxySpec } from './kinds/index.ts';
 
 /** What the operator is started with. */
@@ -16,8 +18,9 @@ export function quietMsOf(spec: KafkaProxySpec | undefined, { quietMs }: Pick<Se
   return spec?.rollout?.quietPeriod === undefined ? quietMs : parseDuration(spec.rollout.quietPeriod);
 }
 
-export const DEFAULT_SETTINGS: Settings = {
-  image: 'quay.io/kroxylicious/proxy:0.23.0',
-  quietMs: 2000,
-  clusterDomain: 'cluster.local',
-};
+/** What the flags ask for. */
+export function settingsOf(values: FlagValues<typeof FLAGS>): Settings {
+  return { image: values.image, quietMs: values['quiet-period'], clusterDomain: values['cluster-domain'] };
+}
+
+export const DEFAULT_SETTINGS: Settings = settingsOf(flagDefaults(FLAGS));

@@ -1,1 +1,2 @@
-export const name = 'sesame';
+export * from './configuration/index.ts';
+export * from './kinds/index.ts';

@@ -1,1 +1,3 @@
-export const name = 'submariner';
+export * from './kinds/index.ts';
+export * from './policy/index.ts';
+export * from './resolution/index.ts';

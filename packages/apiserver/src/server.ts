@@ -46,6 +46,7 @@ import type { Strategy } from './resources/resource.ts';
 import { createServiceAddresses } from './resources/service-addresses.ts';
 import { BODY_TYPES } from './rest/decode.ts';
 import { createDispatcher, warningHeader } from './rest/dispatch.ts';
+import { checkTimeout, isTrue } from './rest/options.ts';
 import type { ReadLogs } from './rest/pod-subresources.ts';
 import { createRenderer } from './rest/render.ts';
 import { parseResourcePath } from './rest/route.ts';
@@ -171,7 +172,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   startGarbageCollector(core, operations, work.run);
   startNamespaceController(core, operations, work.run);
   if (isRbac) startAggregationController(core, operations, work.run);
-  if (options.namespaceDefaults) startNamespaceDefaults(core, options.namespaceDefaults.rootCa, work.run);
+  if (options.namespaceDefaults) startNamespaceDefaults(core, options.namespaceDefaults.rootCa, operations, work.run);
   const dispatch = createDispatcher(core, hub, createRenderer(clock), options.readLogs);
   const discover = createDiscovery(registry);
   const describe = createOpenApi(registry, builtins.definitions);
@@ -181,6 +182,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const answer = async (request: ApiRequest, given: RequestContext): Promise<ApiResponse | WatchStream> => {
     const context = { ...given, warnings: new Set<string>() };
     try {
+      if (!isTrue(request.query ?? {}, 'watch')) checkTimeout(request.query ?? {});
       const attributes = isRbac ? attributesOf(request) : undefined;
       if (attributes) {
         const { allowed, reason } = authorizer.authorize(context.user, attributes);

@@ -20,4 +20,5 @@ export * from './quantity.ts';
 export * from './resource-version.ts';
 export * from './stuck-reasons.ts';
 export * from './timestamps.ts';
+export * from './until-aborted.ts';
 export * from './x509/index.ts';

@@ -31,6 +31,17 @@ export const DefinitionErrors = catalogue('definition', {
     message: `the operator ${operator} has two reconcilers or sinks named ${name}`,
     remedy: 'give one of them another name',
   }),
+  NoWithFlags: (operator: string) => ({
+    message: `the operator ${operator} declares flags and no withFlags, so they would change nothing`,
+    remedy: 'add withFlags(values), which returns the operator with these values',
+  }),
+  UndeclaredWrite: (reconciler: string, kind: string, role: string | undefined) => ({
+    message: `${reconciler} plans a ${kind}${role === undefined ? '' : ` in a world of role ${role}`}, which it does not declare`,
+    remedy:
+      role === undefined
+        ? "add it to the reconciler's writes"
+        : `add writing(${kind.split('.')[0]}, 'children', { in: '${role}' }) to the reconciler's writes`,
+  }),
   YieldsListItem: (child: string, path: string) => ({
     message: `${child} yields ${path}, and a path can only go through fields, not through items of lists`,
     remedy: 'yield the field that holds the list, or nothing',
@@ -76,6 +87,30 @@ export const LeadershipErrors = catalogue('leadership', {
   NoRetry: (retryMs: number) => ({
     message: `a retry period of ${retryMs} ms would never rest`,
     remedy: 'use a retry period above 0',
+  }),
+});
+
+export const ManagerErrors = catalogue('manager', {
+  SameOperator: (name: string) => ({
+    message: `two operators are named "${name}"`,
+    remedy: 'give one of them another name, or leave one out',
+  }),
+  NotInstalled: (kinds: readonly string[]) => ({
+    message: `the cluster does not serve ${kinds.join(', ')}`,
+    remedy: 'run again with --install-crds, or: capstan crds | kubectl apply --server-side -f -',
+  }),
+  NoNamespace: (namespace: string) => ({
+    message: `the namespace ${namespace} does not exist, which holds the Leases and digest keys of operators`,
+    remedy: `run again with --install-crds, or: kubectl create namespace ${namespace}`,
+  }),
+  LeaseForbidden: (namespace: string, name: string, cause: unknown) => ({
+    cause,
+    message: `the Lease ${namespace}/${name} cannot be used: ${reasonOf(cause)}`,
+    remedy: 'grant the permissions that this operator declares: capstan rbac | kubectl apply -f -',
+  }),
+  StoppedLate: (seconds: number) => ({
+    message: `not everything had ended ${seconds} s after the signal`,
+    remedy: 'the lease runs out by itself; the log says what was still under way',
   }),
 });
 
@@ -139,6 +174,10 @@ export const ReadErrors = catalogue('read', {
 });
 
 export const RuntimeErrors = catalogue('runtime', {
+  WorldGone: (name: string) => ({
+    message: `the cluster ${name} was removed while something was to be written there`,
+    remedy: 'nothing: it is planned again without that cluster',
+  }),
   WorldExists: (name: string) => ({
     message: `a second cluster is named ${JSON.stringify(name)}`,
     remedy: 'give each cluster a name of its own',

@@ -20,6 +20,7 @@ export * from './health/index.ts';
 export { fieldManager, inventoryId, inventoryOf } from './inventory.ts';
 export * from './leadership/index.ts';
 export * from './logging/index.ts';
+export * from './manager/index.ts';
 export * from './marks.ts';
 export * from './metrics/index.ts';
 export * from './operator.ts';
@@ -49,4 +50,4 @@ export {
 export * from './sources/index.ts';
 export * from './tracing/index.ts';
 export * from './why/index.ts';
-export { createStaticWorld, type World } from './worlds/index.ts';
+export { createStaticWorld, type Declaring, requirementsOf, rolesOf, type World } from './worlds/index.ts';

@@ -1,10 +1,12 @@
 import { type Clock, type Kind, type KubeObject, kindId } from '@capstan/kube';
+import type { Commands } from './command-line/command.ts';
+import type { Flags, FlagValues } from './command-line/flag.ts';
 import { DefinitionErrors } from './errors.ts';
 import type { Registry } from './metrics/registry.ts';
 import { NAME, type Reconciler } from './reconciler.ts';
 import type { Sink } from './sinks/sink.ts';
 
-export interface OperatorDefinition {
+export interface OperatorDefinition<F extends Flags = Flags, P extends Flags = Flags> {
   /** One lower-case word: part of field managers, leases, flags and metrics. */
   name: string;
   description?: string;
@@ -13,8 +15,32 @@ export interface OperatorDefinition {
   reconcilers: readonly Reconciler[];
   /** What it delivers outside the cluster; none by default. */
   sinks?: readonly Sink[];
+  /**
+   * Flags of its own: `--NAME.FLAG=VALUE` of Capstan's commands, `--FLAG=VALUE` of its own program. Their defaults are here and
+   * nowhere else.
+   */
+  flags?: F;
+  /** The same operator as its flags ask for; needed where there are flags. */
+  withFlags?(values: FlagValues<F>, env: Environment): Operator;
+  /** Commands of its own program. */
+  commands?: Commands;
+  /** How its own program runs it; `NAME operator` by default. */
+  program?: OperatorProgram<F, P>;
   /** Registers figures of its own; called once, when the operator begins to run. */
   metrics?(context: MetricsContext): void;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface OperatorProgram<F extends Flags = Flags, P extends Flags = Flags> {
+  /** The command that runs the operator, of one or two words; `operator` by default. */
+  readonly run?: string;
+  /** Flags of that command besides those of the operator and of `capstan run`. */
+  readonly flags?: P;
+  /** Flags of `capstan run` that follow from those of this command: other names, other defaults. What the user gave wins. */
+  runFlags?(values: FlagValues<F> & FlagValues<P>): Readonly<Record<string, string | boolean | undefined>>;
+  /** Whether it creates its namespaces where it may: for programs whose manifests leave that to them. */
+  readonly createsNamespaces?: boolean;
 }
 
 export interface MetricsContext {
@@ -30,8 +56,12 @@ export type OwnedKind = Kind & { crd(): unknown };
 export interface Operator extends OperatorDefinition {}
 
 /** An operator: its kinds and reconcilers, their names checked, since field managers, labels and leases are made of them. */
-export function operator(definition: OperatorDefinition): Operator {
+export function operator<const F extends Flags = Flags, const P extends Flags = Flags>(
+  definition: OperatorDefinition<F, P>,
+): Operator {
   if (!NAME.test(definition.name)) throw DefinitionErrors.BadName('an operator', definition.name);
+  const { flags, withFlags } = definition;
+  if (flags !== undefined && withFlags === undefined) throw DefinitionErrors.NoWithFlags(definition.name);
   const names = new Set<string>();
   for (const { name } of definition.reconcilers) {
     if (!NAME.test(name)) throw DefinitionErrors.BadName('a reconciler', name);

@@ -2,7 +2,7 @@
 import { type Kind, type KubeObject, kindId, type ObjectRef } from '@capstan/kube';
 import type { Digest } from './digest.ts';
 import type { Plan } from './plan/index.ts';
-import type { Reader } from './read/reader.ts';
+import type { Derived, Reader } from './read/reader.ts';
 
 /** The one argument of a reconciler. */
 export interface Context<T extends KubeObject = KubeObject, M = unknown> {
@@ -48,6 +48,11 @@ export interface ReconcilerDefinition<T extends KubeObject, M = unknown> {
   primary?: boolean;
   /** Whether it says anything in the status of what it reconciles; if not, its role does not allow it. Default: where there is one. */
   writesStatus?: boolean;
+  /**
+   * Whether it runs: a derivation or fold, read with the empty key in its own world. While it is false, or not known yet,
+   * nothing is evaluated or written, and kinds that only parts like this need are not watched. Always on by default.
+   */
+  enabled?: Derived<boolean>;
   /** How many keys are written at the same time; 10 by default. */
   concurrency?: number;
 }
@@ -120,6 +125,11 @@ export function readDeclarations(reads: readonly (Kind | ReadDeclaration)[]): re
 /** The role in which a reconciler's own objects are, and by default everything that it reads and writes. */
 export function roleOf(part: { readonly in?: Role }): Role {
   return part.in ?? LOCAL;
+}
+
+/** Whether it makes or patches objects in clusters other than that of their owner. */
+export function writesElsewhere(reconciler: Reconciler): boolean {
+  return reconciler.writes.some((write) => (write.in ?? roleOf(reconciler)) !== roleOf(reconciler));
 }
 
 /** What operators, reconcilers and sinks may be called: field managers, labels, leases and flags are made of it. */

@@ -53,7 +53,10 @@ const mistakes: [line: string, says: RegExp][] = [
     'crds --other.flag=1',
     /^error: --other.flag names the operator "other", which is not loaded; use one of kroxylicious[a-z, ]*\n$/,
   ],
-  ['crds --kroxylicious.imag=x', /^error: capstan run has no flag --kroxylicious\.imag; see capstan run --help\n$/],
+  [
+    'crds --kroxylicious.imag=x',
+    /^error: the operator "kroxylicious" has no flag --kroxylicious\.imag; did you mean --kroxylicious\.image\?\n$/,
+  ],
   ['crds --kroxylicious.quiet-period=soon', /^error: --kroxylicious\.quiet-period cannot be "soon"; use a duration/],
   [
     'up --listen here',
@@ -92,8 +95,14 @@ describe('without any operator', () => {
 test('a stack is printed for bugs, and on request', async () => {
   const modules = {
     '/home/user/bad.ts': {
-      default: () => {
-        throw new RangeError('a bug');
+      default: {
+        name: 'bad',
+        kinds: [],
+        reconcilers: [],
+        flags: {},
+        withFlags: () => {
+          throw new RangeError('a bug');
+        },
       },
     },
   };

@@ -1,13 +1,12 @@
-// All commands. A command's module is loaded when it is used and not before: help and mistakes answer at once.
-import type { Command } from './command.ts';
+// All commands of Capstan itself.
+import type { Command } from '@capstan/reconcile/command-line';
 
-export interface CommandEntry {
-  /** One line for the list of commands. */
+interface Entry {
   readonly summary: string;
   load(): Promise<{ readonly default: Command }>;
 }
 
-export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+export const COMMANDS: Readonly<Record<string, Entry>> = {
   run: { summary: 'Run operators in a cluster', load: () => import('../commands/run.ts') },
   plan: { summary: 'Show what a change would do, without doing it', load: () => import('../commands/plan.ts') },
   why: { summary: 'Tell why an object was changed', load: () => import('../commands/why.ts') },

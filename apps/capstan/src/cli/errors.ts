@@ -1,64 +1,11 @@
-// Every error of the command line's own. UsageErrors are mistakes in the command itself: exit code 2. All others: 1.
+// Every error of the command line's own; exit code 1. Mistakes in the command itself are UsageErrors.
 import { CodedError, errorMakers } from '@capstan/kube';
-
-/** The command was not understood; nothing has been done. */
-export class UsageError extends CodedError {}
-
-export const UsageErrors = errorMakers(
-  {
-    UnknownCommand: (name: string, near: string | undefined) => ({
-      message: `there is no command "${name}"`,
-      remedy: near === undefined ? 'see capstan --help' : `did you mean "${near}"?`,
-    }),
-    FlagFirst: (flag: string) => ({
-      message: `${flag} comes before the command`,
-      remedy: 'write the command first, as in capstan plan -f change.yaml',
-    }),
-    UnknownFlag: (flag: string, command: string, near: string | undefined) => ({
-      message: `capstan ${command} has no flag ${flag}`,
-      remedy: near === undefined ? `see capstan ${command} --help` : `did you mean ${near}?`,
-    }),
-    FlagWithoutValue: (flag: string, value: string) => ({
-      message: `${flag} needs a value`,
-      remedy: `give it as ${flag} ${value}`,
-    }),
-    NotBoolean: (flag: string, value: string) => ({
-      message: `${flag} cannot be ${JSON.stringify(value)}`,
-      remedy: `use ${flag}=true or ${flag}=false`,
-    }),
-    NotOneOf: (flag: string, value: string, allowed: readonly string[]) => ({
-      message: `${flag} cannot be ${JSON.stringify(value)}`,
-      remedy: `use one of ${allowed.join(', ')}`,
-    }),
-    BadValue: (flag: string, value: string, remedy: string) => ({
-      message: `${flag} cannot be ${JSON.stringify(value)}`,
-      remedy,
-    }),
-    TooMany: (command: string, extra: string) => ({
-      message: `capstan ${command} does not know what to do with ${JSON.stringify(extra)}`,
-      remedy: `see capstan ${command} --help`,
-    }),
-    Missing: (command: string, what: string, example: string) => ({
-      message: `capstan ${command} needs ${what}`,
-      remedy: `for example: ${example}`,
-    }),
-    UnknownOperator: (flag: string, name: string, known: readonly string[]) => ({
-      message: `${flag} names the operator "${name}", which is not loaded`,
-      remedy: known.length === 0 ? 'load it with --operator FILE' : `use one of ${known.join(', ')}`,
-    }),
-    NoOperatorFlags: (name: string, flag: string) => ({
-      message: `the operator "${name}" takes no flags, and --${name}.${flag} was given`,
-      remedy: 'leave it out, or export a function of flags from its module',
-    }),
-  },
-  (key, text, options) => new UsageError(`usage/${key}`, text, options),
-);
 
 export const CliErrors = errorMakers(
   {
     NoOperators: (command: string) => ({
-      message: `capstan ${command} has no operator to work with: --operators names none`,
-      remedy: `load one with --operator FILE, as in capstan ${command} --operator docs/examples/website-operator.ts`,
+      message: `${command} has no operator to work with: --operators names none`,
+      remedy: `load one with --operator FILE, as in ${command} --operator docs/examples/website-operator.ts`,
     }),
     OperatorNotFound: (file: string) => ({
       message: `cannot load the operator ${file}: there is no such file`,
@@ -101,17 +48,9 @@ export const CliErrors = errorMakers(
       message: `the server would refuse ${object} of ${place}: ${said}`,
       remedy: 'correct the manifest',
     }),
-    NotInstalled: (kinds: readonly string[]) => ({
-      message: `the cluster does not serve ${kinds.join(', ')}`,
-      remedy: 'run again with --install-crds, or: capstan crds | kubectl apply --server-side -f -',
-    }),
     NotSynced: (seconds: number, waitingFor: readonly string[]) => ({
       message: `the caches did not fill within ${seconds} s; still missing: ${waitingFor.join('; ')}`,
       remedy: 'check the permissions (capstan rbac) and the API server, or give a longer --timeout',
-    }),
-    StoppedLate: (seconds: number) => ({
-      message: `not everything had ended ${seconds} s after the signal`,
-      remedy: 'the lease runs out by itself; the log says what was still under way',
     }),
     NoNodeYet: (cluster: string) => ({
       message: `the node of cluster ${cluster} has not started yet`,

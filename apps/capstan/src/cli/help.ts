@@ -1,4 +1,3 @@
-import { COMMON_OPTIONS, type Command, type Option, type Options } from './command.ts';
 import { COMMANDS } from './commands.ts';
 
 /** What `capstan --help` prints. */
@@ -19,25 +18,4 @@ Examples:
 
 capstan COMMAND --help tells more about one of them.
 `;
-}
-
-/** What `capstan COMMAND --help` prints. */
-export function commandHelp({ usage, description, examples, options }: Command): string {
-  const parts = [`Usage: capstan ${usage}`, description];
-  if (examples.length > 0) parts.push(`Examples:\n${examples.map((example) => `  ${example}`).join('\n')}`);
-  parts.push(`Flags:\n${flagLines({ ...options, ...COMMON_OPTIONS }).join('\n')}`);
-  return `${parts.join('\n\n')}\n`;
-}
-
-function flagLines(options: Options): string[] {
-  const rows = Object.entries(options).map(([name, option]) => [flagOf(name, option), option.help] as const);
-  const width = Math.min(36, Math.max(...rows.map(([flag]) => flag.length)));
-  return rows.map(([flag, help]) =>
-    flag.length > width ? `${flag}\n${' '.repeat(width + 2)}${help}` : `${flag.padEnd(width)}  ${help}`,
-  );
-}
-
-function flagOf(name: string, { type, short, value = 'VALUE', oneOf }: Option): string {
-  const shown = type === 'boolean' ? '' : ` ${oneOf?.join('|') ?? value}`;
-  return `  ${short === undefined ? '    ' : `-${short}, `}--${name}${shown}`;
 }

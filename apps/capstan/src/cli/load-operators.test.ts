@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, Secret } from '@capstan/kube';
 import { type Operator, operator, plan, reconciler } from '@capstan/reconcile';
-import type { OperatorFlags } from './command.ts';
+import { duration } from '@capstan/reconcile/command-line';
 import { runTest } from './test-io.test-support.ts';
 
 const named = (name: string): Operator =>
@@ -43,15 +43,40 @@ describe('operators', () => {
   });
 
   test('get their flags by their name before a dot', async () => {
-    const seen: OperatorFlags[] = [];
-    const make = (flags: OperatorFlags) => {
-      seen.push(flags);
-      return named('c');
-    };
-    const argv = ['rbac', '--operator', 'c.ts', '--c.package-runtime=External', '--c.debug'];
-    const { code } = await runTest(argv, { modules: { '/home/user/c.ts': { default: make } } });
-    assert.equal(code, 0);
-    assert.deepEqual(seen, [{ c: { 'package-runtime': 'External', debug: 'true' } }]);
+    const seen: unknown[] = [];
+    const flagged = operator({
+      name: 'c',
+      kinds: [],
+      reconcilers: named('c').reconcilers,
+      flags: {
+        'package-runtime': { type: 'string', default: 'Deployment', help: 'Who runs it.' },
+        'quiet-period': { type: 'string', value: 'DURATION', parse: duration({ remedy: 'use 2s' }), help: 'How long.' },
+        debug: { type: 'boolean', default: false, env: 'C_DEBUG', help: 'More.' },
+        zone: { type: 'string', aliases: ['region'], multiple: true, help: 'Where.' },
+      },
+      withFlags(values) {
+        const { 'package-runtime': runtime, 'quiet-period': quiet, debug, zone } = values;
+        seen.push({ runtime: runtime.length, quiet: quiet?.toFixed(), debug: debug satisfies boolean, zone });
+        return named('c');
+      },
+    });
+    const run = (...argv: string[]) =>
+      runTest(['rbac', '--operator', 'c.ts', ...argv], {
+        modules: { '/home/user/c.ts': { default: flagged } },
+        env: { C_DEBUG: 'true' },
+      });
+    const given = ['--c.package-runtime=External', '--c.quiet-period=1m', '--c.region=a', '--c.region=b'];
+    assert.equal((await run(...given)).code, 0);
+    assert.equal((await run('--c.debug=false')).code, 0);
+    assert.deepEqual(seen, [
+      { runtime: 8, quiet: '60000', debug: true, zone: ['a', 'b'] },
+      { runtime: 10, quiet: undefined, debug: false, zone: undefined },
+    ]);
+    const { err } = await run('--c.debgu');
+    assert.match(err, /^error: the operator "c" has no flag --c\.debgu; did you mean --c\.debug\?\n$/);
+    const { out } = await run('--help');
+    assert.match(out, /Flags of c:\n {6}--c\.package-runtime VALUE +Who runs it; default Deployment\./);
+    assert.match(out, /--c\.debug +More; default false\. Also C_DEBUG in the environment\./);
   });
 
   const refused: [argv: string[], code: number, says: RegExp][] = [

@@ -3,10 +3,20 @@
 import { resolve } from 'node:path';
 import { CodedError, reasonOf, SchemaError } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
+import {
+  type Args,
+  evaluateFlags,
+  type Flags,
+  type FlagValues,
+  findFlag,
+  flagLines,
+  type GivenFlags,
+  list,
+  nearest,
+  UsageErrors,
+} from '@capstan/reconcile/command-line';
 import { BUILT_IN_OPERATORS } from '../operators.ts';
-import { nearest } from '../text/nearest.ts';
-import type { Args, OperatorFlags, Options, Values } from './command.ts';
-import { CliErrors, UsageErrors } from './errors.ts';
+import { CliErrors } from './errors.ts';
 import type { Io } from './io.ts';
 
 export const OPERATOR_OPTIONS = {
@@ -19,15 +29,25 @@ export const OPERATOR_OPTIONS = {
   operators: {
     type: 'string',
     value: 'LIST',
+    parse: list,
     help: 'Use only these, by name, with commas; default those of --operator, else all.',
   },
-} as const satisfies Options;
+} as const satisfies Flags;
 
-type OperatorArgs = Pick<Args, 'operatorFlags'> & { flags: Values<typeof OPERATOR_OPTIONS> };
+type OperatorArgs = Pick<Args, 'operatorFlags' | 'command'> & { flags: FlagValues<typeof OPERATOR_OPTIONS> };
 
-/** The operators of this command line; may be none. */
-export async function loadOperators({ flags, operatorFlags }: OperatorArgs, io: Io): Promise<readonly Operator[]> {
-  const wanted = splitList(flags.operators);
+/** The operators of this command line, as their flags ask for; may be none. */
+export async function loadOperators(args: OperatorArgs, io: Io): Promise<readonly Operator[]> {
+  const loaded = await findOperators(args, io);
+  return loaded.map((operator) => {
+    const given = args.operatorFlags[operator.name] ?? {};
+    return withGivenFlags(operator, given, io, (flag) => `--${operator.name}.${flag}`);
+  });
+}
+
+/** The same, with their default settings. */
+async function findOperators({ flags, operatorFlags }: OperatorArgs, io: Io): Promise<readonly Operator[]> {
+  const wanted = flags.operators;
   const loaded: Operator[] = [];
   const names = new Set<string>();
   const take = (name: string) => {
@@ -37,9 +57,9 @@ export async function loadOperators({ flags, operatorFlags }: OperatorArgs, io: 
   };
   // Who brings operators of his own means those, unless he names others beside them.
   const builtIn = wanted === undefined && flags.operator !== undefined ? [] : BUILT_IN_OPERATORS;
-  for (const { name, load } of builtIn) if (take(name)) loaded.push(await load(operatorFlags[name] ?? {}, io.env));
+  for (const { name, load } of builtIn) if (take(name)) loaded.push((await load()).default);
   for (const file of flags.operator ?? []) {
-    const found = await loadModule(file, operatorFlags, io);
+    const found = await loadModule(file, io);
     if (take(found.name)) loaded.push(found);
   }
   const unknown = wanted?.find((name) => !names.has(name));
@@ -53,35 +73,59 @@ export async function loadOperators({ flags, operatorFlags }: OperatorArgs, io: 
   return loaded;
 }
 
+/** The operator as the texts of its flags ask for. Throws UsageError; `shown` is a flag as the user writes it. */
+export function withGivenFlags(
+  operator: Operator,
+  given: GivenFlags,
+  { env }: Pick<Io, 'env'>,
+  shown: (flag: string) => string,
+): Operator {
+  const { name, flags, withFlags } = operator;
+  const [first] = Object.keys(given);
+  if (flags === undefined || withFlags === undefined) {
+    if (first !== undefined) throw UsageErrors.NoOperatorFlags(name, first);
+    return operator;
+  }
+  const byName: Record<string, readonly string[]> = {};
+  for (const [typed, texts] of Object.entries(given)) {
+    const flag = findFlag(flags, typed);
+    const known = Object.keys(flags);
+    const near = nearest(typed, known);
+    if (flag === undefined)
+      throw UsageErrors.UnknownOperatorFlag(
+        name,
+        shown(typed),
+        known.map(shown),
+        near === undefined ? near : shown(near),
+      );
+    byName[flag] = texts;
+  }
+  const values = evaluateFlags(flags, byName, env, (place, text, remedy) => {
+    throw UsageErrors.BadValue(place.startsWith('--') ? shown(place.slice(2)) : place, text, remedy);
+  });
+  return withFlags(values, env);
+}
+
+/** A section of help for each operator of the command line that has flags. */
+export async function operatorFlagHelp(args: OperatorArgs, io: Io): Promise<string[]> {
+  const operators = await findOperators(args, io);
+  return operators.flatMap(({ name, flags }) =>
+    flags === undefined ? [] : [`Flags of ${name}:\n${flagLines(flags, `${name}.`).join('\n')}`],
+  );
+}
+
 /** The same, for commands that are nothing without one. */
-export async function requireOperators(command: string, args: OperatorArgs, io: Io): Promise<readonly Operator[]> {
+export async function requireOperators(args: OperatorArgs, io: Io): Promise<readonly Operator[]> {
   const operators = await loadOperators(args, io);
-  if (operators.length === 0) throw CliErrors.NoOperators(command);
+  if (operators.length === 0) throw CliErrors.NoOperators(args.command);
   return operators;
 }
 
-/** Names between commas; undefined when the flag was not given. */
-export function splitList(list: string | undefined): readonly string[] | undefined {
-  return list
-    ?.split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-}
-
-async function loadModule(file: string, operatorFlags: OperatorFlags, io: Io): Promise<Operator> {
+async function loadModule(file: string, io: Io): Promise<Operator> {
   const path = resolve(io.cwd, file);
   const exports = await importOperator(path, file, io);
   const exported = exports['default'] ?? exports['operator'];
-  if (isOperator(exported)) {
-    const [flag] = Object.keys(operatorFlags[exported.name] ?? {});
-    if (flag !== undefined) throw UsageErrors.NoOperatorFlags(exported.name, flag);
-    return exported;
-  }
-  // A function is an operator with flags: it gets all of them, by operator.
-  if (typeof exported === 'function') {
-    const made = (exported as (flags: OperatorFlags) => unknown)(operatorFlags);
-    if (isOperator(made)) return made;
-  }
+  if (isOperator(exported)) return exported;
   throw CliErrors.NotAnOperator(file);
 }
 

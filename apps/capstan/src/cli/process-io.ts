@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { pathToFileURL } from 'node:url';
+import { VERSION } from '../version.ts';
 import type { Io } from './io.ts';
 
 /** The io of a real process. The first signal asks to stop, the second does not ask. */
@@ -41,6 +42,7 @@ export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise
       },
     },
     signal: stopping.signal,
+    userAgent: `capstan/${VERSION}`,
     // Loaded when it is used: help must not wait for an HTTP client.
     connect: async (options) => (await import('@capstan/kube')).connect(options),
     importModule: (path) => import(pathToFileURL(path).href) as Promise<Record<string, unknown>>,

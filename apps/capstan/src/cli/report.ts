@@ -1,5 +1,5 @@
 import { ApiError, CodedError, isAborted, SchemaError, TransportError } from '@capstan/kube';
-import { UsageError } from './errors.ts';
+import { UsageError } from '@capstan/reconcile/command-line';
 import type { Io } from './io.ts';
 
 /** Prints what went wrong, and says with which exit code to end. */

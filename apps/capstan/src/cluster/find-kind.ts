@@ -1,6 +1,6 @@
 import type { Discovery, Kind } from '@capstan/kube';
+import { nearest } from '@capstan/reconcile/command-line';
 import { CliErrors } from '../cli/errors.ts';
-import { nearest } from '../text/nearest.ts';
 
 /** A kind as people write it: `deployment`, `deploy`, `deployments.apps`. Throws when the cluster has none like it. */
 export function findKind(discovery: Discovery, name: string): Kind {

@@ -1,4 +1,4 @@
-import { command } from '../cli/command.ts';
+import { command } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { MANIFEST_OUTPUT, manifests } from '../text/output.ts';
 
@@ -9,7 +9,7 @@ export default command({
   options: { ...OPERATOR_OPTIONS, output: MANIFEST_OUTPUT },
   operatorFlags: true,
   async run(args, io) {
-    const operators = await requireOperators('crds', args, io);
+    const operators = await requireOperators(args, io);
     const crds = operators.flatMap(({ kinds }) => kinds.map((kind) => kind.crd() as object));
     io.stdout(manifests(crds, args.flags.output));
     return 0;

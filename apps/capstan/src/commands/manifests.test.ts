@@ -44,21 +44,29 @@ describe('manifests', () => {
     assert.deepEqual(await printed('crds', '-o', 'json'), [Site.crd()]);
   });
 
-  test('capstan rbac prints an account with a ClusterRole, and a Role in its own namespace', async () => {
+  test('capstan rbac prints an account with a ClusterRole, and a Role where its Lease is', async () => {
     const all = await printed('rbac', '--namespace', 'here');
     const names = all.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? '*'}`);
     assert.deepEqual(names, [
       'ServiceAccount here',
       'ClusterRole *',
       'ClusterRoleBinding *',
-      'Role here',
-      'RoleBinding here',
+      'Role capstan-system',
+      'RoleBinding capstan-system',
     ]);
     assert.deepEqual(await printed('rbac', '--namespace', 'here', '-o', 'json'), all);
   });
 
   test('capstan rbac restricted to namespaces prints Roles there, and nothing for the whole cluster', async () => {
-    const all = await printed('rbac', '-n', 'here', '--watch-namespaces', 'a, b');
+    const all = await printed(
+      'rbac',
+      '-n',
+      'here',
+      '--watch-namespaces',
+      'a, b',
+      '--leader-elect-resource-namespace',
+      'here',
+    );
     const roles = all.filter(({ kind }) => kind === 'Role').map(({ metadata }) => metadata.namespace);
     assert.deepEqual(roles, ['here', 'a', 'b']);
     assert.ok(all.every(({ kind }) => !kind.startsWith('Cluster')));

@@ -1,17 +1,13 @@
 import { type DefinedKind, type Kind, type KubeObject, kindId, silentLogger, systemClock } from '@capstan/kube';
-import { type Operator, type PreviewChange, preview } from '@capstan/reconcile';
-import { command } from '../cli/command.ts';
-import { durationFlag } from '../cli/duration-flag.ts';
-import { UsageErrors } from '../cli/errors.ts';
-import { OPERATOR_OPTIONS, requireOperators, splitList } from '../cli/load-operators.ts';
+import { type Operator, type PreviewChange, preview, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import { command, json, list, positiveDuration, REPORT_OUTPUT, UsageErrors } from '@capstan/reconcile/command-line';
+import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
 import { formatPlan, type PlanReport } from '../plan/format-plan.ts';
 import { knownKinds } from '../plan/known-kinds.ts';
 import { type Manifest, readManifests } from '../plan/read-manifests.ts';
 import { warmRuntime } from '../plan/warm-runtime.ts';
 import { type GivenChange, wouldBecome, wouldBeDeleted } from '../plan/would-become.ts';
-import { json, REPORT_OUTPUT } from '../text/output.ts';
-import { OPERATOR_NAMESPACE } from '../up/own-operator.ts';
 
 export default command({
   usage: 'plan -f FILE… [--delete] [--operator FILE] [-o json]',
@@ -33,7 +29,13 @@ export default command({
     },
     delete: { type: 'boolean', help: 'Plan their deletion instead.' },
     'exit-code': { type: 'boolean', help: 'End with 2 when something would change.' },
-    timeout: { type: 'string', value: 'DURATION', help: 'How long the caches may take to fill; default 30s.' },
+    timeout: {
+      type: 'string',
+      value: 'DURATION',
+      default: '30s',
+      parse: positiveDuration,
+      help: 'How long the caches may take to fill.',
+    },
     'operator-namespace': {
       type: 'string',
       value: 'NAME',
@@ -42,6 +44,7 @@ export default command({
     'watch-namespaces': {
       type: 'string',
       value: 'LIST',
+      parse: list,
       help: 'What the operators are restricted to; default nothing.',
     },
     ...CLUSTER_OPTIONS,
@@ -53,10 +56,9 @@ export default command({
     const { flags } = args;
     const { signal, clock = systemClock } = io;
     const paths = flags.filename ?? [];
-    if (paths.length === 0) throw UsageErrors.Missing('plan', 'manifests', 'capstan plan -f change.yaml');
-    const timeoutMs = durationFlag('--timeout', flags.timeout) ?? 30_000;
-    const watchNamespaces = splitList(flags['watch-namespaces']);
-    const operators = await requireOperators('plan', args, io);
+    if (paths.length === 0) throw UsageErrors.Missing(args.command, 'manifests', `${args.command} -f change.yaml`);
+    const { timeout: timeoutMs, 'watch-namespaces': watchNamespaces } = flags;
+    const operators = await requireOperators(args, io);
     const manifests = await readManifests(paths, io);
     return withCluster(flags, io, async ({ client, namespace }) => {
       const kinds = knownKinds(operators, client, signal);
@@ -75,7 +77,7 @@ export default command({
         signal,
         timeoutMs,
         namespace: flags['operator-namespace'] ?? namespace,
-        keyNamespaces: flags['operator-namespace'] ? [flags['operator-namespace']] : [namespace, OPERATOR_NAMESPACE],
+        keyNamespaces: flags['operator-namespace'] ? [flags['operator-namespace']] : [SYSTEM_NAMESPACE, namespace],
         ...(watchNamespaces && { watchNamespaces }),
       });
       try {
@@ -99,7 +101,9 @@ export default command({
           ],
         };
         io.stdout(flags.output === 'json' ? json(report) : formatPlan(report));
-        return flags['exit-code'] && (changes.length > 0 || result.writes.length > 0) ? 2 : 0;
+        return flags['exit-code'] && (changes.length > 0 || result.writes.length > 0 || result.deliveries.length > 0)
+          ? 2
+          : 0;
       } finally {
         await stop();
       }
@@ -124,12 +128,13 @@ function previewChange({ after, ref }: GivenChange, kind: Kind): PreviewChange {
 function unread(operators: readonly Operator[], given: readonly Kind[]): string[] {
   const read = new Set(
     operators
-      .flatMap(({ reconcilers }) =>
-        reconcilers.flatMap(({ resource, reads, writes }) => [
+      .flatMap(({ reconcilers, sinks = [] }) => [
+        ...reconcilers.flatMap(({ resource, reads, writes }) => [
           resource,
           ...[...reads, ...writes].map(({ kind }) => kind),
         ]),
-      )
+        ...sinks.flatMap(({ reads }) => reads.map(({ kind }) => kind)),
+      ])
       .map(kindId),
   );
   return given

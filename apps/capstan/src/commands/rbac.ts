@@ -1,10 +1,10 @@
-import { rbacManifests } from '@capstan/reconcile';
-import { command } from '../cli/command.ts';
-import { OPERATOR_OPTIONS, requireOperators, splitList } from '../cli/load-operators.ts';
+import { rbacManifests, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import { command, list } from '@capstan/reconcile/command-line';
+import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { MANIFEST_OUTPUT, manifests } from '../text/output.ts';
 
 export default command({
-  usage: 'rbac [--namespace NS] [--watch-namespaces LIST] [--operator FILE] [-o json]',
+  usage: 'rbac [--namespace NS] [--role ROLE] [--watch-namespaces LIST] [--operator FILE] [-o json]',
   description:
     'Prints the ServiceAccount, roles and bindings of each operator: exactly what its reconcilers declare, nothing more.\n' +
     'With --watch-namespaces the rules are Roles in those namespaces instead of one ClusterRole.',
@@ -14,7 +14,22 @@ export default command({
   ],
   options: {
     namespace: { type: 'string', short: 'n', value: 'NAME', help: 'Where the operators run; default capstan-system.' },
-    'watch-namespaces': { type: 'string', value: 'LIST', help: 'Only these namespaces, with commas; default all.' },
+    'watch-namespaces': {
+      type: 'string',
+      value: 'LIST',
+      parse: list,
+      help: 'Only these namespaces, with commas; default all.',
+    },
+    'leader-elect-resource-namespace': {
+      type: 'string',
+      value: 'NAME',
+      help: 'Where the Lease and the digest key are; default capstan-system.',
+    },
+    role: {
+      type: 'string',
+      value: 'ROLE',
+      help: 'For clusters of this role (broker, member, remote…) instead of the one that the operators run in.',
+    },
     name: { type: 'string', value: 'NAME', help: 'Of the account, roles and bindings; default capstan-OPERATOR.' },
     ...OPERATOR_OPTIONS,
     output: MANIFEST_OUTPUT,
@@ -22,12 +37,15 @@ export default command({
   operatorFlags: true,
   async run(args, io) {
     const { flags } = args;
-    const watchNamespaces = splitList(flags['watch-namespaces']);
-    const operators = await requireOperators('rbac', args, io);
+    const watchNamespaces = flags['watch-namespaces'];
+    const systemNamespace = flags['leader-elect-resource-namespace'];
+    const operators = await requireOperators(args, io);
     const objects = operators.flatMap((operator) =>
       rbacManifests(operator, {
-        namespace: flags.namespace ?? 'capstan-system',
+        namespace: flags.namespace ?? SYSTEM_NAMESPACE,
+        ...(systemNamespace !== undefined && { systemNamespace }),
         ...(flags.name !== undefined && { name: flags.name }),
+        ...(flags.role !== undefined && { role: flags.role }),
         ...(watchNamespaces && { watchNamespaces }),
       }),
     );

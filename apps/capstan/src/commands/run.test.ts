@@ -6,6 +6,7 @@ import {
   Event,
   type KindOf,
   Lease,
+  Namespace,
   Secret,
   systemClock,
   type Transport,
@@ -17,6 +18,7 @@ import { testIo } from '../cli/test-io.test-support.ts';
 import { Site, sites } from './sites.test-support.ts';
 
 const modules = { '/home/user/sites.ts': { default: sites } };
+const capstanSystem = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'capstan-system' } } as const;
 const home = { namespace: 'default', name: 'home' };
 const siteOf = (text: string, name = 'home') =>
   ({
@@ -31,6 +33,7 @@ describe('capstan run', () => {
   beforeEach(async () => {
     await cluster?.close();
     cluster = await createTestCluster({ clock: systemClock, random: createRandom(1), operators: [sites] });
+    await cluster.client.create(Namespace, capstanSystem);
   });
   after(() => cluster.close());
 
@@ -59,7 +62,7 @@ describe('capstan run', () => {
     const { code, events } = await running([], async (run) => {
       await run.until(async () => (await cluster.client.find(ConfigMap, home))?.data?.['text'] === 'hello');
       await run.until(async () => (await cluster.client.list(Event, { namespace: 'default' })).items.length > 0);
-      const lease = await cluster.client.get(Lease, { namespace: 'default', name: 'capstan-sites' });
+      const lease = await cluster.client.get(Lease, { namespace: 'capstan-system', name: 'capstan-sites' });
       assert.equal(lease.spec?.holderIdentity, 'test');
     });
     assert.equal(code, 0);
@@ -67,12 +70,12 @@ describe('capstan run', () => {
       events.map(({ event }) => event),
       ['started', 'ready', 'stopped'],
     );
-    const lease = await cluster.client.get(Lease, { namespace: 'default', name: 'capstan-sites' });
+    const lease = await cluster.client.get(Lease, { namespace: 'capstan-system', name: 'capstan-sites' });
     assert.equal(lease.spec?.holderIdentity ?? '', '', 'the lease is given back');
   });
 
   test('makes the key for digests of secrets once, and never prints it', async () => {
-    const ref = { namespace: 'default', name: digestKeyName('sites') };
+    const ref = { namespace: 'capstan-system', name: digestKeyName('sites') };
     const keyOf = async () => (await cluster.client.get(Secret, ref)).data?.['key'] ?? '';
     const first = await running(['--log-level', 'debug'], async () => {});
     const key = await keyOf();
@@ -138,12 +141,25 @@ describe('capstan run', () => {
       bare.transport,
     );
     assert.equal(code, 0);
+    assert.ok(await bare.client.find(Namespace, { name: 'capstan-system' }), 'the namespace of its Lease is created');
+    await bare.close();
+  });
+
+  test('says how to create the namespace of its Lease when it is missing', async () => {
+    const bare = await createTestCluster({ clock: systemClock, random: createRandom(1), operators: [sites] });
+    const { io, err } = testIo({ transport: bare.transport, modules });
+    assert.equal(await runCommandLine(['run', '--operator', 'sites.ts'], io), 1);
+    assert.equal(
+      err(),
+      'error: the namespace capstan-system does not exist, which holds the Leases and digest keys of operators; run again with --install-crds, or: kubectl create namespace capstan-system\n',
+    );
     await bare.close();
   });
 
   test('looks into no other namespace than those that it is told to watch', async () => {
     const asked: string[] = [];
-    const transport = () => spying(cluster.transport(), ({ path }) => asked.push(path));
+    const transport = () =>
+      spying(cluster.transport(), ({ method, path }) => void (method === 'GET' && asked.push(path)));
     await running(['--watch-namespaces', 'default,kube-public'], async () => {}, transport);
     const lists = asked.filter((path) => /\/(?:sites|configmaps|secrets)$/.test(path));
     assert.ok(lists.length > 0);
@@ -161,14 +177,26 @@ describe('capstan run', () => {
       const transport = () =>
         spying(cluster.transport(), ({ method, path }) => void (method === 'GET' || writes.push(`${method} ${path}`)));
       const stopping = new AbortController();
-      const printed = { out: '' };
-      const second = runCommandLine(['run', '--operator', 'sites.ts', '-o', 'json'], {
-        ...testIo({ transport, modules }).io,
-        identity: 'other',
-        signal: stopping.signal,
-        stdout: (text) => void (printed.out += text),
-      });
-      await until(() => printed.out.includes('"ready"'));
+      const printed = { out: '', err: '' };
+      const second = runCommandLine(
+        ['run', '--operator', 'sites.ts', '-o', 'json', '--health-address', '127.0.0.1:0'],
+        {
+          ...testIo({ transport, modules }).io,
+          identity: 'other',
+          signal: stopping.signal,
+          stdout: (text) => void (printed.out += text),
+          stderr: (text) => void (printed.err += text),
+        },
+      );
+      await until(() => printed.out.includes('"ready"') && printed.err.includes('waiting for the lease'));
+      assert.match(printed.err, /waiting for the lease, which another instance holds .*holder=test/);
+      const [{ health = '' } = { health: '' }] = printed.out
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Announced);
+      const readiness = await fetch(`http://${health}/readyz?verbose`);
+      assert.equal(readiness.status, 200, 'a rollout could not replace the holder otherwise');
+      assert.match(await readiness.text(), /^\[\+\]lease-sites ok: waiting, test holds the Lease$/m);
       await cluster.client.patch(Site, home, 'merge', { spec: { text: 'again' } });
       await until(async () => (await cluster.client.get(ConfigMap, home)).data?.['text'] === 'again');
       stopping.abort();

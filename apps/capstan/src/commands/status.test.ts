@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { conditions, defineKind, type KindOf, object, string, systemClock } from '@capstan/kube';
+import {
+  conditions,
+  defineKind,
+  formatMicroTime,
+  type KindOf,
+  Lease,
+  Namespace,
+  object,
+  string,
+  systemClock,
+} from '@capstan/kube';
 import { operator } from '@capstan/reconcile';
 import { createRandom, createTestCluster } from '@capstan/testing';
 import { runTest } from '../cli/test-io.test-support.ts';
@@ -53,7 +63,10 @@ test('status lists what is not as it should be, with its reason, and counts the 
   assert.equal(code, 0);
   assert.equal(
     out,
-    `OPERATOR  KIND                        READY
+    `OPERATOR  LEADER
+sites     none: no instance runs
+
+OPERATOR  KIND                        READY
 sites     Site.example.capstan.dev    1 of 2
 sites     Absent.example.capstan.dev  not installed
 
@@ -64,6 +77,24 @@ Site.example.capstan.dev  default/bad  NotReady  Ready: Because  two lines
 `,
   );
   assert.match((await status(sites, '-n', 'kube-system')).out, /0 of 0\n\nEverything is as it should be\.\n$/);
+  await cluster.client.create(Namespace, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'capstan-system' },
+  });
+  const leaseOf = (renewTime: string): Lease => ({
+    apiVersion: Lease.apiVersion,
+    kind: Lease.kind,
+    metadata: { namespace: 'capstan-system', name: 'capstan-sites' },
+    spec: { holderIdentity: 'laptop_1', renewTime, leaseDurationSeconds: 15 },
+  });
+  await cluster.client.create(Lease, leaseOf(formatMicroTime(systemClock.now())));
+  assert.match((await status(sites)).out, /^OPERATOR {2}LEADER\nsites {5}laptop_1\n/);
+  const old = '2026-01-01T00:00:00.000000Z';
+  await cluster.client.patch(Lease, { namespace: 'capstan-system', name: 'capstan-sites' }, 'merge', {
+    spec: { renewTime: old },
+  });
+  assert.match((await status(sites)).out, /sites {5}none: laptop_1 has not renewed its Lease since 2026-01-01T/);
   const { kinds } = JSON.parse((await status(sites, '-o', 'json')).out) as {
     kinds: { objects: number; notReady: object[] }[];
   };

@@ -1,11 +1,19 @@
-import { type Client, isForbidden, isNotFound, type Kind, type KubeObject, keyOfObject, kindId } from '@capstan/kube';
+import {
+  type Client,
+  isForbidden,
+  isNotFound,
+  type Kind,
+  type KubeObject,
+  keyOfObject,
+  kindId,
+  systemClock,
+} from '@capstan/kube';
 import { isPrimary, type Operator } from '@capstan/reconcile';
-import { command } from '../cli/command.ts';
+import { command, count, json, REPORT_OUTPUT, table } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
 import { type Health, healthOf } from '../status/health-of.ts';
-import { json, REPORT_OUTPUT } from '../text/output.ts';
-import { count, table } from '../text/table.ts';
+import { type Leader, leaderOf } from '../status/leader-of.ts';
 
 interface KindStatus {
   readonly operator: string;
@@ -21,7 +29,8 @@ export default command({
   usage: 'status [-n NAMESPACE] [--operator FILE] [-o json]',
   description:
     'Lists the objects of the operators that are not as they should be: in error, not ready, paused, waiting or being deleted,\n' +
-    'with the reason that their status gives. Looks into all namespaces unless -n names one.',
+    'with the reason that their status gives; and which instance of each operator writes. Looks into all namespaces unless -n\n' +
+    'names one.',
   examples: [
     'capstan status --operator ./my-operator.ts',
     'capstan status -n edge -o json --operator ./my-operator.ts',
@@ -30,14 +39,18 @@ export default command({
   operatorFlags: true,
   async run(args, io) {
     const { flags } = args;
-    const operators = await requireOperators('status', args, io);
+    const operators = await requireOperators(args, io);
     return withCluster(flags, io, async ({ client }) => {
+      const now = (io.clock ?? systemClock).now();
+      const leaders = await Promise.all(operators.map((operator) => leaderOf(client, operator, now, io.signal)));
       const statuses = await Promise.all(
         operators.flatMap((operator) =>
           operator.kinds.map((kind) => statusOfKind(client, operator, kind, flags.namespace, io.signal)),
         ),
       );
-      io.stdout(flags.output === 'json' ? json({ kinds: statuses }) : formatStatus(statuses));
+      io.stdout(
+        flags.output === 'json' ? json({ operators: leaders, kinds: statuses }) : formatStatus(leaders, statuses),
+      );
       return 0;
     });
   },
@@ -75,7 +88,7 @@ function asRow(object: KubeObject, isSilent: boolean) {
   return { object: keyOfObject(object), ...healthOf(object, isSilent) };
 }
 
-function formatStatus(statuses: readonly KindStatus[]): string {
+function formatStatus(leaders: readonly Leader[], statuses: readonly KindStatus[]): string {
   const counts = statuses.map(({ operator, kind, objects, problem, notReady }) => {
     const ready = objects === undefined ? (problem ?? '') : `${objects - notReady.length} of ${objects}`;
     return [operator, kind, ready];
@@ -92,7 +105,11 @@ function formatStatus(statuses: readonly KindStatus[]): string {
         ? ''
         : '\nEverything is as it should be.\n'
       : `\n${count(total, 'object needs', 'objects need')} a look.\n`;
-  return `${table(['OPERATOR', 'KIND', 'READY'], counts)}${rest}${summary}`;
+  const writers = table(
+    ['OPERATOR', 'LEADER'],
+    leaders.map((leader) => [leader.operator, leader.summary]),
+  );
+  return `${writers}\n${table(['OPERATOR', 'KIND', 'READY'], counts)}${rest}${summary}`;
 }
 
 function oneLine(text: string): string {

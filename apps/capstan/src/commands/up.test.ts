@@ -102,6 +102,46 @@ describe('capstan up', () => {
     });
   });
 
+  test('holds the Leases of its operators: `capstan run` on the same cluster waits and writes nothing', async (t) => {
+    const data = await folder(t);
+    const module = join(data, 'sites.ts');
+    await up(['--data', data, '--operator', module, '--operators', 'sites'], module, async (ready) => {
+      const client = await clientOf(ready);
+      const stopping = new AbortController();
+      const { io, out, err } = testIo({ modules: { [module]: { default: sites } }, signal: stopping.signal });
+      const writes: string[] = [];
+      const run = runCommandLine(['run', '--operator', module, '-o', 'json', '--kubeconfig', ready.kubeconfig ?? ''], {
+        ...io,
+        async connect(to) {
+          const connection = await connect({ ...to, readFile: (path) => readFile(path, 'utf8'), homeDir: '/' });
+          const request: typeof connection.request = (asked) => {
+            if (asked.method !== 'GET') writes.push(`${asked.method} ${asked.path}`);
+            return connection.request(asked);
+          };
+          return { ...connection, request };
+        },
+      });
+      const both = () => out().includes('"ready"') && err().includes('waiting for the lease');
+      while (!both()) {
+        const code = await Promise.race([run, new Promise((resolve) => setImmediate(resolve, 'running'))]);
+        assert.equal(code, 'running', err());
+      }
+      assert.match(err(), /which another instance holds .*holder=capstan-up/);
+      const object = { apiVersion: Site.apiVersion, kind: Site.kind, metadata: { namespace: 'default', name: 'home' } };
+      await client.create(Site, { ...object, spec: { text: 'hello' } });
+      assert.equal((await found(client, 'home')).data?.['text'], 'hello');
+      const { io: asking, out: status } = testIo({ modules: { [module]: { default: sites } } });
+      const files = { ...asking.files, read: (path: string) => readFile(path, 'utf8') };
+      const argv = ['status', '--operator', module, '--kubeconfig', ready.kubeconfig ?? ''];
+      assert.equal(await runCommandLine(argv, { ...asking, files }), 0);
+      assert.match(status(), /^sites +capstan-up$/m);
+      stopping.abort();
+      assert.equal(await run, 0);
+      assert.deepEqual(writes, []);
+      await client.close();
+    });
+  });
+
   test('has one context a logical cluster, and writes its kubeconfig where it is told', async (t) => {
     const data = await folder(t);
     const out = join(data, 'elsewhere', 'config');

@@ -1,8 +1,7 @@
 import { systemClock } from '@capstan/kube';
 import { createLogger } from '@capstan/reconcile';
-import { command } from '../cli/command.ts';
+import { command, REPORT_OUTPUT } from '@capstan/reconcile/command-line';
 import { loadOperators, OPERATOR_OPTIONS } from '../cli/load-operators.ts';
-import { REPORT_OUTPUT } from '../text/output.ts';
 import { findDemos } from '../up/demo.ts';
 import { readyText } from '../up/ready-text.ts';
 import { runUp } from '../up/run-up.ts';

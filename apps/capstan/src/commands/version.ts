@@ -1,5 +1,4 @@
-import { command } from '../cli/command.ts';
-import { json, REPORT_OUTPUT } from '../text/output.ts';
+import { command, json, REPORT_OUTPUT } from '@capstan/reconcile/command-line';
 import { VERSION } from '../version.ts';
 
 export default command({

@@ -1,9 +1,8 @@
 import { discover, keyOf } from '@capstan/kube';
-import { command } from '../cli/command.ts';
-import { CliErrors, UsageErrors } from '../cli/errors.ts';
+import { command, json, REPORT_OUTPUT, UsageErrors } from '@capstan/reconcile/command-line';
+import { CliErrors } from '../cli/errors.ts';
 import { findKind } from '../cluster/find-kind.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
-import { json, REPORT_OUTPUT } from '../text/output.ts';
 import { findCause } from '../why/cause-chain.ts';
 import { formatAnswer } from '../why/format-answer.ts';
 
@@ -15,8 +14,8 @@ export default command({
   examples: ['capstan why deployment/my-proxy -n edge', 'capstan why pod/my-proxy-7d9f-x2x -n edge -o json'],
   options: { ...CLUSTER_OPTIONS, output: REPORT_OUTPUT },
   positionals: 2,
-  async run({ flags, positionals }, io) {
-    const [kindName, name] = targetOf(positionals);
+  async run({ command: typed, flags, positionals }, io) {
+    const [kindName, name] = targetOf(typed, positionals);
     return withCluster(flags, io, async ({ client, namespace }) => {
       const discovery = await discover(client, { signal: io.signal });
       const kind = findKind(discovery, kindName);
@@ -31,11 +30,11 @@ export default command({
 });
 
 /** `deployment/x` or `deployment x`. */
-function targetOf(positionals: readonly string[]): readonly [kind: string, name: string] {
+function targetOf(typed: string, positionals: readonly string[]): readonly [kind: string, name: string] {
   const parts = positionals.length === 1 ? (positionals[0] ?? '').split('/') : positionals;
   const [kind, name] = parts;
   if (parts.length !== 2 || !kind || !name) {
-    throw UsageErrors.Missing('why', 'one object as KIND/NAME', 'capstan why deployment/my-proxy -n edge');
+    throw UsageErrors.Missing(typed, 'one object as KIND/NAME', `${typed} deployment/my-proxy -n edge`);
   }
   return [kind, name];
 }

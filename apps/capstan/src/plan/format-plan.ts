@@ -1,5 +1,5 @@
-import type { PreviewResult, PreviewWrite } from '@capstan/reconcile';
-import { count } from '../text/table.ts';
+import type { PreviewDelivery, PreviewResult, PreviewWrite } from '@capstan/reconcile';
+import { count } from '@capstan/reconcile/command-line';
 import type { GivenChange } from './would-become.ts';
 
 export interface PlanReport extends PreviewResult {
@@ -10,7 +10,7 @@ export interface PlanReport extends PreviewResult {
 }
 
 /** The plan as people read it: what is given, what follows level by level, what is not known, and the sum. */
-export function formatPlan({ given, writes, unknowns, notes }: PlanReport): string {
+export function formatPlan({ given, writes, deliveries, unknowns, notes }: PlanReport): string {
   const lines = ['Given:', ...given.flatMap((change) => entry(GIVEN_VERBS[change.verb], change))];
   const last = Math.max(0, ...writes.map(({ level }) => level));
   for (let level = 1; level <= last; level++) {
@@ -18,9 +18,10 @@ export function formatPlan({ given, writes, unknowns, notes }: PlanReport): stri
     if (here.length === 0) continue;
     lines.push('', level === 1 ? 'Then:' : `After that (level ${level}):`, ...here.flatMap(writeLines));
   }
+  if (deliveries.length > 0) lines.push('', 'Delivered outside the cluster:', ...deliveryLines(deliveries));
   if (unknowns.length > 0) lines.push('', 'Not known:', ...unknowns.map((unknown) => `  ? ${unknown}`));
   if (notes.length > 0) lines.push('', 'Note:', ...notes.map((note) => `  ${note}`));
-  lines.push('', `${summary(writes)} Nothing has been written.`);
+  lines.push('', `${summary(writes, deliveries)} Nothing has been written.`);
   return `${lines.join('\n')}\n`;
 }
 
@@ -32,6 +33,22 @@ function writeLines(write: PreviewWrite): string[] {
   const disturbs = write.disturbs === undefined ? '' : ` (${write.disturbs})`;
   return [`${first}${disturbs}  ${by}`, ...paths];
 }
+
+/** Each that disturbs, and the others in one line: a change of one object can move hundreds of keys. */
+function deliveryLines(deliveries: readonly PreviewDelivery[]): string[] {
+  const shown = deliveries.filter(({ disturbs }, at) => disturbs !== undefined || at < MAX_DELIVERIES);
+  const left = deliveries.length - shown.length;
+  return [
+    ...shown.map(
+      ({ by, key, change, disturbs }) =>
+        `  ${DELIVERY_VERBS[change]} ${key}${disturbs === undefined ? '' : ` (${disturbs})`}  by ${by}`,
+    ),
+    ...(left === 0 ? [] : [`  … and ${count(left, 'more that disturbs nothing', 'more that disturb nothing')}`]),
+  ];
+}
+
+const MAX_DELIVERIES = 20;
+const DELIVERY_VERBS = { added: '+ add', changed: '~ change', removed: '- remove' } as const;
 
 function entry(verb: string, { object, paths }: { object: string; paths: readonly string[] }): string[] {
   // What reconcilers remember follows from the rest, and says nothing to people.
@@ -60,7 +77,7 @@ function isCreation({ creates }: PreviewWrite): boolean {
 }
 
 /** "2 created, 1 changed (rolls pods), 3 statuses." */
-export function summary(writes: readonly PreviewWrite[]): string {
+export function summary(writes: readonly PreviewWrite[], deliveries: readonly PreviewDelivery[] = []): string {
   const objects = writes.filter(({ verb }) => verb !== 'status' && verb !== 'finalizer');
   const created = objects.filter(isCreation);
   const deleted = objects.filter(({ verb }) => verb === 'delete');
@@ -71,8 +88,15 @@ export function summary(writes: readonly PreviewWrite[]): string {
     ...part(changed, 'changed'),
     ...part(deleted, 'deleted'),
     ...(statuses.length > 0 ? [count(statuses.length, 'status', 'statuses')] : []),
+    ...delivered(deliveries),
   ];
   return parts.length === 0 ? 'Nothing follows from it.' : `${parts.join(', ')}.`;
+}
+
+function delivered(deliveries: readonly PreviewDelivery[]): string[] {
+  if (deliveries.length === 0) return [];
+  const disturbances = [...new Set(deliveries.flatMap(({ disturbs }) => disturbs ?? []))];
+  return [`${deliveries.length} delivered${disturbances.length === 0 ? '' : ` (${disturbances.join(', ')})`}`];
 }
 
 function part(writes: readonly PreviewWrite[], word: string): string[] {

@@ -1,6 +1,6 @@
 // Manifests as people keep them: files, folders, standard input; several documents a file, Lists.
 import { join, resolve } from 'node:path';
-import { reasonOf, type UnknownObject } from '@capstan/kube';
+import { isRecord, reasonOf, type UnknownObject } from '@capstan/kube';
 import { LineCounter, parseAllDocuments, type Tags } from 'yaml';
 import { CliErrors } from '../cli/errors.ts';
 import type { Io } from '../cli/io.ts';
@@ -87,8 +87,4 @@ function withoutTimes(tags: Tags): Tags {
     (tag) =>
       typeof tag === 'string' || (!('format' in tag && tag.format === 'TIME') && !tag.tag.endsWith(':timestamp')),
   );
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,13 +1,26 @@
 // A runtime for looking only: its caches fill, its reconcilers run, and nobody ever leads, so nothing can be written.
-import { type Client, type Clock, type Kind, kindId, type Logger, type Random, sleep } from '@capstan/kube';
+import {
+  type Client,
+  type Clock,
+  type Kind,
+  kindId,
+  type Logger,
+  type Random,
+  sleep,
+  untilAborted,
+} from '@capstan/kube';
 import {
   createRuntime,
+  type Declaring,
   type DigestKey,
   findDigestKey,
+  followClusterSecrets,
   type Leadership,
   type Operator,
   type Runtime,
   readsSensitive,
+  requirementsOf,
+  rolesOf,
   type World,
 } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
@@ -41,12 +54,31 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
   const { operators, client, clock, signal, namespace, watchNamespaces } = options;
   const { random, logger } = options;
   const runtime = createRuntime({ operators, clock, random, logger, leadership: () => nobodyLeads, whole: true });
-  const stop = () => runtime.run(AbortSignal.abort());
+  const leaving = new AbortController();
+  // Other clusters are part of the preview as far as they can be reached; what is not known of them is listed.
+  const clusters = followClusterSecrets({
+    client,
+    runtime,
+    roles: rolesOf(declaringIn(operators)),
+    namespace: options.keyNamespaces[0] ?? namespace,
+    clock,
+    random,
+    logger,
+    userAgent: 'capstan',
+    signal: leaving.signal,
+  });
+  const stop = async () => {
+    leaving.abort();
+    await clusters;
+    await runtime.run(AbortSignal.abort());
+  };
   try {
     const notes: string[] = [];
-    const { key, note } = await digestKeyOf(operators, client, options.keyNamespaces, signal);
-    runtime.setDigestKey(key);
-    if (note !== undefined) notes.push(note);
+    for (const operator of operators.filter(readsSensitive)) {
+      const { key, note } = await digestKeyOf(operator, client, options.keyNamespaces, signal);
+      runtime.setDigestKey(key, operator.name);
+      if (note !== undefined) notes.push(note);
+    }
     const world = runtime.addWorld({ name: '', client, namespace, ...(watchNamespaces && { watchNamespaces }) });
     const deadline = clock.now() + options.timeoutMs;
     const assumed = await filled(world, kindsOf(operators), options, deadline);
@@ -54,7 +86,11 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
     // What an operator can do without is not missed.
     notes.push(...[...assumed].flatMap(([id, told]) => (optional.has(id) ? [] : [told])));
     // Referenced objects and facts are fetched once something reads them; what does not come is an unknown of the preview.
-    for (await runtime.settle(); runtime.suspended > 0 && clock.now() < deadline; await runtime.settle()) {
+    for (
+      await runtime.settle();
+      (runtime.suspended > 0 || !runtime.isSynced) && clock.now() < deadline;
+      await runtime.settle()
+    ) {
       await sleep(clock, POLL_MS, signal);
     }
     return { runtime, notes, stop };
@@ -86,45 +122,43 @@ async function filled(world: World, kinds: readonly Kind[], options: WarmRuntime
 }
 
 function optionalKinds(operators: readonly Operator[]): Set<string> {
-  const reads = operators.flatMap(({ reconcilers }) => reconcilers.flatMap(({ reads: own }) => own));
-  return new Set(reads.filter(({ optional }) => optional).map(({ kind }) => kindId(kind)));
+  const needed = [...requirementsOf(declaringIn(operators)).values()];
+  return new Set(needed.filter(({ optional }) => optional).map(({ kind }) => kindId(kind)));
 }
 
+/** What the local cluster must show; what only parts need that can be switched off comes when they are on. */
 function kindsOf(operators: readonly Operator[]): Kind[] {
-  const all = operators.flatMap(({ reconcilers }) =>
-    reconcilers.flatMap(({ resource, reads, writes }) => [resource, ...[...reads, ...writes].map(({ kind }) => kind)]),
-  );
-  return [...new Map(all.map((kind) => [kindId(kind), kind])).values()];
+  const needed = [...requirementsOf(declaringIn(operators)).values()];
+  return needed.filter(({ conditional }) => !conditional).map(({ kind }) => kind);
 }
 
-/** The operators' own key, so that digests of secrets compare with those that are there; else one that compares with none. */
+function declaringIn(operators: readonly Operator[]): readonly Declaring[] {
+  return operators.flatMap(({ reconcilers, sinks = [] }) => [...reconcilers, ...sinks]);
+}
+
+/** An operator's own key, so that digests of secrets compare with those that are there; else one that compares with none. */
 async function digestKeyOf(
-  operators: readonly Operator[],
+  operator: Operator,
   client: Client,
   namespaces: readonly string[],
   signal: AbortSignal,
 ): Promise<{ key: DigestKey; note?: string }> {
-  const sensitive = operators.find(readsSensitive);
-  const none: DigestKey = { id: 'none', bytes: new Uint8Array(32) };
-  if (sensitive === undefined) return { key: none };
-  const unread = `no digest key of ${sensitive.name} in the namespace ${namespaces.join(' or ')} (see --operator-namespace): a change of secret data alone does not show`;
   for (const namespace of namespaces) {
     try {
-      const key = await findDigestKey(client, { namespace, operator: sensitive.name, signal });
+      const key = await findDigestKey(client, { namespace, operator: operator.name, signal });
       if (key !== undefined) return { key };
     } catch (error) {
       if (signal.aborted) throw error;
     }
   }
-  return { key: none, note: unread };
+  return {
+    key: { id: 'none', bytes: new Uint8Array(32) },
+    note: `no digest key of ${operator.name} in the namespace ${namespaces.join(' or ')} (see --operator-namespace): a change of secret data alone does not show`,
+  };
 }
 
 const nobodyLeads: Leadership = {
   holds: false,
-  run: (signal) =>
-    new Promise((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    }),
+  run: untilAborted,
   onChange: () => () => {},
 };

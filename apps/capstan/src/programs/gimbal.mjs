@@ -6,10 +6,12 @@ if (command === 'discover') {
   process.argv.splice(2, 1);
   await import('@capstan/gimbal/discover/main');
 } else {
-  const { runGimbal } = await import('../gimbal/run-gimbal.ts');
+  const { runProgram } = await import('../cli/program.ts');
   const { processIo } = await import('../cli/process-io.ts');
   const { io, flushed } = processIo(process);
-  const code = await runGimbal(process.argv.slice(2), io);
+  const besides = { discover: { arguments: 'TYPE', summary: 'Run a discoverer: kubernetes or openstack' } };
+  const program = { name: 'gimbal', load: () => import('@capstan/gimbal'), besides };
+  const code = await runProgram(program, process.argv.slice(2), io);
   await flushed();
   process.exit(code);
 }

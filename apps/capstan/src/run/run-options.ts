@@ -1,82 +1,106 @@
-import type { LeaseTimes, LogLevel } from '@capstan/reconcile';
-import type { Options, Values } from '../cli/command.ts';
-import { durationFlag } from '../cli/duration-flag.ts';
+import type { LogLevel, ManagerOptions } from '@capstan/reconcile';
+import { type Flags, type FlagValues, list, positiveDuration } from '@capstan/reconcile/command-line';
 import type { Io } from '../cli/io.ts';
-import { splitList } from '../cli/load-operators.ts';
-import { addressFlag } from './address-flag.ts';
+import { addressOf, listenAddress } from './address-flag.ts';
 
 export const RUN_OPTIONS = {
-  'install-crds': { type: 'boolean', help: 'Install or update the CRDs of the operators first.' },
-  'watch-namespaces': { type: 'string', value: 'LIST', help: 'Only these namespaces, with commas; default all.' },
+  'install-crds': {
+    type: 'boolean',
+    help: 'Install or update the CRDs of the operators and create capstan-system first.',
+  },
+  'watch-namespaces': {
+    type: 'string',
+    value: 'LIST',
+    parse: list,
+    help: 'Only these namespaces, with commas; default all.',
+  },
   'leader-elect': {
     type: 'boolean',
-    help: 'Write only while holding the Lease; default true, =false for one replica.',
+    default: true,
+    help: 'Write only while holding the Lease; =false for one replica.',
   },
-  'leader-elect-lease-duration': { type: 'string', value: 'DURATION', help: 'How long others wait; default 15s.' },
+  'leader-elect-lease-duration': {
+    type: 'string',
+    value: 'DURATION',
+    default: '15s',
+    parse: positiveDuration,
+    help: 'How long others wait.',
+  },
   'leader-elect-renew-deadline': {
     type: 'string',
     value: 'DURATION',
-    help: 'How long it holds unrenewed; default 10s.',
+    default: '10s',
+    parse: positiveDuration,
+    help: 'How long it holds unrenewed.',
   },
-  'leader-elect-retry-period': { type: 'string', value: 'DURATION', help: 'Between two tries; default 2s.' },
+  'leader-elect-retry-period': {
+    type: 'string',
+    value: 'DURATION',
+    default: '2s',
+    parse: positiveDuration,
+    help: 'Between two tries.',
+  },
   'leader-elect-resource-name': { type: 'string', value: 'NAME', help: 'The Lease; default capstan-OPERATOR.' },
   'leader-elect-resource-namespace': {
     type: 'string',
     value: 'NAME',
-    help: 'Where the Lease is; default --namespace.',
+    help: 'Where the Lease and the digest key are; default capstan-system.',
   },
   'health-address': {
     type: 'string',
     value: 'HOST:PORT',
+    parse: listenAddress,
     help: 'Serves /healthz and /readyz; 0 is off; default :8081 in a pod, else off.',
   },
   'metrics-address': {
     type: 'string',
     value: 'HOST:PORT',
+    parse: listenAddress,
     help: 'Serves /metrics; 0 is off; default :8080 in a pod, else off.',
   },
   'log-format': { type: 'string', oneOf: ['json', 'text'], help: 'Default json in a pod, else text.' },
-  'log-level': { type: 'string', oneOf: ['debug', 'info', 'warn', 'error'], help: 'Default info.' },
-} as const satisfies Options;
+  'log-level': {
+    type: 'string',
+    oneOf: ['debug', 'info', 'warn', 'error'],
+    default: 'info',
+    help: 'The least that is logged.',
+  },
+} as const satisfies Flags;
 
-export interface RunSettings {
-  readonly installCrds: boolean;
-  readonly watchNamespaces: readonly string[] | undefined;
-  readonly election: ElectionSettings | undefined;
-  readonly health: string | undefined;
-  readonly metrics: string | undefined;
+type Managed =
+  | 'installCrds'
+  | 'watchNamespaces'
+  | 'leaderElection'
+  | 'systemNamespace'
+  | 'healthAddress'
+  | 'metricsAddress';
+
+export interface RunSettings extends Pick<ManagerOptions, Managed> {
   readonly logFormat: 'json' | 'text';
   readonly logLevel: LogLevel;
 }
 
-export interface ElectionSettings {
-  readonly name: string | undefined;
-  readonly namespace: string | undefined;
-  readonly times: Partial<LeaseTimes>;
-}
-
-export function runSettings(flags: Values<typeof RUN_OPTIONS>, io: Io): RunSettings {
+export function runSettings(flags: FlagValues<typeof RUN_OPTIONS>, io: Io): RunSettings {
+  const watchNamespaces = flags['watch-namespaces'];
+  const systemNamespace = flags['leader-elect-resource-namespace'];
+  const leaseName = flags['leader-elect-resource-name'];
   const isPod = Boolean(io.env['KUBERNETES_SERVICE_HOST']);
-  const leaseMs = durationFlag('--leader-elect-lease-duration', flags['leader-elect-lease-duration']);
-  const renewMs = durationFlag('--leader-elect-renew-deadline', flags['leader-elect-renew-deadline']);
-  const retryMs = durationFlag('--leader-elect-retry-period', flags['leader-elect-retry-period']);
-  const election: ElectionSettings = {
-    name: flags['leader-elect-resource-name'],
-    namespace: flags['leader-elect-resource-namespace'],
+  const leases = {
+    ...(leaseName !== undefined && { name: leaseName }),
     times: {
-      ...(leaseMs !== undefined && { leaseMs }),
-      ...(renewMs !== undefined && { renewMs }),
-      ...(retryMs !== undefined && { retryMs }),
+      leaseMs: flags['leader-elect-lease-duration'],
+      renewMs: flags['leader-elect-renew-deadline'],
+      retryMs: flags['leader-elect-retry-period'],
     },
   };
   return {
     installCrds: flags['install-crds'] ?? false,
-    watchNamespaces: splitList(flags['watch-namespaces']),
-    election: flags['leader-elect'] === false ? undefined : election,
-    health: addressFlag('--health-address', flags['health-address'] ?? (isPod ? ':8081' : '0')),
-    metrics: addressFlag('--metrics-address', flags['metrics-address'] ?? (isPod ? ':8080' : '0')),
-    // Both are checked against the values above when they are parsed.
-    logFormat: (flags['log-format'] as 'json' | 'text' | undefined) ?? (isPod ? 'json' : 'text'),
-    logLevel: (flags['log-level'] as LogLevel | undefined) ?? 'info',
+    ...(watchNamespaces && { watchNamespaces }),
+    ...(systemNamespace !== undefined && { systemNamespace }),
+    leaderElection: flags['leader-elect'] ? leases : false,
+    healthAddress: addressOf(flags['health-address'], isPod ? ':8081' : undefined),
+    metricsAddress: addressOf(flags['metrics-address'], isPod ? ':8080' : undefined),
+    logFormat: flags['log-format'] ?? (isPod ? 'json' : 'text'),
+    logLevel: flags['log-level'],
   };
 }

@@ -1,13 +1,5 @@
+import { type Flag, json } from '@capstan/reconcile/command-line';
 import { stringify } from 'yaml';
-import type { Option } from '../cli/command.ts';
-
-/** `-o` of commands that print a report. */
-export const REPORT_OUTPUT = {
-  type: 'string',
-  short: 'o',
-  oneOf: ['text', 'json'],
-  help: 'How to print it; default text.',
-} as const satisfies Option;
 
 /** `-o` of commands that print manifests. */
 export const MANIFEST_OUTPUT = {
@@ -15,11 +7,7 @@ export const MANIFEST_OUTPUT = {
   short: 'o',
   oneOf: ['yaml', 'json'],
   help: 'How to print it; default yaml, for kubectl apply -f -.',
-} as const satisfies Option;
-
-export function json(value: unknown): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
-}
+} as const satisfies Flag;
 
 /** Several documents of YAML, or one List in JSON: kubectl takes both. */
 export function manifests(objects: readonly object[], output: string | undefined): string {

@@ -2,16 +2,29 @@
 // cluster, and the operators, each under its own service account with the permissions that it declares and no others. It
 // ends in the opposite order of its beginning.
 import { join } from 'node:path';
-import { type Cluster, type ClusterOptions, startCluster, writeKubeconfig } from '@capstan/apiserver';
-import { type Client, type Clock, createClient, type Logger, type Random, silentLogger } from '@capstan/kube';
+import {
+  type Cluster,
+  type ClusterOptions,
+  type LogicalCluster,
+  startCluster,
+  writeKubeconfig,
+} from '@capstan/apiserver';
+import {
+  type Client,
+  type Clock,
+  createClient,
+  type Logger,
+  type Random,
+  silentLogger,
+  untilAborted,
+} from '@capstan/kube';
 import { createAddressPool, createControllers, createForwarder, createNode, type LocalNode } from '@capstan/node';
-import type { Operator } from '@capstan/reconcile';
+import { createManager, ensureCrds, ensureNamespace, type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
 import type { Io } from '../cli/io.ts';
-import { ensureCrds } from '../run/ensure-crds.ts';
 import { applyDemo, type Demo, type DemoCluster } from './demo.ts';
 import { knownImages } from './known-images.ts';
-import { runOwnOperator } from './own-operator.ts';
+import { connectOperator, grantOperator } from './operator-account.ts';
 import type { UpSettings } from './up-options.ts';
 
 export interface RunUpOptions {
@@ -74,13 +87,12 @@ async function runParts(
   if (!admin || !first) throw new TypeError('a cluster without a logical cluster was started');
   const parts = workloads(cluster, nodes, clients, options, signal);
   try {
+    for (const client of clients) await ensureNamespace(client, SYSTEM_NAMESPACE, signal);
     await ensureCrds({ client: admin, clock, operators, install: true, signal });
     // The operators run in the first cluster; those that reach others do so from there.
-    const running = operators.map((operator) =>
-      runOwnOperator({ ...options, operator, admin, cluster: first, signal }),
-    );
+    const running = operators.map((operator) => runOperator(operator, { ...options, admin, cluster: first, signal }));
     parts.push(...running.map(({ ended }) => ended));
-    const over = Promise.race([...parts, aborted(signal)]);
+    const over = Promise.race([...parts, untilAborted(signal)]);
     await Promise.race([Promise.all(running.map(({ ready }) => ready)), over]);
     const demoed = demoClusters(cluster, clients);
     const data = options.settings.data;
@@ -99,6 +111,55 @@ async function runParts(
     await Promise.allSettled(parts);
     await Promise.all(clients.map((client) => client.close()));
   }
+}
+
+interface RunningOperator {
+  /** Resolves when its caches are full. */
+  readonly ready: Promise<void>;
+  /** Settles when it has ended; rejects when it could not run. */
+  readonly ended: Promise<void>;
+  /** Kinds may have been installed that it waits for: it checks now, and not in a quarter of a minute. */
+  poke(): void;
+}
+
+/**
+ * The data folder belongs to one process at a time, so every `capstan up` of a cluster is the same holder: after a crash the
+ * next one need not wait until its Leases run out. They are renewed seldom, which costs an idle laptop less.
+ */
+const IDENTITY = 'capstan-up';
+const LEASE_TIMES = { leaseMs: 30_000, renewMs: 20_000, retryMs: 5_000 };
+
+function runOperator(
+  operator: Operator,
+  { admin, cluster, signal, io, clock, random, logger }: RunOperatorOptions,
+): RunningOperator {
+  const { promise: ready, resolve: isReady } = Promise.withResolvers<void>();
+  const manager = createManager({
+    operators: [operator],
+    connection: connectOperator(operator, cluster),
+    identity: IDENTITY,
+    leaderElection: { times: LEASE_TIMES },
+    clock,
+    random,
+    env: io.env,
+    logger: logger.with({ operator: operator.name }),
+    onEvent: ({ type }) => {
+      if (type === 'ready') isReady();
+    },
+  });
+  return {
+    ready,
+    ended: grantOperator(operator, admin, signal).then(() => manager.run(signal)),
+    poke() {
+      for (const world of manager.runtime?.worlds.values() ?? []) world.poke();
+    },
+  };
+}
+
+interface RunOperatorOptions extends Pick<RunUpOptions, 'io' | 'clock' | 'random' | 'logger'> {
+  admin: Client;
+  cluster: LogicalCluster;
+  signal: AbortSignal;
 }
 
 function demoClusters({ clusters, ca }: Cluster, clients: readonly Client[]): ReadonlyMap<string, DemoCluster> {
@@ -132,12 +193,5 @@ function workloads(
     });
     nodes.set(name, node);
     return [createControllers(common).run(signal), node.run(signal), createForwarder(common).run(signal)];
-  });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }

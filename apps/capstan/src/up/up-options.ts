@@ -1,20 +1,35 @@
 import { resolve } from 'node:path';
 import { DEFAULT_CLUSTER, DEFAULT_PORT } from '@capstan/apiserver';
 import type { LogLevel } from '@capstan/reconcile';
-import type { Options, Values } from '../cli/command.ts';
-import { UsageErrors } from '../cli/errors.ts';
+import { type Flags, type FlagValues, list, type Refusal, refuse } from '@capstan/reconcile/command-line';
 import type { Io } from '../cli/io.ts';
-import { splitList } from '../cli/load-operators.ts';
 
 export const UP_OPTIONS = {
-  data: { type: 'string', value: 'DIR', help: 'Where everything is kept; default .capstan.' },
-  listen: { type: 'string', value: 'HOST:PORT', help: 'Default 127.0.0.1:6443; port 0 takes any that is free.' },
+  data: { type: 'string', value: 'DIR', default: '.capstan', help: 'Where everything is kept.' },
+  listen: {
+    type: 'string',
+    value: 'HOST:PORT',
+    default: `127.0.0.1:${DEFAULT_PORT}`,
+    parse: listenAddress,
+    help: 'Where the API server listens; port 0 takes any that is free.',
+  },
   'kubeconfig-out': { type: 'string', value: 'FILE', help: 'Where to write the kubeconfig; default DIR/kubeconfig.' },
-  clusters: { type: 'string', value: 'LIST', help: 'Logical clusters, with commas; default one, capstan.' },
+  clusters: {
+    type: 'string',
+    value: 'LIST',
+    default: DEFAULT_CLUSTER,
+    parse: clusterNames,
+    help: 'Logical clusters, with commas.',
+  },
   demo: { type: 'boolean', help: 'Apply what the operators bring to look at (demo/*.yaml).' },
-  'log-format': { type: 'string', oneOf: ['json', 'text'], help: 'Default text.' },
-  'log-level': { type: 'string', oneOf: ['debug', 'info', 'warn', 'error'], help: 'Default info.' },
-} as const satisfies Options;
+  'log-format': { type: 'string', oneOf: ['json', 'text'], default: 'text', help: 'How log lines are written.' },
+  'log-level': {
+    type: 'string',
+    oneOf: ['debug', 'info', 'warn', 'error'],
+    default: 'info',
+    help: 'The least that is logged.',
+  },
+} as const satisfies Flags;
 
 export interface UpSettings {
   /** Absolute. */
@@ -28,28 +43,30 @@ export interface UpSettings {
   readonly logLevel: LogLevel;
 }
 
-export function upSettings(flags: Values<typeof UP_OPTIONS>, io: Io): UpSettings {
-  const data = resolve(io.cwd, flags.data ?? '.capstan');
-  const clusters = splitList(flags.clusters) ?? [DEFAULT_CLUSTER];
-  if (clusters.length === 0) throw UsageErrors.BadValue('--clusters', flags.clusters ?? '', 'name at least one');
+export function upSettings(flags: FlagValues<typeof UP_OPTIONS>, io: Io): UpSettings {
+  const data = resolve(io.cwd, flags.data);
   return {
     data,
     kubeconfig: resolve(io.cwd, flags['kubeconfig-out'] ?? resolve(data, 'kubeconfig')),
-    ...listenAddress(flags.listen ?? `127.0.0.1:${DEFAULT_PORT}`),
-    clusters,
+    ...flags.listen,
+    clusters: flags.clusters,
     demo: flags.demo ?? false,
-    // Both are checked against the values above when they are parsed.
-    logFormat: (flags['log-format'] as 'json' | 'text' | undefined) ?? 'text',
-    logLevel: (flags['log-level'] as LogLevel | undefined) ?? 'info',
+    logFormat: flags['log-format'],
+    logLevel: flags['log-level'],
   };
 }
 
+function clusterNames(text: string): readonly string[] | Refusal {
+  const names = list(text);
+  return names.length === 0 ? refuse('name at least one') : names;
+}
+
 /** `:0` is this machine only, unlike elsewhere: nobody should open his laptop to the network by leaving something out. */
-function listenAddress(text: string): { host: string; port: number } {
+function listenAddress(text: string): { host: string; port: number } | Refusal {
   const [, bracketed, plain, digits = ''] = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits);
   if (digits === '' || port > 65_535) {
-    throw UsageErrors.BadValue('--listen', text, 'write HOST:PORT, as in 127.0.0.1:6443, or :0 for any free port');
+    return refuse('write HOST:PORT, as in 127.0.0.1:6443, or :0 for any free port');
   }
   const host = bracketed ?? plain ?? '';
   return { host: host === '' ? '127.0.0.1' : host, port };

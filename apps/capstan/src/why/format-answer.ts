@@ -1,7 +1,7 @@
 // The answer to `why`, as people read it: `Secret ca key ca.crt changed → KafkaService upstream → … → KafkaProxy my-proxy`,
 // and below it the digests before and after. Names are short where they are in the namespace that was asked about.
 import type { CauseChange, CauseRecord } from '@capstan/reconcile';
-import { count } from '../text/table.ts';
+import { count } from '@capstan/reconcile/command-line';
 import type { Answer } from './cause-chain.ts';
 
 export function formatAnswer(answer: Answer): string {

@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { settingsFromFlags } from './flags.ts';
-import { requestOf, startArguments } from './program.ts';
+import { parseFlags } from '@capstan/reconcile/command-line';
+import { settingsOf } from '../settings.ts';
+import { FLAGS, START_FLAGS } from './flags.ts';
+import { PROGRAM } from './program.ts';
+
+const settings = (given: Record<string, string>, env: Record<string, string> = {}) =>
+  settingsOf(parseFlags(FLAGS, listed(given), env));
+const listed = (given: Record<string, string>) =>
+  Object.fromEntries(Object.entries(given).map(([flag, text]) => [flag, [text]]));
 
 describe('flags', () => {
   test('become settings', () => {
-    const settings = settingsFromFlags({
+    const made = settings({
       namespace: 'xp',
       'package-runtime': 'Provider=Deployment;Function=External',
       'enable-runtime-config': 'false',
@@ -14,32 +21,25 @@ describe('flags', () => {
       'provider-clusterrole': 'allowed',
       'sync-interval': '1h',
     });
-    assert.ok(!('fault' in settings));
-    assert.equal(settings.namespace, 'xp');
-    assert.equal(settings.packageRuntime?.Function, 'External');
-    assert.equal(settings.runtimeConfig?.isEnabled, false);
-    assert.deepEqual(
-      [settings.pollMs, settings.statusLogLines, settings.providerClusterRole],
-      [300_000, 20, 'allowed'],
-    );
+    assert.equal(made.namespace, 'xp');
+    assert.equal(made.packageRuntime.Function, 'External');
+    assert.equal(made.runtimeConfig.isEnabled, false);
+    assert.deepEqual([made.pollMs, made.statusLogLines, made.providerClusterRole], [300_000, 20, 'allowed']);
   });
 
   test('beat the environment, which stands in for them', () => {
     const env = { PACKAGE_RUNTIME: 'External', POD_NAMESPACE: 'from-env' };
-    const settings = settingsFromFlags({ namespace: 'given' }, env);
-    assert.ok(!('fault' in settings));
-    assert.equal(settings.namespace, 'given');
-    assert.equal(settings.packageRuntime?.Provider, 'External');
+    const made = settings({ namespace: 'given' }, env);
+    assert.equal(made.namespace, 'given');
+    assert.equal(made.packageRuntime.Provider, 'External');
+    assert.throws(() => settings({}, { PACKAGE_RUNTIME: 'Podman' }), /PACKAGE_RUNTIME cannot be "Podman"; /);
   });
 
   test('know the stages of the feature', () => {
-    const enabled = (flags: Record<string, string>) => {
-      const settings = settingsFromFlags(flags);
-      return 'fault' in settings ? undefined : settings.runtimeConfig?.isEnabled;
-    };
+    const enabled = (flags: Record<string, string>) => settings(flags).runtimeConfig.isEnabled;
     assert.equal(enabled({}), true);
     assert.equal(enabled({ 'runtime-config-stage': 'alpha' }), false);
-    assert.equal(enabled({ 'runtime-config-stage': 'alpha', 'enable-deployment-runtime-configs': 'true' }), true);
+    assert.equal(enabled({ 'runtime-config-stage': 'alpha', 'enable-runtime-config': 'true' }), true);
     assert.equal(enabled({ 'runtime-config-stage': 'GA', 'enable-runtime-config': 'false' }), true);
   });
 
@@ -54,80 +54,39 @@ describe('flags', () => {
     ['crossplane-version', 'new', /version/],
   ];
   for (const [flag, value, remedy] of wrong)
-    test(`--${flag}=${value} is refused with a remedy`, () => {
-      const found = settingsFromFlags({ [flag]: value });
-      assert.ok('fault' in found && found.fault.flag === flag);
-      assert.match(found.fault.remedy ?? '', remedy);
-    });
-
-  test('that do not exist are told as such', () => {
-    assert.deepEqual(settingsFromFlags({ nonsense: '1' }), { fault: { flag: 'nonsense', remedy: undefined } });
-  });
+    test(`--${flag}=${value} is refused with a remedy`, () => assert.throws(() => settings({ [flag]: value }), remedy));
 });
 
-describe('the program crossplane', () => {
-  test('knows its own commands and passes on the others', () => {
-    const cases: [string[], string, string[]][] = [
-      [['core', 'start', '--debug'], 'start', ['--debug']],
-      [['core', 'init'], 'init', []],
-      [['xpkg', 'build', '-f', '.'], 'xpkg', ['build', '-f', '.']],
-      [['convert', 'deployment-runtime', '-'], 'convert', ['deployment-runtime', '-']],
-      [['beta', 'convert', 'deployment-runtime'], 'convert', ['deployment-runtime']],
-      [['version'], 'capstan', ['version']],
-      [['why', 'deployment/x'], 'capstan', ['why', 'deployment/x']],
-      [[], 'help', []],
-      [['--help'], 'help', ['--help']],
-      [['core', '-h'], 'help', ['-h']],
-    ];
-    for (const [argv, what, rest] of cases) assert.deepEqual(requestOf(argv), { what, argv: rest });
+describe('core start', () => {
+  const runFlags = (given: Record<string, string>, env: Record<string, string> = {}) => {
+    const values = parseFlags({ ...FLAGS, ...START_FLAGS }, listed(given), env);
+    const flags = Object.entries(PROGRAM.runFlags?.(values) ?? {}).filter(([, value]) => value !== undefined);
+    return Object.fromEntries(flags);
+  };
+
+  test('restricts itself to the namespace of its runtimes', () => {
+    const namespaces = (name: string) => ({ namespace: name, 'watch-namespaces': name });
+    assert.deepEqual(runFlags({}), namespaces('crossplane-system'));
+    assert.deepEqual(runFlags({}, { POD_NAMESPACE: 'xp' }), namespaces('xp'));
+    assert.deepEqual(runFlags({ namespace: 'mine' }, { POD_NAMESPACE: 'xp' }), namespaces('mine'));
   });
 
-  test('starts by the words of upstream', () => {
-    assert.deepEqual(startArguments([], {}), [
-      'run',
-      '--operators',
-      'crossplane',
-      '--namespace',
-      'crossplane-system',
-      '--watch-namespaces',
-      'crossplane-system',
-    ]);
-    assert.deepEqual(
-      startArguments(
-        [
-          '--package-runtime',
-          'External',
-          '--enable-runtime-config',
-          '--leader-election=false',
-          '--metrics-port',
-          '9090',
-          '-d',
-          '--install-crds',
-        ],
-        { POD_NAMESPACE: 'xp' },
-      ),
-      [
-        'run',
-        '--operators',
-        'crossplane',
-        '--crossplane.package-runtime=External',
-        '--crossplane.enable-runtime-config=true',
-        '--leader-elect=false',
-        '--metrics-address=:9090',
-        '--log-level=debug',
-        '--install-crds',
-        '--namespace',
-        'xp',
-        '--watch-namespaces',
-        'xp',
-      ],
-    );
-    assert.deepEqual(startArguments(['--namespace=mine'], {}).slice(3), [
-      '--crossplane.namespace=mine',
-      '--namespace',
-      'mine',
-      '--watch-namespaces',
-      'mine',
-    ]);
+  test('has the flags of the original', () => {
+    const {
+      namespace: _namespace,
+      'watch-namespaces': _watched,
+      ...rest
+    } = runFlags({
+      'leader-election': 'false',
+      'metrics-port': '9090',
+      'health-probe-port': '9091',
+      debug: 'true',
+    });
+    assert.deepEqual(rest, {
+      'leader-elect': false,
+      'metrics-address': ':9090',
+      'health-address': ':9091',
+      'log-level': 'debug',
+    });
   });
 });

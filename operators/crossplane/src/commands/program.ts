@@ -1,55 +1,48 @@
-// The program `crossplane`, in terms of Capstan's commands: `crossplane core start --package-runtime External` is
-// `capstan run --operators crossplane --crossplane.package-runtime=External`.
-import { FLAGS } from './flags.ts';
+// The program `crossplane`: `core start` runs the operator, with the flags of the original; its other commands.
+import type { OperatorProgram } from '@capstan/reconcile';
+import type { Commands } from '@capstan/reconcile/command-line';
+import { type FLAGS, START_FLAGS } from './flags.ts';
 
-/** Flags of upstream's that Capstan's own commands have under another name. */
-const TRANSLATED: Readonly<Record<string, (value: string) => string>> = {
-  'leader-election': (value) => `--leader-elect=${value}`,
-  'metrics-port': (value) => `--metrics-address=:${value}`,
-  'health-probe-port': (value) => `--health-address=:${value}`,
-  debug: (value) => `--log-level=${value === 'false' ? 'info' : 'debug'}`,
+export const PROGRAM: OperatorProgram<typeof FLAGS, typeof START_FLAGS> = {
+  run: 'core start',
+  flags: START_FLAGS,
+  createsNamespaces: true,
+  runFlags: ({ namespace, debug, ...values }) => ({
+    namespace,
+    // All that it touches and that is in a namespace is in this one: Roles there are enough for it.
+    'watch-namespaces': namespace,
+    'leader-elect': values['leader-election'],
+    'metrics-address': addressOf(values['metrics-port']),
+    'health-address': addressOf(values['health-probe-port']),
+    'log-level': debug === true ? 'debug' : undefined,
+  }),
 };
-const SHORT: Readonly<Record<string, string>> = { '-d': '--debug', '-n': '--namespace' };
-const TRUTHS = new Set(['leader-election', 'debug']);
 
-/** The arguments for `capstan run`, from what follows `core start`. */
-export function startArguments(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): string[] {
-  const translated: string[] = ['run', '--operators', 'crossplane'];
-  let namespace = env['POD_NAMESPACE'] || 'crossplane-system';
-  for (let i = 0; i < argv.length; i++) {
-    const argument = SHORT[argv[i] ?? ''] ?? argv[i] ?? '';
-    const [, name = '', inline] = /^--([a-z-]+)(?:=(.*))?$/s.exec(argument) ?? [];
-    const known = Object.hasOwn(FLAGS, name) ? FLAGS[name] : undefined;
-    const translate = Object.hasOwn(TRANSLATED, name) ? TRANSLATED[name] : undefined;
-    if (known === undefined && translate === undefined) {
-      translated.push(argument);
-      continue;
-    }
-    const isTruth = known === undefined ? TRUTHS.has(name) : known.value === undefined;
-    const value = inline ?? (isTruth ? 'true' : (argv[++i] ?? ''));
-    if (name === 'namespace') namespace = value;
-    translated.push(translate === undefined ? `--crossplane.${name}=${value}` : translate(value));
-  }
-  // All that it touches and that is in a namespace is in this one: Roles there are enough for it.
-  const isNarrowed = translated.some((argument) => /^--watch-namespaces(=|$)/.test(argument));
-  return [...translated, '--namespace', namespace, ...(isNarrowed ? [] : ['--watch-namespaces', namespace])];
-}
+export const COMMANDS: Commands = {
+  'core init': {
+    summary: 'Create what must be there before the first package: types, Lock, default runtime config',
+    load: () => import('./init-command.ts'),
+  },
+  xpkg: {
+    arguments: 'build|push|inspect',
+    summary: 'Build, publish and inspect packages, without Docker',
+    load: async () => {
+      const { xpkgCommand } = await import('../xpkg/commands/index.ts');
+      return { default: { forward: xpkgCommand } };
+    },
+  },
+  convert: {
+    arguments: 'deployment-runtime',
+    summary: 'Turn ControllerConfigs into DeploymentRuntimeConfigs',
+    load: () => import('./convert-command.ts'),
+  },
+  'beta convert': {
+    arguments: 'deployment-runtime',
+    summary: 'The same, under the original’s name',
+    load: () => import('./convert-command.ts'),
+  },
+};
 
-/** What the program is asked to do. */
-export type Request =
-  | { readonly what: 'start' | 'init' | 'xpkg' | 'convert' | 'help'; readonly argv: readonly string[] }
-  | { readonly what: 'capstan'; readonly argv: readonly string[] };
-
-const HELP = new Set(['--help', '-h', 'help']);
-
-/** Reads the command line; what is not the program's own (`why`, `plan`, `version`) is Capstan's. */
-export function requestOf(argv: readonly string[]): Request {
-  const [first, second, ...rest] = argv;
-  if (first === undefined || HELP.has(first)) return { what: 'help', argv };
-  if (first === 'core' && (second === undefined || HELP.has(second))) return { what: 'help', argv: argv.slice(1) };
-  if (first === 'core' && (second === 'start' || second === 'init')) return { what: second, argv: rest };
-  if (first === 'xpkg') return { what: 'xpkg', argv: argv.slice(1) };
-  if (first === 'convert') return { what: 'convert', argv: argv.slice(1) };
-  if (first === 'beta' && second === 'convert') return { what: 'convert', argv: rest };
-  return { what: 'capstan', argv };
+function addressOf(port: number | undefined): string | undefined {
+  return port === undefined ? undefined : `:${port}`;
 }

@@ -1,6 +1,6 @@
 // Attestations: an in-toto statement in a DSSE envelope. What is signed is not the statement alone but its type with it,
 // both with their lengths (the pre-authentication encoding), so that one cannot be passed off as the other.
-import { isRecord } from '../xpkg/record.ts';
+import { isRecord } from '@capstan/kube';
 import type { PublicKey } from './public-key.ts';
 import { jsonOf, verifies } from './signature.ts';
 

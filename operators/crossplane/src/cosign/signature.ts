@@ -1,5 +1,5 @@
 import { verify } from 'node:crypto';
-import { isRecord } from '../xpkg/record.ts';
+import { isRecord } from '@capstan/kube';
 import type { PublicKey } from './public-key.ts';
 
 /** Whether the signature is of this key over these bytes. */

@@ -1,6 +1,7 @@
 // Who we are to a registry, from pull secrets as Kubernetes keeps them. An entry's key is a host, perhaps with a scheme,
 // a port, a path and asterisks for parts of the host's name; the one with the longest matching path is taken, then the
 // one without asterisks, then the first. Nothing that is read here is ever printed.
+import { isRecord } from '@capstan/kube';
 import { ReferenceErrors } from './errors.ts';
 
 export type Credentials =
@@ -78,7 +79,7 @@ export function keychainOfDockerConfig(text: string, name: string): Keychain {
 function jsonOf(name: string, base64: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(Buffer.from(base64, 'base64').toString('utf8'));
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+    if (isRecord(value)) return value;
   } catch {
     // Its message would quote the text, which holds passwords.
   }

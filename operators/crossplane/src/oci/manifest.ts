@@ -1,4 +1,5 @@
 // Manifests and indexes, checked as far as they are used.
+import { isRecord } from '@capstan/kube';
 import { RegistryErrors } from './errors.ts';
 import { DOCKER_LIST, OCI_INDEX } from './media-types.ts';
 import { isDigest } from './reference.ts';
@@ -76,7 +77,7 @@ export function choosePlatform({ manifests }: ImageIndex): Descriptor | undefine
 function jsonOf(body: Buffer, what: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(body.toString('utf8'));
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+    if (isRecord(value)) return value;
   } catch {
     // Said below.
   }

@@ -1,12 +1,12 @@
 // Building a package: YAML files become the stream package.yaml, the meta object first and the others in the order of
 // their files' names, each document as it was written. It is checked by the same rules by which it will be installed. A
 // runtime image, where one is given, lies below: its layers are taken as they are, and the package is one more on top.
+import { isRecord } from '@capstan/kube';
 import { PackageErrors } from './errors.ts';
 import { type BuiltImage, buildImage, gzippedLayer, type Layer } from './image.ts';
 import type { ImageSource } from './image-source.ts';
 import { type ParsedPackage, parsePackage } from './package.ts';
 import { configOf, EXAMPLES_LAYER, PACKAGE_FILE, PACKAGE_LAYER } from './package-stream.ts';
-import { isRecord } from './record.ts';
 import { tarFile, writeTar } from './tar-writer.ts';
 import { parseYaml, splitDocuments } from './yaml-stream.ts';
 

@@ -7,7 +7,7 @@ import { mkdtemp, open as openFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { reasonOf } from '@capstan/kube';
+import { isRecord, reasonOf } from '@capstan/kube';
 import { digestOf, verified } from '../oci/digest.ts';
 import { choosePlatform, type Descriptor, type ImageManifest, parseManifest } from '../oci/manifest.ts';
 import { DOCKER_CONFIG, DOCKER_MANIFEST, OCI_INDEX } from '../oci/media-types.ts';
@@ -15,7 +15,6 @@ import { decompress } from './decompress.ts';
 import { PackageErrors, XpkgErrors } from './errors.ts';
 import type { BuiltImage } from './image.ts';
 import type { ImageSource } from './image-source.ts';
-import { isRecord } from './record.ts';
 import { readTar } from './tar-reader.ts';
 import { type TarFile, tarFile, writeTar } from './tar-writer.ts';
 

@@ -1,12 +1,13 @@
 // Images that we make: layers whose bytes follow from their content alone, a config, a manifest.
+
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
+import { isRecord } from '@capstan/kube';
 import { digestOf } from '../oci/digest.ts';
 import type { Descriptor } from '../oci/manifest.ts';
 import { OCI_CONFIG, OCI_LAYER_GZIP, OCI_MANIFEST } from '../oci/media-types.ts';
 import { ANNOTATION, layerLabel } from './package-stream.ts';
-import { isRecord } from './record.ts';
 
 export interface Layer {
   readonly mediaType: string;

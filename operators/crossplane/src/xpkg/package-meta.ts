@@ -1,7 +1,7 @@
 // The meta object of a package, in the versions v1, v1beta1 and v1alpha1, which differ in nothing that is read here.
+import { isRecord } from '@capstan/kube';
 import { isDigest, parseReference, sourceOf } from '../oci/reference.ts';
 import type { PackageDependency, PackageMeta, PackageObject, PackageType } from './package.ts';
-import { isRecord } from './record.ts';
 import { parseConstraint } from './semver.ts';
 
 const TYPES: readonly PackageType[] = ['Provider', 'Configuration', 'Function'];

@@ -8,11 +8,11 @@
 // Layers are streamed; nothing of a runtime's gigabytes is kept. Every layer that is opened is read to its end, so that
 // its digest has been checked when this is done.
 
+import { isRecord } from '@capstan/kube';
 import type { Descriptor } from '../oci/manifest.ts';
 import { type DecompressLimits, decompress } from './decompress.ts';
 import { PackageErrors } from './errors.ts';
 import type { ImageSource } from './image-source.ts';
-import { isRecord } from './record.ts';
 import { readTar, type TarLimits } from './tar-reader.ts';
 
 export const PACKAGE_FILE = 'package.yaml';

@@ -3,10 +3,9 @@
 // The rules are upstream's: exactly one meta object, of the group meta.pkg.crossplane.io; beside it only kinds that
 // packages of that type may bring. An object of any other kind makes the package invalid instead of being left out,
 // because whoever built it expected it to be installed. All problems are reported together.
-import { validateDns1123Subdomain } from '@capstan/kube';
+import { isRecord, validateDns1123Subdomain } from '@capstan/kube';
 import { PackageErrors } from './errors.ts';
 import { readMeta } from './package-meta.ts';
-import { isRecord } from './record.ts';
 import { type DocumentParser, readYamlStream, type YamlDocument, type YamlLimits } from './yaml-stream.ts';
 
 export type PackageType = 'Provider' | 'Configuration' | 'Function';

@@ -1,5 +1,6 @@
 // Publishing package files: layers first, then configs and manifests, and the tag last, so that nobody who pulls meanwhile
 // finds a tag whose parts are missing. Several files are one package for several platforms: an index over them.
+import { isRecord } from '@capstan/kube';
 import type { Ask, RegistryClient } from '../oci/client.ts';
 import { digestOf } from '../oci/digest.ts';
 import type { Descriptor } from '../oci/manifest.ts';
@@ -8,7 +9,6 @@ import { type Reference, withDigest } from '../oci/reference.ts';
 import { XpkgErrors } from './errors.ts';
 import type { ImageSource } from './image-source.ts';
 import { ANNOTATION, configOf, layerLabel } from './package-stream.ts';
-import { isRecord } from './record.ts';
 
 export interface PushedPackage {
   /** Of what the tag stands for. */

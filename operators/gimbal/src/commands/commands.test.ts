@@ -1,43 +1,27 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { parseFlags } from '@capstan/reconcile/command-line';
+import { settingsOf } from '../settings.ts';
 import { age } from './backends.ts';
 import { fieldPatch } from './find-backends.ts';
-import { settingsFromFlags } from './flags.ts';
-import { requestOf } from './program.ts';
+import { FLAGS } from './flags.ts';
 import { rotationPatch } from './rotate.ts';
 
 describe('flags of the operator', () => {
   test('become settings', () => {
-    assert.deepEqual(settingsFromFlags({}), {});
-    assert.deepEqual(settingsFromFlags({ image: 'x:1', 'write-endpoints': 'true' }), {
+    const { image } = settingsOf(parseFlags(FLAGS, {}));
+    assert.match(image, /^capstan:\d/);
+    assert.deepEqual(settingsOf(parseFlags(FLAGS, { image: ['x:1'], 'write-endpoints': ['true'] })), {
       image: 'x:1',
       writeEndpoints: true,
     });
   });
-  test('that cannot be used are told with a remedy, those that do not exist without', () => {
-    for (const [flag, value] of [
-      ['image', ''],
-      ['write-endpoints', 'perhaps'],
-    ] as const) {
-      const found = settingsFromFlags({ [flag]: value });
-      assert.ok('fault' in found && found.fault.flag === flag && found.fault.remedy !== undefined);
-    }
-    assert.deepEqual(settingsFromFlags({ imag: 'x' }), { fault: { flag: 'imag', remedy: undefined } });
-  });
-});
-
-describe('the program', () => {
-  test('runs its operator with its own flags and Capstan’s', () =>
-    assert.deepEqual(requestOf(['operator', '--image', 'x:1', '--write-endpoints', '--install-crds']), {
-      what: 'capstan',
-      argv: ['run', '--operators', 'gimbal', '--gimbal.image=x:1', '--gimbal.write-endpoints=true', '--install-crds'],
-    }));
-  test('has commands of its own, and leaves the others to Capstan', () => {
-    assert.deepEqual(requestOf(['drain', 'east', '--wait']), { what: 'drain', argv: ['east', '--wait'] });
-    assert.deepEqual(requestOf(['rbac', 'remote', 'kubernetes']), { what: 'rbac', argv: ['remote', 'kubernetes'] });
-    assert.deepEqual(requestOf(['rbac']), { what: 'capstan', argv: ['rbac'] });
-    assert.deepEqual(requestOf(['why', 'deployment/x']), { what: 'capstan', argv: ['why', 'deployment/x'] });
-  });
+  for (const [flag, value] of [
+    ['image', ''],
+    ['write-endpoints', 'perhaps'],
+  ] as const)
+    test(`--${flag}=${value} is refused with a remedy`, () =>
+      assert.throws(() => parseFlags(FLAGS, { [flag]: [value] }), /cannot be .*; (give|use)/));
 });
 
 test('a field is changed where its user wrote it, and under his name for it', () => {

@@ -71,6 +71,12 @@ function resumeProgress(name: string, { status }: DiscoveryBackend, isNews: bool
   const drained = findCondition(status?.conditions, 'Drained');
   const state = status?.maintenance?.state ?? 'Active';
   if (!isNews || drained === undefined) return { line: `${name}: waiting for the operator` };
+  const weights = findCondition(status?.conditions, 'WeightsRestored');
+  if (state === 'Active' && weights?.status === 'False')
+    return {
+      line: `${name}: it takes traffic, but not every weight could be restored; ${weights.message}`,
+      code: BLOCKED,
+    };
   if (state === 'Active') return { line: `${name}: it takes traffic; every weight is as it was`, code: DONE };
   if (state === 'Restoring') return { line: `${name}: returning; ${drained.message}` };
   const isScheduled = (status?.effective?.maintenance.schedule.length ?? 0) > 0;

@@ -110,7 +110,7 @@ const blockedRoute = () =>
     namespace: string(),
     name: string(),
     rule: string({ optional: true, description: 'Which of its rules: where it is in the object.' }),
-    reason: string({ description: 'NoCapacity, NoWeights, ConflictingManager, Holding or Paused.' }),
+    reason: string({ description: 'NoCapacity, NoWeights, ConflictingManager, Holding, Paused or AmbiguousWeight.' }),
     message: string({ optional: true }),
   });
 export type BlockedRoute = TypeOf<ReturnType<typeof blockedRoute>>;

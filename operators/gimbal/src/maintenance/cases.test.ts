@@ -65,7 +65,33 @@ const CASES: Case[] = [
   { what: '1: weights on both', route: proxy({ 'x-a': 50, 'y-b': 50 }), weights: [0, 50] },
   { what: '2: no weights', route: proxy({ 'x-a': '_', 'y-b': '_' }), weights: [0, 1] },
   { what: '3: a standby without weight', route: proxy({ 'x-a': 100, 'y-b': '_' }), weights: [0, 1] },
-  { what: '4: an explicit 0 (Zero)', route: proxy({ 'x-a': 100, 'y-b': 0 }), weights: [0, 0], blocked: 'NoCapacity' },
+  {
+    what: '4: an explicit 0 (Zero): with zeros alone Contour would send requests to it',
+    route: proxy({ 'x-a': 100, 'y-b': 0 }),
+    weights: [100, 0],
+    blocked: 'NoCapacity',
+  },
+  {
+    what: '4: an explicit 0 within the backend (Zero)',
+    route: proxy({ 'x-a': 100, 'x-b': 0 }),
+    weights: [100, 0],
+    blocked: 'NoCapacity',
+  },
+  {
+    what: '4: an explicit 0 (Zero), where zeros mean nothing',
+    id: 'sesame-http-proxy',
+    route: proxy({ 'x-a': 100, 'y-b': 0 }),
+    weights: [0, 0],
+    blocked: 'NoCapacity',
+  },
+  {
+    what: '4: all at 0, which is nothing',
+    id: 'sesame-http-proxy',
+    route: proxy({ 'x-a': 0, 'y-b': 0 }),
+    weights: [0, 0],
+    blocked: 'NoCapacity',
+  },
+  { what: '4: all at 0, which Contour shares out evenly', route: proxy({ 'x-a': 0, 'y-b': 0 }), weights: [0, 1] },
   {
     what: '4: an explicit 0 (Keep)',
     route: proxy({ 'x-a': 100, 'y-b': 0 }),
@@ -205,13 +231,51 @@ describe('maintenance of one route', () => {
     assert.deepEqual(weights(play(kindOf('http-proxy'), { route }, X).route), ['_', 0]);
   });
 
-  test('case 12: without capacity nothing is left to be mirrored, and the route is drained', () => {
+  test('case 12: without capacity nothing is left to be mirrored where 0 means nothing', () => {
     const before = proxy({ 'x-a': { mirror: true }, 'x-b': '_' });
-    const first = play(kindOf('http-proxy'), { route: before }, X);
-    assert.equal(play(kindOf('http-proxy'), first, X).shift.reports.get('x')?.isDrained, true);
-    const kept = { x: { ...away, onNoCapacity: 'Keep' as const } };
-    assert.equal(play(kindOf('http-proxy'), { route: before }, kept).shift.reports.get('x')?.isDrained, false);
+    const isDrainedOn = (id: string, leaving: Record<string, Leaving>) => {
+      const first = play(kindOf(id), { route: before }, leaving);
+      return play(kindOf(id), first, leaving).shift.reports.get('x')?.isDrained;
+    };
+    assert.equal(isDrainedOn('sesame-http-proxy', X), true);
+    assert.equal(isDrainedOn('http-proxy', X), false, 'a sole service of Contour gets everything');
+    assert.equal(isDrainedOn('http-proxy', reject), true);
+    assert.equal(isDrainedOn('sesame-http-proxy', keep), false);
   });
+
+  const PLANES: { what: string; id: string; route: KubeObject; drained: boolean; message: RegExp }[] = [
+    {
+      what: 'a sole service',
+      id: 'http-proxy',
+      route: proxy({ 'x-a': 5 }),
+      drained: false,
+      message: /Contour sends all of them there/,
+    },
+    {
+      what: 'all of one backend',
+      id: 'http-proxy',
+      route: proxy({ 'x-a': 90, 'x-b': 10 }),
+      drained: false,
+      message: /Contour shares them out evenly/,
+    },
+    {
+      what: 'a sole service',
+      id: 'ingress-route',
+      route: proxy({ 'x-a': 5 }),
+      drained: false,
+      message: /Contour sends/,
+    },
+    { what: 'a sole service', id: 'sesame-http-proxy', route: proxy({ 'x-a': 5 }), drained: true, message: /503/ },
+    { what: 'a sole service', id: 'http-route', route: httpRoute({ 'x-a': 5 }), drained: true, message: /500/ },
+  ];
+  for (const { what, id, route, drained, message } of PLANES)
+    test(`without capacity: ${what} at weight 0, as ${id} takes it`, () => {
+      const { shift } = play(kindOf(id), play(kindOf(id), { route }, X), X);
+      const report = shift.reports.get('x');
+      assert.equal(report?.isDrained, drained);
+      assert.equal(report?.blocked[0]?.reason, 'NoCapacity');
+      assert.match(report?.blocked[0]?.message ?? '', message);
+    });
 
   test('without capacity filters mirror nothing either, and the same as before when it is back', () => {
     const filter = (percent?: number) => ({
@@ -306,8 +370,8 @@ describe('maintenance of one route', () => {
     assert.deepEqual(weights(drained.route), [0, 1, '_', '_']);
     const after = play(kindOf('http-proxy'), drained, keep);
     assert.equal(after.shift.reports.get('x')?.isDrained, false);
-    const zero = play(kindOf('http-proxy'), drained, X);
-    assert.equal(play(kindOf('http-proxy'), zero, X).shift.reports.get('x')?.isDrained, true);
+    const refused = play(kindOf('http-proxy'), drained, reject);
+    assert.equal(play(kindOf('http-proxy'), refused, reject).shift.reports.get('x')?.isDrained, true);
   });
 
   const edit = (played: Played, edited: KubeObject): Played => ({ ...played, route: edited });
@@ -356,7 +420,7 @@ describe('maintenance of one route', () => {
     const { state } = play(kindOf('http-proxy'), { route: proxy({ 'x-a': 50, 'y-b': 50 }) }, X);
     assert.match(
       state ?? '',
-      /^\{"v":1,"b":\["x"\],"r":\[\{"k":"[0-9a-f]{12}","e":\[\{"i":"default\/x-a:80","b":"x","o":50,"w":0\}\]\}\]\}$/,
+      /^\{"v":2,"b":\["x"\],"r":\[\{"k":"[0-9a-f]{12}","e":\[\{"i":"default\/x-a:80","b":"x","o":50,"w":0\},\{"i":"default\/y-b:80","s":50\}\]\}\]\}$/,
     );
   });
 });

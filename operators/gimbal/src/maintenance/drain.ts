@@ -29,7 +29,10 @@ export interface DrainedRule {
   /** What should stand in each entry, in the order of the entries. */
   readonly desired: readonly Fields[];
   readonly blocked: Blocked | undefined;
-  /** What became of a rule without capacity: Keep also where it cannot be refused, or not all of it should leave. */
+  /**
+   * What became of a rule without capacity: Keep also where it cannot be refused, where not all of it should leave, and where
+   * zeros would send requests to a service that its user had set to 0.
+   */
   readonly policy: OnNoCapacity | undefined;
 }
 
@@ -50,6 +53,9 @@ export function drainRule(
   const promoted = new Set(isLive ? [] : promotable(rule, rest, leaving));
   const hasLeavingService = entries.some(({ entry, leaving: left }) => entry.role === 'service' && left !== undefined);
   if (!isLive && promoted.size === 0 && hasLeavingService) return withoutCapacity(rule, entries, leaving);
+  // Mirrors alone are sent nothing; as services at weight 0 they would be sent everything.
+  const isMirrored = rest.length === 0 && !hasLeavingService && entries.some(({ entry }) => entry.role === 'mirror');
+  if (isMirrored) return { desired: originals, blocked: undefined, policy: undefined };
 
   const isWhole = leaving.every(({ keep }) => keep === 0);
   const desired = isWhole ? drained(entries, shares, promoted) : scaled(entries, shares, promoted);
@@ -99,7 +105,10 @@ function sharesOf({ semantics }: Pick<RouteRule, 'semantics'>, entries: readonly
   const services = entries.filter(({ entry }) => entry.role === 'service');
   if (semantics === 'gateway')
     return { of: new Map(services.map((each) => [each, weightOf(each.original) ?? 1])), isEven: false };
-  const isEven = services.every(({ original }) => (weightOf(original) ?? 0) === 0);
+  const isEven = services.every(({ original }) => {
+    const weight = weightOf(original);
+    return weight === undefined || (semantics === 'contour' && weight === 0);
+  });
   return { of: new Map(services.map((each) => [each, isEven ? 1 : (weightOf(each.original) ?? 0)])), isEven };
 }
 
@@ -109,7 +118,8 @@ function promotable(
   rest: readonly OriginalEntry[],
   leaving: readonly Leaving[],
 ): readonly OriginalEntry[] {
-  const standby = semantics === 'contour' ? rest.filter(({ original }) => weightOf(original) === undefined) : [];
+  const isImplicit = semantics === 'contour' || semantics === 'sesame';
+  const standby = isImplicit ? rest.filter(({ original }) => weightOf(original) === undefined) : [];
   if (standby.length > 0) return standby;
   return leaving.some(({ promoteZero }) => promoteZero) ? rest : [];
 }
@@ -178,13 +188,16 @@ function mirrored(original: Fields, keep: number): Fields {
 
 /** There is nowhere else to send requests. Services that are mirrors stay: with the weights of all others at 0 they would take requests. */
 function withoutCapacity(
-  { refusal }: Pick<RouteRule, 'refusal'>,
+  { refusal, semantics }: Pick<RouteRule, 'refusal' | 'semantics'>,
   entries: readonly OriginalEntry[],
   leaving: readonly Leaving[],
 ): DrainedRule {
   const policy = strictest(leaving);
   const originals = entries.map(({ original }) => original);
-  const isStaying = policy === 'Keep' || (policy === 'Reject' && refusal === undefined);
+  // With all weights at 0 Contour sends an even share to each service: also to one that its user had set to 0.
+  const isStandby = entries.some(({ entry, original }) => entry.role === 'service' && weightOf(original) === 0);
+  const isShared = policy === 'Zero' && semantics === 'contour' && isStandby;
+  const isStaying = policy === 'Keep' || (policy === 'Reject' && refusal === undefined) || isShared;
   // Part of nothing to spare is nothing: until all of it should leave, all of it stays.
   if (isStaying || leaving.some(({ keep }) => keep > 0))
     return { desired: originals, blocked: 'NoCapacity', policy: 'Keep' };
@@ -195,7 +208,8 @@ function withoutCapacity(
   return { desired, blocked: 'NoCapacity', policy };
 }
 
-const DENY_ALL: Fields = {
+/** Of an HTTPProxy's route: no address is let through. */
+export const DENY_ALL: Fields = {
   ipAllowPolicy: undefined,
   ipDenyPolicy: [
     { source: 'Peer', cidr: '0.0.0.0/0' },

@@ -1,9 +1,11 @@
 // Maintenance as one part of the operator: derivations and reconcilers that belong together, made from what the rest of the
 // operator says about discoverers.
 import type { Reader, Reconciler } from '@capstan/reconcile';
+import { createDrainedWeightsReconciler } from '../reconcilers/drained-weights.ts';
 import { createMaintenanceReconciler } from '../reconcilers/maintenance.ts';
 import { createRouteReconciler } from '../reconcilers/route.ts';
 import { createBackendDrain, type IsDiscovererGone } from './backend-drain.ts';
+import { createDrainedWeights } from './drained-weights.ts';
 import { createRouteStates } from './route-state.ts';
 import { routeKinds } from './routes/index.ts';
 import { createRouteTotals, type RouteTotalsOf } from './totals.ts';
@@ -34,6 +36,7 @@ export function createMaintenance({ isDiscovererGone = () => true }: Maintenance
         counted.map(({ routes }) => routes.kind),
         totals,
       ),
+      createDrainedWeightsReconciler(createDrainedWeights(counted)),
       ...counted.map(({ routes, states }) => createRouteReconciler(routes, states)),
     ],
     totals,

@@ -5,14 +5,18 @@
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * What a weight that is not written means. `contour`: 0 next to others that are written, else an even share; `gateway`: 1;
- * `canary`: the weight of one is a part of the total of the others; `none`: there are no weights.
+ * What weights mean to the data plane. `contour`: one that is not written counts 0 next to others, a sole service gets
+ * everything whatever its weight, and where they sum up to 0 all have an even share. `sesame`: the same, but only where none is
+ * written there is an even share; a sum of 0 is answered with 503. `gateway`: one that is not written counts 1, a sum of 0
+ * is answered with 500. `canary`: the weight of one is a part of the total of the others; `none`: there are no weights.
  */
-export type Semantics = 'contour' | 'gateway' | 'canary' | 'none';
+export type Semantics = 'contour' | 'sesame' | 'gateway' | 'canary' | 'none';
 
 export interface RouteRule {
-  /** What the rule matches, so that it is known again when rules were moved: 12 hex digits and, for twins, which of them. */
+  /** What the rule matches, in 12 hex digits: several rules may match the same. */
   readonly key: string;
+  /** Its name, where rules have one. */
+  readonly name?: string | undefined;
   /** Where it is, as people read it: `routes[0]`. */
   readonly place: string;
   readonly semantics: Semantics;

@@ -10,8 +10,9 @@ import {
   type Reader,
 } from '@capstan/reconcile';
 import type { BackendDrain, BackendDrains } from './backend-drain.ts';
+import { copyOf } from './drained-weights.ts';
 import { isFighting, judgeFight } from './fights.ts';
-import type { RouteEntry } from './model.ts';
+import type { RouteEntry, RouteRule } from './model.ts';
 import {
   joinedNames,
   joinedRemovals,
@@ -27,6 +28,7 @@ import { annotationsOf, type RouteReport, type Shift, shiftRoute } from './shift
 import {
   backendsOf,
   DRAINED_ANNOTATION,
+  formatState,
   MAINTENANCE_ANNOTATION,
   parseState,
   type StoredState,
@@ -41,7 +43,9 @@ export interface RouteState {
   readonly events: readonly EventInput[];
   /** By backend. */
   readonly backends: Readonly<Record<string, BackendOnRoute>>;
-  /** For the next run, should somebody remove the annotation: as long as the route is the same object. */
+  /** What is stored of the route now, for the second copy of it. */
+  readonly stored: { readonly text: string; readonly backends: readonly string[] } | undefined;
+  /** For the next run, should the annotation be removed: as long as the route is the same object. */
   readonly remembered: { readonly uid: string; readonly state: StoredState; readonly owners: Owners } | undefined;
 }
 
@@ -71,13 +75,19 @@ export function createRouteStates(routes: RouteKind, drains: BackendDrains): Rou
       const before = (previous as RouteState | undefined)?.remembered;
       const known = before?.uid === seen.uid ? before : undefined;
       const stored = parseState(seen.state);
-      const state = stored ?? known?.state;
+      const peers = peersOf?.(read, seen.route) ?? [];
+      const rules = rulesOf(seen.route, peers);
+      const copied =
+        stored === undefined && known === undefined
+          ? parseState(copyOf(read, id, key, drainedIn(read, drains, rules)))
+          : undefined;
+      // Who removes the annotation once maintenance is over has decided what was left to decide.
+      const state = stored ?? copied ?? (known === undefined ? undefined : { ...known.state, unresolved: [] });
       const world = lookingAt(read, drains, state, known?.owners);
       const { backendOf, leavingOf } = world;
       const isForgotten = state === undefined && seen.isMarked;
-      const peers = peersOf?.(read, seen.route) ?? [];
       const input = {
-        rules: rulesOf(seen.route, peers),
+        rules,
         state,
         backendOf,
         leavingOf,
@@ -91,7 +101,14 @@ export function createRouteStates(routes: RouteKind, drains: BackendDrains): Rou
   });
 }
 
-const NOTHING: RouteState = { set: [], isCleared: false, events: [], backends: {}, remembered: undefined };
+const NOTHING: RouteState = {
+  set: [],
+  isCleared: false,
+  events: [],
+  backends: {},
+  stored: undefined,
+  remembered: undefined,
+};
 const PAUSED = 'capstan.dev/paused';
 
 /** What counts of a route: its content, and our marks on it. */
@@ -217,13 +234,14 @@ function stateOf(
     events:
       set.length === 0
         ? []
-        : eventsOf(shift, fight.isConflict && isOverwritten, removal?.warnings ?? [], [...world.unready]),
+        : eventsOf(shift, seen, fight.isConflict && isOverwritten, removal?.warnings ?? [], [...world.unready]),
     backends: Object.fromEntries(
       [...shift.reports].map(([backend, report]) => [
         backend,
         onRoute(backend, report, seen, fight, world, fields, remembered),
       ]),
     ),
+    stored: isOver ? undefined : storedOf(seen, state),
     // Only what was seen on the route: what is planned may never be written. References that are taken out end what was
     // remembered: whoever takes over for good must not be taken for somebody who did so for a time.
     remembered:
@@ -231,6 +249,26 @@ function stateOf(
         ? undefined
         : { uid: seen.uid, state, owners: world.owners },
   };
+}
+
+/** As the annotation has it; while that is missing, as it was. */
+function storedOf({ state: text }: Seen, state: StoredState | undefined): RouteState['stored'] {
+  if (state === undefined || state.rules.length === 0) return undefined;
+  const stored = text ?? formatState(state);
+  return stored === undefined ? undefined : { text: stored, backends: backendsOf(state.rules) };
+}
+
+/** Backends in maintenance, or on their way back, that a rule gives nothing to: it may be that we took it away. */
+function drainedIn(read: Reader, drains: BackendDrains, rules: readonly RouteRule[]): Set<string> {
+  const drained = rules.flatMap(({ entries }) =>
+    entries.filter(({ role, fields }) => role !== 'peer' && Object.values(fields).some((value) => Number(value) === 0)),
+  );
+  return new Set(
+    drained.flatMap(({ service }) => {
+      const backend = service === undefined ? undefined : read.get(Service, service, backendOfService);
+      return backend && read.derived(drains, backend) !== undefined ? [backend] : [];
+    }),
+  );
 }
 
 /** Fights are told apart by so much. */
@@ -275,7 +313,8 @@ function onRoute(
 }
 
 function eventsOf(
-  { overwritten, guessed }: Shift,
+  { overwritten, guessed, ambiguous }: Shift,
+  { route }: Seen,
   isConflict: boolean,
   warnings: readonly string[],
   unready: readonly string[],
@@ -306,6 +345,15 @@ function eventsOf(
             type: 'Warning' as const,
             reason: 'OriginalWeightUnknown',
             note: `${list(guessed)}: the annotation with the weights before maintenance was removed; look at them when it is over`,
+          },
+        ]),
+    ...(ambiguous.length === 0
+      ? []
+      : [
+          {
+            type: 'Warning' as const,
+            reason: 'AmbiguousWeight',
+            note: `${route.kind} ${route.metadata.namespace}/${route.metadata.name}: ${list(ambiguous.map(({ note }) => note))}; set the one that is meant, or remove the annotation ${MAINTENANCE_ANNOTATION} when maintenance is over`,
           },
         ]),
     ...(unready.length === 0

@@ -1,7 +1,7 @@
 // One route as a whole: from what stands in it and what was remembered of it, to what should stand in it, what is to be
 // remembered, and what there is to tell. Pure: it is the same for a preview, a first drain, a restore and a restart.
 import { equal } from '@capstan/kube';
-import { type Blocked, type DrainedRule, drainRule, type Leaving, type OriginalEntry } from './drain.ts';
+import { type Blocked, DENY_ALL, type DrainedRule, drainRule, type Leaving, type OriginalEntry } from './drain.ts';
 import { type Fields, type RouteEntry, type RouteRule, weightOf } from './model.ts';
 import {
   backendsOf,
@@ -11,7 +11,10 @@ import {
   originalsOf,
   type StoredRule,
   type StoredState,
-  storedRule,
+  stillUnresolved,
+  storedRules,
+  type Unresolved,
+  unresolvedIn,
 } from './stored-state.ts';
 
 export interface ShiftInput {
@@ -33,6 +36,9 @@ export interface Shift {
   /** What has to be set, as JSON pointers; undefined removes. */
   readonly changes: readonly { readonly path: string; readonly value: unknown }[];
   readonly rules: readonly StoredRule[];
+  readonly unresolved: readonly Unresolved[];
+  /** Weights that could not be restored, as people read them. */
+  readonly ambiguous: readonly { readonly backend: string | undefined; readonly note: string }[];
   /** By backend: how the route stands towards it. */
   readonly reports: ReadonlyMap<string, RouteReport>;
   /** Entries whose values somebody wrote over, as people read them. */
@@ -46,25 +52,37 @@ export interface RouteReport {
   readonly isLeaving: boolean;
   /** Whether nothing reaches the backend by this route, as it stands now. */
   readonly isDrained: boolean;
-  /** Rules that need a look. */
-  readonly blocked: readonly { readonly rule: string; readonly reason: Blocked; readonly message: string }[];
+  /** Rules that are not as they should be. */
+  readonly blocked: readonly {
+    readonly rule: string;
+    readonly reason: Blocked | 'AmbiguousWeight';
+    readonly message: string;
+  }[];
 }
 
 export function shiftRoute(input: ShiftInput): Shift {
   const known = originalsOf(input.rules, input.state ?? NOTHING_STORED);
   const shifted = known.map((one) => shiftRule(one, input));
+  const found = known.flatMap(({ originals }) => originals.flatMap((one) => one.unresolved));
+  const unresolved = stillUnresolved(input.rules, input.state?.unresolved ?? [], found);
+  const ambiguities = unresolved.flatMap((one) => ambiguityOf(one, input));
   return {
     changes: shifted.flatMap(({ changes }) => changes),
-    rules: shifted.flatMap(({ stored }) => stored ?? []),
-    reports: reportsOf(shifted, input),
+    rules: storedRules(shifted, input.backendOf),
+    unresolved,
+    ambiguous: ambiguities.map(({ backend, place, message }) => ({ backend, note: `${place} ${message}` })),
+    reports: reportsOf(shifted, ambiguities, input),
     overwritten: shifted.flatMap(({ overwritten }) => overwritten),
     guessed: shifted.flatMap(({ guessed }) => guessed),
   };
 }
 
 /** The annotations that go with a shift: the state, and the names of backends for people. */
-export function annotationsOf({ rules }: Shift, fights: readonly number[]): [state?: string, backends?: string] {
-  const state = formatState({ rules, fights });
+export function annotationsOf(
+  { rules, unresolved }: Pick<Shift, 'rules' | 'unresolved'>,
+  fights: readonly number[],
+): [state?: string, backends?: string] {
+  const state = formatState({ rules, unresolved, fights });
   if (state === undefined) return [];
   const backends = backendsOf(rules);
   return backends.length === 0 ? [state] : [state, backends.join(',')];
@@ -74,19 +92,19 @@ interface ShiftedRule {
   readonly rule: RouteRule;
   readonly entries: readonly OriginalEntry[];
   readonly outcome: DrainedRule;
-  readonly stored: StoredRule | undefined;
+  readonly desired: readonly Fields[];
   readonly changes: Shift['changes'];
   readonly overwritten: readonly string[];
   readonly guessed: readonly string[];
 }
 
-function shiftRule({ rule, stored, originals }: OriginalRule, input: ShiftInput): ShiftedRule {
+function shiftRule({ rule, isKnown, originals }: OriginalRule, input: ShiftInput): ShiftedRule {
   const plain = originals.map(({ entry, original }): OriginalEntry => {
     const backend = input.backendOf(entry);
     const leaving = backend === undefined ? undefined : input.leavingOf(entry, backend);
     return { entry, original, leaving };
   });
-  const isGuessed = input.isForgotten === true && stored === undefined;
+  const isGuessed = input.isForgotten === true && !isKnown;
   const entries = isGuessed ? plain.map((each) => guessOriginal(rule, each, plain)) : plain;
   const outcome = drainRule(rule, entries);
   const changes = entries.flatMap(({ entry }, at) => changesOf(entry, outcome.desired[at] ?? entry.fields));
@@ -94,7 +112,7 @@ function shiftRule({ rule, stored, originals }: OriginalRule, input: ShiftInput)
     rule,
     entries,
     outcome,
-    stored: storedRule(rule.key, entries, outcome.desired, input.backendOf),
+    desired: outcome.desired,
     changes,
     overwritten: originals.flatMap(({ entry, isOverwritten }, at) =>
       isOverwritten && entries[at]?.leaving !== undefined ? [nameOf(rule, entry)] : [],
@@ -132,11 +150,34 @@ function guessOriginal({ semantics }: RouteRule, each: OriginalEntry, all: reado
     return { ...each, original: { ...each.original, weight: isPlain ? undefined : mean } };
   }
   // A 1 beside it was written by us, to make it count.
-  const isOurs = isPlain && semantics === 'contour' && each.leaving === undefined && weightOf(each.original) === 1;
+  const isImplicit = semantics === 'contour' || semantics === 'sesame';
+  const isOurs = isPlain && isImplicit && each.leaving === undefined && weightOf(each.original) === 1;
   return isOurs ? { ...each, original: { ...each.original, weight: undefined } } : each;
 }
 
-function reportsOf(shifted: readonly ShiftedRule[], { backendOf }: ShiftInput): Map<string, RouteReport> {
+interface Ambiguity {
+  readonly backend: string | undefined;
+  readonly place: string;
+  readonly message: string;
+}
+
+/** A weight that cannot be restored: both what is remembered and what is there, for the user to decide. */
+function ambiguityOf(one: Unresolved, { rules, backendOf }: ShiftInput): Ambiguity[] {
+  const found = unresolvedIn(rules, one);
+  if (found === undefined) return [];
+  const { rule, entry } = found;
+  const text = (value: unknown) =>
+    value === undefined ? 'not set' : typeof value === 'number' ? String(value) : JSON.stringify(value);
+  const remembered = one.remembered.map(text).join(' or ');
+  const message = `${entry.id}: the ${one.field} before maintenance was ${remembered}, now it is ${text(one.written)}`;
+  return [{ backend: one.backend ?? backendOf(entry), place: rule.place, message }];
+}
+
+function reportsOf(
+  shifted: readonly ShiftedRule[],
+  ambiguities: readonly Ambiguity[],
+  { backendOf }: ShiftInput,
+): Map<string, RouteReport> {
   const reports = new Map<
     string,
     { isLeaving: boolean; isDrained: boolean; blocked: RouteReport['blocked'][number][] }
@@ -152,27 +193,39 @@ function reportsOf(shifted: readonly ShiftedRule[], { backendOf }: ShiftInput): 
       const { blocked } = outcome;
       if (leaving === undefined || blocked === undefined || report.blocked.some((one) => one.rule === rule.place))
         continue;
-      report.blocked.push({ rule: rule.place, reason: blocked, message: explain(outcome) });
+      report.blocked.push({ rule: rule.place, reason: blocked, message: explain(outcome, rule) });
     }
+  }
+  for (const { backend, place, message } of ambiguities) {
+    if (backend === undefined) continue;
+    const report = reports.get(backend) ?? { isLeaving: false, isDrained: true, blocked: [] };
+    reports.set(backend, report);
+    report.blocked.push({ rule: place, reason: 'AmbiguousWeight', message: `${message}; set the one that is meant` });
   }
   return reports;
 }
 
-/** Whether the entry, as it stands, is meant to get anything. All weights 0 counts as nothing, whatever a proxy makes of it. */
+/** Whether the entry, as it stands, gets anything from the data plane that the route is for. */
 function takesTraffic(rule: RouteRule, { role, fields }: RouteEntry): boolean {
   const { semantics, entries, isRelieved, isChosen } = rule;
   if (role === 'gate') return false;
   if (role === 'canary') return isChosen === true || Number(Object.values(entries[0]?.fields ?? {})[0] ?? 0) > 0;
   if (role === 'mirrorFilter') return !isEmptyMirror(fields);
   if (semantics === 'none') return isRelieved !== true;
+  if (entries.some(isRefusing)) return false;
   // Copies of nothing are nothing.
   if (fields['mirror'] === true) return entries.some((other) => isTaker(other) && takesTraffic(rule, other));
   const weight = weightOf(fields);
-  if (weight !== undefined) return weight > 0;
-  if (semantics === 'gateway') return true;
-  // Without a weight: nothing next to others that have one, else an even share.
-  return !entries.some((other) => isTaker(other) && (weightOf(other.fields) ?? 0) > 0);
+  if (semantics === 'gateway') return weight !== 0;
+  const weights = entries.filter(isTaker).map((other) => weightOf(other.fields));
+  const isShared = weights.some((each) => each !== undefined && each > 0);
+  // Contour looks at weights only where there are several services with one.
+  if (semantics === 'contour') return weights.length <= 1 || !isShared || (weight ?? 0) > 0;
+  return isShared ? (weight ?? 0) > 0 : weights.every((each) => each === undefined);
 }
+
+/** A gate that lets no address pass. */
+const isRefusing = ({ role, fields }: RouteEntry) => role === 'gate' && equal(fields, DENY_ALL);
 
 const isTaker = ({ role, fields }: RouteEntry) => role === 'service' && fields['mirror'] !== true;
 
@@ -181,9 +234,14 @@ function isEmptyMirror({ percent, fraction }: Fields): boolean {
   return percent === 0;
 }
 
-function explain({ blocked, policy }: DrainedRule): string {
+/** What the data plane does with the requests. */
+function explain({ blocked, policy }: DrainedRule, { semantics, entries }: RouteRule): string {
   if (blocked === 'NoWeights') return 'an Ingress has no weights: its path leads to one service';
-  if (policy === 'Zero') return 'no other service can take its requests; the weight is 0';
-  if (policy === 'Reject') return 'no other service can take its requests; they are refused';
-  return 'no other service can take its requests; they still go there';
+  const nowhere = 'no other service can take its requests';
+  if (policy === 'Reject') return `${nowhere}; they are refused`;
+  if (policy !== 'Zero') return `${nowhere}; they still go there`;
+  if (semantics === 'gateway') return `${nowhere}; the weight is 0, and the gateway answers 500`;
+  if (semantics === 'sesame') return `${nowhere}; the weight is 0, and they are answered with 503`;
+  const isSole = entries.filter(isTaker).length === 1;
+  return `${nowhere}; the weight is 0, but Contour ${isSole ? 'sends all of them there' : 'shares them out evenly'} all the same`;
 }

@@ -1,13 +1,26 @@
 // What we changed in a route, kept in one annotation on it and written in the same request as the change: the values before
-// (`o`), the values that we wrote (`w`), whose they are (`b`). Rules and entries are named by what they match and lead to, so
-// that they are found again after people sorted, added or removed some. What is not in it is the user's.
+// (`o`), the values that we wrote (`w`), whose they are (`b`), and what else was there then (`s`; `h` is its digest in rules
+// that have nothing to do with maintenance), so that all of it is found again whatever is edited. What is not in it is the user's.
 //
-//   {"v":1,"b":["east"],"r":[{"k":"5f2a…","e":[{"i":"default/east-web:80","b":"east","o":50,"w":0},{"i":"default/west-web:80","o":null,"w":1}]}]}
+//   {"v":2,"b":["east"],"r":[{"k":"5f2a…","e":[{"i":"default/east-web:80","b":"east","o":50,"w":0},{"i":"default/west-web:80","s":50}]}]}
 import { equal } from '@capstan/kube';
 import { GROUP } from '../kinds/index.ts';
 import type { OriginalEntry } from './drain.ts';
+import {
+  type Candidate,
+  digestOf,
+  given,
+  identified,
+  recognise,
+  type StoredEntry,
+  type StoredRule,
+  targetOf,
+} from './identity/recognise.ts';
+
 import type { Fields, RouteEntry, RouteRule } from './model.ts';
 import { listIn, objectIn, textIn } from './routes/json.ts';
+
+export type { StoredRule } from './identity/recognise.ts';
 
 export const MAINTENANCE_ANNOTATION = `${GROUP}/maintenance`;
 /** For people: the backends that this route was drained of. */
@@ -15,36 +28,35 @@ export const DRAINED_ANNOTATION = `${GROUP}/drained-backends`;
 
 export interface StoredState {
   readonly rules: readonly StoredRule[];
-  /** When somebody last wrote over our values, in seconds since 1970, the oldest first. */
+  /** Values that could not be restored, because it is not known which of several it was. */
+  readonly unresolved: readonly Unresolved[];
+  /** When another field manager last wrote over our values, in seconds since 1970, the oldest first. */
   readonly fights: readonly number[];
 }
 
-export interface StoredRule {
+/** A field that has what we wrote, while what was there before is not known for sure. It ends when the field is changed. */
+export interface Unresolved {
+  /** Of the rule and of the entry. */
   readonly key: string;
-  readonly entries: readonly StoredEntry[];
-}
-
-export interface StoredEntry {
   readonly id: string;
   readonly backend: string | undefined;
-  /** Of the fields that we changed: what was there, and what we wrote. */
-  readonly original: Fields;
-  readonly written: Fields;
+  readonly field: string;
+  readonly remembered: readonly unknown[];
+  readonly written: unknown;
 }
 
-export const NOTHING_STORED: StoredState = { rules: [], fights: [] };
+export const NOTHING_STORED: StoredState = { rules: [], unresolved: [], fights: [] };
 
-/** What an annotation says; undefined when there is none, or somebody made it unreadable. */
+/** What an annotation says; undefined when there is none, or it cannot be read. */
 export function parseState(text: string | undefined): StoredState | undefined {
   if (text === undefined) return undefined;
   try {
     const parsed = objectIn(JSON.parse(text));
-    if (parsed['v'] !== 1) return undefined;
+    const version = parsed['v'];
+    if (version !== 1 && version !== 2) return undefined;
     return {
-      rules: listIn(parsed['r']).map((one) => {
-        const rule = objectIn(one);
-        return { key: textIn(rule['k']) ?? '', entries: listIn(rule['e']).map(parseEntry) };
-      }),
+      rules: listIn(parsed['r']).map((one) => parseRule(objectIn(one), version)),
+      unresolved: listIn(parsed['u']).map((one) => parseUnresolved(objectIn(one))),
       fights: listIn(parsed['f']).filter((each) => typeof each === 'number'),
     };
   } catch {
@@ -52,13 +64,37 @@ export function parseState(text: string | undefined): StoredState | undefined {
   }
 }
 
-function parseEntry(one: unknown): StoredEntry {
-  const entry = objectIn(one);
+type Json = Readonly<Record<string, unknown>>;
+
+function parseRule(rule: Json, version: 1 | 2): StoredRule {
+  const key = textIn(rule['k']) ?? '';
+  const entries = listIn(rule['e']).map((one) => parseEntry(objectIn(one)));
+  // The first format counted rules of one match, and named others by their name.
+  if (version === 1) return { key: key.replace(/#\d+$/, ''), entries, isPartial: true };
+  return { key, name: textIn(rule['n']), entries, digest: textIn(rule['h']) };
+}
+
+function parseEntry(entry: Json): StoredEntry {
+  const isChanged = 'w' in entry;
+  const [original, written] = isChanged ? [parseFields(entry['o']), parseFields(entry['w'])] : [{}, {}];
+  const beside = entry['s'] === undefined ? {} : parseFields(entry['s']);
   return {
     id: textIn(entry['i']) ?? '',
     backend: textIn(entry['b']),
-    original: parseFields(entry['o']),
-    written: parseFields(entry['w']),
+    original,
+    written,
+    seen: { ...beside, ...written },
+  };
+}
+
+function parseUnresolved(one: Json): Unresolved {
+  return {
+    key: textIn(one['k']) ?? '',
+    id: textIn(one['i']) ?? '',
+    backend: textIn(one['b']),
+    field: textIn(one['f']) ?? 'weight',
+    remembered: listIn(one['o']).map((value) => value ?? undefined),
+    written: one['w'] ?? undefined,
   };
 }
 
@@ -70,22 +106,46 @@ function parseFields(value: unknown): Fields {
 }
 
 /** The text of the annotation; undefined when nothing is to be remembered. */
-export function formatState({ rules, fights }: StoredState): string | undefined {
-  if (rules.length === 0) return undefined;
+export function formatState({ rules, unresolved, fights }: StoredState): string | undefined {
+  if (rules.length === 0 && unresolved.length === 0) return undefined;
   return JSON.stringify({
-    v: 1,
+    v: 2,
     b: backendsOf(rules),
-    r: rules.map(({ key, entries }) => ({ k: key, e: entries.map(formatEntry) })),
+    r: rules.map(({ key, name, entries, digest }) => ({
+      k: key,
+      ...(name === undefined ? {} : { n: name }),
+      ...(digest === undefined ? { e: entries.map(formatEntry) } : { h: digest }),
+    })),
+    ...(unresolved.length === 0 ? {} : { u: unresolved.map(formatUnresolved) }),
     ...(fights.length === 0 ? {} : { f: fights }),
   });
 }
 
-function formatEntry({ id, backend, original, written }: StoredEntry) {
+function formatEntry({ id, backend, original, written, seen }: StoredEntry) {
   const names = Object.keys(written);
+  const beside = Object.keys(given(seen)).filter((name) => !names.includes(name));
+  return {
+    i: id,
+    ...(backend === undefined ? {} : { b: backend }),
+    ...(names.length === 0 ? {} : { o: formatFields(original, names), w: formatFields(written, names) }),
+    ...(beside.length === 0 ? {} : { s: formatFields(seen, beside) }),
+  };
+}
+
+function formatFields(fields: Fields, names: readonly string[]): unknown {
   const isWeight = names.length === 1 && names[0] === 'weight';
-  const format = (fields: Fields) =>
-    isWeight ? (fields['weight'] ?? null) : Object.fromEntries(names.map((name) => [name, fields[name] ?? null]));
-  return { i: id, ...(backend === undefined ? {} : { b: backend }), o: format(original), w: format(written) };
+  return isWeight ? (fields['weight'] ?? null) : Object.fromEntries(names.map((name) => [name, fields[name] ?? null]));
+}
+
+function formatUnresolved({ key, id, backend, field, remembered, written }: Unresolved) {
+  return {
+    k: key,
+    i: id,
+    ...(backend === undefined ? {} : { b: backend }),
+    ...(field === 'weight' ? {} : { f: field }),
+    o: remembered.map((value) => value ?? null),
+    w: written ?? null,
+  };
 }
 
 export function backendsOf(rules: readonly StoredRule[]): string[] {
@@ -93,24 +153,42 @@ export function backendsOf(rules: readonly StoredRule[]): string[] {
   return [...new Set(names)].toSorted();
 }
 
-/** What is to be remembered of a rule; undefined when we change nothing in it. */
-export function storedRule(
-  key: string,
-  entries: readonly OriginalEntry[],
-  desired: readonly Fields[],
+/** A rule with what its user wrote into it, and what stands there when all is written. */
+export interface WrittenRule {
+  readonly rule: RouteRule;
+  readonly entries: readonly OriginalEntry[];
+  readonly desired: readonly Fields[];
+}
+
+/** What is to be remembered of a route: nothing when we change nothing in it, else all its rules. */
+export function storedRules(
+  rules: readonly WrittenRule[],
   backendOf: (entry: RouteEntry) => string | undefined,
-): StoredRule | undefined {
+): StoredRule[] {
+  const all = rules.map((one) => storedRule(one, backendOf));
+  const isChanged = all.some(({ entries }) => entries.some(({ original, written }) => !equal(original, written)));
+  return isChanged ? all : [];
+}
+
+function storedRule(
+  { rule, entries, desired }: WrittenRule,
+  backendOf: (entry: RouteEntry) => string | undefined,
+): StoredRule {
   const changed = entries.map(({ original }, at) => changedFields(original, desired[at] ?? {}));
-  if (changed.every((names) => names.length === 0)) return undefined;
+  const isInvolved = entries.some(({ leaving }) => leaving !== undefined) || changed.some((names) => names.length > 0);
+  const after = rule.entries.map((entry, at) => ({ ...entry, fields: desired[at] ?? entry.fields }));
+  const isKept = new Set(identified({ ...rule, entries: after }).map(({ path, id }) => `${path} ${id}`));
   const stored = entries.flatMap(({ entry, original, leaving }, at): StoredEntry[] => {
+    const seen = desired[at] ?? entry.fields;
     // The weight of what leaves is told even if it was 0 already.
     const isWeighed = leaving !== undefined && 'weight' in original;
     const names = changed[at]?.length === 0 && isWeighed ? ['weight'] : (changed[at] ?? []);
-    if (names.length === 0) return [];
-    const backend = leaving === undefined ? undefined : backendOf(entry);
-    return [{ id: entry.id, backend, original: pick(original, names), written: pick(desired[at] ?? {}, names) }];
+    if (names.length === 0 && !isKept.has(`${entry.path} ${entry.id}`)) return [];
+    const backend = leaving === undefined || names.length === 0 ? undefined : backendOf(entry);
+    return [{ id: entry.id, backend, original: pick(original, names), written: pick(seen, names), seen }];
   });
-  return { key, entries: stored };
+  const head = { key: rule.key, name: rule.name };
+  return isInvolved ? { ...head, entries: stored } : { ...head, entries: [], digest: digestOf(stored) };
 }
 
 function changedFields(before: Fields, after: Fields): string[] {
@@ -125,35 +203,75 @@ function pick(fields: Fields, names: readonly string[]): Fields {
 /** A rule with what its user wrote into it. */
 export interface OriginalRule {
   readonly rule: RouteRule;
-  readonly stored: StoredRule | undefined;
+  /** Whether anything was stored of it. */
+  readonly isKnown: boolean;
   /** In the order of the rule's entries. */
-  readonly originals: readonly {
-    readonly entry: RouteEntry;
-    readonly original: Fields;
-    readonly isOverwritten: boolean;
-  }[];
+  readonly originals: readonly FoundOriginal[];
+}
+
+export interface FoundOriginal {
+  readonly entry: RouteEntry;
+  readonly original: Fields;
+  readonly isOverwritten: boolean;
+  readonly unresolved: readonly Unresolved[];
 }
 
 /** Takes what we wrote back out of a route: what is left is what its user means it to be. */
 export function originalsOf(rules: readonly RouteRule[], state: StoredState): OriginalRule[] {
-  const found = matchRules(rules, state.rules);
-  return rules.map((rule) => {
-    const stored = found.get(rule);
-    const byId = new Map(stored?.entries.map((entry) => [entry.id, entry]));
-    return { rule, stored, originals: rule.entries.map((entry) => originalOf(entry, byId.get(entry.id))) };
-  });
+  const found = recognise(rules, state.rules);
+  return rules.map((rule) => ({
+    rule,
+    isKnown: rule.entries.some((entry) => found.has(entry)),
+    originals: rule.entries.map((entry) => originalOf(rule, entry, found.get(entry) ?? [])),
+  }));
 }
 
-function originalOf(entry: RouteEntry, stored: StoredEntry | undefined): OriginalRule['originals'][number] {
-  if (stored === undefined) return { entry, original: entry.fields, isOverwritten: false };
+function originalOf(
+  { key }: RouteRule,
+  entry: RouteEntry,
+  candidates: readonly (Candidate | undefined)[],
+): FoundOriginal {
   const original: Record<string, unknown> = { ...entry.fields };
-  let isOverwritten = false;
-  for (const [name, ours] of Object.entries(stored.written)) {
-    // Whoever changed it since meant it: theirs is the original now.
-    if (equal(entry.fields[name], ours)) original[name] = stored.original[name];
-    else if (!equal(ours, stored.original[name])) isOverwritten = true;
+  const unresolved: Unresolved[] = [];
+  const known = candidates.filter((one) => one !== undefined);
+  for (const field of new Set(known.flatMap(({ stored }) => Object.keys(stored.written)))) {
+    const now = entry.fields[field];
+    // What was changed since was meant: it is the original now.
+    const values = candidates.map((one) =>
+      one !== undefined && isOursIn(entry, field, one) ? one.stored.original[field] : now,
+    );
+    const isOne = values.every((value) => equal(value, values[0]));
+    if (isOne && !known.some(({ isGuess }) => isGuess)) {
+      original[field] = values[0];
+      continue;
+    }
+    const remembered = distinct(
+      known.flatMap((one) => (isOursIn(entry, field, one) ? [one.stored.original[field]] : [])),
+    );
+    if (remembered.every((value) => equal(value, now))) continue;
+    const backend = known.find(({ stored }) => stored.backend !== undefined)?.stored.backend;
+    unresolved.push({ key, id: entry.id, backend, field, remembered, written: now });
   }
-  return { entry: { ...entry, role: roleOf(entry, original) }, original, isOverwritten };
+  const isOverwritten = known.some(
+    ({ stored, isGuess }) =>
+      !isGuess &&
+      Object.entries(stored.written).some(
+        ([name, ours]) => !equal(entry.fields[name], ours) && !equal(ours, stored.original[name]),
+      ),
+  );
+  return { entry: { ...entry, role: roleOf(entry, original) }, original, isOverwritten, unresolved };
+}
+
+/** Whether a field has what we wrote. That a field is not there shows nothing by itself, unless the rule is the same. */
+function isOursIn({ fields }: RouteEntry, field: string, { stored, isSameRule }: Candidate): boolean {
+  const ours = stored.written[field];
+  if (!equal(fields[field], ours)) return false;
+  const shown = Object.entries(stored.written).filter(([, value]) => value !== undefined);
+  return ours !== undefined || isSameRule || shown.some(([name, value]) => equal(fields[name], value));
+}
+
+function distinct(values: readonly unknown[]): unknown[] {
+  return values.filter((value, at) => values.findIndex((other) => equal(other, value)) === at);
 }
 
 /** A mirror that is drained looks like a service. */
@@ -162,31 +280,27 @@ function roleOf({ role }: RouteEntry, { mirror }: Fields): RouteEntry['role'] {
   return mirror === true ? 'mirror' : 'service';
 }
 
-/** By what a rule matches; where that was edited, by what it leads to. */
-function matchRules(rules: readonly RouteRule[], stored: readonly StoredRule[]): Map<RouteRule, StoredRule> {
-  const byKey = new Map(stored.map((rule) => [rule.key, rule]));
-  const found = new Map<RouteRule, StoredRule>();
-  for (const rule of rules) {
-    const same = byKey.get(rule.key);
-    if (same === undefined) continue;
-    found.set(rule, same);
-    byKey.delete(rule.key);
-  }
-  for (const rule of rules) {
-    if (found.has(rule)) continue;
-    const moved = [...byKey.values()].find((candidate) => isTracedIn(rule, candidate));
-    if (moved === undefined) continue;
-    found.set(rule, moved);
-    byKey.delete(moved.key);
-  }
-  return found;
+/** Those of before that still stand as they were, and the new ones. */
+export function stillUnresolved(
+  rules: readonly RouteRule[],
+  before: readonly Unresolved[],
+  now: readonly Unresolved[],
+): Unresolved[] {
+  const isSame = (left: Unresolved, right: Unresolved) =>
+    left.key === right.key && left.id === right.id && left.field === right.field;
+  const open = before.filter((one) => unresolvedIn(rules, one) !== undefined);
+  return [...open.filter((one) => !now.some((other) => isSame(one, other))), ...now];
 }
 
-/** Whether everything that we wrote stands in this rule. */
-function isTracedIn({ entries }: RouteRule, { entries: stored }: StoredRule): boolean {
-  return stored.every(({ id, written }) =>
-    entries.some(
-      (entry) => entry.id === id && Object.entries(written).every(([name, ours]) => equal(entry.fields[name], ours)),
+/** Where it stands: in its rule, or in one that leads to the same. */
+export function unresolvedIn(
+  rules: readonly RouteRule[],
+  { key, id, field, written }: Unresolved,
+): { rule: RouteRule; entry: RouteEntry } | undefined {
+  const found = rules.flatMap((rule) =>
+    rule.entries.flatMap((entry) =>
+      targetOf(entry.id) === targetOf(id) && equal(entry.fields[field], written) ? [{ rule, entry }] : [],
     ),
   );
+  return found.find(({ rule, entry }) => rule.key === key && entry.id === id) ?? found[0];
 }

@@ -17,6 +17,8 @@ export interface RouteTotals {
   /** References that are still to be removed. */
   readonly toBeRemoved: number;
   readonly noCapacity: number;
+  /** Routes with a weight that could not be restored. */
+  readonly ambiguous: number;
   /** Those that need a look: how many, and the first of them. */
   readonly blocked: number;
   readonly shown: readonly BlockedRoute[];
@@ -39,6 +41,7 @@ const NONE: RouteTotals = {
   held: 0,
   toBeRemoved: 0,
   noCapacity: 0,
+  ambiguous: 0,
   blocked: 0,
   shown: [],
   stuck: 0,
@@ -56,6 +59,7 @@ interface Sum {
   held: number;
   toBeRemoved: number;
   noCapacity: number;
+  ambiguous: number;
   /** By the key of the route. */
   readonly blocked: Map<string, readonly BlockedRoute[]>;
   /** Keys of routes that still lead there and should not. */
@@ -136,6 +140,7 @@ function joined(left: RouteTotals, right: RouteTotals): RouteTotals {
     held: left.held + right.held,
     toBeRemoved: left.toBeRemoved + right.toBeRemoved,
     noCapacity: left.noCapacity + right.noCapacity,
+    ambiguous: left.ambiguous + right.ambiguous,
     blocked: left.blocked + right.blocked,
     shown: [...left.shown, ...right.shown].slice(0, MAX_BLOCKED),
     stuck: left.stuck + right.stuck,
@@ -193,6 +198,7 @@ function emptySum(): Sum {
     held: 0,
     toBeRemoved: 0,
     noCapacity: 0,
+    ambiguous: 0,
     blocked: new Map(),
     left: new Set(),
   };
@@ -205,6 +211,7 @@ function count(sum: Sum, { isLeaving, isDrained, isHeld, isToBeRemoved, blocked 
   if (isHeld) sum.held += by;
   if (isToBeRemoved) sum.toBeRemoved += by;
   if (blocked.some(({ reason }) => reason === 'NoCapacity')) sum.noCapacity += by;
+  if (blocked.some(({ reason }) => reason === 'AmbiguousWeight')) sum.ambiguous += by;
 }
 
 /** Reasons for which a route stays as it is until somebody does something. */

@@ -35,6 +35,9 @@ const drainedCondition = conditionType<
   | 'Enabled'
 >('Drained');
 
+/** There once a weight could not be restored. */
+const weightsCondition = conditionType<'AmbiguousWeight' | 'Restored'>('WeightsRestored');
+
 export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals: RouteTotalsOf): Reconciler {
   return reconciler<DiscoveryBackend>({
     name: 'maintenance',
@@ -56,9 +59,12 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
         new Date(latestMoment(read, madeAt(creationTimestamp), 1000)).toISOString().replace('.000Z', 'Z');
       const wanted = isInMaintenance(read, backend.effective);
       const isUntouched = !wanted && (stage === undefined || stage.state === 'Active');
-      if (isUntouched) return plan({ conditions: [drainedCondition.isFalse('Enabled', 'the backend takes requests')] });
+      const enabled = drainedCondition.isFalse('Enabled', 'the backend takes requests');
+      if (isUntouched && stage === undefined) return plan({ conditions: [enabled] });
 
       const counts = read.derived(totals, name);
+      const weights = weightsOf(counts, read.get(DiscoveryBackend, backend.ref, hasWeightsCondition) === true);
+      if (isUntouched) return plan({ conditions: [enabled, ...weights] });
       const isOver = isRampOver(read, stage, wanted, backend.effective);
       const state = nextState(stage?.state, wanted, counts, backend.effective, isOver);
       const isSame = stage !== undefined && beginOf(stage.state) === beginOf(state);
@@ -71,13 +77,27 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
       const isWhole = isOver && backend.effective.maintenance.drainPercent === 100;
       const message = messageOf(state, counts, isWhole);
       return plan({
-        conditions: [conditionOf(state, counts, backend.effective, message)],
+        conditions: [conditionOf(state, counts, backend.effective, message), ...weights],
         // Counts may move with every route; a stage is told at once.
         ...(isStage ? { status: { maintenance } } : { progress: { maintenance } }),
         events: isStage ? [{ reason: state, note: message }] : [],
       });
     },
   });
+}
+
+const hasWeightsCondition = ({ status }: DiscoveryBackend) =>
+  status?.conditions?.some(({ type }) => type === weightsCondition.type) ?? false;
+
+/** Weights that were edited beyond recognition while the backend was drained: users decide what they are. */
+function weightsOf({ ambiguous, shown }: RouteTotals, isThere: boolean): ConditionInput[] {
+  if (ambiguous === 0) return isThere ? [weightsCondition.isTrue('Restored', 'every weight is as it is meant')] : [];
+  const first = shown.filter(({ reason }) => reason === 'AmbiguousWeight').slice(0, NAMED);
+  const texts = first.map(
+    ({ kind, namespace, name, rule, message }) => `${kind} ${namespace}/${name}: ${rule} ${message}`,
+  );
+  const more = ambiguous > NAMED ? `; and more in ${ambiguous} routes` : '';
+  return [weightsCondition.isFalse('AmbiguousWeight', `${texts.join('; ')}${more}`)];
 }
 
 /** Draining and Drained are one stretch of time, with one beginning. */

@@ -1,6 +1,6 @@
 // Carries out, for routes of one kind, what maintenance says about each: one guarded write to a route, with what is to be
 // remembered in it. The route is its user's: no finalizer, no status, no owner.
-import { keyOfObject } from '@capstan/kube';
+import { ConfigMap, keyOfObject } from '@capstan/kube';
 import { patch, plan, type Reconciler, reading, reconciler, writing } from '@capstan/reconcile';
 import { DiscoveryBackend } from '../kinds/index.ts';
 import type { RouteStates } from '../maintenance/route-state.ts';
@@ -11,7 +11,12 @@ export function createRouteReconciler({ kind, id }: RouteKind, states: RouteStat
   return reconciler({
     name: `${id}-weights`,
     resource: kind,
-    reads: [reading(kind, 'everywhere', { optional: true }), DiscoveryBackend, ...SERVICE_READS],
+    reads: [
+      reading(kind, 'everywhere', { optional: true }),
+      DiscoveryBackend,
+      reading(ConfigMap, 'owned'),
+      ...SERVICE_READS,
+    ],
     writes: [writing(kind, 'others')],
     primary: false,
     reconcile({ object: route, read }) {

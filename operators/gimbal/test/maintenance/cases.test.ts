@@ -1,7 +1,7 @@
 // The table of maintenance cases, played on a cluster.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CustomResourceDefinition, EndpointSlice, Ingress, type KubeObject, Service } from '@capstan/kube';
+import { ConfigMap, CustomResourceDefinition, EndpointSlice, Ingress, type KubeObject, Service } from '@capstan/kube';
 import { DiscoveryBackend } from '../../src/index.ts';
 import { DRAINED_ANNOTATION, MAINTENANCE_ANNOTATION } from '../../src/maintenance/index.ts';
 import {
@@ -42,7 +42,13 @@ const ROWS: Row[] = [
   { case: '1', services: { 'x-a': 50, 'y-b': 50 }, weights: [0, 50] },
   { case: '2', services: { 'x-a': '_', 'y-b': '_' }, weights: [0, 1] },
   { case: '3', services: { 'x-a': 100, 'y-b': '_' }, weights: [0, 1] },
-  { case: '4, Zero', services: { 'x-a': 100, 'y-b': 0 }, weights: [0, 0], blocked: 'NoCapacity' },
+  {
+    case: '4, Zero',
+    services: { 'x-a': 100, 'y-b': 0 },
+    weights: [100, 0],
+    drained: noCapacity,
+    blocked: 'NoCapacity',
+  },
   {
     case: '4, Keep',
     services: { 'x-a': 100, 'y-b': 0 },
@@ -57,7 +63,7 @@ const ROWS: Row[] = [
     maintenance: { maintenance: { promoteZero: true } },
     weights: [0, 1],
   },
-  { case: '5, Zero', services: { 'x-a': '_' }, weights: [0], blocked: 'NoCapacity' },
+  { case: '5, Zero', services: { 'x-a': '_' }, weights: [0], drained: noCapacity, blocked: 'NoCapacity' },
   {
     case: '5, Keep',
     services: { 'x-a': '_' },
@@ -66,7 +72,7 @@ const ROWS: Row[] = [
     drained: noCapacity,
     blocked: 'NoCapacity',
   },
-  { case: '6, Zero', services: { 'x-a': 90, 'x-b': 10 }, weights: [0, 0], blocked: 'NoCapacity' },
+  { case: '6, Zero', services: { 'x-a': 90, 'x-b': 10 }, weights: [0, 0], drained: noCapacity, blocked: 'NoCapacity' },
   {
     case: '6, Keep',
     services: { 'x-a': 90, 'x-b': 10 },
@@ -76,7 +82,14 @@ const ROWS: Row[] = [
     blocked: 'NoCapacity',
   },
   { case: '7', services: { 'x-a': 20, 'y-b': 30, 'z-c': 50 }, weights: [0, 30, 50] },
-  { case: '9, Zero', services: { 'x-a': '_', 'y-b': '_' }, also: ['y'], weights: [0, 0], blocked: 'NoCapacity' },
+  {
+    case: '9, Zero',
+    services: { 'x-a': '_', 'y-b': '_' },
+    also: ['y'],
+    weights: [0, 0],
+    drained: noCapacity,
+    blocked: 'NoCapacity',
+  },
   { case: '11', services: { 'x-a': 0, 'y-b': 50 }, weights: [0, 50] },
   { case: '12', services: { 'x-a': { mirror: true }, 'y-b': '_' }, weights: [0, 1] },
   { case: '13', services: { 'x-a': 1, 'y-b': 1 }, weights: [0, 1], gateway: true },
@@ -238,19 +251,22 @@ describe('while a backend is in maintenance', () => {
       assert.deepEqual(await stage.weights(), [50, 50]);
     }));
 
-  test('case 22: one that was removed while nobody looked is guessed, with a warning', () =>
-    drained(
-      async (stage) => {
-        await stage.program.stop();
-        const annotations = { [MAINTENANCE_ANNOTATION]: null };
-        await stage.client.patch(HTTPProxy, ref('r'), 'merge', { metadata: { annotations } });
-        await stage.restart();
-        assert.ok(stage.events().includes('OriginalWeightUnknown'));
-        await stage.setStatus('x', 'Enabled');
-        assert.deepEqual(await stage.weights(), [30, 20, 40]);
-      },
-      { 'x-a': 99, 'y-b': 20, 'z-c': 40 },
-    ));
+  test('case 22: one that was removed while the operator was down is known from its copy; without that it is guessed', async () => {
+    for (const isCopied of [true, false])
+      await drained(
+        async (stage) => {
+          await stage.program.stop();
+          const annotations = { [MAINTENANCE_ANNOTATION]: null };
+          await stage.client.patch(HTTPProxy, ref('r'), 'merge', { metadata: { annotations } });
+          if (!isCopied) await stage.client.delete(ConfigMap, ref('x-drained-weights'));
+          await stage.restart();
+          assert.equal(stage.events().includes('OriginalWeightUnknown'), !isCopied);
+          await stage.setStatus('x', 'Enabled');
+          assert.deepEqual(await stage.weights(), [isCopied ? 99 : 30, 20, 40]);
+        },
+        { 'x-a': 99, 'y-b': 20, 'z-c': 40 },
+      );
+  });
 
   test('case 23: whoever keeps writing over it is met with patience, and named', () =>
     drained(async (stage) => {

@@ -12,7 +12,7 @@ test('drained and blocked routes of each backend are metrics', () =>
     registerMaintenanceMetrics(registry, () => world?.peek(DiscoveryBackend) ?? []);
     await stage.setStatus('x', 'Maintenance');
     const { body } = registry.expose();
-    assert.match(body, /gimbal_operator_routes_drained\{backend="x"\} 2\n/);
+    assert.match(body, /gimbal_operator_routes_drained\{backend="x"\} 1\n/);
     assert.match(body, /gimbal_operator_routes_drained\{backend="y"\} 0\n/);
     assert.match(body, /gimbal_operator_routes_blocked\{backend="x"\} 1\n/);
     assert.match(body, /gimbal_operator_routes_without_capacity\{backend="x"\} 1\n/);

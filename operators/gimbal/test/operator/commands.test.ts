@@ -40,19 +40,44 @@ const found = (stage: Played) => findBackend(stage.client, 'east');
 test('a drain that is waited for ends when it is drained; the return when every weight is back', () =>
   played({ given }, async (stage) => {
     const east = await found(stage);
+    await stage.client.delete(HTTPProxy, { namespace: 'default', name: 'only' });
     const drained = await ran(stage, (context) => drainBackend(east, context, { waitMs: 60_000 }));
     assert.equal(drained.code, 0);
-    assert.match(drained.lines.at(-1) ?? '', /^east: drained; none of 2 routes/);
+    assert.match(drained.lines.at(-1) ?? '', /^east: drained; none of 1 routes/);
     const back = await ran(stage, (context) => resumeBackend(east, context, { waitMs: 60_000 }));
     assert.deepEqual([back.code, back.lines.at(-1)], [0, 'east: it takes traffic; every weight is as it was']);
   }));
 
-test('a drain that meets an obstacle names it and ends with another code', () =>
-  played({ given, spec: { maintenance: { onNoCapacity: 'Keep' } } }, async (stage) => {
+for (const [onNoCapacity, what] of [
+  ['Keep', /NoCapacity: .*they still go there/],
+  // A sole service of Contour gets everything, whatever its weight is.
+  ['Zero', /NoCapacity: .*the weight is 0, but Contour sends all of them there/],
+] as const)
+  test(`a drain that meets an obstacle names it and ends with another code (${onNoCapacity})`, () =>
+    played({ given, spec: { maintenance: { onNoCapacity } } }, async (stage) => {
+      const east = await found(stage);
+      const { code, lines } = await ran(stage, (context) => drainBackend(east, context, { waitMs: 60_000 }));
+      assert.equal(code, 3);
+      assert.match(lines.at(-1) ?? '', /HTTPProxy default\/only routes\[0\]/);
+      assert.match(lines.at(-1) ?? '', what);
+    }));
+
+test('a return that cannot restore a weight says so and ends with another code', () =>
+  played({ given }, async (stage) => {
+    const { client } = stage;
+    await client.create(Service, mirror('east-new'));
+    await stage.edit({ clusterStatus: 'Maintenance' });
+    const ref = { namespace: 'default', name: 'shop' };
+    const shop = structuredClone(await client.get(HTTPProxy, ref)) as unknown as {
+      spec: { routes: { services: { name: string }[] }[] };
+    };
+    const [entry] = shop.spec.routes[0]?.services ?? [];
+    if (entry !== undefined) entry.name = 'east-new';
+    await client.update(HTTPProxy, shop as never);
     const east = await found(stage);
-    const { code, lines } = await ran(stage, (context) => drainBackend(east, context, { waitMs: 60_000 }));
+    const { code, lines } = await ran(stage, (context) => resumeBackend(east, context, { waitMs: 60_000 }));
     assert.equal(code, 3);
-    assert.match(lines.at(-1) ?? '', /HTTPProxy default\/only routes\[0\]: NoCapacity/);
+    assert.match(lines.at(-1) ?? '', /HTTPProxy default\/shop: .* the weight before maintenance was 60, now it is 0/);
   }));
 
 test('without waiting they end at once', () =>

@@ -2,17 +2,18 @@
 // Equal content has equal text: fields are in an order of their own, since a server gives back what it stored in another order
 // than it got it. Written by hand because the text of one virtual cluster is put together with that of a thousand others that
 // did not change.
+import { isRecord } from '@capstan/kube';
 
 /** The lines of a value below a field or an item, each with the indentation. */
 export function yamlLines(value: unknown, indent = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => itemLines(item, indent));
-  if (isObject(value)) return fieldsOf(value).flatMap(([name, part]) => fieldLines(keyText(name), part, indent));
+  if (isRecord(value)) return fieldsOf(value).flatMap(([name, part]) => fieldLines(keyText(name), part, indent));
   return [`${indent}${scalar(value)}`];
 }
 
 /** The lines of one item of a list. */
 export function itemLines(item: unknown, indent = ''): string[] {
-  if (isEmpty(item) || !isObject(item)) {
+  if (isEmpty(item) || !isRecord(item)) {
     if (Array.isArray(item) && item.length > 0) return [`${indent}-`, ...yamlLines(item, `${indent}  `)];
     return [`${indent}- ${scalar(item)}`];
   }
@@ -27,12 +28,12 @@ function fieldLines(key: string, value: unknown, indent: string): string[] {
 
 function scalar(value: unknown): string {
   if (Array.isArray(value)) return '[]';
-  if (isObject(value)) return '{}';
+  if (isRecord(value)) return '{}';
   return value === undefined ? 'null' : typeof value === 'string' ? quoted(value) : JSON.stringify(value);
 }
 
 function isEmpty(value: unknown): boolean {
-  return Array.isArray(value) ? value.length === 0 : isObject(value) && fieldsOf(value).length === 0;
+  return Array.isArray(value) ? value.length === 0 : isRecord(value) && fieldsOf(value).length === 0;
 }
 
 function fieldsOf(value: object): [string, unknown][] {
@@ -47,10 +48,6 @@ const FIRST: readonly string[] = ['name', 'type'];
 function rankOf(name: string): number {
   const rank = FIRST.indexOf(name);
   return rank < 0 ? FIRST.length : rank;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Keys that YAML could take for something else (`yes`, `1`, `a: b`) are quoted. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../json/copy.ts';
+import { isObject, type JsonObject, ownValue, setOwn } from '../json/copy.ts';
 import type { ListMapType, MapType, SetType, TypeSchema } from './type-schema.ts';
 import { edgesOf, partsOf, typeOfKey } from './typed-value.ts';
 
@@ -14,7 +14,9 @@ export function mergeTyped(type: TypeSchema, live: unknown, applied: unknown): u
 
 function mergeKeys(type: MapType, live: JsonObject, applied: JsonObject): JsonObject {
   const result: JsonObject = { ...live };
-  for (const [key, part] of Object.entries(applied)) result[key] = mergeTyped(typeOfKey(type, key), live[key], part);
+  for (const [key, part] of Object.entries(applied)) {
+    setOwn(result, key, mergeTyped(typeOfKey(type, key), ownValue(live, key), part));
+  }
   return result;
 }
 

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../json/copy.ts';
+import { isObject, type JsonObject, setOwn } from '../json/copy.ts';
 import { type FieldSet, isEmpty } from './field-set.ts';
 import type { TypeSchema } from './type-schema.ts';
 import { edgesOf, partsOf, typeOfKey } from './typed-value.ts';
@@ -15,7 +15,7 @@ export function removeFields(type: TypeSchema, value: unknown, set: FieldSet): u
       const child = set.children.get(edge);
       const kept = child ? removeFields(typeOfKey(parts.type, key), part, child) : part;
       // What loses everything and is not to go itself is null.
-      result[key] = kept === undefined ? null : kept;
+      setOwn(result, key, kept === undefined ? null : kept);
     }
     return Object.keys(result).length === 0 && Object.keys(value).length > 0 ? undefined : result;
   }

@@ -2,7 +2,7 @@
 // what a plain merge cannot say ($patch, $retainKeys, $setElementOrder/x, $deleteFromPrimitiveList/x).
 // https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/
 import { badRequest, untypedPatch } from '../errors.ts';
-import { equalJson, isObject, type JsonObject } from '../json/copy.ts';
+import { equalJson, isObject, type JsonObject, ownValue, setOwn } from '../json/copy.ts';
 import { DEDUCED, type FieldType, type MapType, type TypeSchema } from './type-schema.ts';
 
 const ORDER = '$setElementOrder/';
@@ -40,7 +40,7 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
     const below = field?.type ?? type?.element;
     const order = changes[ORDER + key];
     if (isObject(change)) {
-      const before = result[key];
+      const before = ownValue(result, key);
       const [inside] = Object.keys(change);
       if (isObject(before) && below?.shape === 'atomic' && !below.inside && inside !== undefined) {
         // What Kubernetes has no struct for cannot be merged.
@@ -48,11 +48,11 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
         throw untypedPatch(`unable to find api field in struct RawExtension for the json field ${field}`);
       }
       const replaces = field?.patchStrategy.includes('replace') === true;
-      result[key] =
-        isObject(before) && !replaces ? mergeMap(before, change, mapOf(below)) : mergeMap({}, change, mapOf(below));
+      const start = isObject(before) && !replaces ? before : {};
+      setOwn(result, key, mergeMap(start, change, mapOf(below)));
     } else if (Array.isArray(change)) {
       result[key] = mergeList(Array.isArray(result[key]) ? result[key] : [], change, field, order);
-    } else result[key] = change;
+    } else setOwn(result, key, change);
   }
   for (const [key, order] of Object.entries(changes)) {
     if (!key.startsWith(ORDER)) continue;

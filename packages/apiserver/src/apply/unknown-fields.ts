@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../json/copy.ts';
+import { isObject, type JsonObject, setOwn } from '../json/copy.ts';
 import type { MapType, TypeSchema } from './type-schema.ts';
 
 /** The value without the fields that its type does not know, whose paths are added to `unknown`, and without null ones. */
@@ -32,7 +32,7 @@ function dropFromMap(type: MapType, value: unknown, path: string, unknown: strin
     if (!field && value[key] === null && type.element?.shape === 'scalar') {
       // In a map of texts it is the empty one.
       result ??= { ...value };
-      result[key] = '';
+      setOwn(result, key, '');
       continue;
     }
     const below = field?.type ?? type.element;
@@ -41,7 +41,7 @@ function dropFromMap(type: MapType, value: unknown, path: string, unknown: strin
       const part = dropUnknown(below, value[key], at, unknown);
       if (part === value[key]) continue;
       result ??= { ...value };
-      result[key] = part;
+      setOwn(result, key, part);
     } else {
       unknown.push(at);
       result ??= { ...value };

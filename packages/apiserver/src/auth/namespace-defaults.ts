@@ -1,6 +1,8 @@
 import type { UnknownObject } from '@capstan/kube';
+import type { ObjectOperations } from '../controllers.ts';
 import { ADMIN, type Core } from '../core.ts';
 import { StatusError } from '../errors.ts';
+import { equalJson } from '../json/copy.ts';
 import { createObject } from '../rest/create.ts';
 import { SERVICE_ACCOUNTS } from './service-account-tokens.ts';
 
@@ -12,7 +14,12 @@ const DESCRIPTION =
   'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.';
 
 /** Gives every namespace its `default` service account and the certificate by which pods know the server. */
-export function startNamespaceDefaults(core: Core, rootCa: string, run: (work: () => Promise<void>) => void): void {
+export function startNamespaceDefaults(
+  core: Core,
+  rootCa: string,
+  operations: ObjectOperations,
+  run: (work: () => Promise<void>) => void,
+): void {
   const make = async (plural: string, namespace: string, object: UnknownObject) => {
     const served = core.registry.find('', 'v1', plural);
     if (!served) return;
@@ -40,8 +47,12 @@ export function startNamespaceDefaults(core: Core, rootCa: string, run: (work: (
         metadata: { name: 'default' },
       });
     }
-    if (!core.store.get(CONFIG_MAPS, `${namespace}/${ROOT_CA}`)) {
-      const data = { 'ca.crt': rootCa };
+    const data = { 'ca.crt': rootCa };
+    const published = core.store.get(CONFIG_MAPS, `${namespace}/${ROOT_CA}`);
+    if (published && !equalJson(published['data'], data)) {
+      await operations.change(CONFIG_MAPS, `${namespace}/${ROOT_CA}`, (object) => ({ ...object, data }));
+    }
+    if (!published) {
       const metadata = { name: ROOT_CA, annotations: { 'kubernetes.io/description': DESCRIPTION } };
       await make('configmaps', namespace, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
     }
@@ -52,7 +63,7 @@ export function startNamespaceDefaults(core: Core, rootCa: string, run: (work: (
   for (const resource of [SERVICE_ACCOUNTS, CONFIG_MAPS]) {
     core.store.subscribe(resource, (event) => {
       const [namespace = '', name] = event.key.split('/');
-      if (event.deleted && (name === 'default' || name === ROOT_CA)) run(() => ensure(namespace));
+      if ((event.deleted && name === 'default') || name === ROOT_CA) run(() => ensure(namespace));
     });
   }
   for (const { key } of core.store.list(NAMESPACES, '')) run(() => ensure(key));

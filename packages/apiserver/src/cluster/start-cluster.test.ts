@@ -94,6 +94,12 @@ describe('an embedded cluster', () => {
       assert.equal(await get(`/api/v1/namespaces/${name}/serviceaccounts/default`), 200);
       assert.equal(await get(`/api/v1/namespaces/${name}/configmaps/kube-root-ca.crt`), 200);
     }
+    const path = '/api/v1/namespaces/fresh/configmaps/kube-root-ca.crt';
+    const patch = { method: 'PATCH', path, contentType: 'application/merge-patch+json' } as const;
+    await transport.request({ ...patch, body: { data: { 'ca.crt': 'changed', more: 'text' } } });
+    await cluster.clusters[0]?.server.idle();
+    const { body } = await transport.request({ method: 'GET', path });
+    assert.deepEqual((body as { data: unknown }).data, { 'ca.crt': cluster.ca });
     await transport.close();
   });
 

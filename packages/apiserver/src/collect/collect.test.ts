@@ -46,6 +46,21 @@ describe('garbage collection', () => {
     );
   });
 
+  it('ends a circle of owners that are deleted in the foreground', async () => {
+    const test = testServer();
+    const circle: UnknownObject[] = [];
+    for (const name of ['a', 'b', 'c']) circle.push(await test.ok('POST', CONFIG_MAPS, configMap(name)));
+    for (const [index, object] of circle.entries()) {
+      const owner = circle[(index + 2) % 3] as UnknownObject;
+      const { metadata } = owned('x', [owner], { blockOwnerDeletion: true });
+      const patch = { metadata: { ownerReferences: (metadata as UnknownObject['metadata']).ownerReferences } };
+      await test.ok('PATCH', `${CONFIG_MAPS}/${object.metadata.name}`, patch, MERGE);
+    }
+    await test.ok('DELETE', `${CONFIG_MAPS}/a`, { propagationPolicy: 'Foreground' });
+    await test.server.idle();
+    for (const name of ['a', 'b', 'c']) assert.equal(await exists(test, `${CONFIG_MAPS}/${name}`), false, name);
+  });
+
   it('deletes what is created for an owner that is gone', async () => {
     const test = testServer();
     const owner = await test.ok('POST', DEPLOYMENTS, deployment('one'));
@@ -131,5 +146,38 @@ describe('namespaces', () => {
     await test.ok('PATCH', `${path}/held`, { metadata: { finalizers: null } }, MERGE);
     await test.server.idle();
     assert.equal(await exists(test, '/api/v1/namespaces/a'), false);
+  });
+});
+
+describe('a namespace that is being deleted', () => {
+  it('loses its pods first, and reports what it waits for', async () => {
+    const test = testServer();
+    await test.ok('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'going' } });
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'web', finalizers: ['example.com/held'] },
+      spec: { containers: [{ name: 'main', image: 'a' }] },
+    };
+    await test.ok('POST', '/api/v1/namespaces/going/pods', pod);
+    await test.ok('POST', '/api/v1/namespaces/going/configmaps', configMap('settings'));
+    await test.ok('DELETE', '/api/v1/namespaces/going');
+    await test.server.idle();
+    assert.equal(await exists(test, '/api/v1/namespaces/going/configmaps/settings'), true);
+    const namespace = await test.ok('GET', '/api/v1/namespaces/going');
+    const { conditions } = namespace['status'] as { conditions: { type: string; status: string; message: string }[] };
+    assert.deepEqual(
+      conditions.filter(({ status }) => status === 'True').map(({ type, message }) => [type, message]),
+      [
+        ['NamespaceContentRemaining', 'Some resources are remaining: pods. has 1 resource instances'],
+        [
+          'NamespaceFinalizersRemaining',
+          'Some content in the namespace has finalizers remaining: example.com/held in 1 resource instances',
+        ],
+      ],
+    );
+    await test.ok('PATCH', '/api/v1/namespaces/going/pods/web', { metadata: { finalizers: null } }, MERGE);
+    await test.server.idle();
+    assert.equal(await exists(test, '/api/v1/namespaces/going'), false);
   });
 });

@@ -73,7 +73,10 @@ export function startGarbageCollector(
     if (leaving.size < new Set(owners.map(({ uid }) => uid)).size) return detach(place, leaving);
     if (object.metadata.deletionTimestamp !== undefined) return;
     const waiting = states.some(({ state }) => state === 'waiting');
-    const hasDependents = dependents.has(object.metadata.uid ?? '');
+    const own = [...(dependents.get(object.metadata.uid ?? '')?.values() ?? [])];
+    const hasDependents = own.length > 0;
+    // A circle of owners: each would wait for the next one. This one lets its owners go.
+    if (waiting && own.some((dependent) => isWaiting(at(dependent)))) await unblock(place);
     await operations.remove(
       place.resource,
       place.key,
@@ -100,6 +103,15 @@ export function startGarbageCollector(
       if (blocking.length === 0) await operations.dropFinalizer(place.resource, place.key, 'foregroundDeletion');
     }
   };
+
+  const unblock = (place: Place) =>
+    operations.change(place.resource, place.key, (object) => ({
+      ...object,
+      metadata: {
+        ...object.metadata,
+        ownerReferences: (object.metadata.ownerReferences ?? []).map((one) => ({ ...one, blockOwnerDeletion: false })),
+      },
+    }));
 
   const detach = (place: Place, uids: ReadonlySet<string>) =>
     operations.change(place.resource, place.key, (object) => {

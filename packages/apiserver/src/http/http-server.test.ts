@@ -129,6 +129,18 @@ describe('the HTTP server', () => {
     });
   });
 
+  it('refuses an apply whose text has a key twice, when it is strict', async () => {
+    const body = '\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: twice\ndata:\n  a: "1"\n  a: "2"\n';
+    const headers = { 'content-type': 'application/apply-patch+yaml' };
+    const path = `${CONFIG_MAPS}/twice?fieldManager=test&fieldValidation=Strict`;
+    const { status, json } = await served.ask({ method: 'PATCH', path, headers, body });
+    assert.equal(status, 400);
+    assert.match(json.message ?? '', /^error strict decoding YAML: .*\n {2}line 8: key "a" already set in map$/);
+    const lenient = await served.ask({ method: 'PATCH', path: path.replace('Strict', 'Warn'), headers, body });
+    assert.equal(lenient.status, 201);
+    assert.match(lenient.headers['warning']?.toString() ?? '', /already set in map/);
+  });
+
   it('reads YAML and answers in YAML', async () => {
     const body = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: yaml\ndata:\n  a: "1"\n';
     const headers = { 'content-type': 'application/yaml', accept: 'application/yaml' };

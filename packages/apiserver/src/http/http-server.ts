@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { type ApiRequest, type Clock, type Logger, type Method, reasonOf, silentLogger } from '@capstan/kube';
 import { ClusterErrors, internalError, methodNotAllowed, notServed, StatusError, tooManyRequests } from '../errors.ts';
 import { isTrue } from '../rest/options.ts';
@@ -80,6 +81,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       )
     : createServer(listener);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.on('secureConnection', readThroughStream);
   const { port } = await listen(server, host, options.port);
   return {
     host,
@@ -93,6 +95,15 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       timer.cancel();
     },
   };
+}
+
+/**
+ * Node's HTTP parser reads a TLS connection beside its stream, and stops where a large answer is still being written and the
+ * next request begins. TLS records that were received already reach it nevertheless, and it closes the connection
+ * (HPE_PAUSED). A listener for `data` makes the parser read from the stream, which keeps those records until it goes on.
+ */
+function readThroughStream(socket: TLSSocket): void {
+  socket.on('data', () => {});
 }
 
 function listen(server: Server, host: string, port: number): Promise<AddressInfo> {

@@ -18,11 +18,21 @@ const MAX_DEPTH = 1000;
 export function readJson(text: string): ParsedText {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = HALF_CHARACTER.test(text) ? JSON.parse(text, wellFormed) : JSON.parse(text);
   } catch {
     return { value: undefined, duplicates: [], problem: goJsonError(text) ?? 'unknown' };
   }
   return { value, duplicates: duplicateFields(text).map((path) => `duplicate field ${JSON.stringify(path)}`) };
+}
+
+/** An escape of one half of a character; alone it is no character, and becomes U+FFFD as in Go. */
+const HALF_CHARACTER = /\\u[dD][89abcdefABCDEF]/;
+
+function wellFormed(_: string, value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (Object.keys(value).every((key) => key.isWellFormed())) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key.toWellFormed(), part]));
 }
 
 interface Level {

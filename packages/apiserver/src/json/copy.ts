@@ -5,12 +5,24 @@ export function copyJson(value: unknown): unknown {
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
     const part = (value as Record<string, unknown>)[key];
-    if (part !== undefined) copy[key] = typeof part === 'object' ? copyJson(part) : part;
+    if (part !== undefined) setOwn(copy, key, typeof part === 'object' ? copyJson(part) : part);
   }
   return copy;
 }
 
 export type JsonObject = Record<string, unknown>;
+
+/** Sets a property under any name: `__proto__` is a key like every other in JSON. */
+export function setOwn(object: JsonObject, key: string, value: unknown): void {
+  if (key === '__proto__')
+    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+  else object[key] = value;
+}
+
+/** The value under a name, never one that every JavaScript object has. */
+export function ownValue(object: JsonObject, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -27,10 +39,10 @@ export function equalJson(a: unknown, b: unknown): boolean {
   const left = a as JsonObject;
   const right = b as JsonObject;
   for (const key of Object.keys(left)) {
-    if (!equalJson(left[key], right[key])) return false;
+    if (!equalJson(left[key], ownValue(right, key))) return false;
   }
   for (const key of Object.keys(right)) {
-    if (right[key] !== undefined && left[key] === undefined) return false;
+    if (right[key] !== undefined && ownValue(left, key) === undefined) return false;
   }
   return true;
 }
@@ -48,7 +60,7 @@ export function withoutNulls(value: unknown): unknown {
     if (kept === part) continue;
     copy ??= { ...value };
     if (kept === undefined) delete copy[key];
-    else copy[key] = kept;
+    else setOwn(copy, key, kept);
   }
   return copy ?? value;
 }
@@ -58,7 +70,7 @@ export function valueAt(value: unknown, path: readonly string[]): unknown {
   let at = value;
   for (const name of path) {
     if (!isObject(at)) return undefined;
-    at = at[name];
+    at = ownValue(at, name);
   }
   return at;
 }

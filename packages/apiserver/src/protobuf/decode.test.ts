@@ -115,6 +115,17 @@ const cases: [command: string, body: string, object: unknown][] = [
   ],
 ];
 
+const message = (...fields: Buffer[]) => Buffer.concat(fields);
+const varint = (value: number): number[] =>
+  value < 0x80 ? [value] : [0x80 | (value & 0x7f), ...varint(Math.floor(value / 0x80))];
+const field = (at: number, content: Buffer | string) => {
+  const bytes = Buffer.from(content);
+  return Buffer.concat([Buffer.from([...varint((at << 3) | 2), ...varint(bytes.length)]), bytes]);
+};
+const number = (at: number, value: number) => Buffer.from([at << 3, value]);
+const unknown = (apiVersion: string, kind: string, raw: Buffer) =>
+  message(Buffer.from('k8s\0'), field(1, message(field(1, apiVersion), field(2, kind))), field(2, raw));
+
 describe('protobuf bodies', () => {
   for (const [command, body, object] of cases) {
     it(`reads what kubectl ${command} sends`, () => {
@@ -125,27 +136,13 @@ describe('protobuf bodies', () => {
   }
 
   it('inlines, and reads times, quantities, maps and several containers', () => {
-    const message = (...fields: Buffer[]) => Buffer.concat(fields);
-    const field = (number: number, content: Buffer | string) => {
-      const bytes = Buffer.from(content);
-      return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
-    };
-    const number = (at: number, value: number) => Buffer.from([at << 3, value]);
     const limits = field(1, message(field(1, 'cpu'), field(2, field(1, '500m'))));
     const probe = message(field(1, field(2, field(1, '/ready'))), number(2, 5));
     const container = (name: string) => field(2, message(field(1, name), field(8, limits), field(11, probe)));
     const volume = field(1, message(field(1, 'v'), field(2, field(2, ''))));
     const metadata = field(1, message(field(1, 'p'), field(8, message(number(1, 60)))));
     const raw = message(metadata, field(2, message(volume, container('a'), container('b'))));
-    const type = message(field(1, 'v1'), field(2, 'Pod'));
-    const decoded = decoder.decode(
-      message(
-        Buffer.from('k8s\0'),
-        field(1, type),
-        Buffer.from([0x12, 0x80 | (raw.length & 0x7f), raw.length >> 7]),
-        raw,
-      ),
-    );
+    const decoded = decoder.decode(unknown('v1', 'Pod', raw));
     const same = {
       resources: { limits: { cpu: '500m' } },
       readinessProbe: { httpGet: { path: '/ready' }, initialDelaySeconds: 5 },
@@ -160,6 +157,53 @@ describe('protobuf bodies', () => {
           { name: 'a', ...same },
           { name: 'b', ...same },
         ],
+      },
+    });
+  });
+
+  it('keeps a field that is named items where JSON has it, and shows a Go type that is a list as a bare list', () => {
+    const file = message(field(1, 'labels'), field(2, field(2, 'metadata.labels')));
+    const projected = field(26, field(1, field(2, field(1, file))));
+    const pod = field(2, field(1, message(field(1, 'v'), field(2, projected))));
+    assert.deepEqual(decoder.decode(unknown('v1', 'Pod', pod)), {
+      kind: 'Pod',
+      apiVersion: 'v1',
+      spec: {
+        volumes: [
+          {
+            name: 'v',
+            projected: {
+              sources: [{ downwardAPI: { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] } }],
+            },
+          },
+        ],
+      },
+    });
+    const extra = field(5, message(field(1, 'scopes'), field(2, message(field(1, 'a'), field(1, 'b')))));
+    assert.deepEqual(decoder.decode(unknown('authorization.k8s.io/v1', 'SubjectAccessReview', field(2, extra))), {
+      kind: 'SubjectAccessReview',
+      apiVersion: 'authorization.k8s.io/v1',
+      spec: { extra: { scopes: ['a', 'b'] } },
+    });
+  });
+
+  it('reads schemas of definitions, whose JSON is one of several things', () => {
+    const schema = (...fields: Buffer[]) => field(1, message(...fields));
+    const text = field(5, 'string');
+    const properties = field(29, message(field(1, 'any'), field(2, field(30, message(number(1, 1), field(2, text))))));
+    const closed = field(29, message(field(1, 'closed'), field(2, field(30, message(number(1, 0))))));
+    const list = field(29, message(field(1, 'list'), field(2, field(24, field(1, text)))));
+    const fallback = field(8, field(1, '{"a":[1]}'));
+    const version = field(7, message(field(1, 'v1'), field(4, schema(fallback, properties, closed, list))));
+    const decoded = decoder.decode(
+      unknown('apiextensions.k8s.io/v1', 'CustomResourceDefinition', field(2, version)),
+    ) as unknown as { spec: { versions: { schema: { openAPIV3Schema: unknown } }[] } };
+    assert.deepEqual(decoded.spec.versions[0]?.schema.openAPIV3Schema, {
+      default: { a: [1] },
+      properties: {
+        any: { additionalProperties: { type: 'string' } },
+        closed: { additionalProperties: false },
+        list: { items: { type: 'string' } },
       },
     });
   });

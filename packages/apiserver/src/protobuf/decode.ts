@@ -1,10 +1,10 @@
 // Kubernetes protobuf bodies: four bytes of magic, then a runtime.Unknown that names kind and version and holds the message.
 // kubectl sends them for what it creates itself (`create deployment`, `auth can-i`) and asks for no other form when they are
 // refused. They become the JSON that the same client would have sent; answers are JSON.
-import { formatDurationNanos, formatMicroTime, formatTime } from '@capstan/kube';
+import { formatDurationNanos, formatTime } from '@capstan/kube';
 import { badRequest, unsupportedMediaType } from '../errors.ts';
 import type { JsonObject } from '../json/copy.ts';
-import { loadMessages, type MessageField, type Messages } from './messages.ts';
+import { BARE_LIST, loadMessages, type MessageField, type Messages } from './messages.ts';
 import { readFields, WireError, type WireField } from './wire.ts';
 
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -26,6 +26,8 @@ export function createProtobufDecoder(): ProtobufDecoder {
       } catch (error) {
         if (error instanceof WireError)
           throw badRequest(`the body is not a Kubernetes protobuf object: proto: ${error.message}`);
+        // A schema holds schemas: the stack ends before the limit of a body does.
+        if (error instanceof RangeError) throw badRequest('the body is nested too deeply');
         throw error;
       }
     },
@@ -149,19 +151,28 @@ function valueOf(type: string, wire: WireField, tables: Messages): unknown {
 
 function plainMessage(bytes: Uint8Array, type: string, tables: Messages): unknown {
   const value = readMessage(bytes, type, tables);
-  const fields = tables.fields(type);
-  // A list with a name of its own (ExtraValue): JSON has the bare list.
-  const [only] = fields?.values() ?? [];
-  return fields?.size === 1 && only?.label === 'list' && only.name === 'items' ? (value['items'] ?? []) : value;
+  if (tables.isList(type)) return value[BARE_LIST] ?? [];
+  return (CHOICES[type] ?? itself)(value);
 }
+
+const itself = (value: JsonObject): unknown => value;
+
+/** Messages that JSON shows as one of their fields. */
+const CHOICES: Readonly<Record<string, (value: JsonObject) => unknown>> = {
+  'apiextensions.v1.JSONSchemaPropsOrArray': ({ schema, jSONSchemas }) => jSONSchemas ?? schema,
+  'apiextensions.v1.JSONSchemaPropsOrBool': ({ schema, allows }) => schema ?? allows === true,
+  'apiextensions.v1.JSONSchemaPropsOrStringArray': ({ schema, property }) => property ?? schema,
+};
 
 /** Messages that JSON shows as something else; undefined where nothing is said. */
 const SPECIAL: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
-  'meta.v1.Time': (bytes) => (bytes.length === 0 ? undefined : formatTime(instantOf(bytes))),
-  'meta.v1.MicroTime': (bytes) => (bytes.length === 0 ? undefined : formatMicroTime(instantOf(bytes))),
+  'meta.v1.Time': (bytes) => (bytes.length === 0 ? undefined : formatTime(secondsOf(bytes) * 1000)),
+  'meta.v1.MicroTime': (bytes) =>
+    bytes.length === 0 ? undefined : formatTime(secondsOf(bytes) * 1000).replace(/Z$/, `.${microsOf(bytes)}Z`),
   'meta.v1.Duration': (bytes) => formatDurationNanos(numbersOf(bytes).get(1) ?? 0n),
   'meta.v1.FieldsV1': rawJson,
   'pkg.runtime.RawExtension': rawJson,
+  'apiextensions.v1.JSON': rawJson,
   'api.resource.Quantity': (bytes) => firstText(bytes, 1) || '0',
   'util.intstr.IntOrString': (bytes) => {
     const numbers = numbersOf(bytes);
@@ -169,10 +180,11 @@ const SPECIAL: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
   },
 };
 
-function instantOf(bytes: Uint8Array): number {
-  const numbers = numbersOf(bytes);
-  const seconds = Number(BigInt.asIntN(64, numbers.get(1) ?? 0n));
-  return seconds * 1000 + Math.floor(Number(numbers.get(2) ?? 0n) / 1000) / 1000;
+const secondsOf = (bytes: Uint8Array): number => Number(BigInt.asIntN(64, numbersOf(bytes).get(1) ?? 0n));
+
+/** Six digits. */
+function microsOf(bytes: Uint8Array): string {
+  return String((numbersOf(bytes).get(2) ?? 0n) / 1000n).padStart(6, '0');
 }
 
 function numbersOf(bytes: Uint8Array): Map<number, bigint> {

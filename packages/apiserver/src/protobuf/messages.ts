@@ -15,7 +15,12 @@ export interface Messages {
   /** The message of a kind, as `apps/v1 Deployment` names it. */
   ofKind(apiVersion: string, kind: string): string | undefined;
   fields(message: string): ReadonlyMap<number, MessageField> | undefined;
+  /** Whether JSON shows the message as a bare list. */
+  isList(message: string): boolean;
 }
+
+/** The name of the only field of such a message. */
+export const BARE_LIST = '@';
 
 export function loadMessages(): Messages {
   const text = readFileSync(new URL('./gen/messages.json', import.meta.url), 'utf8');
@@ -24,7 +29,7 @@ export function loadMessages(): Messages {
   const kinds = new Map(Object.entries(tables.kinds));
   const rows = new Map(Object.entries(tables.messages));
   const parsed = new Map<string, ReadonlyMap<number, MessageField>>();
-  return {
+  const messages: Messages = {
     ofKind: (apiVersion, kind) => kinds.get(`${apiVersion} ${kind}`),
     fields(message) {
       const known = parsed.get(message);
@@ -35,7 +40,9 @@ export function loadMessages(): Messages {
       parsed.set(message, fields);
       return fields;
     },
+    isList: (message) => messages.fields(message)?.get(1)?.name === BARE_LIST,
   };
+  return messages;
 }
 
 function parseField(text: string): [number, MessageField] {

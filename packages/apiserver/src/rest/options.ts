@@ -1,4 +1,4 @@
-import type { ApiRequest, Method } from '@capstan/kube';
+import { type ApiRequest, type Method, parseDurationNanos } from '@capstan/kube';
 import type { BodySource, RequestContext } from '../core.ts';
 import {
   badRequest,
@@ -192,8 +192,17 @@ export function parseRevision(version: string): number | undefined {
       `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(version)}: ${problem}`,
     );
   }
+  if (BigInt(version) > MAX_UINT64) {
+    const problem = `strconv.ParseUint: parsing ${JSON.stringify(version)}: value out of range`;
+    throw badRequest(
+      `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(version)}: ${problem}`,
+    );
+  }
+  // Above 2^53 a number of JavaScript is not exact, but no revision of ours is anywhere near.
   return Number(version);
 }
+
+const MAX_UINT64 = 2n ** 64n - 1n;
 
 export function isTrue(query: Query, name: string): boolean {
   const value = query[name] ?? '';
@@ -201,6 +210,17 @@ export function isTrue(query: Query, name: string): boolean {
   if (['1', 'true', 'True', 'TRUE', 't', 'T'].includes(value)) return true;
   // Kubernetes reads any other text as true.
   return true;
+}
+
+/** Requests are over long before any deadline; what is no duration is refused all the same. */
+export function checkTimeout(query: Query): void {
+  const value = query['timeout'] ?? '';
+  if (value === '') return;
+  try {
+    parseDurationNanos(value);
+  } catch {
+    throw badRequest(`invalid timeout specified in the request URL - time: invalid duration ${JSON.stringify(value)}`);
+  }
 }
 
 /** What is no number is refused before anything else is looked at. */

@@ -173,6 +173,7 @@ async function applyObject(
   checkName(target, applied);
   const merge = (live: UnknownObject | undefined) => {
     const merged = core.fields.apply({ target, live, applied, manager: options.fieldManager, force: options.force });
+    checkTwice(options, warnings);
     const noted = withLastApplied(merged, applied, options.fieldManager);
     const settled = target.version.settleApplied?.(noted);
     return settled ?? normaliseObject(target, noted, { ...options, fieldValidation: 'Ignore' }, warnings);
@@ -195,6 +196,16 @@ async function applyObject(
     track,
   }));
   return { object, created: false };
+}
+
+/** Keys that the text has twice, which are looked at when everything else is in order. */
+function checkTwice({ complaints = [], fieldValidation }: WriteOptions, warnings: Warnings): void {
+  if (fieldValidation === 'Ignore') return;
+  for (const complaint of complaints) {
+    const problem = complaint.startsWith('yaml: ') ? `error converting YAML to JSON: ${complaint}` : complaint;
+    if (fieldValidation === 'Strict') throw badRequest(`error strict decoding YAML: ${problem}`);
+    warnings.add(problem);
+  }
 }
 
 // An apply never drops what the schema does not know: the manager would own a field that is not there.

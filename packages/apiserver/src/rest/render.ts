@@ -89,7 +89,7 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
   };
 
   return (resource, version, { accept, includeObject, isList }) => {
-    const form = chooseForm(resource, accept, isList);
+    const { form, metaVersion } = chooseForm(resource, accept, isList);
     const whole = convert(resource, version);
     if (form === 'Table') {
       const carried = CARRIED[includeObject ?? ''];
@@ -99,7 +99,7 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
       // What has no printer of its own has null for no rows.
       const isNullable =
         ['roles', 'clusterroles', 'customresourcedefinitions'].includes(resource.plural) && !resource.custom;
-      return tableRendering(version.printer, () => clock.now(), whole, object, isNullable);
+      return tableRendering(version.printer, () => clock.now(), whole, object, isNullable, metaVersion);
     }
     if (form === 'PartialObjectMetadata' || form === 'PartialObjectMetadataList') {
       const kind = 'PartialObjectMetadataList';
@@ -107,19 +107,23 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
         notAcceptableForm(
           `you requested ${form}, but the requested object is ${what} (*${goPackage(resource)}.${resource.kind})`,
         );
+      const shown = (object: UnknownObject): UnknownObject => {
+        const made = partial(object);
+        return metaVersion === META_VERSION ? made : { ...made, apiVersion: metaVersion };
+      };
       return {
         one: (object) => {
           if (form === kind) throw resource.custom ? noList() : wrong('not a list');
-          return partial(object);
+          return shown(object);
         },
         list: (metadata, objects) => {
           if (form !== kind) throw wrong('a list');
-          const items = objects.length === 0 ? null : objects.map(partial);
-          return { kind, apiVersion: META_VERSION, metadata, items } as unknown as ObjectList;
+          const items = objects.length === 0 ? null : objects.map(shown);
+          return { kind, apiVersion: metaVersion, metadata, items } as unknown as ObjectList;
         },
-        event: partial,
+        event: shown,
         kind: 'PartialObjectMetadata',
-        apiVersion: META_VERSION,
+        apiVersion: metaVersion,
         contentType: 'application/json',
         isShared: true,
       };
@@ -189,6 +193,7 @@ function tableRendering(
   whole: (object: UnknownObject) => UnknownObject,
   carried: (object: UnknownObject) => UnknownObject | undefined,
   isNullable: boolean,
+  apiVersion: string,
 ): Rendering {
   let isFirst = true;
   const row = (object: UnknownObject): TableRow => {
@@ -206,7 +211,7 @@ function tableRendering(
     isFirst = false;
     return {
       kind: 'Table',
-      apiVersion: META_VERSION,
+      apiVersion,
       metadata,
       columnDefinitions,
       rows: (isNullable && objects.length === 0 ? null : objects.map(row)) as TableRow[],
@@ -220,7 +225,7 @@ function tableRendering(
     },
     list: table,
     kind: 'Table',
-    apiVersion: META_VERSION,
+    apiVersion,
     contentType: 'application/json',
     isShared: false,
   };
@@ -229,16 +234,22 @@ function tableRendering(
 type Form = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | 'Object';
 
 // The first acceptable form counts, as in `application/json;as=Table;g=meta.k8s.io;v=v1, application/json`.
-function chooseForm({ custom }: Resource, accept: string | undefined, isList: boolean): Form {
-  if (accept === undefined || accept.trim() === '') return 'Object';
+function chooseForm(
+  { custom }: Resource,
+  accept: string | undefined,
+  isList: boolean,
+): { form: Form; metaVersion: string } {
+  const plain = { form: 'Object', metaVersion: META_VERSION } as const;
+  if (accept === undefined || accept.trim() === '') return plain;
   for (const range of accept.split(',')) {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
     if (!READABLE.has(type)) continue;
     const wished = new Map(parameters.map((one) => one.split('=', 2) as [string, string | undefined]));
     const form = wished.get('as');
-    if (form === undefined) return 'Object';
-    if (wished.get('g') !== 'meta.k8s.io' || wished.get('v') !== 'v1') continue;
-    if (isForm(form)) return form;
+    if (form === undefined) return plain;
+    const version = wished.get('v') ?? '';
+    if (wished.get('g') !== 'meta.k8s.io' || !META_VERSIONS.has(version)) continue;
+    if (isForm(form)) return { form, metaVersion: `meta.k8s.io/${version}` };
   }
   throw custom ? notAcceptable(REPRESENTATIONS) : notAcceptableForm(unavailable(isList));
 }
@@ -247,6 +258,7 @@ function isForm(form: string): form is Form {
   return form === 'Table' || form === 'PartialObjectMetadata' || form === 'PartialObjectMetadataList';
 }
 
+const META_VERSIONS = new Set(['v1', 'v1beta1']);
 const READABLE = new Set(['application/json', 'application/*', '*/*']);
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const REPRESENTATIONS = ['application/json', 'application/yaml', PROTOBUF];

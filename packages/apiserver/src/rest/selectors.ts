@@ -1,6 +1,6 @@
 import { InvalidValueError, parseFieldSelector, parseLabelSelector, type UnknownObject } from '@capstan/kube';
 import { badRequest } from '../errors.ts';
-import { valueAt } from '../json/copy.ts';
+import { textAt, valueAt } from '../json/copy.ts';
 import type { Target } from './target.ts';
 
 /** Which objects of a resource a request is about. */
@@ -66,6 +66,8 @@ function reading<T>(read: () => T): T {
 
 // An unset boolean reads as false, as it does in a Go struct: `spec.unschedulable=false` selects every other node.
 function fieldText(object: UnknownObject, field: string): string {
+  // Of an event: the component that reported it, wherever it stands.
+  if (field === 'source') return textAt(object, ['source', 'component']) || textAt(object, ['reportingComponent']);
   const value = valueAt(object, field.split('.'));
   if (value === undefined || value === null) return ZERO[field] ?? '';
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';

@@ -30,7 +30,7 @@ export interface Printer {
 
 export interface Table {
   kind: 'Table';
-  apiVersion: 'meta.k8s.io/v1';
+  apiVersion: string;
   metadata: { resourceVersion?: string; continue?: string; remainingItemCount?: number };
   columnDefinitions: readonly Column[];
   rows: readonly TableRow[];

@@ -1,10 +1,10 @@
 // Kubernetes' own Go client against the embedded API server: its informer follows through changes, broken connections and
-// revisions that the server no longer has, and its leader election has one leader at a time. `npm run setup:real -- peers`
-// builds the program (client-go/main.go).
+// revisions that the server no longer has, its leader election has one leader at a time, and its typed clients, which speak
+// protobuf, write every kind. `npm run setup:real -- peers` builds the program (client-go/main.go).
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +13,8 @@ import { type TestContext, test } from 'node:test';
 import { type Client, ConfigMap, connect, createClient, systemClock } from '@capstan/kube';
 import { createRandom } from '@capstan/testing';
 import { type Cluster, startCluster, writeKubeconfig } from '../../src/index.ts';
+import { createProtobufDecoder } from '../../src/protobuf/decode.ts';
+import { loadBuiltins } from '../../src/resources/builtin.ts';
 
 const real = process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real');
 const program = join(real, 'peers', 'client-go');
@@ -122,3 +124,57 @@ test("client-go's leader election has one leader, and another when that one dies
   await two.says(({ event, name }) => event === 'leads' && name === 'two');
   await client.close();
 });
+
+test('stock clientsets create, update, patch and status-update every kind that is served', { skip }, async (t) => {
+  const { cluster, kubeconfig, client } = await started(await folder(t), 0);
+  t.after(() => cluster.close());
+  const kinds = startProgram(t, 'kinds', kubeconfig, 'default');
+  await kinds.says(({ event }) => event === 'done');
+  await client.close();
+  const tried = kinds.lines.filter(({ event }) => event === 'kind').map(({ name }) => name);
+  assert.deepEqual(
+    kinds.lines.filter(({ event }) => event === 'problem'),
+    [],
+  );
+  const { resources } = loadBuiltins();
+  const served = resources.flatMap(({ group, kind, verbs, versions }) =>
+    verbs.includes('update') ? versions.map(({ name }) => `${group === '' ? '' : `${group}/`}${name} ${kind}`) : [],
+  );
+  assert.deepEqual(new Set(tried), new Set(served));
+});
+
+test('thousands of large applies over shared connections are all answered', { skip }, async (t) => {
+  const { cluster, kubeconfig, client } = await started(await folder(t), 0);
+  t.after(() => cluster.close());
+  const applies = startProgram(t, 'applies', kubeconfig, 'default', '4', '500', '70000');
+  await applies.says(({ event }) => event === 'done');
+  await client.close();
+  assert.deepEqual(
+    applies.lines.filter(({ event }) => event === 'problem'),
+    [],
+  );
+});
+
+test('protobuf with random content in every field is read as the JSON of the same object', { skip }, () => {
+  const { kinds } = JSON.parse(readFileSync(MESSAGES, 'utf8')) as { kinds: Record<string, string> };
+  const made = spawnSync(program, ['samples', '10', ...Object.keys(kinds)], { encoding: 'utf8', maxBuffer: 2 ** 28 });
+  assert.equal(made.status, 0, made.stderr);
+  const decoder = createProtobufDecoder();
+  for (const line of made.stdout.trim().split('\n')) {
+    const { kind, json, protobuf } = JSON.parse(line) as { kind: string; json: unknown; protobuf: string };
+    const decoded: unknown = JSON.parse(JSON.stringify(decoder.decode(Buffer.from(protobuf, 'base64'))));
+    assert.deepEqual(withoutEmpty(decoded), withoutEmpty(json), kind);
+  }
+});
+
+const MESSAGES = new URL('../../src/protobuf/gen/messages.json', import.meta.url);
+
+/** Protobuf does not tell what is empty from what is not there. */
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  if (typeof value !== 'object' || value === null) return value;
+  const isEmpty = (one: unknown) => one === null || one === '' || (Array.isArray(one) && one.length === 0);
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, one]) => (isEmpty(one) ? [] : [[name, withoutEmpty(one)]])),
+  );
+}

@@ -2,10 +2,11 @@
 // One request for the core and one for all groups where the server aggregates (1.27 and newer), else one per group
 // version. https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
 import { isApiError } from '../errors.ts';
+import { isRecord } from '../json/is-record.ts';
 import { externalKind, type Kind } from '../kind.ts';
 import type { UnknownObject } from '../object.ts';
 import type { Client } from './client.ts';
-import { isRecord, recordsIn, stringAt, stringsIn } from './json-value.ts';
+import { recordsIn, stringAt, stringsIn } from './json-value.ts';
 import { DISCOVERY_TYPE } from './media-types.ts';
 
 export interface DiscoveredKind extends Kind<UnknownObject> {

@@ -1,7 +1,7 @@
 // From the many ways in which Node, OpenSSL and undici say that something went wrong on the wire, to one TransportError.
 // Only codes and fixed texts enter the message: a socket's own error text is not trusted to be free of secrets.
 import { TransportError, type TransportErrorKind, type TransportErrorOptions } from '../errors.ts';
-import { isRecord } from './json-value.ts';
+import { isRecord } from '../json/is-record.ts';
 import type { ApiRequest } from './transport.ts';
 
 export interface FailureContext {

@@ -1,10 +1,10 @@
 // What servers leave out or rename in answers, put right. Values that crossed the transport are shared, so these
 // functions copy the outermost level where they must change it, and nothing else.
 import { TransportError } from '../errors.ts';
+import { isRecord } from '../json/is-record.ts';
 import type { Kind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 import type { ListPage } from './client.ts';
-import { isRecord } from './json-value.ts';
 
 export interface AnswerOrigin {
   address: string;

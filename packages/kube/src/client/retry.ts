@@ -19,7 +19,7 @@
 //     A dry run is always repeatable.
 //   - Everything else (4xx, the time-out of the call, the caller's abort): never.
 import type { TransportError } from '../errors.ts';
-import { isRecord } from './json-value.ts';
+import { isRecord } from '../json/is-record.ts';
 import type { ApiRequest, ApiResponse } from './transport.ts';
 
 export interface RetryOptions {

@@ -1,5 +1,5 @@
 import { ApiError, type Status } from '../errors.ts';
-import { isRecord } from './json-value.ts';
+import { isRecord } from '../json/is-record.ts';
 import { retryAfterSeconds } from './retry.ts';
 import type { ApiRequest, ApiResponse } from './transport.ts';
 

@@ -8,6 +8,7 @@ import {
   formatTime,
   type Probe,
   sleep,
+  untilAborted,
 } from '@capstan/kube';
 import type { EventText } from '@capstan/reconcile';
 import { createLastWords } from '../logs/last-words.ts';
@@ -235,7 +236,7 @@ export function runContainer(options: ContainerOptions): ContainerRun {
     if (graceMs > 0) process.kill(stopSignalOf(container));
     const patience = new AbortController();
     const last = wasLate ? clock.after(LAST_MS, () => patience.abort()) : undefined;
-    await Promise.race([process.exited, aborted(wasLate ? patience.signal : isOver)]);
+    await Promise.race([process.exited, untilAborted(wasLate ? patience.signal : isOver)]);
     process.kill('SIGKILL');
     timer.cancel();
     last?.cancel();
@@ -270,11 +271,4 @@ function formatSeconds(ms: number): string {
   const seconds = Math.round(ms / 1000);
   const minutes = Math.floor(seconds / 60);
   return minutes === 0 ? `${seconds}s` : `${minutes}m${seconds % 60}s`;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -14,6 +14,7 @@ import {
   reasonOf,
   sleep,
   type Taint,
+  untilAborted,
 } from '@capstan/kube';
 import { isEnded, isTerminating } from '../controller/pods.ts';
 import { createToolkit } from '../controller/toolkit.ts';
@@ -185,10 +186,7 @@ export function createNode(options: NodeOptions): LocalNode {
           else if (event.type === 'upsert' && isOurs(pod) && !signal.aborted) start(pod, keyOfObject(pod));
         }
       });
-      await new Promise<void>((resolve) => {
-        if (signal.aborted) resolve();
-        else signal.addEventListener('abort', () => resolve(), { once: true });
-      });
+      await untilAborted(signal);
       unsubscribe();
       await Promise.all([...tasks.values()].map(({ task }) => task));
     }

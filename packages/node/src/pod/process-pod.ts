@@ -1,5 +1,5 @@
 // A pod as local processes: its volumes as folders, its containers as programs of the image table on an address of its own.
-import { type Container, type Pod, sleep } from '@capstan/kube';
+import { type Container, type Pod, sleep, untilAborted } from '@capstan/kube';
 import type { ContainerRun } from '../container/container.ts';
 import { type PodVolumes, removeFolder } from '../volumes/pod-volumes.ts';
 import type { PodContext } from './pod-context.ts';
@@ -62,7 +62,7 @@ export async function runProcessPod(
       await stopAll(NODE_STOP_MS);
       await status.flush();
       // The API keeps an ended pod; its folder stays for the logs until it is deleted.
-      await aborted(end);
+      await untilAborted(end);
     }
     await leave();
   } catch (error) {
@@ -107,7 +107,7 @@ async function live(
   initialized: () => void,
 ): Promise<{ phase: 'Succeeded' | 'Failed' } | undefined> {
   const policy = policyOf(pod);
-  const over = aborted(end).then(() => 'over' as const);
+  const over = untilAborted(end).then(() => 'over' as const);
   for (const container of pod.spec?.initContainers ?? []) {
     if (end.aborted) return undefined;
     if (container.restartPolicy === 'Always') {
@@ -224,11 +224,4 @@ function createStatusWriter(context: PodContext, make: Parameters<PodContext['se
       await writing;
     },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

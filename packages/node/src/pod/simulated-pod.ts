@@ -9,6 +9,7 @@ import {
   type PodStatus,
   parseTime,
   sleep,
+  untilAborted,
 } from '@capstan/kube';
 import { podCondition } from '../controller/pods.ts';
 import { readinessConditions, withConditions } from './conditions.ts';
@@ -84,10 +85,7 @@ async function followGates(context: PodContext, tell: () => Promise<void>, signa
         context.logger.warn('the status of a simulated pod could not be written', { error });
     });
   });
-  await new Promise<void>((resolve) => {
-    if (end.aborted) resolve();
-    else end.addEventListener('abort', () => resolve(), { once: true });
-  });
+  await untilAborted(end);
   off();
 }
 

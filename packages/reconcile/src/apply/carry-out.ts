@@ -15,6 +15,7 @@ import {
 import type { Ownership } from '../diff/child-body.ts';
 import {
   type ChildWrite,
+  type DeleteWrite,
   describe,
   type MintWrite,
   NOTHING,
@@ -26,7 +27,7 @@ import {
 import { plainDigest } from '../digest.ts';
 import { ApplyErrors } from '../errors.ts';
 import type { EventInput } from '../plan/index.ts';
-import { done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
+import { backOff, done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
 import { inOrder } from './in-order.ts';
 import { inTurns } from './in-turns.ts';
 import { nextStep } from './next-step.ts';
@@ -54,6 +55,17 @@ export interface KeyState {
   told: Told;
   /** When something was minted, by what it was minted from. */
   readonly mintedAt: Map<string, number>;
+  /** What failed last, until it succeeds. */
+  failed: Failed | undefined;
+}
+
+/** Attempts that failed one after the other. */
+export interface Failed {
+  /** What was left to do after the last one, by value: anything else is tried at once. */
+  readonly id: string;
+  readonly count: number;
+  /** The same is not tried before this time, whatever wakes the key: our own report of the failure wakes it too. */
+  readonly until: number;
 }
 
 export function createKeyState(): KeyState {
@@ -63,7 +75,14 @@ export function createKeyState(): KeyState {
     statusWrittenAt: Number.NEGATIVE_INFINITY,
     told: NOTHING_TOLD,
     mintedAt: new Map(),
+    failed: undefined,
   };
+}
+
+/** Counts one more failure of what is left to do. */
+export function failedAgain({ failed }: KeyState, id: string, clock: Clock): Failed {
+  const count = (failed?.count ?? 0) + 1;
+  return { id, count, until: clock.now() + backOff(count) };
 }
 
 export interface Job {
@@ -74,12 +93,14 @@ export interface Job {
   /** Lets the caches take in what was written and evaluates again. */
   wave(): Promise<void>;
   /** Whether the caches of the kinds concerned are recent enough to delete on. */
-  isFresh(): boolean;
+  isFresh(kind?: Kind): boolean;
   report(trouble: Trouble | undefined): void;
   tell(event: EventInput): void;
   written(write: ChildWrite | { verb: 'status' | 'finalizer' }): void;
   readonly state: KeyState;
   readonly target: Target;
+  /** Where writes of a kind go, for kinds in other worlds; to the target by default. */
+  targetFor?(kind: Kind): Target;
   readonly manager: string;
   readonly finalizer: string;
   readonly clock: Clock;
@@ -119,7 +140,11 @@ export async function carryOut(job: Job): Promise<Outcome> {
     if (!hasMoved) return outcomeOf(attempt);
     await job.wave();
   }
-  return job.signal.aborted ? done : retry(ApplyErrors.Unsettled(MAX_ROUNDS));
+  if (job.signal.aborted) return done;
+  attempt.failure = ApplyErrors.Unsettled(MAX_ROUNDS);
+  reportRefusal(attempt, attempt.failure, '', 'WriteRefused');
+  await statusStep(attempt);
+  return outcomeOf(attempt);
 }
 
 interface Attempt {
@@ -135,16 +160,36 @@ interface Attempt {
   statusSent?: StatusWrite;
 }
 
-function outcomeOf({ failure, waitMs }: Attempt): Outcome {
+function outcomeOf({ job, failure, waitMs }: Attempt): Outcome {
+  const { state } = job;
+  const writes = job.writes();
   // A retry would be refused again, until the object changes; and then the diff says so.
   if (failure instanceof WriteConflict) return terminal(failure);
-  if (failure !== undefined) return retry(failure);
-  return waitMs === undefined ? done : retryAfter(waitMs);
+  if (failure !== undefined) {
+    state.failed = failedAgain(state, writes === undefined ? '' : workId(writes), job.clock);
+    return retry(failure);
+  }
+  if (waitMs !== undefined) return retryAfter(waitMs, { keepsFailures: state.failed !== undefined });
+  if (writes?.threw === undefined) state.failed = undefined;
+  return done;
+}
+
+/** What is left to do, without the status: that says what failed, and may say it in other words each time. */
+function workId({ finalizer, groups, prune }: WriteSet): string {
+  return `${finalizer ?? ''} ${writesId([...groups.flatMap(({ writes }) => writes), ...prune])}`;
+}
+
+/** Milliseconds until what failed may be tried again; 0 when it is something else by now. */
+function backOffLeft({ state: { failed }, clock }: Job, writes: WriteSet): number {
+  if (failed === undefined || failed.until <= clock.now()) return 0;
+  return failed.id === workId(writes) ? failed.until - clock.now() : 0;
 }
 
 /** One step forward; false when there is nothing (more) to do now. */
 async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership): Promise<boolean> {
-  if (attempt.failure === undefined) {
+  const left = attempt.failure === undefined ? backOffLeft(attempt.job, writes) : 0;
+  if (left > 0) attempt.waitMs = left;
+  else if (attempt.failure === undefined) {
     const hasMoved = await workStep(attempt, writes, ownership);
     if (hasMoved) return true;
     // Nothing is being tried that could be refused: what was reported is over.
@@ -163,7 +208,7 @@ async function workStep(attempt: Attempt, writes: WriteSet, ownership: Ownership
     case 'group':
       return groupStep(attempt, next.group);
     case 'prune':
-      return mayPrune(attempt, writes, ownership) && performAll(attempt, next.writes);
+      return mayPrune(attempt, writes, ownership) && pruneStep(attempt, next.writes);
   }
 }
 
@@ -172,8 +217,10 @@ async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean
   if (group.preflight && !(await isAccepted(attempt, group))) return true;
   const writes = group.writes.filter((write) => !isDueAgain(attempt, write));
   if (writes.length === 0) return false;
-  attempt.job.state.quiet.delete(group.name);
-  return performAll(attempt, writes);
+  const hasMoved = await performAll(attempt, writes);
+  // What was refused has been quiet for long enough when it is tried again.
+  if (attempt.failure === undefined) attempt.job.state.quiet.delete(group.name);
+  return hasMoved;
 }
 
 /**
@@ -207,6 +254,13 @@ function mayPrune(attempt: Attempt, writes: WriteSet, { object }: Ownership): bo
   return isOver(attempt, timeLeft(state.secondLook, SECOND_LOOK_MS, clock));
 }
 
+/** In a world whose caches are old nothing is removed; elsewhere it is. */
+async function pruneStep(attempt: Attempt, writes: readonly DeleteWrite[]): Promise<boolean> {
+  const fresh = writes.filter(({ kind }) => attempt.job.isFresh(kind));
+  if (fresh.length < writes.length) isOver(attempt, STALE_RETRY_MS);
+  return fresh.length > 0 && performAll(attempt, fresh);
+}
+
 function isOver(attempt: Attempt, left: number): boolean {
   if (left > 0) attempt.waitMs = left;
   return left <= 0;
@@ -216,7 +270,7 @@ function isOver(attempt: Attempt, left: number): boolean {
 async function isAccepted(attempt: Attempt, { writes }: PendingGroup): Promise<boolean> {
   for (const write of writes) {
     try {
-      if (await rehearse(write, performanceOf(attempt))) continue;
+      if (await rehearse(write, performanceOf(attempt, write))) continue;
       stumble(attempt, write);
     } catch (error) {
       if (!(error instanceof LeaseLost)) fail(attempt, error, write, 'PreflightRefused');
@@ -228,11 +282,10 @@ async function isAccepted(attempt: Attempt, { writes }: PendingGroup): Promise<b
 
 async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Promise<boolean> {
   const { job } = attempt;
-  const performance = performanceOf(attempt);
   const carry = async (write: ChildWrite) => {
     if (!job.mayWrite()) return;
     try {
-      if (!(await perform(write, performance))) {
+      if (!(await perform(write, performanceOf(attempt, write)))) {
         stumble(attempt, write);
         return;
       }
@@ -270,7 +323,11 @@ function mintId({ kind, ref, minter, inputs }: MintWrite): string {
 
 function stumble(attempt: Attempt, write: ChildWrite): void {
   const id = writesId([write]);
-  if (attempt.stumbled.has(id)) attempt.failure ??= ApplyErrors.NotAsShown(describe(write.kind, write.ref));
+  if (attempt.stumbled.has(id)) {
+    const error = ApplyErrors.NotAsShown(describe(write.kind, write.ref));
+    attempt.failure ??= error;
+    reportRefusal(attempt, error, '', 'WriteRefused');
+  }
   attempt.stumbled.add(id);
 }
 
@@ -280,10 +337,11 @@ function fail(attempt: Attempt, error: unknown, write: ChildWrite, reason: Troub
   else reportRefusal(attempt, error, `${describe(write.kind, write.ref)}: `, reason);
 }
 
-/** What passes by itself (no answer, overload) is retried and not worth a status. */
+/** What often passes by itself (no answer, overload) is worth a status when it has not passed by the second attempt. */
 function reportRefusal({ job }: Attempt, error: unknown, subject: string, reason: Trouble['reason']): void {
-  if (isApiError(error) && error.code < 500 && !isTooManyRequests(error))
-    job.report({ reason, message: `${subject}${reasonOf(error)}` });
+  if (job.signal.aborted) return;
+  const mayPass = !isApiError(error) || error.code >= 500 || isTooManyRequests(error);
+  if (!mayPass || job.state.failed !== undefined) job.report({ reason, message: `${subject}${reasonOf(error)}` });
 }
 
 async function finalizerStep(attempt: Attempt, change: 'add' | 'remove'): Promise<boolean> {
@@ -353,7 +411,8 @@ function ownerWrite({ target, manager, signal }: Job, { object, owner }: Ownersh
   return { target, kind: owner.kind, object, manager, signal };
 }
 
-function performanceOf({ job }: Attempt) {
-  const { target, manager, meetStranger, mayWrite, signal } = job;
+function performanceOf({ job }: Attempt, { kind }: ChildWrite) {
+  const target = job.targetFor?.(kind) ?? job.target;
+  const { manager, meetStranger, mayWrite, signal } = job;
   return { target, manager, meetStranger, mayWrite, cause: job.cause(), signal };
 }

@@ -325,8 +325,8 @@ test('after a reconciler threw, nothing but the status is written', () => {
     hasRelease: true,
   };
   const input = inputOf({ ...scene, trouble: { reason: 'Threw', message: 'a bug' } });
-  const { groups, prune, finalizer, status, threw } = statusOnly(input);
-  assert.deepEqual([groups, prune, finalizer, status?.input, threw], [[], [], undefined, {}, true]);
+  const { groups, prune, finalizer, status, threw } = statusOnly(input, 'a bug');
+  assert.deepEqual([groups, prune, finalizer, status?.input, threw], [[], [], undefined, {}, 'a bug']);
   assert.deepEqual(
     status?.conditions.map(({ type, reason, message }) => [type, reason, message]),
     [['ReconcileError', 'Threw', 'a bug (test.web)']],

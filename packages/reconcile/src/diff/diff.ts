@@ -3,10 +3,19 @@
 import { type Kind, type KubeObject, refOf } from '@capstan/kube';
 import { sharingManager } from '../inventory.ts';
 import { PAUSED_ANNOTATION } from '../marks.ts';
-import type { Child, Group, Patch, Plan, Removal } from '../plan/index.ts';
+import { type Child, type Group, type Patch, type Plan, placeOf, type Removal } from '../plan/index.ts';
 import { type Ownership, ownerReference } from './child-body.ts';
 import { type ChildVerdict, childWrite } from './child-diff.ts';
-import { type DiffInput, describe, identity, memoryAnnotation, originalAnnotation, sharedAnnotation } from './input.ts';
+import {
+  type DiffInput,
+  describe,
+  identity,
+  inputFor,
+  memoryAnnotation,
+  originalAnnotation,
+  sharedAnnotation,
+  type Trouble,
+} from './input.ts';
 import { patchWrite, plannedFields, restoreWrite } from './patch-diff.ts';
 import { isPaused, pausedNote } from './pause.ts';
 import { SILENT_PLAN, shownBy, statusWrite } from './status-diff.ts';
@@ -51,7 +60,9 @@ export function diff(input: DiffInput): WriteSet {
   const planned = plannedChildren(plan);
   const unplanned = inventory.filter(({ kind, object }) => !planned.has(identity(kind, object.metadata)));
   const isDone = groups.length === 0;
-  const isEmpty = isDone && unplanned.length === 0;
+  const away = plan.prune && (isDeleting || isHeld) ? (observed.awayWorlds?.() ?? []) : [];
+  const isEmpty = isDone && unplanned.length === 0 && away.length === 0;
+  if (isDeleting && away.length > 0) notes.push({ about: 'away', message: waitsForWorlds(away) });
   const prunable = isDone ? unplanned.filter(({ object }) => object.metadata.deletionTimestamp === undefined) : [];
   for (const { kind, object } of prunable) if (isPaused(object)) notes.push(pausedNote(kind, refOf(object)));
   const shown = shownBy(input, notes);
@@ -64,7 +75,7 @@ export function diff(input: DiffInput): WriteSet {
     status: statusWrite(input, shown.conditions),
     events: plan.events,
     alerts: shown.alerts,
-    threw: false,
+    threw: undefined,
     notes,
   };
 }
@@ -81,13 +92,21 @@ function groupVerdicts({ children, patches, removals }: Group, input: DiffInput)
   const patched = patches.map((patch) => {
     const id = identity(patch.kind, patch.ref);
     const all = patchesOf(input.plan).filter((each) => identity(each.kind, each.ref) === id);
-    return patchWrite(patch, plannedFields(all), input);
+    return unlessAway(patch.kind, input, (place) => patchWrite(patch, plannedFields(all), place));
   });
   return [
-    ...children.map((child) => childWrite(child, input)),
+    ...children.map((child) => unlessAway(child.kind, input, (place) => childWrite(child, place))),
     ...patched,
-    ...removals.map((removal) => removalVerdict(removal, input)),
+    ...removals.map((removal) => unlessAway(removal.kind, input, (place) => removalVerdict(removal, place))),
   ];
+}
+
+/** Nothing is said of an object in a world that cannot be looked at: it is waited for. */
+function unlessAway(kind: Kind, input: DiffInput, verdict: (input: DiffInput) => ChildVerdict): ChildVerdict {
+  const away = input.observed.away?.(kind);
+  return away === undefined
+    ? verdict(inputFor(input, kind))
+    : { waitsFor: away, note: { about: 'away', message: away } };
 }
 
 /** Gone is gone: one that has taken the name since stays, and one that lingers is waited for. */
@@ -102,7 +121,7 @@ function removalVerdict(removal: Removal, { observed }: DiffInput): ChildVerdict
 
 /** Others' objects that carry marks of ours and that the plan no longer mentions. */
 function givenBack(input: DiffInput): ChildVerdict[] {
-  const { plan, ownership, observed } = input;
+  const { plan, observed } = input;
   const marked = observed.marked();
   if (marked.length === 0) return [];
   const patched = new Set(patchesOf(plan).map(({ kind, ref }) => identity(kind, ref)));
@@ -111,14 +130,16 @@ function givenBack(input: DiffInput): ChildVerdict[] {
     const { annotations = {} } = object.metadata;
     const id = identity(kind, object.metadata);
     const ref = refOf(object);
+    const place = inputFor(input, kind);
+    const { ownership } = place;
     const isPatched = originalAnnotation(ownership) in annotations || memoryAnnotation(ownership) in annotations;
     const isRestored = isPatched && !patched.has(id);
     const isWithdrawn = sharedAnnotation(ownership) in annotations && !planned.has(id);
     if (!isRestored && !isWithdrawn) return [];
     if (isPaused(object)) return [{ note: pausedNote(kind, ref), waitsFor: pausedNote(kind, ref).message }];
     return [
-      ...(isRestored ? [{ write: restoreWrite(kind, object, input) }] : []),
-      ...(isWithdrawn ? [{ write: withdrawWrite(kind, object, input) }] : []),
+      ...(isRestored ? [{ write: restoreWrite(kind, object, place) }] : []),
+      ...(isWithdrawn ? [{ write: withdrawWrite(kind, object, place) }] : []),
     ];
   });
 }
@@ -160,16 +181,23 @@ function needsHolding({ children, patches }: Group, ownership: Ownership): boole
   return children.some((child) => !isCollected(child, ownership)) || patches.some(({ restore }) => restore);
 }
 
+function waitsForWorlds(away: readonly string[]): string {
+  const names = away.join(', ');
+  return `the deletion waits for the clusters that may hold children and cannot be reached (${names}); make them reachable, or delete their kubeconfig Secrets to give up what is left there`;
+}
+
 /** Whether Kubernetes' garbage collector removes the child with its owner. */
 function isCollected(child: Child, ownership: Ownership): boolean {
+  if (placeOf(child.kind) !== undefined && child.how !== 'keep') return false;
   if (child.how === 'keep' || (child.how === 'createOnly' && !child.owned)) return true;
   if (child.how === 'share') return false;
   return ownerReference(ownership.object, child.ref.namespace) !== undefined;
 }
 
 /** Only the status changes: for objects whose reconciler threw. Nothing else is touched on the word of a broken plan. */
-export function statusOnly(input: DiffInput): WriteSet {
-  return { ...silently(input, []), threw: true };
+export function statusOnly(input: DiffInput, threw: string): WriteSet {
+  const trouble: Trouble = { reason: 'Threw', message: threw };
+  return { ...silently({ ...input, observed: { ...input.observed, trouble: () => trouble } }, []), threw };
 }
 
 function paused(input: DiffInput): WriteSet {

@@ -6,7 +6,7 @@ import {
   ORIGINAL_ANNOTATION_PREFIX,
   SHARED_ANNOTATION_PREFIX,
 } from '../marks.ts';
-import type { AppliedChild, Plan, StatusInput } from '../plan/index.ts';
+import { type AppliedChild, type Plan, placeOf, type StatusInput } from '../plan/index.ts';
 import type { WriteProblem } from '../read/reader.ts';
 import type { ChildBody, KeyedDigest, Ownership } from './child-body.ts';
 
@@ -26,6 +26,10 @@ export interface Observed {
   reached(instant: number | string): boolean;
   /** What the sink reported about its last attempt for this key. */
   trouble(): Trouble | undefined;
+  /** Why nothing can be known or written of a kind in another world now; undefined when it can. None by default. */
+  away?(kind: Kind): string | undefined;
+  /** The worlds that hold children, or may, and cannot be looked at now. None by default. */
+  awayWorlds?(): readonly string[];
 }
 
 export type Trouble = WriteProblem;
@@ -44,6 +48,8 @@ export interface DiffInput {
   readonly known?: WeakMap<AppliedChild, KnownChild>;
   readonly plan: Plan;
   readonly ownership: Ownership;
+  /** The same for children in other worlds; for reconcilers that have some. */
+  readonly elsewhere?: Ownership | undefined;
   readonly manager: string;
   readonly finalizer: string;
   /** Whether the reconciler holds its objects until release() has run. */
@@ -83,12 +89,22 @@ export function storedMemory(object: KubeObject, ownership: Pick<Ownership, 'inv
   }
 }
 
-/** One object among all kinds, as a map key. */
+/** One object among all kinds and worlds, as a map key. */
 export function identity(kind: Kind, ref: { namespace?: string | undefined; name?: string | undefined }): string {
-  return `${kind.group}/${kind.kind}/${ref.namespace ?? ''}/${ref.name}`;
+  const world = placeOf(kind);
+  return `${world === undefined ? '' : `${world}:`}${kind.group}/${kind.kind}/${ref.namespace ?? ''}/${ref.name}`;
 }
 
 /** One object, as people read it. */
 export function describe(kind: Kind, ref: ObjectRef): string {
-  return `${kind.kind} ${ref.namespace ? `${ref.namespace}/` : ''}${ref.name}`;
+  const world = placeOf(kind);
+  const place = world === undefined ? '' : ` in ${world}`;
+  return `${kind.kind} ${ref.namespace ? `${ref.namespace}/` : ''}${ref.name}${place}`;
+}
+
+/** The same for an object in another world: its children and patches there are known by the identity of the owner's cluster. */
+export function inputFor(input: DiffInput, kind: Kind): DiffInput {
+  return placeOf(kind) === undefined || input.elsewhere === undefined
+    ? input
+    : { ...input, ownership: input.elsewhere };
 }

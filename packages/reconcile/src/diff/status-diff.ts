@@ -40,6 +40,7 @@ export function shownBy(
     ReconcileError: trouble ?? (conflict === undefined ? undefined : { reason: 'Conflict', message: conflict }),
     RolledBack: { reason: 'RolledBack', message: about('rolledBack') },
     Paused: { reason: 'Paused', message: about('paused') },
+    WaitingForCluster: { reason: 'ClusterAway', message: about('away') },
   };
   const all = Object.entries(holding).map(([type, { reason, message } = {}]) => ({ type, reason, message }));
   if (input.isForeign ?? !input.hasStatus) {

@@ -16,8 +16,8 @@ export interface WriteSet {
   readonly events: readonly EventInput[];
   /** Trouble with an object whose status is not the place to say so: told once, with or without a write. */
   readonly alerts: readonly EventInput[];
-  /** Whether the reconciler threw: nothing but the status is written then, and it is tried again. */
-  readonly threw: boolean;
+  /** What was thrown by the reconciler or while its writes were computed: nothing but the status is written then, and it is tried again. */
+  readonly threw: string | undefined;
   /** What stands in the way, or happened: shown in the status and by `capstan status`. */
   readonly notes: readonly Note[];
 }
@@ -122,7 +122,7 @@ export interface StatusWrite {
 }
 
 export type Note = {
-  readonly about: 'paused' | 'conflict' | 'rolledBack' | 'taken' | 'waiting' | 'missing';
+  readonly about: 'paused' | 'conflict' | 'rolledBack' | 'taken' | 'waiting' | 'away' | 'missing';
   readonly message: string;
 };
 
@@ -134,7 +134,7 @@ export const NOTHING: WriteSet = {
   status: undefined,
   events: [],
   alerts: [],
-  threw: false,
+  threw: undefined,
   notes: [],
 };
 

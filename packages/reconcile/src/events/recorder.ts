@@ -21,10 +21,10 @@ import {
   silentLogger,
   sleep,
   type Timer,
+  untilAborted,
 } from '@capstan/kube';
 import type { Leadership } from '../leadership/index.ts';
 import { type Bucket, createBucket, createQueue, done, type Outcome, retryAfter, runWorkers } from '../queue/index.ts';
-import { untilAborted } from '../until-aborted.ts';
 import { type EventText, eventObject, type Reporter, seriesKey } from './event-object.ts';
 import { createRecent } from './recent.ts';
 

@@ -1,15 +1,18 @@
 import { type Clock, type Logger, reasonOf } from '@capstan/kube/cluster';
 import { within } from '../within.ts';
 
-/** True when all is well; otherwise what is not, in a few words that anybody may read. What it throws is logged and not shown. */
-export type Check = (signal: AbortSignal) => true | string | Promise<true | string>;
+/** What a check found: true or a detail to show when all is well; otherwise what is not, in a few words. */
+export type CheckOutcome = true | string | { readonly detail: string };
+
+/** Its words may be read by anybody. What it throws is logged and not shown. */
+export type Check = (signal: AbortSignal) => CheckOutcome | Promise<CheckOutcome>;
 
 export type Checks = Readonly<Record<string, Check>>;
 
 export interface CheckResult {
   name: string;
   isOk: boolean;
-  /** Why not. */
+  /** Why not; or, where all is well, a detail. */
   reason?: string;
 }
 
@@ -24,7 +27,9 @@ export function runChecks(checks: Checks, clock: Clock, logger: Logger): Promise
 async function runCheck(name: string, check: Check, clock: Clock, logger: Logger): Promise<CheckResult> {
   try {
     const result = await within(clock, LIMIT_MS, undefined, async (signal) => check(signal));
-    return result === true ? { name, isOk: true } : { name, isOk: false, reason: reasonOf(result) };
+    if (result === true) return { name, isOk: true };
+    if (typeof result === 'object') return { name, isOk: true, reason: result.detail };
+    return { name, isOk: false, reason: reasonOf(result) };
   } catch (error) {
     logger.warn('a health check threw', { check: name, error });
     return { name, isOk: false, reason: 'reason withheld, see the log' };

@@ -36,5 +36,6 @@ export async function answerProbe(
 }
 
 function line({ name, isOk, reason }: CheckResult): string {
-  return isOk ? `[+]${name} ok` : `[-]${name} failed: ${reason}`;
+  if (isOk) return `[+]${name} ok${reason === undefined ? '' : `: ${reason}`}`;
+  return `[-]${name} failed: ${reason}`;
 }

@@ -58,6 +58,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
   const patience = createPatience(clock, times.leaseMs);
   /** Set while this process holds the lease, as far as it was told. */
   let term: Term | undefined;
+  let waitingFor: string | undefined;
 
   const holds = () => term !== undefined && !term.isOver;
 
@@ -83,11 +84,22 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
       const lease = await call(signal, (timed) => client.find(Lease, ref, { signal: timed }));
       if (lease !== undefined) patience.see(lease);
       if (patience.isOver(identity)) await write(lease, signal);
-      else lose(`held by ${patience.holder}`);
+      else {
+        lose(`held by ${patience.holder}`);
+        reportWaiting();
+      }
     } catch (error) {
       if (signal.aborted) return;
       logger.warn(holds() ? 'the lease could not be renewed; trying again' : 'the lease could not be taken', { error });
     }
+  }
+
+  /** Once for each holder: an instance that seems to do nothing is explained by this line. */
+  function reportWaiting(): void {
+    const { holder } = patience;
+    if (holder === waitingFor) return;
+    waitingFor = holder;
+    logger.info('waiting for the lease, which another instance holds', { holder });
   }
 
   /** A renewal is usually one write, on top of what we wrote last. */
@@ -132,6 +144,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
     }
     term = granted;
     granted.onOver(() => lose(`not renewed for ${times.renewMs} ms`));
+    waitingFor = undefined;
     if (isNew) announce(true, 'taken');
   }
 

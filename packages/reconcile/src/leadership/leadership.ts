@@ -1,4 +1,4 @@
-import { untilAborted } from '../until-aborted.ts';
+import { untilAborted } from '@capstan/kube/cluster';
 
 /**
  * Who may write. Leadership gates sinks, never computation: every replica computes, and asks `holds` right before each
@@ -6,6 +6,8 @@ import { untilAborted } from '../until-aborted.ts';
  */
 export interface Leadership {
   readonly holds: boolean;
+  /** Who held the lease when it was last seen, this process included; undefined: nothing is known, or nothing holds it. */
+  readonly holder?: string | undefined;
   /** Contends until the signal is aborted; settles when the lease is given back. Abort it after the sinks have stopped. */
   run(signal: AbortSignal): Promise<void>;
   /** Calls on every change of `holds`; returns how to stop that. */

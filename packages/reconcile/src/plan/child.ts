@@ -1,6 +1,7 @@
 // Children: objects that a plan wants to exist. Five ways to want one.
 import { type Kind, type KubeObject, keyOf, type ObjectRef } from '@capstan/kube';
 import { DefinitionErrors } from '../errors.ts';
+import { inWorld } from './place.ts';
 
 export type Child = AppliedChild | CreatedChild | MintedChild | SharedChild | KeptChild;
 
@@ -72,6 +73,8 @@ export interface ApplyChildOptions {
   controls?: boolean;
   /** False by default. */
   adopts?: boolean | 'referring';
+  /** The name of the world to write it in; that of the owner by default. */
+  in?: string;
 }
 
 /** A child that is ours wholly. */
@@ -82,7 +85,7 @@ export function apply<T extends KubeObject>(
 ): AppliedChild {
   return {
     how: 'apply',
-    kind,
+    kind: inWorld(kind, options.in),
     ref: checkedRef(kind, object.metadata),
     object: identified(kind, object),
     yields: checkedYields(kind, object.metadata, options.yields ?? []),
@@ -95,11 +98,11 @@ export function apply<T extends KubeObject>(
 export function createOnly<T extends KubeObject>(
   kind: Kind<T>,
   object: ChildObject<T>,
-  options: { owned?: boolean } = {},
+  options: { owned?: boolean; in?: string } = {},
 ): CreatedChild {
   return {
     how: 'createOnly',
-    kind,
+    kind: inWorld(kind, options.in),
     ref: checkedRef(kind, object.metadata),
     object: identified(kind, object),
     owned: options.owned ?? true,
@@ -111,16 +114,26 @@ export function mint<I, T extends KubeObject>(
   ref: ObjectRef,
   minter: Minter<I, T>,
   inputs: I,
+  options: { in?: string } = {},
 ): MintedChild {
-  return { how: 'mint', kind, ref: checkedRef(kind, ref), minter, inputs };
+  return { how: 'mint', kind: inWorld(kind, options.in), ref: checkedRef(kind, ref), minter, inputs };
 }
 
-export function share<T extends KubeObject>(kind: Kind<T>, object: ChildObject<T>): SharedChild {
-  return { how: 'share', kind, ref: checkedRef(kind, object.metadata), object: identified(kind, object) };
+export function share<T extends KubeObject>(
+  kind: Kind<T>,
+  object: ChildObject<T>,
+  options: { in?: string } = {},
+): SharedChild {
+  return {
+    how: 'share',
+    kind: inWorld(kind, options.in),
+    ref: checkedRef(kind, object.metadata),
+    object: identified(kind, object),
+  };
 }
 
-export function keep(kind: Kind, ref: ObjectRef): KeptChild {
-  return { how: 'keep', kind, ref: checkedRef(kind, ref) };
+export function keep(kind: Kind, ref: ObjectRef, options: { in?: string } = {}): KeptChild {
+  return { how: 'keep', kind: inWorld(kind, options.in), ref: checkedRef(kind, ref) };
 }
 
 /** A child as a reconciler writes it: apiVersion and kind follow from the Kind. */

@@ -2,6 +2,7 @@
 // by uid. Both need the object to be in the cache; neither ever creates.
 import type { Kind, KubeObject, ObjectRef } from '@capstan/kube';
 import { DefinitionErrors } from '../errors.ts';
+import { inWorld } from './place.ts';
 
 /** Fields of somebody else's object that should have these values while the plan says so. */
 export interface Patch {
@@ -37,14 +38,14 @@ export function patch(
   kind: Kind,
   ref: ObjectRef,
   set: readonly FieldValue[],
-  options: { memory?: unknown; restore?: boolean; explained?: boolean } = {},
+  options: { memory?: unknown; restore?: boolean; explained?: boolean; in?: string } = {},
 ): Patch {
   const { memory, restore = true, explained = true } = options;
-  return { kind, ref, set, memory, restore, explained };
+  return { kind: inWorld(kind, options.in), ref, set, memory, restore, explained };
 }
 
-export function remove(kind: Kind, object: KubeObject): Removal {
+export function remove(kind: Kind, object: KubeObject, options: { in?: string } = {}): Removal {
   const { namespace, name, uid } = object.metadata;
   if (!name || !uid) throw DefinitionErrors.NoUid(kind.kind);
-  return { kind, ref: namespace ? { namespace, name } : { name }, uid };
+  return { kind: inWorld(kind, options.in), ref: namespace ? { namespace, name } : { name }, uid };
 }

@@ -5,6 +5,7 @@ import { DefinitionErrors } from '../errors.ts';
 import type { Child } from './child.ts';
 import type { ConditionInput } from './conditions.ts';
 import type { Patch, Removal } from './others.ts';
+import { placeOf } from './place.ts';
 import type { StatusInput } from './status.ts';
 
 /** What should be so. Made by plan() and released(). */
@@ -125,7 +126,8 @@ function group(input: GroupInput, index = 0): Group {
 function checkNamedOnce(groups: readonly Group[]): void {
   const named = new Set<string>();
   for (const { kind, ref } of groups.flatMap(({ children }) => children)) {
-    const name = `${kindId(kind)} ${keyOf(ref)}`;
+    const world = placeOf(kind);
+    const name = `${kindId(kind)} ${keyOf(ref)}${world === undefined ? '' : ` in ${world}`}`;
     if (named.has(name)) throw DefinitionErrors.PlannedTwice(name);
     named.add(name);
   }

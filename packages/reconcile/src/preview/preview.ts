@@ -16,6 +16,7 @@ import { type ChildWrite, describe, isSettled, type WriteSet } from '../diff/ind
 import { plainDigest } from '../digest.ts';
 import type { Change, Fork } from '../engine/index.ts';
 import { PREVIEWED_ANNOTATION } from '../marks.ts';
+import { placeOf } from '../plan/index.ts';
 import type { Binding } from '../runtime/binding.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { type PreviewDelivery, previewDeliveries } from './deliveries.ts';
@@ -161,7 +162,7 @@ function carryOutVirtually(step: VirtualStep, binding: Binding, key: string, ove
 
 function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay): Made | undefined {
   const { kind, ref } = write;
-  const world = binding.world.name;
+  const world = placeOf(kind) ?? binding.world.name;
   const existing = overlay.get(world, kind, keyOf(ref));
   const disturbs = disturbanceOf(write, existing);
   const next = virtualResult(write, existing, binding.manager);

@@ -1,4 +1,11 @@
 export * from './outcome.ts';
 export * from './queue.ts';
-export { type Bucket, createBucket, createRetryLimiter, type RetryLimiter, type RetryLimits } from './rate-limit.ts';
+export {
+  type Bucket,
+  backOff,
+  createBucket,
+  createRetryLimiter,
+  type RetryLimiter,
+  type RetryLimits,
+} from './rate-limit.ts';
 export * from './workers.ts';

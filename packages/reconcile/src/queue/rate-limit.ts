@@ -22,16 +22,24 @@ export interface RetryLimiter<K> {
   forget(key: K): void;
 }
 
+const BASE_MS = 5;
+const MAX_MS = 1_000_000;
+
+/** How long a key that has failed so often waits at least. */
+export function backOff(failures: number, baseMs = BASE_MS, maxMs = MAX_MS): number {
+  return Math.min(baseMs * 2 ** (failures - 1), maxMs);
+}
+
 /** The longer of two waits: the key's own exponential one, and its turn in the bucket that all retries share. */
 export function createRetryLimiter<K>(clock: Clock, random: Random, limits: RetryLimits = {}): RetryLimiter<K> {
-  const { baseMs = 5, maxMs = 1_000_000, jitter = 0, perSecond = 10, burst = 100 } = limits;
+  const { baseMs = BASE_MS, maxMs = MAX_MS, jitter = 0, perSecond = 10, burst = 100 } = limits;
   const failures = new Map<K, number>();
   const bucket = createBucket(clock, perSecond, burst);
   return {
     delay(key) {
       const failed = failures.get(key) ?? 0;
       failures.set(key, failed + 1);
-      const own = Math.min(baseMs * 2 ** failed, maxMs);
+      const own = backOff(failed + 1, baseMs, maxMs);
       return Math.max(jitter > 0 ? own * (1 + jitter * random()) : own, bucket.reserve());
     },
     failures: (key) => failures.get(key) ?? 0,

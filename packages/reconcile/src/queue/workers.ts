@@ -113,7 +113,7 @@ function settle<K>(options: WorkerOptions<K>, taken: Taken<K>, outcome: Outcome,
       queue.forget(key);
       return;
     case 'retryAfter':
-      queue.forget(key);
+      if (!outcome.keepsFailures) queue.forget(key);
       queue.addAfter(key, outcome.ms, priority);
       return;
     case 'terminal':

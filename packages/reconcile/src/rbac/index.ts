@@ -1,3 +1,3 @@
 export * from './manifests.ts';
 export * from './rules.ts';
-export { digestKeyName, leaseName } from './runtime-privileges.ts';
+export { digestKeyName, IDENTITY_NAMESPACE, leaseName, SYSTEM_NAMESPACE } from './runtime-privileges.ts';

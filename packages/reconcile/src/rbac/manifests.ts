@@ -3,10 +3,13 @@ import { ClusterRole, ClusterRoleBinding, type KubeObject, Role, RoleBinding, Se
 import type { Operator } from '../operator.ts';
 import type { Role as WorldRole } from '../reconciler.ts';
 import { type PolicyRule, rulesOf } from './rules.ts';
+import { SYSTEM_NAMESPACE } from './runtime-privileges.ts';
 
 export interface RbacOptions {
   /** The namespace that the operator runs in. */
   namespace: string;
+  /** Where its Lease and its digest key are; `capstan-system` by default. */
+  systemNamespace?: string;
   /** Of the ServiceAccount, roles and bindings; `capstan-<operator>` by default. */
   name?: string;
   /** Restrict namespaced kinds to these namespaces: Roles instead of a ClusterRole. */
@@ -17,7 +20,7 @@ export interface RbacOptions {
 
 /** ServiceAccount, roles and bindings with exactly what the operator declares. */
 export function rbacManifests(operator: Operator, options: RbacOptions): KubeObject[] {
-  const { namespace, watchNamespaces } = options;
+  const { namespace, watchNamespaces, systemNamespace = SYSTEM_NAMESPACE } = options;
   const name = options.name ?? `capstan-${operator.name}`;
   const rules = rulesOf(operator, options.role);
   const account = { kind: 'ServiceAccount', name, namespace };
@@ -34,6 +37,7 @@ export function rbacManifests(operator: Operator, options: RbacOptions): KubeObj
     if (more.length > 0) perNamespace.set(place, [...(perNamespace.get(place) ?? []), ...more]);
   };
   grant(namespace, rules.own);
+  grant(systemNamespace, rules.system);
   for (const watched of new Set(watchNamespaces)) grant(watched, rules.everywhere);
   // Where everything is granted cluster-wide, and where it is watched, this is granted already.
   if (watchNamespaces?.includes('default') === false) grant('default', rules.default);

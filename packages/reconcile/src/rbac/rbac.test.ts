@@ -60,10 +60,11 @@ describe('an operator may', () => {
     assert.deepEqual(lines(cluster), [`/namespaces: ${READ},create`]);
   });
   test('read what it reconciles, and write nothing of it, when it plans no more than a status', () => {
-    const { everywhere, cluster, own } = rulesFor({});
+    const { everywhere, cluster, own, system } = rulesFor({});
     assert.deepEqual(lines(everywhere), [`/configmaps: ${READ}`, EVENTS]);
     assert.deepEqual(lines(cluster), []);
-    assert.deepEqual(lines(own), LEASE);
+    assert.deepEqual(lines(own), []);
+    assert.deepEqual(lines(system), LEASE);
   });
 
   test('patch the status of a kind that has one, under every name that it is written by', () => {
@@ -96,7 +97,7 @@ describe('an operator may', () => {
       reads: [reading(Service, 'inNamespace'), reading(Fleet, 'inNamespace')],
     });
     assert.deepEqual(lines(everywhere), [`/configmaps: ${READ}`, EVENTS]);
-    assert.deepEqual(lines(own), [`/services: ${READ}`, ...LEASE]);
+    assert.deepEqual(lines(own), [`/services: ${READ}`]);
     assert.deepEqual(lines(cluster), [`test.dev/fleets: ${READ}`]);
   });
 
@@ -142,9 +143,9 @@ describe('an operator may', () => {
   test('make and read its digest key exactly if it can see a secret', () => {
     const key = ['/secrets: create', '/secrets: get [capstan-sites-digest-key]'];
     for (const definition of [{ reads: [Secret] }, { writes: [Secret] }, { resource: Secret as never }]) {
-      assert.deepEqual(lines(rulesFor(definition).own).slice(0, 2), key);
+      assert.deepEqual(lines(rulesFor(definition).system).slice(0, 2), key);
     }
-    assert.deepEqual(lines(rulesFor({ reads: [Service] }).own), LEASE);
+    assert.deepEqual(lines(rulesFor({ reads: [Service] }).system), LEASE);
   });
 
   test('what any of its reconcilers needs, once', () => {
@@ -169,6 +170,7 @@ describe('an operator may', () => {
 });
 
 describe('manifests', () => {
+  const SYSTEM = { namespace: 'system', systemNamespace: 'system' };
   const sites = operatorOf(named({ resource: Fleet as never, reads: [Service], writes: [Namespace] }));
   const shape = (manifests: ReturnType<typeof rbacManifests>) =>
     manifests.map(
@@ -184,7 +186,7 @@ describe('manifests', () => {
     );
 
   test('grant namespaced kinds everywhere by default', () => {
-    const made = rbacManifests(sites, { namespace: 'system' });
+    const made = rbacManifests(sites, SYSTEM);
     assert.deepEqual(shape(made), [
       'ServiceAccount system/capstan-sites',
       'ClusterRole capstan-sites',
@@ -197,7 +199,7 @@ describe('manifests', () => {
   });
 
   test('grant them by Roles in the watched namespaces alone when those are given', () => {
-    const made = rbacManifests(sites, { namespace: 'system', watchNamespaces: ['a', 'system', 'a'], name: 'x' });
+    const made = rbacManifests(sites, { ...SYSTEM, watchNamespaces: ['a', 'system', 'a'], name: 'x' });
     assert.deepEqual(
       shape(made).filter((line) => line.startsWith('Role ')),
       ['Role system/x', 'Role a/x', 'Role default/x'],
@@ -210,15 +212,24 @@ describe('manifests', () => {
     assert.deepEqual(roleIn(made, 'Role', 'system'), [...LEASE, `/services: ${READ}`, EVENTS]);
   });
 
+  test('grant the Lease in capstan-system, wherever the operator itself runs', () => {
+    const made = rbacManifests(sites, { namespace: 'elsewhere' });
+    assert.deepEqual(roleIn(made, 'Role', 'capstan-system'), LEASE);
+    assert.deepEqual(shape(made).slice(3), [
+      'Role capstan-system/capstan-sites',
+      'RoleBinding capstan-system/capstan-sites',
+    ]);
+  });
+
   test('let events about cluster-scoped objects be written where they live', () => {
-    const options = { namespace: 'system', watchNamespaces: ['a'] };
+    const options = { ...SYSTEM, watchNamespaces: ['a'] };
     assert.deepEqual(roleIn(rbacManifests(sites, options), 'Role', 'default'), [EVENTS]);
     const local = operatorOf(named({}));
     assert.deepEqual(roleIn(rbacManifests(local, options), 'Role', 'default'), []);
   });
 
   test('need no ClusterRole when nothing is cluster-scoped and namespaces are given', () => {
-    const made = rbacManifests(operatorOf(named({})), { namespace: 'system', watchNamespaces: ['system'] });
+    const made = rbacManifests(operatorOf(named({})), { ...SYSTEM, watchNamespaces: ['system'] });
     assert.deepEqual(shape(made), [
       'ServiceAccount system/capstan-sites',
       'Role system/capstan-sites',
@@ -227,7 +238,7 @@ describe('manifests', () => {
   });
 
   test('bind each role to the account of the operator', () => {
-    for (const made of rbacManifests(sites, { namespace: 'system', watchNamespaces: ['a'] })) {
+    for (const made of rbacManifests(sites, { ...SYSTEM, watchNamespaces: ['a'] })) {
       if (!made.kind.endsWith('Binding')) continue;
       const { roleRef, subjects } = made as unknown as { roleRef: { name: string; kind: string }; subjects: unknown[] };
       assert.deepEqual(

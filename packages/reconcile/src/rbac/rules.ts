@@ -24,8 +24,10 @@ export interface OperatorRules {
   everywhere: PolicyRule[];
   /** Granted cluster-wide even then: cluster-scoped kinds. */
   cluster: PolicyRule[];
-  /** Granted in the operator's own namespace: leases, the digest key, and reads that reach no further. */
+  /** Granted in the operator's own namespace: reads that reach no further. */
   own: PolicyRule[];
+  /** Granted in the namespace of Leases and digest keys. */
+  system: PolicyRule[];
   /** Granted in the namespace `default`: events about cluster-scoped objects live there. */
   default: PolicyRule[];
 }
@@ -44,6 +46,7 @@ export function rulesOf(operator: Operator, role: Role = LOCAL): OperatorRules {
     everywhere: rulesIn('everywhere'),
     cluster: rulesIn('cluster'),
     own: rulesIn('own'),
+    system: rulesIn('system'),
     default: rulesIn('default'),
   };
 }

@@ -1,15 +1,18 @@
 import type { Operator } from '../operator.ts';
-import { type Reconciler, roleOf } from '../reconciler.ts';
+import { LOCAL, writesElsewhere } from '../reconciler.ts';
 import type { Sink } from '../sinks/sink.ts';
-import type { Declaring } from '../worlds/requirements.ts';
+import { type Declaring, rolesOf } from '../worlds/requirements.ts';
 
 export interface Privilege {
-  place: 'everywhere' | 'cluster' | 'own' | 'default';
+  place: 'everywhere' | 'cluster' | 'own' | 'system' | 'default';
   group: string;
   resource: string;
   verbs: readonly string[];
   names?: string[];
 }
+
+/** Where Leases and digest keys are unless the program is given another namespace, wherever it runs itself. */
+export const SYSTEM_NAMESPACE = 'capstan-system';
 
 /** The Secret with the operator's key for digests of secret data. */
 export function digestKeyName(operator: string): string {
@@ -22,16 +25,24 @@ export function leaseName(operator: string): string {
 
 /** What the runtime itself needs for any operator in its own cluster: its leases, its events, its digest key. */
 export function runtimePrivileges({ name, reconcilers, sinks = [] }: Operator): readonly Privilege[] {
-  const lease = { place: 'own', group: 'coordination.k8s.io', resource: 'leases' } as const;
-  const secret = { place: 'own', group: '', resource: 'secrets' } as const;
+  const lease = { place: 'system', group: 'coordination.k8s.io', resource: 'leases' } as const;
+  const secret = { place: 'system', group: '', resource: 'secrets' } as const;
   const events = { group: 'events.k8s.io', resource: 'events', verbs: ['create', 'patch'] } as const;
+  const sinkLeases = sinks.flatMap(leasesOf);
   const isClusterWide = reconcilers.some(({ resource }) => resource.scope === 'Cluster');
   return [
     { place: 'everywhere', ...events },
     ...(isClusterWide ? [{ place: 'default', ...events } as const] : []),
     // Creating cannot be restricted by name: the name is not known to the authorizer yet.
     { ...lease, verbs: ['create'] },
-    { ...lease, verbs: ['get', 'update', 'patch'], names: [leaseName(name), ...sinks.flatMap(leasesOf)] },
+    { ...lease, verbs: ['get', 'update', 'patch'], names: [leaseName(name)] },
+    // Those of sinks are in the operator's own namespace.
+    ...(sinkLeases.length === 0
+      ? []
+      : [
+          { ...lease, place: 'own', verbs: ['create'] } as const,
+          { ...lease, place: 'own', verbs: ['get', 'update', 'patch'], names: sinkLeases } as const,
+        ]),
     // The identity of this cluster, by which its objects' children in other clusters are known.
     ...(reconcilers.some(writesElsewhere)
       ? [
@@ -43,6 +54,10 @@ export function runtimePrivileges({ name, reconcilers, sinks = [] }: Operator): 
             names: [IDENTITY_NAMESPACE],
           } satisfies Privilege,
         ]
+      : []),
+    // Kubeconfigs of other clusters.
+    ...(rolesOf([...reconcilers, ...sinks]).some((role) => role !== LOCAL)
+      ? [{ ...secret, verbs: ['list', 'watch'] }]
       : []),
     ...([...reconcilers, ...sinks].some(readsSecrets)
       ? [
@@ -63,11 +78,6 @@ function readsSecrets({ resource, reads, writes = [] }: Declaring): boolean {
 /** Its uid is the identity of a cluster. */
 export const IDENTITY_NAMESPACE = 'kube-system';
 
-/** Whether it makes children in clusters other than that of their owner. */
-export function writesElsewhere(reconciler: Reconciler): boolean {
-  return reconciler.writes.some((write) => (write.in ?? roleOf(reconciler)) !== roleOf(reconciler));
-}
-
-function leasesOf({ lease }: Sink): readonly string[] {
+function leasesOf({ lease }: Sink): string[] {
   return typeof lease === 'object' && lease.namespace === undefined ? [lease.name] : [];
 }

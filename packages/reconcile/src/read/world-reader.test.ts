@@ -395,6 +395,7 @@ function watched(look: (read: Reader, run: Run) => unknown) {
     outside: createKnownSources(engine, []),
     sinks: createSinkRegistry(engine),
     problems: new Map(),
+    identities: engine.table<string>({ name: 'identities of clusters' }),
     delivered: new Set(),
     instants: createInstants(engine, createVirtualClock()),
     digestKey,

@@ -42,6 +42,8 @@ export interface ReadSources {
   /** What stands in the way of writes, by `operator.reconciler@world`. */
   readonly problems: Map<string, Table<WriteProblem>>;
   readonly instants: Instants;
+  /** The identity of each cluster whose objects have children elsewhere, by world: the uid of its kube-system namespace. */
+  readonly identities: Table<string>;
   /** The keys for digests of sensitive values, by operator. */
   readonly digestKey: Table<DigestKey>;
   /** Derivations bound to the engine, per world and operator. */

@@ -12,11 +12,12 @@ import {
   type Random,
   refOf,
 } from '@capstan/kube';
-import { carryOut, createKeyState, type KeyState, type Turns } from '../apply/index.ts';
+import { carryOut, createKeyState, failedAgain, type KeyState, type Turns } from '../apply/index.ts';
 import { identity, isSettled, type WriteSet } from '../diff/index.ts';
 import type { Cause, Change, Engine, Settled } from '../engine/index.ts';
+import { RuntimeErrors } from '../errors.ts';
 import { inventoryOf } from '../inventory.ts';
-import type { EventInput } from '../plan/index.ts';
+import { type EventInput, placeOf } from '../plan/index.ts';
 import {
   createQueue,
   done,
@@ -30,9 +31,11 @@ import {
   runWorkers,
   type WorkerObserver,
 } from '../queue/index.ts';
+import { roleOf } from '../reconciler.ts';
 import type { BoundSink } from '../sinks/index.ts';
 import type { Tracer } from '../tracing/index.ts';
 import { causeRecord, formatCause, type History, mergeCauses } from '../why/index.ts';
+import type { World } from '../worlds/index.ts';
 import type { Binding } from './binding.ts';
 
 export interface ApiWriterOptions {
@@ -127,7 +130,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   /** A stranger is not watched: while one stands in the way, it is looked at again from time to time. */
   async function lookAgain(key: string, signal: AbortSignal): Promise<void> {
     for (const [id, { kind, ref }] of met.get(key) ?? []) {
-      const existing = await world.client.find(kind, ref, { signal });
+      const existing = await targetOf(kind).client.find(kind, ref, { signal });
       if (!isAlive(key)) return;
       if (existing !== undefined && inventoryOf(existing) === undefined) binding.strangers.put(id, existing);
       else {
@@ -137,6 +140,19 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     }
     if (met.get(key)?.size === 0) met.delete(key);
     await options.settle();
+  }
+
+  function targetOf(kind: Kind): World {
+    const target = binding.worldFor(kind);
+    if (target === undefined) throw RuntimeErrors.WorldGone(placeOf(kind) ?? '');
+    return target;
+  }
+
+  /** Of what would be removed, in its world; without a kind the owner and everything in its own world. */
+  function isFresh(kind: Kind | undefined): boolean {
+    if (kind !== undefined) return binding.worldFor(kind)?.isFresh([kind], FRESH_MS) ?? false;
+    const own = reconciler.writes.filter((write) => (write.in ?? roleOf(reconciler)) === roleOf(reconciler));
+    return world.isFresh([reconciler.resource, ...own.map((write) => write.kind)], FRESH_MS);
   }
 
   async function handle(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -160,11 +176,16 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     if (!isAlive(key)) return done;
     const state = states.get(key) ?? createKeyState();
     states.set(key, state);
-    if (engine.valueOf(binding.plans, key)?.state === 'error' && (open?.queue.failures(key) ?? 0) > 0) {
-      // A pure function that threw will throw again, unless it is not pure or was mended: look once more before giving up again.
+    const isTriedAgain = state.failed !== undefined && state.failed.until <= clock.now();
+    if (isTriedAgain && errorOf(key) !== undefined) {
+      // A pure function that threw will throw again, unless it is not pure or was fixed: one more run before giving up again.
       engine.invalidate(binding.plans, key);
+      engine.invalidate(binding.writes, key);
       await options.settle();
     }
+    const threw = errorOf(key);
+    const isNews = threw !== undefined && (state.failed === undefined || isTriedAgain);
+    if (isNews) state.failed = failedAgain(state, '', clock);
     const performed = await carryOut({
       writes: () => valueOf(engine.valueOf(binding.writes, key)),
       owner() {
@@ -172,7 +193,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
         return object === undefined ? undefined : binding.ownership(object);
       },
       wave: options.settle,
-      isFresh: () => world.isFresh([reconciler.resource, ...reconciler.writes.map(({ kind }) => kind)], FRESH_MS),
+      isFresh,
       report(trouble) {
         if (!isAlive(key)) return;
         if (trouble !== undefined) binding.troubles.put(key, trouble);
@@ -199,6 +220,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       },
       state,
       target: world,
+      targetFor: targetOf,
       manager: binding.manager,
       finalizer: binding.finalizer,
       clock,
@@ -206,9 +228,23 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       inTurn: (task) => options.turns(`${world.name} ${kindId(reconciler.resource)} ${key}`, task),
       signal,
     });
-    const threw = engine.valueOf(binding.plans, key);
-    if (performed.type === 'done' && threw?.state === 'error') return retry(threw.error);
+    if (threw !== undefined && (performed.type === 'done' || performed.type === 'retryAfter')) {
+      if (isNews) return retry(threw);
+      const left = Math.max(1, (state.failed?.until ?? 0) - clock.now());
+      const ms = performed.type === 'retryAfter' ? Math.min(left, performed.ms) : left;
+      return retryAfter(ms, { keepsFailures: true });
+    }
     return performed.type === 'done' && met.has(key) ? retryAfter(STRANGER_MS) : performed;
+  }
+
+  /** What the reconciler threw, or what was thrown while its writes were computed. */
+  function errorOf(key: string): Error | undefined {
+    const planned = engine.valueOf(binding.plans, key);
+    if (planned?.state === 'error') return planned.error;
+    const written = engine.valueOf(binding.writes, key);
+    if (written?.state === 'error') return written.error;
+    const threw = valueOf(written)?.threw;
+    return threw === undefined ? undefined : new Error(threw);
   }
 
   function record(key: string) {
@@ -273,7 +309,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
 function needsWork(after: Exclude<Settled<unknown>, { state: 'suspended' }>): boolean {
   if (after.state === 'error') return true;
   const writes = after.value as WriteSet;
-  return writes.threw || !isSettled(writes);
+  return writes.threw !== undefined || !isSettled(writes);
 }
 
 function valueOf(settled: Settled<WriteSet> | undefined): WriteSet | undefined {

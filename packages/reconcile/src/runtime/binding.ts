@@ -1,6 +1,15 @@
 // A reconciler in a world, as two derivations per object: its plan, and the writes that are left until the plan is so.
 // The second is a sink: what it publishes goes to the queue. Both are tracked, so drift of a child wakes the second alone.
-import { type JsonSchema, type Kind, type KubeObject, keyOf, keyOfObject, kindId, type ObjectKey } from '@capstan/kube';
+import {
+  type JsonSchema,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  keyOfObject,
+  kindId,
+  type ObjectKey,
+  reasonOf,
+} from '@capstan/kube';
 import type { Ownership } from '../diff/child-body.ts';
 import {
   type DiffInput,
@@ -15,15 +24,16 @@ import {
   type WriteSet,
 } from '../diff/index.ts';
 import { type DigestKey, keyedDigest } from '../digest.ts';
-import type { Derivation, Engine, Table, Tracker } from '../engine/index.ts';
+import { type Derivation, type Engine, Suspended, type Table, type Tracker } from '../engine/index.ts';
+import { DefinitionErrors } from '../errors.ts';
 import { fieldManager, inventoryId } from '../inventory.ts';
 import { INVENTORY_LABEL } from '../marks.ts';
 import { isPrimary, type Operator } from '../operator.ts';
-import { type AppliedChild, type Plan, plan, released } from '../plan/index.ts';
+import { type AppliedChild, inWorld, type Plan, placeOf, plan, released } from '../plan/index.ts';
 import { collectSensitive } from '../read/sensitive.ts';
 import { finalizersOf, statusOf, trackedObject, wholeOf } from '../read/tracked-object.ts';
 import { declaredIn, digestOf, type ReadSources, type Run, WorldReader } from '../read/world-reader.ts';
-import { type Memory, type Reconciler, roleOf } from '../reconciler.ts';
+import { type Memory, type Reconciler, roleOf, writesElsewhere } from '../reconciler.ts';
 import type { World } from '../worlds/index.ts';
 import { childView, memoryView, ownerView } from './views.ts';
 
@@ -46,6 +56,8 @@ export interface Binding {
   /** Objects that stand where a child should be and that the cache of our own does not hold, by identity. */
   readonly strangers: Table<KubeObject>;
   ownership(object: KubeObject): Ownership;
+  /** The world that objects of a kind are written in; undefined when it is gone. */
+  worldFor(kind: Kind): World | undefined;
 }
 
 export function bindReconciler(
@@ -89,7 +101,7 @@ export function bindReconciler(
         object,
         read: new WorldReader(run, world),
         digest: digestOf(run),
-        memory: memoryOf(tracker, table, world, key, ownership),
+        memory: memoryOf(tracker, table, place, key, ownership),
       };
       if (object.metadata.deletionTimestamp === undefined) return reconciler.reconcile(context);
       const isHeld = tracker.get(table, key, finalizersOf)?.includes(finalizer) ?? false;
@@ -103,11 +115,12 @@ export function bindReconciler(
     const known = owners.get(view);
     if (known !== undefined) return known;
     const { kind, object } = world.originOf(resource, view);
-    const owner = { world: world.name, reconciler: name, kind, key: keyOfObject(object) };
+    const owner = { world: '', reconciler: name, kind, key: keyOfObject(object) };
     const made = { inventory: inventoryId(owner), owner, object };
     owners.set(view, made);
     return made;
   };
+  const place: Places = { world, reconciler, sources, worldFor: (kind) => worldFor(sources, world, kind) };
   const traits = {
     known: new WeakMap<AppliedChild, KnownChild>(),
     manager,
@@ -125,33 +138,50 @@ export function bindReconciler(
       const view = tracker.get(table, key, ownerView);
       if (view === undefined) return NOTHING;
       const owned = ownership(wholeOf(view));
-      const observed = observe(tracker, {
-        table,
-        world,
-        reconciler,
-        troubles,
-        strangers,
-        key,
-        inventory: owned.inventory,
-        sources,
-      });
+      const elsewhere = writesElsewhere(reconciler)
+        ? ownedElsewhere(owned, tracker.get(sources.identities, world.name) ?? '')
+        : undefined;
+      const observed = observe(tracker, { ...place, table, troubles, strangers, key, owned, elsewhere });
       const outcome = tracker.settled(plans, key);
       const secretKey = () => tracker.get(sources.digestKey, operator.name) as DigestKey;
       // Every string of a sensitive child counts as secret: what is none is only not shown to be none.
       const keyed = (content: unknown) => keyedDigest([content], () => true, secretKey);
-      const input = (desired: Plan): DiffInput => ({ ...traits, keyed, plan: desired, ownership: owned, observed });
-      if (outcome.state === 'value') return diff(input(outcome.value));
+      const input = (desired: Plan): DiffInput => ({
+        ...traits,
+        keyed,
+        plan: desired,
+        ownership: owned,
+        elsewhere,
+        observed,
+      });
       // Suspended: no plan, nothing pruned; this read suspends too.
       if (outcome.state === 'suspended') return diff(input(tracker.derived(plans, key)));
-      const trouble: Trouble = {
-        reason: 'Threw',
-        message: `the reconciler ${reconciler.name} threw: ${outcome.error.message}`,
-      };
-      return statusOnly({ ...input(plan()), observed: { ...observed, trouble: () => trouble } });
+      if (outcome.state === 'error')
+        return statusOnly(input(plan()), `the reconciler ${reconciler.name} threw: ${outcome.error.message}`);
+      try {
+        return diff(input(outcome.value));
+      } catch (error) {
+        if (error instanceof Suspended) throw error;
+        return statusOnly(input(plan()), `the writes of ${reconciler.name} cannot be computed: ${reasonOf(error)}`);
+      }
     },
   });
 
-  return { operator, reconciler, world, id, manager, finalizer, table, plans, writes, troubles, strangers, ownership };
+  return {
+    operator,
+    reconciler,
+    world,
+    id,
+    manager,
+    finalizer,
+    table,
+    plans,
+    writes,
+    troubles,
+    strangers,
+    ownership,
+    worldFor: place.worldFor,
+  };
 }
 
 const NOT_CONTENT = new Set(['apiVersion', 'kind', 'metadata', 'status', 'type']);
@@ -176,7 +206,7 @@ function hasObservedGeneration(kind: unknown): boolean {
 function memoryOf(
   tracker: Tracker,
   table: Table<KubeObject>,
-  world: World,
+  { worldFor: find, sources, world }: Places,
   key: ObjectKey,
   ownership: (view: KubeObject) => Ownership,
 ): Memory {
@@ -187,57 +217,142 @@ function memoryOf(
       return view === undefined ? undefined : (wholeOf(view) as { status?: { memory?: unknown } }).status?.memory;
     },
     of(kind, ref) {
-      const from = world.childTable(kind) ?? world.readTable(kind);
+      const place = find(kind);
+      const from = place?.childTable(kind) ?? place?.readTable(kind);
       const view = from === undefined ? undefined : tracker.get(from, keyOf(ref), memoryView);
       const owned = owner();
       if (view === undefined || owned === undefined) return undefined;
-      return storedMemory(wholeOf(view), ownership(wholeOf(owned)));
+      const own = ownership(wholeOf(owned));
+      const identityOf = () => tracker.get(sources.identities, world.name) ?? '';
+      return storedMemory(wholeOf(view), placeOf(kind) === undefined ? own : ownedElsewhere(own, identityOf()));
     },
   };
 }
 
-interface Observation {
+/** Where a reconciler reads and writes. */
+interface Places {
+  readonly world: World;
+  readonly reconciler: Reconciler;
+  readonly sources: ReadSources;
+  worldFor(kind: Kind): World | undefined;
+}
+
+interface Observation extends Places {
   table: Table<KubeObject>;
-  world: World;
-  reconciler: Reconciler;
   troubles: Table<Trouble>;
   strangers: Table<KubeObject>;
   key: ObjectKey;
-  inventory: string;
-  sources: ReadSources;
+  owned: Ownership;
+  elsewhere: Ownership | undefined;
 }
 
-function observe(
-  tracker: Tracker,
-  { table, world, reconciler, troubles, strangers, key, inventory, sources }: Observation,
-): Observed {
-  const selector = {
-    canonical: `${INVENTORY_LABEL}=${inventory}`,
-    terms: [{ key: INVENTORY_LABEL, operator: 'In' as const, values: [inventory] }],
-    matches: (labels: Readonly<Record<string, string>> | undefined) => labels?.[INVENTORY_LABEL] === inventory,
-  };
+function worldFor(sources: ReadSources, own: World, kind: Kind): World | undefined {
+  const name = placeOf(kind);
+  return name === undefined ? own : sources.worlds.get(name);
+}
+
+/** Children in another cluster are known by the identity of their owner's cluster, and no owner reference reaches them. */
+function ownedElsewhere({ owner, object }: Ownership, cluster: string): Ownership {
+  const { name, namespace } = object.metadata;
+  const abroad = { ...owner, world: cluster };
+  const unreferred = { ...object, metadata: { ...(namespace && { namespace }), ...(name && { name }) } };
+  return { inventory: inventoryId(abroad), owner: abroad, object: unreferred };
+}
+
+/** A declared kind in a world: where children of it may be. */
+interface WrittenPlace {
+  readonly kind: Kind;
+  readonly what: Reconciler['writes'][number]['what'];
+  readonly world: World;
+  readonly ownership: Ownership;
+}
+
+function observe(tracker: Tracker, observation: Observation): Observed {
+  const { table, world, reconciler, troubles, strangers, key, sources, elsewhere } = observation;
+  const tableOf = (kind: Kind) => tableFor(observation, kind);
+  const places = () => writtenPlaces(tracker, observation);
   return {
     child(kind, ref) {
-      const view = tracker.get(tableFor(world, reconciler, kind), keyOf(ref), childView);
+      const view = tracker.get(tableOf(kind), keyOf(ref), childView);
       return view === undefined ? tracker.get(strangers, identity(kind, ref)) : wholeOf(view);
     },
-    object: (kind, ref) =>
-      tracker.get(tableFor(world, reconciler, kind), keyOf(ref)) ?? tracker.get(strangers, identity(kind, ref)),
+    object: (kind, ref) => tracker.get(tableOf(kind), keyOf(ref)) ?? tracker.get(strangers, identity(kind, ref)),
     inventory: () =>
-      reconciler.writes.flatMap(({ kind, what }) => {
-        const from = what === 'others' ? undefined : world.childTable(kind);
-        if (from === undefined || isMissing(tracker, world, reconciler, kind)) return [];
-        return tracker.list(from, { selector }, childView).map((view) => ({ kind, object: wholeOf(view) }));
+      places().flatMap(({ kind, what, world: place, ownership: { inventory } }) => {
+        const from = what === 'others' ? undefined : place.childTable(kind);
+        if (from === undefined || isAway(tracker, world, place, from)) return [];
+        if (isMissing(tracker, place, reconciler, kind)) return [];
+        return tracker
+          .list(from, { selector: inventorySelector(inventory) }, childView)
+          .map((view) => ({ kind, object: wholeOf(view) }));
       }),
     marked: () =>
-      reconciler.writes.flatMap(({ kind, what }) => {
-        const marks = what === 'children' ? undefined : world.markIndex(kind);
-        return marks === undefined ? [] : tracker.by(marks, inventory).map((object) => ({ kind, object }));
+      places().flatMap(({ kind, what, world: place, ownership: { inventory } }) => {
+        const marks = what === 'children' ? undefined : place.markIndex(kind);
+        if (marks === undefined || isAway(tracker, world, place, marks.table)) return [];
+        return tracker.by(marks, inventory).map((object) => ({ kind, object }));
       }),
     status: () => tracker.get(table, key, statusOf) as ReturnType<Observed['status']>,
     finalizers: () => tracker.get(table, key, finalizersOf) ?? [],
     reached: (instant) => sources.instants.reached(tracker, instant),
     trouble: () => tracker.get(troubles, key),
+    ...(elsewhere === undefined ? {} : awayOf(tracker, observation)),
+  };
+}
+
+/** What cannot be looked at in other worlds, and why. */
+function awayOf(tracker: Tracker, observation: Observation): Required<Pick<Observed, 'away' | 'awayWorlds'>> {
+  const { world, sources } = observation;
+  return {
+    away(kind) {
+      const name = placeOf(kind);
+      if (name === undefined) return undefined;
+      const place = sources.worlds.find(tracker, name);
+      if (place === undefined) return `there is no cluster named ${name}; add its kubeconfig Secret`;
+      const isUnknown = isAway(tracker, world, place, tableFor(observation, kind));
+      return isUnknown
+        ? `the cluster ${name} cannot be reached; see that its address and credentials are right`
+        : undefined;
+    },
+    awayWorlds() {
+      const away = writtenPlaces(tracker, observation).filter(({ kind, world: place }) => {
+        const from = place.childTable(kind) ?? place.readTable(kind);
+        return from !== undefined && isAway(tracker, world, place, from);
+      });
+      return [...new Set(away.map(({ world: { name } }) => name))].toSorted();
+    },
+  };
+}
+
+/** Every declared kind in every world of its role. */
+function writtenPlaces(
+  tracker: Tracker,
+  { world, reconciler, sources, owned, elsewhere }: Observation,
+): readonly WrittenPlace[] {
+  return reconciler.writes.flatMap((declared): WrittenPlace[] => {
+    const { kind, what } = declared;
+    const role = declared.in ?? roleOf(reconciler);
+    if (role === roleOf(reconciler) || elsewhere === undefined) return [{ kind, what, world, ownership: owned }];
+    return sources.worlds.names(tracker, role).flatMap((name) => {
+      const place = sources.worlds.get(name);
+      return place === undefined ? [] : [{ kind: inWorld(kind, name), what, world: place, ownership: elsewhere }];
+    });
+  });
+}
+
+/** Of another world that was never listed nothing is known; our own is waited for instead. */
+function isAway(tracker: Tracker, own: World, place: World, table: Table<KubeObject>): boolean {
+  return place !== own && tracker.state(table, NO_OBJECT) === 'unknown';
+}
+
+/** No object has this key: what is known of it is what the table says of all that it does not hold. */
+const NO_OBJECT = '\u0000';
+
+function inventorySelector(inventory: string) {
+  return {
+    canonical: `${INVENTORY_LABEL}=${inventory}`,
+    terms: [{ key: INVENTORY_LABEL, operator: 'In' as const, values: [inventory] }],
+    matches: (labels: Readonly<Record<string, string>> | undefined) => labels?.[INVENTORY_LABEL] === inventory,
   };
 }
 
@@ -248,14 +363,16 @@ function isMissing(tracker: Tracker, world: World, { reads }: Reconciler, kind: 
   return isOptional && tracker.get(world.access, id) !== 'served';
 }
 
-function tableFor(world: World, reconciler: Reconciler, kind: Reconciler['resource']): Table<KubeObject> {
-  const declaration = reconciler.writes.find((write) => kindId(write.kind) === kindId(kind));
+function tableFor({ reconciler, sources, worldFor: find }: Places, kind: Kind): Table<KubeObject> {
+  const name = placeOf(kind);
+  const role = name === undefined ? roleOf(reconciler) : sources.worlds.roleOf(name);
+  const declaration = reconciler.writes.find(
+    (write) => kindId(write.kind) === kindId(kind) && (write.in ?? roleOf(reconciler)) === role,
+  );
+  const world = find(kind);
   const table =
-    declaration?.what === 'others' ? world.readTable(kind) : (world.childTable(kind) ?? world.readTable(kind));
-  if (declaration === undefined || table === undefined) {
-    throw new TypeError(
-      `${reconciler.name} plans a ${kindId(kind)}, which it does not declare: add it to the reconciler's writes`,
-    );
-  }
+    declaration?.what === 'others' ? world?.readTable(kind) : (world?.childTable(kind) ?? world?.readTable(kind));
+  if (declaration === undefined || table === undefined)
+    throw DefinitionErrors.UndeclaredWrite(reconciler.name, kindId(kind), name === undefined ? undefined : role);
   return table;
 }

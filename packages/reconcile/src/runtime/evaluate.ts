@@ -126,6 +126,7 @@ function sourcesOf(engine: Engine, options: EvaluateOptions): ReadSources {
     outside: createKnownSources(engine, options.sources ?? []),
     sinks: createSinkRegistry(engine),
     problems: new Map(),
+    identities: engine.table<string>({ name: 'identities of clusters' }),
     instants: createInstants(engine, options.clock),
     digestKey,
     bound: new Map(),

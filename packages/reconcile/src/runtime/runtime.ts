@@ -6,18 +6,23 @@ import {
   type InformerObserver,
   type Kind,
   type KubeObject,
+  keyOfObject,
   type Logger,
+  Namespace,
   type Random,
+  sleep,
+  untilAborted,
 } from '@capstan/kube';
 import { createTurns } from '../apply/index.ts';
 import { causeDigest, type DigestKey } from '../digest.ts';
-import { createEngine, type Derivation, type Engine, type Wave } from '../engine/index.ts';
+import { type Change, createEngine, type Derivation, type Engine, type Wave } from '../engine/index.ts';
 import { RuntimeErrors } from '../errors.ts';
 import type { Leadership } from '../leadership/index.ts';
 import type { Operator } from '../operator.ts';
 import type { EventInput } from '../plan/index.ts';
-import { bindDerived, type ReadSources } from '../read/world-reader.ts';
-import { LOCAL, type Role, roleOf } from '../reconciler.ts';
+import { IDENTITY_NAMESPACE } from '../rbac/index.ts';
+import { bindDerived, type ReadSources, unmarked } from '../read/world-reader.ts';
+import { LOCAL, type Reconciler, type Role, roleOf, writesElsewhere } from '../reconciler.ts';
 import {
   type BoundSink,
   createDelivery,
@@ -30,7 +35,6 @@ import {
 } from '../sinks/index.ts';
 import { createFacts, createInstants, createSources, type FactStore } from '../sources/index.ts';
 import { noopTracer, type Tracer } from '../tracing/index.ts';
-import { untilAborted } from '../until-aborted.ts';
 import { causeRecord, createHistory, type History } from '../why/index.ts';
 import {
   createWorld,
@@ -140,6 +144,15 @@ export interface Waiting {
   readonly waitingFor: readonly string[];
 }
 
+interface Switch {
+  readonly world: World;
+  take(change: Change): void;
+  stop(): void;
+}
+
+/** Between two tries to read the identity of a cluster. */
+const MAX_IDENTIFY_MS = 60_000;
+
 /** A reconciler's writer or an operator's sink, as long as it is bound. */
 interface Part {
   readonly operator: Operator;
@@ -184,6 +197,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     outside,
     sinks: createSinkRegistry(engine),
     problems: new Map(),
+    identities: engine.table<string>({ name: 'identities of clusters' }),
     instants,
     digestKey,
     bound: new Map(),
@@ -196,12 +210,18 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const leases = createLeases(options);
   const parts = new Set<Part>();
   const takers = new Map<unknown, Set<BoundSink>>();
+  /** What switches parts on and off. */
+  const switches = new Map<unknown, Switch>();
   const turns = createTurns();
+  const leavings = new Map<string, AbortController>();
   let isRunning = false;
 
   function onWave(wave: Wave): void {
     facts.afterWave();
-    for (const change of wave.changes) for (const sink of takers.get(change.derivation) ?? []) sink.take(change);
+    for (const change of wave.changes) {
+      switches.get(change.derivation)?.take(change);
+      for (const sink of takers.get(change.derivation) ?? []) sink.take(change);
+    }
     for (const { sink } of parts) sink.waveEnded?.();
     options.observe?.wave?.(wave);
   }
@@ -209,8 +229,49 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   function bind(world: World, operator: Operator): void {
     const role = worlds.roleOf(world.name);
     for (const reconciler of operator.reconcilers)
-      if (roleOf(reconciler) === role) start(writerOf(bindReconciler(engine, sources, operator, reconciler, world)));
-    for (const sink of operator.sinks ?? []) if (roleOf(sink) === role) start(deliveryOf(world, operator, sink));
+      if (roleOf(reconciler) === role)
+        bindPart(world, operator, reconciler, () =>
+          writerOf(bindReconciler(engine, sources, operator, reconciler, world)),
+        );
+    for (const sink of operator.sinks ?? [])
+      if (roleOf(sink) === role) bindPart(world, operator, sink, () => deliveryOf(world, operator, sink));
+  }
+
+  /** Starts a part, or lets a derivation switch it on and off. */
+  function bindPart(world: World, operator: Operator, declared: Reconciler | Sink, create: () => Part): void {
+    if (declared.enabled === undefined) {
+      start(create());
+      return;
+    }
+    const kinds = [...requirementsOf([declared], roleOf(declared)).keys()];
+    const on = bindDerived(sources, world, operator.name, declared.enabled);
+    const derivation = engine.derive<boolean>({
+      name: `${operator.name}.${declared.name} is enabled`,
+      sink: true,
+      compute: (_key, tracker) => unmarked(tracker.derived(on, '')) === true,
+    });
+    let running: { part: Part; unuse: () => void } | undefined;
+    const turn = (isOn: boolean) => {
+      if (isOn && running === undefined) {
+        const unuse = world.use(kinds);
+        running = { part: create(), unuse };
+        start(running.part);
+      } else if (!isOn && running !== undefined) {
+        const { part, unuse } = running;
+        running = undefined;
+        void stop(part).finally(unuse);
+      }
+    };
+    const root = engine.hold(derivation, '');
+    switches.set(derivation, {
+      world,
+      // What is not known leaves it as it is.
+      take: (change) => change.after?.state === 'value' && turn(change.after.value === true),
+      stop() {
+        root.stop();
+        engine.retire(derivation);
+      },
+    });
   }
 
   function writerOf(binding: Binding): Part {
@@ -308,6 +369,39 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     }
   }
 
+  function leaving(name: string): AbortController {
+    const controller = leavings.get(name) ?? new AbortController();
+    leavings.set(name, controller);
+    return controller;
+  }
+
+  /** Children elsewhere carry the identity of this cluster: nothing is written there before it is known. */
+  async function identify(world: World, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        const { metadata } = await world.client.get(Namespace, { name: IDENTITY_NAMESPACE }, { signal });
+        sources.identities.put(world.name, metadata.uid ?? '');
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        logger.warn('could not read the identity of the cluster; it is tried again', { world: world.name, error });
+        await sleep(clock, Math.min(1000 * 2 ** failures, MAX_IDENTIFY_MS), signal).catch(() => {});
+      }
+    }
+  }
+
+  /** What was written in a world that goes stays there: its owners are released without it. */
+  function logOrphans(world: World): void {
+    const left = worlds.roleOf(world.name) === LOCAL ? [] : world.children();
+    if (left.length === 0) return;
+    const objects = left.slice(0, 20).map(({ kind, object }) => `${kind.kind} ${keyOfObject(object)}`);
+    logger.warn('the cluster was removed; these objects of ours are left in it', {
+      world: world.name,
+      objects,
+      more: Math.max(0, left.length - objects.length),
+    });
+  }
+
   return {
     engine,
     worlds: worlds.all,
@@ -333,13 +427,24 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         ...(observe ? { observe: (kind) => observe(name, kind) } : {}),
       });
       worlds.add(world, role);
+      if (declarations.some((one) => 'writes' in one && roleOf(one) === role && writesElsewhere(one)))
+        void identify(world, leaving(name).signal);
       for (const operator of operators) if (input.operators?.includes(operator.name) ?? true) bind(world, operator);
       return world;
     },
     async removeWorld(name) {
       const world = worlds.get(name);
       if (world === undefined) return;
+      logOrphans(world);
       worlds.remove(name);
+      leavings.get(name)?.abort();
+      leavings.delete(name);
+      sources.identities.forget(name);
+      for (const [derivation, one] of switches) {
+        if (one.world !== world) continue;
+        switches.delete(derivation);
+        one.stop();
+      }
       await Promise.all([...parts].filter((part) => part.world === world).map(stop));
       const bound = [...(sources.bound.get(name)?.values() ?? [])].flatMap((definitions) => [...definitions.values()]);
       engine.retire(...bound);
@@ -369,6 +474,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await facts.stop();
       await outside.stop();
       instants.stop();
+      for (const controller of leavings.values()) controller.abort();
       await Promise.all([...worlds.all.values()].map((world) => world.stop()));
       await waves.stop();
       stopElections.abort();

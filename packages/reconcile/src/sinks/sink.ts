@@ -26,6 +26,11 @@ export interface SinkDefinition<R = unknown, S = unknown> {
    * the replica that holds that one.
    */
   readonly lease: 'none' | 'operator' | SinkLease;
+  /**
+   * Whether it is on: a derivation or fold, read with the empty key in its own world. While it is false, or not known yet,
+   * the sink is closed as if it had lost its lease. Always on by default.
+   */
+  readonly enabled?: Derived<boolean>;
   /** One `take` may last so long; 30,000 by default. */
   readonly timeoutMs?: number;
   /**

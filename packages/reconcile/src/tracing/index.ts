@@ -1,3 +1,4 @@
 export { formatTraceparent, parseTraceparent } from './trace-context.ts';
+export * from './traced-transport.ts';
 export * from './tracer.ts';
 export * from './tracing.ts';

@@ -1,5 +1,4 @@
-import type { Clock, Logger, Random } from '@capstan/kube';
-import { untilAborted } from '../until-aborted.ts';
+import { type Clock, type Logger, type Random, untilAborted } from '@capstan/kube';
 import { type Environment, otlpConfig } from './otlp-config.ts';
 import { createOtlpExporter } from './otlp-exporter.ts';
 import { createRecordingTracer } from './recording-tracer.ts';

@@ -28,6 +28,7 @@ describe('a world caches', () => {
       reads: 'all',
       children: false,
       optional: false,
+      conditional: false,
       trim: undefined,
     });
   });

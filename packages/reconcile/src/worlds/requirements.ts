@@ -10,6 +10,8 @@ export interface KindRequirement {
   /** Objects that carry our inventory label, for the diff; none of their own when `reads` is `all`. */
   readonly children: boolean;
   readonly optional: boolean;
+  /** Needed only by parts that can be switched off: cached while one of them is on. */
+  readonly conditional: boolean;
   readonly trim: ((object: KubeObject) => KubeObject) | undefined;
 }
 
@@ -17,6 +19,8 @@ export interface KindRequirement {
 export interface Declaring {
   readonly resource?: Kind;
   readonly in?: Role;
+  /** Present: the part can be switched off. */
+  readonly enabled?: unknown;
   readonly reads: readonly ReadDeclaration[];
   readonly writes?: readonly WriteDeclaration[];
 }
@@ -36,7 +40,8 @@ export function rolesOf(declaring: readonly Declaring[]): readonly Role[] {
  */
 export function requirementsOf(declaring: readonly Declaring[], role: Role = LOCAL): Map<string, KindRequirement> {
   const requirements = new Map<string, KindRequirement>();
-  const need = (kind: Kind, wanted: Partial<Omit<KindRequirement, 'kind'>>) => {
+  let isConditional = false;
+  const need = (kind: Kind, wanted: Partial<Omit<KindRequirement, 'kind' | 'conditional'>>) => {
     const id = kindId(kind);
     const known = requirements.get(id);
     requirements.set(id, {
@@ -44,10 +49,12 @@ export function requirementsOf(declaring: readonly Declaring[], role: Role = LOC
       reads: widest(known?.reads, wanted.reads),
       children: (known?.children ?? false) || (wanted.children ?? false),
       optional: (known?.optional ?? true) && (wanted.optional ?? false),
+      conditional: (known?.conditional ?? true) && isConditional,
       trim: known === undefined || known.trim === wanted.trim ? wanted.trim : undefined,
     });
   };
   for (const one of declaring) {
+    isConditional = one.enabled !== undefined;
     const isIn = (each: { readonly in?: Role }) => (each.in ?? roleOf(one)) === role;
     const reads = one.reads.filter(isIn);
     const writes = (one.writes ?? []).filter(isIn);

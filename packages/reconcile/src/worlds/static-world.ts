@@ -83,6 +83,11 @@ export function createStaticWorld(options: StaticWorldOptions): World {
         const isOwned = object.metadata.ownerReferences?.some((reference) => reference.uid === uid) ?? false;
         return kind !== undefined && isOwned && inventoryOf(object) !== undefined ? [{ kind, object }] : [];
       }),
+    children: () =>
+      objects.flatMap((object) => {
+        const kind = tables.get(idOf(object))?.kind;
+        return kind === undefined || inventoryOf(object) === undefined ? [] : [{ kind, object }];
+      }),
     observeWrite: (_kind, object) => put(object),
     observeDelete: (kind, object) => tableOf(kind)?.delete(keyOfObject(object)),
     isSynced: true,
@@ -90,6 +95,7 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     waitingFor: () => [],
     isFresh: () => true,
     staleness: () => new Map(),
+    use: () => () => {},
     poke() {},
     stop: () => Promise.resolve(),
   };

@@ -53,6 +53,8 @@ export function createWorldSet(engine: Engine, roles: readonly Role[]): WorldSet
       worlds.set(world.name, world);
       roleOf.set(world.name, role);
       tableOf(role).put(world.name, true);
+      // The only one of its role: there are no others to wait for.
+      if (world.name === role) tableOf(role).synced();
     },
     remove(name) {
       worlds.delete(name);

@@ -13,6 +13,7 @@ import {
   type Logger,
   type Random,
   type Selection,
+  type SharedInformer,
 } from '@capstan/kube';
 import type { Target } from '../apply/index.ts';
 import type { Engine, Index, Table } from '../engine/index.ts';
@@ -62,6 +63,8 @@ export interface World extends Target {
   indexOf(index: KindIndex): Index<KubeObject> | undefined;
   /** What Kubernetes' garbage collector would remove with an object, among the children that are cached. */
   ownedBy(owner: KubeObject): readonly { kind: Kind; object: KubeObject }[];
+  /** Every child of ours that is cached. */
+  children(): readonly { kind: Kind; object: KubeObject }[];
   /** Everything that reads of a kind would find now, in no order; untracked: for metrics and for people, never for plans. */
   peek(kind: Kind): readonly KubeObject[];
   /** By kind id: whether the kind can be read. */
@@ -77,15 +80,24 @@ export interface World extends Target {
   staleness(): ReadonlyMap<string, number>;
   /** Tries kinds that are not served or forbidden again at once. */
   poke(): void;
+  /** Caches what a part needs that can be switched off, until the function that it returns is called. */
+  use(kindIds: readonly string[]): () => void;
   /** Stops informers; everything in the tables becomes unknown. */
   stop(): Promise<void>;
 }
 
 interface KindState {
   readonly requirement: KindRequirement;
-  readonly read: Feed | undefined;
-  readonly children: Feed | undefined;
-  readonly informers: readonly InformerView<KubeObject>[];
+  /** The same from one opening to the next. */
+  readonly tables: { readonly read: Table<KubeObject> | undefined; readonly children: Table<KubeObject> | undefined };
+  /** Undefined while the kind is not cached. */
+  read: Feed | undefined;
+  children: Feed | undefined;
+  informers: readonly InformerView<KubeObject>[];
+  /** Ends what the opening began. */
+  closing: (() => void)[];
+  /** How many parts that can be switched off are on and need it. */
+  users: number;
   /** By the function that finds the keys: two indexes may have one name. */
   readonly indexes: Map<(object: KubeObject) => readonly string[], Index<KubeObject>>;
 }
@@ -113,53 +125,102 @@ export function createWorld(options: WorldOptions): World {
     aliasInformers.has(informer) && informer.state().reason === 'NotServed';
   const isReady = (informer: InformerView<KubeObject>) => informer.isSynced || isMissingAlias(informer);
   const stops: (() => void)[] = [];
-  for (const [id, requirement] of options.requirements) kinds.set(id, openKind(requirement));
+  for (const [id, requirement] of options.requirements) {
+    const state = createKind(requirement);
+    kinds.set(id, state);
+    if (!requirement.conditional) openKind(state);
+  }
   watchDefinitions();
 
-  function openKind(requirement: KindRequirement): KindState {
+  function createKind(requirement: KindRequirement): KindState {
     const { kind, reads } = requirement;
-    const namespaces = namespacesFor(requirement);
-    const opened: InformerView<KubeObject>[] = [];
-    const open = (selection: Selection, places: readonly (string | undefined)[], written: readonly Kind[] = [kind]) => {
-      const made = written.flatMap((source) =>
-        places.map((namespace) => {
-          const { informer } = informers.for(source, namespace === undefined ? selection : { ...selection, namespace });
-          if (source !== kind) aliasInformers.add(informer);
-          return informer;
-        }),
-      );
-      opened.push(...made);
-      return made;
-    };
     const tableFor = (label: string) =>
       engine.table<KubeObject>({
         name: label,
         labels: (object) => object.metadata.labels,
         ...(kind.sensitive ? { sensitive: true } : {}),
       });
-    let read: Feed | undefined;
-    if (reads === 'referenced') {
-      const metadata = open({ metadataOnly: true }, namespaces);
-      const { clock } = options;
-      const common = { engine, name: tableName(kind), kind, client, clock, logger, metadata };
-      read = createReferencedFeed({ ...common, signal: stopping.signal });
-    } else if (reads !== undefined) {
-      const view = (object: KubeObject) => views.viewOf(kind, object);
-      read = createFeed(tableFor(tableName(kind)), open({}, namespaces, writtenKinds(kind)), view, isReady);
-    }
     const isCovered = reads === 'all';
-    const children =
-      requirement.children && !isCovered
-        ? createFeed(tableFor(`our ${tableName(kind)}`), open({ labelSelector: INVENTORY_LABEL }, allNamespaces(kind)))
-        : undefined;
-    watchAccess(kind, opened);
+    // What is referenced is opened here: its table knows what is read of it, and metadata alone is cached meanwhile.
+    const referenced = reads === 'referenced' ? openReferenced(kind, namespacesFor(requirement)) : undefined;
+    const read = referenced?.feed.table ?? (reads === undefined ? undefined : tableFor(tableName(kind)));
+    const own = requirement.children && !isCovered ? tableFor(`our ${tableName(kind)}`) : undefined;
     return {
       requirement,
-      read,
-      children: children ?? (isCovered ? read : undefined),
-      informers: opened,
+      tables: { read, children: own ?? (isCovered ? read : undefined) },
+      read: referenced?.feed,
+      children: undefined,
+      informers: referenced?.metadata ?? [],
+      closing: [],
+      users: 0,
       indexes: new Map(),
     };
+  }
+
+  function openReferenced(kind: Kind, namespaces: readonly (string | undefined)[]) {
+    const metadata = openInformers(kind, { metadataOnly: true }, namespaces).map(({ informer }) => informer);
+    const common = { engine, name: tableName(kind), kind, client, clock: options.clock, logger, metadata };
+    return { metadata, feed: createReferencedFeed({ ...common, signal: stopping.signal }) };
+  }
+
+  function openInformers(
+    kind: Kind,
+    selection: Selection,
+    places: readonly (string | undefined)[],
+    written: readonly Kind[] = [kind],
+  ): readonly SharedInformer<KubeObject>[] {
+    return written.flatMap((source) =>
+      places.map((namespace) => {
+        const shared = informers.for(source, namespace === undefined ? selection : { ...selection, namespace });
+        if (source !== kind) aliasInformers.add(shared.informer);
+        return shared;
+      }),
+    );
+  }
+
+  function openKind(state: KindState): void {
+    const { kind, reads } = state.requirement;
+    const opened = [...state.informers];
+    const feed = (
+      table: Table<KubeObject>,
+      shared: readonly SharedInformer<KubeObject>[],
+      view?: (object: KubeObject) => KubeObject,
+    ): Feed => {
+      const sources = shared.map(({ informer }) => informer);
+      opened.push(...sources);
+      const made = createFeed(table, sources, view, view === undefined ? undefined : isReady);
+      state.closing.push(() => {
+        made.stop();
+        table.drop('unknown');
+        for (const { release } of shared) void release();
+      });
+      return made;
+    };
+    const { read, children } = state.tables;
+    if (read !== undefined && reads !== 'referenced') {
+      const view = (object: KubeObject) => views.viewOf(kind, object);
+      const shared = openInformers(kind, {}, namespacesFor(state.requirement), writtenKinds(kind));
+      state.read = feed(read, shared, view);
+    }
+    if (children !== undefined && children !== read) {
+      const shared = openInformers(kind, { labelSelector: INVENTORY_LABEL }, allNamespaces(kind));
+      state.children = feed(children, shared);
+    } else if (children !== undefined) state.children = state.read;
+    state.informers = opened;
+    state.closing.push(watchAccess(kind, opened));
+  }
+
+  function closeKind(state: KindState): void {
+    for (const close of state.closing) close();
+    state.closing = [];
+    access.forget(kindId(state.requirement.kind));
+    if (state.requirement.reads === 'referenced') {
+      state.children = undefined;
+      return;
+    }
+    state.read = undefined;
+    state.children = undefined;
+    state.informers = [];
   }
 
   function tableName(kind: Kind): string {
@@ -177,15 +238,18 @@ export function createWorld(options: WorldOptions): World {
   }
 
   /** Forbidden and not-served are values that can be read, and the reason why everything else about the kind suspends. */
-  function watchAccess(kind: Kind, opened: readonly InformerView<KubeObject>[]): void {
+  function watchAccess(kind: Kind, opened: readonly InformerView<KubeObject>[]): () => void {
     const judge = () => {
       const reasons = opened.filter((informer) => !isMissingAlias(informer)).map((informer) => informer.state().reason);
       if (reasons.includes('NotServed')) access.put(kindId(kind), 'not-served');
       else if (reasons.includes('Forbidden')) access.put(kindId(kind), 'forbidden');
       else if (opened.every(isReady)) access.put(kindId(kind), 'served');
     };
-    for (const informer of opened) stops.push(informer.subscribe(judge));
+    const ends = opened.map((informer) => informer.subscribe(judge));
     judge();
+    return () => {
+      for (const end of ends) end();
+    };
   }
 
   /** Where definitions of kinds are read, a kind that has just been installed need not wait for its next turn. */
@@ -246,24 +310,24 @@ export function createWorld(options: WorldOptions): World {
     covers(kind, namespace) {
       const found = state(kind);
       if (found === undefined || namespace === undefined || kind.scope === 'Cluster') return true;
-      const places = found.read === undefined ? allNamespaces(kind) : namespacesFor(found.requirement);
+      const places = found.tables.read === undefined ? allNamespaces(kind) : namespacesFor(found.requirement);
       return places.includes(undefined) || places.includes(namespace);
     },
-    readTable: (kind) => state(kind)?.read?.table,
-    childTable: (kind) => state(kind)?.children?.table,
+    readTable: (kind) => state(kind)?.tables.read,
+    childTable: (kind) => state(kind)?.tables.children,
     markIndex(kind) {
       const found = state(kind);
-      if (found?.requirement.reads !== 'all' || found.read === undefined) return undefined;
-      return indexIn(found, found.read.table, 'inventory marks', inventoriesMarked);
+      if (found?.requirement.reads !== 'all' || found.tables.read === undefined) return undefined;
+      return indexIn(found, found.tables.read, 'inventory marks', inventoriesMarked);
     },
     indexOf(index) {
       const found = state(index.kind);
-      if (found?.read === undefined) return undefined;
-      return indexIn(found, found.read.table, index.name, index.keysOf);
+      if (found?.tables.read === undefined) return undefined;
+      return indexIn(found, found.tables.read, index.name, index.keysOf);
     },
     peek(kind) {
       const found = state(kind);
-      const table = found?.read?.table;
+      const table = found?.tables.read;
       const keys = new Set(found?.informers.flatMap((informer) => informer.list().map(keyOfObject)));
       return [...keys].flatMap((key) => table?.peek(key) ?? []);
     },
@@ -280,6 +344,15 @@ export function createWorld(options: WorldOptions): World {
           : [],
       );
     },
+    children: () =>
+      [...kinds.values()].flatMap(({ requirement: { kind, children: hasChildren }, informers: opened }) =>
+        hasChildren
+          ? [...new Set(opened.flatMap((informer) => informer.list().filter(isChild)))].map((object) => ({
+              kind,
+              object,
+            }))
+          : [],
+      ),
     observeWrite(kind, object) {
       for (const feed of feeds(kind)) feed.observeWrite(object);
     },
@@ -316,14 +389,21 @@ export function createWorld(options: WorldOptions): World {
     poke() {
       for (const { informers: opened } of kinds.values()) for (const informer of opened) informer.poke();
     },
+    use(kindIds) {
+      const used = kindIds.flatMap((id) => kinds.get(id) ?? []).filter(({ requirement }) => requirement.conditional);
+      for (const found of used) if (++found.users === 1) openKind(found);
+      return () => {
+        for (const found of used) if (--found.users === 0) closeKind(found);
+      };
+    },
     async stop() {
       stopping.abort();
-      for (const { read, children } of kinds.values()) {
-        read?.stop();
-        children?.stop();
-        for (const feed of new Set([read, children])) {
-          feed?.table.drop('unknown');
-          if (feed !== undefined) engine.retire(feed.table);
+      for (const state of kinds.values()) {
+        state.read?.stop();
+        for (const close of state.closing) close();
+        for (const table of new Set([state.tables.read, state.tables.children])) {
+          table?.drop('unknown');
+          if (table !== undefined) engine.retire(table);
         }
       }
       access.drop('unknown');
@@ -346,6 +426,10 @@ export function createWorld(options: WorldOptions): World {
     found.indexes.set(keysOf, made);
     return made;
   }
+}
+
+function isChild(object: KubeObject): boolean {
+  return object.metadata.labels?.[INVENTORY_LABEL] !== undefined;
 }
 
 /** Named by the tables of all worlds, in what a reconcile waits for. */

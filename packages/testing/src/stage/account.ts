@@ -25,7 +25,7 @@ export async function grantAccount(
 ): Promise<Account> {
   for (const [index, operator] of operators.entries()) {
     const name = operators.length === 1 ? NAME : `${NAME}-${index}`;
-    const options = { namespace, name, ...(watchNamespaces && { watchNamespaces }) };
+    const options = { namespace, systemNamespace: namespace, name, ...(watchNamespaces && { watchNamespaces }) };
     for (const manifest of rbacManifests(operator, options)) {
       const kind = kindOf(manifest);
       await client.create(kind, boundTo(manifest, NAME)).catch(async (error: unknown) => {

@@ -1,8 +1,5 @@
 // Reading answers of which nothing is promised: what is not as it should be is undefined.
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+import { isRecord } from '@capstan/kube/cluster';
 
 export function recordAt(value: unknown, name: string): Record<string, unknown> | undefined {
   const found = isRecord(value) ? value[name] : undefined;

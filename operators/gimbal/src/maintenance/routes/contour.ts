@@ -3,11 +3,11 @@
 import { externalKind, type KubeObject } from '@capstan/kube';
 import { type RouteEntry, type RouteRule, type Semantics } from '../model.ts';
 import { withoutContourServices } from './contour-removal.ts';
-import { entryIds, ruleKeys } from './identity.ts';
+import { entryIds, ruleKey } from './identity.ts';
 import { fieldsIn, type Json, listIn, objectIn, textIn } from './json.ts';
 import type { RouteKind } from './route-kind.ts';
 
-const proxy = (group: string, id: string): RouteKind => ({
+const proxy = (group: string, id: string, semantics: Semantics = 'contour'): RouteKind => ({
   kind: externalKind({
     group,
     version: 'v1',
@@ -18,14 +18,14 @@ const proxy = (group: string, id: string): RouteKind => ({
   }),
   title: 'HTTPProxy',
   id,
-  rulesOf: proxyRules,
+  rulesOf: (route) => rulesOf(route, ({ conditions }) => conditions, { semantics, refusal: 'deny' }),
   withoutServices: (spec, isGone) => withoutContourServices(spec, isGone, 'respond'),
 });
 
 /** Of Contour, of Sesame, and of the time when Contour was Heptio's. */
 export const HTTP_PROXIES: readonly RouteKind[] = [
   proxy('projectcontour.io', 'http-proxy'),
-  proxy('projectsesame.io', 'sesame-http-proxy'),
+  proxy('projectsesame.io', 'sesame-http-proxy', 'sesame'),
   proxy('contour.heptio.com', 'heptio-http-proxy'),
 ];
 
@@ -40,39 +40,39 @@ export const INGRESS_ROUTE: RouteKind = {
   }),
   title: 'IngressRoute',
   id: 'ingress-route',
-  rulesOf: (route) => rulesOf(route, ({ match }) => match, undefined),
+  rulesOf: (route) => rulesOf(route, ({ match }) => match, { semantics: 'contour', refusal: undefined }),
   withoutServices: (spec, isGone) => withoutContourServices(spec, isGone, 'drop'),
 };
 
-function proxyRules(route: KubeObject): RouteRule[] {
-  return rulesOf(route, ({ conditions }) => conditions, 'deny');
+interface DataPlane {
+  readonly semantics: Semantics;
+  readonly refusal: 'deny' | undefined;
 }
 
-const CONTOUR: Semantics = 'contour';
-
-function rulesOf(route: KubeObject, matchOf: (rule: Json) => unknown, refusal: 'deny' | undefined): RouteRule[] {
+function rulesOf(route: KubeObject, matchOf: (rule: Json) => unknown, { semantics, refusal }: DataPlane): RouteRule[] {
   const namespace = route.metadata.namespace ?? '';
   const spec = objectIn((route as { spec?: unknown }).spec);
-  const keyOf = ruleKeys();
   const rules = listIn(spec['routes']).map((one, at): RouteRule => {
     const rule = objectIn(one);
     const path = `/spec/routes/${at}`;
     const gate: RouteEntry[] = refusal === undefined ? [] : [gateOf(rule, path)];
     return {
-      key: keyOf(matchOf(rule)),
+      key: ruleKey(matchOf(rule)),
       place: `routes[${at}]`,
-      semantics: CONTOUR,
+      semantics,
       refusal,
       entries: [...servicesOf(rule, path, namespace), ...gate],
     };
   });
-  return [...rules, ...tcpRules(spec, namespace)].filter(({ entries }) => entries.some(({ role }) => role !== 'gate'));
+  return [...rules, ...tcpRules(spec, namespace, semantics)].filter(({ entries }) =>
+    entries.some(({ role }) => role !== 'gate'),
+  );
 }
 
-function tcpRules(spec: Json, namespace: string): RouteRule[] {
+function tcpRules(spec: Json, namespace: string, semantics: Semantics): RouteRule[] {
   const tcp = objectIn(spec['tcpproxy']);
   const entries = servicesOf(tcp, '/spec/tcpproxy', namespace);
-  return [{ key: 'tcpproxy', place: 'tcpproxy', semantics: CONTOUR, refusal: undefined, entries }];
+  return [{ key: 'tcpproxy', place: 'tcpproxy', semantics, refusal: undefined, entries }];
 }
 
 function servicesOf(rule: Json, path: string, namespace: string): RouteEntry[] {

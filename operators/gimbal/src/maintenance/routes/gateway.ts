@@ -2,7 +2,7 @@
 import { externalKind, type KubeObject } from '@capstan/kube';
 import type { RouteEntry, RouteRule } from '../model.ts';
 import { withoutGatewayServices } from './gateway-removal.ts';
-import { entryIds, ruleKeys } from './identity.ts';
+import { entryIds, ruleKey } from './identity.ts';
 import { fieldsIn, type Json, listIn, objectIn, textIn } from './json.ts';
 import type { RouteKind } from './route-kind.ts';
 
@@ -42,12 +42,12 @@ function gatewayRoute(title: string, version: string, id: string, kind = title):
 function rulesOf(route: KubeObject): RouteRule[] {
   const spec = objectIn((route as { spec?: unknown }).spec);
   const namespace = route.metadata.namespace ?? '';
-  const keyOf = ruleKeys();
   return listIn(spec['rules']).map((one, at) => {
     const rule = objectIn(one);
     return {
       // Filters are no part of it: we change the percentage of mirrors.
-      key: keyOf(rule['name'] ?? rule['matches']),
+      key: ruleKey(rule['matches']),
+      name: textIn(rule['name']),
       place: textIn(rule['name']) ?? `rules[${at}]`,
       semantics: 'gateway',
       refusal: 'weights',

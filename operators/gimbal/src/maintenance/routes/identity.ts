@@ -2,10 +2,9 @@
 import { hash } from 'node:crypto';
 import { canonicalJson } from '@capstan/kube';
 
-/** Names rules by what they match, counting twins. */
-export function ruleKeys(): (match: unknown) => string {
-  const count = counter();
-  return (match) => count(hash('sha256', canonicalJson(match ?? null), 'hex').slice(0, 12));
+/** Names a rule by what it matches. */
+export function ruleKey(match: unknown): string {
+  return hash('sha256', canonicalJson(match ?? null), 'hex').slice(0, 12);
 }
 
 /** Names entries by what they lead to, counting equal ones. */

@@ -2,7 +2,7 @@
 // a canary beside it (see ingress-canary.ts).
 import { Ingress, type KubeObject } from '@capstan/kube';
 import type { RouteEntry, RouteRule } from '../model.ts';
-import { entryIds, ruleKeys } from './identity.ts';
+import { entryIds, ruleKey } from './identity.ts';
 import { CANARY_WEIGHT, type Canary, canaryOf, pathsOf, peersOf } from './ingress-canary.ts';
 import { withoutIngressServices } from './ingress-removal.ts';
 import { objectIn, textIn } from './json.ts';
@@ -24,12 +24,11 @@ function rulesOf(ingress: KubeObject, peers: readonly KubeObject[] = []): RouteR
 
 function plainRules(ingress: KubeObject, canaries: readonly KubeObject[]): RouteRule[] {
   const namespace = ingress.metadata.namespace ?? '';
-  const keyOf = ruleKeys();
   const rules = pathsOf(ingress).map(({ key, place, match, service }): RouteRule => {
     const beside = canaries.filter((one) => pathsOf(one).some((path) => path.key === key));
     const entries = [...entriesOf('service', [service], namespace), ...peerEntries(beside, [key], namespace)];
     return {
-      key: keyOf(match),
+      key: ruleKey(match),
       place,
       semantics: 'none',
       refusal: undefined,

@@ -1,10 +1,12 @@
 // Routes are data of other programs: whatever is in them, looking must not fail.
 
+import { isRecord } from '@capstan/kube';
+
 export type Json = Readonly<Record<string, unknown>>;
 
 /** The object, or an empty one. */
 export function objectIn(value: unknown): Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+  return isRecord(value) ? value : {};
 }
 
 export function listIn(value: unknown): readonly unknown[] {

@@ -15,7 +15,7 @@ export function cookieProblem(policies: readonly CookieRewrite[]): string | unde
       return `no attributes rewritten for cookie ${JSON.stringify(name)}`;
     if (sameSite !== undefined && !['Strict', 'Lax', 'None'].includes(sameSite))
       return `sameSite of cookie ${JSON.stringify(name)} is ${JSON.stringify(sameSite)}; use Strict, Lax or None`;
-    if (pathRewrite !== undefined && !/^[ -:<-~]*$/.test(pathRewrite.value))
+    if (pathRewrite !== undefined && /[;\p{Cc}]/u.test(pathRewrite.value))
       return `path of cookie ${JSON.stringify(name)} is not valid`;
     if (domainRewrite !== undefined && !/^[A-Za-z0-9.-]+$/.test(domainRewrite.value))
       return `domain of cookie ${JSON.stringify(name)} is not valid`;

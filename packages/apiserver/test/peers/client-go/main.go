@@ -1,8 +1,12 @@
-// Command client-go is Kubernetes' own Go client at work for a test: an informer, or a candidate for a lease. It says what it sees in
-// lines of JSON on standard output, and ends when its standard input does.
+// Command client-go is Kubernetes' own Go client at work for a test. It writes what it sees in lines of JSON on standard output. An
+// informer and a candidate for a lease end when standard input does; the others end when they are done.
 //
 //	client-go informer KUBECONFIG NAMESPACE
 //	client-go leader KUBECONFIG NAMESPACE LEASE IDENTITY
+//	client-go kinds KUBECONFIG NAMESPACE
+//	client-go applies KUBECONFIG NAMESPACE WORKERS EACH SIZE
+//	client-go samples COUNT KIND...
+//	client-go decoded
 package main
 
 import (
@@ -11,6 +15,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -42,8 +47,15 @@ func say(what line) {
 }
 
 func main() {
-	if len(os.Args) < 4 {
-		log.Fatal("usage: client-go informer|leader KUBECONFIG NAMESPACE [LEASE IDENTITY]")
+	switch {
+	case len(os.Args) > 2 && os.Args[1] == "samples":
+		samples(number(os.Args[2]), os.Args[3:])
+		return
+	case len(os.Args) == 2 && os.Args[1] == "decoded":
+		decoded()
+		return
+	case len(os.Args) < 4:
+		log.Fatal("usage: client-go informer|leader|kinds|applies KUBECONFIG NAMESPACE ..., client-go samples COUNT KIND..., client-go decoded")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", os.Args[2])
 	if err != nil {
@@ -55,11 +67,24 @@ func main() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	if os.Args[1] == "leader" {
+	switch os.Args[1] {
+	case "leader":
 		lead(ctx, client, os.Args[3], os.Args[4], os.Args[5])
-		return
+	case "kinds":
+		kinds(ctx, config, os.Args[3])
+	case "applies":
+		applies(ctx, config, os.Args[3], number(os.Args[4]), number(os.Args[5]), number(os.Args[6]))
+	default:
+		inform(ctx, client, os.Args[3])
 	}
-	inform(ctx, client, os.Args[3])
+}
+
+func number(text string) int {
+	value, err := strconv.Atoi(text)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return value
 }
 
 func inform(ctx context.Context, client kubernetes.Interface, namespace string) {

@@ -3,8 +3,8 @@
 // never logged or put into an error.
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 import { ConfigErrors, reasonOf } from '../../errors.ts';
+import { isRecord } from '../../json/is-record.ts';
 import { certificateValidity } from '../../x509/validity.ts';
-import { isRecord } from '../json-value.ts';
 import { type Edge, isMissing } from './edge.ts';
 import type { ClusterConfig, ExecEntry } from './kubeconfig.ts';
 

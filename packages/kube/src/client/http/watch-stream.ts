@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { isRecord } from '../json-value.ts';
+import { isRecord } from '../../json/is-record.ts';
 import type { WatchEvent, WatchStream } from '../transport.ts';
 import { createLineSplitter } from './line-splitter.ts';
 

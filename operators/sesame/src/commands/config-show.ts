@@ -1,0 +1,112 @@
+import { isNotFound } from '@capstan/kube/cluster';
+import { stringify } from 'yaml';
+import { type Effective, effectiveConfiguration, originText } from '../configuration/effective.ts';
+import { LEAVES, valueAt } from '../configuration/fields.ts';
+import { decodeFile, effectiveOfFile, fileProblemText, readConfigurationFile } from '../configuration/file/index.ts';
+import { problemText } from '../configuration/problem.ts';
+import { parseServeFlags } from '../configuration/serve-flags.ts';
+import { SesameConfiguration } from '../kinds/index.ts';
+import type { CommandIo, SesameCommand } from './command-io.ts';
+import { UsageErrors } from './errors.ts';
+import { sesameNamespace } from './namespace.ts';
+
+/** The flags of `sesame serve` are all accepted: `config show` answers what a serve with these flags would use. */
+export const configShow: SesameCommand = {
+  usage: 'config show [--origin] [-o yaml|json] [flags of sesame serve]',
+  description:
+    'Prints the configuration that `sesame serve` with the same flags would use. With --origin each value has the place that it comes\n' +
+    'from: default, resource NAME, file PATH, flag --NAME or environment NAME. Exit code 1 when it is not valid.',
+  examples: ['sesame config show --origin', 'sesame config show -c sesame.yaml --xds-port=9001 --origin'],
+  options: {
+    origin: { type: 'boolean', help: 'Prints where each value comes from.' },
+    output: { type: 'string', short: 'o', oneOf: ['yaml', 'json'], help: 'Format; default yaml.' },
+  },
+  async run(args, io) {
+    const { effective, problems } = await load(args.positionals, io);
+    for (const problem of problems) io.stderr(`${problem}\n`);
+    io.stdout(
+      args.isSet('origin') ? originLines(effective, args.text('output')) : plain(effective, args.text('output')),
+    );
+    return effective.errors.length > 0 ? 1 : 0;
+  },
+};
+
+interface Loaded {
+  readonly effective: Effective;
+  readonly problems: readonly string[];
+}
+
+/** `argv` holds the flags of serve. */
+async function load(argv: readonly string[], io: CommandIo): Promise<Loaded> {
+  const { fields, start, faults } = parseServeFlags(argv, io.env);
+  const [fault] = faults;
+  if (fault !== undefined) throw UsageErrors.BadValue(fault.flag, fault.problem, 'see sesame serve --help');
+  const path = start.get('config-path');
+  if (path !== undefined && start.has('sesame-config'))
+    throw UsageErrors.Contradiction('--config-path', '--sesame-config', 'give one of them');
+  const watchNamespaces = start.get('watch-namespaces')?.split(',');
+  const namespace = sesameNamespace(start.get('namespace'), io.env);
+  if (path !== undefined) {
+    const decoded = decodeFile(await io.files.read(path));
+    const content = readConfigurationFile('text' in decoded ? decoded.text : '');
+    const { effective, problems } = effectiveOfFile(content, { path, namespace, flags: fields, watchNamespaces });
+    const all = 'problem' in decoded ? [decoded.problem, ...problems] : problems;
+    return { effective, problems: all.map((problem) => fileProblemText(path, problem)) };
+  }
+  const name = start.get('sesame-config') ?? 'sesame';
+  const { client } = await io.openCluster({ kubeconfig: start.get('kubeconfig'), context: start.get('context') });
+  try {
+    const object = await client
+      .get(SesameConfiguration, { namespace, name }, { signal: io.signal })
+      .catch((error: unknown) => {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      });
+    const effective = effectiveConfiguration({
+      given: object?.spec,
+      source: { from: 'resource', name },
+      flags: fields,
+      watchNamespaces,
+    });
+    const missing =
+      object === undefined ? [`SesameConfiguration ${namespace}/${name}: there is none; defaults are used`] : [];
+    const problems = [...effective.errors, ...effective.warnings].map(
+      (problem) => `${problem.severity}: ${problemText(problem)}`,
+    );
+    return { effective, problems: [...missing, ...problems] };
+  } finally {
+    await client.close();
+  }
+}
+
+function plain({ value }: Effective, output: string | undefined): string {
+  return output === 'json'
+    ? `${JSON.stringify(value, undefined, 2)}\n`
+    : stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+}
+
+function originLines({ value, origins }: Effective, output: string | undefined): string {
+  const rows = LEAVES.flatMap((path) => {
+    const origin = origins.get(path);
+    return origin === undefined ? [] : [{ path, value: valueAt(value, path), origin: originText(origin) }];
+  });
+  if (output === 'json') return `${JSON.stringify(rows, undefined, 2)}\n`;
+  const width = Math.max(...rows.map(({ path }) => path.length));
+  const originWidth = Math.max(...rows.map(({ origin }) => origin.length));
+  return rows
+    .map((row) => `${row.path.padEnd(width)}  ${row.origin.padEnd(originWidth)}  ${JSON.stringify(row.value) ?? ''}\n`)
+    .join('');
+}
+
+/** Splits the arguments: `config show`’s own, and those of serve, which it gets as positionals. */
+export function splitServeFlags(argv: readonly string[]): { own: string[]; serve: string[] } {
+  const own: string[] = [];
+  const serve: string[] = [];
+  for (let index = 0; index < argv.length; index++) {
+    const argument = argv[index] ?? '';
+    if (/^(--origin(=.*)?|--output=.*|-o=.*)$/s.test(argument)) own.push(argument);
+    else if (argument === '-o' || argument === '--output') own.push(argument, argv[++index] ?? '');
+    else serve.push(argument);
+  }
+  return { own, serve };
+}

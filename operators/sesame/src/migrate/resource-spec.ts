@@ -1,0 +1,34 @@
+// The spec of the resource that means the same as a file with flags: only what differs from the resource's defaults, so that a later
+// change of a default is not frozen, and everything where a default of the file differs.
+import { equal, type JsonObject } from '@capstan/kube';
+import { type EffectiveConfiguration, effectiveConfiguration } from '../configuration/effective.ts';
+import { LEAVES, valueAt, withValueAt } from '../configuration/fields.ts';
+
+/** Groups that are given as a whole or not at all. */
+const TOGETHER = ['xdsServer.tls', 'envoy.service', 'leaderElection.configmap'];
+
+/** The smallest spec with this effective value; with `isFull` every value. */
+export function resourceSpecOf(value: EffectiveConfiguration, isFull = false): JsonObject {
+  // The default of a leaf depends on whether its group is there at all.
+  const defaults = effectiveConfiguration({ given: groupsOf(value) }).value;
+  let spec: JsonObject = {};
+  for (const path of LEAVES) {
+    const leaf = valueAt(value, path);
+    if (leaf === undefined) continue;
+    const together = TOGETHER.find((group) => path.startsWith(`${group}.`)) ?? path;
+    if (!isFull && equal(valueAt(value, together), valueAt(defaults, together))) continue;
+    spec = withValueAt(spec, path, leaf);
+  }
+  return { ...groupsOf(value, spec), ...spec };
+}
+
+/** Optional groups that are there, empty: their presence alone has a meaning. */
+const OPTIONAL_GROUPS = ['rateLimitService', 'tracing', 'globalExtAuth'];
+
+function groupsOf(value: EffectiveConfiguration, beside: JsonObject = {}): JsonObject {
+  return Object.fromEntries(
+    OPTIONAL_GROUPS.filter((group) => valueAt(value, group) !== undefined && beside[group] === undefined).map(
+      (group) => [group, {}],
+    ),
+  );
+}

@@ -1,0 +1,90 @@
+// The DaemonSet of gateways: on the host's network, with the capabilities that cables need, and secrets as files only.
+import type { DaemonSet, Volume, VolumeMount } from '@capstan/kube';
+import type { ChildObject } from '@capstan/reconcile';
+import type { SubmarinerSpec } from '../kinds/index.ts';
+import type { GatewayConfiguration } from './configuration.ts';
+import { gatewayEnvironment } from './environment.ts';
+
+export const GATEWAY = 'submariner-gateway';
+export const GATEWAY_LABELS = { app: GATEWAY, component: 'gateway' };
+/** Nodes with this label run gateways. */
+export const GATEWAY_NODE_LABEL = 'submariner.io/gateway';
+const METRICS_PORT = 32780;
+
+export interface DaemonSetParts {
+  readonly spec: SubmarinerSpec;
+  readonly namespace: string;
+  readonly configuration: GatewayConfiguration;
+  readonly image: string;
+}
+
+export function gatewayDaemonSet({ spec, namespace, configuration, image }: DaemonSetParts): ChildObject<DaemonSet> {
+  const { volumes, volumeMounts } = mounts(configuration);
+  return {
+    metadata: { namespace, name: GATEWAY, labels: GATEWAY_LABELS },
+    spec: {
+      selector: { matchLabels: { app: GATEWAY } },
+      updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1 } },
+      template: {
+        metadata: { labels: GATEWAY_LABELS },
+        spec: {
+          serviceAccountName: GATEWAY,
+          hostNetwork: true,
+          dnsPolicy: 'ClusterFirstWithHostNet',
+          nodeSelector: { [GATEWAY_NODE_LABEL]: 'true', ...spec.nodeSelector },
+          tolerations: spec.tolerations ?? [{ operator: 'Exists' }],
+          // The next gateway takes over at once: nothing has to be waited for.
+          terminationGracePeriodSeconds: 1,
+          ...(spec.imagePullSecrets !== undefined && { imagePullSecrets: spec.imagePullSecrets }),
+          containers: [
+            {
+              name: GATEWAY,
+              image: spec.imageOverrides?.[GATEWAY] ?? image,
+              command: ['submariner'],
+              args: ['gateway'],
+              env: gatewayEnvironment(spec, namespace, configuration),
+              ports: [{ name: 'metrics', containerPort: METRICS_PORT, protocol: 'TCP' }],
+              securityContext: {
+                capabilities: { add: ['NET_ADMIN', 'NET_RAW', 'SYS_MODULE'], drop: ['ALL'] },
+                allowPrivilegeEscalation: true,
+                privileged: true,
+                readOnlyRootFilesystem: false,
+                runAsNonRoot: false,
+              },
+              resources: { requests: { cpu: '50m', memory: '128Mi' } },
+              terminationMessagePolicy: 'FallbackToLogsOnError',
+              volumeMounts,
+            },
+          ],
+          volumes,
+        },
+      },
+    },
+  };
+}
+
+function mounts({ pskSecret, brokerSecret, customConfig, customConfigPath }: GatewayConfiguration) {
+  const volumes: Volume[] = [
+    { name: 'run', hostPath: { path: '/run/submariner', type: 'DirectoryOrCreate' } },
+    { name: 'tun', hostPath: { path: '/dev/net/tun' } },
+  ];
+  const volumeMounts: VolumeMount[] = [
+    { name: 'run', mountPath: '/run/submariner' },
+    { name: 'tun', mountPath: '/dev/net/tun' },
+  ];
+  const secrets = [
+    ['psk', pskSecret, '/var/run/secrets/submariner.io'],
+    ['broker', brokerSecret, '/run/secrets/submariner.io'],
+  ] as const;
+  for (const [name, secretName, folder] of secrets) {
+    if (secretName === undefined) continue;
+    volumes.push({ name, secret: { secretName, defaultMode: 0o400 } });
+    volumeMounts.push({ name, mountPath: `${folder}/${secretName}`, readOnly: true });
+  }
+  if (customConfig !== undefined) {
+    // Optional: a gateway starts without it, and takes it up when it comes.
+    volumes.push({ name: 'cable-driver-config', configMap: { name: customConfig.name, optional: true } });
+    volumeMounts.push({ name: 'cable-driver-config', mountPath: customConfigPath, readOnly: true });
+  }
+  return { volumes, volumeMounts };
+}

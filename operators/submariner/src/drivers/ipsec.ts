@@ -1,0 +1,72 @@
+// IPsec: one IKE association a pair, with all subnets of both ends as its selectors.
+import type { Cable, CableDriver, LocalEnd } from './driver.ts';
+import type { IpsecConnection, IpsecDaemon } from './ipsec-daemon.ts';
+
+const PREFIX = 'submariner-cable-';
+const DEFAULT_PORT = 4500;
+
+export interface IpsecDriverOptions {
+  readonly daemon: IpsecDaemon;
+  readonly local: LocalEnd;
+  readonly defaults?: Readonly<Record<string, string>>;
+  /** Called when this driver needs the daemon no more. */
+  readonly release: () => Promise<void>;
+}
+
+export function createIpsecDriver({ daemon, local, defaults = {}, release }: IpsecDriverOptions): CableDriver {
+  const connectionOf = (cable: Cable): IpsecConnection => ({
+    ...endsOf(cable, local, defaults),
+    name: cable.name,
+    localSubnets: local.subnets,
+    remoteSubnets: cable.remoteSubnets,
+  });
+  return {
+    name: 'ipsec',
+    async start() {
+      await daemon.start();
+      await daemon.ensureAddresses(local.subnets);
+      return publishedOptions(defaults);
+    },
+    prepare: (cable, signal) => daemon.establish(connectionOf(cable), signal),
+    route: () => ({ device: daemon.device }),
+    keyOf: (cable) => cable.name,
+    remove: (cable) => daemon.terminate(cable.name),
+    removeKey: (key) => daemon.terminate(key),
+    inspect: () => daemon.inspect(PREFIX),
+    isAlive: () => daemon.isAlive(),
+    async cleanUp() {
+      for (const name of (await daemon.isAlive()) ? (await daemon.inspect(PREFIX)).keys() : [])
+        await daemon.terminate(name);
+      await release();
+    },
+  };
+}
+
+/** What the other end must know, or must have the same. */
+export function publishedOptions(defaults: Readonly<Record<string, string>>): Record<string, string> {
+  const { ikeProposals, espProposals, port = String(DEFAULT_PORT) } = defaults;
+  return {
+    ...(ikeProposals !== undefined && { ikeProposals }),
+    ...(espProposals !== undefined && { espProposals }),
+    port,
+  };
+}
+
+/** The parts of a connection that do not depend on what passes through it. */
+export function endsOf(
+  cable: Cable,
+  local: LocalEnd,
+  defaults: Readonly<Record<string, string>>,
+): Omit<IpsecConnection, 'name' | 'localSubnets' | 'remoteSubnets'> {
+  return {
+    cluster: cable.cluster,
+    localIP: local.privateIP,
+    remoteIP: cable.remoteIP,
+    localID: local.privateIP,
+    remoteID: cable.remotePrivateIP,
+    options: { ...defaults, ...cable.options },
+    remotePort: Number(cable.remoteConfig['port'] ?? DEFAULT_PORT),
+    usingNAT: cable.usingNAT,
+    role: cable.role,
+  };
+}

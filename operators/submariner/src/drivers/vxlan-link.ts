@@ -1,0 +1,129 @@
+// A VXLAN link and its peers, as steps. One unicast entry a peer: with upstream's all-zero entries every packet to one peer
+// is sent to all of them.
+
+import { type Clock, sleep } from '@capstan/kube';
+import { bridge, type Host, ip, lenient, type Step, sysctl } from '../host/index.ts';
+import { macOf, privateIPOfMac } from './addresses.ts';
+import { linkRouteStep, unlinkRouteStep } from './routes.ts';
+
+export interface VxlanLink {
+  readonly device: string;
+  readonly id: number;
+  readonly port: number;
+  readonly mtu: number;
+  /** The underlay address that it sends from. */
+  readonly localIP: string;
+  readonly mac: string;
+  /** Its own address on the link. */
+  readonly vtep: string;
+}
+
+export interface VxlanPeer {
+  readonly privateIP: string;
+  /** Where its packets are sent. */
+  readonly underlayIP: string;
+  readonly vtep: string;
+}
+
+export function linkSteps({ device, id, port, mtu, localIP, mac, vtep }: VxlanLink): Step[] {
+  return [
+    ip(
+      ...`link add ${device} mtu ${mtu} address ${mac} type vxlan id ${id} local ${localIP} dstport ${port} nolearning`.split(
+        ' ',
+      ),
+    ),
+    // Without a route to its network: several links may have addresses of it.
+    ip('addr', 'add', `${vtep}/32`, 'dev', device),
+    ip('link', 'set', device, 'up'),
+    // The two ends change over at different moments: for a while packets come in by another link than they go out.
+    sysctl(['net', 'ipv4', 'conf', device, 'rp_filter'], '2'),
+    sysctl(['net', 'ipv4', 'conf', device, 'forwarding'], '1'),
+  ];
+}
+
+export function peerSteps(link: Pick<VxlanLink, 'device' | 'vtep'>, peer: VxlanPeer): Step[] {
+  const { device } = link;
+  const { privateIP, underlayIP, vtep } = peer;
+  const mac = macOf(privateIP);
+  return [
+    bridge('fdb', 'replace', mac, 'dev', device, 'dst', underlayIP, 'self', 'permanent'),
+    ip('neigh', 'replace', vtep, 'lladdr', mac, 'dev', device, 'nud', 'permanent'),
+    linkRouteStep(vtep, device, link.vtep),
+  ];
+}
+
+export function removePeerSteps(
+  { device }: Pick<VxlanLink, 'device'>,
+  { privateIP, vtep }: Omit<VxlanPeer, 'underlayIP'>,
+): Step[] {
+  return [
+    lenient(bridge('fdb', 'del', macOf(privateIP), 'dev', device, 'self')),
+    lenient(ip('neigh', 'del', vtep, 'dev', device)),
+    unlinkRouteStep(vtep),
+  ];
+}
+
+/** Brings a link to what it should be; one that is so already is not touched, and neither are its peers. */
+export async function ensureLink(host: Host, link: VxlanLink): Promise<void> {
+  const [found] = await host.query('ip', '-d', 'link', 'show', 'dev', link.device);
+  if (found !== undefined && isAsWanted(found, link)) return;
+  const removal = found === undefined ? [] : [ip('link', 'del', link.device)];
+  await host.apply([...removal, ...linkSteps(link)]);
+}
+
+/**
+ * Waits until the other end answers on the link; false when it did not in time. VXLAN itself negotiates nothing: without
+ * this, traffic would be moved to a way that the other end does not have yet.
+ */
+export async function isReachable(
+  host: Host,
+  clock: Clock,
+  { vtep }: Pick<VxlanLink, 'vtep'>,
+  peer: Pick<VxlanPeer, 'vtep'>,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const begin = clock.now();
+  for (;;) {
+    signal?.throwIfAborted();
+    const flags = ['-n', '-q', '-c', '5', '-i', '0.02', '-W', '0.2', '-w', '1', '-I', vtep, peer.vtep];
+    const { code, stdout } = await host.run([...host.programs.ping, ...flags]);
+    // Without the program there is nothing to ask with.
+    if (code === 127 || / [1-9]\d* received/.test(stdout)) return true;
+    if (clock.now() - begin > REACHABLE_MS) return false;
+    await sleep(clock, 20);
+  }
+}
+
+const REACHABLE_MS = 10_000;
+
+/** The private addresses of the gateways that a link has entries for. */
+export async function peersOf(host: Host, device: string): Promise<Map<string, string>> {
+  const entries = await host.query('bridge', 'fdb', 'show', 'dev', device);
+  const peers = new Map<string, string>();
+  for (const { mac, dst } of entries) {
+    const privateIP = typeof mac === 'string' && typeof dst === 'string' ? privateIPOfMac(mac) : undefined;
+    if (privateIP !== undefined) peers.set(privateIP, String(dst));
+  }
+  return peers;
+}
+
+/** The MTU of the interface that has an address, 1500 where there is none. */
+export async function underlayMtu(host: Host, address: string): Promise<number> {
+  const [found] = await host.query('ip', 'addr', 'show', 'to', `${address}/32`);
+  return typeof found?.['mtu'] === 'number' ? found['mtu'] : 1500;
+}
+
+function isAsWanted(found: Readonly<Record<string, unknown>>, link: VxlanLink): boolean {
+  const info = found['linkinfo'] as { info_kind?: unknown; info_data?: Record<string, unknown> } | undefined;
+  const data = info?.info_data ?? {};
+  return (
+    info?.info_kind === 'vxlan' &&
+    data['id'] === link.id &&
+    data['port'] === link.port &&
+    data['local'] === link.localIP &&
+    found['address'] === link.mac &&
+    found['mtu'] === link.mtu &&
+    Array.isArray(found['flags']) &&
+    found['flags'].includes('UP')
+  );
+}

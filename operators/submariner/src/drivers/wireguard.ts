@@ -1,0 +1,237 @@
+// WireGuard: the kernel's where it has it, wireguard-go otherwise. One interface for all peers. wireguard-go goes on when the
+// gateway's process ends; the next one reads its private key back from it, so that no cable is disturbed.
+import { rmSync } from 'node:fs';
+import { type Clock, sleep } from '@capstan/kube';
+import { type Daemon, type Host, HostErrors, ip, lenient, sysctl } from '../host/index.ts';
+import type { Cable, CableDriver, LocalEnd, WayState } from './driver.ts';
+import { DriverErrors } from './errors.ts';
+import { underlayMtu } from './vxlan-link.ts';
+import {
+  answers,
+  kernelDevice,
+  type PeerChange,
+  type PeerState,
+  socketOf,
+  userspaceDevice,
+  type WireguardDevice,
+} from './wireguard-device.ts';
+import { newPrivateKey, presharedKeyOf, publicKeyOf } from './wireguard-keys.ts';
+
+const DEFAULT_PORT = 4501;
+const DEFAULT_KEEPALIVE = 10;
+/** Outer IP and UDP headers and WireGuard's own; 20 more than IPv4 needs, as WireGuard itself allows for. */
+const OVERHEAD = 80;
+/** A handshake is made at least every two minutes while packets pass. */
+const HANDSHAKE_TIMEOUT_S = 130;
+const HANDSHAKE_WAIT_MS = 10_000;
+/** The end that waits for the other opens the handshake itself after so long. */
+const PATIENCE_MS = 3000;
+const HANDSHAKE_RETRY_MS = 300;
+const HANDSHAKE_POLL_MS = 25;
+
+type SetPeer = Extract<PeerChange, { endpoint: string }>;
+
+export interface WireguardDriverOptions {
+  readonly host: Host;
+  readonly local: LocalEnd;
+  readonly clock: Clock;
+  /** Of the cluster set; without one WireGuard's own keys protect alone. */
+  readonly psk: () => Promise<Uint8Array | undefined>;
+  readonly defaults?: Readonly<Record<string, string>>;
+  /** Default `submariner`. Gateways that share a file system need different names. */
+  readonly device?: string;
+}
+
+export function createWireguardDriver(options: WireguardDriverOptions): CableDriver {
+  const { host, local, clock, psk, defaults = {}, device = 'submariner' } = options;
+  const port = Number(defaults['port'] ?? DEFAULT_PORT);
+  let wireguard: WireguardDevice = userspaceDevice(device);
+  let isKernel = false;
+  let privateKey: string | undefined;
+  let presharedKey: string | undefined;
+  const since = new Map<string, number>();
+  const changes = coalesce((peers: PeerChange[]) => wireguard.configure({ peers }));
+
+  const wanted = (cable: Cable): SetPeer => {
+    const publicKey = cable.remoteConfig['publicKey'];
+    if (publicKey === undefined) throw DriverErrors.NoPublicKey(cable.cluster);
+    return {
+      publicKey,
+      endpoint: `${cable.remoteIP}:${cable.remoteConfig['port'] ?? DEFAULT_PORT}`,
+      allowedIPs: cable.remoteSubnets,
+      keepalive: Number(cable.options['keepalive'] ?? defaults['keepalive'] ?? DEFAULT_KEEPALIVE),
+      presharedKey,
+    };
+  };
+
+  const removeKey = async (key: string) => {
+    since.delete(key);
+    await changes([{ publicKey: key, remove: true }]);
+  };
+
+  /**
+   * Packets pass after the first handshake, which one end opens: two that cross leave WireGuard with a session that works in
+   * one direction only. The other end sets its peer without keepalives, which sends nothing. An attempt that the other end
+   * was not ready for is repeated by WireGuard after five seconds; a peer that is removed and set again tries at once.
+   */
+  const awaitHandshake = async (cable: Cable, peer: SetPeer, isOpener: boolean, signal?: AbortSignal) => {
+    const begin = clock.now();
+    let tried = begin;
+    for (;;) {
+      const found = (await wireguard.read()).peers.get(peer.publicKey);
+      if (found !== undefined && found.lastHandshake > 0) {
+        if (found.keepalive !== peer.keepalive) await changes([peer]);
+        return;
+      }
+      signal?.throwIfAborted();
+      const now = clock.now();
+      if (now - begin > HANDSHAKE_WAIT_MS)
+        throw DriverErrors.NotEstablished(cable.cluster, 'WireGuard', `no handshake in ${HANDSHAKE_WAIT_MS / 1000} s`);
+      const isPatient = cable.role === 'server' || (!isOpener && now - begin < PATIENCE_MS);
+      if (!isPatient && now - tried > HANDSHAKE_RETRY_MS) {
+        tried = now;
+        await changes([{ publicKey: peer.publicKey, remove: true }]);
+        await changes([peer]);
+      }
+      await sleep(clock, HANDSHAKE_POLL_MS);
+    }
+  };
+
+  return {
+    name: 'wireguard',
+    async start() {
+      isKernel = await ensureInterface(host, device, clock);
+      wireguard = isKernel ? kernelDevice(host, device) : userspaceDevice(device);
+      const secret = await psk();
+      presharedKey = secret === undefined ? undefined : presharedKeyOf(secret);
+      const found = await wireguard.read();
+      // The key of a running interface is kept: its peers know it. Otherwise that of this process, so that a daemon that
+      // died comes back under the key that was published.
+      privateKey = found.privateKey ?? privateKey ?? newPrivateKey();
+      if (found.privateKey === undefined || found.listenPort !== port)
+        await wireguard.configure({ privateKey, listenPort: port });
+      const mtu = Number(defaults['mtu'] ?? (await underlayMtu(host, local.privateIP)) - OVERHEAD);
+      await host.apply([
+        ip('link', 'set', device, 'mtu', String(mtu), 'up'),
+        sysctl(['net', 'ipv4', 'conf', device, 'rp_filter'], '2'),
+        sysctl(['net', 'ipv4', 'conf', device, 'forwarding'], '1'),
+      ]);
+      return { publicKey: publicKeyOf(privateKey), port: String(port) };
+    },
+    async prepare(cable, signal) {
+      const peer = wanted(cable);
+      const { peers } = await wireguard.read();
+      const found = peers.get(peer.publicKey);
+      const isLower = local.privateIP < cable.remotePrivateIP;
+      // The other end does not know that our daemon was restarted: it would wait.
+      const isLost = found === undefined && since.has(peer.publicKey);
+      const isOpener = cable.role === 'client' || (cable.role === 'either' && (isLower || isLost));
+      since.set(peer.publicKey, since.get(peer.publicKey) ?? clock.now());
+      const quiet = isOpener || (found !== undefined && found.lastHandshake > 0) ? peer : { ...peer, keepalive: 0 };
+      if (!isSame(found, quiet)) {
+        // A subnet belongs to one peer: that of an earlier key of the same cluster would keep it.
+        const replaced = [...peers].filter(
+          ([key, { allowedIPs }]) =>
+            key !== peer.publicKey && allowedIPs.some((each) => peer.allowedIPs.includes(each)),
+        );
+        await changes([...replaced.map(([publicKey]) => ({ publicKey, remove: true as const })), quiet]);
+      }
+      await awaitHandshake(cable, peer, isOpener, signal);
+    },
+    route: () => ({ device }),
+    keyOf: (cable) => wanted(cable).publicKey,
+    remove: (cable) => removeKey(wanted(cable).publicKey),
+    removeKey,
+    async inspect() {
+      const { peers } = await wireguard.read();
+      const now = clock.now();
+      return new Map([...peers].map(([key, peer]) => [key, stateOf(peer, now, since.get(key) ?? now)]));
+    },
+    async isAlive() {
+      const [link] = await host.query('ip', 'link', 'show', 'dev', device);
+      return link !== undefined && (isKernel || (await answers(device)));
+    },
+    async cleanUp() {
+      // wireguard-go ends when its interface goes.
+      await host.apply([lenient(ip('link', 'del', device))]);
+      since.clear();
+    },
+  };
+}
+
+/** Whether the interface is the kernel's; it is created, or its daemon started, where it is not there. */
+async function ensureInterface(host: Host, device: string, clock: Clock): Promise<boolean> {
+  const [link] = await host.query('ip', '-d', 'link', 'show', 'dev', device);
+  const kind = (link?.['linkinfo'] as { info_kind?: unknown } | undefined)?.info_kind;
+  if (kind === 'wireguard') return true;
+  if (link !== undefined && (await answers(device))) return false;
+  // Left by a daemon that was killed.
+  if (link !== undefined) await host.apply([lenient(ip('link', 'del', device))]);
+  const { code } = await host.run([...host.programs.ip, 'link', 'add', device, 'type', 'wireguard']);
+  if (code === 0) return true;
+  rmSync(socketOf(device), { force: true });
+  let daemon: Daemon;
+  try {
+    daemon = await host.startDaemon(`wireguard-go-${device}`, [...host.programs.wireguardGo, '-f', device], {
+      LOG_LEVEL: 'error',
+      // It asks for it: it would rather not run where the kernel might do the same.
+      WG_I_PREFER_BUGGY_USERSPACE_TO_POLISHED_KMOD: '1',
+    });
+  } catch {
+    throw DriverErrors.NotAvailable(
+      'wireguard',
+      'the kernel has no WireGuard, and wireguard-go is not installed',
+      'install the package wireguard-go in the gateway’s image, or load the kernel module wireguard',
+    );
+  }
+  for (let tries = 0; !(await answers(device)); tries++) {
+    if (daemon.hasEnded() || tries >= READY_TRIES)
+      throw HostErrors.DaemonNotReady('wireguard-go', (READY_TRIES * READY_PAUSE_MS) / 1000, daemon.log);
+    await sleep(clock, READY_PAUSE_MS);
+  }
+  return false;
+}
+
+const READY_PAUSE_MS = 20;
+const READY_TRIES = 250;
+
+function stateOf(peer: PeerState, now: number, since: number): WayState {
+  const bytes = { bytesIn: peer.bytesIn, bytesOut: peer.bytesOut };
+  if (peer.lastHandshake === 0) {
+    const isLate = now - since > HANDSHAKE_TIMEOUT_S * 1000;
+    return isLate
+      ? { state: 'error', message: `no handshake in ${HANDSHAKE_TIMEOUT_S} s`, ...bytes }
+      : { state: 'connecting', message: 'waiting for the first handshake', ...bytes };
+  }
+  const age = Math.round(now / 1000 - peer.lastHandshake);
+  // Without keepalives and traffic an old handshake says nothing.
+  if (age <= HANDSHAKE_TIMEOUT_S + peer.keepalive || peer.keepalive === 0) return { state: 'connected', ...bytes };
+  return { state: 'error', message: `the last handshake was ${age} s ago`, ...bytes };
+}
+
+function isSame(found: PeerState | undefined, wanted: SetPeer): boolean {
+  return (
+    found !== undefined &&
+    found.endpoint === wanted.endpoint &&
+    found.keepalive === wanted.keepalive &&
+    found.presharedKey === wanted.presharedKey &&
+    found.allowedIPs.toSorted().join() === wanted.allowedIPs.toSorted().join()
+  );
+}
+
+/** Calls that are made at the same time become one. */
+function coalesce<T>(send: (items: T[]) => Promise<void>): (items: readonly T[]) => Promise<void> {
+  let pending: { items: T[]; sent: Promise<void> } | undefined;
+  return (items) => {
+    if (pending === undefined) {
+      const batch: T[] = [];
+      const sent = Promise.resolve().then(() => {
+        pending = undefined;
+        return send(batch);
+      });
+      pending = { items: batch, sent };
+    }
+    pending.items.push(...items);
+    return pending.sent;
+  };
+}

@@ -1,0 +1,3 @@
+export * from './errors.ts';
+export * from './host.ts';
+export * from './step.ts';

@@ -1,0 +1,15 @@
+import type { EndpointSpec } from '../kinds/index.ts';
+import { type DriverName, driverNameOf } from '../policy/driver-names.ts';
+import type { Offer } from './decision.ts';
+
+/** What an Endpoint offers; one without a list of drivers, from a gateway of an older version, offers its backend. */
+export function offerOfEndpoint({ backend, backend_config: config = {}, backends = [] }: EndpointSpec): Offer {
+  const own = driverNameOf(backend);
+  const drivers = new Map<DriverName, Readonly<Record<string, string>>>();
+  for (const { cable_driver: driver } of backends) {
+    const name = driverNameOf(driver.name);
+    if (name !== undefined) drivers.set(name, driver.config ?? {});
+  }
+  if (drivers.size === 0 && own !== undefined) drivers.set(own, config);
+  return { backend: own, drivers };
+}

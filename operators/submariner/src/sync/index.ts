@@ -1,0 +1,3 @@
+export * from './content.ts';
+export * from './sync-owned.ts';
+export * from './sync-policy.ts';

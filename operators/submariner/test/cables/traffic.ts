@@ -1,0 +1,94 @@
+// Traffic through cables: pings, and what of them can be seen between the gateways.
+import { spawn } from 'node:child_process';
+import type { Cable } from '../../src/drivers/driver.ts';
+import { realPrograms, type TestGateway, tcpdump, type Underlay } from './underlay.ts';
+
+export function cableOf(from: TestGateway, to: TestGateway, config: Readonly<Record<string, string>>): Cable {
+  return {
+    name: `submariner-cable-${to.id}-${to.local.privateIP.replaceAll('.', '-')}`,
+    cluster: to.id,
+    remoteIP: to.local.privateIP,
+    remotePrivateIP: to.local.privateIP,
+    remoteSubnets: to.local.subnets,
+    remoteConfig: config,
+    options: {},
+    usingNAT: false,
+    role: from.id === to.id ? 'server' : 'either',
+  };
+}
+
+export interface Pings {
+  readonly sent: number;
+  readonly received: number;
+}
+
+/** Pings from one gateway, from its own address; a bounded number at a bounded rate. */
+export async function ping(
+  from: TestGateway,
+  address: string,
+  { count = 3, intervalMs = 50 }: { count?: number; intervalMs?: number } = {},
+): Promise<Pings> {
+  const { received } = await pingOutage(from, address, { count, intervalMs });
+  return { sent: count, received };
+}
+
+/** As ping, and the longest time without an answer, in milliseconds. */
+export async function pingOutage(
+  from: TestGateway,
+  address: string,
+  { count, intervalMs }: { count: number; intervalMs: number },
+): Promise<{ received: number; outageMs: number }> {
+  const source = from.local.sourceIP ?? '';
+  const flags = ['-n', '-D', '-I', source, '-c', String(count), '-i', String(intervalMs / 1000), '-W', '1', address];
+  const { stdout } = await from.host().run([...realPrograms.ping, ...flags]);
+  const times = [...stdout.matchAll(/^\[(\d+\.\d+)\].*icmp_seq/gm)].map(([, time]) => Number(time) * 1000);
+  const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time));
+  return { received: times.length, outageMs: Math.max(0, ...gaps) };
+}
+
+/** Whether pings between two gateways cannot be recognised on the bridge between them. */
+export async function isEncryptedOnWire(underlay: Underlay, from: TestGateway, to: TestGateway): Promise<boolean> {
+  const [program = '', ...args] = tcpdump.command;
+  const capture = spawn(
+    'nsenter',
+    [
+      `--net=/run/netns/${underlay.bridge}`,
+      '--',
+      program,
+      ...args,
+      '-i',
+      'br0',
+      '-n',
+      '-U',
+      '-Z',
+      'root',
+      '-w',
+      '-',
+      'host',
+      to.local.privateIP,
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...tcpdump.env } },
+  );
+  const chunks: Buffer[] = [];
+  capture.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await new Promise<void>((resolve, reject) => {
+    capture.once('error', reject);
+    capture.once('close', () => reject(new Error('tcpdump ended')));
+    capture.stderr.setEncoding('utf8').on('data', (text: string) => {
+      if (text.includes('listening on')) resolve();
+    });
+  });
+  const marker = 'c0ffee15c0ffee15';
+  const flags = ['-n', '-c', '5', '-i', '0.05', '-p', marker, '-I', from.local.sourceIP ?? ''];
+  const { stdout } = await from.host().run([...realPrograms.ping, ...flags, to.address]);
+  if (!stdout.includes(' 0% packet loss')) throw new Error(`pings were lost: ${stdout}`);
+  // What was seen is written at once (-U); what was not seen by now was not sent.
+  for (let tries = 0; tries < 50 && Buffer.concat(chunks).length < 1000; tries++)
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  const ended = new Promise((resolve) => capture.once('close', resolve));
+  capture.kill('SIGTERM');
+  await ended;
+  const seen = Buffer.concat(chunks);
+  if (seen.length < 1000) throw new Error('the capture saw no packets');
+  return !seen.includes(Buffer.from(marker, 'hex'));
+}

@@ -1,0 +1,182 @@
+// A Submariner becomes gateways, with what they need and no more.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ConfigMap, DaemonSet, Role, Secret } from '@capstan/kube';
+import { createStage, type Stage } from '@capstan/testing';
+import { Cluster, Submariner } from '../../src/kinds/index.ts';
+import { createSubmariner } from '../../src/operator.ts';
+
+const NAMESPACE = 'submariner-operator';
+const ref = (name: string) => ({ namespace: NAMESPACE, name });
+const GATEWAY = ref('submariner-gateway');
+const PSK = Buffer.from('a pre-shared key of a test, 32 b').toString('base64');
+
+function submariner(spec: object): Submariner {
+  return {
+    apiVersion: Submariner.apiVersion,
+    kind: 'Submariner',
+    metadata: { ...ref('submariner') },
+    spec: {
+      clusterID: 'east',
+      clusterCIDR: '10.11.0.0/16',
+      serviceCIDR: '10.101.0.0/16',
+      ...spec,
+    } as Submariner['spec'],
+  };
+}
+
+const secret = (name: string, data: Record<string, string>): Secret => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: ref(name),
+  data,
+});
+
+async function played(spec: object, check: (stage: Stage) => Promise<void>): Promise<void> {
+  const stage = await createStage({
+    operators: [createSubmariner()],
+    async given(client) {
+      await client.create(
+        { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster', apiVersion: 'v1' },
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
+      );
+      await client.create(Secret, secret('psk', { psk: PSK }));
+      await client.create(Submariner, submariner(spec));
+    },
+  });
+  try {
+    await stage.settle();
+    await check(stage);
+  } finally {
+    await stage.end();
+  }
+}
+
+const condition = async ({ client }: Stage, type: string) => {
+  const { status } = await client.get(Submariner, ref('submariner'));
+  return status?.conditions?.find((each) => each.type === type);
+};
+const environment = async ({ client }: Stage) => {
+  const { spec } = await client.get(DaemonSet, GATEWAY);
+  return new Map(spec?.template.spec?.containers[0]?.env?.map(({ name, value }) => [name, value]));
+};
+
+describe('a Submariner', () => {
+  test('gets gateways with its drivers, and secrets as files only', () =>
+    played(
+      {
+        ceIPSecPSKSecret: 'psk',
+        cableDriver: 'vxlan',
+        cableDrivers: ['ipsec', 'wireguard'],
+        combinedCableDrivers: ['vxlan', 'ipsec'],
+        cableDriverCustomConfig: 'options',
+      },
+      async (stage) => {
+        const env = await environment(stage);
+        assert.equal(env.get('SUBMARINER_CABLEDRIVER'), 'vxlan');
+        assert.equal(env.get('SUBMARINER_CABLEDRIVERS'), 'vxlan,ipsec,wireguard');
+        assert.equal(env.get('SUBMARINER_COMBINEDCABLEDRIVERS'), 'vxlan+ipsec');
+        assert.equal(env.get('CE_IPSEC_PSKSECRET'), 'psk');
+        assert.equal(env.has('CE_IPSEC_PSK'), false);
+        const { spec } = await stage.client.get(DaemonSet, GATEWAY);
+        const volumes = spec?.template.spec?.volumes ?? [];
+        assert.deepEqual(volumes.find(({ name }) => name === 'psk')?.secret?.secretName, 'psk');
+        assert.deepEqual(volumes.find(({ name }) => name === 'cable-driver-config')?.configMap, {
+          name: 'options',
+          optional: true,
+          defaultMode: 420,
+        });
+        assert.deepEqual(spec?.template.spec?.nodeSelector, { 'submariner.io/gateway': 'true' });
+        assert.equal((await condition(stage, 'Configured'))?.reason, 'ConfigMapMissing');
+        const { rules } = await stage.client.get(Role, GATEWAY);
+        assert.ok(!JSON.stringify(rules).includes('secrets'));
+      },
+    ));
+
+  test('with a plain cableDriver works as before', () =>
+    played({ ceIPSecPSKSecret: 'psk', cableDriver: 'libreswan' }, async (stage) => {
+      const env = await environment(stage);
+      assert.equal(env.get('SUBMARINER_CABLEDRIVER'), 'ipsec');
+      assert.equal(env.has('SUBMARINER_CABLEDRIVERS'), false);
+    }));
+
+  test('that carries secrets in clear gets Secrets, warnings, and nothing in the environment', () =>
+    played({ ceIPSecPSK: PSK, brokerK8sApiServerToken: 'a-token-of-the-test' }, async (stage) => {
+      const { data } = await stage.client.get(Secret, ref('submariner-gateway-psk'));
+      assert.equal(data?.['psk'], PSK);
+      const daemonSet = JSON.stringify(await stage.client.get(DaemonSet, GATEWAY));
+      const { status } = await stage.client.get(Submariner, ref('submariner'));
+      for (const text of [PSK, 'a-token-of-the-test', Buffer.from('a-token-of-the-test').toString('base64')]) {
+        assert.ok(!daemonSet.includes(text));
+        assert.ok(!JSON.stringify(status).includes(text));
+      }
+      assert.equal(status?.warnings?.length, 2);
+    }));
+
+  test('becomes a Cluster whose labels of users are kept', () =>
+    played({ ceIPSecPSKSecret: 'psk', clusterLabels: { env: 'production' } }, async (stage) => {
+      await stage.client.patch(Cluster, ref('east'), 'merge', { metadata: { labels: { mine: 'yes' } } });
+      await stage.client.patch(Submariner, ref('submariner'), 'merge', { spec: { clusterLabels: { env: 'test' } } });
+      await stage.settle();
+      const { metadata, spec } = await stage.client.get(Cluster, ref('east'));
+      assert.equal(metadata.labels?.['env'], 'test');
+      assert.equal(metadata.labels?.['mine'], 'yes');
+      assert.deepEqual(spec.cluster_cidr, ['10.11.0.0/16']);
+    }));
+
+  test('restarts no gateway when labels change', () =>
+    played({ ceIPSecPSKSecret: 'psk' }, async (stage) => {
+      const before = (await stage.client.get(DaemonSet, GATEWAY)).metadata.generation;
+      await stage.client.patch(Submariner, ref('submariner'), 'merge', { spec: { clusterLabels: { env: 'test' } } });
+      await stage.settle();
+      assert.equal((await stage.client.get(DaemonSet, GATEWAY)).metadata.generation, before);
+      await stage.client.patch(Submariner, ref('submariner'), 'merge', { spec: { cableDriver: 'wireguard' } });
+      await stage.settle();
+      assert.equal((await stage.client.get(DaemonSet, GATEWAY)).metadata.generation, (before ?? 0) + 1);
+    }));
+
+  const refused: readonly [string, object, string, RegExp][] = [
+    [
+      'an unknown driver',
+      { cableDrivers: ['gre'] },
+      'InvalidConfiguration',
+      /cable driver "gre" is not known; use one of ipsec/,
+    ],
+    ['overlapping networks', { serviceCIDR: '10.11.8.0/24' }, 'InvalidConfiguration', /10\.11\.8\.0\/24 overlaps/],
+    ['no pre-shared key', {}, 'MissingSecret', /name a Secret in ceIPSecPSKSecret/],
+    ['a Secret that does not exist', { ceIPSecPSKSecret: 'none' }, 'MissingSecret', /Secret none: does not exist/],
+  ];
+  for (const [what, spec, reason, message] of refused) {
+    test(`with ${what} says so`, () =>
+      played(spec, async (stage) => {
+        const found = await condition(stage, 'Deployed');
+        assert.deepEqual([found?.status, found?.reason], ['False', reason]);
+        assert.match(found?.message ?? '', message);
+      }));
+  }
+
+  test('keeps its gateways when an edit makes it invalid, and writes nothing after a restart', () =>
+    played({ ceIPSecPSKSecret: 'psk' }, async (stage) => {
+      const before = await stage.client.get(DaemonSet, GATEWAY);
+      await stage.client.patch(Submariner, ref('submariner'), 'merge', { spec: { cableDriver: 'gre' } });
+      await stage.settle();
+      const after = await stage.client.get(DaemonSet, GATEWAY);
+      assert.equal(after.metadata.uid, before.metadata.uid);
+      assert.equal(after.metadata.generation, before.metadata.generation);
+      await stage.restart();
+      await stage.settle();
+      assert.deepEqual(stage.transport.writes, []);
+    }));
+
+  test('takes a ConfigMap that comes later', () =>
+    played({ ceIPSecPSKSecret: 'psk', cableDriverCustomConfig: { configMapName: 'options' } }, async (stage) => {
+      await stage.client.create(ConfigMap, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: ref('options'),
+        data: { vxlanID: '100' },
+      });
+      await stage.settle();
+      assert.equal((await condition(stage, 'Configured'))?.status, 'True');
+    }));
+});

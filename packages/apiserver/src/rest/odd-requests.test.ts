@@ -1,0 +1,103 @@
+// Requests that are unusual and right, or unusual and wrong, each answered as kube-apiserver does.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { readJson } from '../http/json-text.ts';
+import { CONFIG_MAPS, configMap, testServer } from '../server.test-support.ts';
+
+const APPLY = { contentType: 'application/apply-patch+yaml' };
+
+describe('odd requests', () => {
+  it('the version is told with and without a slash', async () => {
+    const test = testServer();
+    assert.equal((await test.send('GET', '/version/')).status, 200);
+  });
+
+  it('health is told check by check when asked', async () => {
+    const test = testServer();
+    const { body } = await test.send('GET', '/healthz', undefined, { query: { verbose: '' } });
+    assert.equal(body, '[+]ping ok\n[+]log ok\n[+]storage ok\nhealthz check passed\n');
+  });
+
+  it('a timeout that is no duration is refused, for everything but a watch', async () => {
+    const test = testServer();
+    for (const [timeout, status] of [
+      ['30s', 200],
+      ['0s', 200],
+      ['soon', 400],
+    ] as const) {
+      assert.equal((await test.send('GET', CONFIG_MAPS, undefined, { query: { timeout } })).status, status, timeout);
+    }
+    const { message } = await test.refused('GET', CONFIG_MAPS, undefined, { query: { timeout: 'soon' } });
+    assert.match(message ?? '', /^invalid timeout specified in the request URL/);
+  });
+
+  it('a Table comes in the version that was asked for', async () => {
+    const test = testServer();
+    for (const version of ['v1', 'v1beta1']) {
+      const accept = `application/json;as=Table;g=meta.k8s.io;v=${version}`;
+      const table = await test.ok('GET', CONFIG_MAPS, undefined, { accept });
+      assert.deepEqual([table.kind, table.apiVersion], ['Table', `meta.k8s.io/${version}`]);
+    }
+  });
+
+  it('a revision may be larger than an exact number of JavaScript, and no larger than 64 bits', async () => {
+    const test = testServer();
+    const ask = (resourceVersion: string) =>
+      test.refused('GET', CONFIG_MAPS, undefined, { query: { resourceVersion, resourceVersionMatch: 'NotOlderThan' } });
+    assert.equal((await ask('9007199254740993000')).code, 504);
+    assert.equal((await ask('18446744073709551616')).code, 400);
+  });
+
+  it('`__proto__` is a key like any other, however it is written', async () => {
+    const test = testServer();
+    const key = '__proto__';
+    const data: unknown = JSON.parse('{"__proto__":"one","a":"b"}');
+    const created = await test.ok('POST', CONFIG_MAPS, { ...configMap('odd'), data });
+    assert.deepEqual(
+      Object.entries(created['data'] as object).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+      [
+        [key, 'one'],
+        ['a', 'b'],
+      ],
+    );
+    for (const [contentType, word] of [
+      ['application/merge-patch+json', 'merge'],
+      ['application/strategic-merge-patch+json', 'strategic'],
+    ] as const) {
+      const patch = { data: JSON.parse(`{"__proto__":"${word}"}`) as unknown };
+      const patched = await test.ok('PATCH', `${CONFIG_MAPS}/odd`, patch, { contentType });
+      assert.deepEqual(Object.entries(patched['data'] as object).find(([name]) => name === key)?.[1], word);
+    }
+    const applied = await test.ok(
+      'PATCH',
+      `${CONFIG_MAPS}/odd`,
+      { ...configMap('odd'), data: JSON.parse('{"__proto__":"applied"}') as unknown },
+      { ...APPLY, query: { fieldManager: 'test', force: 'true' } },
+    );
+    assert.deepEqual(Object.entries(applied['data'] as object).find(([name]) => name === key)?.[1], 'applied');
+  });
+
+  it('half a character in an escape becomes the replacement character, as in Go', () => {
+    const { value } = readJson(String.raw`{"a":"x\ud800y","\udc00":"\ud83d\ude00"}`);
+    assert.deepEqual(value, { a: 'x\ufffdy', '\ufffd': '\u{1f600}' });
+  });
+
+  it('events are found by the component that reported them', async () => {
+    const test = testServer();
+    const event = (name: string, more: object) => ({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name },
+      involvedObject: { kind: 'Pod', name: 'a', namespace: 'default' },
+      ...more,
+    });
+    const path = '/api/v1/namespaces/default/events';
+    await test.ok('POST', path, event('old', { source: { component: 'kubelet' } }));
+    await test.ok('POST', path, event('other', { source: { component: 'scheduler' } }));
+    const found = await test.ok('GET', path, undefined, { query: { fieldSelector: 'source=kubelet' } });
+    assert.deepEqual(
+      (found['items'] as { metadata: { name: string } }[]).map(({ metadata }) => metadata.name),
+      ['old'],
+    );
+  });
+});

@@ -1,0 +1,31 @@
+// What the command line needs from the machine, as an argument: tests run every command in their own process, against a
+// server in memory, and read what it printed.
+import type { Clock, Connection, ConnectOptions } from '@capstan/kube/cluster';
+
+export interface Io {
+  stdout(text: string): void;
+  stderr(text: string): void;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Relative paths are relative to it. */
+  readonly cwd: string;
+  readonly files: FileAccess;
+  /** Default: the system's, which commands load with everything else they need. */
+  readonly clock?: Clock;
+  /** Aborted when the user or the system asks us to stop. */
+  readonly signal: AbortSignal;
+  /** Throws ConfigError. */
+  connect(options: ConnectOptions): Promise<Connection>;
+  /** The exports of a module, by absolute path. */
+  importModule(path: string): Promise<Readonly<Record<string, unknown>>>;
+  /** To API servers; default `capstan`. */
+  readonly userAgent?: string;
+  /** For lease holders and logs: unique to this process. */
+  readonly identity: string;
+}
+
+export interface FileAccess {
+  read(path: string): Promise<string>;
+  /** The names in a folder, sorted; undefined when the path is not a folder. */
+  list(path: string): Promise<readonly string[] | undefined>;
+  stdin(): Promise<string>;
+}

@@ -1,0 +1,36 @@
+import { type Client, type Clock, CustomResourceDefinition, discover, kindId, sleep } from '@capstan/kube';
+import { ManagerErrors } from '../errors.ts';
+import type { Operator } from '../operator.ts';
+
+export interface EnsureCrdsOptions {
+  client: Client;
+  clock: Clock;
+  operators: readonly Operator[];
+  /** Apply them all, so that those of an older version are updated too. */
+  install: boolean;
+  signal: AbortSignal;
+}
+
+const POLL_MS = 200;
+/** An API server serves a new kind within seconds. */
+const ESTABLISH_MS = 30_000;
+const FIELD_MANAGER = 'capstan';
+
+/** Resolves when the server serves every kind of the operators; throws with the remedy when it does not. */
+export async function ensureCrds({ client, clock, operators, install, signal }: EnsureCrdsOptions): Promise<void> {
+  const kinds = operators.flatMap((operator) => operator.kinds);
+  if (install) {
+    for (const kind of kinds) {
+      const crd = kind.crd() as CustomResourceDefinition;
+      await client.apply(CustomResourceDefinition, crd, { fieldManager: FIELD_MANAGER, force: true, signal });
+    }
+  }
+  const deadline = clock.now() + (install ? ESTABLISH_MS : 0);
+  for (;;) {
+    const served = await discover(client, { signal });
+    const missing = kinds.filter(({ apiVersion, kind }) => served.kindOf(apiVersion, kind) === undefined);
+    if (missing.length === 0) return;
+    if (clock.now() >= deadline) throw ManagerErrors.NotInstalled(missing.map(kindId));
+    await sleep(clock, POLL_MS, signal);
+  }
+}
