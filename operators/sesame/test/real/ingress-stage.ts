@@ -2,13 +2,14 @@
 import { createServer as createHttp, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcp, type Server } from 'node:net';
 import type { TestContext } from 'node:test';
-import { type Client, EndpointSlice, type Kind, type KubeObject, Secret, Service } from '@capstan/kube';
+import { type Client, EndpointSlice, type Kind, type KubeObject, Secret, Service, systemClock } from '@capstan/kube';
 import { derivation, operator } from '@capstan/reconcile';
 import { createStage, type Stage } from '@capstan/testing';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
 import { httpProxyStatus } from '../../src/reconcilers/http-proxy-status.ts';
+import { ingressEvents } from '../../src/reconcilers/ingress-events.ts';
 import { type Mutable, testSettings } from '../../src/routing/default-settings.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { routeGraph } from '../../src/serving/pieces.ts';
@@ -57,8 +58,15 @@ export async function createIngressStage(
   const sesame = operator({
     name: 'sesame',
     kinds: [HTTPProxy, TLSCertificateDelegation, ExtensionService],
-    reconcilers: [httpProxyStatus({ graph })],
-    sinks: [xdsSink({ graph, listen: { address: '127.0.0.1', port: 0 }, onListening: (each) => listening(each) })],
+    reconcilers: [httpProxyStatus({ graph }), ingressEvents({ graph })],
+    sinks: [
+      xdsSink({
+        graph,
+        clock: systemClock,
+        listen: { address: '127.0.0.1', port: 0 },
+        onListening: (each) => listening(each),
+      }),
+    ],
   });
   const stage = await createStage({ operators: [sesame] });
   context.after(() => stage.end());

@@ -1,7 +1,9 @@
 // HTTPProxy through a real Envoy: what a request gets.
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { suite, type TestContext, test } from 'node:test';
-import { createCa, issueCertificate } from '@capstan/kube';
+import { connect } from 'node:tls';
+import { createCa, issueCertificate, Secret } from '@capstan/kube';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { missingEnvoy, waitFor } from './envoy.ts';
 import { type Answer, type RequestOptions, send } from './http-client.ts';
@@ -135,7 +137,7 @@ suite('HTTPProxy through a real Envoy', { skip }, () => {
     assert.deepEqual(stage.refusals(), []);
   });
 
-  test('TLS by SNI, the redirect to it, client certificates, a renewal without a new listener, passthrough', async (context) => {
+  test('TLS by SNI, the redirect to it, client certificates, and a renewal that changes one secret', async (context) => {
     const { stage, get } = await start(context);
     const ca = await createCa({ commonName: 'test', ...validity() });
     const certificate = (name: string) =>
@@ -165,6 +167,16 @@ suite('HTTPProxy through a real Envoy', { skip }, () => {
     assert.equal((await secure('two.test')).status, 0);
     assert.equal((await secure('two.test', { cert: client.certificate, key: client.key })).status, 200);
     assert.equal((await secure('one.test', {}, 'two.test')).status, 421);
+    const before = stage.xds.statistics().responses;
+    const renewed = await certificate('one.test');
+    const text = (value: string) => Buffer.from(value).toString('base64');
+    const data = { 'tls.crt': text(renewed.certificate), 'tls.key': text(renewed.key) };
+    await stage.client.patch(Secret, { namespace: 'default', name: 'one' }, 'merge', { data });
+    await stage.stage.settle();
+    const serial = new X509Certificate(renewed.certificate).serialNumber;
+    await waitFor(async () => (await serialAt(stage.httpsPort, 'one.test')) === serial, 'the renewed certificate');
+    const after = stage.xds.statistics().responses;
+    assert.deepEqual([after.lds, after.rds], [before.lds, before.rds]);
     assert.deepEqual(stage.refusals(), []);
   });
 
@@ -284,6 +296,16 @@ suite('HTTPProxy through a real Envoy', { skip }, () => {
     assert.deepEqual(stage.refusals(), []);
   });
 });
+
+function serialAt(port: number, servername: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port, servername, rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().serialNumber);
+      socket.destroy();
+    });
+    socket.on('error', () => resolve(''));
+  });
+}
 
 interface Echo {
   readonly path: string;
