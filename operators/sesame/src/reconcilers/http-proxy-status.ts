@@ -2,6 +2,7 @@
 import { Service } from '@capstan/kube';
 import {
   type ConditionInput,
+  type Derived,
   index,
   plan,
   type Reader,
@@ -23,13 +24,18 @@ export const includers = index(HTTPProxy, 'includes', ({ metadata, spec }) => {
   return [...new Set(names.map(({ name, namespace }) => `${namespace ? namespace : own}/${name}`))];
 });
 
+/** What Envoys have refused, by its origin: `HTTPProxy default/shop`. */
+export type Refusals = Readonly<Record<string, readonly string[]>>;
+
 export interface StatusOptions {
   readonly graph: RouteGraph;
+  /** Read with the empty key; none by default. */
+  readonly refusals?: Derived<Refusals>;
   /** Addresses that clients reach Envoy at, as `status.loadBalancer` has them; none by default. */
   loadBalancer?(read: Reader): { readonly ingress?: readonly object[] } | undefined;
 }
 
-export function httpProxyStatus({ graph, loadBalancer }: StatusOptions): Reconciler {
+export function httpProxyStatus({ graph, refusals, loadBalancer }: StatusOptions): Reconciler {
   return reconciler({
     name: 'http-proxy-status',
     resource: HTTPProxy,
@@ -49,11 +55,11 @@ export function httpProxyStatus({ graph, loadBalancer }: StatusOptions): Reconci
       const found = rootsOf(read, key, proxy.spec.virtualhost !== undefined).flatMap(
         (root) => read.derived(graph.roots, root, plainFindings)[key] ?? [],
       );
+      const refused = refusals ? (read.derived(refusals, '')[`HTTPProxy ${key}`] ?? []) : [];
+      const warnings = refused.map((message): Problem => ({ type: 'RouteError', reason: 'RefusedByEnvoy', message }));
+      const { status, conditions } = statusOf(warnings.length > 0 ? [...found, { errors: [], warnings }] : found);
       const addresses = loadBalancer?.(read);
-      return plan({
-        ...statusOf(found),
-        ...(addresses && { status: { ...statusOf(found).status, loadBalancer: addresses } }),
-      });
+      return plan({ conditions, status: { ...status, ...(addresses && { loadBalancer: addresses }) } });
     },
   });
 }

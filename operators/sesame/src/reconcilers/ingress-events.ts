@@ -26,7 +26,7 @@ export function ingressEvents({ graph, loadBalancer }: IngressOptions): Reconcil
       const problems = read.derived(graph.ingresses, key, problemsOf);
       const addresses = loadBalancer?.(read);
       return plan({
-        events: problems.map((note) => ({ type: 'Warning', reason: 'IngressNotValid', note })),
+        alerts: problems.map((note) => ({ type: 'Warning', reason: 'IngressNotValid', note })),
         ...(addresses && { status: { loadBalancer: addresses } }),
       });
     },

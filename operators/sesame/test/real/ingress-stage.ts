@@ -5,15 +5,10 @@ import type { TestContext } from 'node:test';
 import { type Client, EndpointSlice, type Kind, type KubeObject, Secret, Service, systemClock } from '@capstan/kube';
 import { derivation, operator } from '@capstan/reconcile';
 import { createStage, type Stage } from '@capstan/testing';
-import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
-import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
-import { httpProxyStatus } from '../../src/reconcilers/http-proxy-status.ts';
-import { ingressEvents } from '../../src/reconcilers/ingress-events.ts';
 import { type Mutable, testSettings } from '../../src/routing/default-settings.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
-import { routeGraph } from '../../src/serving/pieces.ts';
-import { xdsSink } from '../../src/serving/xds-sink.ts';
+import { ingressParts } from '../../src/serving/ingress-parts.ts';
 import type { XdsServer } from '../../src/xds/index.ts';
 import { type EnvoyMode, type RunningEnvoy, startEnvoy } from './envoy.ts';
 
@@ -21,6 +16,8 @@ import { type EnvoyMode, type RunningEnvoy, startEnvoy } from './envoy.ts';
 export const BACKENDS = '127.64.7.1';
 
 export interface IngressStage {
+  /** `KIND REASON: NOTE`, in the order in which they were made. */
+  readonly events: readonly string[];
   readonly client: Client;
   readonly stage: Stage;
   readonly envoy: RunningEnvoy;
@@ -50,25 +47,23 @@ export async function createIngressStage(
     settings.envoy.health.port = metricsPort;
     change(settings);
   });
-  const graph = routeGraph(derivation<RoutingSettings>({ name: 'test-settings', compute: () => value }));
   let listening: (server: XdsServer) => void = () => undefined;
   const server = new Promise<XdsServer>((resolve) => {
     listening = resolve;
   });
-  const sesame = operator({
-    name: 'sesame',
-    kinds: [HTTPProxy, TLSCertificateDelegation, ExtensionService],
-    reconcilers: [httpProxyStatus({ graph }), ingressEvents({ graph })],
-    sinks: [
-      xdsSink({
-        graph,
-        clock: systemClock,
-        listen: { address: '127.0.0.1', port: 0 },
-        onListening: (each) => listening(each),
-      }),
-    ],
+  const { kinds, reconcilers, sinks } = ingressParts({
+    settings: derivation<RoutingSettings>({ name: 'test-settings', compute: () => value }),
+    clock: systemClock,
+    listen: { address: '127.0.0.1', port: 0 },
+    onListening: (each) => listening(each),
   });
-  const stage = await createStage({ operators: [sesame] });
+  const events: string[] = [];
+  const stage = await createStage({
+    operators: [operator({ name: 'sesame', kinds, reconcilers, sinks })],
+    runtime: {
+      tell: (_world, _operator, { kind }, { reason, note }) => void events.push(`${kind} ${reason}: ${note}`),
+    },
+  });
   context.after(() => stage.end());
   const xds = await server;
   const envoy = await startEnvoy({ xdsPort: xds.port, mode });
@@ -96,6 +91,7 @@ export async function createIngressStage(
     });
   };
   return {
+    events,
     client: stage.client,
     stage,
     envoy,
