@@ -4,7 +4,6 @@ import {
   createCa,
   EndpointSlice,
   issueCertificate,
-  type KubeObject,
   Secret,
   Service,
 } from '@capstan/kube';
@@ -113,7 +112,7 @@ async function create(
     ...rest,
     metadata: { name, namespace: NAMESPACE, ...metadata },
   };
-  await client.create(kind, object as unknown as KubeObject);
+  await client.create(kind, object);
 }
 
 function apiVersionOf({ group, version }: { readonly group: string; readonly version: string }): string {

@@ -42,8 +42,7 @@ export function ingressParts({ settings, loadBalancer, ...options }: IngressPart
   return {
     kinds: [HTTPProxy, TLSCertificateDelegation, ExtensionService],
     reconcilers: [httpProxyStatus({ graph, refusals, ...addresses }), ingressEvents({ graph, ...addresses })],
-    // The runtime does not know what a sink delivers.
-    sinks: [xds as unknown as Sink],
+    sinks: [xds],
     graph,
   };
 }

@@ -20,7 +20,7 @@ const route = { services };
 const host = { fqdn: 'a.test' };
 
 function proxy(name: string, spec: Spec, namespace = 'default'): HTTPProxy {
-  return { apiVersion: 'projectsesame.io/v1', kind: 'HTTPProxy', metadata: { name, namespace }, spec } as HTTPProxy;
+  return { apiVersion: 'projectsesame.io/v1', kind: 'HTTPProxy', metadata: { name, namespace }, spec };
 }
 
 function lookup(others: readonly HTTPProxy[] = []): Lookup {
@@ -47,8 +47,8 @@ function problems(spec: Spec, others: readonly HTTPProxy[] = [], isDuplicate = f
   ];
 }
 
-const withRoute = (more: object): Spec => ({ virtualhost: host, routes: [{ services, ...more }] }) as Spec;
-const withHost = (more: object): Spec => ({ virtualhost: { ...host, ...more }, routes: [route] }) as Spec;
+const withRoute = (more: object): Spec => ({ virtualhost: host, routes: [{ services, ...more }] });
+const withHost = (more: object): Spec => ({ virtualhost: { ...host, ...more }, routes: [route] });
 const withService = (more: object): Spec =>
   ({ virtualhost: host, routes: [{ services: [{ ...services[0], ...more }] }] }) as Spec;
 const conditions = (...list: object[]) => withRoute({ conditions: list });
