@@ -5,11 +5,12 @@ import { lists } from './runtime/lists.ts';
 import { memory } from './runtime/memory.ts';
 import { noChange } from './runtime/no-change.ts';
 import { pairs } from './runtime/pairs.ts';
+import { ingressPath } from './runtime/path/ingress-path.ts';
 import { wakeUp } from './runtime/wake-up.ts';
 
 /** The shared runtime: what docs/benchmarks.md explains figure by figure. */
 export const runtime: Bench = {
   name: 'runtime',
   summary: 'informers, the incremental engine and reconciles that change nothing',
-  parts: [wakeUp, ingress, lists, pairs, noChange, memory, fill],
+  parts: [wakeUp, ingress, ingressPath, lists, pairs, noChange, memory, fill],
 };

@@ -207,7 +207,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
   /** What the server refused, by the half of the revision that it belongs to. */
   function troublesOf(read: Reader, packageName: string) {
     const of = (half: string) => read.writeProblem(`${kind.name}-${half}`, packageName)?.message;
-    return { payload: of('payload'), runtime: of('runtime') };
+    return { payload: of('payload'), runtime: own === undefined ? undefined : of('runtime') };
   }
 
   /** Labels and annotations of the package itself, where they are not there yet. */
