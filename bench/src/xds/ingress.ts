@@ -1,12 +1,5 @@
 // N HTTPProxies of three routes and two Services, half of them with TLS, on the embedded API server, served over xDS.
-import {
-  type Client,
-  createCa,
-  EndpointSlice,
-  issueCertificate,
-  Secret,
-  Service,
-} from '@capstan/kube';
+import { type Client, createCa, EndpointSlice, issueCertificate, Secret, Service } from '@capstan/kube';
 import { derivation, operator } from '@capstan/reconcile';
 import {
   connectXds,
