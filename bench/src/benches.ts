@@ -7,6 +7,7 @@ import { kroxylicious } from './kroxylicious.ts';
 import { runtime } from './runtime.ts';
 import { sesameConfig } from './sesame-config.ts';
 import { submariner } from './submariner.ts';
+import { xds } from './xds.ts';
 
 export const benches: readonly Bench[] = [
   runtime,
@@ -16,4 +17,5 @@ export const benches: readonly Bench[] = [
   crossplane,
   submariner,
   sesameConfig,
+  xds,
 ];

@@ -24,6 +24,10 @@ export const SESAME_COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Creates certificates for Envoy and Sesame.',
     load: async () => (await import('./certgen.ts')).certgen,
   },
+  cli: {
+    summary: 'Prints what a running Sesame serves to Envoys.',
+    load: async () => (await import('./xds-cli.ts')).xdsCli,
+  },
   'envoy shutdown-manager': {
     summary: 'Holds the end of Envoy’s container until its connections are closed.',
     load: async () => (await import('./envoy-shutdown.ts')).shutdownManager,

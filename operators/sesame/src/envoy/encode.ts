@@ -1,7 +1,8 @@
 // Values as proto3 JSON has them, with the field names of the .proto files, become protobuf: durations are "1.5s", wrappers are
 // the bare value, enums are names, an Any is an object with "@type", bytes are a Uint8Array or base64.
+import { decode } from './decode.ts';
 import { enumTable, type Field, type MessageTable, messageTable, TYPE_URL_PREFIX } from './tables.ts';
-import { Writer } from './writer.ts';
+import { type Writer, withWriter } from './writer.ts';
 
 export type Message = { readonly [field: string]: unknown };
 
@@ -17,18 +18,34 @@ export const CONFIG_SOURCE: Message = Object.freeze({ '@source': true });
 /** A part of a resource whose bytes are computed once and shared by every resource that contains it. */
 export class Fragment {
   readonly type: string;
-  readonly value: Message;
-  readonly #bytes = new Map<Delivery, Uint8Array>();
+  #value: Message | undefined;
+  /** Encoded for one delivery at least: the bytes of all when nothing in it depends on the delivery. */
+  #fixed: Uint8Array | undefined;
+  readonly #isFixed: boolean;
+  #bytes: Map<Delivery, Uint8Array> | undefined;
 
-  constructor(type: string, value: Message) {
+  /** `isFixed`: nothing in it names a source, so that its bytes are the same for every delivery. */
+  constructor(type: string, value: Message, isFixed = false) {
     this.type = type;
-    this.value = value;
+    this.#value = value;
+    this.#isFixed = isFixed;
+  }
+
+  /** Decoded again once only the bytes are kept. */
+  get value(): Message {
+    return this.#value ?? decode(this.type, this.#fixed ?? new Uint8Array());
   }
 
   bytes(delivery: Delivery): Uint8Array {
-    let bytes = this.#bytes.get(delivery);
-    if (!bytes) {
-      bytes = encode(this.type, this.value, delivery);
+    if (this.#fixed) return this.#fixed;
+    const known = this.#bytes?.get(delivery);
+    if (known) return known;
+    const bytes = encode(this.type, this.#value ?? {}, delivery);
+    if (this.#isFixed) {
+      this.#fixed = bytes;
+      this.#value = undefined;
+    } else {
+      this.#bytes ??= new Map();
       this.#bytes.set(delivery, bytes);
     }
     return bytes;
@@ -41,16 +58,12 @@ export class EncodeError extends Error {
 }
 
 export function encode(type: string, value: Message, delivery: Delivery = 'grpc'): Buffer {
-  const writer = new Writer();
-  writeMessage(writer, type, value, delivery);
-  return writer.take();
+  return withWriter((writer) => writeMessage(writer, type, value, delivery));
 }
 
 /** The message in an Any, as resources are sent. */
 export function encodeAny(type: string, value: Message | Fragment, delivery: Delivery = 'grpc'): Buffer {
-  const writer = new Writer();
-  writeAnyOf(writer, type, value, delivery);
-  return writer.take();
+  return withWriter((writer) => writeAnyOf(writer, type, value, delivery));
 }
 
 /** An extension's configuration: `typed('envoy.extensions.….Router', {})`. */

@@ -37,10 +37,32 @@ function checkMessage(type: string, value: unknown, path: string, found: Violati
   }
   const table = messageTable(type);
   if (!table) return;
-  for (const field of table.byName.values()) checkField(field, (value as Message)[field.name], path, found);
+  for (const field of requiringFields(table))
+    if ((value as Message)[field.name] === undefined) checkField(field, undefined, path, found);
+  for (const name of Object.keys(value)) {
+    const field = table.byName.get(name);
+    const content = (value as Message)[name];
+    if (field && content !== undefined) checkField(field, content, path, found);
+  }
   checkOneofs(table, value as Message, path, found);
   if (type === 'envoy.type.matcher.v3.RegexMatcher')
     checkRegex((value as Message)['regex'], join(path, 'regex'), found);
+}
+
+const requiring = new WeakMap<MessageTable, readonly Field[]>();
+
+/** Fields with rules that something which is not set can break. */
+function requiringFields(table: MessageTable): readonly Field[] {
+  let fields = requiring.get(table);
+  if (!fields) {
+    fields = [...table.byName.values()].filter((field) => {
+      const found: Violation[] = [];
+      checkField(field, undefined, '', found);
+      return found.length > 0;
+    });
+    requiring.set(table, fields);
+  }
+  return fields;
 }
 
 function checkOneofs(table: MessageTable, value: Message, path: string, found: Violation[]): void {

@@ -16,9 +16,15 @@ export class Writer {
     return this.#buffer.length - this.#at;
   }
 
+  get capacity(): number {
+    return this.#buffer.length;
+  }
+
   /** A copy of what is written; the writer is empty afterwards. */
   take(): Buffer {
-    const bytes = Buffer.allocUnsafeSlow(this.length);
+    // Small ones share slabs: each buffer of its own costs the collector more than its bytes.
+    const { length } = this;
+    const bytes = length < 2048 ? Buffer.allocUnsafe(length) : Buffer.allocUnsafeSlow(length);
     this.#buffer.copy(bytes, 0, this.#at);
     this.#at = this.#buffer.length;
     return bytes;
@@ -99,4 +105,18 @@ export class Writer {
     this.#at = grown.length - length;
     this.#buffer = grown;
   }
+}
+
+const idle: Writer[] = [];
+/** A writer that has grown beyond this is not kept. */
+const MAX_KEPT = 1024 * 1024;
+
+/** Lends a writer; calls may be nested. */
+export function withWriter(write: (writer: Writer) => void): Buffer {
+  const writer = idle.pop() ?? new Writer();
+  write(writer);
+  const isKept = writer.capacity <= MAX_KEPT;
+  const bytes = writer.take();
+  if (isKept) idle.push(writer);
+  return bytes;
 }

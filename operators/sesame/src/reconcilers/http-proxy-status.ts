@@ -2,6 +2,7 @@
 import { Service } from '@capstan/kube';
 import {
   type ConditionInput,
+  type Derived,
   index,
   plan,
   type Reader,
@@ -12,8 +13,7 @@ import {
 import { HTTPProxy } from '../kinds/http-proxy.ts';
 import { isServed } from '../routing/classes.ts';
 import type { Findings, Problem } from '../routing/problems.ts';
-import type { TranslatedRoot } from '../routing/proxy/translate-root.ts';
-import type { RouteGraph } from '../serving/pieces.ts';
+import type { RouteGraph, ServedRoot } from '../serving/pieces.ts';
 import { proxyView, ROUTE_READS } from '../serving/read-lookup.ts';
 
 /** Where a proxy is included: by HTTP routes or by a TCP proxy. */
@@ -24,13 +24,18 @@ export const includers = index(HTTPProxy, 'includes', ({ metadata, spec }) => {
   return [...new Set(names.map(({ name, namespace }) => `${namespace ? namespace : own}/${name}`))];
 });
 
+/** What Envoys have refused, by its origin: `HTTPProxy default/shop`. */
+export type Refusals = Readonly<Record<string, readonly string[]>>;
+
 export interface StatusOptions {
   readonly graph: RouteGraph;
+  /** Read with the empty key; none by default. */
+  readonly refusals?: Derived<Refusals>;
   /** Addresses that clients reach Envoy at, as `status.loadBalancer` has them; none by default. */
   loadBalancer?(read: Reader): { readonly ingress?: readonly object[] } | undefined;
 }
 
-export function httpProxyStatus({ graph, loadBalancer }: StatusOptions): Reconciler {
+export function httpProxyStatus({ graph, refusals, loadBalancer }: StatusOptions): Reconciler {
   return reconciler({
     name: 'http-proxy-status',
     resource: HTTPProxy,
@@ -50,11 +55,11 @@ export function httpProxyStatus({ graph, loadBalancer }: StatusOptions): Reconci
       const found = rootsOf(read, key, proxy.spec.virtualhost !== undefined).flatMap(
         (root) => read.derived(graph.roots, root, plainFindings)[key] ?? [],
       );
+      const refused = refusals ? (read.derived(refusals, '')[`HTTPProxy ${key}`] ?? []) : [];
+      const warnings = refused.map((message): Problem => ({ type: 'RouteError', reason: 'RefusedByEnvoy', message }));
+      const { status, conditions } = statusOf(warnings.length > 0 ? [...found, { errors: [], warnings }] : found);
       const addresses = loadBalancer?.(read);
-      return plan({
-        ...statusOf(found),
-        ...(addresses && { status: { ...statusOf(found).status, loadBalancer: addresses } }),
-      });
+      return plan({ conditions, status: { ...status, ...(addresses && { loadBalancer: addresses }) } });
     },
   });
 }
@@ -82,7 +87,7 @@ function identity(proxy: HTTPProxy): { id: string; isRoot: boolean } {
 }
 
 /** Plain data, so that only a changed problem wakes a reader. */
-function plainFindings({ findings }: TranslatedRoot): Record<string, Findings> {
+function plainFindings({ findings }: ServedRoot): Record<string, Findings> {
   return Object.fromEntries(findings);
 }
 

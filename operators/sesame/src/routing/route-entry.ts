@@ -1,5 +1,5 @@
 // A route on its way to Envoy: what it matches, what it does, and what it needs.
-import type { Message } from '../envoy/index.ts';
+import { type Message, type Violation, validate } from '../envoy/index.ts';
 import type { Resource } from '../xds/index.ts';
 import { envoyMatch, type RouteMatch } from './conditions.ts';
 import { authorizationDisabled } from './policy/authorization.ts';
@@ -65,6 +65,11 @@ export function envoyRoutes(entries: readonly RouteEntry[]): Message[] {
   const byMatch = new Map<string, RouteEntry>();
   for (const entry of entries) byMatch.set(matchId(entry.match), entry);
   return [...byMatch.values()].sort(compareRoutes).map(({ match, value }) => ({ match: envoyMatch(match), ...value }));
+}
+
+/** What Envoy would refuse in the route. */
+export function routeViolations({ match, value }: Pick<RouteEntry, 'match' | 'value'>): Violation[] {
+  return validate('envoy.config.route.v3.Route', { match: envoyMatch(match), ...value });
 }
 
 export function matchId({ path, headers, query }: RouteMatch): string {

@@ -1,6 +1,6 @@
 // The graph: each root, each host, each Service's endpoints and each extension is a derivation of its own, so that a change is
 // computed where it matters and nowhere else.
-import { Ingress, Service } from '@capstan/kube';
+import { equal, Ingress, Service } from '@capstan/kube';
 import { type Derived, derivation, index, type KeySet, type KindIndex, type Reader } from '@capstan/reconcile';
 import { ExtensionService } from '../kinds/extension-service.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
@@ -9,7 +9,8 @@ import { isSamePiece, Piece } from '../routing/assembly/piece.ts';
 import { isServed } from '../routing/classes.ts';
 import { extensionPiece } from '../routing/extension/translate-extension.ts';
 import { ingressHosts, type TranslatedIngress, translateIngress } from '../routing/ingress/translate-ingress.ts';
-import { type TranslatedRoot, translateRoot } from '../routing/proxy/translate-root.ts';
+import type { Findings } from '../routing/problems.ts';
+import { translateRoot } from '../routing/proxy/translate-root.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { endpointResources, sliceView } from '../routing/upstream/endpoints.ts';
 import { proxyView, readLookup, slicesByService } from './read-lookup.ts';
@@ -19,9 +20,15 @@ export interface RouteGraph {
   readonly pieces: Derived<Piece>;
   readonly keys: readonly KeySet[];
   /** A root HTTPProxy, by `namespace/name`, with what is wrong with it and all that it includes. */
-  readonly roots: Derived<TranslatedRoot>;
+  readonly roots: Derived<ServedRoot>;
   readonly ingresses: Derived<TranslatedIngress>;
   readonly settings: Derived<RoutingSettings>;
+}
+
+/** What is kept of a root: the bytes that it serves, not what they were computed from. */
+export interface ServedRoot {
+  readonly piece: Piece;
+  readonly findings: ReadonlyMap<string, Findings>;
 }
 
 const HOST = 'host/';
@@ -50,7 +57,7 @@ const settingsKey = derivation<readonly string[]>({ name: 'settings-key', comput
 
 /** The configuration comes from outside: it is the effective one, read with the empty key. */
 export function routeGraph(settings: Derived<RoutingSettings>): RouteGraph {
-  const roots = derivation<TranslatedRoot>({
+  const roots = derivation<ServedRoot>({
     name: 'root',
     compute({ key, read }) {
       const at = key.indexOf('/');
@@ -60,10 +67,14 @@ export function routeGraph(settings: Derived<RoutingSettings>): RouteGraph {
       if (!root?.spec.virtualhost) return NOTHING;
       const fqdn = (root.spec.virtualhost.fqdn ?? '').toLowerCase();
       const same = fqdn === '' ? [key] : servedRoots(read, HOST + fqdn, effective);
-      return translateRoot(root, readLookup(read), effective, { isDuplicate: same.length > 1, duplicates: same });
+      const translated = translateRoot(root, readLookup(read), effective, {
+        isDuplicate: same.length > 1,
+        duplicates: same,
+      });
+      const parts = translated.part ? [translated.part] : [];
+      return { piece: hostPiece(fqdn, parts, translated.secrets, effective), findings: translated.findings };
     },
-    // Results hold resources, which are compared by what they serve; the host does that.
-    equals: () => false,
+    equals: (left, right) => isSamePiece(left.piece, right.piece) && equal(plain(left.findings), plain(right.findings)),
   });
 
   const ingresses = derivation<TranslatedIngress>({
@@ -75,6 +86,7 @@ export function routeGraph(settings: Derived<RoutingSettings>): RouteGraph {
         ? translateIngress(ingress, readLookup(read), read.derived(settings, ''))
         : { parts: new Map(), secrets: [], problems: [] };
     },
+    // Few Ingresses share a host with others; the host compares what comes out.
     equals: () => false,
   });
 
@@ -85,13 +97,26 @@ export function routeGraph(settings: Derived<RoutingSettings>): RouteGraph {
       .by(ingressesByHost, key, ingressIdentity)
       .filter((each) => isServed(each, effective.ingress.className))
       .map(({ metadata }) => read.derived(ingresses, `${metadata.namespace ?? ''}/${metadata.name ?? ''}`));
-    const translated = servedRoots(read, key, effective).map((each) => read.derived(roots, each));
+    const names = servedRoots(read, key, effective);
+    const [only] = names;
+    if (older.length === 0 && names.length === 1 && only !== undefined) return read.derived(roots, only).piece;
+    // Several objects share the host: their routes are merged.
+    const translated = names.flatMap((name) => {
+      const at = name.indexOf('/');
+      const root = read.get(HTTPProxy, { namespace: name.slice(0, at), name: name.slice(at + 1) }, proxyView);
+      const options = { isDuplicate: names.length > 1, duplicates: names };
+      return root ? [translateRoot(root, readLookup(read), effective, options)] : [];
+    });
     const parts = [
       ...older.flatMap(({ parts: found }) => found.get(fqdn) ?? []),
       ...translated.flatMap(({ part }) => part ?? []),
     ];
-    const secrets = [...older, ...translated].flatMap((each) => each.secrets);
-    return hostPiece(fqdn, parts, secrets, effective);
+    return hostPiece(
+      fqdn,
+      parts,
+      [...older, ...translated].flatMap((each) => each.secrets),
+      effective,
+    );
   };
 
   const endpoints = (key: string, read: Reader): Piece => {
@@ -131,7 +156,11 @@ export function routeGraph(settings: Derived<RoutingSettings>): RouteGraph {
   };
 }
 
-const NOTHING: TranslatedRoot = { part: undefined, secrets: [], findings: new Map() };
+const NOTHING: ServedRoot = { piece: new Piece({}), findings: new Map() };
+
+function plain(findings: ReadonlyMap<string, Findings>): Record<string, Findings> {
+  return Object.fromEntries(findings);
+}
 
 /** Keys of the roots of a host that are ours. */
 function servedRoots(read: Reader, key: string, { ingress }: RoutingSettings): string[] {

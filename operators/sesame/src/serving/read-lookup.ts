@@ -1,10 +1,10 @@
 // The translation's look-ups as tracked reads: what looked at an object is evaluated again when what it saw has changed.
 import { EndpointSlice, Ingress, Secret, Service } from '@capstan/kube';
-import { index, type Reader, reading } from '@capstan/reconcile';
+import { derivation, index, type Reader, reading } from '@capstan/reconcile';
 import { ExtensionService } from '../kinds/extension-service.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
 import { TLSCertificateDelegation } from '../kinds/tls-certificate-delegation.ts';
-import { type Lookup, secretView, serviceView } from '../routing/lookup.ts';
+import { type Lookup, type SecretView, secretView, serviceView } from '../routing/lookup.ts';
 import { SERVICE_NAME_LABEL } from '../routing/upstream/endpoints.ts';
 
 /** Every kind that routes are computed from. */
@@ -27,14 +27,21 @@ export const slicesByService = index(EndpointSlice, 'service', ({ metadata }) =>
   return service === undefined ? [] : [`${metadata.namespace ?? ''}/${service}`];
 });
 
+/** One view for all that use a Secret, so that it is checked and encoded once and not with every edit of a route. */
+const secrets = derivation<SecretView | null>({
+  name: 'secret',
+  compute({ key, read }) {
+    const at = key.indexOf('/');
+    const found = read.get(Secret, { namespace: key.slice(0, at), name: key.slice(at + 1) }, secretContent);
+    return found ? secretView(found) : null;
+  },
+});
+
 export function readLookup(read: Reader): Lookup {
   return {
     proxy: (namespace, name) => read.get(HTTPProxy, { namespace, name }, proxyView),
     service: (namespace, name) => read.get(Service, { namespace, name }, serviceView),
-    secret(namespace, name) {
-      const found = read.get(Secret, { namespace, name }, secretContent);
-      return found && secretView(found);
-    },
+    secret: (namespace, name) => read.derived(secrets, `${namespace}/${name}`) ?? undefined,
     extensionService: (namespace, name) => read.get(ExtensionService, { namespace, name }, extensionView),
     delegations: (namespace, secretName) =>
       read

@@ -7,7 +7,7 @@ import { ExtensionService } from '../kinds/extension-service.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
 import { TLSCertificateDelegation } from '../kinds/tls-certificate-delegation.ts';
 import { httpProxyStatus } from '../reconcilers/http-proxy-status.ts';
-import { testSettings } from '../routing/settings.test-support.ts';
+import { testSettings } from '../routing/default-settings.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { connectXds, type XdsServer } from '../xds/index.ts';
 import { routeGraph } from './pieces.ts';

@@ -1,4 +1,5 @@
 // The xDS server as a sink: every replica serves. Pieces come in, resources go out, and what Envoys accepted is read back.
+import type { Clock } from '@capstan/kube';
 import { type Sink, type SinkContext, sink } from '@capstan/reconcile';
 import { type Assembly, createAssembly } from '../routing/assembly/assembly.ts';
 import type { Piece } from '../routing/assembly/piece.ts';
@@ -17,11 +18,14 @@ export interface XdsSinkOptions {
   readonly graph: RouteGraph;
   /** Takes the place of what the configuration says, for tests and for `capstan up`. */
   readonly listen?: { readonly address: string; readonly port: number };
+  /** Of the server; by default that of the runtime. Tests with a real Envoy need real time here. */
+  readonly clock?: Clock;
   /** Called when the server listens, also after it was moved. */
   onListening?(server: XdsServer, store: ResourceStore): void;
 }
 
-export function xdsSink({ graph, listen, onListening }: XdsSinkOptions): Sink<Piece, NodeReport> {
+export function xdsSink(options: XdsSinkOptions): Sink<Piece, NodeReport> {
+  const { graph } = options;
   return sink<Piece, NodeReport>({
     name: 'xds',
     of: graph.pieces,
@@ -32,7 +36,7 @@ export function xdsSink({ graph, listen, onListening }: XdsSinkOptions): Sink<Pi
     disturbs: ({ before, after }) =>
       (before?.chain === undefined) === (after?.chain === undefined) ? undefined : 'drains a listener',
     open(context) {
-      const server = new Server(context, listen, onListening);
+      const server = new Server(context, options);
       return { take: ({ changes }) => server.take(changes), close: () => server.close() };
     },
   });
@@ -40,21 +44,15 @@ export function xdsSink({ graph, listen, onListening }: XdsSinkOptions): Sink<Pi
 
 class Server {
   readonly #context: SinkContext<Piece, NodeReport>;
-  readonly #listen: XdsSinkOptions['listen'];
-  readonly #onListening: XdsSinkOptions['onListening'];
+  readonly #options: XdsSinkOptions;
   readonly #store = createResourceStore();
   #assembly: Assembly | undefined;
   #server: XdsServer | undefined;
   #place = '';
 
-  constructor(
-    context: SinkContext<Piece, NodeReport>,
-    listen: XdsSinkOptions['listen'],
-    onListening: XdsSinkOptions['onListening'],
-  ) {
+  constructor(context: SinkContext<Piece, NodeReport>, options: XdsSinkOptions) {
     this.#context = context;
-    this.#listen = listen;
-    this.#onListening = onListening;
+    this.#options = options;
   }
 
   async take(changes: readonly { readonly key: string; readonly after: Piece | undefined }[]): Promise<void> {
@@ -73,7 +71,7 @@ class Server {
 
   /** Opens the socket, or moves it when the configuration names another. */
   async #serve({ xdsServer }: RoutingSettings): Promise<void> {
-    const { address, port } = this.#listen ?? xdsServer;
+    const { address, port } = this.#options.listen ?? xdsServer;
     const place = JSON.stringify([address, port, xdsServer.insecure, xdsServer.tls]);
     if (place === this.#place) return;
     await this.#server?.close();
@@ -82,11 +80,11 @@ class Server {
       address,
       port,
       ...(!xdsServer.insecure && { tls: xdsServer.tls }),
-      clock: this.#context.clock,
+      clock: this.#options.clock ?? this.#context.clock,
       logger: this.#context.logger,
       onReport: (report) => this.#context.report(report.node, report.streams > 0 ? report : undefined),
     });
     this.#place = place;
-    this.#onListening?.(this.#server, this.#store);
+    this.#options.onListening?.(this.#server, this.#store);
   }
 }

@@ -44,6 +44,14 @@ export class DeltaSubscription extends Subscription {
     this.settle();
   }
 
+  /** A split resource does not change with what it was split into. */
+  override mark(name: string, previous: Resource | undefined): void {
+    const { shape } = this.stream;
+    const next = this.node.get(resourceKey(this.type, name));
+    const isSame = previous !== undefined && next !== undefined && previous.version(shape) === next.version(shape);
+    if (!isSame || this.dirty.has(name)) super.mark(name, previous);
+  }
+
   #subscribe(name: string, has: Readonly<Record<string, string>>): void {
     this.subscribe(name);
     if (name === WILDCARD) {

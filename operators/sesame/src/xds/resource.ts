@@ -1,6 +1,14 @@
 // One resource as it is served: named, versioned by its content, and encoded once for all clients.
 import { hash } from 'node:crypto';
-import { type Delivery, encodeAny, type Message, RESOURCE_MESSAGES, type ResourceType } from '../envoy/index.ts';
+import {
+  type Delivery,
+  encodeAny,
+  type Message,
+  RESOURCE_MESSAGES,
+  type ResourceType,
+  type Violation,
+  validate,
+} from '../envoy/index.ts';
 
 /** `rds/ingress_http`: unique among all resources. */
 export type ResourceKey = string;
@@ -15,6 +23,8 @@ export interface Resource {
   bytes(delivery: Delivery, shape: Shape): Uint8Array;
   /** What must be in place at a client before this resource is used: the clusters of a route, the endpoints of a cluster. */
   readonly requires: readonly ResourceKey[];
+  /** What Envoy would refuse in it; to be asked before it is encoded. */
+  violations(): Violation[];
   /** What it was computed from, for problems that a client reports: `HTTPProxy default/shop`. */
   readonly origins: readonly string[];
 }
@@ -84,6 +94,11 @@ class EncodedResource implements Resource {
       this.#versions.set(effective, version);
     }
     return version;
+  }
+
+  violations(): Violation[] {
+    const value = typeof this.#value === 'function' ? this.#value() : this.#value;
+    return value ? validate(RESOURCE_MESSAGES[this.type], value) : [];
   }
 
   bytes(delivery: Delivery, shape: Shape): Uint8Array {

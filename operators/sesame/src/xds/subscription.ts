@@ -105,8 +105,13 @@ export abstract class Subscription {
 
   /** A client names what it refuses in its message, or refuses the response as a whole. */
   #refuse(changes: ReadonlyMap<string, SentChange>, message: string): void {
-    const named = [...changes].filter(([name]) => message.includes(name));
-    for (const [, { sent, previous }] of named.length > 0 ? named : changes) {
+    const named = new Map([...changes].filter(([name]) => message.includes(name)));
+    // A full response may be refused because of what was not changed in it.
+    if (named.size === 0) {
+      for (const sent of this.node.ofType(this.type))
+        if (message.includes(sent.name)) named.set(sent.name, { sent, previous: undefined });
+    }
+    for (const { sent, previous } of (named.size > 0 ? named : changes).values()) {
       if (!sent) continue;
       const version = sent.version(this.stream.shape);
       this.node.refuse({ key: sent.key, version, message, origins: sent.origins }, previous);

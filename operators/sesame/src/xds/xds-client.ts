@@ -155,34 +155,90 @@ function openStream(
 }
 
 function readResponse(bytes: Buffer, kind: string): XdsResponse {
-  const body = decode(`envoy.service.discovery.v3.${kind}DiscoveryResponse`, bytes) as {
-    version_info?: string;
-    nonce?: string;
-    type_url?: string;
-    resources?: (Decoded & { name?: string; version?: string; resource?: Decoded })[];
-    removed_resources?: string[];
-  };
-  const resources = new Map<string, Decoded>();
+  const resources = new LazyResources();
   const versions: Record<string, string> = {};
-  for (const each of body.resources ?? []) {
-    const content = kind === 'Delta' ? (each.resource ?? {}) : each;
-    const name = kind === 'Delta' ? (each.name ?? '') : nameOf(content);
-    resources.set(name, content);
-    if (each.version !== undefined) versions[name] = each.version;
+  const removed: string[] = [];
+  let [version, nonce, typeOfAll] = ['', '', ''];
+  for (const { number, value } of readBytesFields(bytes)) {
+    const text = () => value.toString('utf8');
+    if (number === 2 && kind === '') resources.add(value);
+    else if (number === 2) {
+      const parts = new Map([...readBytesFields(value)].map((part) => [part.number, part.value]));
+      const name = parts.get(3)?.toString('utf8') ?? '';
+      const any = parts.get(2);
+      if (any) resources.add(any, name);
+      versions[name] = parts.get(1)?.toString('utf8') ?? '';
+    } else if (number === 1 && kind === '') version = text();
+    else if (number === 4) typeOfAll = text();
+    else if (number === 5) nonce = text();
+    else if (number === 6 && kind !== '') removed.push(text());
   }
-  return {
-    version: body.version_info ?? '',
-    nonce: body.nonce ?? '',
-    typeUrl: body.type_url ?? '',
-    resources,
-    versions,
-    removed: body.removed_resources ?? [],
-    size: bytes.length,
-  };
+  return { version, nonce, typeUrl: typeOfAll, resources, versions, removed, size: bytes.length };
 }
 
-/** An assignment of endpoints is named by its cluster. */
-function nameOf(resource: Decoded): string {
-  const name = resource['cluster_name'] ?? resource['name'];
-  return typeof name === 'string' ? name : '';
+/** Decodes a resource when it is looked at: a client of thousands looks at few. */
+class LazyResources extends Map<string, Decoded> {
+  readonly #bytes = new Map<string, Buffer>();
+
+  add(any: Buffer, name?: string): void {
+    const parts = new Map([...readBytesFields(any)].map((part) => [part.number, part.value]));
+    // The name, or the cluster of an assignment, is the first field of every type.
+    const [first] = readBytesFields(parts.get(2) ?? Buffer.alloc(0));
+    const key = name ?? first?.value.toString('utf8') ?? '';
+    this.#bytes.set(key, any);
+    this.set(key, PENDING);
+  }
+
+  override get(name: string): Decoded | undefined {
+    const bytes = this.#bytes.get(name);
+    if (bytes) {
+      this.#bytes.delete(name);
+      this.set(name, decode('google.protobuf.Any', bytes));
+    }
+    return super.get(name);
+  }
+
+  override *values(): MapIterator<Decoded> {
+    for (const name of this.keys()) {
+      const value = this.get(name);
+      if (value) yield value;
+    }
+  }
+
+  override *entries(): MapIterator<[string, Decoded]> {
+    for (const name of this.keys()) {
+      const value = this.get(name);
+      if (value) yield [name, value];
+    }
+  }
+
+  override [Symbol.iterator](): MapIterator<[string, Decoded]> {
+    return this.entries();
+  }
+}
+
+const PENDING: Decoded = {};
+
+/** The fields of a message whose values are bytes; others are passed over. */
+function* readBytesFields(bytes: Buffer): Generator<{ number: number; value: Buffer }> {
+  let at = 0;
+  const varint = (): number => {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = bytes[at] ?? 0;
+      at += 1;
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80) return value;
+    }
+  };
+  while (at < bytes.length) {
+    const tag = varint();
+    const wire = tag & 7;
+    if (wire === 2) {
+      const length = varint();
+      yield { number: tag >> 3, value: bytes.subarray(at, at + length) };
+      at += length;
+    } else if (wire === 0) varint();
+    else at += wire === 1 ? 8 : 4;
+  }
 }

@@ -102,11 +102,20 @@ export class XdsNode {
 
   changed(changes: readonly ResourceChange[]): void {
     const isGated = this.#byType.has('cds');
-    for (const type of RESOURCE_TYPES) {
-      for (const change of changes) {
-        if ((change.after ?? change.before)?.type !== type) continue;
-        this.#change(change, type, isGated);
+    // Full responses are composed of what the client sees: until it is decided about, what goes is still there.
+    for (const { key, before, after } of changes)
+      if (isGated && !after && before && !USES_CLUSTERS.has(before.type) && !this.#instead.has(key))
+        this.#instead.set(key, before);
+    // What goes is looked at last: by then it is known whether routes that used it are still under way.
+    for (const isRemoval of [false, true]) {
+      for (const type of RESOURCE_TYPES) {
+        for (const change of changes) {
+          const isGone = change.after === undefined && !USES_CLUSTERS.has(type);
+          if ((change.after ?? change.before)?.type === type && isGone === isRemoval)
+            this.#change(change, type, isGated);
+        }
       }
+      this.flush();
     }
     this.#review();
     this.flush();

@@ -172,14 +172,19 @@ suite('order', () => {
     routeStream.request({ resource_names: ['r'] });
     routeStream.ack(await routeStream.next(), ['r']);
 
+    // A new cluster too: the response with it must not leave out the one that is still used.
     store.take([
       ['cds/a', undefined],
+      ['cds/c', cluster('c')],
       ['rds/r', routes('r', 'b')],
     ]);
+    const added = await clusters.next();
+    assert.deepEqual([...added.resources.keys()].sort(), ['a', 'b', 'c']);
     const changed = await routeStream.next();
+    clusters.ack(added);
     assert.equal(clusters.pending, 0);
     routeStream.ack(changed, ['r']);
-    assert.deepEqual([...(await clusters.next()).resources.keys()], ['b']);
+    assert.deepEqual([...(await clusters.next()).resources.keys()].sort(), ['b', 'c']);
   });
 
   test('a client that never acknowledges a cluster gets the route after two seconds', async (context) => {

@@ -1,6 +1,7 @@
 // A real Envoy as a child process, with a bootstrap that connects it to an xDS server.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -37,9 +38,9 @@ function envoyBinary(): string {
 
 export async function startEnvoy({ xdsPort, mode, nodeId = 'envoy-real' }: EnvoyOptions): Promise<RunningEnvoy> {
   const folder = mkdtempSync(join(tmpdir(), 'sesame-envoy-'));
-  const adminFile = join(folder, 'admin');
+  const adminSocket = join(folder, 'admin.sock');
   const logFile = join(folder, 'log');
-  writeFileSync(join(folder, 'bootstrap.json'), JSON.stringify(bootstrap(xdsPort, mode)));
+  writeFileSync(join(folder, 'bootstrap.json'), JSON.stringify(bootstrap(xdsPort, mode, adminSocket)));
   const child: ChildProcess = spawn(
     envoyBinary(),
     [
@@ -54,8 +55,6 @@ export async function startEnvoy({ xdsPort, mode, nodeId = 'envoy-real' }: Envoy
       '1',
       '--log-path',
       logFile,
-      '--admin-address-path',
-      adminFile,
       '--drain-time-s',
       '1',
       '--parent-shutdown-time-s',
@@ -71,11 +70,10 @@ export async function startEnvoy({ xdsPort, mode, nodeId = 'envoy-real' }: Envoy
     }),
   );
   const log = () => (existsSync(logFile) ? readFileSync(logFile, 'utf8') : '');
-  await waitFor(() => existsSync(adminFile) || exited !== undefined, 'Envoy to start');
+  await waitFor(() => existsSync(adminSocket) || exited !== undefined, 'Envoy to start');
   if (exited !== undefined) throw new Error(`Envoy ended with ${exited}: ${log().slice(-2_000)}`);
-  const address = readFileSync(adminFile, 'utf8').trim();
   return {
-    admin: async (path) => (await fetch(`http://${address}${path}`)).text(),
+    admin: (path) => read(adminSocket, path),
     log,
     warnings: () =>
       log()
@@ -91,6 +89,18 @@ export async function startEnvoy({ xdsPort, mode, nodeId = 'envoy-real' }: Envoy
   };
 }
 
+function read(socketPath: string, path: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ socketPath, path }, (response) => {
+      let text = '';
+      response.on('data', (chunk) => (text += String(chunk)));
+      response.on('end', () => resolve(text));
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
 /** Looks until it holds, for at most 20 seconds. */
 export async function waitFor(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const end = Date.now() + 20_000;
@@ -100,7 +110,7 @@ export async function waitFor(holds: () => boolean | Promise<boolean>, what: str
   }
 }
 
-function bootstrap(xdsPort: number, mode: EnvoyMode): object {
+function bootstrap(xdsPort: number, mode: EnvoyMode, adminSocket: string): object {
   const grpc = { envoy_grpc: { cluster_name: 'sesame', authority: 'sesame' } };
   const isAggregated = mode === 'ads' || mode === 'delta-ads';
   const api = {
@@ -120,6 +130,15 @@ function bootstrap(xdsPort: number, mode: EnvoyMode): object {
     },
     static_resources: {
       clusters: [
+        {
+          name: 'envoy-admin',
+          type: 'STATIC',
+          connect_timeout: '1s',
+          load_assignment: {
+            cluster_name: 'envoy-admin',
+            endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: adminSocket } } } }] }],
+          },
+        },
         {
           name: 'sesame',
           type: 'STATIC',
@@ -143,6 +162,6 @@ function bootstrap(xdsPort: number, mode: EnvoyMode): object {
         },
       ],
     },
-    admin: { address: { socket_address: { address: '127.0.0.1', port_value: 0 } } },
+    admin: { address: { pipe: { path: adminSocket, mode: 0o600 } } },
   };
 }

@@ -74,7 +74,7 @@ export function diff(input: DiffInput): WriteSet {
     inventory: inventory.length,
     status: statusWrite(input, shown.conditions),
     events: plan.events,
-    alerts: shown.alerts,
+    alerts: [...shown.alerts, ...(plan.alerts ?? [])],
     threw: undefined,
     notes,
   };

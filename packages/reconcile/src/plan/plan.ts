@@ -24,6 +24,8 @@ export interface Plan {
   /** Remembered in `status.memory`, given back at the next run; needs a kind that declares its memory. */
   readonly memory: unknown;
   readonly events: readonly EventInput[];
+  /** Events that wait for no write: each is made once while the plan has it, and again after a restart. None by default. */
+  readonly alerts?: readonly EventInput[];
 }
 
 /**
@@ -84,6 +86,8 @@ export interface PlanInput extends GroupInput {
   conditions?: readonly ConditionInput[];
   memory?: unknown;
   events?: readonly EventInput[];
+  /** For objects that nothing is written to (kinds of others): Events that wait for no write. */
+  alerts?: readonly EventInput[];
 }
 
 /** What should be so. Throws when it names a child twice (the two would be written over each other for ever) or holds a promise. */
@@ -103,6 +107,7 @@ export function plan(input: PlanInput = {}): Plan {
     conditions: input.conditions ?? [],
     memory: input.memory,
     events: input.events ?? [],
+    ...(input.alerts && { alerts: input.alerts }),
   };
 }
 

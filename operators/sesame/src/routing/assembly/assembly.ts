@@ -130,7 +130,7 @@ export function createAssembly(initial: RoutingSettings): Assembly {
       }
       shared(out, !isStarted);
       isStarted = true;
-      return out;
+      return encoded(out);
     },
     configure(next) {
       const out = new Map<ResourceKey, Resource | undefined>();
@@ -138,9 +138,15 @@ export function createAssembly(initial: RoutingSettings): Assembly {
       settingsHash = hashOf(next);
       ownResources(out);
       shared(out, true);
-      return out;
+      return encoded(out);
     },
   };
+}
+
+/** A listener that cannot be encoded is a bug that must show here, where the sink reports it, and not in a stream. */
+function encoded(out: Map<ResourceKey, Resource | undefined>): Map<ResourceKey, Resource | undefined> {
+  for (const resource of out.values()) if (resource?.type === 'lds') resource.bytes('grpc', 'whole');
+  return out;
 }
 
 function hashOf({ envoy }: RoutingSettings): string {

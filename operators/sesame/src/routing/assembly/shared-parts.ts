@@ -43,7 +43,11 @@ export class SharedParts {
     this.#order ??= [...this.#parts.keys()].sort((left, right) =>
       compareBytes(this.#parts.get(left)?.name ?? '', this.#parts.get(right)?.name ?? ''),
     );
-    const fragments = this.#order.flatMap((key) => this.#parts.get(key)?.fragment ?? []);
+    const fragments: Fragment[] = [];
+    for (const key of this.#order) {
+      const part = this.#parts.get(key);
+      if (part) fragments.push(part.fragment);
+    }
     return { fragments, hash: hex(this.#high) + hex(this.#low), requires };
   }
 

@@ -9,7 +9,7 @@ import { envoyHeaders, NO_HEADERS, withDefaultHeaders } from '../policy/header-p
 import { envoyTimeout } from '../policy/timeouts.ts';
 import type { TlsTermination } from '../proxy/proxy-tls.ts';
 import type { HostPart } from '../proxy/translate-root.ts';
-import { type RouteEntry, routeMetadata, upgradeToHttps } from '../route-entry.ts';
+import { type RouteEntry, routeMetadata, routeViolations, upgradeToHttps } from '../route-entry.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { secretResource, tlsSecretProblem } from '../upstream/tls-secret.ts';
 import { externalNameProblem, protocolOf, upstreamResource } from '../upstream/upstream.ts';
@@ -145,7 +145,17 @@ class IngressTranslation {
         return [];
       }
       const entry = this.#forward(backend, path);
-      return entry ? [{ match: { path: matches, headers, query: [] }, ...entry, permitInsecure: true }] : [];
+      if (!entry) return [];
+      const match = { path: matches, headers, query: [] };
+      const [refused] = [
+        ...routeViolations({ match, ...entry }),
+        ...entry.clusters.flatMap((each) => each.violations()),
+      ];
+      if (!refused) return [{ match, ...entry, permitInsecure: true }];
+      this.#problems.push(
+        `spec.rules: Envoy would refuse the path ${path} of ${host}: ${refused.path} ${refused.problem}`,
+      );
+      return [];
     });
   }
 

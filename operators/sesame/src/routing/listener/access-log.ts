@@ -1,4 +1,5 @@
 // Access logs of listeners: text or JSON, to a file.
+import { jsonField } from '../../configuration/index.ts';
 import { type Message, typed } from '../../envoy/index.ts';
 import type { RoutingSettings } from '../settings.ts';
 
@@ -28,38 +29,12 @@ function textFormat(text: string): Message {
 }
 
 function jsonFormat(fields: readonly string[]): Message {
-  const entries = fields.map((entry): [string, string] => {
-    const at = entry.indexOf('=');
-    return at === -1 ? [entry, namedFormat(entry)] : [entry.slice(0, at), entry.slice(at + 1)];
+  const entries = fields.flatMap((entry): [string, string][] => {
+    const field = jsonField(entry);
+    return 'problem' in field ? [] : [[field.name, field.format]];
   });
   const text = entries.map(([, format]) => format).join('');
   return { log_format: { json_format: Object.fromEntries(entries), omit_empty_values: true, ...formatters(text) } };
-}
-
-const METADATA = (key: string) => `%METADATA(ROUTE:envoy.access_loggers.file:io.projectsesame.${key})%`;
-
-const NAMED: Readonly<Record<string, string>> = {
-  '@timestamp': '%START_TIME%',
-  ts: '%START_TIME%',
-  authority: '%REQ(:AUTHORITY)%',
-  method: '%REQ(:METHOD)%',
-  path: '%REQ(X-ENVOY-ORIGINAL-PATH?:PATH)%',
-  request_id: '%REQ(X-REQUEST-ID)%',
-  uber_trace_id: '%REQ(UBER-TRACE-ID)%',
-  user_agent: '%REQ(USER-AGENT)%',
-  x_forwarded_for: '%REQ(X-FORWARDED-FOR)%',
-  x_trace_id: '%REQ(X-TRACE-ID)%',
-  upstream_service_time: '%RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)%',
-  sesame_config_kind: METADATA('kind'),
-  sesame_config_namespace: METADATA('namespace'),
-  sesame_config_name: METADATA('name'),
-  contour_config_kind: METADATA('kind'),
-  contour_config_namespace: METADATA('namespace'),
-  contour_config_name: METADATA('name'),
-};
-
-function namedFormat(name: string): string {
-  return NAMED[name] ?? `%${name.toUpperCase()}%`;
 }
 
 /** Operators that Envoy has in extensions. */

@@ -1,5 +1,5 @@
 // The HTTP connection manager of a filter chain: protocol options, timeouts, and the filters in their order.
-import { CONFIG_SOURCE, type Message, typed } from '../../envoy/index.ts';
+import { CONFIG_SOURCE, Fragment, type Message, typed } from '../../envoy/index.ts';
 import { extensionClusterName } from '../policy/authorization.ts';
 import { FILTER } from '../policy/filter-names.ts';
 import { settingTimeout } from '../policy/timeouts.ts';
@@ -34,7 +34,7 @@ export function connectionManager(options: ManagerOptions, settings: RoutingSett
     codec_type: codecType(envoy.defaultHTTPVersions),
     stat_prefix: options.statPrefix,
     rds: { route_config_name: options.routeName, config_source: CONFIG_SOURCE },
-    http_filters: httpFilters(options, settings),
+    http_filters: httpFilters(options, sharedFilters(settings)),
     ...(Object.keys(common).length > 0 && { common_http_protocol_options: common }),
     http_protocol_options: { accept_http_10: true, allow_chunked_length: !listener.disableAllowChunkedLength },
     ...(listener.httpMaxConcurrentStreams !== undefined && {
@@ -64,8 +64,43 @@ export function connectionManager(options: ManagerOptions, settings: RoutingSett
   return { name: 'envoy.filters.network.http_connection_manager', typed_config: manager };
 }
 
-function httpFilters({ jwt, authorization }: ManagerOptions, settings: RoutingSettings): Message[] {
-  const limits = rateLimitFilter(settings);
+const HTTP_FILTER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
+
+interface SharedFilters {
+  /** Before those that a host may add. */
+  readonly first: readonly Fragment[];
+  readonly last: readonly Fragment[];
+}
+
+// Thousands of hosts have the same filters: they are built and encoded once for a configuration.
+const filtersOf = new WeakMap<RoutingSettings, SharedFilters>();
+
+function sharedFilters(settings: RoutingSettings): SharedFilters {
+  let found = filtersOf.get(settings);
+  if (!found) {
+    const fragment = (filter: Message) => new Fragment(HTTP_FILTER, filter, true);
+    const limits = rateLimitFilter(settings);
+    found = {
+      first: firstFilters(settings).map(fragment),
+      last: [...(limits ? [limits] : []), ROUTER].map(fragment),
+    };
+    filtersOf.set(settings, found);
+  }
+  return found;
+}
+
+function httpFilters({ jwt, authorization }: ManagerOptions, { first, last }: SharedFilters): (Message | Fragment)[] {
+  return [
+    ...first,
+    ...(jwt ? [{ name: FILTER.jwt, typed_config: jwt }] : []),
+    ...(authorization ? [{ name: FILTER.authorization, typed_config: authorization }] : []),
+    ...last,
+  ];
+}
+
+const ROUTER: Message = { name: FILTER.router, typed_config: typed(`${HTTP}.router.v3.Router`) };
+
+function firstFilters(settings: RoutingSettings): Message[] {
   return [
     ...compressor(settings.envoy.listener.compression.algorithm),
     { name: FILTER.grpcWeb, typed_config: typed(`${HTTP}.grpc_web.v3.GrpcWeb`) },
@@ -85,10 +120,6 @@ function httpFilters({ jwt, authorization }: ManagerOptions, settings: RoutingSe
     // Without a script it does nothing and costs no interpreter: routes that rewrite cookies bring theirs.
     { name: FILTER.lua, typed_config: typed(`${HTTP}.lua.v3.Lua`) },
     { name: FILTER.rbac, typed_config: typed(`${HTTP}.rbac.v3.RBAC`) },
-    ...(jwt ? [{ name: FILTER.jwt, typed_config: jwt }] : []),
-    ...(authorization ? [{ name: FILTER.authorization, typed_config: authorization }] : []),
-    ...(limits ? [limits] : []),
-    { name: FILTER.router, typed_config: typed(`${HTTP}.router.v3.Router`) },
   ];
 }
 

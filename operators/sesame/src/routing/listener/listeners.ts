@@ -69,7 +69,6 @@ export function listenerFilters({ envoy }: RoutingSettings, isTls: boolean): Mes
             name: 'envoy.filters.listener.tls_inspector',
             typed_config: typed('envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector', {
               ...(tls.fingerprint?.ja3 === true && { enable_ja3_fingerprinting: true }),
-              ...(tls.fingerprint?.ja4 === true && { enable_ja4_fingerprinting: true }),
             }),
           },
         ]

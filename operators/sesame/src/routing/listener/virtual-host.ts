@@ -47,13 +47,14 @@ export interface SharedHost {
 }
 
 export function sharedHost(routesName: string, parts: VirtualHostParts, origins: readonly string[]): SharedHost {
-  const fragment = new Fragment(VIRTUAL_HOST, virtualHost(parts));
+  const host = virtualHost(parts);
+  const fragment = new Fragment(VIRTUAL_HOST, host, true);
   // Envoy finds the virtual hosts of a configuration by this prefix.
   const name = `${routesName}/${parts.fqdn}`;
   const resource = createResource({
     type: 'vhds',
     name,
-    value: { ...fragment.value, name },
+    value: { ...host, name },
     requires: clusterKeys(parts.routes),
     origins,
   });

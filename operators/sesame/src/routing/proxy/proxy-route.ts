@@ -24,7 +24,7 @@ import { expandReplacement, prefixReplacement } from '../policy/path-rewrite.ts'
 import { rateLimit } from '../policy/rate-limit.ts';
 import { envoyTimeout } from '../policy/timeouts.ts';
 import type { Reporter } from '../problems.ts';
-import { clusterAction, directResponse, type RouteEntry, routeMetadata } from '../route-entry.ts';
+import { clusterAction, directResponse, type RouteEntry, routeMetadata, routeViolations } from '../route-entry.ts';
 import { namesOf, type RootContext, reporterFor } from './proxy-context.ts';
 import { resolveServices } from './proxy-services.ts';
 
@@ -60,9 +60,14 @@ export function translateRoute(
   };
   const permitInsecure = route.permitInsecure === true && !context.settings.httpproxy.disablePermitInsecure;
   const entries = new RouteTranslation(proxy, route, match, context, reporter).entries();
-  if (entries === undefined)
-    return [{ match, value: { ...directResponse(502), ...metadata(proxy) }, clusters: [], permitInsecure }];
-  return entries.map((entry) => ({ ...entry, permitInsecure }));
+  const failed = { match, value: { ...directResponse(502), ...metadata(proxy) }, clusters: [], permitInsecure };
+  if (entries === undefined) return [failed];
+  const refused = entries.flatMap((entry) => routeViolations(entry));
+  const [first] = refused;
+  if (!first) return entries.map((entry) => ({ ...entry, permitInsecure }));
+  reporter.error('RouteError', 'RefusedByEnvoy', `Envoy would refuse the route: ${first.path} ${first.problem}`);
+  // A match that is refused cannot be answered either.
+  return refused.some(({ path }) => path.startsWith('match')) ? [] : [failed];
 }
 
 function metadata(proxy: HTTPProxy): Message {

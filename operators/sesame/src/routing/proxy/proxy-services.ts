@@ -162,6 +162,12 @@ function resolveService(
     },
     settings,
   );
+  const [refused] = cluster.violations();
+  if (refused)
+    return fail(
+      'RefusedByEnvoy',
+      `service ${JSON.stringify(spec.name)}: Envoy would refuse its cluster: ${refused.path} ${refused.problem}`,
+    );
   const ownCookies =
     cookies.length > 0
       ? {

@@ -8,8 +8,21 @@ export const TLS_KEY = 'tls.key';
 export const CA_CERT = 'ca.crt';
 export const CRL = 'crl.pem';
 
+// A Secret is looked at by every route that uses it; what comes out depends on nothing but the view.
+const problems = new WeakMap<SecretView, { readonly problem: string | undefined }>();
+const resources = new WeakMap<SecretView, Resource>();
+
 /** What is wrong with the Secret as a server's or client's certificate; undefined when nothing is. */
-export function tlsSecretProblem({ type, data }: SecretView): string | undefined {
+export function tlsSecretProblem(secret: SecretView): string | undefined {
+  let known = problems.get(secret);
+  if (!known) {
+    known = { problem: checkTlsSecret(secret) };
+    problems.set(secret, known);
+  }
+  return known.problem;
+}
+
+function checkTlsSecret({ type, data }: SecretView): string | undefined {
   if (type !== 'kubernetes.io/tls' && type !== 'Opaque')
     return `Secret type is not "kubernetes.io/tls" or "Opaque" (${JSON.stringify(type)})`;
   const certificate = data[TLS_CERT];
@@ -47,6 +60,15 @@ export function crlSecretProblem({ data }: SecretView): string | undefined {
 
 /** Its name is that of the Secret, so a renewal changes this resource and nothing that refers to it. */
 export function secretResource(secret: SecretView): Resource {
+  let resource = resources.get(secret);
+  if (!resource) {
+    resource = encodeSecret(secret);
+    resources.set(secret, resource);
+  }
+  return resource;
+}
+
+function encodeSecret(secret: SecretView): Resource {
   const name = secretName(secret);
   return createResource({
     type: 'sds',

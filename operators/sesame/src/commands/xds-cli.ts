@@ -1,0 +1,96 @@
+// `sesame cli`: asks a running Sesame what it serves to Envoys, and prints it.
+import { stringify } from 'yaml';
+import type { Decoded, ResourceType } from '../envoy/index.ts';
+import { connectXds, type XdsResponse } from '../xds/index.ts';
+import type { CommandArguments, CommandIo, SesameCommand } from './command-io.ts';
+import { UsageErrors } from './errors.ts';
+
+const TYPES: readonly ResourceType[] = ['lds', 'rds', 'cds', 'eds', 'sds', 'rtds'];
+
+export const xdsCli: SesameCommand = {
+  usage: 'cli lds|rds|cds|eds|sds [NAME…] [--sesame HOST:PORT]',
+  description: 'Prints the resources of a type that Sesame serves, all or those named. Private keys are not shown.',
+  examples: [
+    'sesame cli rds ingress_http',
+    'sesame cli eds --watch --cafile ca.crt --cert-file tls.crt --key-file tls.key',
+  ],
+  positionals: 10_000,
+  options: {
+    sesame: { type: 'string', value: 'HOST:PORT', help: 'Address of the xDS server; default 127.0.0.1:8001.' },
+    output: { type: 'string', short: 'o', oneOf: ['json', 'yaml'], help: 'Form of the output; default json.' },
+    watch: { type: 'boolean', help: 'Prints what changes until it is interrupted.' },
+    delta: { type: 'boolean', help: 'Subscribes to differences.' },
+    nack: { type: 'boolean', help: 'Refuses what it gets, to see how Sesame takes it.' },
+    'node-id': { type: 'string', value: 'ID', help: 'Name of this client; default SesameCLI.' },
+    cafile: { type: 'string', value: 'FILE', variable: 'CLI_CAFILE', help: 'CA of the server’s certificate.' },
+    'cert-file': { type: 'string', value: 'FILE', variable: 'CLI_CERT_FILE', help: 'Certificate of this client.' },
+    'key-file': { type: 'string', value: 'FILE', variable: 'CLI_KEY_FILE', help: 'Its private key.' },
+  },
+  async run(args, io) {
+    const [type, ...names] = args.positionals;
+    if (type === undefined || !isType(type))
+      throw UsageErrors.Missing('cli', `a type (${TYPES.join(', ')})`, 'sesame cli rds');
+    const isDelta = args.isSet('delta');
+    const { host, port } = addressOf(args.text('sesame') ?? '127.0.0.1:8001');
+    const tls = await certificates(args, io);
+    const client = connectXds({ host, port, nodeId: args.text('node-id') ?? 'SesameCLI', ...(tls && { tls }) });
+    const end = () => void client.close();
+    io.signal.addEventListener('abort', end, { once: true });
+    try {
+      const stream = client.open({ type, isDelta });
+      stream.request(isDelta ? { resource_names_subscribe: names } : { resource_names: names });
+      do {
+        const response = await stream.next();
+        io.stdout(print(response, args.text('output') === 'yaml'));
+        if (args.isSet('nack')) stream.nack(response, 'refused by sesame cli --nack', names);
+        else stream.ack(response, names);
+      } while (args.isSet('watch'));
+      return 0;
+    } finally {
+      io.signal.removeEventListener('abort', end);
+      await client.close();
+    }
+  },
+};
+
+function isType(text: string): text is ResourceType {
+  return (TYPES as readonly string[]).includes(text);
+}
+
+function addressOf(text: string): { host: string; port: number } {
+  const [, host, port] = /^\[?(.+?)\]?:(\d+)$/.exec(text) ?? [];
+  if (host === undefined || port === undefined) throw UsageErrors.BadValue('--sesame', text, 'write HOST:PORT');
+  return { host, port: Number(port) };
+}
+
+async function certificates(args: CommandArguments, io: CommandIo) {
+  const files = ['cafile', 'cert-file', 'key-file'].map((flag) => args.text(flag));
+  if (files.every((file) => file === undefined)) return undefined;
+  const [ca, cert, key] = await Promise.all(
+    files.map(async (file) => {
+      if (file === undefined)
+        throw UsageErrors.Missing('cli', 'all of --cafile, --cert-file and --key-file, or none', 'sesame cli lds');
+      return Buffer.from(await io.files.read(file));
+    }),
+  );
+  return ca && cert && key ? { ca, cert, key } : undefined;
+}
+
+function print(response: XdsResponse, isYaml: boolean): string {
+  const value = {
+    ...(response.version !== '' && { version_info: response.version }),
+    type_url: response.typeUrl,
+    resources: [...response.resources.values()].map((resource) => shown(resource)),
+    ...(response.removed.length > 0 && { removed_resources: response.removed }),
+  };
+  return isYaml ? `---\n${stringify(value)}` : `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** Bytes as base64, as protobuf's JSON has them, and no private key. */
+function shown(value: unknown, name = ''): unknown {
+  if (name === 'private_key') return '(not shown)';
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (Array.isArray(value)) return value.map((each) => shown(each));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value as Decoded).map(([key, part]) => [key, shown(part, key)]));
+}

@@ -1,0 +1,38 @@
+// What is wrong with an Ingress is an Event on it, and its status has the addresses that clients reach Envoy at.
+import { Ingress } from '@capstan/kube';
+import { plan, type Reader, type Reconciler, reconciler } from '@capstan/reconcile';
+import { isServed } from '../routing/classes.ts';
+import type { TranslatedIngress } from '../routing/ingress/translate-ingress.ts';
+import type { RouteGraph } from '../serving/pieces.ts';
+import { ROUTE_READS } from '../serving/read-lookup.ts';
+
+export interface IngressOptions {
+  readonly graph: RouteGraph;
+  /** As `status.loadBalancer` has them; none by default. */
+  loadBalancer?(read: Reader): { readonly ingress?: readonly object[] } | undefined;
+}
+
+export function ingressEvents({ graph, loadBalancer }: IngressOptions): Reconciler {
+  return reconciler({
+    name: 'ingress-events',
+    resource: Ingress,
+    reads: ROUTE_READS.filter((read) => !('kind' in read) || read.kind !== Ingress),
+    concurrency: 16,
+    reconcile({ object: ingress, read }) {
+      const { ingress: classes } = read.derived(graph.settings, '');
+      if (!isServed({ metadata: { annotations: ingress.metadata.annotations }, spec: ingress.spec }, classes.className))
+        return plan({});
+      const key = `${ingress.metadata.namespace ?? ''}/${ingress.metadata.name ?? ''}`;
+      const problems = read.derived(graph.ingresses, key, problemsOf);
+      const addresses = loadBalancer?.(read);
+      return plan({
+        alerts: problems.map((note) => ({ type: 'Warning', reason: 'IngressNotValid', note })),
+        ...(addresses && { status: { loadBalancer: addresses } }),
+      });
+    },
+  });
+}
+
+function problemsOf({ problems }: TranslatedIngress): readonly string[] {
+  return problems;
+}

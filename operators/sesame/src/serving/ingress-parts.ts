@@ -1,0 +1,48 @@
+// The ingress half of the operator, to be put beside the rest of it: kinds, reconcilers and the xDS sink over one graph.
+import type { Derived, OwnedKind, Reader, Reconciler, Sink } from '@capstan/reconcile';
+import { derivation } from '@capstan/reconcile';
+import { ExtensionService } from '../kinds/extension-service.ts';
+import { HTTPProxy } from '../kinds/http-proxy.ts';
+import { TLSCertificateDelegation } from '../kinds/tls-certificate-delegation.ts';
+import { httpProxyStatus, type Refusals } from '../reconcilers/http-proxy-status.ts';
+import { ingressEvents } from '../reconcilers/ingress-events.ts';
+import type { RoutingSettings } from '../routing/settings.ts';
+import { type RouteGraph, routeGraph } from './pieces.ts';
+import { type XdsSinkOptions, xdsSink } from './xds-sink.ts';
+
+export interface IngressPartsOptions extends Omit<XdsSinkOptions, 'graph'> {
+  /** The effective configuration, read with the empty key. While it suspends, nothing is served. */
+  readonly settings: Derived<RoutingSettings>;
+  /** Addresses for `status.loadBalancer`; none by default. */
+  loadBalancer?(read: Reader): { readonly ingress?: readonly object[] } | undefined;
+}
+
+export interface IngressParts {
+  readonly kinds: readonly OwnedKind[];
+  readonly reconcilers: readonly Reconciler[];
+  readonly sinks: readonly Sink[];
+  readonly graph: RouteGraph;
+}
+
+export function ingressParts({ settings, loadBalancer, ...options }: IngressPartsOptions): IngressParts {
+  const graph = routeGraph(settings);
+  const xds = xdsSink({ graph, ...options });
+  /** What Envoys refuse, by what it was computed from: one small value that rarely changes, whatever they acknowledge. */
+  const refusals = derivation<Refusals>({
+    name: 'refusals',
+    compute({ read }) {
+      const found: Record<string, string[]> = {};
+      for (const { row } of read.sink(xds).reports())
+        for (const { message, origins } of row.rejections)
+          for (const origin of origins) (found[origin] ??= []).push(`${row.node}: ${message.trim()}`);
+      return found;
+    },
+  });
+  const addresses = loadBalancer ? { loadBalancer } : {};
+  return {
+    kinds: [HTTPProxy, TLSCertificateDelegation, ExtensionService],
+    reconcilers: [httpProxyStatus({ graph, refusals, ...addresses }), ingressEvents({ graph, ...addresses })],
+    sinks: [xds],
+    graph,
+  };
+}

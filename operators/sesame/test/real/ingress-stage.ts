@@ -1,0 +1,149 @@
+// A whole Sesame on an embedded API server, with a real Envoy in front of backends on loopback.
+import { createServer as createHttp, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer as createTcp, type Server } from 'node:net';
+import type { TestContext } from 'node:test';
+import { type Client, EndpointSlice, type Kind, type KubeObject, Secret, Service, systemClock } from '@capstan/kube';
+import { derivation, operator } from '@capstan/reconcile';
+import { createStage, type Stage } from '@capstan/testing';
+import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
+import { type Mutable, testSettings } from '../../src/routing/default-settings.ts';
+import type { RoutingSettings } from '../../src/routing/settings.ts';
+import { ingressParts } from '../../src/serving/ingress-parts.ts';
+import type { XdsServer } from '../../src/xds/index.ts';
+import { type EnvoyMode, type RunningEnvoy, startEnvoy } from './envoy.ts';
+
+/** The address range of the embedded cluster's pods, the only loopback addresses that its server takes for endpoints. */
+export const BACKENDS = '127.64.7.1';
+
+export interface IngressStage {
+  /** `KIND REASON: NOTE`, in the order in which they were made. */
+  readonly events: readonly string[];
+  readonly client: Client;
+  readonly stage: Stage;
+  readonly envoy: RunningEnvoy;
+  readonly xds: XdsServer;
+  readonly httpPort: number;
+  readonly httpsPort: number;
+  /** A Service with one endpoint on loopback that the handler answers. */
+  backend(name: string, handle: (request: IncomingMessage, response: ServerResponse) => void): Promise<void>;
+  /** A Service whose endpoint is at this port. */
+  service(name: string, port: number): Promise<void>;
+  secret(name: string, data: Readonly<Record<string, string>>, type?: string): Promise<void>;
+  proxy(name: string, spec: HTTPProxy['spec']): Promise<void>;
+  /** What Envoy has refused so far. */
+  refusals(): string[];
+}
+
+export async function createIngressStage(
+  context: TestContext,
+  mode: EnvoyMode,
+  change: (settings: Mutable<RoutingSettings>) => void = () => undefined,
+): Promise<IngressStage> {
+  const [httpPort, httpsPort, metricsPort] = [await freePort(), await freePort(), await freePort()];
+  const value = testSettings((settings) => {
+    settings.envoy.http.port = httpPort;
+    settings.envoy.https.port = httpsPort;
+    settings.envoy.metrics.port = metricsPort;
+    settings.envoy.health.port = metricsPort;
+    change(settings);
+  });
+  let listening: (server: XdsServer) => void = () => undefined;
+  const server = new Promise<XdsServer>((resolve) => {
+    listening = resolve;
+  });
+  const { kinds, reconcilers, sinks } = ingressParts({
+    settings: derivation<RoutingSettings>({ name: 'test-settings', compute: () => value }),
+    clock: systemClock,
+    listen: { address: '127.0.0.1', port: 0 },
+    onListening: (each) => listening(each),
+  });
+  const events: string[] = [];
+  const stage = await createStage({
+    operators: [operator({ name: 'sesame', kinds, reconcilers, sinks })],
+    runtime: {
+      tell: (_world, _operator, { kind }, { reason, note }) => void events.push(`${kind} ${reason}: ${note}`),
+    },
+  });
+  context.after(() => stage.end());
+  const xds = await server;
+  const envoy = await startEnvoy({ xdsPort: xds.port, mode });
+  context.after(() => envoy.stop());
+
+  const create = async <T extends KubeObject>(kind: Kind<T>, object: T): Promise<void> => {
+    await stage.client.create(kind, object);
+    await stage.settle();
+  };
+  const service = async (name: string, port: number): Promise<void> => {
+    const metadata = { name, namespace: 'default' };
+    await stage.client.create(Service, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      spec: { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: port }] },
+    });
+    await create(EndpointSlice, {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { ...metadata, labels: { 'kubernetes.io/service-name': name } },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: [BACKENDS], conditions: { ready: true } }],
+      ports: [{ name: 'http', port, protocol: 'TCP' }],
+    });
+  };
+  return {
+    events,
+    client: stage.client,
+    stage,
+    envoy,
+    xds,
+    httpPort,
+    httpsPort,
+    service,
+    async backend(name, handle) {
+      const http = createHttp(handle);
+      await service(name, await listen(context, http, () => http.closeAllConnections()));
+    },
+    secret: (name, data, type = 'kubernetes.io/tls') =>
+      create(Secret, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name, namespace: 'default' },
+        type,
+        data: Object.fromEntries(
+          Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+        ),
+      }),
+    async proxy(name, spec) {
+      const object = {
+        apiVersion: 'projectsesame.io/v1',
+        kind: 'HTTPProxy',
+        metadata: { name, namespace: 'default' },
+        spec,
+      };
+      await create(HTTPProxy, object);
+    },
+    refusals: () =>
+      xds.reports().flatMap(({ rejections }) => rejections.map(({ key, message }) => `${key}: ${message}`)),
+  };
+}
+
+export async function listen(
+  context: TestContext,
+  server: Server,
+  close: () => void = () => undefined,
+): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, BACKENDS, resolve));
+  context.after(() => {
+    close();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createTcp();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
