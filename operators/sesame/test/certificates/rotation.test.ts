@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
 import type { Secret } from '@capstan/kube';
+import { createVirtualClock } from '@capstan/testing';
 import { createPkiMinter, type PkiInputs, type SideSecret, sideSecrets } from '../../src/certificates/rotation.ts';
 
 const DAY = 86_400_000;
@@ -17,6 +18,7 @@ const bundleOf = (side: SideSecret) =>
   (decoded(side['ca.crt']).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
     (pem) => new X509Certificate(pem),
   );
+const CONTEXT = { clock: createVirtualClock(), signal: new AbortController().signal };
 const trusts = (one: SideSecret, other: SideSecret) =>
   bundleOf(one).some((authority) => leafOf(other).verify(authority.publicKey));
 
@@ -24,13 +26,13 @@ test('both sides trust each other at every step of more than three years, whiche
   let now = Date.UTC(2026, 0, 1);
   const minter = createPkiMinter({ now: () => now });
   const reached = (instant: number | string) => Number(instant) <= now;
-  let secret: Secret = await minter.make(INPUTS, undefined);
+  let secret: Secret = await minter.make(INPUTS, undefined, CONTEXT);
   let steps = 0;
   const settled = async () => {
     // Each step leaves something that is valid, or due for the next.
     for (let round = 0; !minter.valid(secret, INPUTS, { reached }); round++) {
       assert.ok(round < 3, 'it comes to rest');
-      secret = await minter.make(INPUTS, secret);
+      secret = await minter.make(INPUTS, secret, CONTEXT);
       steps++;
     }
     const sides = sideSecrets(secret);
@@ -62,12 +64,12 @@ test('both sides trust each other at every step of more than three years, whiche
 test('another name of a Service renews the sides under the same authority', async () => {
   const now = Date.UTC(2026, 0, 1);
   const minter = createPkiMinter({ now: () => now });
-  const secret = await minter.make(INPUTS, undefined);
+  const secret = await minter.make(INPUTS, undefined, CONTEXT);
   const renamed = { ...INPUTS, clusterDomain: 'k8s.example' };
   const time = { reached: (instant: number | string) => Number(instant) <= now };
   assert.equal(minter.valid(secret, INPUTS, time), true);
   assert.equal(minter.valid(secret, renamed, time), false);
-  const after = await minter.make(renamed, secret);
+  const after = await minter.make(renamed, secret, CONTEXT);
   assert.equal(minter.valid(after, renamed, time), true);
   assert.deepEqual(sideSecrets(after)?.sesame['ca.crt'], sideSecrets(secret)?.sesame['ca.crt']);
 });
