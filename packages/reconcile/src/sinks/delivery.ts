@@ -76,6 +76,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   let under: Promise<void> | undefined;
   let session: Promise<SinkSession<unknown>> | undefined;
   let isOpen = false;
+  /** Taking back what we delivered is ours to do after the lease is lost. */
+  let isWithdrawing = false;
   /** Stops acting: what was delivered is being withdrawn. Nothing is delivered before that is over. */
   let closing: Promise<void> | undefined;
   /** Keys were named or dropped in the wave that is ending: the next one says what they come to. */
@@ -232,7 +234,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         if (row === undefined) tables.reports.delete(key);
         else tables.reports.put(key, { key, row });
       },
-      mayAct: () => options.mayAct() && !ending.signal.aborted,
+      mayAct: () => (options.mayAct() || isWithdrawing) && !ending.signal.aborted,
       world: options.world,
       signal: ending.signal,
       clock,
@@ -304,12 +306,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const changes = [...values].map(([key, { value }]) => ({ key, before: value, after: undefined }));
     if (sink.onLost !== 'withdraw' || changes.length === 0 || needsSnapshot) return;
     const { timeoutMs = TIMEOUT_MS } = sink;
+    isWithdrawing = true;
     try {
       await within(clock, timeoutMs, undefined, async (signal) =>
         (await opened()).take({ changes, snapshot: false, withdrawal: true, signal }),
       );
     } catch (error) {
       logger.error('could not withdraw what was delivered', { error });
+    } finally {
+      isWithdrawing = false;
     }
   }
 

@@ -105,7 +105,7 @@ export interface SinkContext<R, S> {
   current(): ReadonlyMap<string, SinkValue<R>>;
   /** What the outside says of a key: readers see it through `read.sink`. Undefined removes it. */
   report(key: string, row: S | undefined): void;
-  /** Whether the lease is held: to be asked before every step outside. Always true without a lease. */
+  /** Whether the lease is held, or a withdrawal is under way: to be asked before every step outside. Always true without a lease. */
   mayAct(): boolean;
   /** The name of the world; empty for the local one. */
   readonly world: string;

@@ -477,9 +477,18 @@ describe('a sink with a lease', () => {
       given: async (client) => void (await client.create(Site, site('a', '1'))),
       runtime: { leadership: () => leadership },
     });
+    let mayAct: boolean | undefined;
+    seen.answer = () => {
+      mayAct = seen.context?.mayAct();
+    };
     set(false);
     await stage.clock.advance(1000);
     assert.deepEqual(seen.batches.slice(1), ['withdrawal a: 1 → -']);
+    assert.deepEqual(
+      [mayAct, seen.context?.mayAct()],
+      [true, false],
+      'it may act during the withdrawal, and not after it',
+    );
     set(true);
     await stage.settle();
     await stage.end();
