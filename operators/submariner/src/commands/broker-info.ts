@@ -12,9 +12,12 @@ export interface BrokerInfo {
   /** The raw bytes in base64. */
   readonly psk: string;
   readonly components: readonly string[];
+  /** What clusters offer that join without naming a driver; the original does not know it. */
+  readonly cableDriver?: string | undefined;
 }
 
-export function formatBrokerInfo({ brokerURL, namespace, token, ca, psk, components }: BrokerInfo): string {
+export function formatBrokerInfo(info: BrokerInfo): string {
+  const { brokerURL, namespace, token, ca, psk, components, cableDriver } = info;
   const base64 = (text: string) => Buffer.from(text).toString('base64');
   const content = {
     brokerURL,
@@ -25,6 +28,7 @@ export function formatBrokerInfo({ brokerURL, namespace, token, ca, psk, compone
     IPSecPSK: { metadata: { name: 'submariner-ipsec-psk', namespace }, data: { psk } },
     Components: components,
     ServiceDiscovery: false,
+    ...(cableDriver !== undefined && { DefaultCableDriver: cableDriver }),
   };
   return Buffer.from(JSON.stringify(content)).toString('base64url');
 }
@@ -56,5 +60,6 @@ export function parseBrokerInfo(text: string, file: string): BrokerInfo {
     ca: plain(ca),
     psk,
     components: Array.isArray(components) ? components.map(String) : [],
+    cableDriver: typeof content['DefaultCableDriver'] === 'string' ? content['DefaultCableDriver'] : undefined,
   };
 }

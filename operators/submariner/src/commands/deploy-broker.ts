@@ -76,7 +76,7 @@ export async function deployBroker(context: CommandContext): Promise<number> {
     const created = await createOnce(() => client.create(CablePolicies, object, { signal: io.signal }));
     say.done(`${created ? 'Created' : 'Kept'} cable policy "${metadata.name}"`);
   }
-  await writeInfo(context, namespace);
+  await writeInfo(context, namespace, driver);
   return 0;
 }
 
@@ -102,7 +102,7 @@ async function deducedDriver({ client, io }: CommandContext): Promise<string> {
   return driverNameOf(items[0]?.spec.cableDriver ?? '') ?? BUILT_IN_DRIVER;
 }
 
-async function writeInfo(context: CommandContext, namespace: string): Promise<void> {
+async function writeInfo(context: CommandContext, namespace: string, cableDriver: string | undefined): Promise<void> {
   const { io, client, flags } = context;
   const ref = { namespace, name: PSK_SECRET };
   const psk = randomBytes(PSK_BYTES).toString('base64');
@@ -119,6 +119,7 @@ async function writeInfo(context: CommandContext, namespace: string): Promise<vo
     ca,
     psk: data?.['psk'] ?? psk,
     components: ['connectivity'],
+    cableDriver,
   };
   await io.files.write(file, `${formatBrokerInfo(info)}\n`);
   progress(io).done(`Wrote ${file}: it holds credentials; give it to the clusters that join and to no one else`);

@@ -79,6 +79,8 @@ export async function join(context: CommandContext): Promise<number> {
     ...(flags.text('clustercidr') !== undefined && { clusterCIDR: flags.text('clustercidr') }),
     ...(flags.text('servicecidr') !== undefined && { serviceCIDR: flags.text('servicecidr') }),
     natEnabled: !flags.isSet('no-natt') && flags.text('natt') !== 'false',
+    // The driver of the broker's default policy, so that a cluster that names none can be connected.
+    ...(Object.keys(drivers).length === 0 && info.cableDriver !== undefined && { cableDriver: info.cableDriver }),
     ...drivers,
     ...(configName !== undefined && {
       cableDriverCustomConfig: {

@@ -14,7 +14,7 @@ export const GATEWAY_RULES = [
     resources: ['clusters/status', 'gateways/status', 'cablepolicies/status'],
     verbs: ['get', 'update', 'patch'],
   },
-  { apiGroups: [GROUP], resources: ['submariners'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [GROUP], resources: ['submariners', 'brokers'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] },
   {
     apiGroups: ['coordination.k8s.io'],

@@ -93,6 +93,7 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
     connection: await connect({ env, clock }),
     namespace,
     systemNamespace: namespace,
+    clusterSecrets: false,
     leaderElection: { name: GATEWAY_LEASE },
     watchNamespaces: [namespace],
     env,

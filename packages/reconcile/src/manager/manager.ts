@@ -48,6 +48,11 @@ export interface ManagerOptions {
   systemNamespace?: string;
   /** Restrict namespaced kinds to these namespaces; default all. */
   watchNamespaces?: readonly string[];
+  /**
+   * Add the clusters of Secrets with the label `capstan.dev/cluster-role` in the system namespace. Default true; false is for a
+   * program that adds its clusters itself, and says when those of a role are complete (`runtime.completeWorlds`).
+   */
+  clusterSecrets?: boolean;
   /** Install or update the CRDs of the operators, and create the system namespace; default false: they must be there. */
   installCrds?: boolean;
   /** Create the system namespace and the operators' own where they are absent and this account may; default false. */
@@ -177,7 +182,7 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       const clusters = followClusterSecrets({
         client,
         runtime,
-        roles: rolesOf(operators.flatMap(({ reconcilers, sinks = [] }) => [...reconcilers, ...sinks])),
+        roles: options.clusterSecrets === false ? [] : rolesOf(declarationsOf(operators)),
         namespace: systemNamespace,
         clock,
         random,
@@ -194,6 +199,10 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
   } finally {
     await client.close();
   }
+}
+
+function declarationsOf(operators: readonly Operator[]) {
+  return operators.flatMap(({ reconcilers, sinks = [] }) => [...reconcilers, ...sinks]);
 }
 
 type Settled = ReturnType<typeof withDefaults>;
