@@ -178,7 +178,6 @@ async function untilAccount(client: Client): Promise<void> {
 const KNOWN: readonly { line: RegExp; why: string }[] = [
   { line: /^version$/, why: 'the version says that it is embedded' },
   { line: /^api-(?:versions|resources)/, why: 'not every kind is served' },
-  { line: /^create job|^get all$/, why: 'Jobs are not served' },
   { line: /^explain (?:deployment|configmap)/, why: 'descriptions are our own' },
   { line: /^auth whoami/, why: 'a certificate has no id here' },
   { line: /--clusterip=/, why: 'Services have another range of addresses' },
