@@ -187,6 +187,6 @@ const KNOWN: readonly { line: RegExp; why: string }[] = [
 function withoutOwn(text: string): string {
   return text
     .split('\n')
-    .filter((line) => !/^(?:default {2})?kubernetes {2}/.test(line))
+    .filter((line) => !/^(?:default {2}|service\/)?kubernetes {2}/.test(line))
     .join('\n');
 }

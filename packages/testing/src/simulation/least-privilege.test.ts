@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { serviceAccountUser } from '@capstan/apiserver';
-import { ConfigMap, createClient, Deployment, type Kind, type KubeObject, keyOfObject, Secret } from '@capstan/kube';
+import { ConfigMap, createClient, Deployment, type Kind, type KubeObject, keyOfObject, Namespace, Secret } from '@capstan/kube';
 import { rbacManifests } from '@capstan/reconcile';
 import { createTestCluster } from '../cluster.ts';
 import { startIncarnation } from '../incarnation.ts';
@@ -21,6 +21,7 @@ async function play(watchNamespaces?: readonly string[]) {
     namespace: 'default',
     ...(watchNamespaces && { watchNamespaces }),
   });
+  await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'capstan-system' } });
   for (const manifest of manifests) await client.create(kindOf(manifest), manifest);
   const inner = cluster.transport(serviceAccountUser('default', 'capstan-simulation'));
   const denied: string[] = [];
