@@ -13,6 +13,7 @@ import type { Findings } from '../routing/problems.ts';
 import { translateRoot } from '../routing/proxy/translate-root.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { endpointResources, sliceView } from '../routing/upstream/endpoints.ts';
+import type { Resource } from '../xds/index.ts';
 import { proxyView, readLookup, slicesByService } from './read-lookup.ts';
 
 export interface RouteGraph {
@@ -86,8 +87,7 @@ export function routeGraph(settings: Derived<RoutingSettings>): RouteGraph {
         ? translateIngress(ingress, readLookup(read), read.derived(settings, ''))
         : { parts: new Map(), secrets: [], problems: [] };
     },
-    // Few Ingresses share a host with others; the host compares what comes out.
-    equals: () => false,
+    equals: (left, right) => fingerprint(left) === fingerprint(right),
   });
 
   const host = (key: string, read: Reader): Piece => {
@@ -157,6 +157,17 @@ export function routeGraph(settings: Derived<RoutingSettings>): RouteGraph {
 }
 
 const NOTHING: ServedRoot = { piece: new Piece({}), findings: new Map() };
+
+/** A text that is the same for the same translation: resources count by their versions. */
+function fingerprint({ parts, secrets, problems }: TranslatedIngress): string {
+  return JSON.stringify([[...parts], secrets, problems], (_name, value: unknown) =>
+    isResource(value) ? [value.type, value.name, value.version('whole')] : value,
+  );
+}
+
+function isResource(value: unknown): value is Resource {
+  return typeof value === 'object' && value !== null && typeof (value as Partial<Resource>).version === 'function';
+}
 
 function plain(findings: ReadonlyMap<string, Findings>): Record<string, Findings> {
   return Object.fromEntries(findings);

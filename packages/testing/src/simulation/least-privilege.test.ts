@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { serviceAccountUser } from '@capstan/apiserver';
-import { ConfigMap, createClient, Deployment, type Kind, type KubeObject, keyOfObject, Namespace, Secret } from '@capstan/kube';
+import {
+  ConfigMap,
+  createClient,
+  Deployment,
+  type Kind,
+  type KubeObject,
+  keyOfObject,
+  Namespace,
+  Secret,
+} from '@capstan/kube';
 import { rbacManifests } from '@capstan/reconcile';
 import { createTestCluster } from '../cluster.ts';
 import { startIncarnation } from '../incarnation.ts';
