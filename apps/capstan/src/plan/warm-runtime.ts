@@ -85,10 +85,11 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
     const optional = optionalKinds(operators);
     // What an operator can do without is not missed.
     notes.push(...[...assumed].flatMap(([id, told]) => (optional.has(id) ? [] : [told])));
+    const isFilling = () => [...runtime.worlds.values()].some((other) => other !== world && !other.isSynced);
     // Referenced objects and facts are fetched once something reads them; what does not come is an unknown of the preview.
     for (
       await runtime.settle();
-      (runtime.suspended > 0 || !runtime.isSynced) && clock.now() < deadline;
+      (runtime.suspended > 0 || isFilling()) && clock.now() < deadline;
       await runtime.settle()
     ) {
       await sleep(clock, POLL_MS, signal);

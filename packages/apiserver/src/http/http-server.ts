@@ -90,6 +90,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     : createServer({ connectionsCheckingInterval: checkingMs }, listener);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.requestTimeout = options.requestMs ?? REQUEST_MS;
+  // Node waits for the longer of the two.
+  server.headersTimeout = server.requestTimeout;
   server.on('secureConnection', readThroughStream);
   const { port } = await listen(server, host, options.port);
   return {
