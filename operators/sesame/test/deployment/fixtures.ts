@@ -1,5 +1,5 @@
 import { type Client, DaemonSet, Deployment, type Kind, type KubeObject } from '@capstan/kube';
-import { createStage, type Stage } from '@capstan/testing';
+import { chosenServer, createStage, type Stage } from '@capstan/testing';
 import { createSesame, SesameConfiguration, SesameDeployment } from '../../src/index.ts';
 
 export const NAMESPACE = 'default';
@@ -15,8 +15,10 @@ export const deployment = (spec: object = {}, name = 'edge'): SesameDeployment =
 /** A stage with the operator, whose certificates follow the stage's clock. */
 export async function staged(given: readonly KubeObject[], check: (stage: Stage) => Promise<void>): Promise<void> {
   let clock: { now(): number } | undefined;
+  // Where the clock of a stage starts.
+  const start = chosenServer() === 'real' ? Date.now() : Date.UTC(2026, 0, 1);
   const stage = await createStage({
-    operators: [createSesame({ now: () => clock?.now() ?? Date.UTC(2026, 0, 1) })],
+    operators: [createSesame({ now: () => clock?.now() ?? start })],
     given: async (client) => {
       for (const object of given) await client.create(kindOf(object), object);
     },

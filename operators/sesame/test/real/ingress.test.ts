@@ -1,4 +1,5 @@
 // Ingress, TCP proxies and changes under load, through a real Envoy.
+// On the embedded server only: the backends are on loopback, which a real server refuses in endpoints.
 import assert from 'node:assert/strict';
 import { createServer as createTls } from 'node:https';
 import { suite, test } from 'node:test';

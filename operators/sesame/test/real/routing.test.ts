@@ -1,4 +1,5 @@
 // HTTPProxy through a real Envoy: what a request gets.
+// On the embedded server only: the backends are on loopback, which a real server refuses in endpoints.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { suite, type TestContext, test } from 'node:test';

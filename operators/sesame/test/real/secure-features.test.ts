@@ -1,4 +1,5 @@
 // What needs TLS or a service that Envoy calls itself: accepted by a real Envoy, all at once.
+// On the embedded server only: the backends are on loopback, which a real server refuses in endpoints.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { createCa, issueCertificate } from '@capstan/kube';

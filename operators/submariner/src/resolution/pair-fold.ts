@@ -110,7 +110,12 @@ export const pairCounts = fold<Cluster, Part | undefined, State, PairCounts>({
       const tied = matrix.ranking.rules
         .slice(index, winner.tieEnd)
         .filter((each) => each === winner || each.outcome !== winner.outcome);
-      for (const { rule } of tied) conflicting[rule.policy] ??= pair.toSorted().join(' and ');
+      // The first by name: pairs come in the order in which clusters arrived.
+      const named = pair.toSorted().join(' and ');
+      for (const { rule } of tied) {
+        const known = conflicting[rule.policy];
+        if (known === undefined || named < known) conflicting[rule.policy] = named;
+      }
     }
     return { clusters: matrix.clusters, pairs, conflicting };
   },
