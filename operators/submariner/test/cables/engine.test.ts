@@ -108,9 +108,9 @@ describe('a gateway', { skip }, () => {
       await connect('a', 'b', driver);
       for (const each of await Promise.all(others)) assert.deepEqual(each, { sent: 100, received: 100 });
       const { received, outageMs } = await switched;
-      // Two pings in a row at most; a third where the machine is busy.
-      assert.ok(received >= 97, `${received} of 100 answers`);
-      assert.ok(outageMs <= 60, `no answer for ${outageMs} ms`);
+      // Two pings in a row at most.
+      assert.ok(received >= 98, `${received} of 100 answers`);
+      assert.ok(outageMs < 60, `no answer for ${outageMs} ms`);
       assert.equal(status('a', 'b')?.driver, driver);
     });
   }

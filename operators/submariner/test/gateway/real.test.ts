@@ -82,7 +82,7 @@ describe('three clusters on real cables', { skip }, () => {
     await become('north', 'east vxlan connected, west ipsec connected', 15_000);
     assert.deepEqual(await other, { sent: 250, received: 250 });
     const { outageMs } = await switched;
-    assert.ok(outageMs <= 60, `no answer for ${outageMs} ms`);
+    assert.ok(outageMs < 60, `no answer for ${outageMs} ms`);
   });
 
   test('follow a label: a cluster that moves to the cloud gets the cloud’s cable', async () => {

@@ -185,8 +185,9 @@ const KNOWN: readonly { line: RegExp; why: string }[] = [
 
 /** Without what a real server makes for itself at its start, and the embedded one does not need. */
 function withoutOwn(text: string): string {
-  return text
-    .split('\n')
-    .filter((line) => !/^(?:default {2}|service\/)?kubernetes {2}/.test(line))
-    .join('\n');
+  const lines = text.split('\n');
+  const left = lines.filter((line) => !/^(?:default {2}|service\/)?kubernetes {2}/.test(line));
+  // A table of which only the head is left.
+  const isEmpty = left.length < lines.length && left.length === 1 && /^NAME {2}/.test(left[0] ?? '');
+  return isEmpty ? 'No resources found in default namespace.' : left.join('\n');
 }
