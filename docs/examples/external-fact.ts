@@ -15,7 +15,7 @@ interface Answer {
   readonly code: number;
 }
 
-/** One request at a time for each address, whoever reads it; 32 at a time in all. */
+/** One request at a time for each address, however many read it; 32 at a time in all. */
 export const answer = fact<Answer>({
   name: 'http-answer',
   refreshMs: 60_000,

@@ -1,4 +1,4 @@
-// What each replica tells the others about itself, in an annotation of its own Lease.
+// What each replica reports about itself, in an annotation of its own Lease.
 import { type Lease, parseTime } from '@capstan/kube';
 import type { Version } from './in-force.ts';
 
@@ -26,7 +26,7 @@ export interface InstanceRecord {
 export const INSTANCE_LABEL = 'projectsesame.io/instance';
 export const INSTANCE_ANNOTATION = 'projectsesame.io/instance-state';
 
-/** At most so many refusals are told; the others are in the metrics. */
+/** At most so many refusals are reported; the others are in the metrics. */
 export const MAX_NACKS = 32;
 const MAX_MESSAGE = 500;
 

@@ -150,7 +150,7 @@ describe('sesame serve', { concurrency: 1 }, () => {
     });
   });
 
-  test('keeps the last valid configuration if it is told so', async () => {
+  test('keeps the last valid configuration with --invalid-config-policy=keep-last-good', async () => {
     await served(async (stage) => {
       const { replica } = await running(stage, { policy: 'keep-last-good' });
       const generation = await stage.apply({ ...servers(replica), debug: { logLevel: 'loud' } });
