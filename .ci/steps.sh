@@ -12,16 +12,24 @@ step() {
   summary+=("$(printf '%-28s %5d s  %s' "$title" $((SECONDS - started)) "$result")")
 }
 
-# bring NAME: a real peer for the tests. What this machine cannot fetch, or not within a quarter of an hour, is no failure: its
-# tests are skipped, and the summary says so.
+# bring NAME: fetches a real peer for the tests. What this machine cannot fetch, or not within a quarter of an hour, is no
+# failure: its tests are left out, and the summary says so.
 bring() {
   local title="setup:real -- $1" started=$SECONDS
   printf '\n== %s\n' "$title"
   if timeout 900 npm run --silent setup:real -- "$1"; then
     summary+=("$(printf '%-28s %5d s  %s' "$title" $((SECONDS - started)) 'ok')")
   else
-    left_out "$title" 'it could not be fetched; its tests are skipped'
+    left_out "$title" 'it could not be fetched; its tests are left out'
+    return 1
   fi
+}
+
+# with_peer NAME [OPTION...]: fetches the peer, and runs the tests that need it.
+with_peer() {
+  local peer=$1
+  shift
+  bring "$peer" && step "npm test, $peer" npm test --silent -- --peer="$peer" "$@"
 }
 
 # left_out TITLE REASON

@@ -1,4 +1,4 @@
-// Everything a machine can say about the code without running it: format, types, lint. `--fix` mends what can be mended.
+// Everything a machine can say about the code without running it: format, types, lint. `--fix` corrects what can be corrected.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 

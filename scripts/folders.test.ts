@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { describe, test } from 'node:test';
+import { folderCycles, importsOfValues } from './folder-cycles.ts';
 import { filesOfWorkspace, root } from './workspace-files.ts';
 
 /** Packages whose README has a table of folders in the order in which they may import one another. */
 const PACKAGES: readonly { readonly path: string; readonly exceptions: readonly string[] }[] = [
-  { path: 'packages/kube', exceptions: ['cel imports schema'] },
+  { path: 'packages/kube', exceptions: [] },
   { path: 'packages/reconcile', exceptions: [] },
 ];
 
@@ -35,7 +36,48 @@ for (const { path, exceptions } of PACKAGES) {
   });
 }
 
-test('imports of values are told from those of types', () => {
+/** Parts of the workspace whose folders depend on one another one way. */
+const PARTS = /^(?:packages|operators|apps)\/[a-z-]+\/(?:src|test)\//;
+
+describe('the folders of every package, operator and program', () => {
+  const all = filesOfWorkspace().filter((file) => PARTS.test(file));
+
+  test('depend on their siblings one way, types and tests beside the code excepted', () => {
+    const sources = all.filter(isSource);
+    assert.ok(sources.length > 1000, `${sources.length} files`);
+    assert.deepEqual(folderCycles(new Map(sources.map((file) => [file, readFileSync(join(root, file), 'utf8')]))), []);
+  });
+
+  test('have at most about 25 files', () => {
+    const sizes = new Map<string, number>();
+    for (const file of all) sizes.set(posix.dirname(file), (sizes.get(posix.dirname(file)) ?? 0) + 1);
+    const large = [...sizes].filter(([folder, size]) => size > MOST_FILES && !GENERATED.test(folder));
+    assert.deepEqual(large, []);
+  });
+});
+
+const MOST_FILES = 26;
+const GENERATED = /\/gen(?:\/|$)/;
+
+test('folders that import one another are found, through a third one too, at any depth', () => {
+  // Written so, because a check of all imports reads this file too.
+  const dynamically = 'import';
+  const files = new Map([
+    ['p/src/a/one.ts', "import { b } from '../b/one.ts';"],
+    ['p/src/b/one.ts', "import { c } from '../c/one.ts';\nimport type { D } from '../d/one.ts';"],
+    ['p/src/c/one.ts', `const { a } = await ${dynamically}('../a/one.ts');`],
+    ['p/src/d/one.ts', "import { b } from '../b/one.ts';"],
+    ['p/src/d/x/one.ts', "export { y } from '../y/one.ts';"],
+    ['p/src/d/y/one.ts', "import { x } from '../x/one.ts';\nimport { top } from '../../top.ts';"],
+    ['p/src/top.ts', "import { a } from './a/one.ts';"],
+  ]);
+  assert.deepEqual(folderCycles(files), [
+    'p/src: a -> b (a/one.ts), b -> c (b/one.ts), c -> a (c/one.ts)',
+    'p/src/d: x -> y (x/one.ts), y -> x (y/one.ts)',
+  ]);
+});
+
+test('imports of values are distinguished from those of types', () => {
   const text = `
 import { a, type B } from './one/x.ts';
 import type { C } from './two/x.ts';
@@ -64,19 +106,4 @@ function isSource(file: string): boolean {
 function folderOf(path: string, file: string): string | undefined {
   const [folder, ...rest] = file.slice(`${path}/src/`.length).split('/');
   return rest.length === 0 ? undefined : folder;
-}
-
-/** Relative specifiers from which a module takes more than types. */
-function importsOfValues(text: string): string[] {
-  const statements = text.matchAll(/^(?:import|export)\s+(type\s)?([^;'"]*?)\s*from '(\.[^']+)'/gm);
-  const taken = [...statements].flatMap(([, isType, names = '', specifier = '']) => {
-    const listed = /^\{(.*)\}$/s
-      .exec(names)?.[1]
-      ?.split(',')
-      .filter((name) => name.trim() !== '');
-    const isTypesOnly = isType !== undefined || listed?.every((name) => name.trim().startsWith('type ')) === true;
-    return isTypesOnly ? [] : [specifier];
-  });
-  const dynamic = [...text.matchAll(/\bimport\('(\.[^']+)'\)/g)].map(([, specifier = '']) => specifier);
-  return [...taken, ...dynamic];
 }

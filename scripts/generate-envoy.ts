@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type OptionValue, type ProtoFile, type ProtoMessage, parseProto } from './envoy/parse-proto.ts';
-import { DROPPED_TYPES, ROOT_FILES, ROOT_MESSAGES } from './envoy/selection.ts';
+import { ADDED_FIELDS, DROPPED_TYPES, ROOT_FILES, ROOT_MESSAGES } from './envoy/selection.ts';
 
 const root = dirname(import.meta.dirname);
 const client = join(root, 'node_modules/@grpc/grpc-js-xds');
@@ -95,6 +95,7 @@ function renderMessage(name: string): string {
     const row: OptionValue[] = [number, field, resolve(name, type)];
     return JSON.stringify(Object.keys(more).length > 0 ? [...row, more] : row);
   });
+  for (const added of ADDED_FIELDS[name] ?? []) fields.push(JSON.stringify(added));
   const required = [...(messages.get(name)?.oneofs ?? [])]
     .filter(([, options]) => options['(validate.required)'] === true)
     .map(([oneof]) => oneof);

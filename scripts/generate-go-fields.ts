@@ -1,5 +1,5 @@
 // Writes packages/apiserver/src/defaults/gen/go-fields.json: what Go's JSON encoder does with the fields of the built-in types
-// that nobody set, or set to nothing. The OpenAPI document does not say it: it knows neither pointers nor `omitempty`. It is
+// that nothing set, or set to nothing. The OpenAPI document does not say it: it knows neither pointers nor `omitempty`. It is
 // run by hand (`npm run generate:go-fields`, needs Go to fetch the modules) and its output is committed.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -76,13 +76,13 @@ describe('the order of layers', () => {
       undefined,
     ],
     [
-      'nobody goes into another package by path',
+      'no module imports another package by path',
       'packages/reconcile/src/a.ts',
       "import { x } from '../../kube/src/x.ts';",
       /by the name of their package/,
     ],
     [
-      'nobody goes into another package by a deep name',
+      'no module imports another package by a deep name',
       'packages/reconcile/src/a.ts',
       "import { x } from '@capstan/kube/src/x.ts';",
       /does not export/,

@@ -2,24 +2,34 @@
 // Usage: npm run setup:real -- NAME…   npm run -s setup:real -- --list   npm run -s setup:real -- --where NAME
 import { realCables } from './setup-real/cables.ts';
 import { clients } from './setup-real/clients.ts';
+import { contour } from './setup-real/contour.ts';
+import { controllerRuntime } from './setup-real/controller-runtime.ts';
 import { e2e } from './setup-real/e2e.ts';
 import { realEnvoy } from './setup-real/envoy.ts';
+import { gatewayConformance } from './setup-real/gateway-conformance.ts';
+import { realHelm } from './setup-real/helm.ts';
 import { realKroxylicious } from './setup-real/kroxylicious.ts';
 import { realKubernetes } from './setup-real/kubernetes.ts';
 import { realOpenstack } from './setup-real/openstack.ts';
 import { bring, folderOf, isThere, isThereAndWhole, type Peer } from './setup-real/peer.ts';
 import { realRegistry } from './setup-real/registry.ts';
+import { realShells } from './setup-real/shells.ts';
 
 /** One line a peer: another is added here, with a file of its own in setup-real/. */
 const PEERS: Record<string, Peer> = {
   e2e,
   cables: realCables,
+  contour,
+  'controller-runtime': controllerRuntime,
   envoy: realEnvoy,
+  'gateway-conformance': gatewayConformance,
+  helm: realHelm,
   kroxylicious: realKroxylicious,
   kubernetes: realKubernetes,
   openstack: realOpenstack,
   peers: clients,
   registry: realRegistry,
+  shells: realShells,
 };
 
 const args = process.argv.slice(2);
@@ -28,7 +38,7 @@ process.exit(args.includes('--list') ? list() : args[0] === '--where' ? where(ar
 function list(): number {
   for (const [name, peer] of Object.entries(PEERS)) {
     const state = isThere(name, peer) ? 'there' : 'not there';
-    console.log(`${name.padEnd(14)} ${String(peer.size).padStart(5)} MB  ${state.padEnd(10)} ${peer.what}`);
+    console.log(`${name.padEnd(20)} ${String(peer.size).padStart(5)} MB  ${state.padEnd(10)} ${peer.what}`);
   }
   return 0;
 }
@@ -69,6 +79,6 @@ async function setUp(names: readonly string[]): Promise<number> {
 function unknown(name: string | undefined): number {
   const names = Object.keys(PEERS).join(', ');
   const problem = name === undefined ? 'a name is missing' : `there is no "${name}"`;
-  console.error(`${problem}; use one of ${names} (--list tells more)`);
+  console.error(`${problem}; use one of ${names} (--list shows more)`);
   return 2;
 }

@@ -1,17 +1,22 @@
 // Runs every test of the workspace with Node's own runner. Arguments: file globs (default all), --full (all seeds of long
-// simulations, kills and generated sequences), or node --test options.
+// simulations, kills and generated sequences), --peer=NAME (only the tests that a peer of `npm run setup:real` lets run; with
+// `kubernetes` also those on a stage, on the real server), or node --test options.
 // Tests that play on a stage (createStage) name no server: they run on the embedded one, and a second time on a real
 // kube-apiserver where there is one. CAPSTAN_TEST_SERVER=embedded or =real chooses one of the two. Files whose comment says
-// `On the embedded server only: WHY.` are left out of the second run, which tells so.
+// `On the embedded server only: WHY.` are left out of the second run, which reports them.
 import { spawn } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { findBinaries } from '@capstan/testing/binaries';
+import { filesWith } from './test-peers.ts';
 
 const root = dirname(import.meta.dirname);
 const isFull = process.argv.includes('--full');
-const options = process.argv.slice(2).filter((argument) => argument.startsWith('-') && argument !== '--full');
+const PEER = '--peer=';
+const peer = process.argv.find((argument) => argument.startsWith(PEER))?.slice(PEER.length);
+const isOwn = (argument: string) => argument === '--full' || argument.startsWith(PEER);
+const options = process.argv.slice(2).filter((argument) => argument.startsWith('-') && !isOwn(argument));
 const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
 const everywhere = ['packages', 'operators', 'apps', 'bench', 'scripts', 'docs'].map(
   (folder) => `${folder}/**/*.test.ts`,
@@ -25,37 +30,43 @@ if (files.length === 0) {
   process.exit(1);
 }
 
-// Whoever imports it by name imports the one of @capstan/testing.
+// The one that imports it by name imports the one of @capstan/testing.
 const STAGE = /import \{[^}]*\b(?:createStage|createLives)\b[^}]*\} from '(?:@capstan\/testing|\.\/stage\.ts)'/;
 const EMBEDDED_ONLY = /^\/\/ .*On the embedded server only: /m;
+const WAITING_FILES = 2;
 const chosen = process.env['CAPSTAN_TEST_SERVER'];
 const onStage = files.filter(playsOnStage);
 const staged = onStage.filter((file) => !EMBEDDED_ONLY.test(readFileSync(join(root, file), 'utf8')));
 const binaries = findBinaries();
-const told: string[] = [];
+const servers: string[] = [];
 let failed = 0;
 
-if (chosen !== 'real') {
-  failed = await run('embedded', files, []);
-  told.push(`the embedded server (${files.length} files)`);
+const first = peer === undefined ? files : filesWith(peer, files, root);
+if (first.length === 0) {
+  console.error(`no test needs ${peer}; npm run -s setup:real -- --list names the peers`);
+  process.exit(1);
 }
-if (chosen !== 'embedded' && staged.length > 0) {
-  if ('missing' in binaries) told.push(`not on a real server (${binaries.missing})`);
+if (chosen !== 'real') {
+  failed = await run('embedded', first, []);
+  servers.push(`the embedded server (${first.length} files)`);
+}
+if (chosen !== 'embedded' && staged.length > 0 && (peer ?? 'kubernetes') === 'kubernetes') {
+  if ('missing' in binaries) servers.push(`not on a real server (${binaries.missing})`);
   else {
     // A stage that a failed test left open would keep its file, and the server under it, from ending.
     const code = await run('real', staged, ['--test-force-exit', '--test-timeout=240000']);
     failed ||= code;
     const left = onStage.length - staged.length;
     const others = left === 0 ? '' : `, all but ${left}, which ${left === 1 ? 'says' : 'say'} why`;
-    told.push(`a real kube-apiserver with etcd (${staged.length} files whose tests name no server${others})`);
+    servers.push(`a real kube-apiserver with etcd (${staged.length} files whose tests name no server${others})`);
   }
 }
-console.log(`\nTests ran on: ${told.join('; ')}.`);
+console.log(`\nTests ran on: ${servers.join('; ')}.`);
 process.exit(failed);
 
 function run(server: 'embedded' | 'real', tests: readonly string[], more: readonly string[]): Promise<number> {
-  // As many files at a time as there are cores: Node's own default leaves one idle.
-  const concurrency = `--test-concurrency=${availableParallelism()}`;
+  // More files at a time than there are cores: some wait most of their time for programs that they started.
+  const concurrency = `--test-concurrency=${availableParallelism() + WAITING_FILES}`;
   const reporters = [
     ['spec', 'stdout'],
     [join(import.meta.dirname, 'failures.mjs'), 'stderr'],
@@ -69,7 +80,13 @@ function run(server: 'embedded' | 'real', tests: readonly string[], more: readon
     ...options,
     ...tests,
   ];
-  const env = { ...process.env, CAPSTAN_TEST_SERVER: server, ...(isFull && { CAPSTAN_FULL: 'true' }) };
+  const env = {
+    // Every file has a process of its own: without this each would strip and compile the same modules again.
+    NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
+    ...process.env,
+    CAPSTAN_TEST_SERVER: server,
+    ...(isFull && { CAPSTAN_FULL: 'true' }),
+  };
   const runner = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', env });
   return new Promise((resolve) => {
     runner.on('exit', (code) => resolve(code ?? 1));

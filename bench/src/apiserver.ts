@@ -1,3 +1,4 @@
+import { churn } from './apiserver/churn.ts';
 import { start } from './apiserver/start.ts';
 import { watches } from './apiserver/watches.ts';
 import { writes } from './apiserver/writes.ts';
@@ -6,6 +7,6 @@ import type { Bench } from './bench.ts';
 /** The embedded API server from the outside: a process of its own, spoken to over HTTPS. */
 export const apiserver: Bench = {
   name: 'apiserver',
-  summary: 'start, durable writes, lists and watches of the embedded API server, over HTTPS',
-  parts: [start, writes, watches],
+  summary: 'start, durable writes, lists, watches and memory of the embedded API server, over HTTPS',
+  parts: [start, writes, watches, churn],
 };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { isFullRun } from '@capstan/testing';
 import { benches } from './benches.ts';
 import { runCommand } from './command.ts';
 import { median, percentile } from './measure/percentiles.ts';
@@ -21,11 +22,19 @@ async function command(...args: string[]) {
   return { code, out, err };
 }
 
+/** Those of operators, whose figures must be exact; the others take a minute together. */
+const QUICK: ReadonlySet<string> = new Set(['kroxylicious', 'crossplane', 'gimbal', 'sesame-config']);
+
 for (const bench of benches) {
+  const parts = [
+    ...bench.parts.map((part) => ({ part, flags: [] })),
+    ...(bench.peerParts ?? []).map((part) => ({ part, flags: ['--peer'] })),
+  ];
   describe(`the bench ${bench.name}, in its tiny size`, () => {
-    for (const part of bench.parts) {
-      test(`${part.name} prints one JSON object, and what must be exact is exact`, async () => {
-        const { code, out } = await command(bench.name, '--only', part.name, '--tiny', '--json', '--here');
+    for (const { part, flags } of parts) {
+      const skip = isFullRun || QUICK.has(bench.name) ? (part.lacks?.() ?? false) : 'npm test -- --full runs it';
+      test(`${part.name} prints one JSON object, and what must be exact is exact`, { skip }, async () => {
+        const { code, out } = await command(bench.name, ...flags, '--only', part.name, '--tiny', '--json', '--here');
         assert.equal(code, 0);
         const report = JSON.parse(out) as Report;
         assert.equal(report.bench, bench.name);
@@ -67,6 +76,15 @@ describe('npm run bench', () => {
     assert.match(part.err, /runtime has no part nosuch; it has: .*wake-up/);
   });
 
+  test('says which benches have parts beside a peer, and which parts those are', async () => {
+    const none = await command('gimbal', '--peer');
+    assert.equal(none.code, 2);
+    assert.match(none.err, /gimbal has no parts beside a peer; leave out --peer/);
+    const part = await command('runtime', '--peer', '--only', 'pairs');
+    assert.equal(part.code, 2);
+    assert.match(part.err, /runtime has no part pairs; it has: .*peer-5000/);
+  });
+
   test('measures a part in a process of its own', async () => {
     const { code, out } = await command('runtime', '--only', 'pairs', '--tiny', '--json');
     assert.equal(code, 0);
@@ -101,7 +119,7 @@ describe('a result', () => {
     assert.equal(result({ ...figure, rounds: [2, 2], exactly: 2 }).ok, true);
   });
 
-  test('beside a peer tells the ratio', () => {
+  test('beside a peer reports the ratio', () => {
     const { peer, ratio } = result({ ...figure, peer: { name: 'other', rounds: [8] } });
     assert.deepEqual({ peer, ratio }, { peer: { name: 'other', value: 8 }, ratio: 0.25 });
   });

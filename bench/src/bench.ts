@@ -7,12 +7,16 @@ export interface Bench {
   readonly name: string;
   readonly summary: string;
   readonly parts: readonly Part[];
+  /** Parts that need a real peer (`npm run setup:real`), measured with `--peer` instead of the others; default none. */
+  readonly peerParts?: readonly Part[];
 }
 
 export interface Part {
   readonly name: string;
   readonly summary: string;
   measure(scale: Scale): Promise<Result[]>;
+  /** What this machine lacks to measure it, and how to get it; default: nothing. */
+  lacks?(): string | undefined;
 }
 
 /** `full` is what figures are quoted from; `tiny` only shows that everything works, within seconds. */

@@ -3,6 +3,7 @@ import { apiserver } from './apiserver.ts';
 import type { Bench } from './bench.ts';
 import { crossplane } from './crossplane.ts';
 import { gimbal } from './gimbal.ts';
+import { install } from './install.ts';
 import { kroxylicious } from './kroxylicious.ts';
 import { runtime } from './runtime.ts';
 import { sesameConfig } from './sesame-config.ts';
@@ -18,4 +19,5 @@ export const benches: readonly Bench[] = [
   submariner,
   sesameConfig,
   xds,
+  install,
 ];

@@ -24,13 +24,19 @@ export async function runCommand(args: readonly string[], io: Io): Promise<numbe
     io.out(`${USAGE}\nBenches:\n${benches.map(({ name, summary }) => `  ${name}  ${summary}\n`).join('')}`);
     return 0;
   }
-  const { bench, parts, json, scale, here } = call;
+  const { bench, parts, json, scale, here, isPeer } = call;
   const results: Result[] = [];
   let failed = false;
   for (const part of parts) {
+    const lack = part.lacks?.();
+    if (lack !== undefined) {
+      failed = true;
+      io.err(`${bench.name}: ${part.name} could not be measured: ${lack}\n`);
+      continue;
+    }
     if (!json) io.err(`${bench.name}: ${part.name} (${part.summary}) ...\n`);
     try {
-      results.push(...(here ? await part.measure(scale) : await runInProcess(bench, part, scale)));
+      results.push(...(here ? await part.measure(scale) : await runInProcess(bench, part, scale, isPeer)));
     } catch (error) {
       failed = true;
       io.err(`${bench.name}: ${part.name} could not be measured: ${describe(error)}\n`);
@@ -41,7 +47,8 @@ export async function runCommand(args: readonly string[], io: Io): Promise<numbe
   return failed ? 1 : 0;
 }
 
-const USAGE = `Usage: npm run bench -- NAME [--only PART,...] [--tiny] [--json]
+const USAGE = `Usage: npm run bench -- NAME [--peer] [--only PART,...] [--tiny] [--json]
+  --peer   the parts beside a real peer (npm run setup:real) instead of the others
   --only   some parts only
   --tiny   small sizes, to see that it works; the figures mean nothing
   --json   one JSON object on stdout (with npm run -s)
@@ -52,6 +59,7 @@ interface Call {
   parts: readonly Part[];
   json: boolean;
   scale: Scale;
+  isPeer: boolean;
   /** In this process: how a part's own process is started. */
   here: boolean;
 }
@@ -70,16 +78,20 @@ function parse(args: readonly string[]): Call | string | undefined {
   if (more.length > 0) return `one bench at a time: ${positionals.join(' ')}`;
   const bench = benches.find((candidate) => candidate.name === name);
   if (bench === undefined) return `there is no bench ${name}; there is: ${benches.map((each) => each.name).join(', ')}`;
+  const isPeer = values.peer ?? false;
+  const parts = isPeer ? (bench.peerParts ?? []) : bench.parts;
+  if (parts.length === 0) return `${name} has no parts beside a peer; leave out --peer`;
   const wanted = values.only?.split(',');
-  const unknown = wanted?.find((part) => !bench.parts.some((each) => each.name === part));
+  const unknown = wanted?.find((part) => !parts.some((each) => each.name === part));
   if (unknown !== undefined) {
-    return `${name} has no part ${unknown}; it has: ${bench.parts.map((part) => part.name).join(', ')}`;
+    return `${name} has no part ${unknown}; it has: ${parts.map((part) => part.name).join(', ')}`;
   }
   return {
     bench,
-    parts: bench.parts.filter((part) => wanted?.includes(part.name) ?? true),
+    parts: parts.filter((part) => wanted?.includes(part.name) ?? true),
     json: values.json ?? false,
     scale: values.tiny ? 'tiny' : 'full',
+    isPeer,
     here: values.here ?? false,
   };
 }
@@ -91,6 +103,7 @@ function parseCall(args: readonly string[]) {
     options: {
       json: { type: 'boolean' },
       tiny: { type: 'boolean' },
+      peer: { type: 'boolean' },
       only: { type: 'string' },
       here: { type: 'boolean' },
     },

@@ -39,7 +39,7 @@ export interface Matrix {
   /** Sorted; the place of a name is its row. */
   names: string[];
   bits: (readonly number[])[];
-  /** The policy of each pair by its number, row by row below the diagonal; more room than used. */
+  /** The policy of each pair by its number, row by row below the diagonal; more space than used. */
   pairs: Uint8Array;
 }
 
@@ -54,7 +54,7 @@ export function pairCount(clusters: number): number {
   return (clusters * (clusters - 1)) / 2;
 }
 
-/** Sets the bits of a cluster and finds the policies of its pairs anew. */
+/** Sets the bits of a cluster and finds the policies of its pairs again. */
 export function putCluster(matrix: Matrix, name: string, bits: readonly number[]): void {
   const at = place(matrix.names, name);
   if (matrix.names[at] === name) {

@@ -4,8 +4,9 @@ import type { Bench, Part, Scale } from './bench.ts';
 import type { Result } from './measure/result.ts';
 
 /** Measures a part in a process of its own, under the same options of Node as this one. */
-export async function runInProcess(bench: Bench, part: Part, scale: Scale): Promise<Result[]> {
-  const args = [bench.name, '--only', part.name, '--here', '--json', ...(scale === 'tiny' ? ['--tiny'] : [])];
+export async function runInProcess(bench: Bench, part: Part, scale: Scale, isPeer: boolean): Promise<Result[]> {
+  const flags = [...(scale === 'tiny' ? ['--tiny'] : []), ...(isPeer ? ['--peer'] : [])];
+  const args = [bench.name, '--only', part.name, '--here', '--json', ...flags];
   const child = spawn(process.execPath, [...process.execArgv, join(import.meta.dirname, 'main.ts'), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,16 +1,21 @@
 import type { Bench } from './bench.ts';
+import { checks } from './runtime/checks.ts';
 import { fill } from './runtime/fill.ts';
+import { hotKeys } from './runtime/hot-keys.ts';
 import { ingress } from './runtime/ingress.ts';
 import { lists } from './runtime/lists.ts';
 import { memory } from './runtime/memory.ts';
 import { noChange } from './runtime/no-change.ts';
 import { pairs } from './runtime/pairs.ts';
 import { ingressPath } from './runtime/path/ingress-path.ts';
+import { peer5000, peer20000, peerReal } from './runtime/peer/peer.ts';
+import { sharedCaches } from './runtime/shared/shared-caches.ts';
 import { wakeUp } from './runtime/wake-up.ts';
 
 /** The shared runtime: what docs/benchmarks.md explains figure by figure. */
 export const runtime: Bench = {
   name: 'runtime',
   summary: 'informers, the incremental engine and reconciles that change nothing',
-  parts: [wakeUp, ingress, ingressPath, lists, pairs, noChange, memory, fill],
+  parts: [wakeUp, ingress, ingressPath, lists, pairs, noChange, memory, sharedCaches, fill, hotKeys, checks],
+  peerParts: [peer5000, peer20000, peerReal],
 };

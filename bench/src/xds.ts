@@ -1,10 +1,36 @@
 import type { Bench } from './bench.ts';
-import { edits } from './xds/edits.ts';
+import { changesUnderLoad } from './xds/changes-under-load.ts';
+import { clients } from './xds/clients.ts';
+import { gateway } from './xds/gateway.ts';
+import { served } from './xds/served.ts';
 import { statuses } from './xds/statuses.ts';
+
+const SIZES = [100, 1_000, 10_000];
 
 /** Ingress: from an edit to Envoy's new configuration. */
 export const xds: Bench = {
   name: 'xds',
-  summary: 'edits of routes and endpoints with 100, 1,000 and 10,000 HTTPProxies, and statuses',
-  parts: [edits(100), edits(1_000), edits(10_000), statuses],
+  summary:
+    'sesame serve with 100, 1,000 and 10,000 HTTPProxies: start, edits, memory and statuses; changes under load; --peer beside Contour',
+  parts: [
+    ...SIZES.flatMap((size) => [
+      served(`ads-${size}`, 'delta ADS', { size }),
+      served(`streams-${size}`, 'a stream a name', { size }),
+    ]),
+    clients('clients-1000', 1_000),
+    clients('clients-10000', 10_000),
+    gateway('gateway-100', 100),
+    gateway('gateway-1000', 1_000),
+    served('real-1000', 'delta ADS', { size: 1_000, isReal: true }),
+    statuses('statuses-1000', 1_000, 5, { size: 100 }),
+    statuses('statuses-10000', 10_000, 20, { size: 100 }),
+    changesUnderLoad,
+  ],
+  peerParts: [
+    ...SIZES.flatMap((size) => [
+      served(`ads-${size}`, 'delta ADS', { size, isBesideContour: true }),
+      served(`streams-${size}`, 'a stream a name', { size, isBesideContour: true }),
+    ]),
+    statuses('statuses-1000', 1_000, 5, { size: 100, isBesideContour: true }),
+  ],
 };

@@ -55,7 +55,7 @@ export function createConfigOperator(listen: { port: number; onListening?: (port
         const [refusal] = about.filter(({ error }) => error !== undefined);
         const acknowledged = about.filter(({ error }) => error === undefined).length;
         const counts = { clients: clients.size, acknowledged };
-        report(key, newest && { version: newest.version, ...refusal, ...counts });
+        report(key, newest && { ...refusal, version: newest.version, ...counts });
       };
       const server = createServer((socket) => {
         clients.set(socket, new Map());

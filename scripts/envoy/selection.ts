@@ -88,6 +88,13 @@ export const ROOT_FILES: readonly string[] = [
   'envoy/extensions/internal_redirect/safe_cross_scheme/v3/safe_cross_scheme_config.proto',
 ];
 
+/** Fields of newer versions of Envoy than the files: number, name, type. */
+export const ADDED_FIELDS: Readonly<Record<string, readonly (readonly [number, string, string])[]>> = {
+  'envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector': [
+    [3, 'enable_ja4_fingerprinting', 'google.protobuf.BoolValue'],
+  ],
+};
+
 /** Type names that begin so are left out, with the fields that have them. */
 export const DROPPED_TYPES: readonly string[] = [
   'xds.type.matcher.',

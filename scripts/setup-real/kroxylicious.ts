@@ -78,7 +78,7 @@ function sizesIn(folder: string): [file: string, bytes: number][] {
   return files.map((file) => [file, statSync(join(folder, file)).size]);
 }
 
-/** What was fetched, in proxy.json: whoever starts the proxy reads it. */
+/** What was fetched, in proxy.json: the one that starts the proxy reads it. */
 interface FetchedProxy {
   readonly version: string;
   readonly main: string;

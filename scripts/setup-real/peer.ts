@@ -13,7 +13,7 @@ export interface Peer {
   fetch(folder: string): boolean | Promise<boolean>;
   /** What this machine lacks to fetch it, and how to get that, in one line; default: nothing. */
   lacks?(): string | undefined;
-  /** A folder that takes the place of the cache, because somebody has the peer already; default: none. */
+  /** A folder that takes the place of the cache, because a user has the peer already; default: none. */
   elsewhere?(): string | undefined;
   /** Looks closer than the stamp does before setup:real leaves a cache as it is; default: the stamp is enough. */
   isWhole?(folder: string): boolean | Promise<boolean>;

@@ -35,7 +35,7 @@ export const realRegistry: Peer = {
 
 function download(name: string, folder: string, options: readonly string[]): boolean {
   const said = spawnSync('apt-get', [...options, 'download', '-qq', name], { cwd: folder, encoding: 'utf8' });
-  // As root it warns that it does not sandbox itself, which nobody asked it to.
+  // As root it warns that it does not sandbox itself, which nothing asked it to.
   if (said.status !== 0) console.error(said.stderr.trim());
   return said.status === 0;
 }

@@ -37,7 +37,7 @@ describe('the program', () => {
       }
     };
     visit(MAIN);
-    assert.ok([...seen].some((file) => file.endsWith('/cli/cli.ts')));
+    assert.ok([...seen].some((file) => file.endsWith('/src/cli.ts')));
   });
 });
 

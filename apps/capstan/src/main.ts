@@ -1,11 +1,13 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { enableCompileCache } from 'node:module';
-import { runCommandLine } from './cli/cli.ts';
 // The program: the machine's side of the command line.
 import { processIo } from './cli/process-io.ts';
+import { runCommandLine } from './cli.ts';
+import { fixNewSpace } from './up/new-space.ts';
 
 // What commands load is TypeScript: with the cache, starting the whole takes a third of the time.
 enableCompileCache();
+if (process.argv[2] === 'up') fixNewSpace();
 const { io, flushed } = processIo(process);
 const code = await runCommandLine(process.argv.slice(2), io);
 // Not process.exitCode: a connection that is kept alive, or an operator's timer, must not hold the prompt back.

@@ -18,6 +18,7 @@ async function startPeer(binaries: Binaries): Promise<ServerUnderTest> {
     // The one that answers comes first.
     pids: [cluster.pids['kube-apiserver'], cluster.pids.etcd].filter((pid) => pid !== undefined),
     address: await addressIn(cluster.kubeconfigFile),
+    kubeconfig: cluster.kubeconfigFile,
     stop,
     kill: stop,
   };

@@ -1,4 +1,4 @@
-// What another process costs, as the system counts it. Linux tells everything under /proc; elsewhere there is the memory
+// What another process costs, as the system counts it. Linux reports everything under /proc; elsewhere there is the memory
 // only, and figures that need the rest are left out.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -15,6 +15,13 @@ function residentOf(pid: number): number {
     ? /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
     : execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' }).trim();
   return (Number(kilobytes) * 1024) / 1e6;
+}
+
+/** MB of that which is its own and no file's; undefined where the system does not tell. */
+export function anonymousMegabytes(pid: number): number | undefined {
+  if (!IS_LINUX) return undefined;
+  const kilobytes = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return kilobytes === undefined ? undefined : (Number(kilobytes) * 1024) / 1e6;
 }
 
 /** Milliseconds of processor time of all their threads that are still there; undefined where the system does not tell. */

@@ -2,14 +2,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { loadKubeconfig, selectContext } from '@capstan/kube';
+import { childStarted } from '../measure/child-started.ts';
 import type { Address } from './connection.ts';
 
 export interface ServerUnderTest {
   /** Of all its processes; the first is the one that answers. */
   readonly pids: readonly number[];
   readonly address: Address;
+  /** The administrator's file. */
+  readonly kubeconfig: string;
   /** By SIGTERM, then SIGKILL when it takes too long; resolves when the process has gone. */
   stop(): Promise<void>;
   /** By SIGKILL. */
@@ -18,13 +20,13 @@ export interface ServerUnderTest {
 
 export interface ServerOptions {
   program: Program;
-  /** Where Node keeps compiled modules, so that nobody else's are used. It must be there. */
+  /** Where Node keeps compiled modules, so that those of other programs are not used. It must be there. */
   folder: string;
   data: string;
 }
 
-/** The bare API server, or the whole of `capstan up` without operators. */
-export type Program = 'server' | 'up';
+/** The bare API server, `capstan up` without operators, or with all of them. */
+export type Program = 'server' | 'up' | 'up with operators';
 
 const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 10_000;
@@ -46,10 +48,11 @@ export async function startServer({ program, folder, data }: ServerOptions): Pro
     clearTimeout(timer);
   };
   try {
-    await started(child);
+    await childStarted('the server', child, START_LIMIT_MS);
     return {
       pids: [child.pid ?? 0],
       address: await addressIn(kubeconfig),
+      kubeconfig,
       stop: () => stop('SIGTERM'),
       kill: () => stop('SIGKILL'),
     };
@@ -64,32 +67,11 @@ function programArguments(program: Program, data: string, kubeconfig: string): s
   const main = join(import.meta.dirname, '../../../apps/capstan/src/main.ts');
   const flags = ['--listen', '127.0.0.1:0', '--log-level', 'error', '--data', data, '--kubeconfig-out', kubeconfig];
   // A list without a name in it: no operators.
-  return [main, 'up', '-o', 'json', '--operators', ',', ...flags];
+  const operators = program === 'up' ? ['--operators', ','] : [];
+  return [main, 'up', '-o', 'json', ...operators, ...flags];
 }
 
 const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null;
-
-async function started(child: ChildProcess): Promise<void> {
-  const { stdout, stderr } = child;
-  if (stdout === null || stderr === null) throw new TypeError('the server was started without pipes');
-  let said = '';
-  stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    said = (said + chunk).slice(-2000);
-  });
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`the server did not start in time: ${said}`)), START_LIMIT_MS);
-    createInterface(stdout).on('line', (line) => {
-      if (!line.includes('"event":"started"')) return;
-      clearTimeout(timer);
-      resolve();
-    });
-    child.once('error', reject);
-    child.once('close', (code) => {
-      clearTimeout(timer);
-      reject(new Error(`the server ended with code ${code ?? 'none'} instead of starting: ${said}`));
-    });
-  });
-}
 
 /** Where a kubeconfig leads, and with which keys. */
 export async function addressIn(kubeconfig: string): Promise<Address> {

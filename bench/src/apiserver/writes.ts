@@ -8,6 +8,7 @@ import { latencyOf, roundsOf } from '../measure/timing.ts';
 import { type Address, type Connection, openConnection, requestBytes } from './connection.ts';
 import { diskFloor } from './disk.ts';
 import { startAndWrite } from './first-write.ts';
+import { type Http2Client, openHttp2 } from './http2-client.ts';
 import { COLLECTION, configMap, createNamespace } from './objects.ts';
 import { findPeer, PEER, peerNote } from './peer.ts';
 import { processorMilliseconds, residentMegabytes } from './process-costs.ts';
@@ -49,6 +50,10 @@ async function measureIn(folder: string, size: Size) {
       };
     });
     const lists = await roundsOf(size.lists, async () => ({ ours: await own.list(), theirs: await other?.list() }));
+    const http2 = await roundsOf(size.lists, async () => ({
+      ours: await own.listOverHttp2(),
+      theirs: await other?.listOverHttp2(),
+    }));
     const memory = residentMegabytes(server.pids);
     const peerMemory = peer && residentMegabytes(peer.pids);
     own.close();
@@ -117,6 +122,20 @@ async function measureIn(folder: string, size: Size) {
         note: `request to last byte, ${((lists[0]?.ours.bytes ?? 0) / 1e6).toFixed(1)} MB, not compressed, by the clock on the wall`,
       }),
       result({
+        name: `writes: the same list over HTTP/2`,
+        unit: 'ms',
+        rounds: http2.map(({ ours }) => ours.elapsed),
+        ratioAtMost: 1,
+        ...beside(http2.map(({ theirs }) => theirs?.elapsed)),
+        note: 'windows as large as those of a client in Go, by the clock on the wall',
+      }),
+      result({
+        name: `writes: the same list over HTTP/2, processor time of the server`,
+        unit: 'ms',
+        rounds: http2.map(({ ours }) => ours.processor),
+        ...beside(http2.map(({ theirs }) => theirs?.processor)),
+      }),
+      result({
         name: `writes: memory with ${size.objects} objects, after the lists`,
         unit: 'MB',
         rounds: [memory],
@@ -145,6 +164,7 @@ async function openSide({ address, pids }: ServerUnderTest, size: Size) {
   await createAll(connections, requests('/api/v1/namespaces/warm-up/configmaps', size.warmUp, 0, random));
   const request = requestBytes('GET', COLLECTION);
   let isWarm = false;
+  let http2: Http2Client | undefined;
   return {
     async create(round: number, each: number) {
       const bodies = requests(COLLECTION, each, round, random);
@@ -167,7 +187,18 @@ async function openSide({ address, pids }: ServerUnderTest, size: Size) {
       if (countOf(body) !== size.objects) throw new Error(`the list has ${countOf(body)} objects`);
       return { elapsed, bytes: body.length };
     },
+    async listOverHttp2() {
+      if (!http2) {
+        http2 = await openHttp2(address);
+        await http2.get(COLLECTION);
+      }
+      const before = processorMilliseconds(pids) ?? 0;
+      const begun = performance.now();
+      const bytes = await http2.get(COLLECTION);
+      return { elapsed: performance.now() - begun, processor: (processorMilliseconds(pids) ?? 0) - before, bytes };
+    },
     close() {
+      http2?.close();
       for (const connection of connections) connection.close();
     },
   };

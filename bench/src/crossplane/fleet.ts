@@ -1,14 +1,12 @@
 // Many Providers on the embedded API server, with its controllers and a node that simulates their pods: from nothing to
 // healthy, a restart, and an edit of the one runtime config that all of them use.
 import { createCrossplane, DeploymentRuntimeConfig, Provider } from '@capstan/crossplane';
-import { type Client, Deployment, silentLogger, systemClock } from '@capstan/kube';
-import { createAddressPool, createControllers, createNode } from '@capstan/node';
-import { createRandom, recordingTransport } from '@capstan/testing';
+import { type Client, Deployment } from '@capstan/kube';
 import type { Part } from '../bench.ts';
 import { result } from '../measure/result.ts';
 import { millisecondsOf, roundsOf } from '../measure/timing.ts';
-import { runOperator } from '../running-operator.ts';
-import { type Cluster, clientOf, createCluster } from '../runtime/cluster.ts';
+import { createCluster } from '../runtime/cluster.ts';
+import { startProgram, startWorkloads, whenSo } from '../simulated-workloads.ts';
 import { createPackages, type Packages } from './packages.ts';
 
 const SIZES = { full: { providers: 200, rounds: 3 }, tiny: { providers: 4, rounds: 1 } };
@@ -84,15 +82,15 @@ async function oneRound(packages: Packages, providers: number): Promise<Round> {
     for (let index = 0; index < providers; index++) await createProvider(cluster.client, packages, index);
     const first = startProgram(cluster, operator);
     const settleMs = await millisecondsOf(async () => {
-      await whenSo(async () => (await healthy(cluster.client)) === providers);
+      await whenSo(async () => (await healthy(cluster.client)) === providers, PAUSE_MS);
     });
     const made = first.transport.writes.length;
-    await whenSo(async () => first.isAtRest());
+    await whenSo(async () => first.isAtRest(), PAUSE_MS);
     await first.stop();
 
     const asked = packages.requests.length;
     const second = startProgram(cluster, operator);
-    const restartMs = await millisecondsOf(() => whenSo(async () => second.isAtRest()));
+    const restartMs = await millisecondsOf(() => whenSo(async () => second.isAtRest(), PAUSE_MS));
     const writes = second.transport.writes.length;
     const pulls = packages.requests.length - asked;
 
@@ -102,10 +100,10 @@ async function oneRound(packages: Packages, providers: number): Promise<Round> {
         deploymentTemplate: { spec: { template: { spec: { priorityClassName: 'system-cluster-critical' } } } },
       };
       await cluster.client.patch(DeploymentRuntimeConfig, { name: 'default' }, 'merge', { spec });
-      await whenSo(async () => second.transport.writes.filter(isPatched).length >= providers);
+      await whenSo(async () => second.transport.writes.filter(isPatched).length >= providers, PAUSE_MS);
     });
     // Until every pod has been replaced: what that makes the operator write counts too.
-    await whenSo(async () => (await rolled(cluster.client)) === providers && second.isAtRest());
+    await whenSo(async () => (await rolled(cluster.client)) === providers && second.isAtRest(), PAUSE_MS);
     const patched = second.transport.writes.filter(isPatched).length;
     const others = second.transport.writes.filter((line) => !isPatched(line)).length;
     await second.stop();
@@ -141,35 +139,4 @@ async function rolled(client: Client): Promise<number> {
       status.replicas === 1 &&
       status.availableReplicas === 1,
   ).length;
-}
-
-function startProgram(cluster: Cluster, operator: ReturnType<typeof createCrossplane>) {
-  const transport = recordingTransport(cluster.server.transport());
-  const { runtime, isAtRest, stop } = runOperator(operator, transport);
-  return { transport, stop, isAtRest: () => isAtRest() && runtime.suspended === 0 };
-}
-
-/** The controllers of workloads and one node on which every pod is simulated. */
-function startWorkloads({ server }: Cluster, pods: number) {
-  const stopping = new AbortController();
-  const random = createRandom(5);
-  const common = () => ({ client: clientOf(server.transport()), clock: systemClock, random, logger: silentLogger });
-  const running = Promise.all([
-    createControllers(common()).run(stopping.signal),
-    createNode({ ...common(), addresses: createAddressPool(random), maxPods: 3 * pods + 50 }).run(stopping.signal),
-  ]);
-  return {
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
-}
-
-/** Looks now and then: looking all the time would take the time that is measured. */
-async function whenSo(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo()))
-    await new Promise((resolve) => {
-      setTimeout(resolve, PAUSE_MS);
-    });
 }

@@ -66,7 +66,7 @@ export const memory: Part = {
           'peak',
           `VmHWM; ${changes} changes`,
         ),
-        figure('its peak when it starts anew and all is as it should be', again, 'peak', 'VmHWM'),
+        figure('its peak when it restarts and all is as it should be', again, 'peak', 'VmHWM'),
         figure('its memory when it has come to rest', again, 'whole', `VmRSS, ${settleMs / 1000} s after it was ready`),
         figure('the same, without what it shares', again, 'own', 'RssAnon'),
       ];

@@ -1,5 +1,5 @@
 // Time as this thread has it: the clock on the wall, less the time in which the thread was ready and the system had given
-// the core to somebody else. On a quiet machine the two are the same; on a busy one the wall clock would measure the
+// the core to another client. On a quiet machine the two are the same; on a busy one the wall clock would measure the
 // neighbours, above all in high percentiles. Waiting for anything but a core (the collector's threads, I/O) counts.
 import { closeSync, openSync, readSync } from 'node:fs';
 

@@ -28,7 +28,7 @@ export const noChange: Part = {
           unit: 'per second',
           rounds: warm.map(({ ms }) => perSecond(ms)),
           ...(scale === 'full' ? { atLeast: 20_000 } : {}),
-          note: 'plan and comparison with the child and the status both run anew for every owner',
+          note: 'plan and comparison with the child and the status both run again for every owner',
         }),
         result({
           name: 'no change: their API calls',

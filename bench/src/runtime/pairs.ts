@@ -60,7 +60,7 @@ export const pairs: Part = {
         unit: 'ms',
         rounds: measured.map(({ labels }) => labels),
         ...(isJudged ? { atMost: 0.9 } : {}),
-        peer: { name: 'everything anew without the engine, ms', rounds: plain },
+        peer: { name: 'everything computed again without the engine, ms', rounds: plain },
         note: 'the drivers of its pairs looked up',
       }),
       result({
@@ -182,7 +182,7 @@ function measureRound(size: Size, round: number) {
 
   const now = currentObjects(size, clusters, policies);
   if (!areSameBytes(driversOfPairs(current()), plainDrivers(now))) {
-    throw new Error('the matrix is not what it would be if it were made anew');
+    throw new Error('the matrix is not what it would be if it were computed again');
   }
   return { full, bytes, labels, unnamed, driver };
 }

@@ -1,6 +1,6 @@
 // A cluster on which an operator has nothing left to do: every owner has its Deployment and its status.
 import { Deployment, silentLogger, systemClock } from '@capstan/kube';
-import { apply, createRuntime, operator, plan, reconciler } from '@capstan/reconcile';
+import { apply, createRuntime, operator, plan, type RuntimeOptions, reconciler } from '@capstan/reconcile';
 import { createRandom, type RecordingTransport, recordingTransport } from '@capstan/testing';
 import { type Cluster, clientOf, createCluster } from './cluster.ts';
 import { until } from './until.ts';
@@ -57,10 +57,12 @@ export interface Program {
   rest(): Promise<void>;
   /** Runs the plan of every owner again, and its comparison with what is there. */
   evaluateAll(): Promise<void>;
+  /** Digests everything that the plan of each owner was made from, as for a write; how many inputs there were. */
+  digestInputs(): number;
   stop(): Promise<void>;
 }
 
-export function startProgram(cluster: Cluster): Program {
+export function startProgram(cluster: Cluster, options: Pick<RuntimeOptions, 'checkPurity'> = {}): Program {
   const transport = recordingTransport(cluster.server.transport());
   let runs = 0;
   const runtime = createRuntime({
@@ -68,6 +70,7 @@ export function startProgram(cluster: Cluster): Program {
     clock: systemClock,
     random: createRandom(3),
     logger: silentLogger,
+    ...options,
     observe: {
       wave(wave) {
         runs += wave.runs;
@@ -99,6 +102,12 @@ export function startProgram(cluster: Cluster): Program {
         }
       }
       await runtime.settle();
+    },
+    digestInputs() {
+      let inputs = 0;
+      for (const { plans } of runtime.bindings)
+        for (const key of ownerKeys()) inputs += runtime.engine.inputs(plans, key).length;
+      return inputs;
     },
     async stop() {
       stopping.abort();

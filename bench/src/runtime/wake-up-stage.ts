@@ -17,7 +17,7 @@ export interface WakeUpStage {
   stop(): Promise<void>;
 }
 
-/** A write to something that several objects read, or nobody. */
+/** A write to something that several objects read, or none. */
 export interface SharedWrite {
   readonly what: string;
   readonly expected: number;
@@ -152,7 +152,7 @@ function sharedWrites({ client }: Cluster, readers: number): SharedWrite[] {
       write: (index) => client.patch(Region, REGION, 'merge', { spec: { zone: String(index + 1) } }),
     },
     {
-      what: `a field of it that nobody reads`,
+      what: `a field of it that nothing reads`,
       expected: 0,
       write: (index) => client.patch(Region, REGION, 'merge', { spec: { contact: String(index + 1) } }),
     },
@@ -173,7 +173,7 @@ function sharedWrites({ client }: Cluster, readers: number): SharedWrite[] {
   ];
 }
 
-/** Somebody else's: the operator has no conditions. */
+/** Another client's: the operator has no conditions. */
 const FOREIGN_CONDITION = {
   type: 'Seen',
   status: 'True',

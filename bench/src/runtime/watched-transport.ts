@@ -1,8 +1,8 @@
 import type { KubeObject, Transport, WatchEvent, WatchStream } from '@capstan/kube';
 
-/** A transport that tells of each event when it hands it over, before anybody has seen it. */
+/** A transport that reports each event when it hands it over, before a reader has seen it. */
 export function watchedTransport(inner: Transport, delivered: (object: KubeObject) => void): Transport {
-  const tell = (batch: readonly WatchEvent[]) => {
+  const report = (batch: readonly WatchEvent[]) => {
     for (const { object } of batch) delivered(object as KubeObject);
   };
   return {
@@ -10,20 +10,20 @@ export function watchedTransport(inner: Transport, delivered: (object: KubeObjec
     request: (request) => inner.request(request),
     async watch(request) {
       const answer = await inner.watch(request);
-      return 'status' in answer ? answer : told(answer, tell);
+      return 'status' in answer ? answer : reporting(answer, report);
     },
     close: () => inner.close(),
   };
 }
 
-function told(stream: WatchStream, tell: (batch: readonly WatchEvent[]) => void): WatchStream {
+function reporting(stream: WatchStream, report: (batch: readonly WatchEvent[]) => void): WatchStream {
   return {
     [Symbol.asyncIterator]() {
       const inner = stream[Symbol.asyncIterator]();
       return {
         async next() {
           const step = await inner.next();
-          if (!step.done) tell(step.value);
+          if (!step.done) report(step.value);
           return step;
         },
         return: async () => (await inner.return?.()) ?? { done: true, value: undefined },

@@ -1,14 +1,12 @@
 // Many SesameDeployments on the embedded API server, with its controllers and a node that simulates their pods: from nothing to
 // available, and a restart of the operator.
-import { type Client, silentLogger, systemClock } from '@capstan/kube';
-import { createAddressPool, createControllers, createNode } from '@capstan/node';
+import type { Client } from '@capstan/kube';
 import { createSesame, SesameDeployment } from '@capstan/sesame';
-import { createRandom, recordingTransport } from '@capstan/testing';
 import type { Part } from '../bench.ts';
 import { result } from '../measure/result.ts';
 import { millisecondsOf } from '../measure/timing.ts';
-import { runOperator } from '../running-operator.ts';
-import { type Cluster, clientOf, createCluster } from '../runtime/cluster.ts';
+import { createCluster } from '../runtime/cluster.ts';
+import { startProgram, startWorkloads, whenSo } from '../simulated-workloads.ts';
 
 const SIZES = { full: 500, tiny: 3 };
 const PAUSE_MS = 50;
@@ -25,12 +23,14 @@ export const deployments: Part = {
     try {
       for (let index = 0; index < count; index++) await createDeployment(cluster.client, index);
       const first = startProgram(cluster, operator);
-      const settleMs = await millisecondsOf(() => whenSo(async () => (await available(cluster.client)) === count));
+      const settleMs = await millisecondsOf(() =>
+        whenSo(async () => (await available(cluster.client)) === count, PAUSE_MS),
+      );
       const made = first.transport.writes.length;
-      await whenSo(async () => first.isAtRest());
+      await whenSo(async () => first.isAtRest(), PAUSE_MS);
       await first.stop();
       const second = startProgram(cluster, operator);
-      const restartMs = await millisecondsOf(() => whenSo(async () => second.isAtRest()));
+      const restartMs = await millisecondsOf(() => whenSo(async () => second.isAtRest(), PAUSE_MS));
       const writes = second.transport.writes.length;
       await second.stop();
       return [
@@ -67,33 +67,4 @@ async function available(client: Client): Promise<number> {
   return items.filter(({ status }) =>
     status?.conditions?.some(({ type, status: is }) => type === 'Available' && is === 'True'),
   ).length;
-}
-
-function startProgram(cluster: Cluster, operator: ReturnType<typeof createSesame>) {
-  const transport = recordingTransport(cluster.server.transport());
-  const { runtime, isAtRest, stop } = runOperator(operator, transport);
-  return { transport, stop, isAtRest: () => isAtRest() && runtime.suspended === 0 };
-}
-
-function startWorkloads({ server }: Cluster, count: number) {
-  const stopping = new AbortController();
-  const random = createRandom(5);
-  const common = () => ({ client: clientOf(server.transport()), clock: systemClock, random, logger: silentLogger });
-  const running = Promise.all([
-    createControllers(common()).run(stopping.signal),
-    createNode({ ...common(), addresses: createAddressPool(random), maxPods: 3 * count + 50 }).run(stopping.signal),
-  ]);
-  return {
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
-}
-
-async function whenSo(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo()))
-    await new Promise((resolve) => {
-      setTimeout(resolve, PAUSE_MS);
-    });
 }

@@ -9,7 +9,7 @@ import { result } from '../measure/result.ts';
 import { stopwatch } from '../measure/stopwatch.ts';
 
 const SIZES = { full: { lines: 500, warmUp: 2, rounds: 15 }, tiny: { lines: 40, warmUp: 1, rounds: 1 } };
-const PROGRAM = resolve(import.meta.dirname, '../../../apps/capstan/src/programs/sesame.ts');
+const PROGRAM = resolve(import.meta.dirname, '../../../apps/capstan/src/programs/sesame.mjs');
 
 export const migration: Part = {
   name: 'migration',

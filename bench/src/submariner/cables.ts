@@ -44,11 +44,12 @@ export const cables: Part = {
 };
 
 const PSK = randomBytes(32);
+const KEYS = () => Promise.resolve([{ id: 'bench', bytes: PSK }]);
 
 async function wireguard(peers: number, handshakes: number): Promise<{ peers: number; handshakes: number }> {
   const underlay = createUnderlay(['hub', ...Array.from({ length: handshakes }, (_, index) => `g${index}`)]);
   const opened = underlay.gateways.map((gateway) => {
-    const options = { host: gateway.host(), local: gateway.local, clock: systemClock, psk: () => Promise.resolve(PSK) };
+    const options = { host: gateway.host(), local: gateway.local, clock: systemClock, keys: KEYS };
     const driver = createDrivers({ ...options, names: ['wireguard'], wireguardDevice: gateway.wireguardDevice }).get(
       'wireguard',
     );
@@ -90,7 +91,7 @@ async function wireguard(peers: number, handshakes: number): Promise<{ peers: nu
 async function ipsec(tunnels: number): Promise<number> {
   const underlay = createUnderlay(['a', 'b']);
   const daemons = underlay.gateways.map((gateway) =>
-    createIpsecDaemon({ host: gateway.host(), clock: systemClock, psk: () => Promise.resolve(PSK) }),
+    createIpsecDaemon({ host: gateway.host(), clock: systemClock, keys: KEYS }),
   );
   try {
     await Promise.all(daemons.map((daemon) => daemon.start()));

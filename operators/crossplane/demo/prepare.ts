@@ -1,9 +1,11 @@
 // A registry of our own on loopback, with the two packages of this folder in it: built and pushed as a user would.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { createFolderStore, type RunningRegistry, startRegistry } from '../src/registry/index.ts';
 import { xpkgCommand } from '../src/xpkg/commands/index.ts';
 
+const SOURCES = fileURLToPath(new URL('./packages/', import.meta.url));
 const PACKAGES = { 'provider-storage': 'v1.0.0', 'function-tags': 'v0.1.0' };
 
 interface Context {
@@ -17,7 +19,7 @@ export default async function prepare({ data, signal }: Context): Promise<{ REGI
   const registry = await startOnSamePort(data, signal);
   for (const [name, version] of Object.entries(PACKAGES)) {
     const file = join(data, `${name}.xpkg`);
-    await xpkg(data, signal, 'build', '-f', join(import.meta.dirname, 'packages', name), '-o', file);
+    await xpkg(data, signal, 'build', '-f', join(SOURCES, name), '-o', file);
     await xpkg(data, signal, 'push', '-f', file, `${registry.address}/demo/${name}:${version}`);
   }
   return { REGISTRY: registry.address };

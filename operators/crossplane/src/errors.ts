@@ -7,7 +7,7 @@ export const FactErrors = catalogue('crossplane', {
     remedy: 'run Crossplane with crossplane core start, or with capstan run or capstan up',
   }),
   NotVouchedFor: (image: string, problems: readonly string[]) => ({
-    message: `nobody who may vouches for ${image}: ${problems.join('; ')}`,
+    message: `no allowed key vouches for ${image}: ${problems.join('; ')}`,
     remedy: 'sign it with a key that the ImageConfig names, or name the key that it is signed with',
   }),
   NotCached: (image: string) => ({

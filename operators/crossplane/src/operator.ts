@@ -17,6 +17,7 @@ import {
   Provider,
   ProviderRevision,
 } from './kinds/index.ts';
+import { ADMISSION } from './packages/admission.ts';
 import { PACKAGE_KINDS, runtimeFor, runtimesInUse } from './packages/package-kind.ts';
 import { createRevisionContents } from './packages/revision-content.ts';
 import { createDependencyReconciler } from './reconcilers/dependencies.ts';
@@ -63,6 +64,7 @@ export function createCrossplane(given: Partial<Settings> = {}): Operator {
     name: 'crossplane',
     description: 'Packages from OCI registries, installed and run as their runtime configuration says.',
     kinds: [...new Set<Operator['kinds'][number]>([...CROSSPLANE_KINDS, ...builtIn.map(({ config }) => config.kind)])],
+    admission: ADMISSION,
     reconcilers: [
       createEssentialsReconciler(settings, certificates),
       ...PACKAGE_KINDS.flatMap((kind) => [
@@ -83,6 +85,7 @@ export function createCrossplane(given: Partial<Settings> = {}): Operator {
       ...builtIn.map((runtime) => createRuntimeConfigReconciler(runtime, runtimes)),
       ...(settings.manageRbac ? [createProviderRbacReconciler(settings, runtimes)] : []),
     ],
+    ...(settings.runtimeConfig.warning === undefined ? {} : { warnings: [settings.runtimeConfig.warning] }),
     flags: FLAGS,
     withFlags: (values, env) =>
       createCrossplane({ source: registrySourceOf(values, env), ...given, ...settingsOf(values) }),

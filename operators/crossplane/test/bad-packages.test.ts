@@ -76,7 +76,7 @@ describe('a package with', () => {
         const after = await stage.client.get(CustomResourceDefinition, { name: 'buckets.example.org' });
         assert.equal(after.metadata.generation, before.metadata.generation);
         assert.ok(!(await names(stage, CustomResourceDefinition)).includes('freshs.example.org'));
-        // Asking again cannot help: nobody is asked.
+        // A retry cannot help: the registry gets no further request.
         const { length } = registry.asked;
         await stage.clock.advance(minutes(5));
         await stage.settle();
@@ -120,7 +120,7 @@ describe('a package with', () => {
     });
   });
 
-  test('a type that somebody installed by hand takes it over with its data', async () => {
+  test('a type that a user installed by hand takes it over with its data', async () => {
     const registry = fakeRegistry();
     registry.push(GOOD, [meta('Provider'), crd('Bucket')]);
     await staged(

@@ -77,7 +77,7 @@ describe('dependencies', () => {
     });
   });
 
-  test('whose tags cannot be listed, or whose name is taken, are told as such, and installed once that has passed', async () => {
+  test('whose tags cannot be listed, or whose name is taken, are reported, and installed once that is fixed', async () => {
     const registry = fakeRegistry();
     push(registry, 'Provider', 'provider-a', 'v1.0.0');
     push(registry, 'Configuration', 'platform', 'v1.0.0', [{ provider: source('provider-a'), version: '*' }]);
@@ -113,7 +113,7 @@ describe('dependencies', () => {
     });
   });
 
-  test('that nobody has in a fitting version are told, and hold up nobody else', async () => {
+  test('that do not exist in a matching version are reported, and block no other package', async () => {
     const registry = fakeRegistry();
     push(registry, 'Provider', 'provider-a', 'v1.0.0');
     push(registry, 'Provider', 'provider-c', 'v1.0.0');
@@ -144,7 +144,7 @@ describe('dependencies', () => {
     });
   });
 
-  test('that are installed in a version that does not serve are told, and moved only where that is allowed', async () => {
+  test('that are installed in an unsuitable version are reported, and upgraded only where that is allowed', async () => {
     for (const upgradeDependencies of [false, true]) {
       const registry = fakeRegistry();
       for (const version of ['v1.0.0', 'v2.0.0', 'v2.1.0', 'v3.0.0']) push(registry, 'Provider', 'provider-a', version);
@@ -189,7 +189,7 @@ describe('dependencies', () => {
     });
   });
 
-  test('that go in a circle are told', async () => {
+  test('that form a cycle are reported', async () => {
     const registry = fakeRegistry();
     push(registry, 'Configuration', 'a', 'v1.0.0', [{ configuration: source('b'), version: '*' }]);
     push(registry, 'Configuration', 'b', 'v1.0.0', [{ configuration: source('a'), version: '*' }]);
@@ -205,7 +205,7 @@ describe('dependencies', () => {
     );
   });
 
-  test('that two packages want differently are told on both', async () => {
+  test('that two packages require in different versions are reported on both', async () => {
     const registry = fakeRegistry();
     for (const version of ['v1.0.0', 'v2.0.0']) push(registry, 'Provider', 'provider-a', version);
     push(registry, 'Configuration', 'old', 'v1.0.0', [{ provider: source('provider-a'), version: '<v2.0.0' }]);

@@ -105,7 +105,11 @@ function splitTag(image: string): [string, string] {
 
 function parsed(documents: readonly object[]): ParsedPackage | PackageFault {
   try {
-    return parsePackage(documents.map((value, index) => ({ line: index + 1, value })));
+    return parsePackage(
+      documents.map((value, index) => ({ line: index + 1, value })),
+      undefined,
+      'report',
+    );
   } catch (error) {
     if (!(error instanceof PackageError)) throw error;
     return { fault: error.message };

@@ -63,7 +63,7 @@ describe('a Function', () => {
 });
 
 describe('certificates', () => {
-  test('are renewed before they expire, and made anew when the Service is renamed or the authority replaced', async () => {
+  test('are renewed before they expire, and recreated when the Service is renamed or the authority replaced', async () => {
     const registry = fakeRegistry();
     const name = revisionName('example', registry.push(PROVIDER_IMAGE, [meta('Provider'), crd('Bucket')]));
     const config = object(DeploymentRuntimeConfig, 'mine', { spec: {} });

@@ -94,7 +94,7 @@ describe('while a Deployment goes over in a rolling update', () => {
     });
   });
 
-  test('an account that the configuration names anew is beside the old one until no pod has that', async () => {
+  test('a renamed account exists beside the old one until no pod uses the old one', async () => {
     const { registry } = versions();
     const named = (name: string) => ({ serviceAccountTemplate: { metadata: { name } } });
     await staged({ registry, objects: using(named('old')) }, async (stage) => {

@@ -52,7 +52,7 @@ describe('a Provider', () => {
     );
   });
 
-  test('is told about by Events that say what was done, and warn of nothing while all goes well', async () => {
+  test('is reported by Events that say what was done, without warnings while it succeeds', async () => {
     const registry = fakeRegistry();
     registry.push(IMAGE, [meta('Provider'), crd('Bucket')]);
     const told: string[] = [];

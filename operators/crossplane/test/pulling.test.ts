@@ -300,7 +300,7 @@ describe('an ImageConfig', () => {
         assert.deepEqual([refused?.status, refused?.reason], ['False', 'SignatureVerificationFailed']);
         assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /none of release has signed/);
         assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
-        // Nobody has to do anything but sign it: it is looked for again, ever more seldom.
+        // It only has to be signed: the signature is looked up again, at growing intervals.
         registry.signed.set(digest, publicKey);
         await stage.clock.advance(minutes(2));
         await stage.settle();
@@ -314,7 +314,7 @@ describe('an ImageConfig', () => {
     );
   });
 
-  test('that names another key has the signature looked at again, and so has a Secret with another key', async () => {
+  test('that names another key has the signature re-checked, and so has a Secret with another key', async () => {
     const registry = fakeRegistry();
     const digest = registry.push(IMAGE, PACKAGE);
     registry.signed.set(digest, publicKey);
@@ -346,14 +346,14 @@ describe('an ImageConfig', () => {
     });
   });
 
-  test('that asks for a signature without a key is refused, and the package not installed', async () => {
+  test('that asks for a signature without a key where there is no trust root is refused, and the package not installed', async () => {
     const registry = fakeRegistry();
     registry.push(IMAGE, PACKAGE);
     const keyless = verification({ name: 'public', keyless: { identities: [{ issuer: 'https://x.example' }] } });
     await staged({ registry, objects: [keyless, provider('example', { package: IMAGE })] }, async (stage) => {
       assert.match(
         (await said(stage, Provider, 'example', 'Healthy'))?.message ?? '',
-        /without a key .*is not supported/,
+        /without a key .*no trust root.*--sigstore-trusted-root/,
       );
       assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
     });

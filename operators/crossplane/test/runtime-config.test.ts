@@ -81,7 +81,7 @@ describe('a DeploymentRuntimeConfig', () => {
       stage.transport.clear();
       const spec = { runtimeConfigRef: { name: 'mine' } };
       const wish = await stage.client.patch(Provider, { name: 'example' }, 'merge', { spec }, { dryRun: true });
-      const { writes, unknowns } = await preview(stage.program.runtime, [{ kind: Provider, object: wish }]);
+      const { writes, later, unknowns } = await preview(stage.program.runtime, [{ kind: Provider, object: wish }]);
       const said = writes.filter(({ verb }) => verb !== 'status').map(({ verb, object: what }) => `${verb} ${what}`);
       assert.deepEqual(said, [
         `apply ProviderRevision ${name}`,
@@ -89,6 +89,13 @@ describe('a DeploymentRuntimeConfig', () => {
         `mint Secret ${SYSTEM}/example-tls-server`,
         `apply Deployment ${SYSTEM}/fixed`,
       ]);
+      assert.deepEqual(
+        later.map(({ object: what, until }) => `${what}: ${until}`),
+        [
+          `Deployment ${SYSTEM}/${name}: what replaces it is ready`,
+          `Service ${SYSTEM}/${name}: what replaces it is ready`,
+        ],
+      );
       assert.deepEqual(unknowns, [`Secret ${SYSTEM}/example-tls-server: its content is created when it is written`]);
       assert.deepEqual(await names(stage, Deployment, SYSTEM), [name]);
     });
@@ -145,7 +152,7 @@ describe('a DeploymentRuntimeConfig', () => {
     assert.equal(fromEmpty.warnings, undefined);
   });
 
-  test('that names objects anew leaves none of the old ones behind', async () => {
+  test('that renames objects leaves none of the old ones behind', async () => {
     const { registry, name } = example();
     await staged({ registry, objects: [runtimeConfig('mine', {}), using('mine')] }, async (stage) => {
       await allReady(stage);
@@ -290,7 +297,7 @@ describe('the stages of the feature', () => {
     both,
   ] as never;
 
-  test('off: the ControllerConfig counts, and who uses the other is told', async () => {
+  test('off: the ControllerConfig counts, and use of the other is reported', async () => {
     const { registry, name } = example();
     const settings = { runtimeConfig: runtimeConfigFeature('beta', false) };
     await staged({ registry, objects, settings }, async (stage) => {
@@ -302,7 +309,7 @@ describe('the stages of the feature', () => {
     });
   });
 
-  test('on: the runtime config counts, and who uses the other is told', async () => {
+  test('on: the runtime config counts, and use of the other is reported', async () => {
     const { registry, name } = example();
     await staged({ registry, objects }, async (stage) => {
       assert.equal((await deploymentOf(stage, name)).spec?.replicas, 2);

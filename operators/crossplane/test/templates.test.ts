@@ -111,7 +111,7 @@ describe('a DeploymentRuntimeConfig', () => {
       /DeploymentRuntimeConfig broken cannot be used: .*containers must be a list/,
     ],
   ] as const) {
-    test(`a config that ${title} is told with its remedy, and the payload is delivered all the same`, () =>
+    test(`a config that ${title} is reported with its remedy, and the payload is delivered all the same`, () =>
       withPackages(
         { objects: [...extra, provider('example', { package: IMAGE, runtimeConfigRef: ref })] },
         async (stage, revision) => {

@@ -156,7 +156,7 @@ describe('a third runtime', () => {
     });
   });
 
-  test('is granted what it writes, and nothing is granted for runtimes that nobody chose', () => {
+  test('is granted what it writes, and nothing is granted for runtimes that are not selected', () => {
     const granted = (operator: ReturnType<typeof createCrossplane>) =>
       rulesOf(operator)
         .everywhere.filter(({ verbs }) => verbs.includes('delete'))

@@ -7,4 +7,5 @@ export { type RotateOptions, rotateBackend } from './commands/rotate.ts';
 export * from './kinds/index.ts';
 export * from './maintenance/index.ts';
 export { createGimbal, default, type GimbalOptions } from './operator.ts';
+export { createMaintenance, type Maintenance, type MaintenanceOptions } from './reconcilers/maintenance-parts.ts';
 export { defaultSettings, type Settings } from './settings.ts';

@@ -97,7 +97,7 @@ export function registerBackendMetrics({ registry, clock, peek }: MetricsContext
   );
   seconds(
     'gimbal_operator_last_sync_age_seconds',
-    'How long ago both sides of a backend were compared in full, as its status tells.',
+    'How long ago both sides of a backend were compared in full, as its status shows.',
     ({ discovery }) => discovery?.lastSync,
     1,
   );

@@ -1,14 +1,15 @@
 import { type Operator, operator } from '@capstan/reconcile';
+import { ADMISSION } from './backend/admission.ts';
 import { FLAGS } from './commands/flags.ts';
 import { COMMANDS } from './commands/index.ts';
 import { createVerification } from './credentials/verifier.ts';
 import { Discoverer, Discovery, DiscoveryBackend } from './kinds/index.ts';
-import { createMaintenance, type MaintenanceOptions } from './maintenance/index.ts';
 import { registerBackendMetrics } from './metrics.ts';
 import { backendAcceptance } from './reconcilers/acceptance.ts';
 import { createCredentialsReconciler } from './reconcilers/credentials.ts';
 import { createDiscovererReconciler, isDiscovererGone } from './reconcilers/discoverer.ts';
 import { hiddenBackends } from './reconcilers/hidden-backend.ts';
+import { createMaintenance, type MaintenanceOptions } from './reconcilers/maintenance-parts.ts';
 import { defaultSettings, type Settings, settingsOf } from './settings.ts';
 
 export interface GimbalOptions extends Partial<Settings> {
@@ -23,6 +24,7 @@ export function createGimbal({ maintenance: options, ...given }: GimbalOptions =
     name: 'gimbal',
     description: 'Discovery backends: their discoverers, their drains and their credentials.',
     kinds: [DiscoveryBackend, Discoverer, Discovery],
+    admission: ADMISSION,
     reconcilers: [
       backendAcceptance,
       ...hiddenBackends,

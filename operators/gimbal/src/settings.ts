@@ -7,7 +7,7 @@ import { createVerify } from './credentials/verify.ts';
 export interface Settings {
   /** Of the discoverers; it has the program `gimbal`. */
   readonly image: string;
-  /** Whether discoverers write Endpoints beside slices, for whoever does not read slices. */
+  /** Whether discoverers write Endpoints beside slices, for the one that does not read slices. */
   readonly writeEndpoints: boolean;
   /** How credentials are tried out. */
   readonly verify: Verify;

@@ -69,7 +69,7 @@ describe('of two backends of one name the older has it', () => {
       }));
 });
 
-test('names that begin alike are told', () =>
+test('a name that is a prefix of another is reported', () =>
   staged(async (stage) => {
     const { client } = stage;
     await client.create(DiscoveryBackend, backend('DiscoveryBackend'));

@@ -1,16 +1,21 @@
 import { type Operator, operator } from '@capstan/reconcile';
+import { ADMISSION } from './admission.ts';
 import { FLAGS } from './commands/flags.ts';
+import { COMMANDS } from './commands/index.ts';
 import {
   KafkaProtocolFilter,
   KafkaProxy,
   KafkaProxyIngress,
   KafkaService,
+  KroxyliciousSidecarConfig,
   VirtualKafkaCluster,
 } from './kinds/index.ts';
 import { kafkaProtocolFilter } from './reconcilers/kafka-protocol-filter.ts';
 import { createKafkaProxyReconciler } from './reconcilers/kafka-proxy.ts';
 import { kafkaProxyIngress } from './reconcilers/kafka-proxy-ingress.ts';
 import { kafkaService } from './reconcilers/kafka-service.ts';
+import { createSidecarConfigReconciler } from './reconcilers/sidecar-config.ts';
+import { createSidecarWebhookReconciler } from './reconcilers/sidecar-webhook.ts';
 import { createVirtualKafkaClusterReconciler } from './reconcilers/virtual-kafka-cluster.ts';
 import { DEFAULT_SETTINGS, type Settings, settingsOf } from './settings.ts';
 import { createBrokenClusters } from './tree/broken-clusters.ts';
@@ -24,14 +29,27 @@ export function createKroxylicious(given: Partial<Settings> = {}): Operator {
   return operator({
     name: 'kroxylicious',
     description: 'Kafka proxies that roll exactly when their configuration changed.',
-    kinds: [KafkaProxy, VirtualKafkaCluster, KafkaProtocolFilter, KafkaService, KafkaProxyIngress],
+    kinds: [
+      KafkaProxy,
+      VirtualKafkaCluster,
+      KafkaProtocolFilter,
+      KafkaService,
+      KafkaProxyIngress,
+      KroxyliciousSidecarConfig,
+    ],
+    admission: ADMISSION,
     reconcilers: [
       kafkaProtocolFilter,
       kafkaService,
       kafkaProxyIngress,
       createVirtualKafkaClusterReconciler(settings, clusterNode, brokenClusters),
       createKafkaProxyReconciler(settings, clusterNode, brokenClusters),
+      // Where another program runs the webhook, the status of configs is its own to write.
+      ...(settings.sidecarWebhook
+        ? [createSidecarConfigReconciler(settings), createSidecarWebhookReconciler(settings)]
+        : []),
     ],
+    commands: COMMANDS,
     flags: FLAGS,
     withFlags: (values) => createKroxylicious({ ...given, ...settingsOf(values) }),
   });

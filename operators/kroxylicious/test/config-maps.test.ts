@@ -96,7 +96,7 @@ describe('kubectl rollout undo', () => {
       assert.equal(checksum(await get.deployment(client)), checksum(earlier));
       assert.match(await configurationOf(client), /kafka\.example/);
       assert.equal(condition(await get.proxy(client), 'RolledBack')?.status, 'True');
-      assert.equal((await get.proxy(client)).status?.rollout?.reason, 'somebody rolled the Deployment back');
+      assert.equal((await get.proxy(client)).status?.rollout?.reason, 'a user rolled the Deployment back');
       assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'RolledBack');
       await stage.restart();
       assert.equal(checksum(await get.deployment(client)), checksum(earlier));
@@ -108,7 +108,7 @@ describe('kubectl rollout undo', () => {
 });
 
 describe('kubectl', () => {
-  test('rollout undo of a renewed Secret is told to be one of the file alone', () => {
+  test('rollout undo of a renewed Secret is reported as a rollback of the file only', () => {
     const objects = [
       ...minimal().slice(0, 3),
       opaque('kms', { token: 'one' }),
@@ -130,7 +130,7 @@ describe('kubectl', () => {
     });
   });
 
-  test('rollout pause is respected, and told with what ends it', () =>
+  test('rollout pause is respected, and reported with what ends it', () =>
     staged({ objects: minimal() }, async ({ client, settle }) => {
       await allReady(client);
       await patch(client, Deployment, 'my-proxy', { spec: { paused: true } });
@@ -140,7 +140,7 @@ describe('kubectl', () => {
       assert.equal(spec?.paused, true);
       assert.match(
         condition(await get.proxy(client), 'Ready')?.message ?? '',
-        /: somebody paused it; "kubectl rollout resume deployment\/my-proxy" lets it go on$/,
+        /: a user paused it; "kubectl rollout resume deployment\/my-proxy" lets it go on$/,
       );
     }));
 
@@ -181,7 +181,7 @@ describe('a rollout', () => {
       );
     }));
 
-  test('is told once by an Event, with the hashes before and after; scaling is none', async () => {
+  test('is reported by one Event, with the hashes before and after; scaling is none', async () => {
     const told: string[] = [];
     const stage = await createStage({
       operators: [createKroxylicious()],
@@ -218,7 +218,7 @@ describe('a rollout', () => {
   });
 });
 
-test('what the upstream operator made for a proxy is taken over by a rolling update; what somebody else made is not', async () => {
+test('what the upstream operator made for a proxy is taken over by a rolling update; what another client made is not', async () => {
   const stage = await createStage({
     operators: [createKroxylicious()],
     given: (client) => create(client, proxy(), proxy({}, 'other')),
@@ -266,7 +266,7 @@ const upstreamLabels = {
 };
 
 describe('Ready', () => {
-  test('is true only when the new pods are ready, and tells of the rollout and its reason', () =>
+  test('is true only when the new pods are ready, and reports the rollout and its reason', () =>
     staged({ objects: minimal() }, async ({ client, settle }) => {
       assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'RollingOut');
       await allReady(client);
@@ -292,7 +292,7 @@ describe('Ready', () => {
       assert.equal((await get.proxy(client)).status?.rollout?.reason, done.status?.rollout?.reason);
     }));
 
-  test('tells why new pods do not start, while those of before go on', () =>
+  test('reports why new pods do not start, while the previous ones go on', () =>
     staged({ objects: minimal() }, async ({ client, settle }) => {
       await allReady(client);
       await edit(client, 'other.example:9092');

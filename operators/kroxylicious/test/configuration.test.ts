@@ -48,7 +48,7 @@ const containerPorts = ({ spec }: Deployment) =>
   spec?.template.spec?.containers[0]?.ports?.map(({ containerPort, name }) => `${containerPort} ${name}`);
 const root = '/opt/kroxylicious';
 
-test('the smallest proxy: one cluster, told apart by ports', () =>
+test('the smallest proxy: one cluster, distinguished by ports', () =>
   staged({ objects: minimal() }, async ({ client }) => {
     assert.deepEqual(await configured(client), {
       management: { endpoints: { prometheus: {} } },
@@ -289,7 +289,7 @@ describe('TLS towards clients', () => {
     ...more,
   ];
 
-  test('brokers are told apart by host name, each with a Service', () =>
+  test('brokers are distinguished by host name, each with a Service', () =>
     staged({ objects: withTls({}) }, async ({ client }) => {
       assert.deepEqual((await configured(client)).virtualClusters[0]?.gateways, [
         {
@@ -445,7 +445,7 @@ test('a load balancer is one Service for all clusters that use it, beside ports 
   });
 });
 
-test('a load balancer tells only of clusters that are served', () => {
+test('a load balancer lists only clusters that are served', () => {
   const outside = { ingressRef: { name: 'outside' } };
   const objects = [
     proxy(),
@@ -578,7 +578,7 @@ test('a proxy without clusters has no Deployment; when the last one goes, so doe
     await assert.rejects(get.deployment(client), /not found/);
   }));
 
-test('a proxy without spec works, and is told to have one', () =>
+test('a proxy without spec works, and gets a warning to add one', () =>
   staged({ objects: [object(KafkaProxy, 'my-proxy'), ...minimal().slice(1)] }, async ({ client, settle }) => {
     assert.equal((await get.deployment(client)).spec?.replicas, 1);
     assert.equal(condition(await get.proxy(client), 'DeprecationWarning')?.status, 'True');

@@ -14,7 +14,7 @@ import {
   KafkaService,
   VirtualKafkaCluster,
 } from '../src/index.ts';
-import { CLUSTERS_ANNOTATION } from '../src/templates/labels.ts';
+import { CLUSTERS_ANNOTATION } from '../src/kinds/labels.ts';
 import {
   balancerIngress,
   certificate,
@@ -297,7 +297,7 @@ describe('a fault of a virtual cluster', () => {
       },
     ];
   for (const { name, given = [], spec, type = 'ResolvedRefs', reason, message } of cases) {
-    test(`${name}: it is told, and the healthy one is served`, () =>
+    test(`${name}: it is reported, and the healthy one is served`, () =>
       staged({ objects: [...healthy(), ...given, cluster('broken', spec)] }, async ({ client }) => {
         const found = condition(await get.cluster(client, 'broken'), type);
         assert.equal(found?.status, 'False', JSON.stringify(found));
@@ -476,7 +476,7 @@ describe('a cluster that breaks while it is served', () => {
       }));
   }
 
-  test('in the middle of a change keeps what runs, and the change follows when it is mended', () =>
+  test('in the middle of a change keeps what runs, and the change follows when it is fixed', () =>
     staged({ objects: running() }, async ({ client, clock, settle }) => {
       const before = await get.deployment(client);
       for (const password of ['first', 'second', 'battery staple']) {
@@ -560,7 +560,7 @@ describe('a cluster that breaks while it is served', () => {
       assert.equal((await get.deployment(client)).spec?.template.metadata?.labels?.['team'], 'a');
     }));
 
-  test('of whose configurations none is what runs: nothing is rolled until it is mended, and that is told', () =>
+  test('none of whose known configurations is running: nothing is rolled until it is fixed, and that is reported', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       const before = await get.deployment(client);
       // As if another had rolled out meanwhile.
@@ -655,7 +655,7 @@ describe('a cluster that breaks while it is served', () => {
     }));
 });
 
-test('a name that the proxy does not take is told where it stands', () =>
+test('a name that the proxy does not accept is reported with its path', () =>
   staged({ objects: [...healthy(), cluster('with.dots')] }, async ({ client }) => {
     const told = condition(await get.cluster(client, 'with.dots'), 'Accepted');
     assert.equal(told?.status, 'False');
@@ -722,7 +722,7 @@ test('what the proxy starts with and does not do as it is asked is warned of', (
     assert.equal(onService?.reason, 'TrustStoreEmpty');
     assert.match(
       onService.message,
-      /^spec\.tls\.trustAnchorRef: key ca\.p12 of secret\/store .*nobody is trusted; make it/,
+      /^spec\.tls\.trustAnchorRef: key ca\.p12 of secret\/store .*no certificate is trusted; create it/,
     );
     const onCluster = condition(await get.cluster(client, 'empty'), 'Warning');
     assert.equal(onCluster?.reason, 'TrustStoreEmpty');
@@ -738,7 +738,7 @@ test('what the proxy starts with and does not do as it is asked is warned of', (
   });
 });
 
-test('names too long for their Services are told before a Service is refused', () => {
+test('names too long for their Services are reported before a Service is refused', () => {
   const name = 'c'.repeat(50);
   const objects = [...healthy(), cluster(name)].map((one) => ({
     ...one,

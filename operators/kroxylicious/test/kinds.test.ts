@@ -243,5 +243,6 @@ test('kinds have the names that manifests and people use', () => {
     'kafkaprotocolfilters kpf kroxylicious Namespaced v1alpha1',
     'kafkaservices ks kroxylicious Namespaced v1alpha1',
     'kafkaproxyingresses kpi kroxylicious Namespaced v1alpha1',
+    'kroxylicioussidecarconfigs ksc kroxylicious Namespaced v1alpha1',
   ]);
 });

@@ -121,7 +121,8 @@ const ALLOWED: Record<string, { kinds: string[]; nodes: string[] }> = {
   KafkaProxyIngress: { kinds: ['KafkaProxyIngress', 'KafkaProxy'], nodes: [] },
   // Leaf and aggregator: filters, services and ingresses by their nodes; its own certificates itself.
   'virtual-kafka-cluster': {
-    kinds: ['VirtualKafkaCluster', 'KafkaProxy', 'Deployment', 'ReplicaSet', 'Service'],
+    // Of Secrets the version, for a lost digest key, and whether its snapshots are there.
+    kinds: ['VirtualKafkaCluster', 'KafkaProxy', 'Deployment', 'ReplicaSet', 'Service', 'Secret'],
     nodes: ['VirtualKafkaCluster', 'KafkaProxyIngress', 'platform', 'broken clusters of KafkaProxy'],
   },
   VirtualKafkaCluster: {
@@ -196,6 +197,14 @@ describe('what is read', () => {
         'ReplicaSet',
       ],
       'kafka-proxy': ['VirtualKafkaCluster', 'Deployment', 'ReplicaSet', 'Pod', 'SecurityContextConstraints'],
+      'kroxylicious-sidecar-config': ['Deployment', 'MutatingWebhookConfiguration'],
+      'sidecar-webhook': [
+        'CustomResourceDefinition',
+        'KroxyliciousSidecarConfig',
+        'Secret',
+        'Deployment',
+        'MutatingWebhookConfiguration',
+      ],
     });
   });
 });

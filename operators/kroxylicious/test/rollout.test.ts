@@ -290,7 +290,7 @@ describe('a restart of the operator', () => {
     }));
 });
 
-test('fields that somebody else set on the Deployment stay', () =>
+test('fields that another client set on the Deployment stay', () =>
   staged({ objects: everything() }, async ({ client, settle }) => {
     const at = { namespace: NAMESPACE, name: 'my-proxy' };
     await client.patch(Deployment, at, 'strategic', {
@@ -316,7 +316,7 @@ test('a proxy and what it serves, made one after the other, start once with all 
     assert.equal((await get.deployment(client, 'second')).metadata.generation, 1);
   }));
 
-test('pods that cannot be made are told with the reason', () =>
+test('pods that cannot be created are reported with the reason', () =>
   staged({ objects: [proxy(), service(), tcpIngress(), cluster('one')] }, async ({ client, settle }) => {
     const message = 'serviceaccount "proxy" not found';
     const conditions = [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message }];
@@ -390,4 +390,64 @@ test('a rollout for the pods alone is reported by one Event, with its cause; a n
   } finally {
     await stage.end();
   }
+});
+
+describe('a digest key that is lost', () => {
+  const objects = (isolation = 'Proxy') => [
+    proxy({ isolation }),
+    service(),
+    tcpIngress(),
+    opaque('kms', { password: 'correct horse' }),
+    filter({ password: '${secret:kms:password}' }),
+    cluster('one', { filterRefs: [{ name: 'encryption' }] }),
+    cluster('two'),
+  ];
+  const digestKey = { id: 'other', bytes: new Uint8Array(32).fill(1) };
+
+  for (const [isolation, deployment] of [
+    ['Proxy', 'my-proxy'],
+    ['VirtualCluster', 'my-proxy-one'],
+  ])
+    test(`rolls nothing by itself, and once when a Secret was edited meanwhile, with isolation ${isolation}`, async () => {
+      const told: string[] = [];
+      const stage = await createStage({
+        operators: [createKroxylicious()],
+        runtime: { tell: (_world, _operator, _owner, { reason, note }) => void told.push(`${reason}: ${note}`) },
+        given: (client) => create(client, ...objects(isolation)),
+      });
+      const lost = () => told.filter((line) => line.startsWith('DigestKeyLost'));
+      try {
+        const before = await get.deployment(stage.client, deployment);
+        await stage.restart({ digestKey });
+        const same = await get.deployment(stage.client, deployment);
+        assert.deepEqual(same.spec?.template, before.spec?.template, 'a new key alone');
+        assert.deepEqual(lost(), []);
+        await stage.restart({
+          digestKey: { ...digestKey, id: 'third' },
+          meanwhile: (client) => patch(client, Secret, 'kms', { data: encoded({ password: 'battery staple' }) }),
+        });
+        const after = await get.deployment(stage.client, deployment);
+        assert.notEqual(checksum(after), checksum(before));
+        assert.match(lost().join(), /^DigestKeyLost: .*secret\/kms was written since.*rolled once$/);
+        stage.transport.clear();
+        await stage.restart();
+        assert.deepEqual(stage.transport.writes, []);
+        assert.equal(lost().length, 1);
+        await patch(stage.client, Secret, 'kms', { data: encoded({ password: 'third' }) });
+        await stage.settle();
+        assert.notEqual(checksum(await get.deployment(stage.client, deployment)), checksum(after));
+      } finally {
+        await stage.end();
+      }
+    });
+
+  test('rolls nothing when a Secret that no cluster names was edited', () =>
+    staged({ objects: [...objects(), opaque('other', { key: 'value' })] }, async (stage) => {
+      const before = await get.deployment(stage.client);
+      await stage.restart({
+        digestKey,
+        meanwhile: (client) => patch(client, Secret, 'other', { data: encoded({ key: 'changed' }) }),
+      });
+      assert.deepEqual((await get.deployment(stage.client)).spec?.template, before.spec?.template);
+    }));
 });

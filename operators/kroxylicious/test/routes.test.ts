@@ -200,7 +200,7 @@ describe('an ingress by Routes', () => {
       );
     }));
 
-  test('that the router does not admit is told with the router’s words', () =>
+  test('that the router does not admit is reported with the router’s message', () =>
     onOpenShift(given([{ ingressRef: { name: 'tcp' } }, byRoute()]), async ({ client, settle }) => {
       const conditions = [{ type: 'Admitted', status: 'False', message: 'host is claimed by namespace other' }];
       const status = { ingress: [{ host: 'one-bootstrap.apps.example', conditions }] };

@@ -123,7 +123,7 @@ describe('a Kafka of Strimzi', () => {
       },
     ));
 
-  test('is told about as long as it is missing, has no such listener, or no address yet', () =>
+  test('is reported as long as it is missing, has no such listener, or has no address yet', () =>
     strimziStage({}, installStrimzi, async ({ client, settle }) => {
       const reason = async () => condition(await get.service(client), 'ResolvedRefs')?.reason;
       assert.equal(await reason(), 'ReferencedResourcesNotFound');
@@ -211,7 +211,7 @@ describe('a Kafka of Strimzi', () => {
       },
     ));
 
-  test('in a namespace that the operator does not watch is told so', async () => {
+  test('in a namespace that the operator does not watch is reported', async () => {
     const stage = await createStage({
       operators: [createKroxylicious()],
       world: { watchNamespaces: [NAMESPACE] },

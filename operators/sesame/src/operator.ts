@@ -1,18 +1,43 @@
 import { type Operator, operator } from '@capstan/reconcile';
+import { ADMISSION } from './admission.ts';
+import { COMMANDS } from './commands/program.ts';
 import { configurationChanges } from './deployment/configuration-changes.ts';
+import { gatewayKinds } from './gateway/api/objects.ts';
+import { provisionGateway, readParameters } from './gateway/provisioning/provision-gateway.ts';
+import { gatewayClassStatus } from './gateway/reconcilers/gateway-class-status.ts';
+import { ExtensionService } from './kinds/extension-service.ts';
+import { HTTPProxy } from './kinds/http-proxy.ts';
 import { SesameConfiguration, SesameDeployment } from './kinds/index.ts';
+import { TLSCertificateDelegation } from './kinds/tls-certificate-delegation.ts';
 import { createSesameDeploymentReconciler } from './reconcilers/sesame-deployment.ts';
 import { DEFAULT_SETTINGS, FLAGS, type Settings, settingsOf } from './settings.ts';
 
 /** Deploys Sesame and Envoy for each SesameDeployment. The control plane itself is `sesame serve`. */
 export function createSesame(given: Partial<Settings> = {}): Operator {
   const settings = { ...DEFAULT_SETTINGS, ...given };
+  const kinds = gatewayKinds();
+  const { gatewayControllerName: controllerName } = settings;
   return operator({
     name: 'sesame',
     description: 'Ingress: deployments of Sesame and Envoy, and their configuration.',
-    kinds: [SesameConfiguration, SesameDeployment],
-    reconcilers: [createSesameDeploymentReconciler(settings)],
+    // Those of routes too: every Sesame that is deployed reads them.
+    kinds: [SesameConfiguration, SesameDeployment, HTTPProxy, TLSCertificateDelegation, ExtensionService],
+    reconcilers: [
+      createSesameDeploymentReconciler(settings),
+      provisionGateway({ kinds, controllerName }),
+      gatewayClassStatus({
+        kind: kinds.GatewayClass,
+        reads: [SesameDeployment],
+        isOurs: (_read, name) => name === controllerName,
+        parametersProblem(read, { parametersRef }) {
+          const found = parametersRef && readParameters(read, parametersRef);
+          return found && 'problem' in found ? found.problem : undefined;
+        },
+      }),
+    ],
+    admission: ADMISSION,
     sinks: [configurationChanges],
+    commands: COMMANDS,
     flags: FLAGS,
     withFlags: (values) => createSesame({ ...given, ...settingsOf(values) }),
   });

@@ -16,6 +16,13 @@ export const FLAGS = {
     parse: notEmpty('give the name of an image'),
     help: 'The image of Envoy.',
   },
+  'gateway-controller-name': {
+    type: 'string',
+    value: 'DOMAIN/PATH',
+    default: 'projectsesame.io/gateway-controller',
+    parse: notEmpty('give a name such as projectsesame.io/gateway-controller'),
+    help: 'Gateways of GatewayClasses with this controller get an instance each.',
+  },
   'cluster-domain': {
     type: 'string',
     value: 'DOMAIN',
@@ -30,6 +37,7 @@ export interface Settings {
   readonly image: string;
   readonly envoyImage: string;
   readonly clusterDomain: string;
+  readonly gatewayControllerName: string;
   /** Milliseconds since the epoch: for certificates. */
   now(): number;
 }
@@ -40,6 +48,7 @@ export function settingsOf(values: FlagValues<typeof FLAGS>): Settings {
     image: values.image,
     envoyImage: values['envoy-image'],
     clusterDomain: values['cluster-domain'],
+    gatewayControllerName: values['gateway-controller-name'],
     now: () => Date.now(),
   };
 }

@@ -1,8 +1,10 @@
 import { type Operator, operator } from '@capstan/reconcile';
 import { FLAGS } from './commands/flags.ts';
 import { Broker, CablePolicies, Cluster, Endpoint, Gateway, Submariner } from './kinds/index.ts';
+import { ADMISSION } from './policy/admission.ts';
 import { broker } from './reconcilers/broker.ts';
 import { cablePolicies } from './reconcilers/cable-policies.ts';
+import { cluster } from './reconcilers/cluster.ts';
 import { createSubmarinerReconciler } from './reconcilers/submariner.ts';
 import { DEFAULT_SETTINGS, type Settings, settingsOf } from './settings.ts';
 
@@ -13,7 +15,8 @@ export function createSubmariner(given: Partial<Settings> = {}): Operator {
     name: 'submariner',
     description: 'The right cable for each pair of clusters.',
     kinds: [Submariner, Broker, CablePolicies, Cluster, Endpoint, Gateway],
-    reconcilers: [createSubmarinerReconciler(settings), broker, cablePolicies],
+    admission: ADMISSION,
+    reconcilers: [createSubmarinerReconciler(settings), broker, cablePolicies, cluster],
     commands: {
       gateway: { summary: 'Run the gateway of a cluster', load: () => import('./commands/gateway.ts') },
     },

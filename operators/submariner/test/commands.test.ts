@@ -178,7 +178,7 @@ describe('subctl', () => {
     assert.equal(dry.code, 0, dry.stderr);
     assert.match(
       dry.stderr,
-      /2 pair\(s\) change their cable driver:\n.*c1 - c2: vxlan -> ipsec\n.*c2 - c3: vxlan -> ipsec/,
+      /2 pairs change their cable driver:\n.*c1 - c2: vxlan -> ipsec\n.*c2 - c3: vxlan -> ipsec/,
     );
     assert.equal(await broker.find(CablePolicies, { namespace, name: 'on-prem' }), undefined);
     const added = await subctl('cable-policy', 'add', ...flags);

@@ -2,6 +2,7 @@
 // is tried again later, because nothing else may ever happen that would bring it back.
 import type { Timer, UnknownObject } from '@capstan/kube';
 import { ADMIN, type Core } from './core.ts';
+import type { Conversions } from './crd/conversion.ts';
 import { StatusError } from './errors.ts';
 import { deleteObject } from './rest/delete.ts';
 import type { Target } from './rest/target.ts';
@@ -66,7 +67,7 @@ export function createWorkQueue(core: Pick<Core, 'logger' | 'clock'>): WorkQueue
   };
 }
 
-/** What the controllers inside the server may do with objects. Each does nothing when somebody else was faster. */
+/** What the controllers inside the server may do with objects. Each does nothing when another client was faster. */
 export interface ObjectOperations {
   /** Deletes the object; with a uid, only that one. */
   remove(storageKey: string, key: string, uid?: string, policy?: 'Background' | 'Foreground'): Promise<void>;
@@ -82,7 +83,8 @@ export interface ObjectOperations {
   dropFinalizer(storageKey: string, key: string, finalizer: string): Promise<void>;
 }
 
-export function objectOperations(core: Core): ObjectOperations {
+/** `settle` runs work that may need conversion webhooks. */
+export function objectOperations(core: Core, settle: Conversions['settle']): ObjectOperations {
   const targetOf = (storageKey: string, key: string): Target | undefined => {
     const resource = core.registry.all().find((one) => one.storageKey === storageKey);
     const version = resource?.versions.find(({ name }) => name === resource.storageVersion) ?? resource?.versions[0];
@@ -91,10 +93,10 @@ export function objectOperations(core: Core): ObjectOperations {
     return { resource, version, namespace, name, subresource: '' };
   };
   const context = { user: ADMIN, userAgent: 'kube-controller-manager' };
-  // Somebody else was faster: what we wanted to change is gone or different, and its event will tell.
+  // Another client was faster: what we wanted to change is gone or different, and its event will tell.
   const tolerant = async (work: () => Promise<unknown>) => {
     try {
-      await work();
+      await settle(work);
     } catch (error) {
       if (!(error instanceof StatusError) || (error.code !== 404 && error.code !== 409)) throw error;
     }

@@ -21,7 +21,7 @@ export interface BodySource {
   readonly text: string;
   /** `json parse error: unexpected end of JSON input`; the verb decides when that matters. */
   readonly problem?: string;
-  /** It is of a type that nobody reads. */
+  /** It is of a type that nothing reads. */
   readonly isUnsupported?: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface RequestContext {
   duplicates?: readonly string[];
   /** The body as it was sent, for messages, and why it could not be read, if so; only who read it knows. */
   source?: BodySource;
-  /** What the client should be told besides the answer, as Warning headers, also when it is a refusal. */
+  /** What is reported to the client besides the answer, as Warning headers, also when it is a refusal. */
   warnings?: Set<string>;
 }
 
@@ -65,11 +65,11 @@ export interface UnknownOptions {
 
 /**
  * Looks at every write, after defaulting and before validation. Undefined in the promised answer: the object goes on as it
- * is. Undefined instead of a promise: nobody has to be waited for.
+ * is. Undefined instead of a promise: there is nothing to wait for.
  */
 export type Admission = (request: AdmissionRequest) => Promise<UnknownObject | undefined> | undefined;
 
-/** Looks at what is about to be stored, after validation, and may only refuse it; undefined: nobody has to be asked. */
+/** Looks at what is about to be stored, after validation, and may only refuse it; undefined: there is nothing to ask. */
 export type Judgement = (request: AdmissionRequest) => Promise<void> | undefined;
 
 /** What the parts of the server share. */

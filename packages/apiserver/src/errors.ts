@@ -96,6 +96,9 @@ export const notServed = () =>
     details: {},
   });
 
+/** Of what a proxy is asked for. */
+export const serviceUnavailable = (message: string) => failure({ code: 503, reason: 'ServiceUnavailable', message });
+
 export const notImplemented = (message: string) => failure({ code: 501, reason: '', message });
 
 /** For a path that no group of Kubernetes answers for: Go's own page. */
@@ -137,6 +140,18 @@ export const forbidden = (resource: ResourceName, name: string, why: string, cau
     details: { ...detailsOf(resource, name), ...(causes && { causes }) },
   });
 
+const POLICY_CODES: Readonly<Record<string, number>> = {
+  Forbidden: 403,
+  Unauthorized: 401,
+  RequestEntityTooLarge: 413,
+};
+
+/** By an admission policy, whose author chooses the reason. */
+export function policyDenied(resource: ResourceName, name: string, message: string, reason: string): StatusError {
+  const { status } = forbidden(resource, name, message, [{ message }]);
+  return new StatusError({ ...status, reason, code: POLICY_CODES[reason] ?? 422 });
+}
+
 /** For what is no resource: discovery, health. */
 export const forbiddenPath = (why: string) =>
   failure({ code: 403, reason: 'Forbidden', message: `forbidden: ${why}`, details: {} });
@@ -151,7 +166,7 @@ export const tooManyRequests = (retryAfterSeconds: number) =>
     details: { retryAfterSeconds },
   });
 
-/** A budget has nothing left; whoever evicts tries again later. */
+/** A budget has nothing left; the one that evicts tries again later. */
 export const tooManyEvictions = (budget: string) =>
   failure({
     code: 429,
@@ -161,6 +176,9 @@ export const tooManyEvictions = (budget: string) =>
       causes: [{ reason: 'DisruptionBudget', message: `The disruption budget ${budget} allows no disruption now` }],
     },
   });
+
+export const requestTimeout = () =>
+  failure({ code: 408, reason: 'Timeout', message: 'the request did not arrive within its time limit' });
 
 export const entityTooLarge = (limit: number) =>
   failure({
@@ -356,7 +374,10 @@ export const ApiServerErrors = {
     new Error(`cannot compact to revision ${asked}: the store is at ${current}; pass a revision that exists`),
 };
 
-/** What keeps an embedded cluster from starting or from keeping what it was told: one sentence each, for whoever started it. */
+/**
+ * What keeps an embedded cluster from starting or from storing what it received: one sentence each, for the user that started
+ * it.
+ */
 export const ClusterErrors = catalogue('apiserver', {
   Locked: (path: string, pid: string | undefined) => ({
     message: `cannot open ${path}: another process${pid === undefined ? '' : ` (pid ${pid})`} is using it`,
@@ -384,7 +405,7 @@ export const ClusterErrors = catalogue('apiserver', {
   }),
   AddressInUse: (address: string) => ({
     message: `cannot listen on ${address}: the address is in use`,
-    remedy: 'stop whoever uses it, or choose another with --listen (port 0 takes any that is free)',
+    remedy: 'stop the program that uses it, or choose another with --listen (port 0 takes any that is free)',
   }),
   CannotListen: (address: string, problem: string) => ({
     message: `cannot listen on ${address}: ${problem}`,

@@ -1,6 +1,8 @@
 export { ANONYMOUS, type Authenticator, type Credentials, type StaticToken } from './auth/authenticate.ts';
 export type { Impersonated } from './auth/impersonation.ts';
 export { serviceAccountUser } from './auth/rbac.ts';
+export { type BuiltinTypes, loadBuiltins } from './builtin/builtin.ts';
+export { SERVICE_RANGE } from './builtin/service-addresses.ts';
 export { writeKubeconfig } from './cluster/kubeconfig.ts';
 export {
   type Cluster,
@@ -13,9 +15,16 @@ export {
 export { ADMIN, type Admission, type AdmissionRequest, type RequestContext, type UserInfo } from './core.ts';
 export { type FieldError, type Status, type StatusCause, type StatusDetails, StatusError } from './errors.ts';
 export { type HttpServer, type HttpServerOptions, startHttpServer } from './http/http-server.ts';
-export { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
-export { SERVICE_RANGE } from './resources/service-addresses.ts';
 export type { LogOptions, ReadLogs } from './rest/pod-subresources.ts';
 export { type ApiServer, type ApiServerOptions, createApiServer, type TransportOptions } from './server.ts';
 export { type SqliteStorageOptions, sqliteStorage } from './storage-sqlite/sqlite-storage.ts';
 export { type Change, memoryStorage, type Storage, type StoredState } from './store/storage.ts';
+export type {
+  CommandStreams,
+  ExecOptions,
+  OpenPort,
+  PodPlace,
+  PodStreams,
+  RunCommand,
+  TerminalSize,
+} from './streams/pod-streams.ts';

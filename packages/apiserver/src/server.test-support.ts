@@ -1,8 +1,8 @@
 // What the tests of this package share: a server that a test can hold in its hand. Only *.test.ts import it.
 import assert from 'node:assert/strict';
 import type { ApiRequest, ApiResponse, Clock, Transport, UnknownObject, WatchEvent } from '@capstan/kube';
+import { type BuiltinTypes, loadBuiltins } from './builtin/builtin.ts';
 import type { Status } from './errors.ts';
-import { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
 import { type ApiServer, type ApiServerOptions, createApiServer } from './server.ts';
 import { isResponse } from './transport.ts';
 

@@ -10,15 +10,19 @@ import {
   type Transport,
   type WatchStream,
 } from '@capstan/kube';
+import { createAdmissionPolicies } from './admission/admission-policies.ts';
 import { createAdmissionWebhooks } from './admission/admission-webhooks.ts';
 import { createWebhookCaller } from './admission/call-webhook.ts';
 import { configurationRules } from './admission/configuration-rules.ts';
 import { createConditionCompiler } from './admission/match-conditions.ts';
+import { BINDINGS, POLICIES } from './admission/policy.ts';
+import { startPolicyController } from './admission/policy-controller.ts';
+import { policyBindingRules, policyRules } from './admission/policy-rules.ts';
 import { serviceEndpoints } from './admission/service-endpoint.ts';
 import { MUTATING, VALIDATING } from './admission/webhook.ts';
 import { createFieldTracker } from './apply/field-tracker.ts';
 import { startAggregationController } from './auth/aggregation-controller.ts';
-import { attributesOf, refuse } from './auth/attributes.ts';
+import { type Attributes, attributesOf, refuse, verbOf } from './auth/attributes.ts';
 import { type Authenticator, createAuthenticator, type StaticToken } from './auth/authenticate.ts';
 import { installBootstrapRoles } from './auth/bootstrap-roles.ts';
 import { escalationAdmission } from './auth/escalation.ts';
@@ -27,31 +31,36 @@ import { startNamespaceDefaults } from './auth/namespace-defaults.ts';
 import { allowEverything, createRbac } from './auth/rbac.ts';
 import { createReviews } from './auth/reviews.ts';
 import { createServiceAccountTokens } from './auth/service-account-tokens.ts';
+import { type BuiltinTypes, loadBuiltins } from './builtin/builtin.ts';
+import { admitPod } from './builtin/pod-strategy.ts';
+import { createServiceAddresses } from './builtin/service-addresses.ts';
 import { startGarbageCollector } from './collect/garbage-collector.ts';
 import { startNamespaceController } from './collect/namespace-controller.ts';
 import { createWorkQueue, objectOperations } from './controllers.ts';
 import { ADMIN, type Admission, type Core, type RequestContext, timestamp, type UserInfo } from './core.ts';
+import { createConversions } from './crd/conversion.ts';
 import { startDefinitionController } from './crd/definition-controller.ts';
 import { CRD_STORAGE_KEY, definitionStrategy } from './crd/definition-strategy.ts';
 import { about } from './discovery/about.ts';
 import { createDiscovery } from './discovery/discovery.ts';
 import { createOpenApi } from './discovery/open-api.ts';
+import { createDispatcher, warningHeader } from './dispatch.ts';
 import { internalError, notServed, pageNotFound, StatusError, unsupportedMediaType } from './errors.ts';
-import { furnish } from './furnish.ts';
 import { createProtobufDecoder } from './protobuf/decode.ts';
-import { type BuiltinTypes, loadBuiltins } from './resources/builtin.ts';
-import { admitPod } from './resources/pod-strategy.ts';
 import { createRegistry } from './resources/registry.ts';
 import type { Strategy } from './resources/resource.ts';
-import { createServiceAddresses } from './resources/service-addresses.ts';
 import { BODY_TYPES } from './rest/decode.ts';
-import { createDispatcher, warningHeader } from './rest/dispatch.ts';
 import { checkTimeout, isTrue } from './rest/options.ts';
 import type { ReadLogs } from './rest/pod-subresources.ts';
 import { createRenderer } from './rest/render.ts';
 import { parseResourcePath } from './rest/route.ts';
+import { existing } from './rest/target.ts';
+import { createSeedObjects } from './seed-objects.ts';
 import { memoryStorage, type Storage } from './store/storage.ts';
 import { createStore } from './store/store.ts';
+import { connectToPod, type PodConnection, STREAMS } from './streams/pod-connection.ts';
+import type { PodStreams } from './streams/pod-streams.ts';
+import { findProxyTarget, type ProxyPath, type ProxyTarget } from './streams/proxy-target.ts';
 import { inProcessTransport, isResponse } from './transport.ts';
 import { createWatchHub } from './watch/watch-hub.ts';
 
@@ -62,7 +71,7 @@ export interface ApiServerOptions {
   logger?: Logger;
   /** Events kept for watches and for lists of the past; default 10,000, as much as clients need to reconnect. */
   historyLimit?: number;
-  /** About how many bytes those events may take; default 64 MiB. */
+  /** About how many bytes those events may take; default 32 MiB. */
   historyBytes?: number;
   /** How far a watcher may fall behind before its stream is ended; default 10,000 events. */
   watchBufferLimit?: number;
@@ -82,8 +91,10 @@ export interface ApiServerOptions {
   staticTokens?: readonly StaticToken[];
   /** Every namespace gets a `default` service account and this certificate (PEM); default neither. */
   namespaceDefaults?: { rootCa: string };
-  /** Reads what containers say, for `kubectl logs`; without it nobody can. */
+  /** Reads what containers write, for `kubectl logs`; without it there are no logs. */
   readLogs?: ReadLogs;
+  /** Connects to pods, for `kubectl exec`, `attach` and `port-forward`; without it they are refused. */
+  podStreams?: PodStreams;
   /** Evaluates the CEL rules of custom resources; without it they are not enforced. */
   evaluateRule?: EvaluateRule;
   /** Tables and schemas of the built-in kinds; they never change, so several servers may share what loadBuiltins() gave. */
@@ -102,14 +113,26 @@ export interface TransportOptions {
 export interface ApiServer {
   /** The newest revision. */
   readonly revision: number;
-  /** Finds out who somebody is. */
+  /** Finds out which user a request comes from. */
   readonly authenticator: Authenticator;
-  /** The user that a request of `user` acts as when it asks to act as somebody else; throws a StatusError. */
+  /** The user that a request of `user` acts as when it impersonates another one; throws a StatusError. */
   impersonate(user: UserInfo, wanted: Impersonated): UserInfo;
   /** A way in for a client in this process. */
   transport(options?: TransportOptions): Transport;
   /** Answers a request; a watch is answered with a stream, everything else (refusals too) with a response. */
   handle(request: ApiRequest, context: RequestContext): Promise<ApiResponse | WatchStream>;
+  /**
+   * Checks a request for one of the connections to a pod and gives what serves it; throws a StatusError. A WebSocket is opened with GET:
+   * who opens one needs the right to create too, as with POST.
+   */
+  connect(
+    request: Pick<ApiRequest, 'method' | 'path'>,
+    query: URLSearchParams,
+    context: RequestContext,
+    isWebSocket: boolean,
+  ): Promise<PodConnection>;
+  /** Checks a request for the proxy subresource and finds what it leads to; throws a StatusError. */
+  proxy(method: ApiRequest['method'], path: ProxyPath, context: RequestContext): Promise<ProxyTarget>;
   /** Resolves when the controllers inside (garbage collection, namespaces, definitions) have nothing left to do. */
   idle(): Promise<void>;
   /** Forgets the past up to a revision: watches and lists from before it are answered with 410. */
@@ -141,6 +164,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     [CRD_STORAGE_KEY]: definitionStrategy(now),
     [MUTATING]: { validate: webhookRules },
     [VALIDATING]: { validate: webhookRules },
+    [POLICIES]: { validate: policyRules },
+    [BINDINGS]: { validate: policyBindingRules },
     // Without the controller that gives every namespace its account there is none that a pod could have.
     '/pods': { admit: (pod) => admitPod(store, pod, options.namespaceDefaults ? random : undefined) },
     '/services': { complete: (service, old) => addresses.complete(service, old) },
@@ -152,6 +177,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const isRbac = options.authorization === 'RBAC';
   const authorizer = isRbac ? createRbac(store) : allowEverything;
   const admission = inTurn(options.admission, webhooks.mutate);
+  const policies = createAdmissionPolicies({ store, random, registry });
   const core: Core = {
     clock,
     random,
@@ -161,40 +187,47 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     registry,
     fields: createFieldTracker(now),
     admission: isRbac ? escalationAdmission(authorizer, admission) : admission,
-    judgement: webhooks.judge,
+    judgement: (request) => policies(request) ?? webhooks.judge(request),
     checkNamespaces: options.checkNamespaces ?? true,
     watchBufferLimit: options.watchBufferLimit ?? 10_000,
   };
-  furnish(core);
+  createSeedObjects(core);
   if (isRbac) installBootstrapRoles(core);
   const tokens = options.serviceAccountKey && createServiceAccountTokens(core, options.serviceAccountKey);
   const authenticator = createAuthenticator(tokens, options.staticTokens ?? []);
   const review = createReviews(core, authorizer, authenticator);
   const hub = createWatchHub();
   const work = createWorkQueue(core);
-  const operations = objectOperations(core);
+  const conversions = createConversions(random, caller.call, ({ spec: { group, names } }, { metadata }) =>
+    store
+      .list(`${group}/${names.plural}`, metadata.namespace === undefined ? '' : `${metadata.namespace}/`)
+      .map(({ object }) => object),
+  );
+  const operations = objectOperations(core, conversions.settle);
   const { meta, metaProblem, customCompiler: compiler } = builtins;
-  const customOptions = { compiler, evaluateRule: options.evaluateRule, meta, metaProblem };
+  const customOptions = { compiler, evaluateRule: options.evaluateRule, meta, metaProblem, conversions };
   startDefinitionController(core, hub, customOptions, operations, work.run);
+  startPolicyController(core, operations, work.run);
   startGarbageCollector(core, operations, work.run);
   startNamespaceController(core, operations, work.run);
   if (isRbac) startAggregationController(core, operations, work.run);
   if (options.namespaceDefaults) startNamespaceDefaults(core, options.namespaceDefaults.rootCa, operations, work.run);
-  const dispatch = createDispatcher(core, hub, createRenderer(clock), options.readLogs);
+  const dispatch = createDispatcher(core, hub, createRenderer(clock), conversions.settle, options.readLogs);
   const discover = createDiscovery(registry);
   const describe = createOpenApi(registry, builtins.definitions);
   const protobuf = createProtobufDecoder();
   let closed = false;
 
+  const authorize = (user: UserInfo, attributes: Attributes): void => {
+    const { allowed, reason } = authorizer.authorize(user, attributes);
+    if (!allowed) throw refuse(user, attributes, reason);
+  };
+
   const answer = async (request: ApiRequest, given: RequestContext): Promise<ApiResponse | WatchStream> => {
     const context = { ...given, warnings: new Set<string>() };
     try {
       if (!isTrue(request.query ?? {}, 'watch')) checkTimeout(request.query ?? {});
-      const attributes = isRbac ? attributesOf(request) : undefined;
-      if (attributes) {
-        const { allowed, reason } = authorizer.authorize(context.user, attributes);
-        if (!allowed) throw refuse(context.user, attributes, reason);
-      }
+      if (isRbac) authorize(context.user, attributesOf(request));
       const told =
         about(request, closed) ?? (request.method === 'GET' ? (discover(request) ?? describe(request)) : undefined);
       if (told) return told;
@@ -213,14 +246,14 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         if (!registry.find(path.group, path.version, path.plural)) throw notServed();
         read = { ...request, body: protobuf.decode(request.body) };
       }
-      return review(read, path, context) ?? (await dispatch(read, path, context));
+      return review(read, path, context) ?? (await conversions.settle(() => dispatch(read, path, context)));
     } catch (error) {
       const refused = refusal(error, request, logger);
       return { ...refused, headers: { ...refused.headers, ...warningHeader(context.warnings) } };
     }
   };
 
-  /** Below what is Kubernetes' own, even what is not there is told in a Status. */
+  /** Below the paths of Kubernetes, even a path that does not exist is answered with a Status. */
   const isAnswered = (path: string) => {
     const [, first, second = ''] = path.split('/');
     return first === 'api' || first === 'version' || (first === 'apis' && second !== '' && registry.isOwn(second));
@@ -249,6 +282,23 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         if (!isResponse(result)) await result[Symbol.asyncIterator]().return?.();
         return refusal(error, request, logger);
       }
+    },
+    async connect(request, query, { user }, isWebSocket) {
+      const attributes = attributesOf(request);
+      if (isRbac) authorize(user, attributes);
+      if (isRbac && isWebSocket) authorize(user, { ...attributes, verb: 'create' });
+      const path = parseResourcePath(request.path);
+      const served = path && registry.find(path.group, path.version, path.plural);
+      const { namespace = '', name = '', subresource = '' } = path ?? {};
+      if (served?.resource.storageKey !== '/pods' || namespace === '' || !STREAMS.has(subresource)) throw notServed();
+      existing(core, { ...served, namespace, name, subresource });
+      return connectToPod(options.podStreams, { namespace, name, subresource }, query);
+    },
+    async proxy(method, path, { user }) {
+      const { namespace, plural: resource, name } = path;
+      const verb = verbOf({ method, path: '' }, name);
+      if (isRbac) authorize(user, { verb, group: '', resource, subresource: 'proxy', namespace, name });
+      return findProxyTarget(store, options.podStreams, path);
     },
     idle: () => work.idle(),
     compact: (revision) => store.compact(revision),

@@ -7,7 +7,7 @@ import {
   type WatchStream,
 } from '@capstan/kube';
 
-/** A transport that calls the server in this process. Nothing is copied: whoever gets a value must not change it. */
+/** A transport that calls the server in this process. Nothing is copied: the one that gets a value must not change it. */
 export function inProcessTransport(
   address: string,
   handle: (request: ApiRequest) => Promise<ApiResponse | WatchStream>,
@@ -84,7 +84,7 @@ function breakable(stream: WatchStream, lost: () => Error | undefined): WatchStr
       return {
         next() {
           const next = advance();
-          // Whoever aborted may not listen any more; that is no error of the process.
+          // The one that aborted may not listen any more; that is no error of the process.
           next.catch(() => {});
           return next;
         },

@@ -63,3 +63,11 @@ function abortReason(signal: AbortSignal | undefined): Error {
 
 /** Randomness, as an argument: a number in [0, 1). */
 export type Random = () => number;
+
+/** Resolves when the signal is aborted; at once when it is already. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,4 +1,4 @@
-// Every error that this package throws for others to handle. Five types, told apart by their class or by the guards:
+// Every error that this package throws for others to handle. Five types, distinguished by their class or by the guards:
 //
 //   ApiError        the server answered, and said no (its Status, parsed)
 //   TransportError  no answer came, or none that could be understood

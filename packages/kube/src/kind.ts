@@ -41,7 +41,7 @@ export interface KindDeclaration {
   hasStatus?: boolean;
 }
 
-/** A kind that somebody else defines (a built-in one, or another project's): only where it lives, and its type. */
+/** A kind that another client defines (a built-in one, or another project's): only where it lives, and its type. */
 export function externalKind<T extends KubeObject = KubeObject>(declaration: KindDeclaration): Kind<T> {
   const { group, version } = declaration;
   return { ...declaration, apiVersion: group === '' ? version : `${group}/${version}` };

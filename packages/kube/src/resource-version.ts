@@ -12,7 +12,7 @@ export function compareResourceVersions(a: string | undefined, b: string | undef
   return a < b ? -1 : 1;
 }
 
-/** True when `a` is known to be newer than `b`; false too when nobody can tell. */
+/** True when `a` is known to be newer than `b`; false too when the two cannot be compared. */
 export function isNewerResourceVersion(a: string | undefined, b: string | undefined): boolean {
   return (compareResourceVersions(a, b) ?? 0) > 0;
 }

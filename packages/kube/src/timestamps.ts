@@ -5,8 +5,13 @@ import { ValueErrors } from './errors.ts';
 
 /** metav1.Time: whole seconds, cut and not rounded, so that it never lies in the future. */
 export function formatTime(ms: number): string {
-  return `${iso(Math.floor(ms / 1000) * 1000).slice(0, 19)}Z`;
+  const second = Math.floor(ms / 1000);
+  // Most times are those of now, and many are of one second.
+  if (second !== last.second) last = { second, text: `${iso(second * 1000).slice(0, 19)}Z` };
+  return last.text;
 }
+
+let last = { second: 0, text: '1970-01-01T00:00:00Z' };
 
 /** metav1.MicroTime: always six digits. */
 export function formatMicroTime(ms: number): string {

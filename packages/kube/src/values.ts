@@ -10,4 +10,4 @@ export { applyDefaults } from './schema/defaults.ts';
 export * from './schema/field-error.ts';
 export { isJsonObject, type JsonObject, type JsonSchema } from './schema/json-schema.ts';
 export type { InputOf, TypeOf } from './schema/schema-type.ts';
-export { compileValidator } from './schema/validate-schema.ts';
+export { compileValidator } from './schema/validation/validate-schema.ts';

@@ -26,6 +26,22 @@ export const NodeErrors = catalogue('node', {
     message: `container ${JSON.stringify(container)} in pod ${JSON.stringify(pod)} is waiting to start`,
     remedy: 'look at its state with kubectl describe pod',
   }),
+  Simulated: (pod: string, why: string) => ({
+    message: `pod ${JSON.stringify(pod)} is simulated, nothing of it runs (${why})`,
+    remedy: 'use a pod whose images this node knows',
+  }),
+  ContainerNotRunning: (pod: string, container: string) => ({
+    message: `container ${JSON.stringify(container)} in pod ${JSON.stringify(pod)} is not running`,
+    remedy: 'look at its state with kubectl describe pod',
+  }),
+  NoInput: (pod: string, container: string) => ({
+    message: `container ${JSON.stringify(container)} in pod ${JSON.stringify(pod)} has no input`,
+    remedy: 'set stdin: true in its specification, or attach without -i',
+  }),
+  PodNotRunning: (pod: string) => ({
+    message: `pod ${JSON.stringify(pod)} is not running`,
+    remedy: 'look at its state with kubectl describe pod',
+  }),
   NoSuchPod: (pod: string, node: string) => ({
     message: `pod ${JSON.stringify(pod)} is not on node ${node}`,
     remedy: 'look where it is with kubectl get pod -o wide',

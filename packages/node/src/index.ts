@@ -13,3 +13,4 @@ export { createNode, type LocalNode, type NodeOptions } from './node/local-node.
 export { type Machine, thisMachine } from './node/machine.ts';
 export { SIMULATED, SIMULATED_CONDITION, type SimulateOptions } from './pod/simulated-pod.ts';
 export { type Exit, type Launch, type LaunchOptions, launch, type RunningProcess } from './process/launch.ts';
+export { endOrphans } from './process/orphans.ts';

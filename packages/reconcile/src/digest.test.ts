@@ -111,7 +111,7 @@ describe('a digest of secrets', () => {
     assert.equal(keyed(['a', 'hunter2'], ['hunter2']), before);
   });
 
-  test('tells which of two secrets is where', () => {
+  test('shows which of two secrets is where', () => {
     const secrets = ['one', 'two'];
     assert.notEqual(keyed([{ a: 'one', b: 'two' }], secrets), keyed([{ a: 'two', b: 'one' }], secrets));
     assert.equal(keyed([{ a: 'one', b: 'two' }], secrets), keyed([{ b: 'two', a: 'one' }], secrets));

@@ -69,7 +69,7 @@ export function keyedDigest(
 
 /**
  * Whether two digests say the same. A new key makes the keyed parts incomparable; they then count as equal, because a new
- * key alone must never roll anything. Whoever keeps a hash that rolls keeps the newest digest beside it: compared with one
+ * key alone must never roll anything. The one that keeps a hash that rolls keeps the newest digest beside it: compared with one
  * under an old key, a later change of a secret alone would look equal for ever.
  */
 export function sameDigest(left: string | undefined, right: string | undefined): boolean {
@@ -142,16 +142,20 @@ function fieldsInOrder(value: Record<string, unknown>, textOf: (text: string) =>
   for (let at = 1; at < names.length && isSorted; at++) isSorted = (names[at - 1] as string) < (names[at] as string);
   if (!isSorted) names.sort();
   let changed: [string, unknown][] | undefined = isSorted ? undefined : [];
-  for (const [at, name] of names.entries()) {
-    const field = inOrder(value[name], textOf);
-    if (field !== value[name]) changed ??= names.slice(0, at).map((earlier) => [earlier, value[earlier]]);
+  let hasIndex = false;
+  for (let at = 0; at < names.length; at++) {
+    const name = names[at] as string;
+    const before = value[name];
+    const field = inOrder(before, textOf);
+    if (field !== before) changed ??= names.slice(0, at).map((earlier) => [earlier, value[earlier]]);
     changed?.push([name, field]);
+    hasIndex ||= isIndex(name);
   }
-  if (changed === undefined) return names.some(isIndex) ? pairs(Object.entries(value)) : value;
-  return names.some(isIndex) ? pairs(changed) : Object.fromEntries(changed);
+  if (changed === undefined) return hasIndex ? pairs(Object.entries(value)) : value;
+  return hasIndex ? pairs(changed) : Object.fromEntries(changed);
 }
 
-/** JavaScript puts names that are numbers first, by value: whoever has one is written as pairs, in the order of the text. */
+/** JavaScript puts names that are numbers first, by value: the one that has one is written as pairs, in the order of the text. */
 function isIndex(name: string): boolean {
   const first = name.charCodeAt(0);
   return first >= 48 && first <= 57;

@@ -13,7 +13,7 @@ export const ApplyErrors = catalogue('apply', {
     remedy: 'wait: it is tried again; if it stays so, look for the object in a namespace that is not watched',
   }),
   DueAgain: (object: string, minter: string) => ({
-    message: `${object} was made by ${minter}, and is due to be made anew at once`,
+    message: `${object} was made by ${minter}, and is due to be recreated at once`,
     remedy: 'look at its times and at the clock of this machine; it is made again every ten seconds at most',
   }),
   StatusNotKept: (fields: readonly string[]) => ({
@@ -144,7 +144,7 @@ export const MetricErrors = catalogue('metrics', {
     remedy: 'give a value for each of its labels',
   }),
   CountsDown: (name: string, by: number) => ({
-    message: `the counter ${name} was told to add ${by}`,
+    message: `the counter ${name} was asked to add ${by}`,
     remedy: 'use a gauge for what can go down',
   }),
 });
@@ -189,7 +189,7 @@ export const ReadErrors = catalogue('read', {
     message: `${path} of ${object} is read, which no reader of its kind declares, so the cache does not keep it`,
     remedy: "add the path to `fields` of the reconciler's reading(…)",
   }),
-  // Without it the key is nobody's, and the answer "absent" would not be the server's.
+  // Without it no object has the key, and the answer "absent" would not be the server's.
   NoNamespace: (reader: string, kind: string, name: string) => ({
     message: `${reader} reads ${kind} ${name} without a namespace, which its kind needs`,
     remedy: 'give the namespace, usually that of the object that is reconciled',

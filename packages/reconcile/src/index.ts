@@ -1,3 +1,4 @@
+export * from './admission-check.ts';
 export * from './digest.ts';
 export {
   aside,

@@ -6,7 +6,7 @@ import { describeOwner, FIELD_MANAGER_PREFIX, fieldManager, inventoryId, sharing
 
 const owner = { world: '', reconciler: 'gimbal.maintenance', kind: ConfigMap, key: 'default/a' };
 
-test('an inventory id tells world, reconciler, kind and owner apart', () => {
+test('an inventory id distinguishes world, reconciler, kind and owner', () => {
   const others = [
     { ...owner, world: 'broker' },
     { ...owner, reconciler: 'gimbal.other' },

@@ -1,7 +1,7 @@
 // Whose child an object is. The inventory id names world, reconciler and owner; it is a label, so that children in other
 // namespaces and cluster-scoped ones, which owner references cannot reach, are found and pruned like the rest.
 import { hash } from 'node:crypto';
-import { type Kind, type KubeObject, kindId, type ObjectKey } from '@capstan/kube';
+import { type Kind, type KubeObject, kindId, type ObjectKey } from '@capstan/kube/cluster';
 import { INVENTORY_LABEL } from './marks.ts';
 
 export type InventoryId = string;

@@ -21,7 +21,7 @@ export const PAUSED_ANNOTATION = 'capstan.dev/paused';
 export const TEMPLATE_ANNOTATION = 'capstan.dev/template';
 /** On children with a pod template: digests of the templates that we applied, newest first. */
 export const TEMPLATE_HISTORY_ANNOTATION = 'capstan.dev/template-history';
-/** On a rolled-back child: the digest of the template that somebody rolled back from; held while it is still desired. */
+/** On a rolled-back child: the digest of the template that a user rolled back from; held while it is still desired. */
 export const HELD_ANNOTATION = 'capstan.dev/held';
 /** Never on a real object: a preview made it, for inputs with this digest; what it would hold is not known. */
 export const PREVIEWED_ANNOTATION = 'capstan.dev/previewed';

@@ -15,7 +15,7 @@ describe('an operator', () => {
     assert.throws(() => operator({ name: 'gimbal', kinds: [], reconcilers: [named('Bad Name')] }), /lower-case/);
   });
 
-  test('refuses two reconcilers of one name, whose children could not be told apart', () => {
+  test('refuses two reconcilers of one name, whose children could not be distinguished', () => {
     assert.throws(() => operator({ name: 'gimbal', kinds: [], reconcilers: [named('a'), named('a')] }), /two/);
   });
 });

@@ -1,4 +1,5 @@
-import { type Clock, type Kind, type KubeObject, kindId } from '@capstan/kube';
+import { type Clock, type Kind, type KubeObject, kindId } from '@capstan/kube/cluster';
+import type { AdmissionCheck } from './admission-check.ts';
 import type { Commands } from './command-line/command.ts';
 import type { Flags, FlagValues } from './command-line/flag.ts';
 import { DefinitionErrors } from './errors.ts';
@@ -13,6 +14,8 @@ export interface OperatorDefinition<F extends Flags = Flags, P extends Flags = F
   /** The kinds that it defines; `capstan crds` prints their manifests. */
   kinds: readonly OwnedKind[];
   reconcilers: readonly Reconciler[];
+  /** What the admission webhook checks of its kinds, where it is installed; nothing by default. */
+  admission?: readonly AdmissionCheck[];
   /** What it delivers outside the cluster; none by default. */
   sinks?: readonly Sink[];
   /**
@@ -26,6 +29,8 @@ export interface OperatorDefinition<F extends Flags = Flags, P extends Flags = F
   commands?: Commands;
   /** How its own program runs it; `NAME operator` by default. */
   program?: OperatorProgram<F, P>;
+  /** Warnings about how it was started, logged once when it begins to run. */
+  warnings?: readonly string[];
   /** Registers figures of its own; called once, when the operator begins to run. */
   metrics?(context: MetricsContext): void;
 }

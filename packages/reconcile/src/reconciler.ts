@@ -1,5 +1,5 @@
 // Definitions: what an operator author writes. Nothing here runs anything.
-import { type Kind, type KubeObject, kindId, type LabelSelector, type ObjectRef } from '@capstan/kube';
+import { type Kind, type KubeObject, kindId, type LabelSelector, type ObjectRef } from '@capstan/kube/cluster';
 import type { Digest } from './digest.ts';
 import { parsePath } from './field-path.ts';
 import type { Plan } from './plan/index.ts';
@@ -54,9 +54,12 @@ export interface ReconcilerDefinition<T extends KubeObject, M = unknown> {
    * nothing is evaluated or written, and kinds that only parts like this need are not watched. Always on by default.
    */
   enabled?: Derived<boolean>;
-  /** How many keys are written at the same time; 10 by default. */
+  /** How many keys are written at the same time; DEFAULT_CONCURRENCY by default. */
   concurrency?: number;
 }
+
+/** A key that is written mostly waits, for the server and for the caches to take in what was written. */
+export const DEFAULT_CONCURRENCY = 32;
 
 export interface Reconciler extends ReconcilerDefinition<KubeObject> {
   readonly reads: readonly ReadDeclaration[];
@@ -76,7 +79,7 @@ export interface ReadDeclaration {
   readonly reach: Reach;
   /** The role of the worlds that it is read in; by default that of the reconciler's own. */
   readonly in?: Role;
-  /** The kind may not be installed: no failure, `read.access(kind)` tells. */
+  /** The kind may not be installed: that is no failure, and `read.access(kind)` reports it. */
   readonly optional?: boolean;
   /**
    * The paths of the fields that are read, besides metadata: the cache keeps those that any reader of the kind declares. Lists are
@@ -132,6 +135,11 @@ export function readDeclarations(reads: readonly (Kind | ReadDeclaration)[]): re
 }
 
 /** The role in which a reconciler's own objects are, and by default everything that it reads and writes. */
+/** What holds an object of it until what it stands for is gone. */
+export function finalizerOf({ finalizer, name }: Pick<Reconciler, 'finalizer' | 'name'>): string {
+  return finalizer ?? `capstan.dev/${name}`;
+}
+
 export function roleOf(part: { readonly in?: Role }): Role {
   return part.in ?? LOCAL;
 }

@@ -22,7 +22,11 @@ export const TestingErrors = catalogue('testing', {
   }),
   PartEnded: (program: string, said: string) => ({
     message: `${program} ended while the control plane was starting, and said: ${said}`,
-    remedy: 'read what it said; a damaged program is built anew by `npm run setup:real -- kubernetes`',
+    remedy: 'read what it said; a damaged program is rebuilt by `npm run setup:real -- kubernetes`',
+  }),
+  NotCompacted: (status: number, said: string) => ({
+    message: `etcd did not remove its history (status ${status}): ${said}`,
+    remedy: 'look at its log; its JSON gateway must not be switched off',
   }),
   NotReady: (ms: number, said: string) => ({
     message: `the real control plane was not ready after ${ms} ms; it last said: ${said}`,
@@ -50,7 +54,7 @@ export const TestingErrors = catalogue('testing', {
   }),
 });
 
-/** Nobody listened: the request surely did not happen. */
+/** Nothing listened: the request surely did not happen. */
 export function connectionRefused(address: string, target: string): TransportError {
   return new TransportError('refused', address, { request: target });
 }

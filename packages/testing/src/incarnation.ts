@@ -1,7 +1,7 @@
 // One incarnation of the program under test: a runtime with its own client, transport and clock, that can be stopped in
 // order or crash between any two writes.
 import { type Clock, createClient, type Logger, type Random, silentLogger, type Transport } from '@capstan/kube';
-import { createRuntime, type Operator, type Runtime, type RuntimeOptions } from '@capstan/reconcile';
+import { createRuntime, type DigestKey, type Operator, type Runtime, type RuntimeOptions } from '@capstan/reconcile';
 
 export interface IncarnationOptions {
   operators: readonly Operator[];
@@ -10,6 +10,8 @@ export interface IncarnationOptions {
   random: Random;
   logger?: Logger;
   runtime?: Partial<RuntimeOptions>;
+  /** Another one than before is a key that was lost. */
+  digestKey?: DigestKey;
   world?: { name?: string; watchNamespaces?: readonly string[]; namespace?: string };
 }
 
@@ -23,7 +25,7 @@ export function startIncarnation(options: IncarnationOptions): Incarnation {
   const { clock, random, operators, logger = silentLogger } = options;
   const client = createClient({ transport: options.transport, clock, random, logger });
   const runtime = createRuntime({ operators, clock, random, logger, checkPurity: true, ...options.runtime });
-  runtime.setDigestKey({ id: 'test', bytes: new Uint8Array(32) });
+  runtime.setDigestKey(options.digestKey ?? { id: 'test', bytes: new Uint8Array(32) });
   runtime.addWorld({ name: '', client, ...options.world });
   const stopping = new AbortController();
   const running = runtime.run(stopping.signal);

@@ -1,5 +1,5 @@
 // Every error of the command line's own; exit code 1. Mistakes in the command itself are UsageErrors.
-import { CodedError, errorMakers } from '@capstan/kube';
+import { CodedError, errorMakers } from '@capstan/kube/values';
 
 export const CliErrors = errorMakers(
   {
@@ -32,6 +32,10 @@ export const CliErrors = errorMakers(
       message: `there is no ${kind} ${key}`,
       remedy: 'check the name, and give its namespace with -n',
     }),
+    NoSuchNamespace: (name: string) => ({
+      message: `there is no namespace "${name}" in this cluster`,
+      remedy: 'check the name (kubectl get namespaces), and the context',
+    }),
     Unreadable: (path: string, problem: string) => ({
       message: `cannot read ${path}: ${problem}`,
       remedy: 'check the path and its permissions',
@@ -39,6 +43,18 @@ export const CliErrors = errorMakers(
     NoManifests: (place: string) => ({
       message: `${place} holds no manifest`,
       remedy: 'give YAML or JSON files with apiVersion, kind and metadata.name',
+    }),
+    BadKustomization: (folder: string, said: string) => ({
+      message: `the kustomization ${folder} cannot be built: ${said}`,
+      remedy: 'correct it; kubectl kustomize shows the same error',
+    }),
+    NoKustomize: (folder: string) => ({
+      message: `the kustomization ${folder} cannot be built: neither kubectl nor kustomize is installed`,
+      remedy: 'install kubectl, or build it elsewhere and give the result with -f',
+    }),
+    OtherNamespace: (place: string, object: string, namespace: string, given: string) => ({
+      message: `${place}: ${object} is in the namespace ${namespace}, and -n names ${given}`,
+      remedy: `leave -n out, or give -n ${namespace}`,
     }),
     BadManifest: (place: string, problem: string) => ({
       message: `${place} is not a manifest: ${problem}`,
@@ -60,6 +76,75 @@ export const CliErrors = errorMakers(
       message: `${file} does not say how to prepare the demonstration: its default export is no function`,
       remedy:
         'export default async function prepare({ data, clusters, signal }), which returns the variables of the manifests',
+    }),
+    InstallForbidden: (object: string, said: string) => ({
+      message: `${object} cannot be applied: ${said}`,
+      remedy: 'install with an account that may create it, or print the manifests with -o yaml for an administrator',
+    }),
+    InstalledElsewhere: (namespace: string) => ({
+      message: `Capstan is already installed in this cluster, in the namespace ${namespace}`,
+      remedy: `use -n ${namespace}, or remove it first: capstan uninstall -n ${namespace}`,
+    }),
+    NotInstalledYet: (namespace: string) => ({
+      message: `Capstan is not installed in the namespace ${namespace}`,
+      remedy: 'install it first: capstan install; or name its namespace with -n',
+    }),
+    NamespaceGoing: (namespace: string) => ({
+      message: `the namespace ${namespace} is being deleted`,
+      remedy: 'wait until it is gone, or use another with -n',
+    }),
+    ServerTooOld: (version: string, oldest: string) => ({
+      message: `the API server is too old: it is Kubernetes ${version}, and Capstan needs ${oldest} or newer`,
+      remedy: 'upgrade the cluster, or use another with --context',
+    }),
+    KindNotServed: (apiVersion: string, kind: string) => ({
+      message: `the API server does not serve ${kind} in ${apiVersion}`,
+      remedy: 'use a cluster of Kubernetes 1.28 or newer',
+    }),
+    NotReady: (operator: string, problem: string, wasRestored: boolean) => ({
+      message: `the operator ${operator} did not become ready: ${problem}${wasRestored ? '; its Deployment is as it was before' : ''}`,
+      remedy: 'correct that and run this again, or give a longer --timeout',
+    }),
+    ObjectsLeft: (counted: string) => ({
+      message: `there are objects that the operators look after: ${counted}`,
+      remedy:
+        'delete them with --delete-objects (what they stand for goes too), or keep them and their definitions with --keep-objects',
+    }),
+    NotGone: (what: string) => ({
+      message: `still there after the time that was given: ${what}`,
+      remedy: 'capstan status shows what holds them; run this again, or give a longer --timeout',
+    }),
+    ContextTaken: (file: string, entry: string) => ({
+      message: `${file} has a ${entry} already, which is not of this cluster`,
+      remedy: 'rename or remove it, or leave --merge-kubeconfig out',
+    }),
+    BadKubeconfig: (file: string, problem: string) => ({
+      message: `${file} cannot be changed: ${problem}`,
+      remedy: 'correct it, or leave --merge-kubeconfig out',
+    }),
+    DetachedEnded: (lines: string, log: string) => ({
+      message: `the cluster ended before it was ready:\n  ${lines}\n`,
+      remedy: `its whole log is ${log}`,
+    }),
+    RunsAlready: (pid: number, data: string) => ({
+      message: `a cluster runs in ${data} already (pid ${pid})`,
+      remedy: `stop it with capstan down --data ${data}, or use another folder with --data`,
+    }),
+    RunsStill: (pid: number, data: string) => ({
+      message: `the cluster in ${data} runs (pid ${pid})`,
+      remedy: `stop it first: capstan down --data ${data}`,
+    }),
+    StillRunning: (pid: number, data: string) => ({
+      message: `the cluster in ${data} (pid ${pid}) has not ended in time`,
+      remedy: 'run this again, or give a longer --timeout',
+    }),
+    NotADataFolder: (data: string) => ({
+      message: `${data} is not deleted: it is not the data folder of a cluster, or has other files in it`,
+      remedy: 'check --data; what is not of the cluster must be moved away first',
+    }),
+    NotConfirmed: (data: string) => ({
+      message: `${data} is not deleted: there is no terminal to confirm it`,
+      remedy: 'give --yes',
     }),
     PartEnded: () => ({
       message: 'a part of the cluster ended by itself',

@@ -1,4 +1,4 @@
-import { COMMANDS } from './commands.ts';
+import { COMMANDS } from '../command-table.ts';
 
 /** What `capstan --help` prints. */
 export function generalHelp(): string {
@@ -12,10 +12,30 @@ Commands:
 ${lines.join('\n')}
 
 Examples:
-  capstan run --operator ./my-operator.ts     run an operator in the cluster of the current context
-  capstan plan -f change.yaml                 what would this change do?
-  capstan why deployment/my-proxy -n edge     why did this change?
+  capstan up --demo                 a whole cluster on this machine, with something to look at
+  capstan status                    what is not healthy, and why
+  capstan plan -f change.yaml       what would this change do?
+  capstan why deployment/my-proxy   why was this changed?
 
-capstan COMMAND --help tells more about one of them.
+capstan COMMAND --help shows more about one of them.
 `;
 }
+
+/**
+ * Help whose commands can be pasted as they are. Where the program was started by npm, in a checkout, `capstan` is not on the
+ * PATH, and `npm run -s capstan --` stands for it; what npx or a single executable was called by is in CAPSTAN_CALLED_AS.
+ */
+export function pasteable(text: string, env: Readonly<Record<string, string | undefined>>): string {
+  const { CAPSTAN_CALLED_AS: path } = env;
+  if (path !== undefined)
+    return text.replaceAll(COMMAND, (whole: string, before: string, program: string) =>
+      program === path.split('/').at(-1) || program === 'capstan' ? `${before}${path}` : whole,
+    );
+  const script = env['npm_lifecycle_event'];
+  if (script === undefined || env['npm_package_name'] !== 'capstan-workspace') return text;
+  return text.replaceAll(COMMAND, (_whole, before: string, program: string) => `${before}npm run -s ${program} --`);
+}
+
+const PROGRAMS = ['capstan', 'crossplane', 'gimbal', 'kroxylicious', 'sesame', 'subctl', 'submariner'];
+/** A program where a command begins: at the start of a line, after the usage's colon, in a pipe or a substitution. */
+const COMMAND = new RegExp(`(^ *|Usage: |[|(] ?|; )(${PROGRAMS.join('|')})(?= [-a-zA-Z_])`, 'gm');

@@ -1,1 +1,1 @@
-export type { FileAccess, Io } from '@capstan/reconcile/command-line';
+export type { Executed, FileAccess, Io } from '@capstan/reconcile/command-line';

@@ -4,37 +4,19 @@ import { resolve } from 'node:path';
 import { CodedError, reasonOf, SchemaError } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
 import {
-  type Args,
   evaluateFlags,
-  type Flags,
-  type FlagValues,
   findFlag,
   flagLines,
   type GivenFlags,
-  list,
   nearest,
   UsageErrors,
 } from '@capstan/reconcile/command-line';
 import { BUILT_IN_OPERATORS } from '../operators.ts';
 import { CliErrors } from './errors.ts';
 import type { Io } from './io.ts';
+import type { OperatorArgs } from './operator-options.ts';
 
-export const OPERATOR_OPTIONS = {
-  operator: {
-    type: 'string',
-    multiple: true,
-    value: 'FILE',
-    help: 'Load an operator from a module (its default export, or "operator"); may be repeated.',
-  },
-  operators: {
-    type: 'string',
-    value: 'LIST',
-    parse: list,
-    help: 'Use only these, by name, with commas; default those of --operator, else all.',
-  },
-} as const satisfies Flags;
-
-type OperatorArgs = Pick<Args, 'operatorFlags' | 'command'> & { flags: FlagValues<typeof OPERATOR_OPTIONS> };
+export { OPERATOR_OPTIONS } from './operator-options.ts';
 
 /** The operators of this command line, as their flags ask for; may be none. */
 export async function loadOperators(args: OperatorArgs, io: Io): Promise<readonly Operator[]> {

@@ -1,21 +1,30 @@
+import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { pathToFileURL } from 'node:url';
 import { VERSION } from '../version.ts';
-import type { Io } from './io.ts';
+import type { Executed, Io } from './io.ts';
 
-/** The io of a real process. The first signal asks to stop, the second does not ask. */
+/**
+ * The io of a real process. The first signal asks to stop, a later one does not ask. One Ctrl-C may arrive several times: npm,
+ * timeout and shells pass on to a program what its process group has received already.
+ */
 export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise<void> } {
   const stopping = new AbortController();
+  let askedAt = 0;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      if (stopping.signal.aborted) process.exit(130);
+      if (stopping.signal.aborted) {
+        if (performance.now() - askedAt > SAME_SIGNAL_MS) process.exit(130);
+        return;
+      }
+      askedAt = performance.now();
       stopping.abort(new Error(`stopped by ${signal}`));
     });
   }
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      // Whoever read our output has seen enough (`| head`).
+      // The reader of our output has seen enough (`| head`).
       if (error.code === 'EPIPE') process.exit(0);
       throw error;
     });
@@ -41,10 +50,14 @@ export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise
         return Buffer.concat(chunks).toString('utf8');
       },
     },
+    isTerminal: process.stdout.isTTY,
+    ...(process.stdin.isTTY && { confirm: (question: string) => confirm(question, process, stopping.signal) }),
+    fetchText: (url) => fetchText(url, stopping.signal),
+    execute,
     signal: stopping.signal,
     userAgent: `capstan/${VERSION}`,
     // Loaded when it is used: help must not wait for an HTTP client.
-    connect: async (options) => (await import('@capstan/kube')).connect(options),
+    connect: async (options) => (await import('@capstan/kube/cluster')).connect(options),
     importModule: (path) => import(pathToFileURL(path).href) as Promise<Record<string, unknown>>,
     identity: `${hostname()}_${process.pid}_${crypto.randomUUID().slice(0, 8)}`,
   };
@@ -55,4 +68,36 @@ export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise
       await Promise.all([drained(process.stdout), drained(process.stderr)]);
     },
   };
+}
+
+async function confirm(question: string, { stdin, stderr }: NodeJS.Process, signal: AbortSignal): Promise<boolean> {
+  const { createInterface } = await import('node:readline/promises');
+  const terminal = createInterface({ input: stdin, output: stderr });
+  const answer = await terminal.question(`${question} [y/N] `, { signal });
+  terminal.close();
+  return /^y(?:es)?$/i.test(answer.trim());
+}
+
+const SAME_SIGNAL_MS = 1000;
+const FETCH_MS = 15_000;
+/** More than any set of manifests has. */
+const MAX_TEXT = 64 * 1024 * 1024;
+
+async function fetchText(url: string, signal: AbortSignal): Promise<string> {
+  const answer = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS)]) });
+  if (!answer.ok) throw new Error(`the server answered ${answer.status} ${answer.statusText}`.trim());
+  const text = await answer.text();
+  if (text.length > MAX_TEXT) throw new Error(`it has more than ${MAX_TEXT} characters`);
+  return text;
+}
+
+function execute(program: string, args: readonly string[]): Promise<Executed | undefined> {
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { maxBuffer: MAX_TEXT, encoding: 'utf8' }, (error, stdout, stderr) => {
+      if (error !== null && error.code === 'ENOENT') resolve(undefined);
+      else if (error !== null && typeof error.code !== 'number')
+        reject(new Error(`${program} could not be run: ${error.message}`, { cause: error }));
+      else resolve({ code: Number(error?.code ?? 0), stdout, stderr });
+    });
+  });
 }

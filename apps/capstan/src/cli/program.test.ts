@@ -16,6 +16,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
     besides: { discover: { arguments: 'TYPE', summary: 'Run a discoverer' } },
   },
   kroxylicious: { name: 'kroxylicious', load: () => import('@capstan/kroxylicious') },
+  sesame: { name: 'sesame', load: () => import('@capstan/sesame') },
 };
 
 const run = async (line: string, env: Record<string, string> = {}) => {
@@ -41,6 +42,10 @@ describe('a program of an operator', () => {
     ['gimbal operator --help', 0, /^Usage: gimbal operator[^]*--write-endpoints .*default false[^]*--install-crds/],
     ['gimbal rbac local', 0, /kind: (Cluster)?Role/],
     ['gimbal rbac --help', 0, /^Usage: gimbal COMMAND/],
+    ['sesame --help', 0, /operator .*\n[^]*serve .*\n[^]*migrate config \[FILE\|-\][^]*envoy shutdown-manager/],
+    ['sesame operator --help', 0, /^Usage: sesame operator[^]*--envoy-image IMAGE[^]*--install-crds/],
+    ['sesame serve --help', 0, /^Usage: sesame serve[^]*--sesame-config NAME .*Also --Sesame-config/],
+    ['sesame migrate config --help', 0, /^Usage: sesame migrate config[^]*--to resource\|file .*default resource/],
     ['kroxylicious operator -h', 0, /--quiet-period DURATION .*default 2s[^]*--leader-elect /],
   ];
   for (const [line, code, says] of helps)

@@ -2,8 +2,10 @@
 // brings, and all of Capstan's.
 import type { Operator } from '@capstan/reconcile';
 import type { Command, Commands, Flag, Flags, FlagValues } from '@capstan/reconcile/command-line';
+import { COMPLETE, reported, runCapstanCommand, runCommand } from '../cli.ts';
+import { COMMANDS } from '../command-table.ts';
 import type { RUN_FLAGS } from '../run/run-operators.ts';
-import { reported, runCapstanCommand, runCommand } from './cli.ts';
+import { pasteable } from './help.ts';
 import type { Io } from './io.ts';
 
 export interface Program {
@@ -26,9 +28,13 @@ async function dispatch(program: Program, argv: readonly string[], io: Io): Prom
   const { default: operator } = await program.load();
   const commands = await commandsOf(operator);
   const [first, second] = argv;
+  if (first === COMPLETE) {
+    const { printCompletion } = await import('../completion/print-completion.ts');
+    return printCompletion(argv.slice(1), { ...commands, ...COMMANDS }, io);
+  }
   const isGroup = Object.keys(commands).some((name) => name.startsWith(`${first} `));
   if (first === undefined || HELP.has(first) || (isGroup && (second === undefined || HELP.has(second)))) {
-    io.stdout(await programHelp(program, operator, commands));
+    io.stdout(pasteable(await programHelp(program, operator, commands), io.env));
     return first === undefined ? 2 : 0;
   }
   for (const words of [2, 1]) {
@@ -51,7 +57,7 @@ Commands:
 ${commandLines({ ...commands, ...program.besides }).join('\n')}
 
 Every other command is Capstan's: ${program.name} why, ${program.name} plan, ${program.name} status, …
-${program.name} COMMAND --help tells more about one of them.
+${program.name} COMMAND --help shows more about one of them.
 `;
 }
 

@@ -1,6 +1,6 @@
 // A machine for tests: what commands print is kept, files are a record, the cluster is whatever transport the test gives.
 import { type Clock, connect, type Transport } from '@capstan/kube';
-import { runCommandLine } from './cli.ts';
+import { runCommandLine } from '../cli.ts';
 import type { Io } from './io.ts';
 
 export interface TestIoOptions {

@@ -11,7 +11,7 @@ export default command({
   async run(args, io) {
     const operators = await requireOperators(args, io);
     const crds = operators.flatMap(({ kinds }) => kinds.map((kind) => kind.crd() as object));
-    io.stdout(manifests(crds, args.flags.output));
+    io.stdout(await manifests(crds, args.flags.output));
     return 0;
   },
 });

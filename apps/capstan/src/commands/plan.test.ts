@@ -102,8 +102,9 @@ describe('a plan', () => {
     const { code, out, err } = await planned(manifest('a:2'), () => transport);
     assert.equal(err, '');
     assert.equal(code, 0);
-    assert.match(out, /^Given:\n {2}~ change Site default\/home\n {6}spec\.image\n/);
+    assert.match(out, /^Given:\n {2}~ change Site default\/home\n {6}spec\.image: "a:1" → "a:2"\n/);
     assert.match(out, /~ change Deployment default\/home \(rolls pods\) {2}by sites\.site for Site default\/home\n/);
+    assert.match(out, / {6}spec\.template\.spec\.containers\[0\]\.image: "a:1" → "a:2"\n/);
     assert.match(out, /1 changed \(rolls pods\).* Nothing has been written\.\n$/);
     assert.deepEqual(transport.writes, []);
   });
@@ -118,13 +119,44 @@ describe('a plan', () => {
   test('tells what a new object would bring, as JSON too', async () => {
     const text = manifest('b:1').replace('home', 'other');
     const { code, out } = await planned(text, cluster.transport, '-o', 'json', '--exit-code');
-    assert.equal(code, 2);
+    assert.equal(code, 3);
     const report = JSON.parse(out) as PlanReport;
-    assert.deepEqual(report.given, [{ verb: 'create', object: 'Site default/other', paths: [] }]);
+    assert.deepEqual(report.given, [{ verb: 'create', object: 'Site default/other', paths: [], changes: [] }]);
     const made = report.writes.filter(({ verb }) => verb === 'apply').map(({ object }) => object);
     assert.deepEqual(made.toSorted(), ['ConfigMap default/other', 'Deployment default/other']);
     assert.ok(report.writes.some(({ verb, object }) => verb === 'status' && object === 'Site default/other'));
     assert.equal(await cluster.client.find(Site, { namespace: 'default', name: 'other' }), undefined);
+  });
+
+  test('shows statuses on request, after everything else', async () => {
+    const text = manifest('b:1').replace('home', 'other');
+    const { out } = await planned(text, cluster.transport);
+    assert.doesNotMatch(out, /status of/);
+    assert.match(out, /2 created \(starts pods\), 1 status \(see --show-status\)\. Nothing has been written\.\n$/);
+    const { out: whole } = await planned(text, cluster.transport, '--show-status');
+    assert.match(whole, /Then:\n[^]*\nStatuses:\n {2}~ status of Site default\/other [^]*1 status\. Nothing/);
+  });
+
+  test('prints the names of what would change, and YAML', async () => {
+    const { out } = await planned(manifest('a:2'), cluster.transport, '-o', 'name');
+    assert.equal(out, 'site/home\ndeployment/home\n');
+    const { out: yaml } = await planned(manifest('a:2'), cluster.transport, '-o', 'yaml');
+    assert.match(yaml, /^given:\n {2}- verb: change\n {4}object: Site default\/home\n/);
+  });
+
+  test('predicts what the server would refuse of the operators', async () => {
+    const { code, out } = await planned(manifest('a:2', '  tier: "not a label!"'), cluster.transport);
+    assert.equal(code, 0);
+    assert.match(out, /The server would refuse:\n {2}! Deployment default\/home by sites\.site: .*not a label!/);
+    assert.match(out, /, 1 refused\. Nothing has been written\.\n$/);
+  });
+
+  test('refuses a namespace that contradicts the manifest', async () => {
+    const text = manifest('a:2').replace('name: home', 'name: home, namespace: default');
+    const { code, err } = await planned(text, cluster.transport, '-n', 'other');
+    assert.equal(code, 1);
+    assert.match(err, /Site home is in the namespace default, and -n names other; leave -n out, or give -n default\n$/);
+    assert.equal((await planned(text, cluster.transport, '-n', 'default')).code, 0);
   });
 
   test('sees a manifest under an alias as its operator would', async () => {

@@ -1,23 +1,31 @@
 import { type DefinedKind, type Kind, type KubeObject, kindId, silentLogger, systemClock } from '@capstan/kube';
 import { type Operator, type PreviewChange, preview, SYSTEM_NAMESPACE } from '@capstan/reconcile';
-import { command, json, list, positiveDuration, REPORT_OUTPUT, UsageErrors } from '@capstan/reconcile/command-line';
+import { command, count, list, positiveDuration, UsageErrors } from '@capstan/reconcile/command-line';
+import { CliErrors } from '../cli/errors.ts';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
 import { formatPlan, type PlanReport } from '../plan/format-plan.ts';
 import { knownKinds } from '../plan/known-kinds.ts';
-import { type Manifest, readManifests } from '../plan/read-manifests.ts';
+import { predictRefusals } from '../plan/predict-refusals.ts';
+import { type Manifest, readKustomization, readManifests } from '../plan/read-manifests.ts';
 import { warmRuntime } from '../plan/warm-runtime.ts';
 import { type GivenChange, wouldBecome, wouldBeDeleted } from '../plan/would-become.ts';
+import { coloursFor } from '../text/colours.ts';
+import { objectName, printed, REPORT_OUTPUT } from '../text/output.ts';
+
+/** With --exit-code. */
+const DIFFERS = 3;
 
 export default command({
-  usage: 'plan -f FILE… [--delete] [--operator FILE] [-o json]',
+  usage: 'plan -f FILE… | -k FOLDER [--delete] [--show-status] [--exit-code] [-o FORMAT]',
   description:
-    'Shows what applying (or with --delete: deleting) manifests would make the operators do: what is created, changed, rolled\n' +
-    'and deleted, level by level, and what cannot be known beforehand. It reads the cluster and writes nothing.',
+    'Shows what applying (or with --delete: deleting) manifests would make the operators do: for each object what is created,\n' +
+    'changed (old value → new value), rolled and deleted, what the server would refuse, and what cannot be known beforehand. It\n' +
+    'reads the cluster and writes nothing.',
   examples: [
-    'capstan plan -f change.yaml --operator ./my-operator.ts',
-    'kubectl kustomize . | capstan plan -f - --operator ./my-operator.ts -o json',
-    'capstan plan -f old.yaml --delete --exit-code --operator ./my-operator.ts',
+    'capstan plan -f change.yaml',
+    'kubectl create namespace edge --dry-run=client -o yaml | capstan plan -f -',
+    'kubectl get kafkaproxies -A -o yaml | capstan plan -f - --delete --exit-code',
   ],
   options: {
     filename: {
@@ -25,10 +33,18 @@ export default command({
       short: 'f',
       multiple: true,
       value: 'FILE',
-      help: 'Manifests: a file, a folder, or - for standard input; may be repeated.',
+      help: 'Manifests: a file, a folder, a URL, or - for standard input; may be repeated.',
+    },
+    recursive: { type: 'boolean', short: 'R', help: 'Read folders of -f with all folders inside them.' },
+    kustomize: {
+      type: 'string',
+      short: 'k',
+      value: 'FOLDER',
+      help: 'A kustomization, built with kubectl or kustomize.',
     },
     delete: { type: 'boolean', help: 'Plan their deletion instead.' },
-    'exit-code': { type: 'boolean', help: 'End with 2 when something would change.' },
+    'show-status': { type: 'boolean', help: 'Show what would be written to statuses too.' },
+    'exit-code': { type: 'boolean', help: 'End with 3 when something would change.' },
     timeout: {
       type: 'string',
       value: 'DURATION',
@@ -56,16 +72,21 @@ export default command({
     const { flags } = args;
     const { signal, clock = systemClock } = io;
     const paths = flags.filename ?? [];
-    if (paths.length === 0) throw UsageErrors.Missing(args.command, 'manifests', `${args.command} -f change.yaml`);
+    const { kustomize } = flags;
+    if (paths.length === 0 && kustomize === undefined)
+      throw UsageErrors.Missing(args.command, 'manifests', `${args.command} -f change.yaml`);
     const { timeout: timeoutMs, 'watch-namespaces': watchNamespaces } = flags;
     const operators = await requireOperators(args, io);
-    const manifests = await readManifests(paths, io);
+    const manifests = [
+      ...(await readManifests(paths, io, { isRecursive: flags.recursive ?? false })),
+      ...(kustomize === undefined ? [] : await readKustomization(kustomize, io)),
+    ];
     return withCluster(flags, io, async ({ client, namespace }) => {
       const kinds = knownKinds(operators, client, signal);
       const given: GivenChange[] = [];
       for (const manifest of manifests) {
         const kind = await kinds.kindOf(manifest);
-        const placed = inNamespace(manifest, kind, namespace);
+        const placed = inNamespace(manifest, kind, namespace, flags.namespace);
         given.push(await (flags.delete ? wouldBeDeleted : wouldBecome)(client, kind, placed, signal));
       }
       const { runtime, notes, stop } = await warmRuntime({
@@ -86,9 +107,12 @@ export default command({
           runtime,
           changes.map((change) => previewChange(change, kinds.seenAs(change.kind))),
         );
+        const { bodies, ...previewed } = result;
+        const { refused, notAsked } = await predictRefusals(client, bodies, signal);
         const report: PlanReport = {
-          given: given.map(({ verb, object, paths }) => ({ verb, object, paths })),
-          ...result,
+          given: given.map(({ verb, object, paths, changes }) => ({ verb, object, paths, changes })),
+          ...previewed,
+          refusals: refused,
           notes: [
             ...new Set([
               ...given.flatMap(({ note }) => note ?? []),
@@ -97,13 +121,24 @@ export default command({
                 operators,
                 given.map(({ kind }) => kinds.seenAs(kind)),
               ),
+              ...(notAsked === 0
+                ? []
+                : [
+                    `whether the server would accept ${count(notAsked, 'write')} of the operators could not be checked`,
+                  ]),
             ]),
           ],
         };
-        io.stdout(flags.output === 'json' ? json(report) : formatPlan(report));
-        return flags['exit-code'] && (changes.length > 0 || result.writes.length > 0 || result.deliveries.length > 0)
-          ? 2
-          : 0;
+        io.stdout(
+          await printed(flags.output, {
+            value: report,
+            text: (isWide) =>
+              formatPlan(report, { isWide, colours: coloursFor(io), showStatus: flags['show-status'] ?? false }),
+            names: () => changedNames(report),
+          }),
+        );
+        const differs = changes.length > 0 || result.writes.length > 0 || result.deliveries.length > 0;
+        return flags['exit-code'] && differs ? DIFFERS : 0;
       } finally {
         await stop();
       }
@@ -111,9 +146,23 @@ export default command({
   },
 });
 
-function inNamespace({ place, object }: Manifest, kind: Kind, namespace: string): Manifest {
+/** Every object that would be written, except for its status alone. */
+function changedNames({ given, writes }: PlanReport): readonly string[] {
+  const objects = [
+    ...given.filter(({ verb }) => verb !== 'none'),
+    ...writes.filter(({ verb }) => verb !== 'status'),
+  ].map(({ object }) => object);
+  return [...new Set(objects)].map((object) => {
+    const [kind = '', key = ''] = object.split(' ');
+    return objectName(kind, key.split('/').at(-1) ?? key);
+  });
+}
+
+function inNamespace({ place, object }: Manifest, kind: Kind, namespace: string, given: string | undefined): Manifest {
   const { namespace: own, ...metadata } = object.metadata;
   if (kind.scope === 'Cluster') return { place, object: { ...object, metadata } };
+  if (own !== undefined && given !== undefined && own !== given)
+    throw CliErrors.OtherNamespace(place, `${kind.kind} ${metadata.name}`, own, given);
   return { place, object: { ...object, metadata: { ...metadata, namespace: own ?? namespace } } };
 }
 
@@ -124,7 +173,7 @@ function previewChange({ after, ref }: GivenChange, kind: Kind): PreviewChange {
   return { kind, object: view };
 }
 
-/** Nothing can follow from an object that nobody looks at; better said than wondered about. */
+/** Nothing can follow from an object that no reconciler reads. */
 function unread(operators: readonly Operator[], given: readonly Kind[]): string[] {
   const read = new Set(
     operators

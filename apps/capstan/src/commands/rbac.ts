@@ -49,7 +49,7 @@ export default command({
         ...(watchNamespaces && { watchNamespaces }),
       }),
     );
-    io.stdout(manifests(objects, flags.output));
+    io.stdout(await manifests(objects, flags.output));
     return 0;
   },
 });

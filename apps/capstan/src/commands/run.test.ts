@@ -13,8 +13,8 @@ import {
 } from '@capstan/kube';
 import { digestKeyName } from '@capstan/reconcile';
 import { createRandom, createTestCluster, type TestCluster } from '@capstan/testing';
-import { runCommandLine } from '../cli/cli.ts';
 import { testIo } from '../cli/test-io.test-support.ts';
+import { runCommandLine } from '../cli.ts';
 import { Site, sites } from './sites.test-support.ts';
 
 const modules = { '/home/user/sites.ts': { default: sites } };

@@ -13,7 +13,8 @@ import {
 } from '@capstan/kube';
 import { operator } from '@capstan/reconcile';
 import { createRandom, createTestCluster } from '@capstan/testing';
-import { runTest } from '../cli/test-io.test-support.ts';
+import { runTest, testIo } from '../cli/test-io.test-support.ts';
+import { runCommandLine } from '../cli.ts';
 
 const kindNamed = (kind: string) =>
   defineKind({
@@ -29,7 +30,19 @@ const Absent = kindNamed('Absent');
 const sites = operator({ name: 'sites', kinds: [Site], reconcilers: [] });
 const both = operator({ name: 'sites', kinds: [Site, Absent], reconcilers: [] });
 
-test('status lists what is not as it should be, with its reason, and counts the rest', async () => {
+test('status has one line for an operator that is not installed', async () => {
+  const { transport } = await createTestCluster({ clock: systemClock, random: createRandom(1), operators: [sites] });
+  const elsewhere = operator({ name: 'elsewhere', kinds: [Absent, kindNamed('Other')], reconcilers: [] });
+  const { out } = await runTest(['status', '--operator', 'e.ts'], {
+    transport,
+    modules: { '/home/user/e.ts': { default: elsewhere } },
+  });
+  assert.match(out, /^elsewhere +not installed$/m);
+  assert.doesNotMatch(out, /Absent/);
+  assert.match(out, /^No operator is installed\.$/m);
+});
+
+test('status lists what is not healthy, with its reason, root causes first, and counts the rest', async () => {
   const cluster = await createTestCluster({ clock: systemClock, random: createRandom(1), operators: [sites] });
   const transport = cluster.transport;
   const status = (exported: unknown, ...argv: string[]) =>
@@ -63,20 +76,39 @@ test('status lists what is not as it should be, with its reason, and counts the 
   assert.equal(code, 0);
   assert.equal(
     out,
-    `OPERATOR  LEADER
-sites     none: no instance runs
+    `Root cause: Operator sites
+  NoLeader: no instance runs; start it with capstan run or capstan install
+
+Root cause: Site default/bad
+  Ready: Because: two lines
+
+KIND                      OBJECT       STATE     REASON          MESSAGE
+Operator                  sites        Stopped   NoLeader        no instance runs; start it with capstan run or capstan install
+Site.example.capstan.dev  default/bad  NotReady  Ready: Because  two lines
 
 OPERATOR  KIND                        READY
 sites     Site.example.capstan.dev    1 of 2
 sites     Absent.example.capstan.dev  not installed
 
-KIND                      OBJECT       STATE     REASON          MESSAGE
-Site.example.capstan.dev  default/bad  NotReady  Ready: Because  two lines
+OPERATOR  LEADER
+sites     none: no instance runs
 
-1 object needs a look.
+2 objects are not healthy.
 `,
   );
-  assert.match((await status(sites, '-n', 'kube-system')).out, /0 of 0\n\nEverything is as it should be\.\n$/);
+  assert.equal((await status(both, '-o', 'name')).out, 'operator/sites\nsite.example.capstan.dev/bad\n');
+  assert.match(
+    (await status(both, '-o', 'wide')).out,
+    /^Site\.example\.capstan\.dev .* 2026-01-01T00:00:00Z .*two lines$/m,
+  );
+  assert.match((await status(both, '-o', 'yaml')).out, /^healthy: false\nproblems:\n {2}- kind: Operator\n/);
+  assert.equal((await status(both, '--exit-code')).code, 3);
+  const elsewhere = await status(sites, '-n', 'kube-system', '--exit-code');
+  assert.match(elsewhere.out, /0 of 0\n[^]*\nAll objects are healthy\.\n$/);
+  assert.equal(elsewhere.code, 0);
+  const nowhere = await status(sites, '-n', 'nowhere');
+  assert.equal(nowhere.code, 1);
+  assert.match(nowhere.err, /^error: there is no namespace "nowhere" in this cluster; check the name/);
   await cluster.client.create(Namespace, {
     apiVersion: 'v1',
     kind: 'Namespace',
@@ -89,7 +121,7 @@ Site.example.capstan.dev  default/bad  NotReady  Ready: Because  two lines
     spec: { holderIdentity: 'laptop_1', renewTime, leaseDurationSeconds: 15 },
   });
   await cluster.client.create(Lease, leaseOf(formatMicroTime(systemClock.now())));
-  assert.match((await status(sites)).out, /^OPERATOR {2}LEADER\nsites {5}laptop_1\n/);
+  assert.match((await status(sites)).out, /^OPERATOR {2}LEADER\nsites {5}laptop_1\n/m);
   const old = '2026-01-01T00:00:00.000000Z';
   await cluster.client.patch(Lease, { namespace: 'capstan-system', name: 'capstan-sites' }, 'merge', {
     spec: { renewTime: old },
@@ -100,5 +132,45 @@ Site.example.capstan.dev  default/bad  NotReady  Ready: Because  two lines
   };
   assert.equal(kinds[0]?.objects, 2);
   assert.equal(kinds[0].notReady.length, 1);
+  await cluster.close();
+});
+
+test('status --watch prints again when something changed, and ends with 130', async () => {
+  const cluster = await createTestCluster({ clock: systemClock, random: createRandom(1), operators: [sites] });
+  const stopping = new AbortController();
+  const { io, out } = testIo({
+    transport: cluster.transport,
+    modules: { '/home/user/s.ts': { default: sites } },
+    signal: stopping.signal,
+  });
+  const printed = async (text: string) => {
+    while (!out().includes(text)) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const ended = runCommandLine(['status', '--watch', '--operator', 's.ts'], io);
+  await printed('All objects are healthy');
+  const metadata = { namespace: 'default', name: 'late' };
+  const site = { apiVersion: Site.apiVersion, kind: Site.kind, metadata } as KindOf<typeof Site>;
+  await cluster.client.create(Site, site);
+  await printed('0 of 0\n\nOPERATOR');
+  await printed('Root cause: Operator sites');
+  stopping.abort();
+  assert.equal(await ended, 130);
+  await cluster.close();
+});
+
+test('status uses colours on a terminal, unless NO_COLOR is set', async () => {
+  const cluster = await createTestCluster({ clock: systemClock, random: createRandom(1), operators: [sites] });
+  const coloured = async (env: Record<string, string>) => {
+    const { io, out } = testIo({
+      transport: cluster.transport,
+      modules: { '/home/user/s.ts': { default: sites } },
+      env,
+    });
+    await runCommandLine(['status', '--operator', 's.ts'], { ...io, isTerminal: true });
+    return out().includes('\u001B[32mAll objects are healthy.\u001B[0m');
+  };
+  assert.equal(await coloured({}), true);
+  assert.equal(await coloured({ NO_COLOR: '1' }), false);
+  assert.equal(await coloured({ TERM: 'dumb' }), false);
   await cluster.close();
 });

@@ -1,117 +1,86 @@
-import {
-  type Client,
-  isForbidden,
-  isNotFound,
-  type Kind,
-  type KubeObject,
-  keyOfObject,
-  kindId,
-  systemClock,
-} from '@capstan/kube';
-import { isPrimary, type Operator } from '@capstan/reconcile';
-import { command, count, json, REPORT_OUTPUT, table } from '@capstan/reconcile/command-line';
-import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
-import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
-import { type Health, healthOf } from '../status/health-of.ts';
-import { type Leader, leaderOf } from '../status/leader-of.ts';
+import { isForbidden, Namespace, systemClock } from '@capstan/kube/cluster';
+import { command } from '@capstan/reconcile/command-line';
+import { CliErrors } from '../cli/errors.ts';
+import { OPERATOR_OPTIONS } from '../cli/operator-options.ts';
+import { CLUSTER_OPTIONS, type Cluster, withCluster } from '../cluster/open-cluster.ts';
+import { formatStatus } from '../status/format-status.ts';
+import { gatherStatus, type StatusReport } from '../status/gather-status.ts';
+import { statusOperators } from '../status/status-operators.ts';
+import { watchStatus } from '../status/watch-status.ts';
+import { coloursFor } from '../text/colours.ts';
+import { objectName, printed, REPORT_OUTPUT } from '../text/output.ts';
 
-interface KindStatus {
-  readonly operator: string;
-  /** `Kind.group` */
-  readonly kind: string;
-  /** Undefined when the kind cannot be read, and why. */
-  readonly objects: number | undefined;
-  readonly problem?: string;
-  readonly notReady: readonly (Health & { readonly object: string })[];
-}
+/** With --exit-code. */
+const NOT_HEALTHY = 3;
 
 export default command({
-  usage: 'status [-n NAMESPACE] [--operator FILE] [-o json]',
+  usage: 'status [-n NAMESPACE] [--watch] [--exit-code] [-o FORMAT]',
   description:
-    'Lists the objects of the operators that are not as they should be: in error, not ready, paused, waiting or being deleted,\n' +
-    'with the reason that their status gives; and which instance of each operator writes. Looks into all namespaces unless -n\n' +
-    'names one.',
-  examples: [
-    'capstan status --operator ./my-operator.ts',
-    'capstan status -n edge -o json --operator ./my-operator.ts',
-  ],
-  options: { ...CLUSTER_OPTIONS, ...OPERATOR_OPTIONS, output: REPORT_OUTPUT },
+    'Lists the objects of the operators that are not healthy: in error, not ready, paused, waiting or being deleted, with the\n' +
+    'reason from their status, root causes first; which instance of each operator writes; and the pods that an embedded cluster\n' +
+    'only simulates. All namespaces unless -n names one.',
+  examples: ['capstan status', 'capstan status --watch', 'capstan status -n default --operators sesame -o json'],
+  options: {
+    ...CLUSTER_OPTIONS,
+    namespace: { ...CLUSTER_OPTIONS.namespace, help: 'Only this namespace; default all.' },
+    watch: { type: 'boolean', short: 'w', help: 'Print it again whenever something changes, until Ctrl-C.' },
+    'exit-code': { type: 'boolean', help: 'End with 3 when something is not healthy.' },
+    ...OPERATOR_OPTIONS,
+    output: REPORT_OUTPUT,
+  },
   operatorFlags: true,
   async run(args, io) {
     const { flags } = args;
-    const operators = await requireOperators(args, io);
+    const { clock = systemClock, signal } = io;
+    const operators = await statusOperators(args, io);
     return withCluster(flags, io, async ({ client }) => {
-      const now = (io.clock ?? systemClock).now();
-      const leaders = await Promise.all(operators.map((operator) => leaderOf(client, operator, now, io.signal)));
-      const statuses = await Promise.all(
-        operators.flatMap((operator) =>
-          operator.kinds.map((kind) => statusOfKind(client, operator, kind, flags.namespace, io.signal)),
-        ),
-      );
-      io.stdout(
-        flags.output === 'json' ? json({ operators: leaders, kinds: statuses }) : formatStatus(leaders, statuses),
-      );
-      return 0;
+      const { namespace } = flags;
+      if (namespace !== undefined) await requireNamespace(client, namespace, signal);
+      const gather = () => gatherStatus({ client, operators, namespace, now: clock.now(), signal });
+      const text = (report: StatusReport) =>
+        printed(flags.output, {
+          value: report,
+          text: (isWide) => formatStatus(report, isWide, coloursFor(io)),
+          names: () => report.problems.map(({ kind, object }) => objectName(kind, object.split('/').at(-1) ?? object)),
+        });
+      if (!flags.watch) {
+        const report = await gather();
+        io.stdout(await text(report));
+        return flags['exit-code'] && !report.healthy ? NOT_HEALTHY : 0;
+      }
+      let last = '';
+      const refresh = async () => {
+        const report = await gather();
+        const next = flags.output === 'json' ? `${JSON.stringify(report)}\n` : await text(report);
+        if (next !== last) io.stdout(io.isTerminal ? `${CLEAR}${next}` : separated(last, next, flags.output));
+        last = next;
+      };
+      await watchStatus({
+        client,
+        kinds: operators.flatMap(({ kinds }) => kinds.map(({ kind }) => kind)),
+        namespace,
+        signal,
+        refresh,
+      });
+      return INTERRUPTED;
     });
   },
 });
 
-async function statusOfKind(
-  client: Client,
-  operator: Operator,
-  kind: Kind,
-  namespace: string | undefined,
-  signal: AbortSignal,
-): Promise<KindStatus> {
-  const where = kind.scope === 'Namespaced' && namespace !== undefined ? { namespace } : {};
-  const base = { operator: operator.name, kind: kindId(kind) };
-  const isSilent = !operator.reconcilers.some(
-    (reconciler) => kindId(reconciler.resource) === kindId(kind) && isPrimary(operator, reconciler),
-  );
-  const notReady: (Health & { object: string })[] = [];
-  let objects = 0;
+const CLEAR = '\u001B[H\u001B[2J\u001B[3J';
+const INTERRUPTED = 130;
+
+function separated(last: string, next: string, output: string): string {
+  if (last === '' || output === 'json' || output === 'name') return next;
+  return `---\n${next}`;
+}
+
+/** An empty answer about a namespace that does not exist would look like good news. */
+async function requireNamespace(client: Cluster['client'], name: string, signal: AbortSignal): Promise<void> {
   try {
-    for await (const page of client.pages(kind, { ...where, signal })) {
-      objects += page.items.length;
-      notReady.push(...page.items.map((object) => asRow(object, isSilent)).filter(({ state }) => state !== 'Ready'));
-    }
+    if ((await client.find(Namespace, { name }, { signal })) === undefined) throw CliErrors.NoSuchNamespace(name);
   } catch (error) {
-    // One kind that cannot be read must not hide the others.
-    if (isNotFound(error)) return { ...base, objects: undefined, problem: 'not installed', notReady };
-    if (isForbidden(error)) return { ...base, objects: undefined, problem: 'you may not list it', notReady };
-    throw error;
+    // Rights inside a namespace do not include the right to read it.
+    if (!isForbidden(error)) throw error;
   }
-  return { ...base, objects, notReady };
-}
-
-function asRow(object: KubeObject, isSilent: boolean) {
-  return { object: keyOfObject(object), ...healthOf(object, isSilent) };
-}
-
-function formatStatus(leaders: readonly Leader[], statuses: readonly KindStatus[]): string {
-  const counts = statuses.map(({ operator, kind, objects, problem, notReady }) => {
-    const ready = objects === undefined ? (problem ?? '') : `${objects - notReady.length} of ${objects}`;
-    return [operator, kind, ready];
-  });
-  const rows = statuses.flatMap(({ kind, notReady }) =>
-    notReady.map(({ object, state, reason, message }) => [kind, object, state, reason, oneLine(message)]),
-  );
-  const total = rows.length;
-  const rest = total === 0 ? '' : `\n${table(['KIND', 'OBJECT', 'STATE', 'REASON', 'MESSAGE'], rows)}`;
-  const hasUnread = statuses.some(({ objects }) => objects === undefined);
-  const summary =
-    total === 0
-      ? hasUnread
-        ? ''
-        : '\nEverything is as it should be.\n'
-      : `\n${count(total, 'object needs', 'objects need')} a look.\n`;
-  const writers = table(
-    ['OPERATOR', 'LEADER'],
-    leaders.map((leader) => [leader.operator, leader.summary]),
-  );
-  return `${writers}\n${table(['OPERATOR', 'KIND', 'READY'], counts)}${rest}${summary}`;
-}
-
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').trim();
 }

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { type Client, ConfigMap, connect, createClient } from '@capstan/kube';
-import { runCommandLine } from '../cli/cli.ts';
 import { testIo } from '../cli/test-io.test-support.ts';
+import { runCommandLine } from '../cli.ts';
 import type { DemoContext } from '../up/demo.ts';
 import { Site, sites } from './sites.test-support.ts';
 
@@ -13,6 +13,7 @@ interface Announced {
   event: string;
   kubeconfig?: string;
   clusters?: { name: string; url: string }[];
+  demo?: { objects: string[]; resources: string[] }[];
 }
 
 async function folder(t: TestContext): Promise<string> {
@@ -170,6 +171,35 @@ describe('capstan up', () => {
     });
   });
 
+  test('--demo does not bring back what the user deleted, and names what there is', async (t) => {
+    const data = await folder(t);
+    const module = join(data, 'sites.ts');
+    await mkdir(join(data, 'demo'));
+    const site = (name: string) =>
+      JSON.stringify({
+        apiVersion: Site.apiVersion,
+        kind: Site.kind,
+        metadata: { namespace: 'shown', name },
+        spec: { text: 'look' },
+      });
+    await writeFile(join(data, 'demo', 'sites.yaml'), `${site('one')}\n---\n${site('two')}\n`);
+    const argv = ['--data', join(data, 'd'), '--operator', module, '--operators', 'sites', '--demo'];
+    await up(argv, module, async (ready) => {
+      assert.deepEqual(ready.demo?.[0]?.objects, ['Site shown/one', 'Site shown/two']);
+      assert.deepEqual(ready.demo[0].resources, ['sites']);
+      const client = await clientOf(ready);
+      await client.delete(Site, { namespace: 'shown', name: 'one' });
+      await client.close();
+    });
+    await up(argv, module, async (ready) => {
+      assert.deepEqual(ready.demo?.[0]?.objects, ['Site shown/two']);
+      const client = await clientOf(ready);
+      assert.equal(await client.find(Site, { namespace: 'shown', name: 'one' }), undefined);
+      assert.ok(await client.find(Site, { namespace: 'shown', name: 'two' }));
+      await client.close();
+    });
+  });
+
   test('--demo starts the clusters that a demonstration needs, and fills in what it prepared', async (t) => {
     const data = await folder(t);
     const module = join(data, 'sites.ts');
@@ -234,15 +264,17 @@ describe('capstan up', () => {
     assert.match(await readFile(out, 'utf8'), /token: t/);
   });
 
-  test('tells people where it is and what to type next', async (t) => {
+  test('shows where it is and what to type next, and no log line before', async (t) => {
     const data = await folder(t);
     const stopping = new AbortController();
-    const { io, out } = testIo({ signal: stopping.signal });
-    const ended = runCommandLine(['up', '--data', data, '--listen', ':0', '--log-level', 'error'], io);
+    const { io, out, err } = testIo({ signal: stopping.signal, env: { KUBECONFIG: '' } });
+    const ended = runCommandLine(['up', '--data', data, '--listen', ':0', '--operators', 'gimbal'], io);
     while (!out().includes('is kept in')) await new Promise((resolve) => setImmediate(resolve));
+    assert.doesNotMatch(err(), /INFO|WARN/);
     stopping.abort();
     assert.equal(await ended, 0);
     assert.match(out(), /^Capstan is ready\.\n {2}capstan {2}https:\/\/127\.0\.0\.1:\d+\n/);
-    assert.match(out(), new RegExp(`export KUBECONFIG=${data}/kubeconfig`));
+    assert.match(out(), new RegExp(`In another terminal:\n {2}export KUBECONFIG=${data}/kubeconfig\n`));
+    assert.match(out(), /\n {2}capstan status\n/);
   });
 });

@@ -1,44 +1,99 @@
-import { systemClock } from '@capstan/kube';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { type Clock, systemClock } from '@capstan/kube';
 import { createLogger } from '@capstan/reconcile';
-import { command, REPORT_OUTPUT } from '@capstan/reconcile/command-line';
+import { command, type Io } from '@capstan/reconcile/command-line';
+import { CliErrors } from '../cli/errors.ts';
 import { loadOperators, OPERATOR_OPTIONS } from '../cli/load-operators.ts';
 import { findDemos } from '../up/demo.ts';
-import { readyText } from '../up/ready-text.ts';
+import { REPORT_PHASES, startDetached } from '../up/detach.ts';
+import { createProgress, noProgress, type Progress } from '../up/progress.ts';
+import { type ReadyFields, readyText } from '../up/ready-text.ts';
 import { runUp } from '../up/run-up.ts';
-import { UP_OPTIONS, upSettings } from '../up/up-options.ts';
+import { runningProcess } from '../up/running-cluster.ts';
+import { createStartLog } from '../up/start-log.ts';
+import { UP_OPTIONS, type UpSettings, upSettings } from '../up/up-options.ts';
 
 export default command({
-  usage: 'up [--demo] [--clusters LIST] [flags]',
+  usage: 'up [--demo] [--detach] [--clusters LIST] [flags]',
   description:
     'Starts a whole cluster in this process (API server, controllers, a node, the operators) and runs it until it is stopped\n' +
-    '(SIGTERM or Ctrl-C). It serves this machine; everything is kept in the data folder. Logs go to stderr; with -o json each\n' +
-    'event (started, ready, stopped) is a line on stdout. An operator takes its own flags: --NAME.FLAG=VALUE.',
+    '(SIGTERM or Ctrl-C); with --detach in the background, until capstan down. It serves this machine; everything is kept in the\n' +
+    'data folder, which capstan reset deletes. Logs go to stderr, after the start; with -o json each event (started, ready,\n' +
+    'stopped) is a line on stdout. An operator takes its own flags: --NAME.FLAG=VALUE.',
   examples: [
     'capstan up',
+    'capstan up --demo --detach --merge-kubeconfig',
     'capstan up --demo --listen 127.0.0.1:0 --data /tmp/try-it',
     'capstan up --clusters broker,east,west -o json',
   ],
-  options: { ...UP_OPTIONS, ...OPERATOR_OPTIONS, output: REPORT_OUTPUT },
+  options: {
+    ...UP_OPTIONS,
+    ...OPERATOR_OPTIONS,
+    output: { type: 'string', short: 'o', oneOf: ['text', 'json'], help: 'How to print it; default text.' },
+  },
   operatorFlags: true,
   async run(args, io) {
     const { flags } = args;
     const { clock = systemClock } = io;
-    const settings = upSettings(flags, io);
+    const settings = upSettings(flags, io, homedir());
+    if (flags.detach) return detached(settings, flags.output === 'json', io);
     const operators = await loadOperators(args, io);
     const names = operators.map(({ name }) => name);
     const demos = settings.demo ? await findDemos(names, flags.operator ?? [], io) : [];
+    const isText = flags.output !== 'json';
+    const log = createStartLog({
+      // Who asks for a level wants to see the start.
+      isHeld: isText && flags['log-level'] === undefined,
+      isWarning: (line) => /^\S+ (?:WARN|ERROR) |"level":"(?:warn|error)"/.test(line),
+      write: (line) => io.stderr(line),
+    });
     const logger = createLogger({
       clock,
       format: settings.logFormat,
       level: settings.logLevel,
-      write: (line) => io.stderr(line),
+      write: (line) => log.write(line),
     });
     const announce = (event: string, fields: object) => {
-      if (flags.output === 'json') io.stdout(`${JSON.stringify({ event, ...fields })}\n`);
-      else if (event === 'ready') io.stdout(readyText(settings, fields, io));
-      else logger.info(event, { ...fields });
+      if (!isText) io.stdout(`${JSON.stringify({ event, ...fields })}\n`);
+      else if (event === 'ready') {
+        io.stdout(readyText(fields as ReadyFields, { settings, env: io.env }));
+        log.open();
+      } else logger.info(event, { ...fields });
     };
-    await runUp({ settings, operators, demos, io, clock, random: Math.random, logger, announce });
+    const progress = progressOf(isText, clock, io);
+    try {
+      await runUp({ settings, operators, demos, io, clock, random: Math.random, logger, announce, progress });
+    } finally {
+      log.open();
+    }
     return 0;
   },
 });
+
+function progressOf(isText: boolean, clock: Clock, io: Io): Progress {
+  if (isText) return createProgress(clock, (line) => io.stderr(line));
+  // Of a process in the background: the command that started it prints them.
+  if (io.env[REPORT_PHASES] === undefined) return noProgress;
+  return createProgress(clock, (title) => io.stdout(`${JSON.stringify({ event: 'phase', title })}\n`));
+}
+
+async function detached(settings: UpSettings, isJson: boolean, io: Io): Promise<number> {
+  const { data } = settings;
+  const running = runningProcess(data);
+  if (running !== undefined) throw CliErrors.RunsAlready(running, data);
+  const { clock = systemClock, cwd, env, signal } = io;
+  const { argv, execPath, execArgv } = process;
+  const onPhase = (line: string) => io.stderr(line);
+  const started = startDetached({ data, argv, execPath, execArgv, cwd, clock, signal, onPhase });
+  const { pid, log, ready } = await createProgress(clock, (line) => io.stderr(line)).phase(
+    `Starting the cluster in the background (log: ${join(data, 'up.log')})`,
+    started,
+  );
+  io.stdout(
+    isJson
+      ? `${JSON.stringify({ event: 'ready', pid, log, ...ready })}\n`
+      : readyText(ready, { settings, env, detached: { pid, log } }),
+  );
+  return 0;
+}

@@ -1,14 +1,21 @@
-import { command, json, REPORT_OUTPUT } from '@capstan/reconcile/command-line';
+import { command } from '@capstan/reconcile/command-line';
+import { printed, REPORT_OUTPUT } from '../text/output.ts';
 import { VERSION } from '../version.ts';
 
 export default command({
-  usage: 'version [-o json]',
+  usage: 'version [-o FORMAT]',
   description: 'Prints the version of Capstan and of the Node.js that it runs on.',
-  examples: [],
+  examples: ['capstan version', 'capstan version -o json'],
   options: { output: REPORT_OUTPUT },
   async run({ flags }, io) {
     const node = process.versions.node;
-    io.stdout(flags.output === 'json' ? json({ capstan: VERSION, node }) : `capstan ${VERSION} (Node.js ${node})\n`);
+    io.stdout(
+      await printed(flags.output, {
+        value: { capstan: VERSION, node },
+        text: () => `capstan ${VERSION} (Node.js ${node})\n`,
+        names: () => [`capstan/${VERSION}`],
+      }),
+    );
     return 0;
   },
 });

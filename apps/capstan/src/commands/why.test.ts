@@ -83,7 +83,7 @@ describe('why', () => {
         `Deployment default/my-proxy was changed at 2026-01-01T00:00:00Z by kroxylicious.kafka-proxy for KafkaProxy default/my-proxy because
   Secret upstream-ca key ca.crt changed → KafkaService orders → KafkaProxy my-proxy
     Secret upstream-ca: a1b2c3 → d4e5f6
-  KafkaProtocolFilter audit was made
+  KafkaProtocolFilter audit was created
   and 1 further change.
 `,
       );

@@ -1,15 +1,16 @@
 import { discover, keyOf } from '@capstan/kube';
-import { command, json, REPORT_OUTPUT, UsageErrors } from '@capstan/reconcile/command-line';
+import { command, UsageErrors } from '@capstan/reconcile/command-line';
 import { CliErrors } from '../cli/errors.ts';
 import { findKind } from '../cluster/find-kind.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
+import { objectName, printed, REPORT_OUTPUT } from '../text/output.ts';
 import { findCause } from '../why/cause-chain.ts';
 import { formatAnswer } from '../why/format-answer.ts';
 
 export default command({
-  usage: 'why KIND/NAME [-n NAMESPACE] [-o json]',
+  usage: 'why KIND/NAME [-n NAMESPACE] [-o FORMAT]',
   description:
-    'Tells why Capstan last changed an object: which inputs differed, and the path from them. The answer is on the object\n' +
+    'Shows why Capstan last changed an object: which inputs differed, and the path from them. The answer is on the object\n' +
     'itself, so it needs nothing but the right to read it. KIND is written as for kubectl: deployment, deploy, deployments.apps.',
   examples: ['capstan why deployment/my-proxy -n edge', 'capstan why pod/my-proxy-7d9f-x2x -n edge -o json'],
   options: { ...CLUSTER_OPTIONS, output: REPORT_OUTPUT },
@@ -23,7 +24,18 @@ export default command({
       const object = await client.find(kind, ref, { signal: io.signal });
       if (object === undefined) throw CliErrors.NoSuchObject(kind.kind, keyOf(ref));
       const answer = await findCause(client, discovery, object);
-      io.stdout(flags.output === 'json' ? json({ ...answer, cause: answer.cause ?? null }) : formatAnswer(answer));
+      io.stdout(
+        await printed(flags.output, {
+          value: { ...answer, cause: answer.cause ?? null },
+          text: () => formatAnswer(answer),
+          // The objects whose change was the cause.
+          names: () =>
+            (answer.cause?.changes ?? []).map((change) => {
+              const [changed = '', key = ''] = change.object.split(' ');
+              return objectName(changed, key.split('/').at(-1) ?? key);
+            }),
+        }),
+      );
       return 0;
     });
   },

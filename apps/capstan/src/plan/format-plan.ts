@@ -1,37 +1,120 @@
+import type { ValueChange } from '@capstan/kube/cluster';
 import type { PreviewDelivery, PreviewResult, PreviewWrite } from '@capstan/reconcile';
 import { count } from '@capstan/reconcile/command-line';
+import type { Colours } from '../text/colours.ts';
+import { showValue } from './show-value.ts';
 import type { GivenChange } from './would-become.ts';
 
-export interface PlanReport extends PreviewResult {
+export interface PlanReport extends Omit<PreviewResult, 'bodies'> {
   /** What the manifests themselves change. */
-  readonly given: readonly Pick<GivenChange, 'verb' | 'object' | 'paths'>[];
+  readonly given: readonly Pick<GivenChange, 'verb' | 'object' | 'paths' | 'changes'>[];
+  /** What the server would refuse of the operators' writes. */
+  readonly refusals: readonly string[];
   /** What had to be assumed. */
   readonly notes: readonly string[];
 }
 
-/** The plan as people read it: what is given, what follows level by level, what is not known, and the sum. */
-export function formatPlan({ given, writes, deliveries, unknowns, notes }: PlanReport): string {
-  const lines = ['Given:', ...given.flatMap((change) => entry(GIVEN_VERBS[change.verb], change))];
-  const last = Math.max(0, ...writes.map(({ level }) => level));
-  for (let level = 1; level <= last; level++) {
-    const here = writes.filter((write) => write.level === level);
-    if (here.length === 0) continue;
-    lines.push('', level === 1 ? 'Then:' : `After that (level ${level}):`, ...here.flatMap(writeLines));
-  }
-  if (deliveries.length > 0) lines.push('', 'Delivered outside the cluster:', ...deliveryLines(deliveries));
-  if (unknowns.length > 0) lines.push('', 'Not known:', ...unknowns.map((unknown) => `  ? ${unknown}`));
-  if (notes.length > 0) lines.push('', 'Note:', ...notes.map((note) => `  ${note}`));
-  lines.push('', `${summary(writes, deliveries)} Nothing has been written.`);
+export interface FormatPlanOptions {
+  colours: Colours;
+  /** Values are not shortened. */
+  isWide: boolean;
+  /** Status fields too; they come last. */
+  showStatus: boolean;
+}
+
+/** The plan as people read it: what is given, what follows object by object, what is not known, and the sum. */
+export function formatPlan(report: PlanReport, options: FormatPlanOptions): string {
+  const { given, writes, later, deliveries, unknowns, refusals, notes } = report;
+  const { bold, red, yellow } = options.colours;
+  const lines = [bold('Given:'), ...given.flatMap((change) => entry(GIVEN_VERBS[change.verb], change, options))];
+  const { objects, statuses } = grouped(writes);
+  if (objects.length > 0) lines.push('', bold('Then:'), ...objects.flatMap((one) => writeLines(one, options)));
+  if (later.length > 0)
+    lines.push(
+      '',
+      bold('Later:'),
+      ...later.map((one) => `  - delete ${one.object}, once ${one.until}  by ${one.by} for ${one.for}`),
+    );
+  if (deliveries.length > 0) lines.push('', bold('Delivered outside the cluster:'), ...deliveryLines(deliveries));
+  if (options.showStatus && statuses.length > 0)
+    lines.push('', bold('Statuses:'), ...statuses.flatMap((one) => writeLines(one, options)));
+  if (refusals.length > 0)
+    lines.push('', red(bold('The server would refuse:')), ...refusals.map((refusal) => `  ! ${refusal}`));
+  if (unknowns.length > 0) lines.push('', yellow(bold('Not known:')), ...unknowns.map((unknown) => `  ? ${unknown}`));
+  if (notes.length > 0) lines.push('', bold('Note:'), ...notes.map((note) => `  ${note}`));
+  lines.push('', `${summary(report, options.showStatus)} Nothing has been written.`);
   return `${lines.join('\n')}\n`;
 }
 
 const GIVEN_VERBS = { create: '+ create', change: '~ change', delete: '- delete', none: '= leave' } as const;
 
-function writeLines(write: PreviewWrite): string[] {
-  const by = write.by === 'garbage collection' ? `with ${write.for}` : `by ${write.by} for ${write.for}`;
-  const [first = '', ...paths] = entry(verbOf(write), write);
-  const disturbs = write.disturbs === undefined ? '' : ` (${write.disturbs})`;
-  return [`${first}${disturbs}  ${by}`, ...paths];
+interface ObjectWrites {
+  readonly verb: string;
+  readonly object: string;
+  /** `by X for Y`, each once. */
+  readonly origins: readonly string[];
+  readonly disturbs: readonly string[];
+  readonly changes: readonly ValueChange[];
+}
+
+/** One entry an object, in the order of its first write; what is written to statuses is apart. */
+function grouped(writes: readonly PreviewWrite[]): { objects: ObjectWrites[]; statuses: ObjectWrites[] } {
+  const byObject = new Map<string, PreviewWrite[]>();
+  for (const write of writes) {
+    const key = JSON.stringify([write.verb === 'status', write.object]);
+    byObject.set(key, [...(byObject.get(key) ?? []), write]);
+  }
+  const all = [...byObject.values()].map((same) => ({ isStatus: same[0]?.verb === 'status', one: merged(same) }));
+  return {
+    objects: all.filter(({ isStatus }) => !isStatus).map(({ one }) => one),
+    statuses: all.filter(({ isStatus }) => isStatus).map(({ one }) => one),
+  };
+}
+
+function merged(writes: readonly PreviewWrite[]): ObjectWrites {
+  const changes = new Map<string, ValueChange>();
+  for (const change of writes.flatMap((write) => write.changes)) {
+    // Of a value that changes twice, what people see is the first and the last.
+    changes.set(change.path, { ...change, before: changes.get(change.path)?.before ?? change.before });
+  }
+  const first = writes.find(isCreation) ?? writes.find(({ verb }) => verb === 'delete') ?? writes[0];
+  return {
+    verb: first === undefined ? '' : verbOf(first),
+    object: first?.object ?? '',
+    origins: [...new Set(writes.map(originOf))],
+    disturbs: [...new Set(writes.flatMap(({ disturbs }) => disturbs ?? []))],
+    changes: [...changes.values()],
+  };
+}
+
+function originOf({ by, for: owner }: PreviewWrite): string {
+  return by === 'garbage collection' ? `with ${owner}` : `by ${by} for ${owner}`;
+}
+
+function writeLines({ verb, object, origins, disturbs, changes }: ObjectWrites, options: FormatPlanOptions): string[] {
+  const { yellow, dim } = options.colours;
+  const [first = '', ...values] = entry(verb, { object, changes }, options);
+  const disturbance = disturbs.length === 0 ? '' : yellow(` (${disturbs.join(', ')})`);
+  return [`${first}${disturbance}  ${dim(origins.join('; '))}`, ...values];
+}
+
+function entry(
+  verb: string,
+  { object, changes }: { object: string; changes: readonly ValueChange[] },
+  { colours, isWide }: FormatPlanOptions,
+): string[] {
+  const paint = { '+': colours.green, '-': colours.red, '~': colours.yellow }[verb[0] ?? ''] ?? ((text) => text);
+  // What reconcilers remember follows from the rest.
+  const shown = changes.filter(({ path }) => !path.startsWith('status.memory'));
+  return [`  ${paint(verb)} ${object}`, ...shown.map((change) => `      ${valueLine(change, isWide)}`)];
+}
+
+/** `path: old → new`; a value that is added or removed has one side. */
+function valueLine({ path, before, after }: ValueChange, isWide: boolean): string {
+  const [old, next] = [before, after].map((value) => showValue(value, isWide));
+  if (before === undefined) return `${path}: + ${next}`;
+  if (after === undefined) return `${path}: - ${old}`;
+  return `${path}: ${old} → ${next}`;
 }
 
 /** Each that disturbs, and the others in one line: a change of one object can move hundreds of keys. */
@@ -50,12 +133,6 @@ function deliveryLines(deliveries: readonly PreviewDelivery[]): string[] {
 const MAX_DELIVERIES = 20;
 const DELIVERY_VERBS = { added: '+ add', changed: '~ change', removed: '- remove' } as const;
 
-function entry(verb: string, { object, paths }: { object: string; paths: readonly string[] }): string[] {
-  // What reconcilers remember follows from the rest, and says nothing to people.
-  const told = paths.filter((path) => !path.startsWith('status.memory'));
-  return [`  ${verb} ${object}`, ...told.map((path) => `      ${path}`)];
-}
-
 function verbOf(write: PreviewWrite): string {
   if (write.verb === 'apply' || write.verb === 'share') return isCreation(write) ? '+ create' : '~ change';
   return VERBS[write.verb];
@@ -63,7 +140,7 @@ function verbOf(write: PreviewWrite): string {
 
 const VERBS = {
   create: '+ create',
-  mint: '+ make',
+  mint: '+ create',
   hold: '~ hold',
   withdraw: '~ withdraw from',
   patch: '~ patch',
@@ -76,19 +153,24 @@ function isCreation({ creates }: PreviewWrite): boolean {
   return creates === true;
 }
 
-/** "2 created, 1 changed (rolls pods), 3 statuses." */
-export function summary(writes: readonly PreviewWrite[], deliveries: readonly PreviewDelivery[] = []): string {
+/** "2 created, 1 changed (rolls pods), 3 statuses." Each object counts once. */
+export function summary(
+  { writes, deliveries, refusals }: Pick<PlanReport, 'writes' | 'deliveries' | 'refusals'>,
+  showStatus: boolean,
+): string {
   const objects = writes.filter(({ verb }) => verb !== 'status' && verb !== 'finalizer');
   const created = objects.filter(isCreation);
   const deleted = objects.filter(({ verb }) => verb === 'delete');
-  const changed = objects.filter((write) => !isCreation(write) && write.verb !== 'delete');
-  const statuses = writes.filter(({ verb }) => verb === 'status');
+  const counted = new Set([...created, ...deleted].map(({ object }) => object));
+  const changed = objects.filter(({ object }) => !counted.has(object));
+  const statuses = new Set(writes.filter(({ verb }) => verb === 'status').map(({ object }) => object)).size;
   const parts = [
     ...part(created, 'created'),
     ...part(changed, 'changed'),
     ...part(deleted, 'deleted'),
-    ...(statuses.length > 0 ? [count(statuses.length, 'status', 'statuses')] : []),
+    ...(statuses > 0 ? [`${count(statuses, 'status', 'statuses')}${showStatus ? '' : ' (see --show-status)'}`] : []),
     ...delivered(deliveries),
+    ...(refusals.length > 0 ? [`${refusals.length} refused`] : []),
   ];
   return parts.length === 0 ? 'Nothing follows from it.' : `${parts.join(', ')}.`;
 }
@@ -100,7 +182,8 @@ function delivered(deliveries: readonly PreviewDelivery[]): string[] {
 }
 
 function part(writes: readonly PreviewWrite[], word: string): string[] {
-  if (writes.length === 0) return [];
+  const objects = new Set(writes.map(({ object }) => object));
+  if (objects.size === 0) return [];
   const disturbances = [...new Set(writes.flatMap(({ disturbs }) => disturbs ?? []))];
-  return [`${writes.length} ${word}${disturbances.length === 0 ? '' : ` (${disturbances.join(', ')})`}`];
+  return [`${objects.size} ${word}${disturbances.length === 0 ? '' : ` (${disturbances.join(', ')})`}`];
 }

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { processIo } from '../cli/process-io.ts';
 import { testIo } from '../cli/test-io.test-support.ts';
-import { parseManifests, readManifests } from './read-manifests.ts';
+import { parseManifests, readKustomization, readManifests } from './read-manifests.ts';
 
 const configMap = (name: string) => `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}}\n`;
 const namesIn = (manifests: readonly { object: { metadata: { name?: string } } }[]) =>
@@ -35,6 +42,42 @@ describe('manifests', () => {
     assert.deepEqual(namesIn(await readManifests(['d', '-'], io)), ['a', 'b', 'in']);
   });
 
+  test('are found in all folders inside one on request', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'capstan-manifests-'));
+    spawnSync('mkdir', ['-p', join(folder, 'a', 'b')]);
+    writeFileSync(join(folder, 'top.yaml'), configMap('top'));
+    writeFileSync(join(folder, 'a', 'b', 'deep.yaml'), configMap('deep'));
+    const { io } = realIo();
+    assert.deepEqual(namesIn(await readManifests([folder], io)), ['top']);
+    assert.deepEqual(namesIn(await readManifests([folder], io, { isRecursive: true })), ['deep', 'top']);
+    rmSync(folder, { recursive: true });
+  });
+
+  test('are read from a URL, and an answer that is not one is named', async (t) => {
+    const server = createServer((asked, answer) => {
+      answer.statusCode = asked.url === '/a.yaml' ? 200 : 404;
+      answer.end(asked.url === '/a.yaml' ? configMap('there') : 'no');
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    t.after(() => server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { io } = realIo();
+    assert.deepEqual(namesIn(await readManifests([`${url}/a.yaml`], io)), ['there']);
+    await assert.rejects(readManifests([`${url}/b.yaml`], io), /cannot read http.*b\.yaml: the server answered 404/);
+  });
+
+  test('are built from a kustomization', { skip: skipWithoutKubectl() }, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'capstan-kustomize-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, 'map.yaml'), configMap('a'));
+    writeFileSync(join(folder, 'kustomization.yaml'), 'namePrefix: edge-\nresources: [map.yaml]\n');
+    const { io } = realIo();
+    assert.deepEqual(namesIn(await readKustomization(folder, io)), ['edge-a']);
+    await assert.rejects(readKustomization(join(folder, 'none'), io), /the kustomization .*none cannot be built: /);
+    const without = { ...io, execute: async () => undefined };
+    await assert.rejects(readKustomization(folder, without), /neither kubectl nor kustomize is installed/);
+  });
+
   test('that cannot be read are named', async () => {
     await assert.rejects(
       readManifests(['gone.yaml'], testIo().io),
@@ -42,3 +85,13 @@ describe('manifests', () => {
     );
   });
 });
+
+/** Of this process, without its signals. */
+function realIo() {
+  const emitter = Object.create(process, { on: { value: () => undefined } }) as NodeJS.Process;
+  return processIo(emitter);
+}
+
+function skipWithoutKubectl(): string | false {
+  return spawnSync('kubectl', ['version', '--client']).status === 0 ? false : 'kubectl is not installed';
+}

@@ -1,4 +1,4 @@
-// Manifests as people keep them: files, folders, standard input; several documents a file, Lists.
+// Manifests as people keep them: files, folders, URLs, standard input, kustomizations; several documents a file, Lists.
 import { join, resolve } from 'node:path';
 import { isRecord, reasonOf, type UnknownObject } from '@capstan/kube';
 import { LineCounter, parseAllDocuments, type Tags } from 'yaml';
@@ -12,26 +12,66 @@ export interface Manifest {
 }
 
 /** Everything that the paths of -f hold, in order. Throws when one cannot be read, or is no manifest. */
-export async function readManifests(paths: readonly string[], io: Io): Promise<readonly Manifest[]> {
+export async function readManifests(
+  paths: readonly string[],
+  io: Io,
+  { isRecursive = false }: { isRecursive?: boolean } = {},
+): Promise<readonly Manifest[]> {
   const manifests: Manifest[] = [];
   for (const path of paths) {
     const found: Manifest[] = [];
-    for (const { name, text } of await readTexts(path, io)) found.push(...parseManifests(text, name));
+    for (const { name, text } of await readTexts(path, io, isRecursive)) found.push(...parseManifests(text, name));
     if (found.length === 0) throw CliErrors.NoManifests(path === '-' ? 'standard input' : path);
     manifests.push(...found);
   }
   return manifests;
 }
 
-async function readTexts(path: string, io: Io): Promise<{ name: string; text: string }[]> {
+/** What the kustomization in a folder builds, by kubectl or kustomize, whichever is installed. */
+export async function readKustomization(folder: string, io: Io): Promise<readonly Manifest[]> {
+  const path = resolve(io.cwd, folder);
+  for (const [program, ...args] of [
+    ['kubectl', 'kustomize', path],
+    ['kustomize', 'build', path],
+  ] as const) {
+    const ran = await io.execute?.(program, args);
+    if (ran === undefined) continue;
+    if (ran.code !== 0) throw CliErrors.BadKustomization(folder, ran.stderr.trim().replace(/^error: /i, ''));
+    const found = parseManifests(ran.stdout, `the kustomization ${folder}`);
+    if (found.length === 0) throw CliErrors.NoManifests(`the kustomization ${folder}`);
+    return found;
+  }
+  throw CliErrors.NoKustomize(folder);
+}
+
+interface Text {
+  readonly name: string;
+  readonly text: string;
+}
+
+async function readTexts(path: string, io: Io, isRecursive: boolean): Promise<Text[]> {
   if (path === '-') return [{ name: 'standard input', text: await io.files.stdin() }];
   try {
-    const names = await io.files.list(resolve(io.cwd, path));
-    const files = names?.filter((name) => /\.(?:ya?ml|json)$/.test(name)).map((name) => join(path, name)) ?? [path];
+    if (/^https?:\/\//.test(path) && io.fetchText !== undefined)
+      return [{ name: path, text: await io.fetchText(path) }];
+    const files = (await manifestFiles(path, io, isRecursive)) ?? [path];
     return await Promise.all(files.map(async (name) => ({ name, text: await io.files.read(resolve(io.cwd, name)) })));
   } catch (error) {
     throw CliErrors.Unreadable(path, reasonOf(error));
   }
+}
+
+/** Undefined when the path is not a folder. */
+async function manifestFiles(path: string, io: Io, isRecursive: boolean): Promise<string[] | undefined> {
+  const names = await io.files.list(resolve(io.cwd, path));
+  if (names === undefined) return undefined;
+  const files: string[] = [];
+  for (const name of names) {
+    const inside = join(path, name);
+    if (/\.(?:ya?ml|json)$/.test(name)) files.push(inside);
+    else if (isRecursive) files.push(...((await manifestFiles(inside, io, true)) ?? []));
+  }
+  return files;
 }
 
 /** The manifests in a text of YAML or JSON; empty documents are passed over. */
@@ -81,7 +121,7 @@ function flattened(value: unknown, place: string): Manifest[] {
   return [{ place, object: value as unknown as UnknownObject }];
 }
 
-/** Dates and sexagesimal numbers of YAML 1.1: nobody means them, and no other Kubernetes tool reads them. */
+/** Dates and sexagesimal numbers of YAML 1.1: no other Kubernetes tool reads them. */
 function withoutTimes(tags: Tags): Tags {
   return tags.filter(
     (tag) =>

@@ -1,4 +1,4 @@
-// A runtime for looking only: its caches fill, its reconcilers run, and nobody ever leads, so nothing can be written.
+// A runtime that only reads: its caches fill, its reconcilers run, and it never leads, so nothing can be written.
 import {
   type Client,
   type Clock,
@@ -53,7 +53,7 @@ const POLL_MS = 20;
 export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRuntime> {
   const { operators, client, clock, signal, namespace, watchNamespaces } = options;
   const { random, logger } = options;
-  const runtime = createRuntime({ operators, clock, random, logger, leadership: () => nobodyLeads, whole: true });
+  const runtime = createRuntime({ operators, clock, random, logger, leadership: () => neverLeads, whole: true });
   const leaving = new AbortController();
   // Other clusters are part of the preview as far as they can be reached; what is not known of them is listed.
   const clusters = followClusterSecrets({
@@ -84,7 +84,7 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
     const assumed = await filled(world, kindsOf(operators), options, deadline);
     const optional = optionalKinds(operators);
     // What an operator can do without is not missed.
-    notes.push(...[...assumed].flatMap(([id, told]) => (optional.has(id) ? [] : [told])));
+    notes.push(...[...assumed].flatMap(([id, note]) => (optional.has(id) ? [] : [note])));
     const isFilling = () => [...runtime.worlds.values()].some((other) => other !== world && !other.isSynced);
     // Referenced objects and facts are fetched once something reads them; what does not come is an unknown of the preview.
     for (
@@ -158,7 +158,7 @@ async function digestKeyOf(
   };
 }
 
-const nobodyLeads: Leadership = {
+const neverLeads: Leadership = {
   holds: false,
   run: untilAborted,
   onChange: () => () => {},

@@ -4,6 +4,7 @@ import {
   type ApiError,
   applyMergePatch,
   type Client,
+  changesBetween,
   type DefinedKind,
   diff,
   isApiError,
@@ -11,6 +12,7 @@ import {
   type KubeObject,
   keyOf,
   refOf,
+  type ValueChange,
 } from '@capstan/kube';
 import { CliErrors } from '../cli/errors.ts';
 import type { Manifest } from './read-manifests.ts';
@@ -21,6 +23,8 @@ export interface GivenChange {
   /** `Kind namespace/name` */
   readonly object: string;
   readonly paths: readonly string[];
+  /** The values at these paths; none for secrets and for objects that are created. */
+  readonly changes: readonly ValueChange[];
   /** As it would be; undefined when it would be gone. */
   readonly after: KubeObject | undefined;
   readonly ref: { readonly namespace?: string; readonly name: string };
@@ -65,7 +69,7 @@ export async function wouldBeDeleted(
   const ref = refOf(object);
   const before = await findLive(client, kind, ref, signal);
   const verb = before === undefined ? 'none' : 'delete';
-  return { kind, object: `${kind.kind} ${keyOf(ref)}`, ref, verb, paths: [], after: undefined };
+  return { kind, object: `${kind.kind} ${keyOf(ref)}`, ref, verb, paths: [], changes: [], after: undefined };
 }
 
 /** Not permitted, no such kind or namespace, no apply for this kind: answers about the request, not about the object. */
@@ -89,10 +93,15 @@ function mergedHere(kind: Kind, before: KubeObject | undefined, manifest: KubeOb
   return { ...complete, metadata: { uid: 'given-to-plan', ...complete.metadata, generation } };
 }
 
-function changeOf(kind: Kind, before: KubeObject | undefined, after: KubeObject): Pick<GivenChange, 'verb' | 'paths'> {
-  if (before === undefined) return { verb: 'create', paths: [] };
-  const paths = diff(contentOf(before), contentOf(after), MAX_PATHS);
-  return { verb: paths.length === 0 ? 'none' : 'change', paths: kind.sensitive ? [] : paths };
+function changeOf(
+  kind: Kind,
+  before: KubeObject | undefined,
+  after: KubeObject,
+): Pick<GivenChange, 'verb' | 'paths' | 'changes'> {
+  if (before === undefined) return { verb: 'create', paths: [], changes: [] };
+  const found = changesBetween(contentOf(before), contentOf(after), MAX_PATHS);
+  const changes = kind.sensitive ? [] : found;
+  return { verb: found.length === 0 ? 'none' : 'change', paths: changes.map(({ path }) => path), changes };
 }
 
 /** Without what the server keeps for itself, and without the status, which apply does not touch. */

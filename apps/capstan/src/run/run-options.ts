@@ -90,6 +90,8 @@ export function runSettings(flags: FlagValues<typeof RUN_OPTIONS>, io: Io): RunS
   const systemNamespace = flags['leader-elect-resource-namespace'];
   const leaseName = flags['leader-elect-resource-name'];
   const isPod = Boolean(io.env['KUBERNETES_SERVICE_HOST']);
+  // Pods that run as processes of one machine share its interfaces.
+  const bind = io.env['CAPSTAN_BIND_ADDRESS'] ?? '';
   const leases = {
     ...(leaseName !== undefined && { name: leaseName }),
     times: {
@@ -103,8 +105,8 @@ export function runSettings(flags: FlagValues<typeof RUN_OPTIONS>, io: Io): RunS
     ...(watchNamespaces && { watchNamespaces }),
     ...(systemNamespace !== undefined && { systemNamespace }),
     leaderElection: flags['leader-elect'] ? leases : false,
-    healthAddress: addressOf(flags['health-address'], isPod ? ':8081' : undefined),
-    metricsAddress: addressOf(flags['metrics-address'], isPod ? ':8080' : undefined),
+    healthAddress: addressOf(flags['health-address'], isPod ? `${bind}:8081` : undefined),
+    metricsAddress: addressOf(flags['metrics-address'], isPod ? `${bind}:8080` : undefined),
     checkPurity: flags['check-purity'] ?? false,
     logFormat: flags['log-format'] ?? (isPod ? 'json' : 'text'),
     logLevel: flags['log-level'],

@@ -1,17 +1,19 @@
-// Whether an object is as it should be, from its status alone.
+// Whether an object is healthy, from its status alone.
 import type { KubeObject } from '@capstan/kube';
-import { type Condition, conditionsOf, PAUSED_ANNOTATION, type StatusInput } from '@capstan/reconcile';
+import { type Condition, conditionsOf, PAUSED_ANNOTATION, type StatusInput } from '@capstan/reconcile/status';
 
-export type State = 'Ready' | 'NotReady' | 'Pending' | 'Paused' | 'Deleting' | 'Error';
+export type State = 'Ready' | 'NotReady' | 'Pending' | 'Paused' | 'Deleting' | 'Error' | 'Stopped';
 
 export interface Health {
   readonly state: State;
-  /** Of the condition that says so, `type: reason`. */
+  /** Of the condition that reports the problem, `type: reason`. */
   readonly reason: string;
   readonly message: string;
+  /** When that condition last changed. */
+  readonly since?: string;
 }
 
-/** Conditions that tell of trouble when they are true; of all others it is trouble when they are not. */
+/** Conditions that report a problem when they are true; all others report one when they are not. */
 const NEGATIVE = new Set([
   'ReconcileError',
   'RolledBack',
@@ -22,14 +24,14 @@ const NEGATIVE = new Set([
   'DependenciesUnresolved',
   'PermissionsRefused',
 ]);
-/** These are no trouble either way. */
+/** These report no problem either way. */
 const NEUTRAL = new Set(['Progressing', 'Reconciling', 'Simulated', 'capstan.dev/Simulated', 'RotationPending']);
-/** Reasons for which a condition is not true, and should not be: a backend that nobody has drained takes requests. */
+/** Reasons for which a condition is not true, and should not be: a backend that is not drained takes requests. */
 const CALM: Readonly<Record<string, ReadonlySet<string>>> = {
   Drained: new Set(['Enabled', 'Draining', 'PartialDrain', 'Restoring']),
 };
 
-/** `isSilent`: nobody writes conditions on objects of this kind as long as there is nothing to complain about. */
+/** `isSilent`: objects of this kind have no conditions as long as there is no problem. */
 export function healthOf(object: KubeObject, isSilent = false): Health {
   const { metadata } = object;
   const status = (object as { status?: StatusInput }).status;
@@ -46,26 +48,33 @@ export function healthOf(object: KubeObject, isSilent = false): Health {
   if (metadata.deletionTimestamp !== undefined) {
     const holders = metadata.finalizers?.join(', ') ?? '';
     const message = holders === '' ? '' : `held by ${holders}`;
-    return { state: 'Deleting', reason: `since ${metadata.deletionTimestamp}`, message };
+    return {
+      state: 'Deleting',
+      reason: `since ${metadata.deletionTimestamp}`,
+      message,
+      since: metadata.deletionTimestamp,
+    };
   }
-  const bad = conditions.find(isTrouble);
+  const bad = conditions.find(reportsProblem);
   if (bad !== undefined) return from('NotReady', bad);
   const observed = status?.['observedGeneration'];
   if (isSilent) return { state: 'Ready', reason: '', message: '' };
   if (status === undefined || conditions.length === 0) return pending('no condition has been written yet');
   if (typeof observed === 'number' && metadata.generation !== undefined && observed < metadata.generation) {
-    return pending(`generation ${metadata.generation} has not been looked at yet; the status is of ${observed}`);
+    return pending(
+      `generation ${metadata.generation} has not been observed yet; the status is of generation ${observed}`,
+    );
   }
   return { state: 'Ready', reason: '', message: '' };
 }
 
-function isTrouble({ type, status, reason }: Condition): boolean {
+function reportsProblem({ type, status, reason }: Condition): boolean {
   if (NEUTRAL.has(type) || CALM[type]?.has(reason)) return false;
   return NEGATIVE.has(type) ? status === 'True' : status !== 'True';
 }
 
-function from(state: State, { type, reason, message }: Condition): Health {
-  return { state, reason: reason === type ? reason : `${type}: ${reason}`, message };
+function from(state: State, { type, reason, message, lastTransitionTime: since }: Condition): Health {
+  return { state, reason: reason === type ? reason : `${type}: ${reason}`, message, ...(since && { since }) };
 }
 
 function pending(message: string): Health {

@@ -6,12 +6,24 @@
 //
 // Manifests may say ${NAME} wherever a text stands: `prepare` says what it is.
 import { dirname, join, resolve } from 'node:path';
-import { type Client, isConflict, Namespace, type UnknownObject } from '@capstan/kube';
+import { fileURLToPath } from 'node:url';
+import {
+  type Client,
+  isConflict,
+  type Kind,
+  keyOfObject,
+  kindId,
+  Namespace,
+  refOf,
+  type UnknownObject,
+} from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
 import type { Io } from '../cli/io.ts';
 import { knownKinds } from '../plan/known-kinds.ts';
 import { type Manifest, readManifests } from '../plan/read-manifests.ts';
+import { type DemoRecord, openDemoRecord } from './demo-record.ts';
+import type { DemoObjects } from './ready-text.ts';
 
 export interface Demo {
   readonly folder: string;
@@ -42,8 +54,9 @@ export interface DemoCluster {
 }
 
 const FIELD_MANAGER = 'capstan-demo';
-const OPERATORS = resolve(import.meta.dirname, '../../../../operators');
-const PREPARE = 'prepare.ts';
+const OPERATORS = fileURLToPath(new URL('../../../../operators/', import.meta.url));
+/** `.js` where it was built. */
+const PREPARE = /^prepare\.(?:ts|js)$/;
 
 /** The demonstrations of the operators: `demo` in their own folder, or beside a module's. */
 export async function findDemos(names: readonly string[], files: readonly string[], io: Io): Promise<Demo[]> {
@@ -67,9 +80,10 @@ async function findDemo(folder: string, io: Io): Promise<Demo | undefined> {
     if (inside?.some(isManifest) === true) clusters.push(name);
   }
   if (clusters.length === 0 && !names.some(isManifest)) return undefined;
-  if (!names.includes(PREPARE)) return { folder, clusters };
-  const { default: prepare } = await io.importModule(join(folder, PREPARE));
-  if (typeof prepare !== 'function') throw CliErrors.BadDemo(join(folder, PREPARE));
+  const module = names.find((name) => PREPARE.test(name));
+  if (module === undefined) return { folder, clusters };
+  const { default: prepare } = await io.importModule(join(folder, module));
+  if (typeof prepare !== 'function') throw CliErrors.BadDemo(join(folder, module));
   // A module of our own, or of an operator that the user named: its signature is documented, and not checked further.
   return { folder, clusters, prepare: prepare as PrepareDemo };
 }
@@ -84,12 +98,20 @@ export interface ApplyDemoOptions {
   signal: AbortSignal;
 }
 
-/** Prepares a demonstration and applies its manifests. What somebody has changed since stays as he wants it. */
-export async function applyDemo(demo: Demo, options: ApplyDemoOptions): Promise<void> {
+/**
+ * Prepares a demonstration and applies its manifests. What the user has changed since stays as it is, and what the user has deleted
+ * is not created again. Resolves to what there is to look at.
+ */
+export async function applyDemo(demo: Demo, options: ApplyDemoOptions): Promise<DemoObjects> {
   const { operators, clusters, io, signal } = options;
   const { folder, prepare } = demo;
-  // `operators/NAME/demo` is known by its operator.
-  const data = join(options.data, 'demo', dirname(folder).split(/[/\\]/).at(-1) ?? 'demo');
+  const name = demoName(folder);
+  const data = join(options.data, 'demo', name);
+  const record = await openDemoRecord(options.data);
+  const kinds = new Map(operators.flatMap((operator) => operator.kinds.map((kind) => [kindId(kind), kind] as const)));
+  /** What the operator works on, and what that refers to. */
+  const [own, others] = [new Set<string>(), new Set<string>()];
+  const resources = new Set<string>();
   const variables = (await prepare?.({ data, clusters, signal })) ?? {};
   const [first] = clusters.keys();
   const names = await io.files.list(folder);
@@ -110,11 +132,25 @@ export async function applyDemo(demo: Demo, options: ApplyDemoOptions): Promise<
       if (namespace !== undefined && !made.has(namespace)) {
         made.add(namespace);
         const metadata = { name: namespace };
-        await applied(target.client, Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata }, signal);
+        await applied(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata });
       }
-      await applied(target.client, kind, object, signal);
+      if (!(await applied(kind, object))) continue;
+      const declared = kinds.get(kindId(kind));
+      (declared === undefined ? others : own).add(`${kind.kind} ${keyOfObject(object)}`);
+      if (declared !== undefined && cluster === first) resources.add(declared.plural);
+    }
+
+    async function applied(kind: Kind, object: UnknownObject): Promise<boolean> {
+      const id = JSON.stringify([cluster, kindId(kind), keyOfObject(object)]);
+      return target === undefined ? false : applyOnce(target.client, kind, object, { id, record, signal });
     }
   }
+  return { name, folder, objects: [...own, ...others], resources: [...resources] };
+}
+
+/** `operators/NAME/demo` is known by its operator. */
+export function demoName(folder: string): string {
+  return dirname(folder).split(/[/\\]/).at(-1) ?? 'demo';
 }
 
 function isManifest(name: string): boolean {
@@ -136,15 +172,19 @@ function filledIn({ object }: Manifest, variables: DemoVariables): UnknownObject
   return filled(object) as UnknownObject;
 }
 
-async function applied(
+/** Resolves to whether the object is there. */
+async function applyOnce(
   client: Client,
-  kind: Parameters<Client['apply']>[0],
+  kind: Kind,
   object: UnknownObject,
-  signal: AbortSignal,
-): Promise<void> {
+  { id, record, signal }: { id: string; record: DemoRecord; signal: AbortSignal },
+): Promise<boolean> {
+  if (record.has(id) && (await client.find(kind, refOf(object), { signal })) === undefined) return false;
   try {
     await client.apply(kind, object, { fieldManager: FIELD_MANAGER, force: false, signal });
   } catch (error) {
     if (!isConflict(error)) throw error;
   }
+  await record.add(id);
+  return true;
 }

@@ -1,35 +1,53 @@
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { execPath } from 'node:process';
+import { fileURLToPath } from 'node:url';
 import { localProxyImages } from '@capstan/kroxylicious/local';
 import type { KnownImage } from '@capstan/node';
+import { localBackendImages, localEnvoyImages } from '@capstan/sesame/local';
 
 /**
  * The images that the local node runs as processes: Capstan itself, and what `npm run setup:real` has brought to this
- * machine. Whoever has other programs to run adds them here.
+ * machine. Other programs are added here.
  */
-export function knownImages(env: Readonly<Record<string, string | undefined>>): readonly KnownImage[] {
-  const program = (file: string) => [
+export function knownImages(
+  env: Readonly<Record<string, string | undefined>>,
+  cables: Readonly<Record<string, string>> = SIMULATED_CABLES,
+): readonly KnownImage[] {
+  const program = (file: URL, flags: readonly string[] = []) => [
     execPath,
+    ...flags,
     '--disable-warning=ExperimentalWarning',
-    resolve(import.meta.dirname, '..', file),
+    fileURLToPath(file),
   ];
-  const capstan = program('main.ts');
-  const gimbal = program('programs/gimbal.mjs');
-  const submariner = program('programs/submariner.ts');
-  const sesame = program('programs/sesame.ts');
+  const capstan = program(new URL('../main.ts', import.meta.url));
+  const gimbal = program(new URL('../programs/gimbal.mjs', import.meta.url));
+  const submariner = program(new URL('../programs/submariner.ts', import.meta.url), SMALL);
+  const sesame = program(new URL('../programs/sesame.mjs', import.meta.url), SMALL_YOUNG);
+  const kroxylicious = program(new URL('../programs/kroxylicious.ts', import.meta.url));
   const real = env['CAPSTAN_REAL'] ?? join(env['HOME'] ?? homedir(), '.cache', 'capstan', 'real');
   return [
     {
       match: 'capstan',
       entrypoint: capstan,
-      programs: { capstan, gimbal, sesame, submariner },
-      // Gateways leave the network of this machine alone: their cables are simulated, and marked as such.
-      env: { SUBMARINER_CABLES: 'simulated' },
+      programs: { capstan, gimbal, kroxylicious, sesame, submariner },
+      // What Sesame and its Envoys bind is in their configuration, and not in their arguments.
+      env: { ...cables, CAPSTAN_REAL: real, CAPSTAN_BIND_ADDRESS: '$(POD_IP)', SESAME_BIND_ADDRESS: '$(POD_IP)' },
       kubeconfig: true,
       // Every pod has an address of its own here, and no interface of its own.
       substitute: [{ from: '0.0.0.0', to: '$(POD_IP)' }],
     },
     ...localProxyImages(join(real, 'kroxylicious')),
+    ...localEnvoyImages(join(real, 'envoy')),
+    ...localBackendImages(join(real, 'gateway-conformance')),
   ];
 }
+
+/** A gateway runs for every cluster and waits most of the time: memory is worth more than speed. */
+const SMALL = ['--optimize-for-size', '--semi-space-growth-factor=1', '--no-wasm-tier-up', '--no-wasm-dynamic-tiering'];
+
+/** What a control plane caches is most of its heap, and stays: much room for new objects would only be held. */
+const SMALL_YOUNG = ['--max-semi-space-size=8'];
+
+/** Gateways leave the network of this machine alone: their cables are simulated, and marked as such. */
+const SIMULATED_CABLES = { SUBMARINER_CABLES: 'simulated' };

@@ -1,4 +1,5 @@
-// The account of an operator inside `capstan up`: as in a pod, with the rules that `capstan rbac` prints and no others.
+// The accounts of operators inside `capstan up`. Each writes under its own, with the rules that `capstan rbac` prints and no
+// others, as in a pod; the caches, which they share, are filled under one that may read what any of them may, and write nothing.
 import { type LogicalCluster, serviceAccountUser } from '@capstan/apiserver';
 import {
   type Client,
@@ -10,7 +11,13 @@ import {
   RoleBinding,
   ServiceAccount,
 } from '@capstan/kube';
-import { type ManagerConnection, type Operator, rbacManifests, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import {
+  type ManagerConnection,
+  type Operator,
+  type PolicyRule,
+  rbacManifests,
+  SYSTEM_NAMESPACE,
+} from '@capstan/reconcile';
 
 const FIELD_MANAGER = 'capstan';
 
@@ -21,12 +28,42 @@ export async function grantOperator(operator: Operator, admin: Client, signal: A
   }
 }
 
+/** The account that fills the caches. */
+export async function grantReader(operators: readonly Operator[], admin: Client, signal: AbortSignal): Promise<void> {
+  const all = {
+    name: READER,
+    kinds: [],
+    reconcilers: operators.flatMap(({ reconcilers }) => reconcilers),
+    sinks: operators.flatMap(({ sinks = [] }) => sinks),
+  };
+  for (const manifest of rbacManifests(all, { namespace: SYSTEM_NAMESPACE })) {
+    const read = 'rules' in manifest ? { ...manifest, rules: readOnly(manifest.rules as PolicyRule[]) } : manifest;
+    await admin.apply(kindOf(manifest), read, { fieldManager: FIELD_MANAGER, force: true, signal });
+  }
+}
+
+export function connectReader(cluster: LogicalCluster): ManagerConnection {
+  return connectAs(`capstan-${READER}`, cluster);
+}
+
 /** A connection in this process that authenticates as the operator's ServiceAccount. */
 export function connectOperator(operator: Operator, cluster: LogicalCluster): ManagerConnection {
-  const account = `capstan-${operator.name}`;
+  return connectAs(`capstan-${operator.name}`, cluster);
+}
+
+function connectAs(account: string, cluster: LogicalCluster): ManagerConnection {
   const user = serviceAccountUser(SYSTEM_NAMESPACE, account);
   const transport = cluster.server.transport({ user, userAgent: account });
   return { ...transport, context: cluster.name, namespace: SYSTEM_NAMESPACE };
+}
+
+const READER = 'caches';
+const READING: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
+
+function readOnly(rules: readonly PolicyRule[]): PolicyRule[] {
+  return rules
+    .map((rule) => ({ ...rule, verbs: rule.verbs.filter((verb) => READING.has(verb)) }))
+    .filter(({ verbs }) => verbs.length > 0);
 }
 
 const RBAC_KINDS: readonly Kind[] = [ServiceAccount, ClusterRole, ClusterRoleBinding, Role, RoleBinding];

@@ -1,6 +1,7 @@
 // A whole cluster in one process: the API server and its data folder, the workload controllers and a node for each logical
 // cluster, and the operators, each under its own service account with the permissions that it declares and no others. It
 // ends in the opposite order of its beginning.
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   type Cluster,
@@ -20,11 +21,16 @@ import {
 } from '@capstan/kube';
 import { createAddressPool, createControllers, createForwarder, createNode, type LocalNode } from '@capstan/node';
 import { createManager, ensureCrds, ensureNamespace, type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import type { LocalCables } from '@capstan/submariner/local';
 import { CliErrors } from '../cli/errors.ts';
 import type { Io } from '../cli/io.ts';
-import { applyDemo, type Demo, type DemoCluster } from './demo.ts';
+import { applyDemo, type Demo, type DemoCluster, demoName } from './demo.ts';
 import { knownImages } from './known-images.ts';
-import { connectOperator, grantOperator } from './operator-account.ts';
+import { mergeKubeconfig } from './merge-kubeconfig.ts';
+import { connectOperator, connectReader, grantOperator, grantReader } from './operator-account.ts';
+import type { Progress } from './progress.ts';
+import type { DemoObjects, ReadyFields } from './ready-text.ts';
+import { MERGED } from './running-cluster.ts';
 import type { UpSettings } from './up-options.ts';
 
 export interface RunUpOptions {
@@ -36,8 +42,9 @@ export interface RunUpOptions {
   clock: Clock;
   random: Random;
   logger: Logger;
-  /** Tells whoever started us: started, ready, stopped. */
+  /** Reports the events started, ready and stopped. */
   announce(event: string, fields: object): void;
+  progress: Progress;
 }
 
 /** Runs until the io's signal is aborted and everything has ended. Throws when it cannot start, or when a part gives up. */
@@ -45,41 +52,85 @@ export async function runUp(options: RunUpOptions): Promise<void> {
   const { settings, clock, random, logger, announce } = options;
   const { data, host, port } = settings;
   const clusters = [...new Set([...settings.clusters, ...options.demos.flatMap((demo) => demo.clusters)])];
-  // The nodes come after the servers, which ask them for logs.
+  // The nodes come after the servers, which ask them for logs and connections.
   const nodes = new Map<string, LocalNode>();
-  const readLogs: ClusterOptions['readLogs'] =
-    (name) =>
-    async (...asked) => {
-      const node = nodes.get(name);
-      if (!node) throw CliErrors.NoNodeYet(name);
-      return node.logs(...asked);
-    };
-  const cluster = await startCluster({ clock, random, logger, data, host, port, clusters, readLogs });
+  const nodeOf = (name: string): LocalNode => {
+    const node = nodes.get(name);
+    if (!node) throw CliErrors.NoNodeYet(name);
+    return node;
+  };
+  const pods: Pick<ClusterOptions, 'readLogs' | 'podStreams'> = {
+    readLogs:
+      (name) =>
+      async (...asked) =>
+        nodeOf(name).logs(...asked),
+    podStreams: (name) => ({
+      exec: async (...asked) => nodeOf(name).streams.exec(...asked),
+      attach: async (...asked) => nodeOf(name).streams.attach(...asked),
+      portForward: async (...asked) => nodeOf(name).streams.portForward(...asked),
+    }),
+  };
+  const cluster = await options.progress.phase(
+    `Starting the API server on ${host}:${port}`,
+    startCluster({ clock, random, logger, data, host, port, clusters, ...pods }),
+  );
+  let cables: LocalCables | undefined;
   try {
+    cables = settings.cables === 'real' ? await realCables(clusters, options) : undefined;
     await writeKubeconfig(settings.kubeconfig, cluster.kubeconfig);
-    const told = cluster.clusters.map(({ name, url }) => ({ name, url }));
-    announce('started', { clusters: told, data, operators: options.operators.map(({ name }) => name) });
-    await runParts(cluster, nodes, options, () =>
-      announce('ready', { kubeconfig: settings.kubeconfig, clusters: told }),
-    );
+    const merged = await mergedKubeconfig(settings, cluster.kubeconfig);
+    const addresses = cluster.clusters.map(({ name, url }) => ({ name, url }));
+    announce('started', { clusters: addresses, data, operators: options.operators.map(({ name }) => name) });
+    await runParts(cluster, nodes, { ...options, cables }, (demo) => {
+      const ready: ReadyFields = { kubeconfig: settings.kubeconfig, clusters: addresses, ...merged, demo };
+      announce('ready', ready);
+    });
   } finally {
+    cables?.close();
     await cluster.close();
   }
   announce('stopped', {});
+}
+
+/** The contexts in the user's own kubeconfig too, where that is asked for. */
+async function mergedKubeconfig(
+  { mergeInto: file, data }: UpSettings,
+  own: string,
+): Promise<Pick<ReadyFields, 'merged'>> {
+  if (file === undefined) return {};
+  const contexts = await mergeKubeconfig({ file, own, data });
+  await writeFile(join(data, MERGED), `${file}\n`);
+  return { merged: { file, contexts } };
+}
+
+/** Loaded when it is asked for: most clusters have no gateways. */
+async function realCables(
+  clusters: readonly string[],
+  { settings, io, logger }: Pick<RunUpOptions, 'settings' | 'io' | 'logger'>,
+): Promise<LocalCables> {
+  const { createLocalCables, missingPrograms } = await import('@capstan/submariner/local');
+  const missing = missingPrograms(io.env);
+  if (missing !== undefined) logger.warn(missing);
+  return createLocalCables(settings.data, clusters);
+}
+
+interface RunPartsOptions extends RunUpOptions {
+  /** Undefined where cables are simulated. */
+  cables: LocalCables | undefined;
 }
 
 /** Everything that runs besides the API server, until the signal; a part that fails ends them all. */
 async function runParts(
   cluster: Cluster,
   nodes: Map<string, LocalNode>,
-  options: RunUpOptions,
-  announceReady: () => void,
+  options: RunPartsOptions,
+  announceReady: (demo: readonly DemoObjects[]) => void,
 ): Promise<void> {
-  const { operators, demos, io, clock } = options;
+  const { operators, demos, io, clock, progress } = options;
   const stopping = new AbortController();
   const signal = AbortSignal.any([io.signal, stopping.signal]);
   const clients = cluster.clusters.map(({ server }) =>
-    // Of the cluster's own parts: what the server warns its controllers of (they keep Endpoints, too) is news to nobody.
+    // Of the cluster's own parts: what the server warns its controllers of (they keep Endpoints, too) concerns no user.
     createClient({ transport: server.transport({ userAgent: 'capstan' }), clock, logger: silentLogger }),
   );
   const [admin] = clients;
@@ -88,33 +139,42 @@ async function runParts(
   const parts = workloads(cluster, nodes, clients, options, signal);
   try {
     for (const client of clients) await ensureNamespace(client, SYSTEM_NAMESPACE, signal);
-    await ensureCrds({ client: admin, clock, operators, install: true, signal });
+    await progress.phase(
+      `Installing the definitions of ${operators.map(({ name }) => name).join(', ')}`,
+      ensureCrds({ client: admin, clock, operators, install: true, signal }),
+    );
     // The operators run in the first cluster; those that reach others do so from there.
-    const running = operators.map((operator) => runOperator(operator, { ...options, admin, cluster: first, signal }));
+    const running =
+      operators.length === 0 ? [] : [runOperators({ ...options, operators, admin, cluster: first, signal })];
     // Some are about the cluster that they run in, and several of them make a set: those run in every cluster.
     const everywhere = operators.filter(({ name }) => IN_EVERY_CLUSTER.has(name));
     for (const [index, other] of cluster.clusters.entries()) {
       const client = clients[index];
       if (index === 0 || client === undefined || everywhere.length === 0) continue;
       await ensureCrds({ client, clock, operators: everywhere, install: true, signal });
-      running.push(
-        ...everywhere.map((operator) => runOperator(operator, { ...options, admin: client, cluster: other, signal })),
-      );
+      running.push(runOperators({ ...options, operators: everywhere, admin: client, cluster: other, signal }));
     }
     parts.push(...running.map(({ ended }) => ended));
     const over = Promise.race([...parts, untilAborted(signal)]);
-    await Promise.race([Promise.all(running.map(({ ready }) => ready)), over]);
+    await progress.phase(
+      'Starting the operators',
+      Promise.race([Promise.all(running.map(({ ready }) => ready)), over]),
+    );
     const demoed = demoClusters(cluster, clients);
     const data = options.settings.data;
+    const shown: DemoObjects[] = [];
     for (const demo of demos) {
-      await Promise.race([applyDemo(demo, { operators, clusters: demoed, data, io, signal }), over]);
+      const applying = applyDemo(demo, { operators, clusters: demoed, data, io, signal });
+      const title = `Applying the demonstration of ${demoName(demo.folder)}`;
+      const applied = await progress.phase(title, Promise.race([applying, over]));
+      if (applied !== undefined) shown.push(applied);
     }
-    if (demos.length > 0) for (const operator of running) operator.poke();
-    if (!signal.aborted) announceReady();
+    if (demos.length > 0) for (const one of running) one.poke();
+    if (!signal.aborted) announceReady(shown);
     await over;
     if (!io.signal.aborted) throw CliErrors.PartEnded();
   } catch (error) {
-    // Whoever was interrupted while starting has got what he wanted.
+    // An interruption while starting is no error.
     if (!io.signal.aborted) throw error;
   } finally {
     stopping.abort();
@@ -126,12 +186,12 @@ async function runParts(
 /** A cluster that joins a broker needs its own operator, whatever else the first cluster runs. */
 const IN_EVERY_CLUSTER: ReadonlySet<string> = new Set(['submariner']);
 
-interface RunningOperator {
-  /** Resolves when its caches are full. */
+interface RunningOperators {
+  /** Resolves when their caches are full. */
   readonly ready: Promise<void>;
-  /** Settles when it has ended; rejects when it could not run. */
+  /** Settles when they have ended; rejects when they could not run. */
   readonly ended: Promise<void>;
-  /** Kinds may have been installed that it waits for: it checks now, and not in a quarter of a minute. */
+  /** Kinds may have been installed that they wait for: they check now, and not in a quarter of a minute. */
   poke(): void;
 }
 
@@ -142,34 +202,62 @@ interface RunningOperator {
 const IDENTITY = 'capstan-up';
 const LEASE_TIMES = { leaseMs: 30_000, renewMs: 20_000, retryMs: 5_000 };
 
-function runOperator(
-  operator: Operator,
-  { admin, cluster, signal, io, clock, random, logger }: RunOperatorOptions,
-): RunningOperator {
+/** All operators of a cluster on one runtime: what several of them read is cached once. */
+function runOperators({
+  operators,
+  admin,
+  cluster,
+  signal,
+  io,
+  clock,
+  random,
+  logger,
+}: RunOperatorsOptions): RunningOperators {
   const { promise: ready, resolve: isReady } = Promise.withResolvers<void>();
   const manager = createManager({
-    operators: [operator],
-    connection: connectOperator(operator, cluster),
+    operators,
+    connection: connectReader(cluster),
+    connectionFor: (operator) => connectOperator(operator, cluster),
     identity: IDENTITY,
+    // A program that is mostly idle keeps what its start took; under load it may take what it needs.
+    compactHeap: 'start',
     leaderElection: { times: LEASE_TIMES },
     clock,
     random,
     env: io.env,
-    logger: logger.with({ operator: operator.name }),
+    logger: withoutWarnings(logger.with({ cluster: cluster.name })),
     onEvent: ({ type }) => {
       if (type === 'ready') isReady();
     },
   });
+  const run = async () => {
+    for (const operator of operators) await grantOperator(operator, admin, signal);
+    await grantReader(operators, admin, signal);
+    await manager.run(signal);
+  };
   return {
     ready,
-    ended: grantOperator(operator, admin, signal).then(() => manager.run(signal)),
+    ended: run(),
     poke() {
       for (const world of manager.runtime?.worlds.values() ?? []) world.poke();
     },
   };
 }
 
-interface RunOperatorOptions extends Pick<RunUpOptions, 'io' | 'clock' | 'random' | 'logger'> {
+/**
+ * What the API server warns of concerns the operators' own objects (a finalizer whose name the original project chose), which a user
+ * of this cluster cannot change: it is for debugging.
+ */
+function withoutWarnings(logger: Logger): Logger {
+  return {
+    ...logger,
+    warn: (message, fields) =>
+      fields?.['warning'] === undefined ? logger.warn(message, fields) : logger.debug(message, fields),
+    with: (fields) => withoutWarnings(logger.with(fields)),
+  };
+}
+
+interface RunOperatorsOptions extends Pick<RunUpOptions, 'operators' | 'io' | 'clock' | 'random' | 'logger'> {
   admin: Client;
   cluster: LogicalCluster;
   signal: AbortSignal;
@@ -189,7 +277,7 @@ function workloads(
   { clusters }: Cluster,
   nodes: Map<string, LocalNode>,
   clients: readonly Client[],
-  { settings, io, clock, random, logger }: RunUpOptions,
+  { settings, cables, io, clock, random, logger }: RunPartsOptions,
   signal: AbortSignal,
 ): Promise<void>[] {
   const addresses = createAddressPool(random);
@@ -199,10 +287,11 @@ function workloads(
     const common = { client, clock, random, logger: logger.with({ cluster: name }) };
     const node = createNode({
       ...common,
-      images: knownImages(io.env),
+      images: knownImages(io.env, cables?.environmentOf(name)),
       addresses,
       dataDir: join(settings.data, 'clusters', name, 'node'),
       apiServer: endpoint,
+      unknownImages: settings.unknownImages,
     });
     nodes.set(name, node);
     return [createControllers(common).run(signal), node.run(signal), createForwarder(common).run(signal)];

@@ -1,11 +1,11 @@
-import { resolve } from 'node:path';
+import { delimiter, resolve } from 'node:path';
 import { DEFAULT_CLUSTER, DEFAULT_PORT } from '@capstan/apiserver';
 import type { LogLevel } from '@capstan/reconcile';
 import { type Flags, type FlagValues, list, type Refusal, refuse } from '@capstan/reconcile/command-line';
 import type { Io } from '../cli/io.ts';
 
 export const UP_OPTIONS = {
-  data: { type: 'string', value: 'DIR', default: '.capstan', help: 'Where everything is kept.' },
+  data: { type: 'string', value: 'DIR', default: '.capstan', help: 'The data folder.' },
   listen: {
     type: 'string',
     value: 'HOST:PORT',
@@ -14,6 +14,11 @@ export const UP_OPTIONS = {
     help: 'Where the API server listens; port 0 takes any that is free.',
   },
   'kubeconfig-out': { type: 'string', value: 'FILE', help: 'Where to write the kubeconfig; default DIR/kubeconfig.' },
+  'merge-kubeconfig': {
+    type: 'boolean',
+    help: 'Put its contexts into $KUBECONFIG or ~/.kube/config too, and make the first one current.',
+  },
+  detach: { type: 'boolean', help: 'Run in the background, and return when it is ready.' },
   clusters: {
     type: 'string',
     value: 'LIST',
@@ -21,13 +26,24 @@ export const UP_OPTIONS = {
     parse: clusterNames,
     help: 'Logical clusters, with commas.',
   },
+  cables: {
+    type: 'string',
+    oneOf: ['real', 'simulated'],
+    default: 'simulated',
+    help: 'real: gateways of Submariner work in network namespaces of their own (root on Linux).',
+  },
+  'unknown-images': {
+    type: 'string',
+    oneOf: ['simulate', 'fail'],
+    default: 'simulate',
+    help: 'Pods whose image this machine cannot run: simulate shows them as running and marks them, fail leaves them waiting.',
+  },
   demo: { type: 'boolean', help: 'Apply what the operators bring to look at (demo/*.yaml).' },
   'log-format': { type: 'string', oneOf: ['json', 'text'], default: 'text', help: 'How log lines are written.' },
   'log-level': {
     type: 'string',
     oneOf: ['debug', 'info', 'warn', 'error'],
-    default: 'info',
-    help: 'The least that is logged.',
+    help: 'The least that is logged; default info, from when the cluster is ready.',
   },
 } as const satisfies Flags;
 
@@ -35,25 +51,38 @@ export interface UpSettings {
   /** Absolute. */
   readonly data: string;
   readonly kubeconfig: string;
+  /** The user's own kubeconfig, which gets the contexts too; undefined: none does. */
+  readonly mergeInto: string | undefined;
   readonly host: string;
   readonly port: number;
   readonly clusters: readonly string[];
   readonly demo: boolean;
+  readonly cables: 'real' | 'simulated';
+  readonly unknownImages: 'simulate' | 'fail';
   readonly logFormat: 'json' | 'text';
   readonly logLevel: LogLevel;
 }
 
-export function upSettings(flags: FlagValues<typeof UP_OPTIONS>, io: Io): UpSettings {
+export function upSettings(flags: FlagValues<typeof UP_OPTIONS>, io: Io, home: string): UpSettings {
   const data = resolve(io.cwd, flags.data);
   return {
     data,
     kubeconfig: resolve(io.cwd, flags['kubeconfig-out'] ?? resolve(data, 'kubeconfig')),
+    mergeInto: flags['merge-kubeconfig'] ? ownKubeconfig(io, home) : undefined,
     ...flags.listen,
     clusters: flags.clusters,
     demo: flags.demo ?? false,
+    cables: flags.cables,
+    unknownImages: flags['unknown-images'],
     logFormat: flags['log-format'],
-    logLevel: flags['log-level'],
+    logLevel: flags['log-level'] ?? 'info',
   };
+}
+
+/** Where kubectl would write: the first file of KUBECONFIG, else the default. */
+function ownKubeconfig(io: Io, home: string): string {
+  const [first] = (io.env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  return resolve(io.cwd, first ?? resolve(io.env['HOME'] ?? home, '.kube', 'config'));
 }
 
 function clusterNames(text: string): readonly string[] | Refusal {
@@ -61,7 +90,7 @@ function clusterNames(text: string): readonly string[] | Refusal {
   return names.length === 0 ? refuse('name at least one') : names;
 }
 
-/** `:0` is this machine only, unlike elsewhere: nobody should open his laptop to the network by leaving something out. */
+/** `:0` is this machine only, unlike elsewhere: a laptop is not opened to the network by leaving something out. */
 function listenAddress(text: string): { host: string; port: number } | Refusal {
   const [, bracketed, plain, digits = ''] = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits);

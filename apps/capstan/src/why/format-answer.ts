@@ -54,7 +54,7 @@ function changeLines({ object, paths, from, to, via }: CauseChange, cause: Cause
 }
 
 function whatHappened(object: string, paths: readonly string[], from: string, to: string): string {
-  if (from === 'absent') return 'was made';
+  if (from === 'absent') return 'was created';
   if (to === 'absent') return 'was removed';
   if (from === 'unknown') return 'became known';
   if (paths.length === 0 || paths[0] === '.') return 'changed';
@@ -63,7 +63,7 @@ function whatHappened(object: string, paths: readonly string[], from: string, to
   return `${keys.length === 1 ? 'key' : 'keys'} ${keys.join(', ')} changed`;
 }
 
-/** `data["ca.crt"]` and `data.token` are keys to whoever wrote them. */
+/** `data["ca.crt"]` and `data.token` are shown as keys. */
 function keyOfData(path: string): string[] {
   const [, quoted, plain] = /^(?:data|binaryData)(?:\["([^"]+)"\]|\.([^.[]+))$/.exec(path) ?? [];
   const key = quoted ?? plain;
@@ -73,9 +73,9 @@ function keyOfData(path: string): string[] {
 function withoutCause({ object, owner, managers }: Answer): string[] {
   const others = managers.map(({ name, at }) => (at === undefined ? name : `${name} (last at ${at})`));
   const known =
-    others.length === 0 ? 'the server does not say who writes it' : `its fields are written by ${others.join(', ')}`;
+    others.length === 0 ? 'its field managers are not known' : `its fields are written by ${others.join(', ')}`;
   if (owner !== undefined) {
-    return [`${object} was made by ${plainKind(owner)}, and no change of it has been recorded yet; ${known}.`];
+    return [`${object} was created by ${plainKind(owner)}, and no change of it has been recorded yet; ${known}.`];
   }
   // What was changed for a time and is as before, and what is a status, carries none.
   const isOurs = managers.some(({ name }) => name.startsWith('capstan.'));
@@ -92,7 +92,7 @@ function plainKind(object: string): string {
 
 /**
  * A derivation as the engine names it: `KafkaService(default/x)`. The plan of the reconciler that wrote,
- * `plan kroxylicious.kafka-proxy(default/x)`, is told as what it was made for.
+ * `plan kroxylicious.kafka-proxy(default/x)`, is shown as what it was created for.
  */
 function stepName(step: string, { by, for: owner }: CauseRecord): string {
   const [, name = step, key = ''] = /^(?:plan )?(.*?)\((.*)\)$/.exec(step) ?? [];

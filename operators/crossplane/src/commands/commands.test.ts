@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseFlags } from '@capstan/reconcile/command-line';
+import { flagDefaults, parseFlags } from '@capstan/reconcile/command-line';
+import { createCrossplane } from '../operator.ts';
 import { settingsOf } from '../settings.ts';
 import { FLAGS, START_FLAGS } from './flags.ts';
 import { PROGRAM } from './program.ts';
@@ -89,4 +90,11 @@ describe('core start', () => {
       'log-level': 'debug',
     });
   });
+});
+
+test('a flag that has no effect in the stage GA is warned of at start', () => {
+  const started = (flags: object) => createCrossplane().withFlags?.({ ...flagDefaults(FLAGS), ...flags } as never, {});
+  const ga = { 'runtime-config-stage': 'GA', 'enable-runtime-config': false };
+  assert.match(started(ga)?.warnings?.[0] ?? '', /^--enable-runtime-config=false has no effect/);
+  assert.equal(started({})?.warnings, undefined);
 });

@@ -48,6 +48,29 @@ export const FLAGS = {
     env: 'CA_BUNDLE_PATH',
     help: 'Certificate authorities of registries.',
   },
+  'sigstore-trusted-root': {
+    type: 'string',
+    value: 'FILE',
+    help: 'A trusted_root.json of Sigstore, which keyless signatures of packages are checked with.',
+  },
+  'fulcio-root': {
+    type: 'string',
+    value: 'FILE',
+    env: 'SIGSTORE_ROOT_FILE',
+    help: 'The same in parts: certificates of Fulcio, in PEM.',
+  },
+  'rekor-public-key': {
+    type: 'string',
+    value: 'FILE',
+    env: 'SIGSTORE_REKOR_PUBLIC_KEY',
+    help: 'The same in parts: public keys of Rekor, in PEM.',
+  },
+  'ctlog-public-key': {
+    type: 'string',
+    value: 'FILE',
+    env: 'SIGSTORE_CT_LOG_PUBLIC_KEY_FILE',
+    help: 'The same in parts: public keys of the logs of certificates, in PEM.',
+  },
   'user-agent': {
     type: 'string',
     value: 'TEXT',

@@ -2,6 +2,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { FlagValues } from '@capstan/reconcile/command-line';
+import type { TrustFiles } from '../cosign/index.ts';
 import type { PackageSource } from '../facts/package-source.ts';
 import { createRegistrySource } from '../facts/registry-source.ts';
 import { proxyOf } from '../oci/proxy.ts';
@@ -18,7 +19,23 @@ export function registrySourceOf(values: FlagValues<typeof FLAGS>, env: Environm
     ...(proxy && { proxy }),
     ...(caBundlePath !== undefined && { caBundlePath }),
     ...(userAgent !== undefined && { userAgent }),
+    trust: trustFilesOf(values),
   });
+}
+
+function trustFilesOf(values: FlagValues<typeof FLAGS>): TrustFiles {
+  const {
+    'sigstore-trusted-root': trustedRoot,
+    'fulcio-root': fulcio,
+    'rekor-public-key': rekor,
+    'ctlog-public-key': ctlog,
+  } = values;
+  return {
+    ...(trustedRoot && { trustedRoot }),
+    ...(fulcio && { fulcio }),
+    ...(rekor && { rekor }),
+    ...(ctlog && { ctlog }),
+  };
 }
 
 function cacheDir(env: Environment): string {

@@ -20,12 +20,12 @@ export const PROGRAM: OperatorProgram<typeof FLAGS, typeof START_FLAGS> = {
 
 export const COMMANDS: Commands = {
   'core init': {
-    summary: 'Create what must be there before the first package: types, Lock, default runtime config',
+    summary: 'Create what the first package needs: types, Lock, default runtime config',
     load: () => import('./init-command.ts'),
   },
   xpkg: {
-    arguments: 'build|push|inspect',
-    summary: 'Build, publish and inspect packages, without Docker',
+    arguments: 'build|push|inspect|extract|install|update',
+    summary: 'Build, publish, inspect and install packages, without Docker',
     load: async () => {
       const { xpkgCommand } = await import('../xpkg/commands/index.ts');
       return { default: { forward: xpkgCommand } };
@@ -35,6 +35,11 @@ export const COMMANDS: Commands = {
     arguments: 'deployment-runtime',
     summary: 'Turn ControllerConfigs into DeploymentRuntimeConfigs',
     load: () => import('./convert-command.ts'),
+  },
+  'beta trace': {
+    arguments: 'TYPE/NAME',
+    summary: 'Show what belongs to a package, as a tree with conditions',
+    load: () => import('./trace-command.ts'),
   },
   'beta convert': {
     arguments: 'deployment-runtime',

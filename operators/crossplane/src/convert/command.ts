@@ -13,7 +13,7 @@ export const CONVERT_HELP = `Usage: crossplane convert deployment-runtime [FILE|
 
 Converts ControllerConfigs to DeploymentRuntimeConfigs and rewrites the Providers and Functions that refer to them.
 Everything else is passed on as it is: other documents byte for byte, comments, order and style. What cannot be carried
-over, or is ambiguous, is told on standard error. Read ControllerConfigs and packages in one go: only together can they
+over, or is ambiguous, is reported on standard error. Read ControllerConfigs and packages in one go: only together can they
 be rewritten.
 
 Examples:

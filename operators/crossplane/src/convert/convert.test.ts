@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isJsonObject } from '@capstan/kube';
 import fc from 'fast-check';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { schemas } from '../runtime/render.test-support.ts';
+import { schemas } from '../runtime/render/render.test-support.ts';
 import { type ConvertOptions, convertFiles } from './convert.ts';
 import { someControllerConfig, somePackages } from './generated.test-support.ts';
 
@@ -425,7 +425,7 @@ test('different ControllerConfigs of one name are left, with their packages', ()
   assert.equal(converted.warnings.length, 2);
 });
 
-test('unknown fields and values of a wrong type are told', () => {
+test('unknown fields and values of a wrong type are reported', () => {
   const unknown = convert(stream(controllerConfig('spec: {replcas: 2, resources: {limit: {}}}\n'), using()));
   assert.match(unknown.warnings.join('\n'), /spec\.replcas is not a field/);
   assert.match(unknown.warnings.join('\n'), /resources\.limit is not a field/);
@@ -570,7 +570,7 @@ test('for generated manifests in any style, the text means what the plan says, a
         'json list': JSON.stringify(list, undefined, 2),
       };
       const { text, notes } = convert(texts[how]);
-      assert.ok(!notes.some((note) => /anew|not kept/.test(note)), notes.join('\n'));
+      assert.ok(!notes.some((note) => /rewritten|not kept/.test(note)), notes.join('\n'));
       const plain = convert(texts.json)
         .text.split('\n---\n')
         .map((one) => JSON.parse(one) as unknown);

@@ -2,8 +2,8 @@
 // the two are laid over the rest in another order. Each difference names what it touches; whatever is not named is equal,
 // which a test proves for generated inputs.
 import { isJsonObject, type JsonObject } from '@capstan/kube';
-import type { RuntimeKind } from '../runtime/labels.ts';
-import { GRPC_PORT, METRICS_PORT, type RolePort, WEBHOOK_PORT } from '../runtime/ports.ts';
+import type { RuntimeKind } from '../runtime/render/labels.ts';
+import { GRPC_PORT, METRICS_PORT, type RolePort, WEBHOOK_PORT } from '../runtime/render/ports.ts';
 import { missingPullSecrets } from './convert-package.ts';
 import type { ConversionFinding, RenderedChange } from './finding.ts';
 import { isReferring, managedEnvOf, referencesIn, referredEnv } from './managed-names.ts';

@@ -59,7 +59,7 @@ function objectsIn(node: unknown, document: Document, place: (offset: number) =>
   return [{ value, place: place(map.range[0]), node: map }];
 }
 
-/** Dates and sexagesimal numbers of YAML 1.1: nobody means them, and no other Kubernetes tool reads them. */
+/** Dates and sexagesimal numbers of YAML 1.1: users do not intend them, and no other Kubernetes tool reads them. */
 function withoutTimes(tags: Tags): Tags {
   return tags.filter(
     (tag) =>

@@ -1,5 +1,5 @@
 // The smallest change to a package's text: a key is renamed and lines are added, so that comments, order and style stay.
-// Undefined when the text does not have the shape that this can be done in (a merge key, for one); whoever calls checks
+// Undefined when the text does not have the shape that this can be done in (a merge key, for one); the caller checks
 // the result against what it should mean in any case.
 import { isAlias, isMap, isScalar, isSeq, type Pair, type ParsedNode, type Scalar, type YAMLMap } from 'yaml';
 import type { PackageChange } from './convert-package.ts';

@@ -10,7 +10,7 @@ export interface RenderedChange {
 }
 
 export interface ConversionFinding {
-  /** A note tells what was done; a warning is something to look at, and with --strict a failure. */
+  /** A note reports what was done; a warning needs a review, and is a failure with --strict. */
   readonly level: 'note' | 'warning';
   /** `config.yaml:12`. */
   readonly place: string;

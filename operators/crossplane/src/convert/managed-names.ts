@@ -1,8 +1,8 @@
 // The names that the package manager takes in pods, by kind of package.
 import type { EnvVar, JsonObject } from '@capstan/kube';
 import { isJsonObject } from '@capstan/kube';
-import type { RuntimeKind } from '../runtime/labels.ts';
-import { managedEnv } from '../runtime/render-deployment.ts';
+import type { RuntimeKind } from '../runtime/render/labels.ts';
+import { managedEnv } from '../runtime/render/render-deployment.ts';
 import { namesIn, objectIn } from './manifest.ts';
 
 /** What the manager sets in a runtime of that kind, with placeholders for what differs between revisions. */

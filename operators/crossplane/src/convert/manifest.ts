@@ -1,7 +1,7 @@
 // Manifests as far as a conversion looks at them.
 import { groupOf, isJsonObject, type JsonObject } from '@capstan/kube';
-import { CONTROLLER_CONFIG_KIND } from '../runtime/controller-config.ts';
-import type { RuntimeKind } from '../runtime/labels.ts';
+import { CONTROLLER_CONFIG_KIND } from '../runtime/render/controller-config.ts';
+import type { RuntimeKind } from '../runtime/render/labels.ts';
 import { PACKAGE_GROUP, RUNTIME_CONFIG_KIND } from '../runtime/runtime-config.ts';
 
 export interface Manifest {

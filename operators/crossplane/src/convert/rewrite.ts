@@ -1,5 +1,5 @@
 // A text with the decisions of a plan carried out in it. Each document is rewritten by itself and read again: only what
-// means what it should is kept, and otherwise the document's values are written anew.
+// means what it should is kept, and otherwise the document's values are written again.
 import { equal, isJsonObject, type JsonObject } from '@capstan/kube';
 import { parseDocument, stringify } from 'yaml';
 import { type ParsedDocument, type ParsedObject, YAML_OPTIONS } from './documents.ts';
@@ -33,8 +33,7 @@ export function rewrite(
     }
     const { range } = parsed.document.contents ?? {};
     if (range) edits.push({ start: range[0], end: range[1], text: anew(wanted) });
-    for (const object of concerned)
-      findings.push(note(object, 'it was written anew, without its comments and its style'));
+    for (const object of concerned) findings.push(note(object, 'it was rewritten, without its comments and its style'));
   }
   return { text: applyEdits(text, edits), findings };
 

@@ -1,7 +1,7 @@
 // A ControllerConfig as a DeploymentRuntimeConfig: which field becomes which. Pull policy and pull secrets are the package's
 // (convert-package.ts) and stay out of the template wherever a package takes them.
 import { isJsonObject, type JsonObject } from '@capstan/kube';
-import { configuredMetadata, isFilled } from '../runtime/controller-config.ts';
+import { configuredMetadata, isFilled } from '../runtime/render/controller-config.ts';
 import { KEEP_IMAGE_ANNOTATION, RUNTIME_CONFIG_KIND, RUNTIME_CONTAINER } from '../runtime/runtime-config.ts';
 import { objectIn } from './manifest.ts';
 
@@ -10,7 +10,7 @@ export interface ToRuntimeConfigOptions {
   readonly apiVersion: string;
   /** Whether packages take over pull policy and pull secrets; otherwise they are left in the template. */
   readonly movesPulling: boolean;
-  /** Whether pods that had no prometheus annotations shall be told not to be scraped. */
+  /** Whether pods that had no prometheus annotations get one that disables scraping. */
   readonly forbidsScraping: boolean;
   /** Variables to put first, because variables of the ControllerConfig refer to them. */
   readonly envBefore: readonly JsonObject[];

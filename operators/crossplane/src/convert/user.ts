@@ -1,4 +1,4 @@
-import type { RuntimeKind } from '../runtime/labels.ts';
+import type { RuntimeKind } from '../runtime/render/labels.ts';
 import { controllerConfigOf } from './convert-package.ts';
 import { type Manifest, nameOf, objectIn, roleOf } from './manifest.ts';
 

@@ -4,7 +4,7 @@ import { isRecord } from '@capstan/kube';
 import type { PublicKey } from './public-key.ts';
 import { jsonOf, verifies } from './signature.ts';
 
-const STATEMENT = 'application/vnd.in-toto+json';
+export const STATEMENT = 'application/vnd.in-toto+json';
 
 /** Short names that may stand for types of statements. */
 const URIS: Readonly<Record<string, string>> = {
@@ -48,7 +48,8 @@ export function preAuthenticated(type: string, body: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`DSSEv1 ${Buffer.byteLength(type)} ${type} ${body.length} `), body]);
 }
 
-function isAbout(subject: unknown, digest: string): boolean {
+/** Whether the subjects of a statement have the digest among them. */
+export function isAbout(subject: unknown, digest: string): boolean {
   const hex = digest.slice('sha256:'.length);
   return (
     Array.isArray(subject) &&

@@ -9,6 +9,10 @@ const errors = catalogue('cosign', {
     message: `the signature of ${image} cannot be checked, because it is not named by its digest`,
     remedy: 'resolve its tag first',
   }),
+  BadTrustRoot: (path: string, why: string) => ({
+    message: `the trust root of keyless signatures cannot be used: ${path}: ${why}`,
+    remedy: 'give files of Sigstore: trusted_root.json, or certificates and public keys in PEM',
+  }),
 });
 
 export const CosignErrors = {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { createRegistryClient } from '../oci/client.ts';
 import { digestOf } from '../oci/digest.ts';
-import { OCI_CONFIG, OCI_MANIFEST } from '../oci/media-types.ts';
+import { OCI_CONFIG, OCI_INDEX, OCI_MANIFEST } from '../oci/media-types.ts';
 import { parseReference } from '../oci/reference.ts';
 import { startRegistry } from '../registry/index.ts';
 import { preAuthenticated } from './attestation.ts';
@@ -35,6 +38,24 @@ interface Part {
 }
 
 async function putBeside(image: Image, suffix: string, parts: readonly Part[]): Promise<void> {
+  const tag = `${image.digest?.replace(':', '-')}.${suffix}`;
+  await putManifest({ ...image, tag, digest: undefined }, image, parts);
+}
+
+/** As OCI 1.1 has it: an image of its own that names the signed one, in the list of what refers to that. */
+async function putReferrer(image: Image, artifactType: string, parts: readonly Part[]): Promise<void> {
+  const { digest, size } = await putManifest({ ...image, tag: `referrer-${images}`, digest: undefined }, image, parts);
+  const manifests = [{ mediaType: OCI_MANIFEST, digest, size, artifactType }];
+  const body = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: OCI_INDEX, manifests }));
+  const tag = image.digest?.replace(':', '-') ?? '';
+  await client.pushManifest({ ...image, tag, digest: undefined }, { mediaType: OCI_INDEX, body });
+}
+
+async function putManifest(
+  at: Parameters<typeof client.pushManifest>[0],
+  image: Image,
+  parts: readonly Part[],
+): Promise<{ digest: string; size: number }> {
   const pushed = [{ mediaType: OCI_CONFIG, bytes: Buffer.from('{}') }, ...parts];
   for (const { bytes } of pushed)
     await client.pushBlob(image, {
@@ -50,8 +71,7 @@ async function putBeside(image: Image, suffix: string, parts: readonly Part[]): 
     size: bytes.length,
   }));
   const body = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: OCI_MANIFEST, config, layers }));
-  const tag = `${image.digest?.replace(':', '-')}.${suffix}`;
-  await client.pushManifest({ ...image, tag, digest: undefined }, { mediaType: OCI_MANIFEST, body });
+  return { digest: await client.pushManifest(at, { mediaType: OCI_MANIFEST, body }), size: body.length };
 }
 
 const statement = (digest: string | undefined, type = 'cosign container image signature') =>
@@ -242,5 +262,55 @@ describe('an attestation', () => {
     assert.ok('problems' in (await check(image, wants('spdx', 'openvex'))));
     await putBeside(image, 'att', both);
     assert.deepEqual(await check(image, wants('spdx', 'openvex')), { authority: 'mine' });
+  });
+});
+
+describe('a signature that refers to the image', () => {
+  const SIG = 'application/vnd.dev.cosign.artifact.sig.v1+json';
+
+  test('counts as one beside it, alone and together with that', async () => {
+    const image = anImage();
+    await putReferrer(image, SIG, [signed(statement(image.digest), ecdsa.privateKey)]);
+    assert.deepEqual(await check(image, mine), { authority: 'mine' });
+    await putBeside(image, 'sig', [signed(statement(image.digest), other.privateKey)]);
+    assert.deepEqual(await check(image, mine), { authority: 'mine' });
+  });
+
+  test('of another key, or of another image, does not', async () => {
+    const image = anImage();
+    await putReferrer(image, SIG, [signed(statement(image.digest), other.privateKey)]);
+    const verdict = await check(image, mine);
+    assert.ok('problems' in verdict && /none of 1 signatures is of its key/.test(verdict.problems.join()));
+    const foreign = anImage();
+    await putReferrer(foreign, SIG, [signed(statement(image.digest), ecdsa.privateKey)]);
+    const second = await check(foreign, mine);
+    assert.ok('problems' in second && /signed another image/.test(second.problems.join()));
+  });
+
+  test('is not looked for in what refers to the image for another purpose', async () => {
+    const image = anImage();
+    await putReferrer(image, 'application/spdx+json', [signed(statement(image.digest), ecdsa.privateKey)]);
+    await assert.rejects(check(image, mine));
+  });
+
+  test('is found by the list of a registry that has one', async (t) => {
+    const asked: string[] = [];
+    const digest = digestOf('image of a newer registry');
+    const manifests = [{ mediaType: OCI_MANIFEST, digest: digestOf('signature'), size: 9, artifactType: SIG }];
+    const server = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`);
+      response.writeHead(200, { 'content-type': OCI_INDEX });
+      response.end(JSON.stringify({ schemaVersion: 2, mediaType: OCI_INDEX, manifests }));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const at = { ...parseReference(`127.0.0.1:${port}/team/p@${digest}`), digest };
+    assert.deepEqual(
+      (await client.referrers(at)).map((found) => [found.digest, found.artifactType]),
+      [[digestOf('signature'), SIG]],
+    );
+    assert.ok(asked.includes(`GET /v2/team/p/referrers/${digest}`), asked.join());
   });
 });

@@ -10,7 +10,7 @@ export interface Wish {
 
 export type Choice = { readonly version: string } | { readonly problem: string };
 
-/** The digest that somebody asks for, if anybody does: no tags are needed then. */
+/** The digest that a user asks for, if anybody does: no tags are needed then. */
 export function pinnedVersion(wishes: readonly Wish[]): Choice | undefined {
   const pinned = new Set(wishes.map(({ constraints }) => constraints).filter(isDigest));
   if (pinned.size === 0) return undefined;

@@ -98,7 +98,7 @@ describe('the version of a dependency', () => {
     assert.deepEqual(chooseVersion(tags, by('>=1.0.0')), { version: 'v2.0.0' });
     assert.deepEqual(chooseVersion(tags, by('>=1.0.0', '<2.0.0')), { version: 'v1.4.0' });
   });
-  test('is the lowest that is no older than what is there, for whoever has it already', () => {
+  test('is the lowest that is no older than what is there, for the one that has it already', () => {
     assert.deepEqual(chooseVersion(tags, by('>=1.0.0'), 'v1.0.0'), { version: 'v1.0.0' });
     assert.deepEqual(chooseVersion(tags, by('>=1.2.0'), 'v1.0.0'), { version: 'v1.4.0' });
   });

@@ -25,7 +25,7 @@ export interface EnrichInput {
 export interface PayloadObject {
   readonly kind: Kind;
   readonly object: KubeObject;
-  /** Its webhooks have nobody to ask yet. */
+  /** Its webhooks have no server to call yet. */
   readonly waits: boolean;
 }
 
@@ -43,7 +43,7 @@ function enriched(input: EnrichInput, kind: Kind, object: KubeObject): PayloadOb
 }
 
 function withCommon(object: KubeObject, { commonLabels, commonAnnotations }: EnrichInput): KubeObject {
-  // What a file says about its own bookkeeping is nobody's business here.
+  // Other metadata in a package file (uid, resourceVersion and the like) is ignored.
   const { name, labels, annotations } = object.metadata;
   const { status: _status, ...content } = object as KubeObject & { status?: unknown };
   const allLabels = { ...labels, ...commonLabels };

@@ -1,5 +1,5 @@
 // What the active revision of a package installs, and whether it may: the package is unpacked, its dependencies are there,
-// and none of its objects belongs to somebody else. The objects are children of the package, not of the revision: they stay
+// and none of its objects belongs to another client. The objects are children of the package, not of the revision: they stay
 // the same objects, with all data of the types that they define, while revisions come and go. Their owner references say
 // which revision is in force (the controller) and which ones know them too.
 import { type Kind, type KubeObject, kindId, type ObjectRef, type OwnerReference, Secret } from '@capstan/kube';
@@ -140,9 +140,9 @@ export function createPayloads({ settings, contents, runtimes, installed }: Part
   }
 }
 
-const UNNAMED = ' (whoever runs it names its Secret in status.tlsServerSecretName)';
+const UNNAMED = ' (the controller that runs it names its Secret in status.tlsServerSecretName)';
 
-/** What we wrote while we ran it ourselves names a Secret of ours: webhooks stay with what runs on until somebody takes over. */
+/** What we wrote while we ran it ourselves names a Secret of ours: webhooks stay with what runs on until a user takes over. */
 const foreignTlsServerOf = ({ status }: RevisionObject) =>
   status?.runtime === undefined ? status?.tlsServerSecretName : undefined;
 const objectRefsOf = ({ status }: RevisionObject) => status?.objectRefs ?? [];

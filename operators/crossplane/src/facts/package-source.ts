@@ -4,16 +4,13 @@ import { FactErrors } from '../errors.ts';
 import type { PullSecret } from '../oci/keychain.ts';
 import type { ParsedPackage } from '../xpkg/package.ts';
 
-/** What cannot be mended by trying again: the package itself is not usable. */
+/** What cannot be fixed by trying again: the package itself is not usable. */
 export interface PackageFault {
   readonly fault: string;
 }
 
-/** One who vouches for images: a public key. */
-export interface Authority extends CosignAuthority {
-  /** PEM. */
-  readonly publicKey: string;
-}
+/** One who vouches for images: a public key, or identities. */
+export type Authority = CosignAuthority;
 
 export interface SourceContext {
   /** Pull secrets, the first that knows a registry counting. Never printed. */
@@ -22,6 +19,8 @@ export interface SourceContext {
 }
 
 export interface PackageSource {
+  /** Whether authorities may be identities without a key: there is a trust root. False by default. */
+  readonly verifiesKeyless?: boolean;
   /** The digest that a reference has now. */
   resolve(image: string, context: SourceContext): Promise<string>;
   /** The package of an image that is named by its digest: from the cache, else from its registry. Throws what may pass. */
@@ -34,7 +33,7 @@ export interface PackageSource {
   verify(image: string, authorities: readonly Authority[], context: SourceContext): Promise<string>;
 }
 
-/** Has no packages: for whoever only looks at kinds and permissions. */
+/** Has no packages: for the one that only looks at kinds and permissions. */
 export const noSource: PackageSource = {
   resolve: refuse,
   pull: refuse,

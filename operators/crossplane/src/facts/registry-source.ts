@@ -1,6 +1,7 @@
 // Packages from real registries, through the cache on disk.
+import { readFile } from 'node:fs/promises';
 import { type Logger, systemClock } from '@capstan/kube';
-import { verifySignatures } from '../cosign/index.ts';
+import { type TrustFiles, verifySignatures } from '../cosign/index.ts';
 import { FactErrors } from '../errors.ts';
 import {
   createRegistryClient,
@@ -24,6 +25,8 @@ export interface RegistrySourceOptions {
   /** Milliseconds since the epoch; default the machine's clock. */
   readonly now?: () => number;
   readonly logger?: Logger;
+  /** What keyless signatures are checked with; default: they are not supported. */
+  readonly trust?: TrustFiles;
   /** Default: one of its own. */
   readonly client?: RegistryClient;
 }
@@ -48,7 +51,10 @@ export function createRegistrySource(options: RegistrySourceOptions): PackageSou
   const parse = (image: string) => parseReference(image, { defaultRegistry: registry });
   const asked = ({ secrets, signal }: SourceContext) => ({ keychain: keychainOf(secrets), signal });
 
+  const { trust } = options;
+  const trustRoot = trust && isComplete(trust) ? () => trustMaterial(trust) : undefined;
   return {
+    verifiesKeyless: trustRoot !== undefined,
     async resolve(image, context) {
       const digest = await open().fetcher.resolve(parse(image), asked(context));
       await cache
@@ -68,12 +74,23 @@ export function createRegistrySource(options: RegistrySourceOptions): PackageSou
       }),
     tags: (repository, context) => open().fetcher.tags(parse(repository), asked(context)),
     async verify(image, authorities, context) {
-      const verdict = await verifySignatures(open().client, parse(image), authorities, asked(context));
+      const verdict = await verifySignatures(open().client, parse(image), authorities, asked(context), trustRoot);
       if ('authority' in verdict) return verdict.authority;
-      // Not for ever: whoever may can sign it yet.
+      // Not for ever: the one that may can sign it yet.
       throw FactErrors.NotVouchedFor(image, verdict.problems);
     },
   };
+}
+
+/** Without certificate authorities or without logs there is nothing to check with. */
+function isComplete({ trustedRoot, fulcio, rekor }: TrustFiles): boolean {
+  return trustedRoot !== undefined || (fulcio !== undefined && rekor !== undefined);
+}
+
+/** What it takes to read them is loaded when it is used. */
+async function trustMaterial(trust: TrustFiles) {
+  const { loadTrustRoot } = await import('../cosign/trust-root.ts');
+  return loadTrustRoot(trust, (path) => readFile(path, 'utf8'));
 }
 
 /** What is wrong with a package itself does not get better by asking again. */

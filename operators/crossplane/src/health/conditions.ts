@@ -15,6 +15,8 @@ export const verified = conditionType<
   'SignatureVerificationSkipped' | 'SignatureVerificationSucceeded' | 'SignatureVerificationFailed'
 >('Verified');
 /** Only there while a part of a configuration has no effect, or not the one that its author expects. */
+/** There only while a package holds what is not installed. */
+export const packageWarning = conditionType<'ForeignKinds'>('PackageWarning');
 export const configWarning = conditionType<'Misplaced' | 'NoEffect' | 'Ignored'>('ConfigWarning');
 export const resolved = conditionType<'DependencyResolutionSucceeded' | 'DependencyResolutionFailed'>('Resolved');
 

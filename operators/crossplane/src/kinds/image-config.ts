@@ -32,7 +32,10 @@ const authority = object({
       ),
       insecureIgnoreSCT: boolean({ optional: true }),
     },
-    { optional: true, description: 'Not supported: packages that match are not installed.' },
+    {
+      optional: true,
+      description: 'Identities that sign without a key; needs a trust root (--sigstore-trusted-root).',
+    },
   ),
   attestations: array(object({ name: string(), predicateType: string() }), { optional: true }),
 });

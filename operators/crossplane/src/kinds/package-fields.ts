@@ -178,7 +178,7 @@ export const revisionStatusFields = () => ({
 export const revisionRuntimeStatusFields = () => ({
   runtime: string({
     optional: true,
-    description: 'The runtime of Crossplane’s own that runs it; absent where somebody else does.',
+    description: 'The runtime of Crossplane’s own that runs it; absent where another controller does.',
   }),
   tlsServerSecretName: string({ optional: true }),
   tlsClientSecretName: string({ optional: true }),

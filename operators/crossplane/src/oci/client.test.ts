@@ -30,7 +30,7 @@ async function registryWith(options: RegistryOptions = {}) {
   return { ...registry, seen };
 }
 
-/** A server that answers as it is told. */
+/** A server that answers with the given listener. */
 async function server(listener: RequestListener): Promise<string> {
   const http = createServer(listener);
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', () => resolve()));
@@ -121,7 +121,7 @@ describe('a registry', () => {
   });
 
   for (const type of ['basic', 'token'] as const) {
-    test(`with ${type} access lets users in and nobody else, and no password shows`, async () => {
+    test(`with ${type} access lets only known users in, and shows no password`, async () => {
       const { address, seen } = await registryWith({ access: { type, users: USERS } });
       const reference = parseReference(`${address}/a:v1`);
       const digest = await push(clientWith(), `${address}/a:v1`, user);
@@ -307,7 +307,7 @@ describe('a registry that does not behave', () => {
     await assert.rejects(asked, /stop now/);
   });
 
-  test('that says nothing is asked once, and told about at once: also in the middle of a blob', async () => {
+  test('that does not answer is asked once, and reported at once: also in the middle of a blob', async () => {
     const asked: string[] = [];
     const address = await server((request, response) => {
       if (request.url === '/v2/') return void response.end();
@@ -360,7 +360,7 @@ describe('a registry that does not behave', () => {
     await assert.rejects(clientWith().manifest(reference(address)), fails('too-large'));
   });
 
-  test('that answers with a bad token, or none, is told apart from a wrong password', async () => {
+  test('that answers with a bad token, or none, is distinguished from a wrong password', async () => {
     for (const [answer, failure] of [
       [(response: Parameters<RequestListener>[1]) => response.end('{}'), 'malformed'],
       [(response: Parameters<RequestListener>[1]) => response.end('no json'), 'malformed'],

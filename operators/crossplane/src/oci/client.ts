@@ -5,13 +5,13 @@ import { reasonOf } from '@capstan/kube';
 import { digestOf, verified } from './digest.ts';
 import { RegistryError, RegistryErrors } from './errors.ts';
 import { anonymous, type Keychain } from './keychain.ts';
-import type { Descriptor, RawManifest } from './manifest.ts';
-import { ACCEPTED_MANIFESTS } from './media-types.ts';
+import { type Descriptor, parseManifest, type RawManifest } from './manifest.ts';
+import { ACCEPTED_MANIFESTS, OCI_INDEX } from './media-types.ts';
 import { fullNameOf, identifierOf, isDigest, type Reference, repositoryNameOf } from './reference.ts';
 import { connectionError, createTransport, type RegistryRequest, type TransportOptions } from './transport.ts';
 
 export interface Ask {
-  /** Default: nobody in particular. */
+  /** Default: anonymous access. */
   readonly keychain?: Keychain;
   readonly signal?: AbortSignal;
 }
@@ -24,6 +24,8 @@ export interface RegistryClient {
   blob(reference: Reference, descriptor: Pick<Descriptor, 'digest' | 'size'>, ask?: Ask): AsyncGenerator<Buffer>;
   /** All tags of the repository, in the registry's order. */
   tags(reference: Reference, ask?: Ask): Promise<string[]>;
+  /** Manifests that refer to the one of this digest: by the registry's own list, else by the index under the digest's tag. */
+  referrers(reference: Reference & { readonly digest: string }, ask?: Ask): Promise<readonly Descriptor[]>;
   hasBlob(reference: Reference, digest: string, ask?: Ask): Promise<boolean>;
   /** Pushes a blob unless it is there; true when bytes went over. */
   pushBlob(reference: Reference, blob: BlobToPush, ask?: Ask): Promise<boolean>;
@@ -45,6 +47,10 @@ const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 const MAX_TAG_PAGE_BYTES = 4 * 1024 * 1024;
 const MAX_TAG_PAGES = 1000;
 const RESUMES = 3;
+/** More are not looked at. */
+const MAX_REFERRERS = 100;
+
+const isNotFound = (error: unknown) => error instanceof RegistryError && error.failure === 'not-found';
 
 export function createRegistryClient(options: TransportOptions = {}): RegistryClient {
   const transport = createTransport(options);
@@ -146,6 +152,28 @@ export function createRegistryClient(options: TransportOptions = {}): RegistryCl
         path = nextPage(textOf(response.headers['link']), response.url);
       }
       return tags;
+    },
+    async referrers(reference, ask = {}) {
+      const what = `what refers to ${fullNameOf(reference)}`;
+      const listOf = (raw: RawManifest) => {
+        const parsed = parseManifest(raw, what);
+        return 'index' in parsed ? parsed.index.manifests.slice(0, MAX_REFERRERS) : [];
+      };
+      try {
+        const path = `/v2/${reference.repository}/referrers/${reference.digest}`;
+        const response = await request(reference, ask, { method: 'GET', path, headers: { accept: OCI_INDEX }, what });
+        const body = await whole(response.body, MAX_MANIFEST_BYTES, what, ask, idleTimeoutMs);
+        return listOf({ digest: digestOf(body), mediaType: OCI_INDEX, body });
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+      try {
+        const tag = reference.digest.replace(':', '-');
+        return listOf(await manifest({ ...reference, tag, digest: undefined }, ask));
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        return [];
+      }
     },
     async hasBlob(reference, digest, ask = {}) {
       const what = `${repositoryNameOf(reference)}, blob ${digest.slice(0, 19)}`;

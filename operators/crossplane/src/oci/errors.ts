@@ -10,9 +10,13 @@ export const ReferenceErrors = catalogue('crossplane', {
     message: `the pull secret ${JSON.stringify(name)} cannot be used: ${problem}`,
     remedy: 'make it with kubectl create secret docker-registry',
   }),
+  HelperFailed: (program: string, problem: string) => ({
+    message: `the credential helper ${program} cannot be used: ${problem}`,
+    remedy: 'install it, log in again, or remove it from the Docker configuration',
+  }),
 });
 
-/** What a caller may do about a failure: wait and try again, or tell somebody. */
+/** What a caller may do about a failure: wait and try again, or tell a user. */
 export type RegistryFailure =
   | 'not-found'
   | 'unauthorized'

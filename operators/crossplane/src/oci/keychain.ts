@@ -12,10 +12,16 @@ export type Credentials =
   | { readonly type: 'bearer'; readonly token: string };
 
 /** The credentials for a repository of a registry, if there are any. */
-export type Keychain = (registry: string, repository: string) => Credentials | undefined;
+export type Keychain = (
+  registry: string,
+  repository: string,
+) => Credentials | undefined | Promise<Credentials | undefined>;
 
-/** Nobody in particular. */
-export const anonymous: Keychain = () => undefined;
+/** One whose credentials are at hand. */
+export type StaticKeychain = (registry: string, repository: string) => Credentials | undefined;
+
+/** Anonymous access. */
+export const anonymous: StaticKeychain = () => undefined;
 
 /** A Secret of one of the two types that hold pull secrets, its data as in the API: base64. */
 export interface PullSecret {
@@ -24,7 +30,7 @@ export interface PullSecret {
 }
 
 /** One keychain of several secrets, the earlier ones first. Throws BadPullSecret, which says nothing of its content. */
-export function keychainOf(secrets: readonly PullSecret[]): Keychain {
+export function keychainOf(secrets: readonly PullSecret[]): StaticKeychain {
   const entries = secrets
     .flatMap(entriesOf)
     .toSorted((a, b) => b.path.length - a.path.length || a.wildcards - b.wildcards);
@@ -40,7 +46,7 @@ export function keychainOf(secrets: readonly PullSecret[]): Keychain {
 }
 
 /** Asks one after the other. */
-export function firstOf(keychains: readonly Keychain[]): Keychain {
+export function firstOf(keychains: readonly StaticKeychain[]): StaticKeychain {
   return (registry, repository) => {
     for (const keychain of keychains) {
       const credentials = keychain(registry, repository);
@@ -72,7 +78,7 @@ function entriesOf({ name, data = {} }: PullSecret): Entry[] {
 }
 
 /** Credentials from a file such as `~/.docker/config.json`. */
-export function keychainOfDockerConfig(text: string, name: string): Keychain {
+export function keychainOfDockerConfig(text: string, name: string): StaticKeychain {
   return keychainOf([{ name, data: { '.dockerconfigjson': Buffer.from(text).toString('base64') } }]);
 }
 

@@ -10,6 +10,8 @@ export interface Descriptor {
   readonly size: number;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly platform?: Platform;
+  /** What a manifest that refers to another one is for. */
+  readonly artifactType?: string;
 }
 
 export interface Platform {
@@ -90,7 +92,7 @@ function descriptors(value: unknown, what: string): Descriptor[] {
 }
 
 function descriptor(value: unknown, what: string): Descriptor {
-  const { mediaType, digest, size, annotations, platform } = (value ?? {}) as Record<string, unknown>;
+  const { mediaType, digest, size, annotations, platform, artifactType } = (value ?? {}) as Record<string, unknown>;
   if (typeof digest !== 'string' || !isDigest(digest))
     throw RegistryErrors.Malformed(what, 'its manifest names content by something else than a sha256 digest');
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0)
@@ -101,6 +103,7 @@ function descriptor(value: unknown, what: string): Descriptor {
     size,
     ...(annotations !== undefined && { annotations: texts(annotations) }),
     ...(platform !== undefined && { platform: platformOf(platform) }),
+    ...(typeof artifactType === 'string' && artifactType !== '' && { artifactType }),
   };
 }
 

@@ -1,4 +1,4 @@
-// Proxies as the environment names them, for whoever asks registries.
+// Proxies as the environment names them, for the one that asks registries.
 import type { TransportOptions } from './transport.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -56,7 +56,7 @@ export function identifierOf({ tag, digest }: Reference): string {
   return digest ?? tag ?? 'latest';
 }
 
-/** The whole name with its registry: what a container runtime is told to pull. */
+/** The whole name with its registry: the image reference for a container runtime. */
 export function fullNameOf(reference: Reference): string {
   return `${repositoryNameOf(reference)}${reference.digest === undefined ? ':' : '@'}${identifierOf(reference)}`;
 }

@@ -154,7 +154,7 @@ export function createTransport(options: TransportOptions = {}): Transport {
   async function attempt(request: RegistryRequest): Promise<RegistryResponse> {
     const { registry, repository, signal, what } = request;
     const origin = await originOf(request);
-    const credentials = request.keychain(registry, repository);
+    const credentials = await request.keychain(registry, repository);
     const scope = `repository:${repository}:${request.access === 'pull' ? 'pull' : 'pull,push'}`;
     const authorization = { origin, scope, credentials, signal };
     let url = new URL(request.path, origin);
@@ -201,7 +201,7 @@ export function createTransport(options: TransportOptions = {}): Transport {
         try {
           const response = await attempt(request);
           if (response.status < 400) return response;
-          const hasCredentials = request.keychain(request.registry, request.repository) !== undefined;
+          const hasCredentials = (await request.keychain(request.registry, request.repository)) !== undefined;
           const text = await bodyText(response.body);
           failure = failureOf(response.status, response.headers, text, request.what, hasCredentials, clock.now());
         } catch (error) {
@@ -209,7 +209,7 @@ export function createTransport(options: TransportOptions = {}): Transport {
           failure = error;
         }
         const pause = failure.retryAfterMs ?? FIRST_PAUSE_MS * 2 ** tries * (0.5 + random());
-        // Whoever said nothing for so long will not do so at once: that is news for the one who asked, who may ask again.
+        // The one that said nothing for so long will not do so at once: that is news for the one who asked, who may ask again.
         const isSilent = failure.failure === 'timeout';
         if (!failure.isTemporary || isSilent || tries >= retries || pause > maxRetryAfterMs) throw failure;
         await sleep(clock, pause, request.signal);
@@ -285,7 +285,7 @@ function codeOf(error: unknown): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
-/** Whether whoever answered does not speak TLS at all. A certificate that we do not trust is another matter. */
+/** Whether the server does not speak TLS at all. A certificate that we do not trust is another matter. */
 function isNotTls(error: unknown): boolean {
   const code = codeOf(error instanceof RegistryError ? error.cause : error);
   return /^(?:ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)|EPROTO|ECONNRESET|UND_ERR_SOCKET)$/.test(

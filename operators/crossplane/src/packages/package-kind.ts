@@ -57,7 +57,7 @@ export function packageKindOf(kind: string): PackageKind | undefined {
 
 type Runs = Pick<Settings, 'runtimes' | 'packageRuntime'>;
 
-/** The runtime that runs packages of this kind here; undefined when they run nothing, or somebody else runs them. */
+/** The runtime that runs packages of this kind here; undefined when they run nothing, or another client runs them. */
 export function runtimeFor({ runtime }: PackageKind, { runtimes, packageRuntime }: Runs): BuiltInRuntime | undefined {
   const chosen = runtime === undefined ? undefined : runtimes[packageRuntime[runtime]];
   return isBuiltIn(chosen) ? chosen : undefined;

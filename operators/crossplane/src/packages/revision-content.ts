@@ -8,10 +8,12 @@ import { type ImageSettings, imageSettings } from '../images/image-settings.ts';
 import { keychainOf } from '../images/keychain.ts';
 import { DIGEST_ANNOTATION } from '../kinds/index.ts';
 import type { Settings } from '../settings.ts';
+import { PackageErrors } from '../xpkg/errors.ts';
 import type { ParsedPackage } from '../xpkg/package.ts';
 import { parseConstraint, parseVersion, satisfies } from '../xpkg/semver.ts';
 import { type PackageKind, PROVIDER, packageKindOf, type RevisionObject } from './package-kind.ts';
 import { imageByDigest, readReference } from './reference.ts';
+import { followsVersion2 } from './version-2.ts';
 
 export type RevisionContent = ReadyContent | FailedContent;
 
@@ -21,7 +23,7 @@ export interface ReadyContent {
   /** Registry, repository and what was asked for: what the runtime pulls. */
   readonly resolvedImage: string;
   readonly settings: ImageSettings;
-  /** Who vouches for the image, where somebody must. */
+  /** Who vouches for the image, where a user must. */
   readonly verified: Verified | undefined;
 }
 
@@ -110,7 +112,7 @@ function contentOf(tools: Tools, packageKind: PackageKind, wanted: Wanted): Revi
   if ('fault' in verified) return failed('Verify', verified.fault, image, image.image);
   return { state: 'ready', content, resolvedImage: image.image, settings: image, verified };
 
-  /** A revision that nobody wrote the digest on: the registry is asked. */
+  /** A revision that nothing wrote the digest on: the registry is asked. */
   function ask(): string | { problem: string } {
     const { value, error } = read.fact(facts.digest, { image: image.image, credentials });
     return value ?? { problem: `${error?.message ?? 'no answer'}${missingSecrets()}` };
@@ -123,7 +125,7 @@ function contentOf(tools: Tools, packageKind: PackageKind, wanted: Wanted): Revi
 }
 
 function unfitness(
-  { meta }: ParsedPackage,
+  { meta, foreign = [] }: ParsedPackage,
   { kind }: PackageKind,
   { ignoreConstraints }: Wanted,
   settings: Settings,
@@ -133,6 +135,8 @@ function unfitness(
       reason: 'Parse',
       message: `the package is a ${meta.type} and was installed as a ${kind}; create a ${meta.type} with it instead`,
     };
+  if (foreign.length > 0 && !followsVersion2(settings))
+    return { reason: 'Parse', message: PackageErrors.NotAPackage(foreign).message };
   const text = meta.crossplaneVersion;
   if (text === undefined || ignoreConstraints) return undefined;
   const constraint = parseConstraint(text);
@@ -158,15 +162,21 @@ function verify(
 ): Verified | PackageFault {
   const by = image.applied.find(({ reason }) => reason === 'VerifyImage')?.name ?? '';
   const declared = image.verification?.cosign?.authorities ?? [];
-  const keyless = declared.find(({ keyless: identities }) => identities !== undefined);
-  if (keyless !== undefined)
+  const keyless = declared.find(({ key: publicKey, keyless: identities }) => !publicKey && identities !== undefined);
+  if (keyless !== undefined && settings.source.verifiesKeyless !== true)
     return {
-      fault: `the ImageConfig ${by} verifies without a key (authority ${keyless.name}), which is not supported; use authorities with a key`,
+      fault: `the ImageConfig ${by} verifies without a key (authority ${keyless.name}), and there is no trust root for that; start Crossplane with --sigstore-trusted-root, or use authorities with a key`,
     };
   const authorities: Authority[] = [];
-  for (const { name, key: publicKey, attestations } of declared) {
+  for (const { name, key: publicKey, keyless: identities, attestations } of declared) {
+    if (publicKey === undefined && identities !== undefined) {
+      authorities.push({ name, keyless: identities, ...(attestations && { attestations }) });
+      continue;
+    }
     if (publicKey === undefined)
-      return { fault: `the authority ${name} of the ImageConfig ${by} has no key; give it one` };
+      return {
+        fault: `the authority ${name} of the ImageConfig ${by} has neither key nor keyless; give it one of them`,
+      };
     const { name: secret, key: entry } = publicKey.secretRef;
     const data = read.get(Secret, { namespace: settings.namespace, name: secret })?.data?.[entry];
     if (data === undefined)

@@ -56,7 +56,7 @@ export function historyOf(input: HistoryInput): History {
 }
 
 /**
- * Manual: the user says; whoever activates one beside another means the new one. Automatic: the one that is asked for; but
+ * Manual: the user says; the one that activates one beside another means the new one. Automatic: the one that is asked for; but
  * where another is in force, only once it is known that it can take its place.
  */
 function activeOf({ revisions, current, policy, isUnpacked, lastActive }: HistoryInput): string | undefined {

@@ -25,7 +25,7 @@ export function revisionsOf(read: Reader, kind: PackageKind, object: PackageObje
     .toSorted((left, right) => left.spec.revision - right.spec.revision);
 }
 
-/** The one that is active; of several, which nobody wants for long, the newest. */
+/** The one that is active; of several, which nothing wants for long, the newest. */
 export function activeRevision(revisions: readonly RevisionView[]): RevisionView | undefined {
   return revisions.findLast(({ spec }) => spec.desiredState === 'Active');
 }

@@ -1,5 +1,5 @@
-// Installs what a package depends on and what is not there: one package at a time, so that one whose dependencies cannot
-// be had holds up nobody else. What is made is an ordinary package, which its user may change and which nobody removes.
+// Installs the missing dependencies of packages: one package at a time, so that one whose dependencies cannot be found
+// blocks no other package. What is created is an ordinary package: users may change it, and the operator never removes it.
 import { Secret, ServiceAccount } from '@capstan/kube';
 import {
   type Child,
@@ -135,7 +135,7 @@ export function createDependencyReconciler(
         problem: `the dependency ${source} is a ${dependency.kind}, which is no kind of package; install it yourself`,
       };
     const owner = packageBySource(read, of, source);
-    // Somebody has asked for it, and it is on its way.
+    // A user has asked for it, and it is on its way.
     if (there === undefined && owner !== undefined) return { waits: true };
     const wishes = wishesFor(dependency, entries);
     const choice = versionFor(read, digest, source, wishes, there?.version);

@@ -22,6 +22,7 @@ import { isPaused, pausedCondition } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
 import { type History, historyOf, type WantedRevision } from '../packages/revision-history.ts';
 import { type ConditionView, healthOf, type RevisionView, revisionsOf, unpackedOf } from '../packages/revisions.ts';
+import { unqualified } from '../packages/version-2.ts';
 import { labelValue, tlsSecretNames } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
 import { ownerKey } from '../workload/owned-objects.ts';
@@ -47,6 +48,8 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
       const revisions = revisionsOf(read, kind, object);
       const original = readReference(object.spec.package, settings.registry);
       if ('problem' in original) return unknown(revisions, `spec.package cannot be read: ${original.problem}`);
+      const notQualified = unqualified(object.spec.package, settings);
+      if (notQualified !== undefined) return unknown(revisions, notQualified);
       const image = imageSettings(read, original.qualified);
       const reference = readReference(image.image, settings.registry);
       const status = {

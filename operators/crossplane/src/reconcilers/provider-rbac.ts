@@ -73,7 +73,7 @@ export function createProviderRbacReconciler(settings: Settings, runtimes: Revis
             name: 'binding',
             children: [
               workload === undefined
-                ? // Whoever runs it binds its account; one that ran here before keeps its own for as long as it runs on.
+                ? // The user who runs it binds its account; one that ran here before keeps its own for as long as it runs on.
                   keep(ClusterRoleBinding, { name: system })
                 : apply(ClusterRoleBinding, {
                     metadata: { name: system },

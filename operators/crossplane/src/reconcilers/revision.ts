@@ -1,6 +1,6 @@
 // The status of a revision: what it brought, what it depends on, and both halves of its health. It changes nothing but the
 // revision itself.
-import { findCondition, lastLines, POD_PROBLEM_FIELDS, Pod, podProblem } from '@capstan/kube';
+import { lastLines, POD_PROBLEM_FIELDS, Pod, podProblem } from '@capstan/kube';
 import {
   type ConditionInput,
   drop,
@@ -23,6 +23,7 @@ import {
   type Health,
   healthCondition,
   healthy,
+  packageWarning,
   revisionHealthy,
   rollUp,
   runtimeHealthy,
@@ -32,7 +33,7 @@ import {
 import { type PayloadHealth, payloadHealth } from '../health/payload-health.ts';
 import { runtimeHealth } from '../health/runtime-health.ts';
 import { CANDIDATE_ANNOTATION } from '../kinds/index.ts';
-import { type PackageKind, type PackageObject, type RevisionObject, runtimeFor } from '../packages/package-kind.ts';
+import { type PackageKind, type RevisionObject, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused, pausedCondition } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
 import {
@@ -99,6 +100,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
         ...(runtime !== undefined && runtimePart !== undefined ? [healthCondition(runtimeHealthy, runtimePart)] : []),
         healthCondition(healthy, rollUp(payload, runtimePart)),
         verification(found),
+        leftOut(found),
         ...warnings(runtime),
         ...(wasOurs ? LEFT_BEHIND : []),
       ];
@@ -134,7 +136,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     return trouble === undefined ? health : { ...health, status: 'False', message: trouble, isUnderWay: false };
   }
 
-  /** Whether it ran here before it became somebody else's. */
+  /** Whether it ran here before it became another owner's. */
   function wasRunHere(read: Reader, name: string): boolean {
     return own === undefined && read.get(kind.revision, { name }, runtimeNameOf) !== undefined;
   }
@@ -203,13 +205,10 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     };
   }
 
-  /** What the server refused, by the half of the revision that it belongs to. */
+  /** What stands in the way of writes, by the half of the revision that it belongs to. */
   function troublesOf(read: Reader, packageName: string) {
     const of = (half: string) => read.writeProblem(`${kind.name}-${half}`, packageName)?.message;
-    if (own === undefined) return { payload: of('payload'), runtime: undefined };
-    // Nothing is written over an object that is controlled by another: that is on the package alone.
-    const conflict = read.get(kind.package, { name: packageName }, conflictOf);
-    return { payload: of('payload'), runtime: of('runtime') ?? conflict };
+    return { payload: of('payload'), runtime: own === undefined ? undefined : of('runtime') };
   }
 
   /** Labels and annotations of the package itself, where they are not there yet. */
@@ -224,18 +223,13 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
   }
 }
 
-const conflictOf = ({ status }: PackageObject) => {
-  const found = findCondition(status?.conditions, 'ReconcileError');
-  return found?.reason === 'Conflict' && found.message.includes('-runtime)') ? found.message : undefined;
-};
-
 const runtimeNameOf = ({ status }: RevisionObject) => status?.runtime;
 
-/** What we said of a runtime before it became somebody else’s: none of it is true of theirs, or theirs to take back. */
+/** What we said of a runtime before it became another owner’s: none of it is true of theirs, or theirs to take back. */
 const LEFT_BEHIND = [noCondition(runtimeHealthy.type), noCondition(configWarning.type)];
 const LEFT_FIELDS = { runtime: drop(), tlsServerSecretName: drop(), tlsClientSecretName: drop() };
 
-/** Nothing is stopped for somebody who may not have begun yet, and we have no right to it any more. */
+/** Nothing is stopped for a user who may not have begun yet, and we have no right to it any more. */
 function runsOn({ namespace }: Settings): EventInput {
   const note = `what ran for this revision until now runs on in the namespace ${namespace}; delete its Deployment, Service and ServiceAccount when your controller has taken over`;
   return { reason: 'RuntimeRunsOn', note };
@@ -274,6 +268,12 @@ function verification(found: RevisionContent): ConditionInput {
   return verified.isTrue('SignatureVerificationSucceeded', `verified by ${found.verified.authority}`);
 }
 
+function leftOut(found: RevisionContent): ConditionInput {
+  const foreign = found.state === 'ready' ? (found.content.foreign ?? []) : [];
+  if (foreign.length === 0) return noCondition(packageWarning.type);
+  return packageWarning.isTrue('ForeignKinds', `left out: ${foreign.join('; ')}`);
+}
+
 function warnings(runtime: RevisionRuntime | undefined): ConditionInput[] {
   if (runtime === undefined) return [];
   if (runtime.ignored !== undefined) return [configWarning.isTrue('Ignored', runtime.ignored.message)];
@@ -290,7 +290,12 @@ const EVENT_REASONS = {
 
 function eventsOf(found: RevisionContent, payload: Health & Partial<PayloadHealth>): EventInput[] {
   if (found.state === 'failed') return [{ type: 'Warning', reason: EVENT_REASONS[found.reason], note: found.message }];
-  if (payload.isUnderWay) return [];
-  if (payload.status === 'False') return [{ type: 'Warning', reason: 'SyncPackage', note: payload.message }];
-  return [{ reason: 'SyncPackage', note: 'the package’s objects are installed' }];
+  const lint: EventInput[] = (found.content.foreign ?? []).map((note) => ({
+    type: 'Warning',
+    reason: EVENT_REASONS.Parse,
+    note: `left out: ${note}`,
+  }));
+  if (payload.isUnderWay) return lint;
+  if (payload.status === 'False') return [...lint, { type: 'Warning', reason: 'SyncPackage', note: payload.message }];
+  return [...lint, { reason: 'SyncPackage', note: 'the package’s objects are installed' }];
 }

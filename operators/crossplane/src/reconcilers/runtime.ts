@@ -15,6 +15,7 @@ import {
   apply,
   type Child,
   type ChildObject,
+  createOnly,
   type GroupInput,
   keep,
   mint,
@@ -33,7 +34,14 @@ import { type PackageKind, type PackageObject } from '../packages/package-kind.t
 import { isPaused } from '../packages/paused.ts';
 import { contentKey } from '../packages/revision-content.ts';
 import { activeRevision, type RevisionView, revisionHealthOf, revisionsOf } from '../packages/revisions.ts';
-import { type BuiltInRuntime, REVISION_LABEL, type RuntimeObjects, tlsNeeds, type Workload } from '../runtime/index.ts';
+import {
+  type BuiltInRuntime,
+  REVISION_LABEL,
+  type RuntimeObjects,
+  tlsNeeds,
+  tlsSecretNames,
+  type Workload,
+} from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
 import { type AccountsInUse, RUNTIME_ACCOUNT_LABEL } from '../workload/accounts.ts';
 import type { Certificates } from '../workload/certificates.ts';
@@ -58,7 +66,12 @@ export function createRuntimeReconciler(
     resource: kind.package,
     primary: false,
     reads: [...accountReads(settings), ...derivedReads(kind, settings)],
-    writes: [Secret, writing(ServiceAccount, 'both'), writing(Service, 'both'), writing(workload.kind, 'both')],
+    writes: [
+      writing(Secret, 'both'),
+      writing(ServiceAccount, 'both'),
+      writing(Service, 'both'),
+      writing(workload.kind, 'both'),
+    ],
     reconcile({ object, read }) {
       if (isPaused(object)) return plan({ prune: false });
       const revisions = revisionsOf(read, kind, object);
@@ -83,9 +96,13 @@ export function createRuntimeReconciler(
         ...(rendered.serviceAccount === undefined
           ? []
           : adoption(read, kind, object, uids, ServiceAccount, rendered.serviceAccount)),
+        ...certificateNames(object).flatMap((name) =>
+          adoption(read, kind, object, uids, Secret, { metadata: { namespace, name } }),
+        ),
       ];
       // Written first; the next look finds them to be ours.
       if (adopted.length > 0) return plan({ prune: false, patches: adopted });
+      const theirs = upstreamService(read, object, uids, rendered);
       const account = accountOf(read, kind, object, active, rendered, inUse);
       const next = successionOf(read, workload, rendered.workload);
       const oldWorkloads = next.step === 'bridge' ? without(old.workloads, next.workload.metadata.name) : old.workloads;
@@ -93,7 +110,13 @@ export function createRuntimeReconciler(
       const groups: GroupInput[] = [
         {
           name: 'runtime of the revision before',
-          children: [...oldWorkloads, ...replaced, ...old.services, ...old.accounts],
+          children: [
+            ...oldWorkloads,
+            ...replaced,
+            ...old.services,
+            ...old.accounts,
+            ...(theirs === undefined ? [] : [keep(Service, refOf(theirs), UNTIL_READY)]),
+          ],
         },
         {
           name: 'service and account',
@@ -107,20 +130,38 @@ export function createRuntimeReconciler(
           name: 'certificates',
           open: authority !== undefined,
           waitingFor: 'the certificate authority',
-          children: authority === undefined ? [] : minted(object, rendered, old.services, authority),
+          children:
+            authority === undefined
+              ? []
+              : minted(
+                  object,
+                  rendered,
+                  [...old.services, ...(theirs === undefined ? [] : [keep(Service, refOf(theirs), UNTIL_READY)])],
+                  authority,
+                ),
         },
         {
           name: 'workload',
-          open: isPayloadReady,
-          waitingFor: 'the objects of the package to be installed',
+          open: isPayloadReady && account.isThere,
+          waitingFor: isPayloadReady ? 'its service account' : 'the objects of the package to be installed',
           preflight: true,
           children: next.step === 'remove' ? [] : owned(read, kind, object, active, workload.kind, next.workload),
           removals: next.step === 'remove' ? [remove(workload.kind, next.old)] : [],
         },
+        // The Service of the revision leads to its pods by now.
+        ...(theirs !== undefined && isOver && isPayloadReady
+          ? [{ name: 'service of upstream', removals: [remove(Service, theirs)] }]
+          : []),
       ];
       return plan({ groups });
     },
   });
+
+  function certificateNames({ metadata }: PackageObject): string[] {
+    if (kind.runtime === undefined) return [];
+    const { server, client } = tlsSecretNames(kind.runtime, metadata.name ?? '');
+    return [server, ...(client === undefined ? [] : [client])];
+  }
 
   function minted(
     { metadata }: PackageObject,
@@ -138,7 +179,7 @@ export function createRuntimeReconciler(
       clusterDomain: settings.clusterDomain,
     });
     return needs.map(({ secretName, inputs }) =>
-      mint(Secret, { namespace, name: secretName }, certificates.minters.leaf, inputs),
+      mint(Secret, { namespace, name: secretName }, certificates.minters.leaf, inputs, { adopts: 'referring' }),
     );
   }
 }
@@ -178,14 +219,18 @@ function existing(read: Reader, kind: PackageKind, workload: Workload, uid: stri
 const without = (children: readonly Child[], name: string | undefined) =>
   children.filter(({ ref }) => ref.name !== name);
 
-/** Of that, what the active revision does not want: it stays while somebody needs it. */
+/** Of that, what the active revision does not want: it stays while a user needs it. */
 function withoutRendered(found: Found, rendered: RuntimeObjects): Found {
+  const old = (children: readonly Child[], name: string | undefined) =>
+    without(children, name).map(({ kind, ref }) => keep(kind, ref, UNTIL_READY));
   return {
-    workloads: without(found.workloads, rendered.workload.metadata.name),
-    services: without(found.services, rendered.service.metadata.name),
-    accounts: without(found.accounts, rendered.serviceAccount?.metadata.name),
+    workloads: old(found.workloads, rendered.workload.metadata.name),
+    services: old(found.services, rendered.service.metadata.name),
+    accounts: old(found.accounts, rendered.serviceAccount?.metadata.name),
   };
 }
+
+const UNTIL_READY = { until: 'what replaces it is ready' };
 
 const claimOf = ({ metadata }: KubeObject) => ({
   maker: metadata.annotations?.[OWNER_ANNOTATION],
@@ -241,9 +286,41 @@ function adoption(
   return [patch(of, { namespace, name }, [{ path: '/metadata/ownerReferences', value }], { restore: false })];
 }
 
+/** Upstream names the Service after the package; ours is named after the revision, unless the configuration names it. */
+function upstreamService(
+  read: Reader,
+  { metadata: { name = '' } }: PackageObject,
+  revisions: ReadonlySet<string>,
+  { service }: RuntimeObjects,
+): Service | undefined {
+  if (service.metadata.name === name) return undefined;
+  const found = read.get(Service, { namespace: service.metadata.namespace ?? '', name }, identityOf);
+  const isTheirs =
+    found?.metadata.annotations?.[OWNER_ANNOTATION] === undefined &&
+    found?.metadata.ownerReferences?.some(({ controller, uid }) => controller && revisions.has(uid));
+  return isTheirs ? found : undefined;
+}
+
+const identityOf = ({ apiVersion, kind, metadata }: Service): Service => {
+  const { namespace, name, uid, ownerReferences, annotations } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      ...(namespace && { namespace }),
+      ...(name && { name }),
+      ...(uid && { uid }),
+      ...(ownerReferences && { ownerReferences }),
+      ...(annotations && { annotations }),
+    },
+  };
+};
+
 interface PlannedAccount {
   readonly children: readonly Child[];
   readonly patches: readonly Patch[];
+  /** Pods that begin before their account has its annotations never get what these stand for. */
+  readonly isThere: boolean;
 }
 
 /**
@@ -258,7 +335,7 @@ function accountOf(
   { serviceAccount }: RuntimeObjects,
   inUse: AccountsInUse,
 ): PlannedAccount {
-  if (serviceAccount === undefined) return { children: [], patches: [] };
+  if (serviceAccount === undefined) return { children: [], patches: [], isThere: true };
   const { namespace = '', name = '', labels = {}, annotations = {} } = serviceAccount.metadata;
   const claim = read.get(ServiceAccount, { namespace, name }, claimOf);
   const isOwn = name === active.name && claim?.isCreated !== true;
@@ -267,9 +344,14 @@ function accountOf(
   );
   const isMine = claim?.maker !== undefined || claim?.owners.some(({ uid }) => uid === object.metadata.uid);
   if (isControlled || (isOwn && (claim === undefined || isMine)))
-    return { children: owned(read, kind, object, active, ServiceAccount, serviceAccount), patches: [] };
+    return { children: owned(read, kind, object, active, ServiceAccount, serviceAccount), patches: [], isThere: true };
+  // The mark is no package's: it stays when the first of them leaves before the next has come.
+  if (claim === undefined) {
+    const marked = { metadata: { namespace, name, labels: { [RUNTIME_ACCOUNT_LABEL]: 'true' } } };
+    return { children: [createOnly(ServiceAccount, marked, { owned: false })], patches: [], isThere: false };
+  }
   // Accounts that an earlier release created have no label yet.
-  if (claim === undefined || claim.isCreated || claim.maker !== undefined) {
+  if (claim.isCreated || claim.maker !== undefined) {
     const { imagePullSecrets: _secrets, ...rest } = serviceAccount;
     const use = read.derived(inUse, '')[name];
     const secrets = use?.users[0] === object.metadata.uid ? use?.pullSecrets : undefined;
@@ -283,7 +365,7 @@ function accountOf(
       // The list can only be written as a whole: the first of all users writes what they all need.
       ...(secrets !== undefined && secrets.length > 0 && { imagePullSecrets: [...secrets] }),
     };
-    return { children: [share(ServiceAccount, shared)], patches: [] };
+    return { children: [share(ServiceAccount, shared)], patches: [], isThere: true };
   }
   const fields = (part: string, values: Readonly<Record<string, string>>) =>
     Object.entries(values).map(([key, value]) => ({ path: formatPointer(['metadata', part, key]), value }));
@@ -291,6 +373,7 @@ function accountOf(
   return {
     children: [keep(ServiceAccount, { namespace, name })],
     patches: set.length === 0 ? [] : [patch(ServiceAccount, { namespace, name }, set)],
+    isThere: true,
   };
 }
 

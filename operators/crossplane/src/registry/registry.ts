@@ -23,7 +23,7 @@ export interface RegistryOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Tags a page. Default 1000. */
   readonly tagPage?: number;
-  /** Told of every request before it is answered; for tests. */
+  /** Called with every request before it is answered; for tests. */
   onRequest?(request: { method: string; path: string; authorization: string | undefined }): void;
   readonly clock?: Clock;
   /** Ends it. */

@@ -120,7 +120,7 @@ async function stream(blob: StoredBlob, start: number, end: number, response: Se
   try {
     await pipeline(blob.read(start, end), response);
   } catch (error) {
-    // Whoever asked has gone.
+    // The one that asked has gone.
     if (!response.destroyed) throw error;
   }
 }

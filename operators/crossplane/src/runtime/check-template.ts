@@ -1,5 +1,5 @@
-// Compares a value with one of Kubernetes' own schemas, as far as a partial template can be: fields that there are none of
-// and values of a wrong type are found, required fields are not asked for. A typo is told with its path instead of vanishing.
+// Compares a value with one of Kubernetes' own schemas, as far as a partial template can be: unknown fields
+// and values of a wrong type are found, missing required fields are accepted. A typo is reported with its path.
 import { type BuiltinSchema, equal, isJsonObject, joinPath, parseQuantity } from '@capstan/kube';
 import { type Finding, finding } from './finding.ts';
 

@@ -4,7 +4,7 @@ import { DeploymentRuntimeConfig } from '../kinds/deployment-runtime-config.ts';
 import { defaultRuntimeConfig } from './default-config.ts';
 import { deploymentHealth } from './deployment-health.ts';
 import { normalizeRuntimeConfig } from './normalize.ts';
-import { type RenderedRuntime, renderRuntime } from './render.ts';
+import { type RenderedRuntime, renderRuntime } from './render/render.ts';
 import type { BuiltInRuntime } from './runtime.ts';
 import { EMPTY_RUNTIME_CONFIG, RUNTIME_CONFIG_VERSIONS, type RuntimeConfig } from './runtime-config.ts';
 import { versionOfStage } from './stages.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { normalizeRuntimeConfig } from './normalize.ts';
-import { schemas } from './render.test-support.ts';
+import { schemas } from './render/render.test-support.ts';
 
 function normalize(spec: unknown, rest: object = {}) {
   const object = { apiVersion: 'pkg.crossplane.io/v1beta1', kind: 'DeploymentRuntimeConfig', metadata: { name: 'x' } };
@@ -96,7 +96,7 @@ test('a pod field in both places is refused when it differs', () => {
   assert.deepEqual(paths(at('a', 'b').errors), ['spec.deploymentTemplate.spec.template.nodeName']);
 });
 
-test('unknown fields are told with their path and left out', () => {
+test('unknown fields are reported with their path and left out', () => {
   const { config, warnings, errors } = normalize({
     tmplate: 1,
     serviceTemplate: { spec: {}, metadata: { namespace: 'elsewhere' } },

@@ -135,7 +135,7 @@ function withoutNulls(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 }
 
-/** Name, labels and annotations; the namespace is always the manager's and everything else is nobody's to choose. */
+/** Name, labels and annotations; the namespace is always the manager's, and nothing else can be set. */
 function metadataAt(value: unknown, path: string, found: Found): TemplateMetadata {
   const metadata = objectAt(value, path, found.errors);
   reportOthers(metadata, ['name', 'labels', 'annotations'], path, found.warnings);

@@ -1,10 +1,10 @@
 // What a runtime is: who runs packages, from which kind of config, as which kind of object. The rest of the operator knows
 // runtimes by this interface alone, so that another one is one file that makes such a value, and a line in the table of
-// runtimes.ts (or in Settings.runtimes, for somebody else's).
+// runtimes.ts (or in Settings.runtimes, for another owner's).
 import type { BuiltinSchema, KubeObject, Service, ServiceAccount } from '@capstan/kube';
 import type { ChildObject, Operator } from '@capstan/reconcile';
 import type { Finding } from './finding.ts';
-import type { RenderInput } from './render.ts';
+import type { RenderInput } from './render/render.ts';
 import type { Stage } from './stages.ts';
 import type { Workload } from './workload.ts';
 
@@ -38,7 +38,7 @@ export interface RuntimeConfigType {
   readonly versions: readonly string[];
   /** In which a stage writes references to it. */
   versionOf(stage: Stage): string;
-  /** What `default` is when nobody made one. */
+  /** The `default` config, where the cluster has none. */
   defaultConfig(stage: Stage): { metadata: { name: string }; spec: object };
 }
 
@@ -60,7 +60,7 @@ export interface RuntimeObjects {
   readonly workload: ChildObject<KubeObject>;
   /** What webhooks and functions are called by. */
   readonly service: ChildObject<Service>;
-  /** Undefined when the pods run as an account that somebody else takes care of: it is neither made nor touched. */
+  /** Undefined when the pods run as an account that another client takes care of: it is neither made nor touched. */
   readonly serviceAccount: ChildObject<ServiceAccount> | undefined;
   /** For Functions: where they are called. */
   readonly endpoint: string | undefined;

@@ -28,7 +28,7 @@ test('beta is the default stage, and stages are read in any case', () => {
 
 const both = { runtimeConfigRef: { name: 'r' }, controllerConfigRef: { name: 'c' } };
 
-test('with runtime configs on, the ControllerConfig is ignored and its user told what to do', () => {
+test('with runtime configs on, the ControllerConfig is ignored, and the message says what to do', () => {
   for (const stage of ['alpha', 'beta'] as const) {
     const { use, runtimeConfigRef, controllerConfigName, ignored } = chooseConfig(
       runtimeConfigFeature(stage, true),

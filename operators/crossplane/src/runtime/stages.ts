@@ -5,7 +5,7 @@
 //   beta    true by default           when true          when false
 //   GA      cannot be turned off      always             never: the package must be converted
 //
-// Never both: a package has one configuration. Whoever uses the other reference is told so on the package.
+// Never both: a package has one configuration. Use of the other reference is reported on the package.
 import { equal } from '@capstan/kube';
 import { PACKAGE_GROUP, RUNTIME_CONFIG_KIND, type RuntimeConfigVersion } from './runtime-config.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { before, test } from 'node:test';
 import { type CertificateAndKey, createCa, type Secret, systemClock } from '@capstan/kube';
+import { tlsSecretNames } from './render/tls-secrets.ts';
 import { authorityOf, createTlsMinters, fingerprintOf, type TlsInputs, tlsNeeds } from './tls.ts';
-import { tlsSecretNames } from './tls-secrets.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 const START = Date.UTC(2026, 0, 1);

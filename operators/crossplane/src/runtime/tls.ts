@@ -1,12 +1,13 @@
 // Certificates of package runtimes. Which Secrets a package needs, and for which names, is decided here without touching a
 // key; making them is a Minter for the runtime of reconcilers, which asks it again whenever an input or the time changes.
 //
-// A certificate is made anew when two thirds of its life are over, when it lacks a name (a Service was renamed), and when
+// A certificate is recreated when two thirds of its life are over, when it lacks a name (a Service was renamed), and when
 // the authority has changed. `ca.crt` then holds the new authority first and the one before it second, until that expires:
 // the two ends of a connection do not change at the same moment, and each must accept the other meanwhile.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import {
   type CertificateAndKey,
+  certificatesIn,
   certificateValidity,
   createCa,
   issueCertificate,
@@ -14,8 +15,8 @@ import {
   Secret,
 } from '@capstan/kube';
 import type { Minter } from '@capstan/reconcile';
-import type { RuntimeKind } from './labels.ts';
-import { tlsSecretNames } from './tls-secrets.ts';
+import type { RuntimeKind } from './render/labels.ts';
+import { tlsSecretNames } from './render/tls-secrets.ts';
 
 export const ROOT_CA_SECRET = 'crossplane-root-ca';
 
@@ -180,15 +181,6 @@ function bundle(authority: string, existing: Pick<Secret, 'data'> | undefined, n
     ({ fingerprint256, validToDate }) => fingerprint256 !== known && validToDate.getTime() > now,
   );
   return before === undefined ? authority : `${authority.trimEnd()}\n${before.toString()}`;
-}
-
-function certificatesIn(pem: string): X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  try {
-    return blocks.map((block) => new X509Certificate(block));
-  } catch {
-    return [];
-  }
 }
 
 function textOf({ data }: Pick<Secret, 'data'>, key: string): string {

@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { digestOf } from '../oci/digest.ts';
+import { decompress } from './archive/decompress.ts';
+import { readTar } from './archive/tar-reader.ts';
+import { tarFile, writeTar } from './archive/tar-writer.ts';
 import { buildPackage, type SourceFile } from './build.ts';
-import { decompress } from './decompress.ts';
 import { bytesOf, imageOf, layerOf } from './image.test-support.ts';
 import { imageFileBytes, openImageFile } from './image-file.ts';
 import { readPackage } from './package.ts';
 import { configOf, packageStream } from './package-stream.ts';
-import { readTar } from './tar-reader.ts';
-import { tarFile, writeTar } from './tar-writer.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-build-'));
 after(() => rmSync(folder, { recursive: true }));

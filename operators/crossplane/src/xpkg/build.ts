@@ -2,13 +2,13 @@
 // their files' names, each document as it was written. It is checked by the same rules by which it will be installed. A
 // runtime image, where one is given, lies below: its layers are taken as they are, and the package is one more on top.
 import { isRecord } from '@capstan/kube';
+import { tarFile, writeTar } from './archive/tar-writer.ts';
+import { parseYaml, splitDocuments } from './documents/yaml-stream.ts';
 import { PackageErrors } from './errors.ts';
 import { type BuiltImage, buildImage, gzippedLayer, type Layer } from './image.ts';
 import type { ImageSource } from './image-source.ts';
 import { type ParsedPackage, parsePackage } from './package.ts';
 import { configOf, EXAMPLES_LAYER, PACKAGE_FILE, PACKAGE_LAYER } from './package-stream.ts';
-import { tarFile, writeTar } from './tar-writer.ts';
-import { parseYaml, splitDocuments } from './yaml-stream.ts';
 
 export interface SourceFile {
   /** For messages, and for the order. */

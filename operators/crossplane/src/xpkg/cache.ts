@@ -2,13 +2,14 @@
 // so an entry is good for ever, and a restart pulls nothing. Beside them, `HEX.name`: which digest a reference was found
 // to have last, which is what pull policy Never goes by.
 //
-// Several processes may share a folder, so nobody knows all that is in use: whoever reads an entry sets its time, and what
-// nobody has read for a month goes. A cache grows only by storing, so that is when it is looked through, once a day.
+// Several processes may share a folder, so no process knows all entries in use: each one that reads an entry sets its time,
+// and entries that were not read for a month are removed. A cache grows only by storing, so that is when it is searched
+// for them, once a day.
 //
 // A file is one line of JSON (the digest it belongs to, size and sha256 of what follows) and then the documents, gzipped.
 // It comes by rename from a file that was synced, so it is whole or not there; reading it checks everything again, and
 // an entry that is damaged all the same (a disk, a person) is removed and counts as not there. A cache that cannot be
-// written is no reason not to install a package: whoever stores gets the error and goes on without.
+// written is no reason not to install a package: the one that stores gets the error and goes on without.
 import { createHash, hash as hashOf, randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
@@ -74,14 +75,14 @@ export function createPackageCache(folder: string, now: () => number): PackageCa
       const start = await checked(path, digest);
       if (start === 'absent') return undefined;
       if (start === 'damaged') {
-        // What cannot be removed either is somebody's to look at, and no reason not to pull.
+        // What cannot be removed either is a user's to look at, and no reason not to pull.
         await rm(path, { force: true }).catch(() => {});
         return undefined;
       }
       // A folder that is only read is a cache, too.
       await touch(path).catch(() => {});
       const unpacked = createGunzip();
-      // Whoever iterates sees what goes wrong; the callback is there because pipeline asks for one.
+      // The one that iterates sees what goes wrong; the callback is there because pipeline asks for one.
       pipeline(createReadStream(path, { start }), unpacked, () => {});
       return unpacked;
     },

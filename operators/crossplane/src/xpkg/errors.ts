@@ -64,6 +64,14 @@ export const XpkgErrors = catalogue('xpkg', {
     message: `cannot write ${path}: ${problem}`,
     remedy: 'check the folder, its permissions and the space on the disk',
   }),
+  NotHealthy: (what: string, waited: string, said: string) => ({
+    message: `${what} is not healthy after ${waited}${said === '' ? '' : `: ${said}`}`,
+    remedy: 'see its conditions and those of its revisions',
+  }),
+  NoCluster: () => ({
+    message: 'this program has no connection to a cluster',
+    remedy: 'run it as crossplane xpkg',
+  }),
   NoPackageFile: (folder: string, found: number) => ({
     message: found === 0 ? `${folder} has no .xpkg file` : `${folder} has ${found} .xpkg files`,
     remedy: 'name the file with -f',

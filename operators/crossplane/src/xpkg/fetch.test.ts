@@ -163,7 +163,7 @@ describe('the cache', () => {
     ['something else', () => Buffer.from('{"format":1}')],
   ];
   for (const [what, change] of damage)
-    test(`takes an entry that is ${what} for none, and gets it anew`, async () => {
+    test(`ignores an entry that is ${what}, and downloads it again`, async () => {
       const place = join(folder, 'damaged');
       const cache = createPackageCache(place, now);
       await cache.store(digest, chunks());
@@ -176,7 +176,7 @@ describe('the cache', () => {
       assert.equal((await fetcher.cached(digest))?.meta.name, 'p');
     });
 
-  test('keeps what somebody uses, and drops what nobody has for a month and what dead processes left', async () => {
+  test('keeps what is in use, and drops what was unused for a month and what dead processes left', async () => {
     const place = join(folder, 'gc');
     let time = 1_800_000_000_000;
     const day = 24 * 60 * 60 * 1000;
@@ -206,7 +206,7 @@ describe('the cache', () => {
     assert.ok(readdirSync(place).includes(`${digest.slice(7)}.xpkg`));
   });
 
-  test('tells the failure of a source from that of the disk, and leaves nothing half', async () => {
+  test('distinguishes the failure of a source from that of the disk, and leaves no partial entry', async () => {
     const place = join(folder, 'failing');
     async function* failing() {
       yield Buffer.from('a');

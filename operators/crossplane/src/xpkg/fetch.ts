@@ -5,12 +5,12 @@ import { type Logger, silentLogger } from '@capstan/kube';
 import type { Ask, RegistryClient } from '../oci/client.ts';
 import { type Reference, withDigest } from '../oci/reference.ts';
 import { CacheWriteError, type PackageCache } from './cache.ts';
-import { fromLines, toLines } from './document-lines.ts';
-import { createSharedParser } from './document-parser.ts';
+import { fromLines, toLines } from './documents/document-lines.ts';
+import { createSharedParser } from './documents/document-parser.ts';
+import { type DocumentParser, readYamlStream, type YamlLimits } from './documents/yaml-stream.ts';
 import { remoteImage } from './image-source.ts';
 import { type ParsedPackage, parsePackage, readPackage } from './package.ts';
 import { packageStream, type StreamLimits } from './package-stream.ts';
-import { type DocumentParser, readYamlStream, type YamlLimits } from './yaml-stream.ts';
 
 export interface PackageFetcher {
   /** The digest that the reference stands for now. Asks the registry, unless the reference is a digest itself. */
@@ -40,12 +40,12 @@ export function createPackageFetcher(options: PackageFetcherOptions): PackageFet
 
   async function cached(digest: string): Promise<ParsedPackage | undefined> {
     const lines = await cache?.open(digest);
-    return lines === undefined ? undefined : parsePackage(await fromLines(lines));
+    return lines === undefined ? undefined : parsePackage(await fromLines(lines), undefined, 'report');
   }
 
   async function pull(reference: Reference, digest: string, ask: Ask, parse: DocumentParser): Promise<ParsedPackage> {
     const open = async () => packageStream(await remoteImage(client, withDigest(reference, digest), ask), limits);
-    if (cache === undefined) return readPackage(await open(), limits, parse);
+    if (cache === undefined) return readPackage(await open(), limits, parse, 'report');
     try {
       await cache.store(digest, toLines(readYamlStream(await open(), limits, parse)));
       const found = await cached(digest);
@@ -54,7 +54,7 @@ export function createPackageFetcher(options: PackageFetcherOptions): PackageFet
       if (!(error instanceof CacheWriteError)) throw error;
       logger.warn('a package could not be kept; it is pulled again when it is needed', { digest, error });
     }
-    return readPackage(await open(), limits, parse);
+    return readPackage(await open(), limits, parse, 'report');
   }
 
   return {

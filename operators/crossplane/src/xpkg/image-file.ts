@@ -11,12 +11,12 @@ import { isRecord, reasonOf } from '@capstan/kube';
 import { digestOf, verified } from '../oci/digest.ts';
 import { choosePlatform, type Descriptor, type ImageManifest, parseManifest } from '../oci/manifest.ts';
 import { DOCKER_CONFIG, DOCKER_MANIFEST, OCI_INDEX } from '../oci/media-types.ts';
-import { decompress } from './decompress.ts';
+import { decompress } from './archive/decompress.ts';
+import { readTar } from './archive/tar-reader.ts';
+import { type TarFile, tarFile, writeTar } from './archive/tar-writer.ts';
 import { PackageErrors, XpkgErrors } from './errors.ts';
 import type { BuiltImage } from './image.ts';
 import type { ImageSource } from './image-source.ts';
-import { readTar } from './tar-reader.ts';
-import { type TarFile, tarFile, writeTar } from './tar-writer.ts';
 
 export interface ImageFile extends ImageSource {
   /** Lets go of what was unpacked. */

@@ -5,9 +5,9 @@ import { digestOf, verified } from '../oci/digest.ts';
 import type { Descriptor, ImageManifest } from '../oci/manifest.ts';
 import { OCI_CONFIG, OCI_LAYER_GZIP, OCI_MANIFEST } from '../oci/media-types.ts';
 import { parseReference } from '../oci/reference.ts';
+import { tarFile, writeTar } from './archive/tar-writer.ts';
 import type { ImageSource } from './image-source.ts';
 import { ANNOTATION, layerLabel } from './package-stream.ts';
-import { tarFile, writeTar } from './tar-writer.ts';
 
 export interface TestLayer {
   /** As stored. */

@@ -6,7 +6,7 @@ import { createGzip } from 'node:zlib';
 import { digestOf } from '../oci/digest.ts';
 import { OCI_CONFIG, OCI_LAYER_GZIP, OCI_MANIFEST } from '../oci/media-types.ts';
 import { createMemoryStore, type RegistryStore, startRegistry } from '../registry/index.ts';
-import { tarFile, writeTar } from './tar-writer.ts';
+import { tarFile, writeTar } from './archive/tar-writer.ts';
 
 const size = Number(process.argv[2]);
 const PACKAGE = 'apiVersion: meta.pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\n';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { RegistryError } from '../oci/errors.ts';
+import { tarFile, writeTar } from './archive/tar-writer.ts';
 import { PackageError } from './errors.ts';
 import { bytesOf, imageOf, layerOf, type TestLayer } from './image.test-support.ts';
 import { packageStream, type StreamLimits } from './package-stream.ts';
-import { tarFile, writeTar } from './tar-writer.ts';
 
 const streamOf = async (layers: readonly TestLayer[], limits?: StreamLimits) =>
   (await bytesOf(packageStream(imageOf(layers), limits))).toString();

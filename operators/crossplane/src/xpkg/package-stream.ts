@@ -10,10 +10,10 @@
 
 import { isRecord } from '@capstan/kube';
 import type { Descriptor } from '../oci/manifest.ts';
-import { type DecompressLimits, decompress } from './decompress.ts';
+import { type DecompressLimits, decompress } from './archive/decompress.ts';
+import { readTar, type TarLimits } from './archive/tar-reader.ts';
 import { PackageErrors } from './errors.ts';
 import type { ImageSource } from './image-source.ts';
-import { readTar, type TarLimits } from './tar-reader.ts';
 
 export const PACKAGE_FILE = 'package.yaml';
 export const ANNOTATION = 'io.crossplane.xpkg';
@@ -27,7 +27,7 @@ export interface StreamLimits extends DecompressLimits, TarLimits {
 
 const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
 
-/** The bytes of package.yaml. Whoever uses them must wait for the end. Throws PackageError and RegistryError. */
+/** The bytes of package.yaml. The one that uses them must wait for the end. Throws PackageError and RegistryError. */
 export async function* packageStream(image: ImageSource, limits: StreamLimits = {}): AsyncGenerator<Buffer> {
   const marked = await markedLayer(image);
   if (marked !== undefined) {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import type { YamlLimits } from './documents/yaml-stream.ts';
 import { PackageError } from './errors.ts';
 import { checkPackageType, readPackage } from './package.ts';
-import type { YamlLimits } from './yaml-stream.ts';
 
 const read = (text: string, limits?: YamlLimits, size = 64) => {
   const bytes = Buffer.from(text);
@@ -110,7 +110,7 @@ metadata: {name: x.example.org}
     assert.equal(objects.length, 2);
   });
 
-  test('that is installed as something else is told so', async () => {
+  test('that is installed as another kind is reported', async () => {
     const found = await read(PROVIDER);
     checkPackageType(found, 'Provider');
     assert.throws(
@@ -244,7 +244,7 @@ describe('a stream that means harm', () => {
     await assert.rejects(read('---\na: 1\n'.repeat(50), { maxDocuments: 10 }), /limit of 10 documents/);
   });
 
-  test('with names of prototypes changes nobody else', async () => {
+  test('with names of prototypes changes no other object', async () => {
     await assert.rejects(read('__proto__: {polluted: yes}\nconstructor: {prototype: {polluted: yes}}\n'));
     assert.equal(Reflect.get({}, 'polluted'), undefined);
   });

@@ -1,12 +1,12 @@
 // What is in a package: one description of it (its meta object) and the objects that it installs.
 //
 // The rules are upstream's: exactly one meta object, of the group meta.pkg.crossplane.io; beside it only kinds that
-// packages of that type may bring. An object of any other kind makes the package invalid instead of being left out,
-// because whoever built it expected it to be installed. All problems are reported together.
+// packages of that type may bring. An object of any other kind makes the package invalid, because its author expected it to
+// be installed; as of version 2 of Crossplane it is left out with a warning. All problems are reported together.
 import { isRecord, validateDns1123Subdomain } from '@capstan/kube';
+import { type DocumentParser, readYamlStream, type YamlDocument, type YamlLimits } from './documents/yaml-stream.ts';
 import { PackageErrors } from './errors.ts';
 import { readMeta } from './package-meta.ts';
-import { type DocumentParser, readYamlStream, type YamlDocument, type YamlLimits } from './yaml-stream.ts';
 
 export type PackageType = 'Provider' | 'Configuration' | 'Function';
 
@@ -16,6 +16,8 @@ export interface ParsedPackage {
   readonly objects: readonly PackageObject[];
   /** CRDs of a Function: they describe its input and are never installed. */
   readonly inputs: readonly PackageObject[];
+  /** Objects of kinds that such a package may not hold, one sentence each; absent when there are none. They are left out. */
+  readonly foreign?: readonly string[];
 }
 
 export interface PackageMeta {
@@ -58,16 +60,21 @@ export async function readPackage(
   chunks: AsyncIterable<Uint8Array>,
   limits?: YamlLimits,
   parse?: DocumentParser,
+  foreign?: ForeignKinds,
 ): Promise<ParsedPackage> {
   const documents: YamlDocument[] = [];
   for await (const document of readYamlStream(chunks, limits, parse)) documents.push(document);
-  return parsePackage(documents);
+  return parsePackage(documents, undefined, foreign);
 }
+
+/** What happens with objects of other kinds: they make the package invalid, or the caller decides. */
+export type ForeignKinds = 'refuse' | 'report';
 
 /** Reads a package from its documents; `placeOf` says in errors where one is. Throws PackageError. */
 export function parsePackage(
   documents: readonly YamlDocument[],
   placeOf: (line: number) => string = (line) => `line ${line}`,
+  foreignKinds: ForeignKinds = 'refuse',
 ): ParsedPackage {
   const problems: string[] = [];
   const metas: { place: string; object: PackageObject }[] = [];
@@ -87,12 +94,26 @@ export function parsePackage(
         : `it has ${metas.length} objects of the group meta.pkg.crossplane.io (${metas.map(({ place, object }) => `${object.kind} at ${place}`).join(', ')}), and needs exactly one`,
     );
   const meta = first === undefined ? undefined : readMeta(first.object, problems);
-  if (meta !== undefined)
-    problems.push(...objects.flatMap(({ place, object }) => kindProblems(meta.type, object, place)));
+  const isForeign = ({ object }: { object: PackageObject }) => meta !== undefined && !isKnownKind(meta.type, object);
+  const foreign =
+    meta === undefined
+      ? []
+      : objects.filter(isForeign).flatMap((one) => kindProblems(meta.type, one.object, one.place));
+  const own = objects.filter((one) => !isForeign(one));
+  if (meta !== undefined) problems.push(...own.flatMap((one) => kindProblems(meta.type, one.object, one.place)));
+  if (foreignKinds === 'refuse') problems.push(...foreign);
   problems.push(...duplicates(objects));
   if (problems.length > 0 || meta === undefined) throw PackageErrors.NotAPackage(problems);
-  const found = objects.map(({ object }) => object);
-  return meta.type === 'Function' ? { meta, objects: [], inputs: found } : { meta, objects: found, inputs: [] };
+  const found = own.map(({ object }) => object);
+  return {
+    ...(meta.type === 'Function' ? { meta, objects: [], inputs: found } : { meta, objects: found, inputs: [] }),
+    ...(foreign.length > 0 && { foreign }),
+  };
+}
+
+function isKnownKind(type: PackageType, { apiVersion, kind }: PackageObject): boolean {
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+  return ALLOWED[type][`${group}/${kind}`] !== undefined;
 }
 
 /** Throws when a package is not of the type that it was installed as. */

@@ -1,4 +1,4 @@
-// Publishing package files: layers first, then configs and manifests, and the tag last, so that nobody who pulls meanwhile
+// Publishing package files: layers first, then configs and manifests, and the tag last, so that no client that pulls meanwhile
 // finds a tag whose parts are missing. Several files are one package for several platforms: an index over them.
 import { isRecord } from '@capstan/kube';
 import type { Ask, RegistryClient } from '../oci/client.ts';

@@ -3,7 +3,7 @@
 // `1.2.x`), and `v` may stand before any version.
 //
 // A prerelease version satisfies a group of comparisons only if some comparison of that group names a prerelease itself
-// (`>=1.2-0`): whoever asks for releases gets releases.
+// (`>=1.2-0`): a constraint on releases gets releases only.
 
 export interface Version {
   readonly major: number;
@@ -93,7 +93,7 @@ export function lowestSatisfying(tags: Iterable<string>, constraint: Constraint)
   return best?.original;
 }
 
-// Nobody needs more; it keeps the time of matching small whatever comes in.
+// Nothing needs more; it keeps the time of matching small whatever comes in.
 const MAX_CONSTRAINT = 2000;
 const TAIL = String.raw`(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?`;
 const VERSION = new RegExp(String.raw`^v?(\d{1,20})(?:\.(\d{1,20}))?(?:\.(\d{1,20}))?${TAIL}$`);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createRegistryClient, digestOf, type Keychain, parseReference, RegistryError } from '../../src/oci/index.ts';
+import { tarFile, writeTar } from '../../src/xpkg/archive/tar-writer.ts';
 import {
   createPackageCache,
   createPackageFetcher,
@@ -13,7 +14,6 @@ import {
   xpkgCommand,
 } from '../../src/xpkg/index.ts';
 import { inspectImage } from '../../src/xpkg/inspect.ts';
-import { tarFile, writeTar } from '../../src/xpkg/tar-writer.ts';
 import { type RealRegistry, skip, skipSkopeo, skopeo, startRealRegistry, USER } from './registry.ts';
 
 const META = 'apiVersion: meta.pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: provider-real}\n';

@@ -2,8 +2,8 @@
 // is shown in `status.effective`. A field that cannot be understood is a fault, and then the whole of what was in force
 // before stays so: a typo must neither drain a cluster nor stop its discoverer.
 import { validateDns1123Subdomain } from '@capstan/kube';
-import { parseWindow } from '../credentials/window.ts';
 import type { BackendFields, DiscoveryBackend, EffectiveBackend } from '../kinds/index.ts';
+import { parseWindow } from '../schedule/window.ts';
 import { WRITE_LIMITS } from '../write-limits.ts';
 import { bare, type Fault, type Parsed, parseEndpoint, parseFlag, parseSeconds, parseWord } from './fields.ts';
 import { nameFault } from './names.ts';

@@ -22,7 +22,7 @@ export interface Progress {
 /** Exit codes of commands that wait. */
 export const DONE = 0;
 export const TIMED_OUT = 1;
-/** It will not come about by waiting: somebody has to look. */
+/** It will not come about by waiting: a user has to look. */
 export const BLOCKED = 3;
 
 const POLL_MS = 300;

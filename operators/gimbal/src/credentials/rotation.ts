@@ -10,10 +10,10 @@ import { Secret } from '@capstan/kube';
 import { type Child, createOnly, type Digest, keep, type Reader, sameDigest } from '@capstan/reconcile';
 import type { CredentialsStatus, EffectiveBackend } from '../kinds/index.ts';
 import { GROUP } from '../kinds/index.ts';
+import { dueOf } from '../schedule/window.ts';
 import { copyName } from './hash.ts';
 import { credentialsIn, dataOf, type SecretData } from './secret-data.ts';
 import { type Login, type LoginAttempt, type Outcome, outcomeOf, type Verification } from './verifier.ts';
-import { dueOf } from './window.ts';
 
 export interface RotationInput {
   readonly read: Reader;
@@ -70,7 +70,7 @@ export function rotationOf(input: RotationInput): Rotation {
   const { endpoint } = effective;
   const hash = digest(effective.type, endpoint ?? null, data);
   if (inForce !== undefined && sameDigest(inForce.digest ?? inForce.hash, hash)) {
-    // Somebody may have deleted the copy: it is made again, the same.
+    // A user may have deleted the copy: it is recreated unchanged.
     const copies = [copyOf(input, inForce.copy, source, data), ...kept.slice(1)];
     return { state: 'stable', source, hash, data, copies };
   }

@@ -1,4 +1,4 @@
-// What of a Secret are credentials. Only these keys are copied, compared and shown to the discoverer: whoever adds a note to
+// What of a Secret are credentials. Only these keys are copied, compared and shown to the discoverer: the one that adds a note to
 // the Secret, or a label, changes nothing.
 import type { Secret } from '@capstan/kube';
 import type { Parsed } from '../backend/fields.ts';

@@ -16,7 +16,7 @@ export interface Login {
 export type Verdict =
   | {
       readonly isGood: true;
-      /** Of the remote cluster, if it tells: what must stay the same when credentials change. */
+      /** Of the remote cluster, if it can be read: it must stay the same when credentials change. */
       readonly identity: string | undefined;
     }
   | { readonly isGood: false; readonly message: string };

@@ -49,7 +49,7 @@ export async function verifyKubernetes(
       logger,
       ...(endpoint !== undefined && { server: endpoint }),
     });
-    // Whoever asked tries again, and tells meanwhile what was answered.
+    // The caller retries, and meanwhile reports the answer.
     client = createClient({ transport, userAgent: 'gimbal-operator', clock, logger, retry: { attempts: 1 } });
   } catch (error) {
     if (isConfigError(error)) return { isGood: false, message: say(error) };
@@ -98,7 +98,7 @@ async function mayRead(client: Client, group: string, resource: string, call: Ca
   return true;
 }
 
-/** Whoever may not see it has no identity to compare. */
+/** The one that may not see it has no identity to compare. */
 async function identityOf(client: Client, call: Call): Promise<string | undefined> {
   try {
     return (await client.find(Namespace, { name: 'kube-system' }, call))?.metadata.uid;

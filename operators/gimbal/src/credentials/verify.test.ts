@@ -55,12 +55,12 @@ describe('a login to a cluster', () => {
     await cluster?.close();
   });
 
-  test('with a read-only token is good, and tells which cluster it is', async () => {
+  test('with a read-only token is good, and identifies the cluster', async () => {
     const { uid } = (await admin.get(Namespace, { name: 'kube-system' })).metadata;
     assert.deepEqual(await login(kubeconfig), { isGood: true, identity: uid });
   });
 
-  test('with a token that nobody has is refused, without telling it', async () => {
+  test('with an unknown token is refused, and the message does not contain the token', async () => {
     const wrong = kubeconfig.replace(/"token":"[^"]*"/, '"token":"s3cr3t-nobody"');
     const said = await refusal(wrong);
     assert.match(said, /^AuthFailed .*401/);
@@ -78,7 +78,7 @@ describe('a login to a cluster', () => {
     assert.match(said, /^AuthFailed .*services, endpointslices\.discovery\.k8s\.io.*gimbal rbac remote kubernetes/);
   });
 
-  test('to a certificate that does not verify, to nobody, and to a server that never answers is told', async () => {
+  test('to an untrusted certificate, a closed port or a server that never answers is reported', async () => {
     const year = 31_536_000_000;
     const now = systemClock.now();
     const { certificate: wrong } = await createCa({
@@ -142,7 +142,7 @@ describe('a login to a cluster', () => {
     );
   });
 
-  test('tells when the token ends', () => {
+  test('reports when the token expires', () => {
     const end = expiryOf('kubernetes', { config: encoded(kubeconfig) }) ?? 0;
     const days = (end - systemClock.now()) / 86_400_000;
     assert.ok(days > 360 && days < 370, `${days} days`);

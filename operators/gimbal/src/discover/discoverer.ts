@@ -37,9 +37,9 @@ export interface DiscovererOptions {
   identity: string;
   /** Only its holder removes; undefined: this is the only discoverer. */
   lease?: Required<ObjectRef> | undefined;
-  /** The object whose status tells what was discovered; undefined: nobody is told but metrics. */
+  /** The object whose status reports what was discovered; undefined: only metrics report it. */
   status?: { readonly kind: Kind<UnknownObject>; readonly ref: ObjectRef } | undefined;
-  /** Told on the status: which credentials are in use, in the operator's words. */
+  /** Reported in the status: which credentials are in use, as the operator names them. */
   credentials?: string | undefined;
   metrics?: DiscovererMetrics | undefined;
   redactor?: Redactor;
@@ -112,7 +112,7 @@ export function createDiscoverer(options: DiscovererOptions): Discoverer {
     problems: () => problems.list(),
     holdsLease: () => leadership.holds,
   });
-  /** What was told before this process; it holds until there is something newer. */
+  /** What was reported before this process started; it holds until there is a newer report. */
   let before: DiscoveryStatus | undefined;
   const status =
     options.status &&
@@ -159,7 +159,7 @@ export function createDiscoverer(options: DiscovererOptions): Discoverer {
           leadership.onChange(status.poke);
           source.subscribe({ changed: status.poke, state: status.poke, cycle: status.poke });
           local.subscribe({ changed: status.poke, synced: status.poke, namespaceAppeared() {} });
-          // What was written before a restart is gone on from; when it cannot be read, it is written anew.
+          // What was written before a restart is gone on from; when it cannot be read, it is written again.
           before = await status.read(signal).catch((error: unknown) => {
             logger.warn('the status of the backend could not be read', { error });
             return undefined;

@@ -10,6 +10,11 @@ export const DiscoverErrors = catalogue('gimbal-discover', {
     message: type === undefined ? 'gimbal discover needs a type of backend' : `there is no backend of type "${type}"`,
     remedy: 'use gimbal discover kubernetes or gimbal discover openstack',
   }),
+  UnknownSide: (type: string | undefined) => ({
+    message:
+      type === undefined ? 'gimbal rbac remote needs a type of backend' : `there is no backend of type "${type}"`,
+    remedy: 'use gimbal rbac remote kubernetes or gimbal rbac remote openstack',
+  }),
   NoValue: (flag: string) => ({ message: `--${flag} needs a value`, remedy: `give it as --${flag}=VALUE` }),
   BadValue: (flag: string, value: string, remedy: string) => ({
     message: `--${flag} cannot be ${JSON.stringify(value)}`,

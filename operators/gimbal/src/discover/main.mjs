@@ -7,13 +7,14 @@ import './engine.mjs';
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { enableCompileCache, getCompileCacheDir } from 'node:module';
-import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 enableCompileCache();
 const cache = getCompileCacheDir();
 if (cache !== undefined && readdirSync(cache).length === 0) {
   // When it does not succeed, the import below does the same work here.
-  spawnSync(process.execPath, [...process.execArgv, join(import.meta.dirname, 'fill-cache.mjs')], { stdio: 'ignore' });
+  const filler = fileURLToPath(new URL('./fill-cache.mjs', import.meta.url));
+  spawnSync(process.execPath, [...process.execArgv, filler], { stdio: 'ignore' });
 }
 const { runProgram } = await import('./command/program.ts');
 process.exit(await runProgram(process));

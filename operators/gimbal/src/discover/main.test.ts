@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { VERSION } from './version.ts';
 
-// Told at the end of the discoverer's own process, not in the one that fills the cache.
+// Reported at the end of the discoverer's own process, not in the one that fills the cache.
 const TELL = `data:text/javascript,process.argv[1].endsWith('main.mjs') && process.on('exit', () => console.log(
   process.moduleLoadList.some((name) => name.includes('amaro')) ? 'compiler' : 'no compiler'))`;
 

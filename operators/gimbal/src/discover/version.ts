@@ -1,2 +1,2 @@
-/** Of the discoverers; told in metrics and on the status. */
+/** Of the discoverers; reported in metrics and in the status. */
 export const VERSION = '0.1.0';

@@ -1,4 +1,4 @@
-// The command line of a discoverer: all that it is told, but for its credentials, which are files.
+// The command line of a discoverer: all of its settings except the credentials, which are files.
 import { shortHash } from '../credentials/hash.ts';
 import type { CredentialsStatus, EffectiveBackend } from '../kinds/index.ts';
 

@@ -1,4 +1,4 @@
-// How a discoverer's Deployment and pods are doing, as far as its backend tells.
+// The health of a discoverer's Deployment and pods, as its backend reports it.
 import { type Deployment, POD_PROBLEM_FIELDS, type Pod, podProblem, rolloutProgress } from '@capstan/kube';
 
 export interface DeploymentHealth {

@@ -5,7 +5,7 @@ import { MIRROR_ANNOTATION } from '../discover/mirror/metadata.ts';
 import { labelValue } from '../discover/names/discovered-name.ts';
 import { BACKEND_LABEL } from '../kinds/index.ts';
 
-/** Removals of all that a backend's discoverer has made. Services first: nobody is sent to a service without addresses. */
+/** Removals of all that a backend's discoverer has created. Services first: no client is sent to one without addresses. */
 export function removalsOf(read: Reader, backend: string, writeEndpoints: boolean): Removal[] {
   const labels = `${BACKEND_LABEL}=${labelValue(backend)}`;
   const kinds: Kind[] = [Service, EndpointSlice, ...(writeEndpoints ? [Endpoints] : [])];

@@ -35,7 +35,7 @@ export function discovererPermissions(
     apply(RoleBinding, { metadata: own, roleRef: roleRef('Role', name), subjects }),
     apply(ClusterRole, { metadata: { name: wide, labels }, rules: wideRules(effective, writeEndpoints) }),
     apply(ClusterRoleBinding, { metadata: { name: wide, labels }, roleRef: roleRef('ClusterRole', wide), subjects }),
-    // Made here, so that the discoverer need not make leases; whoever holds it is its own business.
+    // Made here, so that the discoverer need not make leases; the one that holds it is its own business.
     createOnly(Lease, { metadata: { namespace, name: wide, labels } }),
   ];
 }
@@ -58,10 +58,18 @@ function ownRules(effective: EffectiveBackend): Rule[] {
   ];
 }
 
+/** Those that Gimbal's own discoverer left are removed: beside slices they would count twice. */
+const REMOVE_ENDPOINTS_RULE: Rule = {
+  apiGroups: [''],
+  resources: ['endpoints'],
+  verbs: ['list', 'watch', 'delete'],
+};
+
 function wideRules({ createNamespaces }: EffectiveBackend, writeEndpoints: boolean): Rule[] {
-  return LOCAL_RULES.map(({ apiGroups, resources, verbs }) => ({
+  const rules = LOCAL_RULES.map(({ apiGroups, resources, verbs }) => ({
     apiGroups: [...apiGroups],
     resources: resources.filter((resource) => writeEndpoints || resource !== 'endpoints'),
     verbs: [...verbs, ...(createNamespaces && resources.some((one) => one === 'namespaces') ? ['create'] : [])],
   }));
+  return writeEndpoints ? rules : [REMOVE_ENDPOINTS_RULE, ...rules];
 }

@@ -1,5 +1,5 @@
 // The same objects once more, each under the kind that it was written as. Reconcilers see one view of all names of a backend,
-// and in that view an object that has the namespace and name of an older one under another name is hidden. Somebody has to
+// and in that view an object that has the namespace and name of an older one under another name is hidden. A user has to
 // tell its owner.
 import { externalKind, type Kind } from '@capstan/kube';
 import { Discoverer, Discovery, DiscoveryBackend } from './discovery-backend.ts';

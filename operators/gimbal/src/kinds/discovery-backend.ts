@@ -1,5 +1,5 @@
 // A backend under its one name, and under the two others that the seed's examples use. Reconcilers see DiscoveryBackends
-// only; Discoverer and Discovery are there for their CustomResourceDefinitions, and for whoever is hidden behind another.
+// only; Discoverer and Discovery are there for their CustomResourceDefinitions, and for the one that is hidden behind another.
 import { defineKind, type KindOf, object } from '@capstan/kube';
 import { backendFields } from './backend-fields.ts';
 import { backendStatus } from './backend-status.ts';

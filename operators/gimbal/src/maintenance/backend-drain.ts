@@ -4,8 +4,8 @@
 import { derivation, type Reader } from '@capstan/reconcile';
 import { backendNamed, type NamedBackend } from '../backend/backend.ts';
 import { DiscoveryBackend, type EffectiveBackend, type MaintenanceStatus } from '../kinds/index.ts';
+import { partsBegun } from '../schedule/moments.ts';
 import type { Leaving } from './drain.ts';
-import { partsBegun } from './time.ts';
 
 export interface BackendDrain extends Leaving {
   /** `removing`: the backend is going, and references to it go with it. */

@@ -1,5 +1,5 @@
 // The pure heart of maintenance: from what a user wrote into one rule, and the entries that traffic should leave, to what
-// should stand there now. It knows nothing of what was written before; whoever calls it brings the originals. So draining
+// should stand there now. It knows nothing of what was written before; the one that calls it brings the originals. So draining
 // and restoring, in any order and for any number of backends, are the same function of the originals.
 import type { Fields, RouteEntry, RouteRule } from './model.ts';
 import { weightOf } from './model.ts';
@@ -69,7 +69,7 @@ function withoutWeights(entries: readonly OriginalEntry[]): Blocked | undefined 
   return isLeft && !hasCanary ? 'NoWeights' : undefined;
 }
 
-/** The canary gives up its part, or takes all; where both leave there is nobody to take over. */
+/** The canary gives up its share, or takes all; where both leave, no service is left to take over. */
 function drainCanary(
   { total = 100, isChosen }: Pick<RouteRule, 'total' | 'isChosen'>,
   entries: readonly OriginalEntry[],
@@ -92,7 +92,7 @@ function drainCanary(
 interface Shares {
   /** Of each service entry: what its weight counts. */
   readonly of: ReadonlyMap<OriginalEntry, number>;
-  /** Nobody wrote a weight that counts: all have the same. */
+  /** Nothing wrote a weight that counts: all have the same. */
   readonly isEven: boolean;
 }
 
@@ -112,7 +112,7 @@ function sharesOf({ semantics }: Pick<RouteRule, 'semantics'>, entries: readonly
   return { of: new Map(services.map((each) => [each, isEven ? 1 : (weightOf(each.original) ?? 0)])), isEven };
 }
 
-/** Who may take over where nobody else has a share: those whose weight nobody wrote, and explicit zeros if that is wanted. */
+/** What may take over where no other service has a share: those without a written weight, and explicit zeros if allowed. */
 function promotable(
   { semantics }: Pick<RouteRule, 'semantics'>,
   rest: readonly OriginalEntry[],

@@ -311,7 +311,7 @@ describe('whatever is edited between a drain and its end', () => {
       services: services.map((one) => service(one.name, one.weight, one.port)),
     }));
 
-  /** An edit as a user makes it. New values differ from all others: equal ones could not be told apart. */
+  /** An edit as a user makes it. New values differ from all others: equal ones could not be distinguished. */
   function editOf({ what, ...chosen }: Drawn<typeof edit>, shape: Shape, nth: number): Edit {
     const fresh = 1000 + nth;
     return (rules) => {

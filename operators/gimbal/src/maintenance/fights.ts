@@ -1,4 +1,4 @@
-// Somebody else writes the same fields: a person who did not know, or a tool that puts back what its repository says. Each
+// Another client writes the same fields: a person who did not know, or a tool that puts back what its repository says. Each
 // time is written down with the route. Three times within ten minutes is a fight, and a fight is not won by being faster:
 // from then on we wait, longer each time.
 import type { Reader } from '@capstan/reconcile';
@@ -32,7 +32,7 @@ export function judgeFight(read: Pick<Reader, 'reached'>, before: readonly numbe
 /** More are not needed to wait longest. */
 const MOST = 8;
 
-/** Whether a fight is still on: nobody has written over us right now, but it has not been long. */
+/** Whether a fight is still on: no other field manager has overwritten us just now, but the last time is recent. */
 export function isFighting(read: Pick<Reader, 'reached'>, times: readonly number[]): boolean {
   return times.filter((time) => !read.reached((time + WINDOW_S) * 1000)).length >= TOLERATED;
 }

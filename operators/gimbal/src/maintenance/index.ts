@@ -1,5 +1,4 @@
 export type { IsDiscovererGone } from './backend-drain.ts';
-export { createMaintenance, type Maintenance, type MaintenanceOptions } from './maintenance.ts';
 export { registerMaintenanceMetrics } from './metrics.ts';
 export { ORPHANED_ANNOTATION, REMOVED_ANNOTATION } from './removal.ts';
 export { routeKinds } from './routes/index.ts';

@@ -11,7 +11,7 @@ export function registerMaintenanceMetrics(registry: Registry, backends: () => r
       labels: ['backend'],
       *collect() {
         for (const { metadata, status } of backends()) {
-          // Whoever lost the name has nothing in force, and no routes.
+          // The one that lost the name has nothing in force, and no routes.
           if (status?.effective !== undefined)
             yield [
               { backend: metadata.name ?? '' },

@@ -88,7 +88,7 @@ const leaving: fc.Arbitrary<Leaving> = fc.record({
 const leavings = fc.dictionary(fc.constantFrom(...BACKENDS), leaving, { maxKeys: 3 });
 const text = (route: KubeObject) => JSON.stringify(route);
 
-describe('whatever the route, and whoever is in maintenance', () => {
+describe('whatever the route, and whichever backend is in maintenance', () => {
   test('a drain and a return leave the route as it was, to the byte', () => {
     fc.assert(
       fc.property(anyRoute, leavings, ({ kind, route }, left) => {
@@ -164,7 +164,7 @@ describe('whatever the route, and whoever is in maintenance', () => {
     );
   });
 
-  test('entries that are drained have no share, and somebody else has one where that was possible', () => {
+  test('entries that are drained have no share, and another client has one where that was possible', () => {
     fc.assert(
       fc.property(anyRoute, fc.subarray(BACKENDS, { minLength: 1 }), ({ kind, route }, gone) => {
         const left = Object.fromEntries(

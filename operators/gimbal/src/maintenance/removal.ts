@@ -65,7 +65,7 @@ function applied<R extends KubeObject & { spec?: unknown }>(route: R, { changes 
   return changes.reduce((object, { path, value }) => setField(object, path, value) as R, route);
 }
 
-/** Lists change as a whole: the guard on the version makes sure that nobody else's edit is lost. */
+/** Lists change as a whole: the guard on the version makes sure that no edit of another client is lost. */
 function specChanges(
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>,

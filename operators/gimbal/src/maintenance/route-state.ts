@@ -9,6 +9,7 @@ import {
   type FieldValue,
   type Reader,
 } from '@capstan/reconcile';
+import { latestMoment, madeAt } from '../schedule/moments.ts';
 import type { BackendDrain, BackendDrains } from './backend-drain.ts';
 import { copyOf } from './drained-weights.ts';
 import { isFighting, judgeFight } from './fights.ts';
@@ -33,7 +34,6 @@ import {
   parseState,
   type StoredState,
 } from './stored-state.ts';
-import { latestMoment, madeAt } from './time.ts';
 
 export interface RouteState {
   /** What has to be set in the route; empty when all is as it should be, or must wait. */
@@ -243,7 +243,7 @@ function stateOf(
     ),
     stored: isOver ? undefined : storedOf(seen, state),
     // Only what was seen on the route: what is planned may never be written. References that are taken out end what was
-    // remembered: whoever takes over for good must not be taken for somebody who did so for a time.
+    // remembered: a service that takes over for good must not be treated as a temporary replacement.
     remembered:
       state === undefined || isOver || removal !== undefined
         ? undefined
@@ -271,7 +271,7 @@ function drainedIn(read: Reader, drains: BackendDrains, rules: readonly RouteRul
   );
 }
 
-/** Fights are told apart by so much. */
+/** The resolution of the recorded times of fights. */
 const FIGHT_STEP_MS = 10_000;
 
 function annotated(name: string, current: string | undefined, value: string | undefined): FieldValue[] {

@@ -24,7 +24,7 @@ export const readiness = derivation({
 
 const hasReady = ({ endpoints }: EndpointSlice) => endpoints?.some(isReady) ?? false;
 
-/** Not told counts as ready, as Kubernetes has it. */
+/** A missing `ready` condition counts as ready, as in Kubernetes. */
 function isReady({ addresses, conditions }: NonNullable<EndpointSlice['endpoints']>[number]): boolean {
   return conditions?.ready !== false && addresses.length > 0;
 }

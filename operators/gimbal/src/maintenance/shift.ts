@@ -26,7 +26,7 @@ export interface ShiftInput {
   /** How traffic leaves an entry; undefined: it does not. */
   leavingOf(entry: RouteEntry, backend: string): Leaving | undefined;
   /**
-   * Nothing is remembered of a route that we changed: somebody removed it while nobody looked. What was there before the
+   * Nothing is remembered of a route that we changed: a user removed it while the operator was down. What was there before the
    * zeros can only be guessed.
    */
   readonly isForgotten?: boolean;
@@ -41,7 +41,7 @@ export interface Shift {
   readonly ambiguous: readonly { readonly backend: string | undefined; readonly note: string }[];
   /** By backend: how the route stands towards it. */
   readonly reports: ReadonlyMap<string, RouteReport>;
-  /** Entries whose values somebody wrote over, as people read them. */
+  /** Entries whose values a user wrote over, as people read them. */
   readonly overwritten: readonly string[];
   /** Entries whose originals were guessed. */
   readonly guessed: readonly string[];
@@ -135,8 +135,8 @@ function changesOf({ path, fields }: RouteEntry, desired: Fields): { path: strin
 }
 
 /**
- * Zeros of ours whose originals are lost. Where the others have no weight to speak of, nobody had one; else it is the mean of
- * the others.
+ * Zeros of ours whose originals are lost. Where the others have no weight other than 1, these had none; else it is the mean
+ * of the others.
  */
 function guessOriginal({ semantics }: RouteRule, each: OriginalEntry, all: readonly OriginalEntry[]): OriginalEntry {
   const isZeroOfOurs = ({ entry, original, leaving }: OriginalEntry) =>

@@ -180,7 +180,7 @@ function storedRule(
   const isKept = new Set(identified({ ...rule, entries: after }).map(({ path, id }) => `${path} ${id}`));
   const stored = entries.flatMap(({ entry, original, leaving }, at): StoredEntry[] => {
     const seen = desired[at] ?? entry.fields;
-    // The weight of what leaves is told even if it was 0 already.
+    // The weight of a leaving service is reported even if it was 0 already.
     const isWeighed = leaving !== undefined && 'weight' in original;
     const names = changed[at]?.length === 0 && isWeighed ? ['weight'] : (changed[at] ?? []);
     if (names.length === 0 && !isKept.has(`${entry.path} ${entry.id}`)) return [];

@@ -22,7 +22,7 @@ export interface RouteTotals {
   /** Those that need a look: how many, and the first of them. */
   readonly blocked: number;
   readonly shown: readonly BlockedRoute[];
-  /** Of those that are left: how many do not change until somebody does something, and for what reasons. */
+  /** Of those that are left: how many do not change until a user does something, and for what reasons. */
   readonly stuck: number;
   readonly obstacles: readonly string[];
   /** The others of those that are left: how many, and which, when they are few. */
@@ -202,7 +202,7 @@ function count(sum: Sum, { isLeaving, isDrained, isHeld, isToBeRemoved, blocked 
   if (blocked.some(({ reason }) => reason === 'AmbiguousWeight')) sum.ambiguous += by;
 }
 
-/** Reasons for which a route stays as it is until somebody does something. */
+/** Reasons for which a route stays as it is until a user does something. */
 export const OBSTACLES = ['ConflictingManager', 'Paused', 'NoWeights', 'NoCapacity'] as const;
 const isObstacle = ({ reason }: BlockedRoute) => OBSTACLES.some((one) => one === reason);
 

@@ -17,7 +17,7 @@ import { type Refusal, type Rotation, rotationOf } from '../credentials/rotation
 import { backendNameIn, dataOf } from '../credentials/secret-data.ts';
 import type { Verification } from '../credentials/verifier.ts';
 import { type CredentialsStatus, DiscoveryBackend, type EffectiveBackend, GROUP } from '../kinds/index.ts';
-import { latestMoment, madeAt } from '../maintenance/time.ts';
+import { latestMoment, madeAt } from '../schedule/moments.ts';
 
 /** Asks for a change at once, whatever the window: each value once. */
 export const ROTATE_NOW = `${GROUP}/rotate-now`;
@@ -146,7 +146,7 @@ function saidName(read: Reader, namespace: string, rotation: Rotation): string |
 }
 
 const DAY_MS = 86_400_000;
-/** Days before the end at which somebody is told. */
+/** Days before the expiry at which a warning is reported. */
 const WARNINGS = [3, 14] as const;
 
 function validity(
@@ -233,7 +233,7 @@ function pendingOf(
     }
     default:
   }
-  // Whoever edits the one should not have to find out about the other.
+  // A user who edits the one should not have to know about the other.
   const isNext = rotation.state === 'stable' && next !== undefined && next !== secret;
   return rotationPending.isFalse(
     'Stable',

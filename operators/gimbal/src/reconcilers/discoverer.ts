@@ -1,4 +1,4 @@
-// The discoverer of a backend: its Deployment with what it may do, how it is doing, and all that is told about it. When the
+// The discoverer of a backend: its Deployment and permissions, its health, and everything that is reported about it. When the
 // backend is deleted, the discoverer is stopped first, because it would bring back what is removed; then routes lose their
 // references (see maintenance); then what was discovered goes; and the finalizer last.
 import {
@@ -40,11 +40,11 @@ import { removalsOf } from '../discoverer/mirrors.ts';
 import { discovererLabels, discovererName } from '../discoverer/names.ts';
 import { discovererPermissions } from '../discoverer/permissions.ts';
 import { DiscoveryBackend, type EffectiveBackend, FINALIZER, GROUP } from '../kinds/index.ts';
-import type { Maintenance } from '../maintenance/index.ts';
 import { SERVICE_READS } from '../maintenance/services.ts';
 import type { Settings } from '../settings.ts';
 import { composeErrors, conditionFindings, type Finding, isWarning, routeFindings } from '../status/errors.ts';
 import { discoveryOf, inForceOf, maintenanceOf, toldTypes } from '../status/reported.ts';
+import type { Maintenance } from './maintenance-parts.ts';
 
 /** Deletes a backend and leaves routes and what was discovered as they are. */
 export const FORCE_DELETE = `${GROUP}/force-delete`;
@@ -84,7 +84,7 @@ export function createDiscovererReconciler(settings: Settings, routes: Clearing)
       writing(EndpointSlice, 'others'),
       // For the sake of discoverers: what they are granted the operator must have.
       writing(Namespace, 'others', { onlyVerbs: ['create'] }),
-      ...(writeEndpoints ? [writing(Endpoints, 'others')] : []),
+      writing(Endpoints, 'others', writeEndpoints ? {} : { onlyVerbs: ['delete'] }),
     ],
     primary: false,
     reconcile({ object, read, digest }) {
@@ -152,7 +152,7 @@ export function createDiscovererReconciler(settings: Settings, routes: Clearing)
 function release({ object, read }: Context<DiscoveryBackend>, routes: Clearing, writeEndpoints: boolean) {
   const { name = '', namespace = '', annotations } = object.metadata;
   const backend = read.derived(backendNamed, name);
-  // Whoever does not have the name has nothing to clean: it would be the winner's.
+  // A backend that does not own the name has nothing to clean up: the objects are those of the owner.
   if (backend?.effective === undefined || backend.ref.namespace !== namespace) return released();
   const { effective } = backend;
   const isForced = annotations?.[FORCE_DELETE] === 'true';
@@ -265,7 +265,7 @@ function phaseOf(stage: string | undefined, ready: ConditionInput, sync: Conditi
   return sync.status === 'True' ? 'Running' : 'Pending';
 }
 
-/** Told once for each kind of error: the list has the rest. */
+/** Reported once for each type of error: the list has the rest. */
 function newErrors(read: Reader, ref: ObjectRef, errors: readonly { type: string; message: string }[]): EventInput[] {
   const told = read.get(DiscoveryBackend, ref, toldTypes) ?? [];
   const fresh = new Map(errors.filter(({ type }) => !told.includes(type)).map((error) => [error.type, error]));

@@ -19,8 +19,8 @@ import {
 } from '../kinds/index.ts';
 import { isInMaintenance, stageOf } from '../maintenance/backend-drain.ts';
 import { SERVICE_READS } from '../maintenance/services.ts';
-import { latestMoment, madeAt } from '../maintenance/time.ts';
 import { DEFINITION_FIELDS, OBSTACLES, type RouteTotals, type RouteTotalsOf } from '../maintenance/totals.ts';
+import { latestMoment, madeAt } from '../schedule/moments.ts';
 
 const drainedCondition = conditionType<
   | 'Drained'
@@ -52,7 +52,7 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
     reconcile({ object, read }) {
       const { name = '', namespace = '', creationTimestamp } = object.metadata;
       const backend = read.derived(backendNamed, name);
-      // Whoever does not have the name has no routes either.
+      // A backend that does not own the name has no routes either.
       if (backend?.effective === undefined || backend.ref.namespace !== namespace) return plan();
       const stage = read.get(DiscoveryBackend, backend.ref, stageOf);
       const now = () =>
@@ -78,7 +78,7 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
       const message = messageOf(state, counts, isWhole);
       return plan({
         conditions: [conditionOf(state, counts, backend.effective, message), ...weights],
-        // Counts may move with every route; a stage is told at once.
+        // Counts may change with every route; a new stage is reported at once.
         ...(isStage ? { status: { maintenance } } : { progress: { maintenance } }),
         events: isStage ? [{ reason: state, note: message }] : [],
       });

@@ -83,7 +83,7 @@ export function routeFindings({
   }));
 }
 
-/** Holding and Paused are as somebody wants them. */
+/** Holding and Paused are as a user wants them. */
 function isError({ reason }: BlockedRoute): boolean {
   return reason !== 'Holding' && reason !== 'Paused';
 }

@@ -11,6 +11,6 @@ export const maintenanceOf = ({ status }: DiscoveryBackend) => {
   return state === undefined || since === undefined ? undefined : { state, since, ...(blocked ? { blocked } : {}) };
 };
 
-/** Kinds of errors that have been told. */
+/** Types of errors that have been reported. */
 export const toldTypes = ({ status }: DiscoveryBackend) =>
   [...new Set(status?.errors?.map(({ type }) => type))].toSorted();

@@ -25,7 +25,7 @@ describe('what Gimbal’s own discoverers get wrong', () => {
       assert.deepEqual(await addressesOf(local.client, 'team/east-web'), []);
     }));
 
-  it('D2: a deletion that the watch never told of is found when it lists again', () =>
+  it('D2: a deletion that the watch never reported is found when it lists again', () =>
     staged(async ({ remote, local, start, settle, clock }) => {
       await namespace(local.client, 'team');
       await namespace(remote.client, 'team');
@@ -55,7 +55,7 @@ describe('what Gimbal’s own discoverers get wrong', () => {
       assert.deepEqual(await discovered(local.client), ['team/east-web']);
     }));
 
-  it('D4: what a person or another backend owns is left alone, and told', () =>
+  it('D4: what a person or another backend owns is left alone, and reported', () =>
     staged(async ({ remote, local, start, settle }) => {
       await namespace(local.client, 'team');
       await namespace(remote.client, 'team');

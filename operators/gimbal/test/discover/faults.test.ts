@@ -122,7 +122,7 @@ function start(
   };
 }
 
-/** What somebody does there, or sometimes here. */
+/** What a user does there, or sometimes here. */
 async function change(random: SeededRandom, remote: TestCluster, local: TestCluster): Promise<void> {
   const ns = random.pick(['a', 'b']);
   const name = `s${random.integer(0, 5)}`;

@@ -57,7 +57,7 @@ describe('discovery from a cluster', () => {
       assert.deepEqual(second.sent.writes, []);
     }));
 
-  it('mends what somebody changes or deletes here, and leaves alone what they add', () =>
+  it('mends what a user changes or deletes here, and leaves alone what they add', () =>
     staged(async ({ remote, local, start, settle }) => {
       await namespace(local.client, 'team');
       await namespace(remote.client, 'team');
@@ -130,7 +130,7 @@ describe('discovery from a cluster', () => {
       assert.deepEqual(running.asked.writes, []);
     }));
 
-  it('drops what becomes a mere name (ExternalName), and tells so', () =>
+  it('removes a service that becomes an ExternalName, and reports it', () =>
     staged(async ({ remote, local, start, settle }) => {
       await namespace(local.client, 'team');
       await namespace(remote.client, 'team');
@@ -146,7 +146,7 @@ describe('discovery from a cluster', () => {
       assert.equal(metric(running.metrics, 'gimbal_discoverer_invalid_services_total', { namespace: 'team' }), 1);
     }));
 
-  it('makes missing namespaces when it is told to', () =>
+  it('creates missing namespaces when configured to', () =>
     staged(async ({ remote, local, start, settle }) => {
       await namespace(remote.client, 'team');
       await remoteService(remote.client, 'team/web', ['10.0.0.1']);

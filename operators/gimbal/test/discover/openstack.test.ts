@@ -218,7 +218,7 @@ describe('a cloud in trouble', () => {
     ],
   ] as const;
   for (const [what, type, fault] of faults) {
-    it(`${what} is told; what was discovered stays, and all is well afterwards`, () =>
+    it(`${what} is reported; what was discovered stays, and the backend recovers afterwards`, () =>
       staged(
         async ({ clock, cloud, local, metrics, discoverer }) => {
           cloud.settings.fault = ({ path }) => (path === '/pools' ? fault() : undefined);
@@ -236,7 +236,35 @@ describe('a cloud in trouble', () => {
       ));
   }
 
-  it('whose password was changed is told without the password', () =>
+  it('that refuses the members of one project: it is reported and stays as it was, and the others go on', () =>
+    staged(
+      async ({ clock, cloud, local, metrics, discoverer }) => {
+        const said = { faultstring: 'Policy does not allow' };
+        cloud.settings.fault = ({ path }) =>
+          path.startsWith(`/pools/pool-${LB}/`) ? { status: 403, headers: {}, body: said } : undefined;
+        for (const id of [LB, LB2]) {
+          const members = cloud.members.get(`pool-${id}`) ?? [];
+          members.push({ id: 'new', protocol_port: 8080, weight: 1, address: '10.0.0.99' });
+          const pool = cloud.pools.find((each) => each['id'] === `pool-${id}`);
+          Object.assign(pool ?? {}, { updated_at: '2', members: members.map((member) => ({ id: member['id'] })) });
+        }
+        await clock.advance(60_000);
+        assert.equal(discoverer.isLive, true);
+        assert.deepEqual(await addressesOf(local.client, `team1/stack-${LB}`), ['10.0.0.5']);
+        assert.deepEqual(await addressesOf(local.client, `team2/stack-${LB2}`), ['10.0.0.6', '10.0.0.99']);
+        assert.equal(metric(metrics, 'gimbal_discoverer_problems', { type: 'RemoteError' }), 1);
+        cloud.settings.fault = undefined;
+        await clock.advance(60_000);
+        assert.deepEqual(await addressesOf(local.client, `team1/stack-${LB}`), ['10.0.0.5', '10.0.0.99']);
+        assert.equal(metric(metrics, 'gimbal_discoverer_problems', { type: 'RemoteError' }), undefined);
+      },
+      (cloud) => {
+        cloud.add(LB, 'p1', ['10.0.0.5']);
+        cloud.add(LB2, 'p2', ['10.0.0.6']);
+      },
+    ));
+
+  it('whose password was changed is reported without the password', () =>
     staged(
       async ({ clock, cloud, metrics, local }) => {
         cloud.settings.password = 'another';

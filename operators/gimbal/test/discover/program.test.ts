@@ -54,6 +54,7 @@ async function program(
     '--backend-namespace=default',
     '--bind-address=127.0.0.1',
     '--prometheus-listen-address=0',
+    ...(type === 'openstack' ? ['--health-port=0'] : []),
   ];
   const stopping = new AbortController();
   let said = '';
@@ -123,7 +124,7 @@ users: [{name: me, user: {exec: {apiVersion: client.authentication.k8s.io/v1, co
     });
   });
 
-  it('tells of a Secret without a kubeconfig, and of one that is none', async () => {
+  it('reports a Secret without a kubeconfig, and an invalid kubeconfig', async () => {
     await backendObject(local, 'empty');
     await program('kubernetes', 'empty', { other: 'x' }, () =>
       eventually(async () => assert.deepEqual(await typesOf('empty'), ['SecretMissing'])),
@@ -134,7 +135,7 @@ users: [{name: me, user: {exec: {apiVersion: client.authentication.k8s.io/v1, co
     );
   });
 
-  it('tells of a certificate that does not verify, and of a token that is not accepted', async () => {
+  it('reports a certificate that does not verify, and a token that is not accepted', async () => {
     await backendObject(local, 'untrusted');
     const untrusted = remoteConfig.replace(/certificate-authority-data: .*/g, 'tls-server-name: elsewhere.example');
     await program('kubernetes', 'untrusted', { config: untrusted }, async () => {
@@ -158,7 +159,7 @@ users: [{name: me, user: {token: a-token-of-yesterday}}]
     });
   });
 
-  it('tells of a cloud that serves half an answer', async () => {
+  it('reports a cloud that serves half an answer', async () => {
     await backendObject(local, 'half');
     const server = createServer((_request, response) => {
       response.writeHead(201, { 'content-type': 'application/json', 'content-length': '1000' });
@@ -177,6 +178,8 @@ users: [{name: me, user: {token: a-token-of-yesterday}}]
     try {
       await program('openstack', 'half', secret, async (_address, said) => {
         await eventually(async () => assert.deepEqual(await typesOf('half'), ['Unreachable']));
+        const health = /"health":"([^"]+)"/.exec(said())?.[1];
+        assert.equal((await fetch(`http://${health}/healthz`)).status, 500, 'the cloud does not answer');
         assert.doesNotMatch(said(), /a-password-that-nobody-sees/);
       });
     } finally {

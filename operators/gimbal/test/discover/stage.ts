@@ -51,7 +51,7 @@ export interface StartOptions {
   namespaces?: NamespaceFilter;
   settings?: Partial<DiscovererSettings>;
   expectIdentity?: string;
-  /** Tells the status of the DiscoveryBackend `gimbal/<backend>`. */
+  /** Reports in the status of the DiscoveryBackend `gimbal/<backend>`. */
   status?: boolean;
   lease?: boolean;
   identity?: string;

@@ -10,7 +10,7 @@ const refusal = (code: number, reason: string): ApiResponse => ({
 });
 
 describe('the status of a backend', () => {
-  it('tells what was discovered, and is not written again by a restart', () =>
+  it('reports what was discovered, and is not written again by a restart', () =>
     staged(async ({ remote, local, start, settle }) => {
       await backendObject(local.client);
       await namespace(local.client, 'team');
@@ -50,7 +50,7 @@ describe('the status of a backend', () => {
     ['500s for minutes', 'Unreachable', () => Promise.resolve(refusal(500, 'InternalError'))],
     ['a remote side that does not answer', 'Unreachable', () => Promise.reject(new Error('refused'))],
   ] as const) {
-    it(`tells of ${what}; what was discovered stays`, () =>
+    it(`reports ${what}; what was discovered stays`, () =>
       staged(async ({ remote, local, start, settle, clock }) => {
         await backendObject(local.client);
         await namespace(local.client, 'team');
@@ -81,7 +81,7 @@ describe('the status of a backend', () => {
         );
         assert.equal(metric(running.metrics, 'gimbal_discoverer_up'), 0);
         assert.deepEqual(await discovered(local.client), ['team/east-web']);
-        // Not even what somebody deletes here is written: the picture is not confirmed.
+        // Not even what a user deletes here is written: the picture is not confirmed.
         running.sent.clear();
         await remote.client.delete(Service, { namespace: 'team', name: 'web' });
         await clock.advance(60_000);

@@ -122,7 +122,7 @@ export function playWhole(title: string, skip: string | false, start: (folder: s
       await watched;
     });
 
-    test('credentials of another cluster, of nobody, and such that run programs are refused; the old ones stay', async () => {
+    test('credentials of another cluster, with an unknown token or an exec program are refused; the old ones stay', async () => {
       for (const [name, change, reason] of [
         ['wrong-cluster', (text: string) => world.towardsWest(text), /RotationFailed|WrongCluster/],
         ['nobody', (text: string) => withToken(text, 'nobody'), /RotationFailed/],
@@ -144,7 +144,7 @@ export function playWhole(title: string, skip: string | false, start: (folder: s
       assert.equal(back.code, 0, back.output);
     });
 
-    test('credentials that are revoked are told on the backend, and what was discovered stays', async () => {
+    test('revoked credentials are reported on the backend, and what was discovered stays', async () => {
       await revoke(world, 'east-b');
       await setAddresses(world, ['10.1.0.3']);
       // A watch that is open is not asked for its token again; the next discoverer is.

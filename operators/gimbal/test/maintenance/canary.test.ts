@@ -62,7 +62,7 @@ describe('case 16: a canary', () => {
       assert.equal(await weight(stage), '1000');
     }));
 
-  test('that leaves together with the other stays as it is, and both are told', () =>
+  test('that leaves together with the other stays as it is, and both are reported', () =>
     played(pair('x-a', 'x-b'), async (stage) => {
       await stage.setStatus('x', 'Maintenance');
       assert.equal(await weight(stage), '20');

@@ -160,7 +160,7 @@ describe('a drain and its end', () => {
       assert.deepEqual(await stage.weights(), [20, 30, 50]);
     }));
 
-  test('case 10: whoever is back takes over from who is not', () =>
+  test('case 10: the one that is back takes over from who is not', () =>
     played({ objects: [proxy('r', { 'x-a': '_', 'y-b': '_' })] }, async (stage) => {
       await stage.setStatus('x', 'Maintenance');
       await stage.setStatus('y', 'Maintenance');
@@ -240,7 +240,7 @@ describe('while a backend is in maintenance', () => {
       assert.deepEqual(await stage.weights(), [40, 50]);
     }));
 
-  test('case 22: an annotation that somebody removes is written again', () =>
+  test('case 22: an annotation that a user removes is written again', () =>
     drained(async (stage) => {
       const before = stateOn(await stage.route());
       const annotations = { [MAINTENANCE_ANNOTATION]: null };
@@ -268,7 +268,7 @@ describe('while a backend is in maintenance', () => {
       );
   });
 
-  test('case 23: whoever keeps writing over it is met with patience, and named', () =>
+  test('case 23: the one that keeps writing over it is met with patience, and named', () =>
     drained(async (stage) => {
       for (let time = 0; time < 3; time++) {
         await stage.clock.advance(20_000);
@@ -340,7 +340,7 @@ describe('case 28: nonsense in clusterStatus', () => {
       const { client } = stage;
       await stage.setStatus('x', 'Maintenance');
       await assert.rejects(client.patch(DiscoveryBackend, ref('x'), 'merge', { spec: { clusterStatus: 'Enbaled' } }));
-      // A CustomResourceDefinition of somebody who left the rules out.
+      // A CustomResourceDefinition of a user who left the rules out.
       const { items } = await client.list(CustomResourceDefinition);
       const crd = structuredClone(
         items.find(({ metadata }) => metadata.name === 'discoverybackends.gimbal.heptio.com'),

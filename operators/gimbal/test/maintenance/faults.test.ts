@@ -5,8 +5,9 @@ import { CustomResourceDefinition, Ingress, isConflict, type KubeObject, Service
 import { createRuntime, type Operator, operator, plan, reconciler, released } from '@capstan/reconcile';
 import { createLives, type FaultSchedule } from '@capstan/testing';
 import { DiscoveryBackend } from '../../src/index.ts';
-import { createMaintenance, ORPHANED_ANNOTATION, REMOVED_ANNOTATION } from '../../src/maintenance/index.ts';
+import { ORPHANED_ANNOTATION, REMOVED_ANNOTATION } from '../../src/maintenance/index.ts';
 import { createGimbal } from '../../src/operator.ts';
+import { createMaintenance } from '../../src/reconcilers/maintenance-parts.ts';
 import {
   backend,
   condition,
@@ -106,10 +107,10 @@ test('a server that loses answers and refuses at random does not keep routes fro
   await close();
 });
 
-test('somebody who writes at the same moment loses nothing', () =>
+test('a user who writes at the same moment loses nothing', () =>
   played({ objects: [proxy('r', { 'x-a': 50, 'y-b': 50 })] }, async (stage) => {
     // Both are on their way before the program has heard of either; if it is faster all the same, as a real server's may be,
-    // the user is told so and writes again.
+    // the user gets a conflict and writes again.
     await stage.client.patch(DiscoveryBackend, ref('x'), 'merge', { spec: { clusterStatus: 'Maintenance' } });
     const edit = () =>
       stage.edit(({ routes: [rule] }) => {
@@ -185,7 +186,7 @@ describe('kinds of routes', () => {
     ));
 });
 
-test('a route that is paused is left alone, and told', () => {
+test('a paused route is left alone, and reported', () => {
   const paused = proxy('r', { 'x-a': 1, 'y-b': 1 });
   paused.metadata.annotations = { 'capstan.dev/paused': 'true' };
   return played({ objects: [paused] }, async (stage) => {
@@ -272,7 +273,7 @@ describe('case 27: a backend that is deleted', () => {
       assert.deepEqual(routeWrites(stage), []);
     }));
 
-  test('a rule of the Gateway API keeps its place, without references; whoever was at 0 takes over', () =>
+  test('a rule of the Gateway API keeps its place, without references; a service at weight 0 takes over', () =>
     played(
       { ...held, objects: [httpRoute('h', { 'x-a': 1 }), httpRoute('i', { 'x-a': 1, 'y-b': 0 })] },
       async (stage) => {

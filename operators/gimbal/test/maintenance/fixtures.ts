@@ -102,7 +102,7 @@ export interface Played extends Stage {
   setStatus(name: string, clusterStatus: string): Promise<void>;
   backend(name?: string): Promise<DiscoveryBackend>;
   edit(change: (spec: Spec) => void, name?: string): Promise<void>;
-  /** Reasons of events that the program told. */
+  /** Reasons of the Events that the operator reported. */
   events(): string[];
 }
 

@@ -1,4 +1,4 @@
-// Random histories: backends go into maintenance and return, users edit a route, the operator is started anew in between.
+// Random histories: backends go into maintenance and return, users edit a route, the operator is restarted in between.
 // At the end, with everybody back, the route is what its user meant it to be.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -7,6 +7,9 @@ import { HTTPProxy, type Played, played, proxy, ref, type Spec, type Weight } fr
 
 const NAMES = ['x-a', 'x-b', 'y-a', 'y-b', 'z-c', 'local-l'];
 type Services = Spec['routes'][number]['services'];
+
+/** What users do to a route, some of it more often. */
+const EDITS = ['weigh', 'weigh', 'weigh', 'port', 'add', 'remove'] as const;
 
 async function history(seed: number): Promise<void> {
   const random = createRandom(seed);
@@ -22,7 +25,7 @@ async function history(seed: number): Promise<void> {
         const what = random();
         if (what < 0.45) await stage.setStatus(pick(['x', 'y', 'z']), pick(['Maintenance', 'Enabled']));
         else if (what < 0.55) await stage.restart();
-        else await edit(stage, meant, what < 0.8 ? 'weigh' : what < 0.9 ? 'add' : 'remove', pick, weight);
+        else await edit(stage, meant, pick(EDITS), pick, weight);
       }
       for (const name of ['x', 'y', 'z']) await stage.setStatus(name, 'Enabled');
       const { spec, metadata } = (await stage.route()) as unknown as { spec: Spec; metadata: { annotations?: object } };
@@ -39,7 +42,7 @@ async function history(seed: number): Promise<void> {
 async function edit(
   stage: Played,
   meant: Spec,
-  what: 'weigh' | 'add' | 'remove',
+  what: (typeof EDITS)[number],
   pick: <T>(items: readonly T[]) => T,
   weight: () => Weight,
 ): Promise<void> {
@@ -65,6 +68,14 @@ async function edit(
     };
     without(meant);
     await stage.edit(without);
+  } else if (what === 'port') {
+    const port = pick([80, 81, 8080]);
+    const move = (spec: Spec) => {
+      const entry = listOf(spec).find(({ name }) => name === chosen.name);
+      if (entry !== undefined) entry.port = port;
+    };
+    move(meant);
+    await stage.edit(move);
     // Writing what stands there already is no edit that anybody could see.
   } else if (what === 'weigh' && (chosen.weight ?? '_') !== to) {
     weigh(listOf(meant).find(({ name }) => name === chosen.name));
@@ -74,7 +85,7 @@ async function edit(
 
 describe('whatever happened', () => {
   // On a real server a history takes seconds: half of them there.
-  const count = chosenServer() === 'real' ? runs(4, 20) : runs(12, 40);
+  const count = chosenServer() === 'real' ? runs(4, 20) : runs(25, 2000, 'DRAIN_HISTORIES');
   const seeds =
     process.env['SIMULATION_SEED'] === undefined ? [...Array(count).keys()] : [Number(process.env['SIMULATION_SEED'])];
   for (const part of [0, 1, 2, 3])

@@ -71,7 +71,7 @@ test('routes that leave in steps are not named as if something were wrong', () =
     assert.equal(await messageOf(stage, 'Drained'), 'False Draining 1 of 1 routes are left');
   }));
 
-test('routes that wait for somebody name the condition only when no other is left', () => {
+test('routes that wait for a user name the condition only when no other is left', () => {
   const paused = proxy('paused', { 'x-a': 1, 'y-b': 1 });
   paused.metadata.annotations = { 'capstan.dev/paused': 'true' };
   return played({ objects: [paused, proxy('only', { 'x-a': 1 })] }, async (stage) => {

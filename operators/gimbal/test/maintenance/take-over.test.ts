@@ -10,7 +10,7 @@ const cases: [what: string, route: KubeObject, id: string][] = [
   ['of an HTTPProxy', proxy('r', { 'x-a': '_', 'y-b': 0 }), 'http-proxy'],
 ];
 for (const [what, route, id] of cases)
-  test(`whoever stood at 0 beside a deleted backend ${what} keeps the share that it took over`, () =>
+  test(`a service at weight 0 beside a deleted backend ${what} keeps the share that it took over`, () =>
     played({ objects: [route], installed: [id], x: { maintenance: { promoteZero: true } } }, async (stage) => {
       await stage.setStatus('x', 'Maintenance');
       assert.deepEqual(await stage.weights('r', routeKind(id)), [0, 1]);

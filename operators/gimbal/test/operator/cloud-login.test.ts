@@ -9,7 +9,7 @@ import { LoginError } from '../../src/credentials/verifier.ts';
 import { createVerify } from '../../src/credentials/verify.ts';
 import { createFakeCloud } from '../discover/fake-cloud.ts';
 
-test('a login to a cloud is a fresh token, a catalog and a list; a wrong password is refused and never told', async (t) => {
+test('a login to a cloud is a new token, a catalog and a list; a wrong password is refused and never shown', async (t) => {
   const cloud = createFakeCloud(systemClock);
   let origin = '';
   const server = createServer((request, response) => {

@@ -87,7 +87,7 @@ test('without waiting they end at once', () =>
     assert.equal((await ran(stage, (context) => resumeBackend(east, context, { waitMs: undefined }))).code, 0);
   }));
 
-test('what takes too long is told, and goes on', () =>
+test('a timeout is reported, and the work goes on', () =>
   played({}, async (stage) => {
     const east = await found(stage);
     await stage.secret('next', SECOND);
@@ -121,7 +121,7 @@ test('fields that are not accepted end a rotation at once, and say why', () =>
     assert.match(lines.at(-1) ?? '', /not accepted; spec.refreshInterval: "soon"/);
   }));
 
-test('the list has a line for each backend, and a name that there is not is told with those that there are', () =>
+test('the list has a line for each backend, and an unknown name is reported with the existing names', () =>
   played({}, async (stage) => {
     await stage.rollOut();
     await stage.report({ lastSync: new Date(stage.clock.now() - 300_000).toISOString() });

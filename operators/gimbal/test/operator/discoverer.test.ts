@@ -107,6 +107,7 @@ describe('a backend with credentials that work', () => {
       assert.deepEqual(
         wide.rules?.map(({ resources, verbs }) => `${resources?.join()}: ${verbs.join()}`),
         [
+          'endpoints: list,watch,delete',
           'services: get,list,watch,create,patch,delete',
           'endpointslices: get,list,watch,create,patch,delete',
           'namespaces: list,watch',
@@ -135,7 +136,7 @@ describe('a backend with credentials that work', () => {
         for (const form of [secret, Buffer.from(secret).toString('base64')]) assert.ok(!text.includes(form), form);
     }));
 
-  test('under one of its other kinds tells the discoverer so', () =>
+  test('under one of its other kinds passes that kind to the discoverer', () =>
     played({}, async (stage) => {
       const { client } = stage;
       await client.create(Secret, secretOf('west-kubecfg', FIRST));
@@ -187,7 +188,7 @@ describe('a change of the backend', () => {
     }));
 });
 
-test('a Deployment that somebody deletes or edits is as it was', () =>
+test('a Deployment that a user deletes or edits is as it was', () =>
   played({}, async (stage) => {
     await stage.client.delete(Deployment, DEPLOYMENT);
     await stage.settle();
@@ -197,7 +198,7 @@ test('a Deployment that somebody deletes or edits is as it was', () =>
     assert.equal((await stage.deployment())?.spec?.replicas, 1);
   }));
 
-test('a copy of credentials that somebody deletes is made again, the same', () =>
+test('a copy of credentials that a user deletes is made again, the same', () =>
   played({}, async (stage) => {
     const [copy = ''] = await stage.copies();
     await stage.client.delete(Secret, ref(copy));
@@ -207,7 +208,7 @@ test('a copy of credentials that somebody deletes is made again, the same', () =
   }));
 
 describe('a discoverer that does not run', () => {
-  test('tells why: its last words', () =>
+  test('reports why: its termination message', () =>
     played({}, async (stage) => {
       await stage.client.create(Pod, podOf('east-1', {}));
       const status = {

@@ -35,7 +35,7 @@ export function createRemote(...accepted: string[]): { remote: Remote; verify: V
   return { remote, verify };
 }
 
-/** Tokens are told apart from everything else, so that a leak is seen. */
+/** Tokens are distinguished from everything else, so that a leak is seen. */
 export const FIRST = 'A s3cr3t-first';
 export const SECOND = 'A s3cr3t-second';
 export const THIRD = 'A s3cr3t-third';

@@ -7,7 +7,7 @@ import { DEPLOYMENT, ELSEWHERE, FIRST, played, ref, SECOND, THIRD, writesTo } fr
 const ROTATE_NOW = 'gimbal.heptio.com/rotate-now';
 
 describe('before there are credentials', () => {
-  test('a Secret that is missing is told, and noticed when it comes', () =>
+  test('a missing Secret is reported, and noticed when it is created', () =>
     played({ secret: undefined }, async (stage) => {
       assert.deepEqual(await stage.conditions('CredentialsValid', 'DiscovererReady'), [
         'False SecretMissing',
@@ -20,7 +20,7 @@ describe('before there are credentials', () => {
       assert.deepEqual(await stage.errors(), []);
     }));
 
-  test('a Secret without a kubeconfig is told, with the keys that it may have', () =>
+  test('a Secret without a kubeconfig is reported, with the keys that it may have', () =>
     played({ secret: undefined }, async (stage) => {
       await stage.client.create(Secret, {
         apiVersion: 'v1',
@@ -34,7 +34,7 @@ describe('before there are credentials', () => {
       assert.deepEqual(stage.remote.logins, [], 'there is nothing to try');
     }));
 
-  test('one that is no kubeconfig is told, and not tried again and again', () =>
+  test('an invalid kubeconfig is reported, and not retried continuously', () =>
     played({ secret: 'nonsense' }, async (stage) => {
       assert.deepEqual(await stage.conditions('CredentialsValid'), ['False SecretInvalid']);
       await stage.clock.advance(3_600_000);
@@ -56,7 +56,7 @@ describe('before there are credentials', () => {
       assert.deepEqual(await stage.errors(), []);
     }));
 
-  test('credentials that are refused are told', () =>
+  test('credentials that are refused are reported', () =>
     played({ accepted: [] }, async (stage) => {
       assert.deepEqual(await stage.conditions('CredentialsValid'), ['False AuthFailed']);
       assert.equal(await stage.deployment(), undefined);
@@ -254,7 +254,7 @@ describe('a change that is scheduled', () => {
       assert.deepEqual(writesTo(stage, 'deployments'), [], 'naming it as the Secret makes no difference');
     }));
 
-  test('fails early: bad credentials are told when they are named', () =>
+  test('fails early: invalid credentials are reported when they are named', () =>
     played({}, async (stage) => {
       await stage.secret('next', 'A s3cr3t-wrong');
       await stage.edit({ rotation: { secret: 'next', notBefore: at(10 * HOUR, stage) } });
@@ -325,7 +325,7 @@ describe('a change that is scheduled', () => {
       }));
 });
 
-test('credentials that the remote side refuses while they are in force are told', () =>
+test('credentials that the remote side refuses while they are in force are reported', () =>
   played({}, async (stage) => {
     await stage.rollOut();
     const error = { type: 'AuthFailed', message: 'the token was revoked', statusTime: '2026-01-01T00:00:00Z' };
@@ -334,7 +334,7 @@ test('credentials that the remote side refuses while they are in force are told'
     assert.deepEqual(await stage.errors(), ['AuthFailed'], 'once, though both say so');
   }));
 
-test('a discoverer that does not get ready with the new credentials leaves the old one at work, and is told', () =>
+test('a discoverer that does not get ready with the new credentials is reported, and the old one goes on running', () =>
   played({}, async (stage) => {
     await stage.rollOut();
     await stage.secret('east-kubecfg', SECOND);

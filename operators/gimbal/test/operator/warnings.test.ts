@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { DiscoveryBackend } from '../../src/index.ts';
 import { backendOf, played, SECOND } from './fixtures.ts';
 
-test('a backend whose name begins another one’s is told so, once, and goes on running', () =>
+test('a backend whose name is a prefix of another one’s gets one warning, and goes on running', () =>
   played({}, async (stage) => {
     await stage.rollOut();
     await stage.report();
@@ -21,7 +21,7 @@ test('a backend whose name begins another one’s is told so, once, and goes on 
     assert.equal(status.phase, 'Running');
   }));
 
-test('a Secret that has come into force as the next one is told as such, until nothing else is named', () =>
+test('a next Secret that has come into force is reported as such, until nothing else is named', () =>
   played({}, async (stage) => {
     await stage.secret('next', SECOND);
     await stage.edit({ rotation: { secret: 'next' } });

@@ -51,7 +51,7 @@ test('a discoverer follows a real Octavia', { skip: missing ?? false, timeout: 1
     '--http-client-timeout=20s',
   ]);
   const source = await openCloud(given, {
-    io: { files: { read: (path) => readFile(path, 'utf8') } },
+    io: { env: {}, files: { read: (path) => readFile(path, 'utf8') } },
     clock,
     logger: silentLogger,
     redactor: createRedactor(),

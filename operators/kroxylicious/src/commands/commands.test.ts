@@ -12,6 +12,12 @@ describe('flags of the operator', () => {
       image: 'x:1',
       quietMs: 1500,
       clusterDomain: 'k8s.example',
+      sidecarWebhook: true,
+      webhookImage: 'capstan:0.1.0',
+      webhookNamespace: 'kroxylicious-webhook',
+      webhookReplicas: 2,
+      webhookFailurePolicy: 'Fail',
+      uninjectedPodPolicy: 'Admit',
     });
   });
 
@@ -20,6 +26,9 @@ describe('flags of the operator', () => {
     ['quiet-period', 'soon', /duration/],
     ['quiet-period', '-1s', /duration/],
     ['cluster-domain', 'a_b', /DNS name/],
+    ['webhook-replicas', '0', /1 to 100/],
+    ['webhook-failure-policy', 'ignore', /Fail, Ignore/],
+    ['uninjected-pod-policy', 'Refuse', /Admit, Deny/],
   ] as const)
     test(`--${flag}=${value} is refused with a remedy`, () =>
       assert.throws(() => parseFlags(FLAGS, { [flag]: [value] }), remedy));

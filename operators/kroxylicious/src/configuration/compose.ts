@@ -2,7 +2,7 @@
 import { plainDigest } from '@capstan/reconcile';
 import { combineHashes, shortHash } from '../hash/combine-hashes.ts';
 import type { KafkaProxySpec } from '../kinds/index.ts';
-import { distinctMounts, type Mount } from '../resolution/mounts.ts';
+import { distinctMounts, type Mount, type MountedVolume, mountedVolumes } from '../resolution/mounts.ts';
 import type { ClusterFragment, ServedFragment } from '../tree/cluster-fragment.ts';
 import { type FilterDefinition, MANAGEMENT_PORT, type ManagementConfig, SNI_PORT } from './schema.ts';
 import { summaryOf, validateNetwork, validateTogether } from './validate.ts';
@@ -17,6 +17,7 @@ export interface Composed {
   /** Of everything that it was made from, the content of mounted files included. */
   readonly hash: string;
   readonly mounts: readonly Mount[];
+  readonly volumes: readonly MountedVolume[];
   /** Ports of the container besides the management port. */
   readonly ports: readonly { readonly name: string; readonly port: number }[];
   readonly faults: readonly Fault[];
@@ -51,6 +52,12 @@ export function compose(proxy: ProxyPart | undefined, clusters: readonly ServedF
     ),
     hash: combineHashes([own, filterDefinitions.map(({ name }) => name)], children),
     mounts: distinctMounts(fragments.flatMap(({ mounts }) => mounts)),
+    // Where two clusters mount one source, what it holds now counts, and not what it held when one of them was last good.
+    volumes: mountedVolumes(
+      clusters
+        .toSorted((left, right) => Number(left.isStale ?? false) - Number(right.isStale ?? false))
+        .flatMap(({ fragment }) => fragment.mounts),
+    ),
     ports: portsOf(fragments),
     faults: [
       ...(proxy?.network === undefined ? [] : validateNetwork(proxy.network)),

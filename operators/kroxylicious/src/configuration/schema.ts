@@ -89,7 +89,7 @@ export interface AllowedDenied {
 }
 
 export const MANAGEMENT_PORT = 9190;
-/** Shared by everything that is told apart by TLS host name. */
+/** Shared by everything that is distinguished by TLS host name. */
 export const SNI_PORT = 9291;
 /** Ports that identify nodes are given out from here on. */
 export const FIRST_NODE_PORT = 9292;

@@ -274,7 +274,7 @@ describe('a configuration that the proxy refuses', () => {
     ],
   ];
   for (const [name, value, path, problem] of cases) {
-    test(`${name}: the path and the problem are told`, () => {
+    test(`${name}: the path and the problem are reported`, () => {
       const faults = validateConfiguration(value);
       const found = faults.find((fault) => fault.path === path);
       assert.ok(found, `expected a fault at ${path}, got ${JSON.stringify(faults)}`);

@@ -54,7 +54,7 @@ export function validateBootstrapServers(servers: string, path = 'bootstrapServe
   return bootstrapServers(servers, path);
 }
 
-/** What is wrong with the addresses of a gateway that tells nodes apart by TLS host name. */
+/** What is wrong with the addresses of a gateway that identifies nodes by TLS host name. */
 export function validateHostNames(hosts: SniHostIdentifiesNode, path: string): readonly Fault[] {
   return sniHostIdentifiesNode(hosts, path);
 }
@@ -233,7 +233,7 @@ const gateway = object(
       tls?: { key?: object };
     };
     return sni !== undefined && secured?.key === undefined
-      ? fault(`${path}.tls`, 'a key is needed to tell nodes apart by TLS host name')
+      ? fault(`${path}.tls`, 'a key is needed to distinguish nodes by TLS host name')
       : [];
   }),
 );

@@ -10,10 +10,18 @@ export interface CarriedHash {
   readonly is: string;
 }
 
-/** What to show for the next hash; `live` is what the template shows while nothing is remembered. */
-export function carryHash(known: CarriedHash | undefined, live: string | undefined, next: string): CarriedHash {
+/**
+ * What to show for the next hash; `live` is what the template shows while nothing is remembered. `isDoubtful` says of a hash
+ * under a new key that a Secret was written while the key was lost: then what runs may be something else.
+ */
+export function carryHash(
+  known: CarriedHash | undefined,
+  live: string | undefined,
+  next: string,
+  isDoubtful = false,
+): CarriedHash {
   const before = known ?? (live === undefined ? undefined : { shown: live, is: live });
-  return before !== undefined && sameDigest(before.is, next)
+  return before !== undefined && sameDigest(before.is, next) && !(isDoubtful && before.is !== next)
     ? { shown: before.shown, is: next }
     : { shown: next, is: next };
 }

@@ -76,7 +76,7 @@ describe('an aggregate hash', () => {
     );
   });
 
-  test('is told so that two of which only the keyed part differs do not look the same', () => {
+  test('is shortened so that two that differ only in the keyed part do not look the same', () => {
     assert.equal(toldHash('v1.0123456789abcdef0123'), '0123456789ab');
     assert.equal(toldHash('v1.0123456789abcdef0123.k.fedcba98765'), '0123456789ab.fedcba98');
   });

@@ -41,6 +41,11 @@ function partsOf(hash: string): Parts {
   return { version, plain, keyId, keyed };
 }
 
+/** Whether content of Secrets took part. */
+export function isKeyed(hash: string): boolean {
+  return partsOf(hash).keyed !== undefined;
+}
+
 /** For messages: enough to tell two hashes apart, also where nothing but Secret data differs. */
 export function toldHash(hash: string): string {
   const { keyed } = partsOf(hash);

@@ -17,7 +17,7 @@ describe('of a cluster that broke', () => {
     assert.equal(inForce([newer], 'two', parseRunning(formatRunning([{ name: 'one', ...older }]))), undefined);
   });
 
-  test('what runs and is not remembered is told', () => {
+  test('what runs and is not remembered is reported', () => {
     const running = parseRunning(formatRunning([{ name: 'one', ...plain }]));
     assert.equal(inForce([newer, older], 'one', running), 'unknown');
   });

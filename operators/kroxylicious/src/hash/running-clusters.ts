@@ -1,4 +1,4 @@
-// Which configuration of each virtual cluster a Deployment runs, as its annotation tells it: `orders=3f2a…,metrics=9c01…`.
+// Which configuration of each virtual cluster a Deployment runs, from its annotation: `orders=3f2a…,metrics=9c01…`.
 // Written with the pod template that it belongs to, so that it is true whenever the operator dies: a cluster that breaks in
 // the middle of a change keeps what runs, not what was about to.
 

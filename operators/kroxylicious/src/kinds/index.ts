@@ -4,6 +4,7 @@ export * from './kafka-proxy.ts';
 export * from './kafka-proxy-ingress.ts';
 export * from './kafka-service.ts';
 export * from './open-shift-route.ts';
+export * from './sidecar-config.ts';
 export * from './strimzi-kafka.ts';
 export * from './tls.ts';
 export * from './virtual-kafka-cluster.ts';

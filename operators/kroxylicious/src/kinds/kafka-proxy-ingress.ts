@@ -15,7 +15,9 @@ export const KafkaProxyIngress = defineKind({
       proxyRef: object({ name: string({ minLength: 1, maxLength: 253 }) }),
       clusterIP: object(
         {
-          protocol: enumOf(['TCP', 'TLS'], { description: 'TLS: brokers are told apart by host name; TCP: by port.' }),
+          protocol: enumOf(['TCP', 'TLS'], {
+            description: 'TLS: brokers are distinguished by host name; TCP: by port.',
+          }),
           bootstrapPort: integer({
             optional: true,
             minimum: 1024,

@@ -70,6 +70,11 @@ const rollout = object(
       description: 'A rollout waits until its inputs have not changed for so long; the operator’s own by default (2s).',
     }),
     minReadySeconds: integer({ optional: true, minimum: 0, format: 'int32' }),
+    onStaleInput: enumOf(['Hold', 'Snapshot'], {
+      optional: true,
+      description:
+        'While a Secret or ConfigMap of one virtual cluster is missing or unusable. Hold (the default): changes of the others wait. Snapshot: pods mount copies of the last good content, and changes of the others are rolled out.',
+    }),
   },
   { optional: true },
 );

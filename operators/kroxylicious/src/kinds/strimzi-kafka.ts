@@ -19,7 +19,7 @@ export interface StrimziListener {
  * alone from 1.0 on. The older one is read only where the newer one is not served.
  */
 export const StrimziKafka = strimziKafka('v1', 'Kafka');
-/** With a name of its own, since it must be told apart; where it lives is what counts for the API. */
+/** With a name of its own, since it must be distinguished; where it lives is what counts for the API. */
 export const StrimziKafkaV1beta2 = strimziKafka('v1beta2', 'KafkaV1beta2');
 
 function strimziKafka(version: string, kind: string) {

@@ -1,4 +1,15 @@
-import { anyObject, array, conditions, defineKind, enumOf, type KindOf, object, optional, string } from '@capstan/kube';
+import {
+  anyObject,
+  array,
+  conditions,
+  defineKind,
+  enumOf,
+  type KindOf,
+  map,
+  object,
+  optional,
+  string,
+} from '@capstan/kube';
 import { ACCEPTED_COLUMN, COMMON, GROUP, RESOLVED_REFS_COLUMN } from './group.ts';
 import { rolledMemory, rolloutStatus } from './rollout.ts';
 import { allowDeny, certificateRef, trustAnchorRef } from './tls.ts';
@@ -69,6 +80,21 @@ export const VirtualKafkaCluster = defineKind({
       optional: true,
       description: 'The one before: it is still in force where the last one was not rolled out yet.',
     }),
+    snapshots: array(string(), {
+      optional: true,
+      description: 'Secrets with copies of mounted content that are there.',
+    }),
+    versions: map(string(), {
+      optional: true,
+      description: 'resourceVersions of the Secrets that the last good configuration was made from.',
+    }),
+    doubt: object(
+      { hash: string(), secrets: array(string()) },
+      {
+        optional: true,
+        description: 'Secrets that were written while the digest key was lost, and the hash under the new key.',
+      },
+    ),
     deployment: string({ optional: true }),
     rolled: rolledMemory(),
     hash: object({ shown: string(), is: string() }, { optional: true }),

@@ -48,7 +48,7 @@ describe('ports', () => {
     assert.deepEqual(allocatePorts([{ name: 'a', nodes: undefined }], NOTHING).ports, {});
   });
 
-  test('that two users have fixed go to the first, and the other is told', () => {
+  test('that two users have fixed go to the first, and the conflict is reported on the other', () => {
     const { ports, refused } = allocatePorts(
       [
         { name: 'a', nodes: 3, fixed: 10_000 },

@@ -62,7 +62,7 @@ export function allocatePorts(
     return undefined;
   };
 
-  // What users have fixed comes first, then what is remembered, then what is new: nobody loses ports to a newcomer.
+  // What users have fixed comes first, then what is remembered, then what is new: no cluster loses ports to a new one.
   for (const { name, nodes, fixed } of requests) {
     if (fixed === undefined || nodes === undefined) continue;
     const block = { bootstrap: fixed, nodes: fixed + 1, count: nodes };

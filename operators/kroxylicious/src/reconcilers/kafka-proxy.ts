@@ -2,6 +2,7 @@
 // no Secret, filter or service: what they mean is in the clusters' fragments and hashes.
 import { ConfigMap, Deployment, keyOfObject, Pod, PodDisruptionBudget, ReplicaSet, Service } from '@capstan/kube';
 import {
+  aside,
   type ConditionInput,
   conditionType,
   drop,
@@ -14,24 +15,27 @@ import {
   reconciler,
 } from '@capstan/reconcile';
 import { type Composed, compose } from '../configuration/compose.ts';
-import { carryHash } from '../hash/carried-hash.ts';
-import { shortHash, toldHash } from '../hash/combine-hashes.ts';
+import { type CarriedHash, carryHash } from '../hash/carried-hash.ts';
+import { isKeyed, shortHash, toldHash } from '../hash/combine-hashes.ts';
 import { formatRunning } from '../hash/running-clusters.ts';
 import { KafkaProxy, SecurityContextConstraints, VirtualKafkaCluster } from '../kinds/index.ts';
-import { POD_READ, type PodTrouble, podTroubleOf } from '../resolution/pod-trouble.ts';
+import { isolatedSelector, workloadName, workloadSelector } from '../kinds/labels.ts';
+import { POD_READ, type PodProblem, podTroubleOf } from '../resolution/pod-problem.ts';
 import { type Rollout, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
 import { quietMsOf, type Settings } from '../settings.ts';
 import { rollsPods } from '../templates/deployment.ts';
-import { isolatedSelector, workloadName, workloadSelector } from '../templates/labels.ts';
 import { loadBalancer } from '../templates/services.ts';
 import { configMapsOf, REPLICA_SET_FIELDS, type WorkloadParts, workloadGroups } from '../templates/workload.ts';
 import { type BrokenCluster, type BrokenClusters, heldBecause } from '../tree/broken-clusters.ts';
+import type { ServedFragment } from '../tree/cluster-fragment.ts';
 import type { ClusterNodes } from '../tree/cluster-node.ts';
 import { ingressAnnotationsOf, ingressNode } from '../tree/ingress-node.ts';
+import { isOtherKey } from '../tree/key-change.ts';
 import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
 import { networkPlan } from '../tree/network-plan.ts';
 import { isOpenShift } from '../tree/platform.ts';
 import { type FaultyCluster, type ServedClusters, servedClusters } from '../tree/served-clusters.ts';
+import { snapshotNames, snapshotsAwaited, storedSnapshotsOf } from '../tree/snapshots.ts';
 
 type ReadyReason =
   | 'Ready'
@@ -136,7 +140,7 @@ function sharedPlan(
   if (refusal !== undefined) return { prune: false, conditions: [refusal] };
   const workload = { proxy: ref.name };
   const deployment = { namespace: ref.namespace, name: workloadName(workload) };
-  const carried = carryHash(known.hash, rollout?.hash, composed.hash);
+  const carried = carriedHash(read, ref, known.hash, rollout?.hash, composed.hash, served);
   const hash = carried.shown;
   const usedConfigMaps = read
     .list(ReplicaSet, { namespace: ref.namespace, labels: workloadSelector(workload) }, configMapsOf)
@@ -167,9 +171,17 @@ function sharedPlan(
   };
   // Never into what is known to be broken: what runs stays.
   const isHeld = broken.length > 0 && rollout !== undefined && !rollout.isHeld && rollsPods(parts, rollout);
+  const awaited = served
+    .filter(({ isStale, fragment }) => isStale !== true && snapshotNames(fragment).length > 0)
+    .flatMap(({ fragment }) => {
+      const at = { namespace: ref.namespace, name: fragment.config.name };
+      const stored = read.get(VirtualKafkaCluster, at, storedSnapshotsOf) ?? [];
+      return snapshotNames(fragment).filter((name) => !stored.includes(name));
+    });
+  const waitingFor = isHeld ? heldBecause(broken) : awaited.length > 0 ? snapshotsAwaited(awaited) : undefined;
   const groups: GroupInput[] = [
     { name: 'services', children: balancer === undefined ? [] : [balancer] },
-    ...workloadGroups(isHeld ? { ...parts, open: false, waitingFor: heldBecause(broken) } : parts),
+    ...workloadGroups(waitingFor === undefined ? parts : { ...parts, open: false, waitingFor }),
   ];
   const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash, known.rolled);
   return {
@@ -189,12 +201,43 @@ function sharedPlan(
   };
 }
 
+/** Under a new digest key: what its clusters know of their Secrets counts, once all of them have looked. */
+function carriedHash(
+  read: Reader,
+  { namespace }: NamespacedRef,
+  known: CarriedHash | undefined,
+  live: string | undefined,
+  next: string,
+  served: readonly ServedFragment[],
+): CarriedHash {
+  const before = known ?? (live === undefined ? undefined : { shown: live, is: live });
+  if (before === undefined || !isOtherKey(before.is, next)) return carryHash(known, live, next);
+  const seen = served
+    .filter(({ isStale, fragment }) => isStale !== true && isKeyed(fragment.hash))
+    .map(({ fragment: { config, hash } }) => ({
+      hash,
+      ...read.get(VirtualKafkaCluster, { namespace, name: config.name }, keyChangeOf),
+    }));
+  if (seen.some(({ hash, configHash }) => hash !== configHash)) return before;
+  return carryHash(
+    known,
+    live,
+    next,
+    seen.some(({ hash, doubt }) => hash === doubt),
+  );
+}
+
+const keyChangeOf = aside(({ status }: VirtualKafkaCluster) => ({
+  configHash: status?.configHash,
+  doubt: status?.memory?.doubt?.hash,
+}));
+
 const servingDeploymentOf = ({ metadata, status }: VirtualKafkaCluster) => ({
   name: metadata.name ?? '',
   deployment: status?.deployment,
 });
 
-/** Each cluster has a Deployment of its own, which its own reconciler makes; the shared one goes when nobody is led to it. */
+/** Each cluster has a Deployment of its own, which its own reconciler creates; the shared one goes when it serves no cluster. */
 function isolatedPlan(
   proxy: KafkaProxy,
   ref: NamespacedRef,
@@ -238,14 +281,14 @@ function isolatedPlan(
 type Unfinished = Pick<Rollout, 'name' | 'trouble'>;
 
 /** What pods say is nearer to the cause than what their Deployment says. */
-function withTroubles(unfinished: readonly Unfinished[], { name: proxy }: NamespacedRef, troubles: PodTrouble[]) {
+function withTroubles(unfinished: readonly Unfinished[], { name: proxy }: NamespacedRef, troubles: PodProblem[]) {
   const byName = new Map(
     troubles.toReversed().map(({ cluster = '', text }) => [workloadName({ proxy, cluster }), text]),
   );
   return unfinished.map(({ name, trouble }) => ({ name, trouble: byName.get(name) ?? trouble }));
 }
 
-/** Names of Deployments that are told; the others are counted. */
+/** How many Deployments are reported by name; the others are counted. */
 const UNFINISHED_SHOWN = 3;
 
 function unfinishedText(unfinished: readonly Unfinished[], of: number): string {
@@ -285,8 +328,8 @@ function refusalOf({ faults, text }: Composed): ConditionInput | undefined {
 /** Whether two hashes are of the same file, and only Secrets differ: those cannot be rolled back, since pods mount them by name. */
 const sameFile = (left: string, right: string) => shortHash(left) === shortHash(right);
 
-/** In the order of their names. Read only while a rollout is not finished: pods that come and go otherwise wake nobody. */
-function podTroubles(read: Reader, namespace: string, labels: string): PodTrouble[] {
+/** In the order of their names. Read only while a rollout is not finished: otherwise pod changes trigger no reconcile. */
+function podTroubles(read: Reader, namespace: string, labels: string): PodProblem[] {
   return read
     .list(Pod, { namespace, labels }, podTroubleOf)
     .filter((trouble) => trouble !== undefined)
@@ -296,14 +339,14 @@ function podTroubles(read: Reader, namespace: string, labels: string): PodTroubl
 function readyCondition(
   rollout: Rollout | undefined,
   hash: string,
-  troubles: () => readonly PodTrouble[],
+  troubles: () => readonly PodProblem[],
 ): ConditionInput {
   if (rollout === undefined) return ready.isFalse('RollingOut', 'the Deployment is being made');
   const { isComplete, updated, available, wanted, trouble } = rollout;
   if (rollout.hash !== hash && rollout.isHeld)
     return ready.isFalse(
       'RolledBack',
-      `${available} pods run ${toldHash(rollout.hash ?? '')}, to which somebody rolled back${sameFile(rollout.hash ?? '', hash) ? ' (with Secrets as they are now: nothing else differs)' : ''}; ${toldHash(hash)} is not rolled out until something that it is made from changes again`,
+      `${available} pods run ${toldHash(rollout.hash ?? '')}, to which a user rolled back${sameFile(rollout.hash ?? '', hash) ? ' (with Secrets as they are now: nothing else differs)' : ''}; ${toldHash(hash)} is not rolled out until something that it is made from changes again`,
     );
   if (rollout.hash !== hash)
     return ready.isFalse(
@@ -323,7 +366,11 @@ function staleCondition(faulty: readonly FaultyCluster[]): ConditionInput {
   if (stale.length === 0) return noCondition(staleConfig.type);
   return staleConfig.isTrue(
     'StaleConfig',
-    `served with their last good configuration: ${stale.join(', ')}; pods cannot be started anew while a Secret or ConfigMap that it names is missing or unusable`,
+    `served with their last good configuration: ${stale.join(', ')}; ${
+      faulty.every(({ lastGood, hasSnapshots }) => lastGood === undefined || hasSnapshots)
+        ? 'pods mount snapshots of its content'
+        : 'pods cannot be restarted while a Secret or ConfigMap that it names is missing or unusable'
+    }`,
   );
 }
 

@@ -1,12 +1,15 @@
-// Leaf and aggregator: it tells what is wrong with the cluster, keeps its last good configuration, and makes the Services that
-// clients reach it by. Where the proxy isolates its clusters, it runs the cluster's own Deployment too.
+// Leaf and aggregator: it reports what is wrong with the cluster, keeps its last good configuration, and creates the Services
+// that clients use. Where the proxy isolates its clusters, it runs the cluster's own Deployment too.
 import { ConfigMap, Deployment, keyOfObject, PodDisruptionBudget, ReplicaSet, Secret, Service } from '@capstan/kube';
 import {
+  type Child,
   type ConditionInput,
   conditionType,
+  createOnly,
   drop,
   type EventInput,
   type GroupInput,
+  keep,
   noCondition,
   PAUSED_ANNOTATION,
   plan,
@@ -14,6 +17,7 @@ import {
   type Reconciler,
   reading,
   reconciler,
+  writing,
 } from '@capstan/reconcile';
 import { compose } from '../configuration/compose.ts';
 import { type CarriedHash, carryHash } from '../hash/carried-hash.ts';
@@ -28,20 +32,36 @@ import {
   SecurityContextConstraints,
   VirtualKafkaCluster,
 } from '../kinds/index.ts';
-import { conditionAbout, type Problem, warningCondition } from '../resolution/problem.ts';
+import {
+  CLUSTER_LABEL,
+  proxySelector,
+  SNAPSHOT_ANNOTATION,
+  type Workload,
+  workloadLabels,
+  workloadName,
+  workloadSelector,
+} from '../kinds/labels.ts';
+import { conditionAbout, named, type Problem, warningCondition } from '../resolution/problem.ts';
 import { type Rolled, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
 import { quietMsOf, type Settings } from '../settings.ts';
 import { rollsPods } from '../templates/deployment.ts';
-import { type Workload, workloadName, workloadSelector } from '../templates/labels.ts';
 import { clusterRoutes } from '../templates/routes.ts';
 import { clusterServices, loadBalancer, loadBalancerName } from '../templates/services.ts';
-import { configMapsOf, REPLICA_SET_FIELDS, type WorkloadParts, workloadGroups } from '../templates/workload.ts';
+import {
+  configMapsOf,
+  mountedSnapshotsOf,
+  REPLICA_SET_FIELDS,
+  type WorkloadParts,
+  workloadGroups,
+} from '../templates/workload.ts';
 import { type BrokenCluster, type BrokenClusters, brokenMounts, heldBecause } from '../tree/broken-clusters.ts';
 import { type ClusterFragment, served } from '../tree/cluster-fragment.ts';
 import type { ClusterNode, ClusterNodes } from '../tree/cluster-node.ts';
 import { ingressAnnotationsOf, ingressNode } from '../tree/ingress-node.ts';
+import { isOtherKey, type SecretVersions, secretVersions, writtenSince } from '../tree/key-change.ts';
 import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
 import { isOpenShift } from '../tree/platform.ts';
+import { isStored, snapshotNames, snapshotsAwaited } from '../tree/snapshots.ts';
 
 const staleConfig = conditionType<'StaleConfig'>('StaleConfig');
 /** There only while a change of the cluster waits for another one of the same proxy. */
@@ -50,9 +70,20 @@ const isPausedOf = ({ metadata }: KafkaProxy) => metadata.annotations?.[PAUSED_A
 const proxySpecOf = ({ spec }: KafkaProxy) => spec ?? { replicas: 1, isolation: 'Proxy' as const };
 const loadBalancerPointsOf = ({ status }: Service) => status?.loadBalancer?.ingress ?? [];
 
+/** Secrets that were written while the digest key was lost. */
+interface Doubt {
+  /** Of the configuration, under the new key. */
+  readonly hash: string;
+  readonly secrets: readonly string[];
+}
+
 interface ClusterMemory {
   lastGood?: ClusterFragment;
   previousGood?: ClusterFragment;
+  /** Those of its snapshots that are there. */
+  snapshots?: string[];
+  versions?: SecretVersions;
+  doubt?: Doubt;
   /** Where its Services lead. */
   deployment?: string;
   /** Of its own Deployment. */
@@ -81,7 +112,15 @@ export function createVirtualKafkaClusterReconciler(
       reading(Deployment, 'owned'),
       reading(ReplicaSet, 'everywhere', { fields: REPLICA_SET_FIELDS }),
     ],
-    writes: [Service, OpenShiftRoute, ConfigMap, Deployment, PodDisruptionBudget],
+    writes: [
+      Service,
+      OpenShiftRoute,
+      ConfigMap,
+      Deployment,
+      PodDisruptionBudget,
+      // Snapshots are never changed.
+      writing(Secret, 'children', { onlyVerbs: ['create', 'delete'] }),
+    ],
     reconcile({ object: cluster, read, memory }) {
       const ref = refOfKey(keyOfObject(cluster));
       const node = read.derived(clusterNode, keyOfObject(cluster));
@@ -93,7 +132,7 @@ export function createVirtualKafkaClusterReconciler(
       const conditions = [
         conditionAbout('ResolvedRefs', problems),
         conditionAbout('Accepted', problems),
-        staleCondition(problems, isStale && proxy !== undefined),
+        staleCondition(problems, isStale && proxy !== undefined, snapshotNames(lastGood).length > 0),
         warningCondition(node?.warnings ?? []),
       ];
       // Hosts of Routes are known only when there are Routes: they are made even for a cluster that cannot be served yet.
@@ -123,8 +162,12 @@ export function createVirtualKafkaClusterReconciler(
           ? heldCondition(read, read.derived(brokenClusters, keyIn(ref, fragment.proxy)), shared, fragment, ref)
           : noCondition(rolloutHeld.type),
       );
+      const { versions, doubt, isNew: isNewDoubt } = doubtOf(node, fragment, memory.own ?? {}, ref, read);
+      const snapshots = snapshotsOf(node, fragment, memory.own ?? {}, serving, ref, read);
       const isolated =
-        target === own ? isolatedWorkload(own, node, ref, proxy, read, settings, memory.own ?? {}) : undefined;
+        target === own
+          ? isolatedWorkload(own, node, ref, proxy, read, settings, { ...memory.own, doubt }, snapshots)
+          : undefined;
       // A load balancer of its own only leads to pods of its own; the shared one is the proxy's.
       const balancer = target === own ? loadBalancer(ref.namespace, own, [fragment], annotations) : undefined;
       const services: GroupInput = {
@@ -132,7 +175,7 @@ export function createVirtualKafkaClusterReconciler(
         children: [...lead(serving), ...(balancer === undefined ? [] : [balancer])],
       };
       return plan({
-        groups: [services, ...(isolated?.groups ?? [])],
+        groups: [...snapshots.groups, services, ...(isolated?.groups ?? [])],
         // What is left of a workload that is no longer wanted stays while Services lead to it.
         prune: !isStale && serving === target && isolated?.isRefused !== true,
         conditions,
@@ -143,10 +186,16 @@ export function createVirtualKafkaClusterReconciler(
           ...(target === own ? {} : { rollout: drop() }),
         },
         progress: isolated?.progress ?? {},
-        events: isolated?.events ?? [],
+        events: [...(isNewDoubt ? [doubtEvent(doubt, fragment)] : []), ...(isolated?.events ?? [])],
         memory: {
           lastGood: fragment,
-          previousGood: fragment.hash === lastGood?.hash ? previousGood : runningGood(memory.own, serving, ref, read),
+          previousGood: otherThan(
+            fragment,
+            fragment.hash === lastGood?.hash ? previousGood : runningGood(memory.own, serving, ref, read),
+          ),
+          versions,
+          doubt,
+          snapshots: snapshots.stored.length === 0 ? undefined : snapshots.stored,
           deployment: workloadName(serving),
           hash: isolated?.hash ?? memory.own?.hash,
           rolled: target === own ? (isolated?.rolled ?? memory.own?.rolled) : undefined,
@@ -154,6 +203,11 @@ export function createVirtualKafkaClusterReconciler(
       });
     },
   });
+}
+
+/** The same configuration may have mounted other things (a source, and later its snapshot): only the present ones count. */
+function otherThan(fragment: ClusterFragment, good: ClusterFragment | undefined): ClusterFragment | undefined {
+  return good?.hash === fragment.hash ? undefined : good;
 }
 
 /**
@@ -207,6 +261,7 @@ function isolatedWorkload(
   read: Reader,
   settings: Settings,
   memory: ClusterMemory,
+  { stored }: Pick<StoredSnapshots, 'stored'>,
 ): IsolatedWorkload {
   const rollout = read.get(Deployment, { namespace, name: workloadName(own) }, rolloutOf);
   const good = [memory.lastGood, memory.previousGood].filter((one) => one !== undefined);
@@ -216,7 +271,7 @@ function isolatedWorkload(
   const composed = compose(spec, [served(fragment)]);
   if (composed.faults.length > 0) return { groups: [], isRefused: true };
   const usedConfigMaps = read.list(ReplicaSet, { namespace, labels: workloadSelector(own) }, configMapsOf).flat();
-  const hash = carryHash(memory.hash, rollout?.hash, composed.hash);
+  const hash = carryHash(memory.hash, rollout?.hash, composed.hash, memory.doubt?.hash === fragment.hash);
   const parts: WorkloadParts = {
     workload: own,
     namespace,
@@ -226,15 +281,30 @@ function isolatedWorkload(
     hash: hash.shown,
     usedConfigMaps,
     quietMs: quietMsOf(spec, settings),
-    // Whoever pauses the proxy means all of its pods.
+    // Pausing the proxy holds back the rollouts of all its clusters.
     open: read.get(KafkaProxy, { namespace, name: own.proxy }, isPausedOf) !== true,
     clusters: rollout?.hash === hash.shown ? rollout.clusters : formatRunning([{ name, hash: fragment.hash }]),
     isOpenShift: read.derived(isOpenShift, ''),
   };
-  const broken = node?.served === undefined ? brokenMounts([fragment], node?.problems ?? [], namespace) : undefined;
-  const isHeld = broken !== undefined && rollout !== undefined && rollsPods(parts, rollout);
-  const waitingFor = `${broken} to be there and usable: pods that are started now would not come up`;
-  const groups = workloadGroups(isHeld ? { ...parts, open: false, waitingFor } : parts);
+  const broken =
+    node?.served === undefined
+      ? [
+          ...brokenMounts([fragment], node?.problems ?? [], namespace),
+          ...snapshotNames(fragment)
+            .filter((one) => !stored.includes(one))
+            .map((one) => named('Secret', { name: one, namespace })),
+        ]
+      : [];
+  const isHeld = broken.length > 0 && rollout !== undefined && rollsPods(parts, rollout);
+  const waitingFor = `${broken.join(', ')} to be there and usable: pods that are started now would not come up`;
+  const awaited = node?.served === undefined ? [] : snapshotNames(fragment).filter((one) => !stored.includes(one));
+  const groups = workloadGroups(
+    isHeld
+      ? { ...parts, open: false, waitingFor }
+      : awaited.length > 0
+        ? { ...parts, open: false, waitingFor: snapshotsAwaited(awaited) }
+        : parts,
+  );
   const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash.shown, memory.rolled);
   return {
     groups,
@@ -242,6 +312,83 @@ function isolatedWorkload(
     rolled,
     progress: rolloutProgress(rollout, rolled),
     events: rolloutEvents(workloadName(own), rolled, memory.rolled),
+  };
+}
+
+/** What is known of the Secrets behind the configuration; and of those that a lost digest key leaves in doubt. */
+function doubtOf(
+  node: ClusterNode | undefined,
+  fragment: ClusterFragment,
+  { lastGood, versions: known, doubt }: ClusterMemory,
+  { namespace }: NamespacedRef,
+  read: Reader,
+): { versions: SecretVersions | undefined; doubt: Doubt | undefined; isNew: boolean } {
+  const isKnown = lastGood?.hash === fragment.hash && known !== undefined;
+  if (node?.served === undefined || isKnown)
+    return { versions: known, doubt: doubt?.hash === fragment.hash ? doubt : undefined, isNew: false };
+  const versions = secretVersions(read, namespace, fragment.mounts);
+  const secrets = isOtherKey(lastGood?.hash, fragment.hash) ? writtenSince(known, versions) : [];
+  if (secrets.length === 0) return { versions, doubt: undefined, isNew: false };
+  return { versions, doubt: { hash: fragment.hash, secrets }, isNew: true };
+}
+
+function doubtEvent(doubt: Doubt | undefined, { proxy }: ClusterFragment): EventInput {
+  const secrets = (doubt?.secrets ?? []).map((name) => `secret/${name}`).join(', ');
+  return {
+    type: 'Warning',
+    reason: 'DigestKeyLost',
+    note: `the operator’s digest key is new, and ${secrets} was written since the last rollout: whether its content changed is not known, so the pods of ${proxy} are rolled once`,
+  };
+}
+
+interface StoredSnapshots {
+  readonly groups: GroupInput[];
+  /** Names of those that are there. */
+  readonly stored: string[];
+}
+
+/** The snapshots of the cluster: the present ones, and those that run or that a rollback would bring back. */
+function snapshotsOf(
+  node: ClusterNode | undefined,
+  fragment: ClusterFragment,
+  { lastGood, previousGood, snapshots: known = [] }: ClusterMemory,
+  serving: Workload,
+  { namespace, name }: NamespacedRef,
+  read: Reader,
+): StoredSnapshots {
+  const wanted = node?.snapshots ?? [];
+  if (snapshotNames(fragment).length === 0 && known.length === 0) return { groups: [], stored: [] };
+  // Of two clusters that name one Secret the pods mount the snapshot of one. What runs of the other must not be lost either:
+  // it comes into force when a problem is found with what follows.
+  const rollout = read.get(Deployment, { namespace, name: workloadName(serving) }, rolloutOf);
+  const good = [fragment, lastGood, previousGood].filter((one) => one !== undefined);
+  const running = inForce(good, name, rollout && parseRunning(rollout.clusters));
+  const mounted = snapshotNames(
+    fragment,
+    running === 'unknown' ? undefined : running,
+    node?.served === undefined ? previousGood : undefined,
+  );
+  const used = [
+    ...read.list(Deployment, { namespace, labels: proxySelector(fragment.proxy) }, mountedSnapshotsOf),
+    ...read.list(ReplicaSet, { namespace, labels: proxySelector(fragment.proxy) }, mountedSnapshotsOf),
+  ]
+    .flat()
+    .filter((one) => known.includes(one));
+  const names = [...new Set([...mounted, ...used])].toSorted();
+  const labels = { ...workloadLabels({ proxy: fragment.proxy }), [CLUSTER_LABEL]: name };
+  const children = names.map((one): Child => {
+    const snapshot = wanted.find((taken) => taken.name === one);
+    if (snapshot === undefined) return keep(Secret, { namespace, name: one });
+    return createOnly(Secret, {
+      metadata: { namespace, name: one, labels, annotations: { [SNAPSHOT_ANNOTATION]: snapshot.of } },
+      type: 'Opaque',
+      immutable: true,
+      data: { ...snapshot.data },
+    });
+  });
+  return {
+    groups: [{ name: 'snapshots', children }],
+    stored: names.filter((one) => read.get(Secret, { namespace, name: one }, isStored) === true),
   };
 }
 
@@ -280,13 +427,13 @@ function heldCondition(
 }
 
 /** Without the proxy that served it nothing is in force any more. */
-function staleCondition(problems: readonly Problem[], isInForce: boolean): ConditionInput {
+function staleCondition(problems: readonly Problem[], isInForce: boolean, hasSnapshots: boolean): ConditionInput {
   if (!isInForce) return noCondition(staleConfig.type);
   const isUnusable = problems.some(
     ({ reason }) => reason.endsWith('NotFound') || reason === 'InvalidReferencedResource',
   );
   return staleConfig.isTrue(
     'StaleConfig',
-    `the last good configuration stays in force until the fault is mended${isUnusable ? '; should a Secret or ConfigMap that it names be missing or unusable, pods cannot be started anew until it is back in order' : ''}`,
+    `the last good configuration stays in force until the error is fixed${hasSnapshots ? ', with snapshots of the content that it mounts' : isUnusable ? '; should a Secret or ConfigMap that it names be missing or unusable, pods cannot be restarted until it is usable again' : ''}`,
   );
 }

@@ -64,7 +64,7 @@ export function warningCondition(warnings: readonly Warning[]): ConditionInput {
   return warning.isTrue(first.reason, told(warnings));
 }
 
-/** The condition of one type; of several problems the first names the reason, and all are told. */
+/** The condition of one type; of several problems the first determines the reason, and the message has all. */
 export function conditionAbout(about: Problem['about'], problems: readonly Problem[]): ConditionInput {
   const found = problems.filter((one) => one.about === about);
   const [first] = found;

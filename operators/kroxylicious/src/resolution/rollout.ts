@@ -9,7 +9,7 @@ import {
   parseCause,
 } from '@capstan/reconcile';
 import { toldHash } from '../hash/combine-hashes.ts';
-import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION, TEMPLATE_ANNOTATION } from '../templates/labels.ts';
+import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION, TEMPLATE_ANNOTATION } from '../kinds/labels.ts';
 
 export interface Rollout {
   /** Of the Deployment. */
@@ -24,7 +24,7 @@ export interface Rollout {
   readonly ready: number;
   /** All pods are of the present template and available. */
   readonly isComplete: boolean;
-  /** Somebody rolled it back, and it is left so until the inputs change. */
+  /** A user rolled it back, and it is left so until the inputs change. */
   readonly isHeld: boolean;
   /** Which configurations of which virtual clusters it runs; see running-clusters.ts. */
   readonly clusters: string;
@@ -52,7 +52,7 @@ export const rolloutOf = aside((deployment: Deployment): Rollout => {
     clusters: metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '',
     isPaused,
     trouble: isPaused
-      ? `somebody paused it; "kubectl rollout resume deployment/${metadata.name}" lets it go on`
+      ? `a user paused it; "kubectl rollout resume deployment/${metadata.name}" lets it go on`
       : problem?.message,
     cause: metadata.annotations?.[CAUSE_ANNOTATION],
   };
@@ -79,7 +79,7 @@ export function rolledTo(
   const isSameTemplate = template === undefined || known.template === undefined || known.template === template;
   if (known.configHash === hash && isSameTemplate)
     return known.template === undefined && template !== undefined ? { ...known, template } : known;
-  const reason = hash === wanted ? causeText(cause) : 'somebody rolled the Deployment back';
+  const reason = hash === wanted ? causeText(cause) : 'a user rolled the Deployment back';
   return { ...now, from: known.configHash, ...(reason === undefined ? {} : { reason }) };
 }
 

@@ -6,7 +6,6 @@ import { type ChildObject, plainDigest } from '@capstan/reconcile';
 import type { Composed } from '../configuration/compose.ts';
 import { MANAGEMENT_PORT } from '../configuration/schema.ts';
 import type { KafkaProxySpec } from '../kinds/index.ts';
-import { volumeName } from '../resolution/mounts.ts';
 import {
   CHECKSUM_ANNOTATION,
   CLUSTERS_ANNOTATION,
@@ -14,7 +13,8 @@ import {
   type Workload,
   workloadLabels,
   workloadName,
-} from './labels.ts';
+} from '../kinds/labels.ts';
+import { type MountedVolume, volumeName } from '../resolution/mounts.ts';
 
 export interface DeploymentParts {
   readonly workload: Workload;
@@ -26,7 +26,7 @@ export interface DeploymentParts {
   readonly hash: string;
   /** There the platform gives pods their groups, and refuses any other. */
   readonly isOpenShift: boolean;
-  /** The virtual clusters that it serves, as their annotation tells them. */
+  /** The virtual clusters that it serves: the value of their annotation. */
   readonly clusters: string;
 }
 
@@ -104,7 +104,10 @@ function podSpec(
     ...(pod?.terminationGracePeriodSeconds === undefined
       ? {}
       : { terminationGracePeriodSeconds: pod.terminationGracePeriodSeconds }),
-    volumes: [{ name: 'config-volume', configMap: { name: configMapName(workload, composed) } }, ...volumes(composed)],
+    volumes: [
+      { name: 'config-volume', configMap: { name: configMapName(workload, composed) } },
+      ...composed.volumes.map(volume),
+    ],
   };
 }
 
@@ -139,16 +142,18 @@ function container(spec: KafkaProxySpec | undefined, image: string, { mounts, po
   };
 }
 
-/** One for each Secret and ConfigMap, however often it is mounted. */
-function volumes({ mounts }: Composed): NonNullable<PodSpec['volumes']> {
-  const byName = new Map(mounts.map((mount) => [volumeName(mount), mount]));
-  return [...byName]
-    .toSorted(([left], [right]) => (left < right ? -1 : 1))
-    .map(([name, { source, name: from }]) =>
-      source === 'Secret'
-        ? { name, secret: { secretName: from, defaultMode: SECRET_MODE } }
-        : { name, configMap: { name: from } },
-    );
+function volume(mounted: MountedVolume): NonNullable<PodSpec['volumes']>[number] {
+  const { source, name: from, isWhole, snapshots } = mounted;
+  const name = volumeName(mounted);
+  if (snapshots.size === 0)
+    return source === 'Secret'
+      ? { name, secret: { secretName: from, defaultMode: SECRET_MODE } }
+      : { name, configMap: { name: from } };
+  const whole = source === 'Secret' ? { secret: { name: from } } : { configMap: { name: from } };
+  const copies = [...snapshots].map(([snapshot, keys]) => ({
+    secret: { name: snapshot, items: keys.map((key) => ({ key, path: key })) },
+  }));
+  return { name, projected: { defaultMode: SECRET_MODE, sources: [...(isWhole ? [whole] : []), ...copies] } };
 }
 
 /** By content: old pods never see new bytes, and a rollback finds the old configuration. */

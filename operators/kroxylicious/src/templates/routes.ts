@@ -1,10 +1,10 @@
 // The Routes of OpenShift that lead to a virtual cluster: one for the bootstrap address and one for each broker. TLS passes
-// through them untouched; the proxy tells brokers apart by host name.
+// through them untouched; the proxy identifies brokers by host name.
 import { type AppliedChild, apply } from '@capstan/reconcile';
 import { SNI_PORT } from '../configuration/schema.ts';
 import { OpenShiftRoute } from '../kinds/index.ts';
+import { BOOTSTRAP_ANNOTATION, FROM_UPSTREAM, ROUTE_FOR_LABEL, workloadLabels } from '../kinds/labels.ts';
 import { type ClusterWay, routeName, routeServiceName } from '../tree/cluster-fragment.ts';
-import { BOOTSTRAP_ANNOTATION, FROM_UPSTREAM, ROUTE_FOR_LABEL, workloadLabels } from './labels.ts';
 import { bootstrapText, type ServiceParts } from './services.ts';
 
 export function clusterRoutes(parts: ServiceParts): AppliedChild[] {

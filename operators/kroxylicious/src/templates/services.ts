@@ -2,6 +2,7 @@
 import { childName, Service } from '@capstan/kube';
 import { type AppliedChild, apply } from '@capstan/reconcile';
 import { SNI_PORT } from '../configuration/schema.ts';
+import { BOOTSTRAP_ANNOTATION, FROM_UPSTREAM, type Workload, workloadLabels, workloadName } from '../kinds/labels.ts';
 import {
   bootstrapServiceName,
   type ClusterFragment,
@@ -11,7 +12,6 @@ import {
   routeServiceName,
   TLS_CLIENT_PORT,
 } from '../tree/cluster-fragment.ts';
-import { BOOTSTRAP_ANNOTATION, FROM_UPSTREAM, type Workload, workloadLabels, workloadName } from './labels.ts';
 
 export interface ServiceParts {
   readonly namespace: string;

@@ -1,8 +1,8 @@
 // Everything that runs one workload of a proxy: its configuration, its Deployment, its disruption budget.
 import { ConfigMap, Deployment, PodDisruptionBudget, type ReplicaSet } from '@capstan/kube';
 import { apply, aside, type Child, createOnly, type GroupInput, keep } from '@capstan/reconcile';
+import { FROM_UPSTREAM, workloadLabels, workloadName } from '../kinds/labels.ts';
 import { CONFIG_KEY, configMapName, type DeploymentParts, proxyDeployment } from './deployment.ts';
-import { FROM_UPSTREAM, workloadLabels, workloadName } from './labels.ts';
 
 export interface WorkloadParts extends DeploymentParts {
   /** Names of ConfigMaps that ReplicaSets of the Deployment mount. */
@@ -23,7 +23,7 @@ export function workloadGroups(parts: WorkloadParts): GroupInput[] {
     usedConfigMaps.filter((used) => used !== name && used.startsWith(`${workloadName(workload)}-proxy-config-`)),
   );
   // A proxy and what it serves are often made together, one after the other: pods are started once, with all of it; and no
-  // configuration is stored that nobody will run.
+  // configuration is stored that no pod will run.
   const settled = { quietMs, quietAtCreation: true, open, ...(waitingFor === undefined ? {} : { waitingFor }) };
   return [
     {
@@ -52,5 +52,15 @@ export const configMapsOf = aside(({ spec }: ReplicaSet): readonly string[] =>
   (spec?.template?.spec?.volumes ?? []).flatMap(({ configMap }) => configMap?.name ?? []),
 );
 
+/** Names of the snapshots that they mount. */
+export const mountedSnapshotsOf = aside(({ spec }: ReplicaSet | Deployment): readonly string[] =>
+  (spec?.template?.spec?.volumes ?? []).flatMap(({ projected }) =>
+    (projected?.sources ?? []).flatMap(({ secret }) => secret?.name ?? []),
+  ),
+);
+
 /** What is read of ReplicaSets. */
-export const REPLICA_SET_FIELDS = ['spec.template.spec.volumes.configMap.name'];
+export const REPLICA_SET_FIELDS = [
+  'spec.template.spec.volumes.configMap.name',
+  'spec.template.spec.volumes.projected.sources.secret.name',
+];

@@ -12,7 +12,7 @@ export interface Validity {
   readonly until: number;
 }
 
-/** What is wrong with a certificate and its key (PEM), or when the certificate is valid. Never tells any of their content. */
+/** What is wrong with a certificate and its key (PEM), or when the certificate is valid. Never contains any of their content. */
 export function inspectCertificate(certificate: string, key: string): string | Validity {
   const chain = chainOf(certificate);
   const [leaf, ...others] = chain ?? [];
@@ -50,7 +50,7 @@ export function trustFault(content: Buffer, storeType: StoreType): string | unde
 }
 
 /**
- * Whether the proxy would find no certificate in a trust store that is in order otherwise, and trust nobody. It is given no
+ * Whether the proxy would find no certificate in an otherwise valid trust store, and trust no peer. It is given no
  * password, and without one Java passes over the encrypted certificates of a PKCS#12 store, which those of keytool and openssl
  * are by default, and over those that are not marked as trusted. The certificates of other stores can be read by everybody.
  */

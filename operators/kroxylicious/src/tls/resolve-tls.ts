@@ -59,14 +59,14 @@ export function resolveCertificate(ref: CertificateRef, place: Place): Resolved<
   const folder = mountPath(ref.name);
   return {
     value: { privateKeyFile: `${folder}/tls.key`, certificateFile: `${folder}/tls.crt` },
-    mounts: [{ source: 'Secret', name: ref.name, path: folder }],
+    mounts: [{ source: 'Secret', name: ref.name, path: folder, keys: ['tls.crt', 'tls.key'] }],
     content: [certificate, key],
     problems: [],
     warnings: validityWarnings(found, named('Secret', at), place),
   };
 }
 
-/** The proxy starts with it, and clients refuse it: told, and served as it is. */
+/** The proxy starts with it, and clients refuse it: reported as a warning, and served as it is. */
 function validityWarnings(valid: Validity, where: string, { read, path }: Place): Warning[] {
   const time = (instant: number) => new Date(instant).toISOString().replace('.000Z', 'Z');
   if (!read.reached(valid.from))
@@ -113,7 +113,7 @@ export function resolveTrust(ref: TrustAnchorRef, place: Place): Resolved<{ stor
   const folder = mountPath(ref.name);
   return {
     value: { storeFile: `${folder}/${ref.key}`, storeType },
-    mounts: [{ source, name: ref.name, path: folder }],
+    mounts: [{ source, name: ref.name, path: folder, keys: [ref.key] }],
     content: [content.text],
     problems: [],
     warnings: seemsEmpty(content.bytes, storeType)
@@ -123,7 +123,7 @@ export function resolveTrust(ref: TrustAnchorRef, place: Place): Resolved<{ stor
 }
 
 const EMPTY_STORE =
-  'has no certificate that the proxy can read without a password, so nobody is trusted; make it with "keytool -J-Dkeystore.pkcs12.certProtectionAlgorithm=NONE -importcert", or use PEM';
+  'has no certificate that the proxy can read without a password, so no certificate is trusted; create it with "keytool -J-Dkeystore.pkcs12.certProtectionAlgorithm=NONE -importcert", or use PEM';
 
 /** One key's content: the text as the object holds it (for the hash), and its bytes. */
 export interface KeyContent {

@@ -27,7 +27,7 @@ describe('lists of TLS versions', () => {
     }
   });
 
-  test('with names that the proxy passes over are told: what they deny is not denied', () => {
+  test('with names that the proxy ignores are reported: what they deny is not denied', () => {
     const { problems, warnings } = protocols(undefined, ['TLS1.2', 'TLSv1.2']);
     assert.deepEqual(problems, []);
     assert.deepEqual(warnings, [

@@ -1,13 +1,17 @@
 // Clusters of a proxy that are served with their last good configuration while what pods mount for it is broken or missing:
 // pods that run are not touched by that, and pods that are started would not come up.
-import { derivation } from '@capstan/reconcile';
+import { Deployment } from '@capstan/kube';
+import { derivation, type Reader } from '@capstan/reconcile';
+import { inForce, parseRunning } from '../hash/running-clusters.ts';
 import { VirtualKafkaCluster } from '../kinds/index.ts';
 import { named, type Problem } from '../resolution/problem.ts';
+import { rolloutOf } from '../resolution/rollout.ts';
 import type { ClusterFragment } from './cluster-fragment.ts';
 import type { ClusterNodes } from './cluster-node.ts';
-import { keyOfAny, refOfKey } from './keys.ts';
+import { keyOfAny, type NamespacedRef, refOfKey } from './keys.ts';
 import { clustersOfProxy } from './network-plan.ts';
 import { goodOf } from './served-clusters.ts';
+import { snapshotNames, storedSnapshotsOf } from './snapshots.ts';
 
 export interface BrokenCluster {
   readonly name: string;
@@ -28,25 +32,57 @@ export function createBrokenClusters(clusterNode: ClusterNodes) {
         if (node === undefined || node.served !== undefined) return [];
         const ref = refOfKey(key);
         const good = (read.get(VirtualKafkaCluster, ref, goodOf) ?? []).filter((one) => one.proxy === proxy);
-        const what = brokenMounts(good, node.problems, ref.namespace);
+        const broken = [
+          ...brokenMounts(good, node.problems, ref.namespace),
+          ...lostSnapshots(inForceOf(read, proxyKey, ref.name, good), read, ref),
+        ];
+        const what = broken.length === 0 ? undefined : broken.join(', ');
         return what === undefined ? [] : [{ name: ref.name, what }];
       });
     },
   });
 }
 
-/** What of the mounts of these configurations is known to be broken or missing. */
+/** Of configurations with snapshots the one that runs; undefined for any other. Read only while a cluster is broken. */
+function inForceOf(
+  read: Reader,
+  proxyKey: string,
+  name: string,
+  good: readonly ClusterFragment[],
+): ClusterFragment | undefined {
+  if (snapshotNames(...good).length === 0) return undefined;
+  const rollout = read.get(Deployment, refOfKey(proxyKey), rolloutOf);
+  const found = inForce(good, name, rollout && parseRunning(rollout.clusters));
+  return found === 'unknown' ? undefined : found;
+}
+
+/** Snapshots that a configuration mounts and that are gone: of content that is broken now no other can be taken. */
+function lostSnapshots(
+  fragment: ClusterFragment | undefined,
+  read: Reader,
+  { namespace, name }: NamespacedRef,
+): string[] {
+  const mounted = snapshotNames(fragment);
+  if (mounted.length === 0) return [];
+  const stored = read.get(VirtualKafkaCluster, { namespace, name }, storedSnapshotsOf) ?? [];
+  return mounted.filter((one) => !stored.includes(one)).map((one) => named('Secret', { name: one, namespace }));
+}
+
+/** What of the mounts of these configurations is known to be broken or missing, and is in no snapshot. */
 export function brokenMounts(
   good: readonly ClusterFragment[],
   problems: readonly Problem[],
   namespace: string,
-): string | undefined {
-  const mounted = new Set(good.flatMap(({ mounts }) => mounts.map(({ source, name }) => `${source} ${name}`)));
+): string[] {
+  const mounts = good.flatMap((fragment) => fragment.mounts);
+  const mounted = new Set(
+    mounts.filter(({ snapshot }) => snapshot === undefined).map(({ source, name }) => `${source} ${name}`),
+  );
   const broken = problems
     .flatMap(({ sources = [] }) => sources)
     .filter(({ source, name }) => mounted.has(`${source} ${name}`))
     .map(({ source, name }) => named(source, { name, namespace }));
-  return broken.length === 0 ? undefined : [...new Set(broken)].join(', ');
+  return [...new Set(broken)];
 }
 
 /** Why a rollout is held, and what to do. */

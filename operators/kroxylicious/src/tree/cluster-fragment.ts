@@ -26,6 +26,8 @@ export interface ServedFragment {
   readonly fragment: ClusterFragment;
   /** Its item of `virtualClusters` in the file. */
   readonly text: string;
+  /** The last good one of a cluster that has a problem now. */
+  readonly isStale?: true;
 }
 
 export function served(fragment: ClusterFragment): ServedFragment {

@@ -11,8 +11,9 @@ import type { Settings } from '../settings.ts';
 import { type ClusterFragment, type ClusterWay, type ServedFragment, served } from './cluster-fragment.ts';
 import { type FilterNode, filterNode } from './filter-node.ts';
 import { resolveGateways } from './gateways.ts';
-import { exists, keyIn, type NamespacedRef, refOfKey, specOf } from './keys.ts';
+import { keyIn, type NamespacedRef, refOfKey, specOf } from './keys.ts';
 import { serviceNode } from './service-node.ts';
+import { type Snapshot, takeSnapshots, withoutKeys } from './snapshots.ts';
 
 export interface ClusterNode {
   /** The KafkaProxy that it names. */
@@ -24,7 +25,11 @@ export interface ClusterNode {
   readonly routes: readonly ClusterWay[];
   /** Absent while there are problems. */
   readonly served?: ServedFragment;
+  /** Copies of what pods mount for it; none unless the proxy asks for them. */
+  readonly snapshots?: readonly Snapshot[];
 }
+
+const onStaleInputOf = ({ spec }: KafkaProxy) => spec?.rollout?.onStaleInput ?? 'Hold';
 
 export type ClusterNodes = DerivationDefinition<ClusterNode | undefined>;
 
@@ -40,8 +45,8 @@ export function createClusterNode(settings: Pick<Settings, 'clusterDomain'>): Cl
       const problems: Problem[] = [];
       const warnings: Warning[] = [];
       const proxyRef = { namespace: ref.namespace, name: proxy };
-      if (read.get(KafkaProxy, proxyRef, exists) === undefined)
-        problems.push(notFound('spec.proxyRef', 'KafkaProxy', proxyRef));
+      const onStaleInput = read.get(KafkaProxy, proxyRef, onStaleInputOf);
+      if (onStaleInput === undefined) problems.push(notFound('spec.proxyRef', 'KafkaProxy', proxyRef));
 
       const service = usable(
         read.derived(serviceNode, keyIn(ref, spec.targetKafkaServiceRef.name)),
@@ -120,11 +125,15 @@ export function createClusterNode(settings: Pick<Settings, 'clusterDomain'>): Cl
         // Leaf of its own: the certificates of its ways in.
         { name: 'certificates', hash: digest(gateways.map(({ content }) => content)) },
       ];
-      const mounts = distinctMounts([
+      const sources = distinctMounts([
         ...[...definitions.values()].flatMap((filter) => filter.mounts),
         ...service.mounts,
         ...gateways.flatMap((gateway) => gateway.mounts),
       ]);
+      const { mounts, snapshots } =
+        onStaleInput === 'Snapshot'
+          ? takeSnapshots(sources, { ref, read, digest })
+          : { mounts: sources.map(withoutKeys), snapshots: [] };
       const fragment: ClusterFragment = {
         proxy,
         config,
@@ -135,12 +144,12 @@ export function createClusterNode(settings: Pick<Settings, 'clusterDomain'>): Cl
         ingresses,
         hash: combineHashes(config, children),
       };
-      return { ...found, served: served(fragment) };
+      return { ...found, served: served(fragment), ...(snapshots.length === 0 ? {} : { snapshots }) };
     },
   });
 }
 
-/** The valid part of a referent; what is wrong with it is told on the cluster as well. */
+/** The valid part of a referent; what is wrong with it is reported on the cluster as well. */
 function usable<V>(
   node: { problems: readonly Problem[]; valid?: V } | undefined,
   kind: string,
@@ -156,7 +165,7 @@ function usable<V>(
       problem(
         'TransitivelyReferencedResourcesNotFound',
         path,
-        `${named(kind, at)} has a fault of its own: ${node.problems.map((one) => `${one.path}: ${one.message}`).join('; ')}`,
+        `${named(kind, at)} is not valid: ${node.problems.map((one) => `${one.path}: ${one.message}`).join('; ')}`,
         'ResolvedRefs',
         node.problems.flatMap(({ sources = [] }) => sources),
       ),

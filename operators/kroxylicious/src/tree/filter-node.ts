@@ -56,7 +56,7 @@ export const filterNode = derivation<FilterNode | undefined>({
           ),
         );
       else {
-        mounts.push({ source: kind, name: source, path: MOUNT_PATHS[provider](source) });
+        mounts.push({ source: kind, name: source, path: MOUNT_PATHS[provider](source), keys: [wanted] });
         content.push([provider, source, wanted, found.text]);
       }
     }

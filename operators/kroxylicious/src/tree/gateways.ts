@@ -86,7 +86,7 @@ export function resolveGateways(ingresses: readonly ClusterIngress[], around: Su
         problem(
           'TransitivelyReferencedResourcesNotFound',
           `${path}.ingressRef`,
-          `${named('KafkaProxyIngress', at)} has a fault of its own: ${fault.path}: ${fault.message}`,
+          `${named('KafkaProxyIngress', at)} is not valid: ${fault.path}: ${fault.message}`,
         ),
       );
     if (node.way.type === 'Route' && routed !== undefined)
@@ -255,7 +255,7 @@ function resolveGatewayTls(
   };
 }
 
-/** As upstream has it, nobody is asked for a certificate while there is nobody to trust; here it is told. */
+/** As upstream, clients are not asked for a certificate while there is no trust anchor; here this is reported. */
 function clientAuthenticationWarnings(
   { trustAnchorRef, tlsClientAuthentication: asked = 'NONE' }: NonNullable<ClusterIngress['tls']>,
   path: string,

@@ -64,7 +64,7 @@ export const ingressNode = derivation<IngressNode | undefined>({
   },
 });
 
-/** Told here, where the fault is, and not on every cluster that uses the ingress. */
+/** Reported here, where the error is, and not on every cluster that uses the ingress. */
 function addressProblems({
   bootstrapAddress,
   brokerAddress,

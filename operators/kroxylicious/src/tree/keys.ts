@@ -19,7 +19,7 @@ export const keyOfAny = (object: KubeObject) => keyOfObject(object);
 
 const SPEC = fields('spec') as (object: KubeObject) => Readonly<Record<string, unknown>>;
 
-/** The spec of an object, read so that causes are told by their paths from the object's root. */
+/** The spec of an object, read so that causes are reported with their paths from the object's root. */
 export function specOf<S>(read: Reader, kind: Kind<KubeObject & { spec: S }>, ref: ObjectRef): S | undefined {
   return read.get(kind, ref, SPEC)?.['spec'] as S | undefined;
 }

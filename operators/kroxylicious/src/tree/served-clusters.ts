@@ -7,6 +7,7 @@ import { type ClusterFragment, type ServedFragment, served } from './cluster-fra
 import type { ClusterNodes } from './cluster-node.ts';
 import { keyOfAny, refOfKey } from './keys.ts';
 import { clustersOfProxy } from './network-plan.ts';
+import { snapshotNames } from './snapshots.ts';
 
 export interface ServedClusters {
   /** In the order of their names. */
@@ -22,8 +23,10 @@ export interface FaultyCluster {
   readonly problems: readonly Problem[];
   /** Of the last good configuration, where there is one: it stays in force. */
   readonly lastGood: string | undefined;
-  /** Something of it runs, and it is not known any more what: nothing may be rolled until it is mended. */
+  /** Something of it runs, and it is not known any more what: nothing may be rolled until it is fixed. */
   readonly isLost: boolean;
+  /** What pods mount for it is in snapshots. */
+  readonly hasSnapshots: boolean;
 }
 
 /** The configurations that a cluster had, newest first. */
@@ -60,8 +63,14 @@ export function servedClusters(
     running ??= runs === undefined ? undefined : parseRunning(runs);
     const found = good.length === 0 ? undefined : inForce(good, ref.name, running);
     const lastGood = found === 'unknown' ? undefined : found;
-    if (lastGood !== undefined) all.push(served(lastGood));
-    faulty.push({ name: ref.name, problems: node.problems, lastGood: lastGood?.hash, isLost: found === 'unknown' });
+    if (lastGood !== undefined) all.push({ ...served(lastGood), isStale: true });
+    faulty.push({
+      name: ref.name,
+      problems: node.problems,
+      lastGood: lastGood?.hash,
+      isLost: found === 'unknown',
+      hasSnapshots: lastGood !== undefined && snapshotNames(lastGood).length > 0,
+    });
   }
   return { served: all, faulty, count };
 }

@@ -34,7 +34,7 @@ export interface ServiceNode {
     readonly target: TargetClusterConfig;
     readonly mounts: readonly Mount[];
     readonly hash: string;
-    /** As `status.tls` tells it. */
+    /** As reported in `status.tls`. */
     readonly tls: ServiceTls | undefined;
     /** Certificates of another namespace, to be copied into this one: a pod can mount no other. */
     readonly copy: { readonly name: string; readonly data: Readonly<Record<string, string>> } | undefined;
@@ -204,7 +204,7 @@ function strimziBootstrap(ref: StrimziRef, own: string, read: Reader): { servers
 }
 
 interface ServerTrust extends Resolved<NonNullable<TlsConfig['trust']>> {
-  /** As the status tells it. */
+  /** As reported in the status. */
   readonly shown?: NonNullable<ServiceTls['trustAnchorRef']>;
   readonly copy?: { name: string; data: Record<string, string> };
 }
@@ -253,7 +253,15 @@ function resolveServerTrust(spec: Spec, ref: NamespacedRef, read: Reader): Serve
   const folder = MOUNT_PATHS.serverTrust(copy.name);
   return {
     value: { storeFile: `${folder}/${STRIMZI_CA_KEY}`, storeType: 'PEM' },
-    mounts: [{ source: 'ConfigMap', name: copy.name, path: folder }],
+    mounts: [
+      {
+        source: 'ConfigMap',
+        name: copy.name,
+        path: folder,
+        keys: [STRIMZI_CA_KEY],
+        origin: { source: 'Secret', namespace: from, name },
+      },
+    ],
     content: [certificates],
     problems: [],
     shown: { kind: 'ConfigMap', group: '', name: copy.name, key: STRIMZI_CA_KEY, storeType: 'PEM' },

@@ -286,7 +286,7 @@ describe('a real control plane', { skip }, () => {
   });
 });
 
-/** The objects as they are, as if somebody made them now. */
+/** The objects as they are, as if a user made them now. */
 async function finalObjects(client: Client): Promise<KubeObject[]> {
   const names: [Kind, string[]][] = [
     [KafkaProxy, ['my-proxy']],

@@ -80,7 +80,7 @@ export async function until<T>(
   }
 }
 
-/** Ports of 127.0.0.1 that nobody listens on. */
+/** Ports of 127.0.0.1 that nothing listens on. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {

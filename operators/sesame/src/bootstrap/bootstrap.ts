@@ -2,6 +2,7 @@
 // proto in JSON.
 import { isIP } from 'node:net';
 import { dirname } from 'node:path';
+import { BIND_METADATA } from '../xds/bind-address.ts';
 import { BootstrapErrors } from './errors.ts';
 
 /** The name of the xDS cluster, and the name that the server's certificate must have. */
@@ -26,6 +27,8 @@ export interface BootstrapOptions {
   readonly resourcesDir?: string | undefined;
   readonly xdsAddress: string;
   readonly xdsPort: number;
+  /** The address that Envoy's listeners bind where pods share one network; default: as configured. */
+  readonly bindAddress?: string | undefined;
   /** One stream for each type with whole states, or one aggregated stream with differences. */
   readonly xdsMode: 'sotw' | 'delta-ads';
 }
@@ -56,6 +59,7 @@ export function bootstrapOf(given: Partial<BootstrapOptions> = {}): Bootstrap {
   const { overloadMaxHeap, overloadMaxDownstreamConnections } = options;
   const hasOverload = overloadMaxHeap > 0 || overloadMaxDownstreamConnections > 0;
   const config = {
+    ...(options.bindAddress && { node: { metadata: { [BIND_METADATA]: options.bindAddress } } }),
     dynamic_resources: {
       ...(options.xdsMode === 'delta-ads' && { ads_config: apiSource('DELTA_GRPC') }),
       lds_config: source,

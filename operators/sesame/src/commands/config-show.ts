@@ -1,4 +1,13 @@
-import { isNotFound } from '@capstan/kube/cluster';
+import { isNotFound, reasonOf } from '@capstan/kube/cluster';
+import {
+  command,
+  commandHelp,
+  type Flags,
+  type ForwardedCommand,
+  type Io,
+  openCluster,
+  parseCommandLine,
+} from '@capstan/reconcile/command-line';
 import { stringify } from 'yaml';
 import { type Effective, effectiveConfiguration, originText } from '../configuration/effective.ts';
 import { LEAVES, valueAt } from '../configuration/fields.ts';
@@ -6,30 +15,45 @@ import { decodeFile, effectiveOfFile, fileProblemText, readConfigurationFile } f
 import { problemText } from '../configuration/problem.ts';
 import { parseServeFlags } from '../configuration/serve-flags.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
-import type { CommandIo, SesameCommand } from './command-io.ts';
-import { UsageErrors } from './errors.ts';
+import { CommandErrors } from './errors.ts';
+import { machineFiles } from './machine-files.ts';
 import { sesameNamespace } from './namespace.ts';
+import { SesameUsage } from './usage.ts';
 
-/** The flags of `sesame serve` are all accepted: `config show` answers what a serve with these flags would use. */
-export const configShow: SesameCommand = {
+const OPTIONS = {
+  origin: { type: 'boolean', help: 'Prints where each value comes from.' },
+  output: { type: 'string', short: 'o', oneOf: ['yaml', 'json'], default: 'yaml', help: 'Format.' },
+} as const satisfies Flags;
+
+const HELP = {
   usage: 'config show [--origin] [-o yaml|json] [flags of sesame serve]',
   description:
     'Prints the configuration that `sesame serve` with the same flags would use. With --origin each value has the place that it comes\n' +
     'from: default, resource NAME, file PATH, flag --NAME or environment NAME. Exit code 1 when it is not valid.',
   examples: ['sesame config show --origin', 'sesame config show -c sesame.yaml --xds-port=9001 --origin'],
-  options: {
-    origin: { type: 'boolean', help: 'Prints where each value comes from.' },
-    output: { type: 'string', short: 'o', oneOf: ['yaml', 'json'], help: 'Format; default yaml.' },
-  },
-  async run(args, io) {
-    const { effective, problems } = await load(args.positionals, io);
-    for (const problem of problems) io.stderr(`${problem}\n`);
-    io.stdout(
-      args.isSet('origin') ? originLines(effective, args.text('output')) : plain(effective, args.text('output')),
-    );
-    return effective.errors.length > 0 ? 1 : 0;
-  },
+  options: OPTIONS,
 };
+
+/** The flags of `sesame serve` are all accepted: the answer is what a serve with these flags would use. */
+export default {
+  async forward(argv, io) {
+    const { own, serve } = splitServeFlags(argv);
+    const shown = command({
+      ...HELP,
+      async run({ flags }) {
+        const { effective, problems } = await load(serve, io);
+        for (const problem of problems) io.stderr(`${problem}\n`);
+        io.stdout(flags.origin ? originLines(effective, flags.output) : plain(effective, flags.output));
+        return effective.errors.length > 0 ? 1 : 0;
+      },
+    });
+    if (argv.includes('--help') || argv.includes('-h')) {
+      io.stdout(commandHelp('sesame', shown));
+      return 0;
+    }
+    return shown.run(parseCommandLine('sesame config show', shown, own, io.env), io);
+  },
+} satisfies ForwardedCommand;
 
 interface Loaded {
   readonly effective: Effective;
@@ -37,24 +61,24 @@ interface Loaded {
 }
 
 /** `argv` holds the flags of serve. */
-async function load(argv: readonly string[], io: CommandIo): Promise<Loaded> {
+async function load(argv: readonly string[], io: Io): Promise<Loaded> {
   const { fields, start, faults } = parseServeFlags(argv, io.env);
-  const [fault] = faults;
-  if (fault !== undefined) throw UsageErrors.BadValue(fault.flag, fault.problem, 'see sesame serve --help');
+  if (faults.length > 0) throw SesameUsage.BadFlags(faults.map(({ flag, problem }) => `${flag} ${problem}`));
   const path = start.get('config-path');
   if (path !== undefined && start.has('sesame-config'))
-    throw UsageErrors.Contradiction('--config-path', '--sesame-config', 'give one of them');
+    throw SesameUsage.Contradiction('--config-path', '--sesame-config', 'give one of them');
   const watchNamespaces = start.get('watch-namespaces')?.split(',');
   const namespace = sesameNamespace(start.get('namespace'), io.env);
   if (path !== undefined) {
-    const decoded = decodeFile(await io.files.read(path));
+    const decoded = decodeFile(await readConfiguration(path, io));
     const content = readConfigurationFile('text' in decoded ? decoded.text : '');
     const { effective, problems } = effectiveOfFile(content, { path, namespace, flags: fields, watchNamespaces });
     const all = 'problem' in decoded ? [decoded.problem, ...problems] : problems;
     return { effective, problems: all.map((problem) => fileProblemText(path, problem)) };
   }
   const name = start.get('sesame-config') ?? 'sesame';
-  const { client } = await io.openCluster({ kubeconfig: start.get('kubeconfig'), context: start.get('context') });
+  const where = { kubeconfig: start.get('kubeconfig'), context: start.get('context'), namespace };
+  const { client } = await openCluster(where, io);
   try {
     const object = await client
       .get(SesameConfiguration, { namespace, name }, { signal: io.signal })
@@ -79,6 +103,14 @@ async function load(argv: readonly string[], io: CommandIo): Promise<Loaded> {
   }
 }
 
+async function readConfiguration(path: string, io: Io): Promise<Uint8Array> {
+  try {
+    return await machineFiles(io).read(path);
+  } catch (error) {
+    throw CommandErrors.CannotRead(path, reasonOf(error));
+  }
+}
+
 function plain({ value }: Effective, output: string | undefined): string {
   return output === 'json'
     ? `${JSON.stringify(value, undefined, 2)}\n`
@@ -99,7 +131,7 @@ function originLines({ value, origins }: Effective, output: string | undefined):
 }
 
 /** Splits the arguments: `config show`’s own, and those of serve, which it gets as positionals. */
-export function splitServeFlags(argv: readonly string[]): { own: string[]; serve: string[] } {
+function splitServeFlags(argv: readonly string[]): { own: string[]; serve: string[] } {
   const own: string[] = [];
   const serve: string[] = [];
   for (let index = 0; index < argv.length; index++) {

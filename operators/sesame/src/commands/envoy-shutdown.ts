@@ -1,96 +1,56 @@
-import { type Logger, parseDuration } from '@capstan/kube/cluster';
-import { createLogger } from '@capstan/reconcile';
-import { SHUTDOWN_DEFAULTS, shutdownEnvoy } from '../shutdown/shutdown.ts';
-import { MANAGER_DEFAULTS, serveShutdownManager } from '../shutdown/shutdown-manager.ts';
-import type { CommandArguments, CommandIo, SesameCommand } from './command-io.ts';
-import { UsageErrors } from './errors.ts';
+import { systemClock } from '@capstan/kube/values';
+import { command, duration, wholeNumber } from '@capstan/reconcile/command-line';
+import { createLogger } from '@capstan/reconcile/logging';
+import { shutdownEnvoy } from '../shutdown/shutdown.ts';
+import { socketPath } from '../shutdown/socket-path.ts';
+import { machineFiles } from './machine-files.ts';
+import { ADMIN_ADDRESS, READY_FILE } from './shutdown-flags.ts';
 
-const readyFile = {
+const DURATION = {
   type: 'string',
-  value: 'FILE',
-  help: 'Created when connections are closed; default /admin/ok.',
-} as const;
-const adminAddress = {
-  type: 'string',
-  value: 'PATH',
-  help: 'Unix socket of Envoy’s admin interface; default /admin/admin.sock.',
+  value: 'DURATION',
+  parse: duration({ remedy: 'use a duration such as 5s' }),
 } as const;
 
-export const shutdownManager: SesameCommand = {
-  usage: 'envoy shutdown-manager',
-  description:
-    'Holds the end of Envoy’s container until its connections are closed: GET /shutdown answers when the ready file is there.',
-  examples: ['sesame envoy shutdown-manager'],
-  options: {
-    'serve-port': { type: 'integer', value: 'PORT', help: 'Port; default 8090.' },
-    'serve-address': { type: 'string', value: 'ADDRESS', help: 'Address; default 0.0.0.0.' },
-    'ready-file': readyFile,
-    'admin-address': adminAddress,
-  },
-  async run(args, io) {
-    const { closed, port } = await serveShutdownManager(
-      {
-        address: args.text('serve-address') ?? MANAGER_DEFAULTS.address,
-        port: args.integer('serve-port') ?? MANAGER_DEFAULTS.port,
-        readyFile: args.text('ready-file') ?? MANAGER_DEFAULTS.readyFile,
-        adminAddress: args.text('admin-address') ?? MANAGER_DEFAULTS.adminAddress,
-      },
-      { clock: io.clock, signal: io.signal, logger: loggerOf(io), exists: io.files.exists, remove: io.files.remove },
-    );
-    loggerOf(io).info('the shutdown manager listens', { port });
-    await closed;
-    return 0;
-  },
-};
-
-export const shutdown: SesameCommand = {
+export default command({
   usage: 'envoy shutdown',
   description:
     'Fails Envoy’s health checks, waits until its connections are closed, and creates the ready file. For the container’s preStop hook.',
   examples: ['sesame envoy shutdown --drain-delay=5s'],
   options: {
-    'admin-port': { type: 'integer', help: 'Deprecated: the admin interface is a unix socket.' },
-    'admin-address': adminAddress,
-    'ready-file': readyFile,
-    'check-interval': { type: 'string', value: 'DURATION', help: 'Between looks at the connections; default 5s.' },
-    'check-delay': { type: 'string', value: 'DURATION', help: 'Before the first look; default 0s.' },
-    'drain-delay': { type: 'string', value: 'DURATION', help: 'Before health checks fail; default 0s.' },
-    'min-open-connections': { type: 'integer', help: 'So many connections may be left; default 0.' },
+    'admin-port': { type: 'string', value: 'PORT', help: 'Deprecated: the admin interface is a unix socket.' },
+    'admin-address': ADMIN_ADDRESS,
+    'ready-file': READY_FILE,
+    'check-interval': { ...DURATION, default: '5s', help: 'Between looks at the connections.' },
+    'check-delay': { ...DURATION, default: '0s', help: 'Before the first look.' },
+    'drain-delay': { ...DURATION, default: '0s', help: 'Before health checks fail.' },
+    'min-open-connections': {
+      type: 'string',
+      value: 'NUMBER',
+      default: '0',
+      parse: wholeNumber(0, 1_000_000),
+      help: 'So many connections may be left.',
+    },
   },
-  async run(args, io) {
+  async run({ flags }, io) {
+    const { signal, clock = systemClock } = io;
     await shutdownEnvoy(
       {
-        adminAddress: args.text('admin-address') ?? SHUTDOWN_DEFAULTS.adminAddress,
-        readyFile: args.text('ready-file') ?? SHUTDOWN_DEFAULTS.readyFile,
-        checkIntervalMs: duration(args, 'check-interval') ?? SHUTDOWN_DEFAULTS.checkIntervalMs,
-        checkDelayMs: duration(args, 'check-delay') ?? SHUTDOWN_DEFAULTS.checkDelayMs,
-        drainDelayMs: duration(args, 'drain-delay') ?? SHUTDOWN_DEFAULTS.drainDelayMs,
-        minOpenConnections: args.integer('min-open-connections') ?? SHUTDOWN_DEFAULTS.minOpenConnections,
+        adminAddress: socketPath(flags['admin-address'], io.cwd),
+        readyFile: flags['ready-file'],
+        checkIntervalMs: flags['check-interval'],
+        checkDelayMs: flags['check-delay'],
+        drainDelayMs: flags['drain-delay'],
+        minOpenConnections: flags['min-open-connections'],
       },
       {
-        clock: io.clock,
+        clock,
+        signal,
         random: Math.random,
-        signal: io.signal,
-        logger: loggerOf(io),
-        createFile: (path) => io.files.write(path, ''),
+        logger: createLogger({ clock, format: 'text', write: io.stderr }),
+        createFile: (path) => machineFiles(io).write(path, ''),
       },
     );
     return 0;
   },
-};
-
-function duration(args: CommandArguments, flag: string): number | undefined {
-  const text = args.text(flag);
-  if (text === undefined) return undefined;
-  try {
-    const ms = parseDuration(text);
-    if (ms >= 0) return ms;
-  } catch {
-    // Reported below.
-  }
-  throw UsageErrors.BadValue(`--${flag}`, text, 'use a duration such as 5s');
-}
-
-function loggerOf({ stderr, clock }: CommandIo): Logger {
-  return createLogger({ clock, format: 'text', write: stderr });
-}
+});

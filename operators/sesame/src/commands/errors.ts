@@ -1,31 +1,4 @@
-import { CodedError, catalogue } from '@capstan/kube/values';
-
-/** A command line that cannot be meant: exit code 2. */
-export const UsageErrors = catalogue('sesame/Usage', {
-  UnknownCommand: (name: string) => ({ message: `there is no command "${name}"`, remedy: 'see sesame --help' }),
-  UnknownFlag: (command: string, flag: string, near: string | undefined) => ({
-    message: `sesame ${command} has no flag ${flag}`,
-    remedy: near === undefined ? `see sesame ${command} --help` : `did you mean --${near}?`,
-  }),
-  NoValue: (flag: string, value: string) => ({ message: `${flag} needs a value`, remedy: `write ${flag}=${value}` }),
-  BadFlag: (flag: string, problems: string) => ({
-    message: problems,
-    remedy: `see sesame serve --help (${flag})`,
-  }),
-  BadValue: (flag: string, value: string, remedy: string) => ({ message: `${flag} cannot be "${value}"`, remedy }),
-  TooMany: (command: string, argument: string) => ({
-    message: `sesame ${command} does not know what to do with "${argument}"`,
-    remedy: `see sesame ${command} --help`,
-  }),
-  Missing: (command: string, what: string, example: string) => ({
-    message: `sesame ${command} needs ${what}`,
-    remedy: `for example: ${example}`,
-  }),
-  Contradiction: (left: string, right: string, remedy: string) => ({
-    message: `${left} and ${right} cannot be given together`,
-    remedy,
-  }),
-});
+import { catalogue } from '@capstan/kube/values';
 
 export const CommandErrors = catalogue('sesame', {
   CannotRead: (path: string, reason: string) => ({
@@ -37,12 +10,20 @@ export const CommandErrors = catalogue('sesame', {
     remedy: 'check the folder and its permissions',
   }),
   Exists: (what: string) => ({ message: `${what} exists already`, remedy: 'give --overwrite to replace it' }),
+  CannotReadCluster: (what: string) => ({
+    message: `the cluster did not answer within 30 s (waiting for ${what})`,
+    remedy: 'check that the CRDs of Sesame are installed and that you may read these kinds',
+  }),
+  NoXds: (address: string, reason: string) => ({
+    message: `${address}: the xDS server did not answer (${reason})`,
+    remedy: 'check the address of --sesame, and --cafile, --cert-file and --key-file where it has TLS',
+  }),
   NoConfigMap: (namespace: string, name: string) => ({
     message: `ConfigMap ${namespace}/${name}: there is none`,
     remedy: 'name another with --config-map, or give a file',
   }),
+  NoDeployment: (namespace: string, name: string) => ({
+    message: `Deployment ${namespace}/${name}: there is none`,
+    remedy: 'name another with --deployment, or leave it out',
+  }),
 });
-
-export function isUsageError(error: unknown): boolean {
-  return error instanceof CodedError && error.code.startsWith('sesame/Usage/');
-}

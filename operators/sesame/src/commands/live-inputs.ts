@@ -1,16 +1,21 @@
 // Inputs of a migration from the cluster: the ConfigMap that holds the file, and the Deployment that names flags.
 import { ConfigMap, Deployment, isNotFound } from '@capstan/kube/cluster';
+import { type CLUSTER_OPTIONS, type FlagValues, type Io, openCluster } from '@capstan/reconcile/command-line';
 import { stringify } from 'yaml';
 import type { InputFile } from '../migrate/index.ts';
-import type { CommandArguments, CommandIo } from './command-io.ts';
 import { CommandErrors } from './errors.ts';
 import { sesameNamespace } from './namespace.ts';
 
-export async function liveFiles(args: CommandArguments, io: CommandIo): Promise<InputFile[]> {
-  const [configMap, deployment] = [args.text('config-map'), args.text('deployment')];
+type LiveFlags = FlagValues<typeof CLUSTER_OPTIONS> & {
+  readonly 'config-map': string | undefined;
+  readonly deployment: string | undefined;
+};
+
+export async function liveFiles(flags: LiveFlags, io: Io): Promise<InputFile[]> {
+  const { 'config-map': configMap, deployment } = flags;
   if (configMap === undefined && deployment === undefined) return [];
-  const { client } = await io.openCluster({ kubeconfig: args.text('kubeconfig'), context: args.text('context') });
-  const namespace = sesameNamespace(args.text('namespace'), io.env);
+  const { client } = await openCluster(flags, io);
+  const namespace = sesameNamespace(flags.namespace, io.env);
   const manifest = (name: string, object: unknown): InputFile => ({
     name,
     // As blocks, so that lines are those of the file.
@@ -18,6 +23,7 @@ export async function liveFiles(args: CommandArguments, io: CommandIo): Promise<
       stringify(object, { lineWidth: 0, defaultStringType: 'PLAIN', blockQuote: 'literal' }),
     ),
   });
+  let isMissing: 'ConfigMap' | 'Deployment' = 'ConfigMap';
   try {
     const files: InputFile[] = [];
     if (configMap !== undefined) {
@@ -27,6 +33,7 @@ export async function liveFiles(args: CommandArguments, io: CommandIo): Promise<
       files.push(manifest(`configmap/${configMap}`, object));
     }
     if (deployment !== undefined) {
+      isMissing = 'Deployment';
       const { spec, metadata } = await client.get(Deployment, { namespace, name: deployment });
       const { name } = metadata;
       files.push(
@@ -40,8 +47,10 @@ export async function liveFiles(args: CommandArguments, io: CommandIo): Promise<
     }
     return files;
   } catch (error) {
-    if (isNotFound(error) && configMap !== undefined) throw CommandErrors.NoConfigMap(namespace, configMap);
-    throw error;
+    if (!isNotFound(error)) throw error;
+    throw isMissing === 'ConfigMap'
+      ? CommandErrors.NoConfigMap(namespace, configMap ?? '')
+      : CommandErrors.NoDeployment(namespace, deployment ?? '');
   } finally {
     await client.close();
   }

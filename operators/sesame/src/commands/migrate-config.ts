@@ -1,10 +1,24 @@
 import { reasonOf } from '@capstan/kube/values';
+import { command, type Flags, type FlagValues, type Io, UsageErrors } from '@capstan/reconcile/command-line';
 import { type InputFile, migrate } from '../migrate/index.ts';
-import { CLUSTER_OPTIONS } from './arguments.ts';
-import type { CommandArguments, CommandIo, SesameCommand } from './command-io.ts';
-import { CommandErrors, UsageErrors } from './errors.ts';
+import { CommandErrors } from './errors.ts';
+import { machineFiles } from './machine-files.ts';
+import { SESAME_CLUSTER_OPTIONS } from './namespace.ts';
 
-export const migrateConfig: SesameCommand = {
+const OPTIONS = {
+  ...SESAME_CLUSTER_OPTIONS,
+  filename: { type: 'string', short: 'f', value: 'FILE', multiple: true, help: 'A file or manifest; repeatable.' },
+  'config-map': { type: 'string', value: 'NAME', help: 'Reads this ConfigMap from the cluster.' },
+  deployment: { type: 'string', value: 'NAME', help: 'Reads the flags of this Deployment from the cluster.' },
+  output: { type: 'string', short: 'o', value: 'FILE', help: 'Writes the result to a file.' },
+  name: { type: 'string', value: 'NAME', default: 'sesame', help: 'The name of the resource.' },
+  to: { type: 'string', oneOf: ['resource', 'file'], default: 'resource', help: 'What to migrate to.' },
+  full: { type: 'boolean', help: 'Writes every value, defaults too.' },
+  lenient: { type: 'boolean', help: 'Drops unknown keys with a warning.' },
+  strict: { type: 'boolean', help: 'Warnings give the exit code 2.' },
+} as const satisfies Flags;
+
+export default command({
   usage: 'migrate config [FILE|-] [-f FILE] [-o FILE] [--to resource|file]',
   description:
     'Migrates a configuration file to a SesameConfiguration with the same meaning, and back with --to file. Takes the file itself, a\n' +
@@ -17,61 +31,46 @@ export const migrateConfig: SesameCommand = {
     'sesame migrate config configuration.yaml --to file',
   ],
   positionals: 1,
-  options: {
-    ...CLUSTER_OPTIONS,
-    filename: { type: 'string', short: 'f', value: 'FILE', isRepeated: true, help: 'A file or manifest; repeatable.' },
-    'config-map': { type: 'string', value: 'NAME', help: 'Reads this ConfigMap from the cluster.' },
-    deployment: { type: 'string', value: 'NAME', help: 'Reads the flags of this Deployment from the cluster.' },
-    output: { type: 'string', short: 'o', value: 'FILE', help: 'Writes the result to a file.' },
-    name: { type: 'string', value: 'NAME', help: 'The name of the resource; default sesame.' },
-    to: { type: 'string', oneOf: ['resource', 'file'], help: 'What to migrate to; default resource.' },
-    full: { type: 'boolean', help: 'Writes every value, defaults too.' },
-    lenient: { type: 'boolean', help: 'Drops unknown keys with a warning.' },
-    strict: { type: 'boolean', help: 'Warnings give the exit code 2.' },
-  },
-  async run(args, io) {
-    const files = await inputFiles(args, io);
-    const given = args.text('namespace') ?? io.env['SESAME_NAMESPACE'];
+  options: OPTIONS,
+  async run({ command: name, flags, positionals }, io) {
+    const files = await inputFiles(name, positionals, flags, io);
     const { output, errors, warnings, notes } = migrate(files, {
-      to: args.text('to') === 'file' ? 'file' : 'resource',
-      name: args.text('name') ?? 'sesame',
-      namespace: given,
-      isFull: args.isSet('full'),
-      isLenient: args.isSet('lenient'),
+      to: flags.to,
+      name: flags.name,
+      namespace: flags.namespace ?? io.env['SESAME_NAMESPACE'],
+      isFull: flags.full === true,
+      isLenient: flags.lenient === true,
       env: {},
     });
     for (const line of [...errors, ...warnings, ...notes.map((note) => `note: ${note}`)]) io.stderr(`${line}\n`);
     if (output === undefined) return 1;
-    const path = args.text('output');
-    if (path === undefined || path === '-') io.stdout(output);
-    else await write(io, path, output);
-    return warnings.length > 0 && args.isSet('strict') ? 2 : 0;
+    const path = flags.output ?? '-';
+    if (path === '-') io.stdout(output);
+    else await machineFiles(io).write(path, output);
+    return warnings.length > 0 && flags.strict === true ? 2 : 0;
   },
-};
+});
 
-async function inputFiles(args: CommandArguments, io: CommandIo): Promise<InputFile[]> {
-  const paths = [...args.positionals, ...args.texts('filename')];
+async function inputFiles(
+  command: string,
+  positionals: readonly string[],
+  flags: FlagValues<typeof OPTIONS>,
+  io: Io,
+): Promise<InputFile[]> {
+  const machine = machineFiles(io);
   const files: InputFile[] = [];
-  for (const path of paths)
+  for (const path of [...positionals, ...(flags.filename ?? [])])
     try {
-      const bytes = path === '-' ? await io.files.stdin() : await io.files.read(path);
+      const bytes = path === '-' ? await machine.stdin() : await machine.read(path);
       files.push({ name: path === '-' ? 'standard input' : path, bytes });
     } catch (error) {
       throw CommandErrors.CannotRead(path, reasonOf(error));
     }
-  if (args.text('config-map') !== undefined || args.text('deployment') !== undefined) {
+  if (flags['config-map'] !== undefined || flags.deployment !== undefined) {
     // A client takes long to load, and most migrations need none.
     const { liveFiles } = await import('./live-inputs.ts');
-    files.push(...(await liveFiles(args, io)));
+    files.push(...(await liveFiles(flags, io)));
   }
   if (files.length > 0) return files;
-  throw UsageErrors.Missing('migrate config', 'a file', 'sesame migrate config sesame.yaml');
-}
-
-async function write(io: CommandIo, path: string, text: string): Promise<void> {
-  try {
-    await io.files.write(path, text);
-  } catch (error) {
-    throw CommandErrors.CannotWrite(path, reasonOf(error));
-  }
+  throw UsageErrors.Missing(command, 'a file', 'sesame migrate config sesame.yaml');
 }

@@ -1,5 +1,21 @@
-import { isAlreadyExists, type Logger, reasonOf } from '@capstan/kube';
+import {
+  type Client,
+  isAlreadyExists,
+  type Logger,
+  type RequestObservation,
+  reasonOf,
+  systemClock,
+} from '@capstan/kube';
 import { createLogger } from '@capstan/reconcile';
+import {
+  commandHelp,
+  type Flag,
+  type Flags,
+  type ForwardedCommand,
+  type Io,
+  openCluster,
+  UsageErrors,
+} from '@capstan/reconcile/command-line';
 import { parse } from 'yaml';
 import { decodeFile, effectiveOfFile, fileProblemText, readConfigurationFile } from '../configuration/file/index.ts';
 import { type Effective, parseServeFlags, SERVE_FLAGS } from '../configuration/index.ts';
@@ -7,84 +23,98 @@ import { SesameConfiguration } from '../kinds/index.ts';
 import { migrate } from '../migrate/index.ts';
 import { ServeErrors } from '../serve/errors.ts';
 import { runServe } from '../serve/serve.ts';
-import type { CommandIo, CommandOptions, SesameCommand } from './command-io.ts';
-import { CommandErrors, UsageErrors } from './errors.ts';
+import { BIND_VARIABLE } from '../xds/index.ts';
+import { CommandErrors } from './errors.ts';
+import { machineFiles } from './machine-files.ts';
 import { sesameNamespace } from './namespace.ts';
+import { SesameUsage } from './usage.ts';
 
-const options: CommandOptions = Object.fromEntries(
-  Object.entries(SERVE_FLAGS).map(([name, { type, short, aliases, value, help }]) => [
+const options: Flags = Object.fromEntries(
+  Object.entries(SERVE_FLAGS).map(([name, { type, short, aliases, value, variable, help }]) => [
     name,
     {
-      type: type === 'list' ? 'string' : type,
+      type: type === 'boolean' ? type : 'string',
       help,
       ...(short && { short }),
       ...(aliases && { aliases }),
       ...(value && { value }),
-    },
+      ...(variable && { env: variable }),
+    } satisfies Flag,
   ]),
 );
 
-export const serve: SesameCommand = {
+const HELP = {
   usage: 'serve [flags]',
   description:
     'Runs the control plane. It uses the SesameConfiguration `sesame` of its namespace, or the one that --sesame-config names; without\n' +
     'one, defaults. An edit takes effect at once, without a restart. Flags beat the resource.',
   examples: ['sesame serve --sesame-config=edge', 'sesame serve --insecure --xds-address=127.0.0.1'],
   options,
-  async run({ positionals: argv }, io) {
-    const { fields, start, faults } = parseServeFlags(argv, io.env);
-    const [fault] = faults;
-    if (fault !== undefined)
-      throw UsageErrors.BadFlag(fault.flag, faults.map(({ flag, problem }) => `${flag} ${problem}`).join('; '));
-    const path = start.get('config-path');
-    if (path !== undefined && start.has('sesame-config'))
-      throw UsageErrors.Contradiction('--config-path', '--sesame-config', 'give one of them');
-    if (start.has('migrate') && path === undefined)
-      throw UsageErrors.Missing('serve', '--config-path with --migrate', 'sesame serve -c sesame.yaml --migrate');
-    const errorMode = oneOf(start.get('config-error-mode'), '--config-error-mode', ['wait', 'exit'] as const);
-    const changeMode = oneOf(start.get('config-change-mode'), '--config-change-mode', ['apply', 'restart'] as const);
-    const invalidPolicy = oneOf(start.get('invalid-config-policy'), '--invalid-config-policy', [
-      'stop',
-      'keep-last-good',
-    ] as const);
-    const format = oneOf(start.get('log-format'), '--log-format', ['text', 'json'] as const);
-    const namespace = sesameNamespace(start.get('namespace'), io.env, await podNamespace(io));
-    const watchNamespaces = start
-      .get('watch-namespaces')
-      ?.split(',')
-      .map((name) => name.trim());
-    const { logger, setLogLevel } = levelledLogger(io, format);
-    const file =
-      path === undefined ? undefined : await fileConfiguration(path, io, { namespace, flags: fields, watchNamespaces });
-    const { client } = await io.openCluster({
-      kubeconfig: start.get('incluster') === 'true' ? undefined : start.get('kubeconfig'),
-      context: start.get('context'),
-      namespace,
-    });
-    try {
-      const name = start.get('sesame-config') ?? 'sesame';
-      if (path !== undefined) {
-        logger.warn(`--config-path is deprecated; migrate ${path} with sesame migrate config and use --sesame-config`);
-        if (start.get('migrate') === 'true') await createFromFile(path, name, namespace, client, io, logger);
-      }
-      return await runServe({
-        choice: { namespace, name, file, flags: fields, watchNamespaces, invalidPolicy },
-        pod: io.env['POD_NAME'] ?? io.identity.replace(/[^a-z0-9-]/gi, '-').toLowerCase(),
-        identity: io.identity,
-        client,
-        clock: io.clock,
-        random: Math.random,
-        logger,
-        signal: io.signal,
-        setLogLevel,
-        errorMode,
-        changeMode,
-      });
-    } finally {
-      await client.close();
-    }
-  },
 };
+
+/** It reads its flags itself: what was given beats the resource, and what was not does not, whatever its default. */
+export default {
+  async forward(argv, io) {
+    if (!argv.includes('--help') && !argv.includes('-h')) return serve(argv, io);
+    io.stdout(commandHelp('sesame', { ...HELP, run: () => Promise.resolve(0) }));
+    return 0;
+  },
+} satisfies ForwardedCommand;
+
+async function serve(argv: readonly string[], io: Io): Promise<number> {
+  const { fields, start, faults } = parseServeFlags(argv, io.env);
+  if (faults.length > 0) throw SesameUsage.BadFlags(faults.map(({ flag, problem }) => `${flag} ${problem}`));
+  const path = start.get('config-path');
+  if (path !== undefined && start.has('sesame-config'))
+    throw SesameUsage.Contradiction('--config-path', '--sesame-config', 'give one of them');
+  if (start.has('migrate') && path === undefined)
+    throw UsageErrors.Missing('sesame serve', '--config-path with --migrate', 'sesame serve -c sesame.yaml --migrate');
+  const errorMode = oneOf(start.get('config-error-mode'), '--config-error-mode', ['wait', 'exit'] as const);
+  const changeMode = oneOf(start.get('config-change-mode'), '--config-change-mode', ['apply', 'restart'] as const);
+  const invalidPolicy = oneOf(start.get('invalid-config-policy'), '--invalid-config-policy', [
+    'stop',
+    'keep-last-good',
+  ] as const);
+  const format = oneOf(start.get('log-format'), '--log-format', ['text', 'json'] as const);
+  const namespace = sesameNamespace(start.get('namespace'), io.env, await podNamespace(io));
+  const watchNamespaces = start
+    .get('watch-namespaces')
+    ?.split(',')
+    .map((name) => name.trim());
+  const { logger, setLogLevel } = levelledLogger(io, format);
+  const requests = clientLog(logger);
+  const file =
+    path === undefined ? undefined : await fileConfiguration(path, io, { namespace, flags: fields, watchNamespaces });
+  const kubeconfig = start.get('incluster') === 'true' ? undefined : start.get('kubeconfig');
+  const where = { kubeconfig, context: start.get('context'), namespace };
+  const { client } = await openCluster(where, io, { logger: requests.logger, observe: requests.observe });
+  try {
+    const name = start.get('sesame-config') ?? 'sesame';
+    if (path !== undefined) {
+      logger.warn(`--config-path is deprecated; migrate ${path} with sesame migrate config and use --sesame-config`);
+      if (start.get('migrate') === 'true') await createFromFile(path, name, namespace, client, io, logger);
+    }
+    return await runServe({
+      choice: { namespace, name, file, flags: fields, watchNamespaces, invalidPolicy },
+      pod: io.env['POD_NAME'] ?? io.identity.replace(/[^a-z0-9-]/gi, '-').toLowerCase(),
+      podUid: io.env['POD_UID'],
+      identity: io.identity,
+      client,
+      clock: io.clock ?? systemClock,
+      random: Math.random,
+      logger,
+      signal: io.signal,
+      bindAddress: io.env[BIND_VARIABLE],
+      setLogLevel,
+      setKubernetesLogLevel: requests.setLevel,
+      onRequest: requests.onRequest,
+      errorMode,
+      changeMode,
+    });
+  } finally {
+    await client.close();
+  }
+}
 
 function oneOf<const V extends string>(value: string | undefined, flag: string, allowed: readonly [V, ...V[]]): V {
   if (value === undefined) return allowed[0];
@@ -95,14 +125,15 @@ function oneOf<const V extends string>(value: string | undefined, flag: string, 
 
 const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 
-async function podNamespace({ files }: CommandIo): Promise<string | undefined> {
+async function podNamespace(io: Io): Promise<string | undefined> {
+  const files = machineFiles(io);
   if (!(await files.exists(NAMESPACE_FILE))) return undefined;
   return new TextDecoder().decode(await files.read(NAMESPACE_FILE)).trim();
 }
 
 /** A logger whose level can change while it is used. */
 function levelledLogger(
-  { stderr, clock }: CommandIo,
+  { stderr, clock = systemClock }: Io,
   format: 'text' | 'json',
 ): { logger: Logger; setLogLevel(level: string): void } {
   let isDebug = false;
@@ -120,14 +151,43 @@ function levelledLogger(
   };
 }
 
+/** What the API client does, as far as `debug.kubernetesLogLevel` asks for it: from 1 its retries, from 6 every request. */
+export function clientLog(to: Logger) {
+  let level = 0;
+  const listeners: ((observation: RequestObservation) => void)[] = [];
+  const from =
+    (least: number, write: Logger['info']): Logger['info'] =>
+    (message, fields) =>
+      level >= least ? write(message, fields) : undefined;
+  const logger: Logger = {
+    debug: from(4, to.info),
+    info: from(2, to.info),
+    warn: from(1, to.warn),
+    error: from(0, to.error),
+    with: () => logger,
+  };
+  return {
+    logger,
+    setLevel(next: number) {
+      level = next;
+    },
+    onRequest: (listener: (observation: RequestObservation) => void) => void listeners.push(listener),
+    observe(observation: RequestObservation) {
+      for (const listener of listeners) listener(observation);
+      const { method, host, code, seconds, retry } = observation;
+      if (level >= 6) to.info('request', { method, host, code, ms: Math.round(seconds * 1000), retry });
+    },
+  };
+}
+
 async function fileConfiguration(
   path: string,
-  io: CommandIo,
+  io: Io,
   context: Omit<Parameters<typeof effectiveOfFile>[1], 'path'>,
 ): Promise<Effective> {
   let bytes: Uint8Array;
   try {
-    bytes = await io.files.read(path);
+    bytes = await machineFiles(io).read(path);
   } catch (error) {
     throw CommandErrors.CannotRead(path, reasonOf(error));
   }
@@ -148,11 +208,11 @@ async function createFromFile(
   path: string,
   name: string,
   namespace: string,
-  client: Awaited<ReturnType<CommandIo['openCluster']>>['client'],
-  io: CommandIo,
+  client: Client,
+  io: Io,
   logger: Logger,
 ): Promise<void> {
-  const { output, errors } = migrate([{ name: path, bytes: await io.files.read(path) }], {
+  const { output, errors } = migrate([{ name: path, bytes: await machineFiles(io).read(path) }], {
     to: 'resource',
     name,
     namespace,

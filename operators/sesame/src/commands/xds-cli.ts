@@ -1,13 +1,27 @@
 // `sesame cli`: asks a running Sesame what it serves to Envoys, and prints it.
+import { reasonOf } from '@capstan/kube/values';
+import { command, type Flags, type FlagValues, type Io, UsageErrors } from '@capstan/reconcile/command-line';
 import { stringify } from 'yaml';
 import type { Decoded, ResourceType } from '../envoy/index.ts';
 import { connectXds, type XdsResponse } from '../xds/index.ts';
-import type { CommandArguments, CommandIo, SesameCommand } from './command-io.ts';
-import { UsageErrors } from './errors.ts';
+import { CommandErrors } from './errors.ts';
+import { machineFiles } from './machine-files.ts';
 
 const TYPES: readonly ResourceType[] = ['lds', 'rds', 'cds', 'eds', 'sds', 'rtds'];
 
-export const xdsCli: SesameCommand = {
+const OPTIONS = {
+  sesame: { type: 'string', value: 'HOST:PORT', default: '127.0.0.1:8001', help: 'Address of the xDS server.' },
+  output: { type: 'string', short: 'o', oneOf: ['json', 'yaml'], default: 'json', help: 'Form of the output.' },
+  watch: { type: 'boolean', help: 'Prints what changes until it is interrupted.' },
+  delta: { type: 'boolean', help: 'Subscribes to differences.' },
+  nack: { type: 'boolean', help: 'Refuses what it gets, to see how Sesame takes it.' },
+  'node-id': { type: 'string', value: 'ID', default: 'SesameCLI', help: 'Name of this client.' },
+  cafile: { type: 'string', value: 'FILE', env: 'CLI_CAFILE', help: 'CA of the server’s certificate.' },
+  'cert-file': { type: 'string', value: 'FILE', env: 'CLI_CERT_FILE', help: 'Certificate of this client.' },
+  'key-file': { type: 'string', value: 'FILE', env: 'CLI_KEY_FILE', help: 'Its private key.' },
+} as const satisfies Flags;
+
+export default command({
   usage: 'cli lds|rds|cds|eds|sds [NAME…] [--sesame HOST:PORT]',
   description: 'Prints the resources of a type that Sesame serves, all or those named. Private keys are not shown.',
   examples: [
@@ -15,25 +29,14 @@ export const xdsCli: SesameCommand = {
     'sesame cli eds --watch --cafile ca.crt --cert-file tls.crt --key-file tls.key',
   ],
   positionals: 10_000,
-  options: {
-    sesame: { type: 'string', value: 'HOST:PORT', help: 'Address of the xDS server; default 127.0.0.1:8001.' },
-    output: { type: 'string', short: 'o', oneOf: ['json', 'yaml'], help: 'Form of the output; default json.' },
-    watch: { type: 'boolean', help: 'Prints what changes until it is interrupted.' },
-    delta: { type: 'boolean', help: 'Subscribes to differences.' },
-    nack: { type: 'boolean', help: 'Refuses what it gets, to see how Sesame takes it.' },
-    'node-id': { type: 'string', value: 'ID', help: 'Name of this client; default SesameCLI.' },
-    cafile: { type: 'string', value: 'FILE', variable: 'CLI_CAFILE', help: 'CA of the server’s certificate.' },
-    'cert-file': { type: 'string', value: 'FILE', variable: 'CLI_CERT_FILE', help: 'Certificate of this client.' },
-    'key-file': { type: 'string', value: 'FILE', variable: 'CLI_KEY_FILE', help: 'Its private key.' },
-  },
-  async run(args, io) {
-    const [type, ...names] = args.positionals;
+  options: OPTIONS,
+  async run({ command: name, flags, positionals: [type, ...names] }, io) {
     if (type === undefined || !isType(type))
-      throw UsageErrors.Missing('cli', `a type (${TYPES.join(', ')})`, 'sesame cli rds');
-    const isDelta = args.isSet('delta');
-    const { host, port } = addressOf(args.text('sesame') ?? '127.0.0.1:8001');
-    const tls = await certificates(args, io);
-    const client = connectXds({ host, port, nodeId: args.text('node-id') ?? 'SesameCLI', ...(tls && { tls }) });
+      throw UsageErrors.Missing(name, `a type (${TYPES.join(', ')})`, 'sesame cli rds');
+    const isDelta = flags.delta === true;
+    const { host, port } = addressOf(flags.sesame);
+    const tls = await certificates(name, flags, io);
+    const client = connectXds({ host, port, nodeId: flags['node-id'], ...(tls && { tls }) });
     const end = () => void client.close();
     io.signal.addEventListener('abort', end, { once: true });
     try {
@@ -41,17 +44,20 @@ export const xdsCli: SesameCommand = {
       stream.request(isDelta ? { resource_names_subscribe: names } : { resource_names: names });
       do {
         const response = await stream.next();
-        io.stdout(print(response, args.text('output') === 'yaml'));
-        if (args.isSet('nack')) stream.nack(response, 'refused by sesame cli --nack', names);
+        io.stdout(print(response, flags.output === 'yaml'));
+        if (flags.nack) stream.nack(response, 'refused by sesame cli --nack', names);
         else stream.ack(response, names);
-      } while (args.isSet('watch'));
+      } while (flags.watch);
       return 0;
+    } catch (error) {
+      if (io.signal.aborted) throw error;
+      throw CommandErrors.NoXds(flags.sesame, reasonOf(error));
     } finally {
       io.signal.removeEventListener('abort', end);
       await client.close();
     }
   },
-};
+});
 
 function isType(text: string): text is ResourceType {
   return (TYPES as readonly string[]).includes(text);
@@ -63,14 +69,14 @@ function addressOf(text: string): { host: string; port: number } {
   return { host, port: Number(port) };
 }
 
-async function certificates(args: CommandArguments, io: CommandIo) {
-  const files = ['cafile', 'cert-file', 'key-file'].map((flag) => args.text(flag));
+async function certificates(command: string, flags: FlagValues<typeof OPTIONS>, io: Io) {
+  const files = [flags.cafile, flags['cert-file'], flags['key-file']];
   if (files.every((file) => file === undefined)) return undefined;
   const [ca, cert, key] = await Promise.all(
     files.map(async (file) => {
       if (file === undefined)
-        throw UsageErrors.Missing('cli', 'all of --cafile, --cert-file and --key-file, or none', 'sesame cli lds');
-      return Buffer.from(await io.files.read(file));
+        throw UsageErrors.Missing(command, 'all of --cafile, --cert-file and --key-file, or none', 'sesame cli lds');
+      return Buffer.from(await machineFiles(io).read(file));
     }),
   );
   return ca && cert && key ? { ca, cert, key } : undefined;

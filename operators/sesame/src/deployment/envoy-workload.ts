@@ -17,6 +17,7 @@ import {
   names,
   ownerLabels,
   placementOfEnvoy,
+  podAnnotations,
 } from './instance.ts';
 import { CONFINED, fieldEnv, placed, spread, UNPRIVILEGED } from './pods.ts';
 
@@ -48,6 +49,9 @@ export function envoyDeployment(instance: Instance): ChildObject<Deployment> {
   };
 }
 
+// Paths in mounts are written out: a node that runs pods as processes finds them in arguments.
+const ADMIN_SOCKET = '--admin-address=/admin/admin.sock';
+const READY_FILE = '--ready-file=/admin/ok';
 const ADMIN: VolumeMount = { name: 'envoy-admin', mountPath: '/admin' };
 const CONFIG: VolumeMount = { name: 'envoy-config', mountPath: '/config' };
 const CERTIFICATES: VolumeMount = { name: 'envoycert', mountPath: '/certs', readOnly: true };
@@ -67,7 +71,7 @@ function podTemplate(instance: Instance): PodTemplateSpec {
   return {
     metadata: {
       labels: { ...ownerLabels(instance), ...selector },
-      ...(spec.envoy?.podAnnotations && { annotations: spec.envoy.podAnnotations }),
+      ...podAnnotations(instance, spec.envoy?.podAnnotations),
     },
     spec: {
       serviceAccountName: names.envoy(instance),
@@ -98,6 +102,7 @@ function bootstrapContainer(instance: Instance, isSecure: boolean): Container {
       `--xds-port=${configuration.xdsServer.port}`,
       '--xds-resource-version=v3',
       '--resources-dir=/config/resources',
+      ADMIN_SOCKET,
       ...(isSecure
         ? ['--envoy-cafile=/certs/ca.crt', '--envoy-cert-file=/certs/tls.crt', '--envoy-key-file=/certs/tls.key']
         : []),
@@ -115,8 +120,8 @@ function shutdownManager({ settings }: Instance): Container {
     name: 'shutdown-manager',
     image: settings.image,
     command: ['sesame'],
-    args: ['envoy', 'shutdown-manager'],
-    lifecycle: { preStop: { exec: { command: ['sesame', 'envoy', 'shutdown'] } } },
+    args: ['envoy', 'shutdown-manager', ADMIN_SOCKET, READY_FILE],
+    lifecycle: { preStop: { exec: { command: ['sesame', 'envoy', 'shutdown', ADMIN_SOCKET, READY_FILE] } } },
     livenessProbe: { httpGet: { path: '/healthz', port: 8090 }, initialDelaySeconds: 3, periodSeconds: 10 },
     resources: { requests: { cpu: '25m', memory: '50Mi' }, limits: { cpu: '200m', memory: '100Mi' } },
     securityContext: CONFINED,
@@ -145,8 +150,12 @@ function envoyContainer(instance: Instance, isSecure: boolean): Container {
     ],
     env: [fieldEnv('SESAME_NAMESPACE', 'metadata.namespace'), fieldEnv('ENVOY_POD_NAME', 'metadata.name')],
     ports: [
-      { name: 'http', containerPort: http.port, protocol: 'TCP' },
-      { name: 'https', containerPort: https.port, protocol: 'TCP' },
+      ...(instance.gateway
+        ? instance.gateway.ports.map(({ name, targetPort }) => ({ name, containerPort: targetPort, protocol: 'TCP' }))
+        : [
+            { name: 'http', containerPort: http.port, protocol: 'TCP' },
+            { name: 'https', containerPort: https.port, protocol: 'TCP' },
+          ]),
       { name: 'metrics', containerPort: metrics.port, protocol: 'TCP' },
     ],
     readinessProbe: {

@@ -1,5 +1,6 @@
 // One instance of Sesame and its Envoy: everything that its objects are rendered from, and their names.
 import type { EffectiveConfiguration } from '../configuration/index.ts';
+import type { GatewayShape } from '../gateway/provisioning/gateway-shape.ts';
 import type { SesameDeploymentSpec } from '../kinds/index.ts';
 import type { Settings } from '../settings.ts';
 
@@ -11,6 +12,8 @@ export interface Instance {
   /** Valid. */
   readonly configuration: EffectiveConfiguration;
   readonly settings: Settings;
+  /** The Gateway that it serves; none by default. */
+  readonly gateway?: GatewayShape | undefined;
 }
 
 /** Who an instance is, without what it should look like. */
@@ -34,9 +37,14 @@ export const names = {
 } as const;
 
 /** Labels of every object; the user's come first, so that ours win. */
-export function ownerLabels({ name, spec }: Pick<Instance, 'name' | 'spec'>): Record<string, string> {
+export function ownerLabels({
+  name,
+  spec,
+  gateway,
+}: Pick<Instance, 'name' | 'spec' | 'gateway'>): Record<string, string> {
   return {
     ...spec.resourceLabels,
+    ...gateway?.labels,
     [OWNER_LABEL]: name,
     'app.kubernetes.io/instance': name,
     'app.kubernetes.io/name': 'sesame',
@@ -45,9 +53,23 @@ export function ownerLabels({ name, spec }: Pick<Instance, 'name' | 'spec'>): Re
   };
 }
 
+/** Annotations of every object: those that a Gateway asks for. */
+function ownerAnnotations({ gateway }: Pick<Instance, 'gateway'>): { annotations?: Record<string, string> } {
+  return gateway && Object.keys(gateway.annotations).length > 0 ? { annotations: { ...gateway.annotations } } : {};
+}
+
+/** Annotations of pods; those that a Gateway asks for win. */
+export function podAnnotations(
+  { gateway }: Pick<Instance, 'gateway'>,
+  given: Readonly<Record<string, string>> | undefined,
+): { annotations?: Record<string, string> } {
+  const all = { ...given, ...gateway?.annotations };
+  return Object.keys(all).length > 0 ? { annotations: all } : {};
+}
+
 /** Metadata of a namespaced object of the instance. */
 export function metadataOf(instance: Instance, name: string) {
-  return { namespace: instance.namespace, name, labels: ownerLabels(instance) };
+  return { namespace: instance.namespace, name, labels: ownerLabels(instance), ...ownerAnnotations(instance) };
 }
 
 export const sesameSelector = (instance: InstanceId) => ({ app: names.sesame(instance) });

@@ -36,12 +36,21 @@ function resourceRules({ spec }: Instance): PolicyRule[] {
     Object.entries(FEATURE_RESOURCES).flatMap(([feature, [of, resource]]) =>
       of === group && !disabled.has(feature) ? [resource] : [],
     );
-  const gateway = ['gateways', 'httproutes', 'referencegrants', ...enabled(GATEWAY)].toSorted();
+  // UDPRoutes and ListenerSets only get a status that they are not supported.
+  const gateway = [
+    'gateways',
+    'httproutes',
+    'listenersets',
+    'referencegrants',
+    'udproutes',
+    ...enabled(GATEWAY),
+  ].toSorted();
   const own = ['httpproxies', 'sesameconfigurations', 'tlscertificatedelegations', ...enabled(GROUP)].toSorted();
   const statuses = (resources: readonly string[]) => resources.map((resource) => `${resource}/status`);
-  const reported = own.filter((resource) => resource !== 'tlscertificatedelegations');
   return [
     { apiGroups: [''], resources: ['configmaps', 'secrets', 'services'], verbs: READ },
+    // Events are in the namespace of what they are about.
+    { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'get', 'patch', 'update'] },
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: READ },
     { apiGroups: ['networking.k8s.io'], resources: ['ingresses'], verbs: READ },
     { apiGroups: ['networking.k8s.io'], resources: ['ingresses/status'], verbs: ['create', 'get', 'patch', 'update'] },
@@ -52,7 +61,7 @@ function resourceRules({ spec }: Instance): PolicyRule[] {
       verbs: ['patch', 'update'],
     },
     { apiGroups: [GROUP], resources: own, verbs: READ },
-    { apiGroups: [GROUP], resources: statuses(reported), verbs: ['create', 'get', 'patch', 'update'] },
+    { apiGroups: [GROUP], resources: statuses(own), verbs: ['create', 'get', 'patch', 'update'] },
   ];
 }
 

@@ -31,21 +31,27 @@ export function envoyService(instance: Instance): ChildObject<Service> {
   } = publishingOf(instance);
   const type = TYPES[publishing] ?? 'LoadBalancer';
   const { http, https } = instance.configuration.envoy;
+  const { gateway } = instance;
+  const metadata = metadataOf(instance, names.envoy(instance));
+  const [address] = gateway?.addresses ?? [];
   return {
     metadata: {
-      ...metadataOf(instance, names.envoy(instance)),
+      ...metadata,
       // Merged with what others add: a cloud's controller has annotations of its own.
-      ...(serviceAnnotations && { annotations: serviceAnnotations }),
+      ...(serviceAnnotations && { annotations: { ...serviceAnnotations, ...metadata.annotations } }),
     },
     spec: {
       type,
       ...(type !== 'ClusterIP' && { externalTrafficPolicy: externalTrafficPolicy ?? 'Local' }),
       ipFamilyPolicy: ipFamilyPolicy ?? 'SingleStack',
       selector: envoySelector(instance),
-      ports: [
-        { name: 'http', port: 80, targetPort: http.port, protocol: 'TCP' },
-        { name: 'https', port: 443, targetPort: https.port, protocol: 'TCP' },
-      ],
+      ...(type === 'LoadBalancer' && address !== undefined && { loadBalancerIP: address }),
+      ports: gateway
+        ? gateway.ports.map((port) => ({ ...port, protocol: 'TCP' }))
+        : [
+            { name: 'http', port: 80, targetPort: http.port, protocol: 'TCP' },
+            { name: 'https', port: 443, targetPort: https.port, protocol: 'TCP' },
+          ],
     },
   };
 }

@@ -8,6 +8,7 @@ import {
   names,
   ownerLabels,
   placementOfSesame,
+  podAnnotations,
   sesameReplicas,
   sesameSelector,
   watchedNamespaces,
@@ -31,7 +32,7 @@ export function sesameDeployment(instance: Instance): ChildObject<Deployment> {
       template: {
         metadata: {
           labels: { ...ownerLabels(instance), ...selector },
-          ...(spec.sesame?.podAnnotations && { annotations: spec.sesame.podAnnotations }),
+          ...podAnnotations(instance, spec.sesame?.podAnnotations),
         },
         spec: {
           serviceAccountName: names.sesame(instance),
@@ -65,6 +66,7 @@ function container(instance: Instance): Container {
     env: [
       fieldEnv('SESAME_NAMESPACE', 'metadata.namespace'),
       fieldEnv('POD_NAME', 'metadata.name'),
+      fieldEnv('POD_UID', 'metadata.uid'),
       fieldEnv('POD_IP', 'status.podIP'),
     ],
     ports: [
@@ -73,9 +75,9 @@ function container(instance: Instance): Container {
       ...(health.port === metrics.port ? [] : [{ name: 'health', containerPort: health.port, protocol: 'TCP' }]),
       { name: 'debug', containerPort: debug.port, protocol: 'TCP' },
     ],
-    livenessProbe: { httpGet: { path: '/healthz', port: health.port } },
-    // Ready means: valid, synced, and serving xDS.
-    readinessProbe: { httpGet: { path: '/readyz', port: health.port }, periodSeconds: 10 },
+    livenessProbe: { httpGet: { path: '/healthz', port: health.port }, initialDelaySeconds: 5 },
+    // Ready means: valid, synced, and serving xDS. Envoys wait for it.
+    readinessProbe: { httpGet: { path: '/readyz', port: health.port }, initialDelaySeconds: 1, periodSeconds: 2 },
     ...(spec.sesame?.resources && { resources: spec.sesame.resources }),
     securityContext: CONFINED,
     volumeMounts: configuration.xdsServer.insecure
@@ -84,15 +86,27 @@ function container(instance: Instance): Container {
   };
 }
 
-/** Flags of the start alone: everything else is in the resource, and an edit of it restarts nothing. */
+/**
+ * Flags of the start, and what is part of the pod besides: ports that its probes and Services name, and where certificates are
+ * mounted. A pod keeps them until another with the new ones takes its place. An edit of everything else restarts nothing.
+ */
 function serveArguments(instance: Instance): string[] {
-  const { spec } = instance;
+  const { spec, configuration } = instance;
+  const { health, metrics, debug } = configuration;
+  const { port, insecure, tls } = configuration.xdsServer;
   const watched = watchedNamespaces(instance);
   const { logLevel, kubernetesLogLevel } = spec.sesame ?? {};
   return [
     'serve',
     '--incluster',
     `--sesame-config=${names.configuration(instance)}`,
+    `--xds-port=${port}`,
+    `--health-port=${health.port}`,
+    `--http-port=${metrics.port}`,
+    `--debug-http-port=${debug.port}`,
+    ...(insecure
+      ? []
+      : [`--sesame-cafile=${tls.caFile}`, `--sesame-cert-file=${tls.certFile}`, `--sesame-key-file=${tls.keyFile}`]),
     ...(watched ? [`--watch-namespaces=${watched.join(',')}`] : []),
     ...(spec.sesame?.disabledFeatures ?? []).map((feature) => `--disable-feature=${feature}`),
     ...(logLevel?.toLowerCase() === 'debug' ? ['--debug'] : []),

@@ -1,8 +1,9 @@
 // Values as proto3 JSON has them, with the field names of the .proto files, become protobuf: durations are "1.5s", wrappers are
 // the bare value, enums are names, an Any is an object with "@type", bytes are a Uint8Array or base64.
+import { hash } from 'node:crypto';
 import { decode } from './decode.ts';
 import { enumTable, type Field, type MessageTable, messageTable, TYPE_URL_PREFIX } from './tables.ts';
-import { type Writer, withWriter } from './writer.ts';
+import { type Writer, withWriter, withWritten } from './writer.ts';
 
 export type Message = { readonly [field: string]: unknown };
 
@@ -22,7 +23,8 @@ export class Fragment {
   /** Encoded for one delivery at least: the bytes of all when nothing in it depends on the delivery. */
   #fixed: Uint8Array | undefined;
   readonly #isFixed: boolean;
-  #bytes: Map<Delivery, Uint8Array> | undefined;
+  #bytes: Partial<Record<Delivery, Uint8Array>> | undefined;
+  #hash: string | undefined;
 
   /** `isFixed`: nothing in it names a source, so that its bytes are the same for every delivery. */
   constructor(type: string, value: Message, isFixed = false) {
@@ -36,21 +38,45 @@ export class Fragment {
     return this.#value ?? decode(this.type, this.#fixed ?? new Uint8Array());
   }
 
+  /** Of its content; which of its forms will be asked for is not known, so that the bytes of none are kept for it. */
+  hash(): string {
+    this.#hash ??= this.#isFixed
+      ? hexHash(this.bytes('grpc'))
+      : withWritten(
+          (writer) => writeMessage(writer, this.type, this.#value ?? {}, 'grpc'),
+          (bytes) => hexHash(bytes),
+        );
+    return this.#hash;
+  }
+
   bytes(delivery: Delivery): Uint8Array {
     if (this.#fixed) return this.#fixed;
-    const known = this.#bytes?.get(delivery);
+    const known = this.#bytes?.[delivery];
     if (known) return known;
     const bytes = encode(this.type, this.#value ?? {}, delivery);
     if (this.#isFixed) {
       this.#fixed = bytes;
       this.#value = undefined;
-    } else {
-      this.#bytes ??= new Map();
-      this.#bytes.set(delivery, bytes);
-    }
+    } else (this.#bytes ??= {})[delivery] = bytes;
     return bytes;
   }
 }
+
+/** A hash of the message in an Any, for which its bytes are not kept. */
+export function hashAny(type: string, value: Message | Fragment, delivery: Delivery = 'grpc'): string {
+  return withWritten(
+    (writer) => writeAnyOf(writer, type, value, delivery),
+    (bytes) => hexHash(bytes, VERSION_BYTES),
+  );
+}
+
+/** The first bytes of the SHA-256. The digits are a text of their own, not a slice that would keep a longer one. */
+export function hexHash(bytes: Uint8Array | string, length = 16): string {
+  return hash('sha256', bytes, 'buffer').toString('hex', 0, length);
+}
+
+/** Of a resource's version. */
+export const VERSION_BYTES = 8;
 
 /** A value that is no message of its type: a bug in the code that built it. */
 export class EncodeError extends Error {

@@ -6,8 +6,11 @@ export {
   encode,
   encodeAny,
   Fragment,
+  hashAny,
+  hexHash,
   type Message,
   typed,
+  VERSION_BYTES,
 } from './encode.ts';
 export * from './resource-type.ts';
 export { TYPE_URL_PREFIX } from './tables.ts';

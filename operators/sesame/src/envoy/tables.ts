@@ -52,9 +52,13 @@ export function messageTable(name: string): MessageTable | undefined {
 
 export function enumTable(name: string): EnumTable | undefined {
   const known = enums.get(name);
-  if (known) return known;
+  // Every field of a message asks whether its type is an enum: that it is none is remembered too.
+  if (known !== undefined) return known ?? undefined;
   const source = tables().enums[name];
-  if (!source) return undefined;
+  if (!source) {
+    enums.set(name, null);
+    return undefined;
+  }
   const table: EnumTable = {
     byName: new Map(Object.entries(source)),
     byNumber: new Map(Object.entries(source).map(([value, number]) => [number, value])),
@@ -81,7 +85,7 @@ interface FieldMore {
 
 // Compiled tables are a cache of a file that never changes.
 const messages = new Map<string, MessageTable>();
-const enums = new Map<string, EnumTable>();
+const enums = new Map<string, EnumTable | null>();
 let read: Tables | undefined;
 
 function tables(): Tables {

@@ -20,6 +20,13 @@ export class Writer {
     return this.#buffer.length;
   }
 
+  /** What is written, without a copy: it holds until the writer is used again, and the writer is empty afterwards. */
+  view(): Uint8Array {
+    const bytes = this.#buffer.subarray(this.#at);
+    this.#at = this.#buffer.length;
+    return bytes;
+  }
+
   /** A copy of what is written; the writer is empty afterwards. */
   take(): Buffer {
     // Small ones share slabs: each buffer of its own costs the collector more than its bytes.
@@ -119,4 +126,14 @@ export function withWriter(write: (writer: Writer) => void): Buffer {
   const bytes = writer.take();
   if (isKept) idle.push(writer);
   return bytes;
+}
+
+/** The same for bytes that are looked at once and not kept: they are not copied. */
+export function withWritten<T>(write: (writer: Writer) => void, look: (bytes: Uint8Array) => T): T {
+  const writer = idle.pop() ?? new Writer();
+  write(writer);
+  const isKept = writer.capacity <= MAX_KEPT;
+  const found = look(writer.view());
+  if (isKept) idle.push(writer);
+  return found;
 }

@@ -1,4 +1,5 @@
-import { array, conditions, defineKind, integer, type KindOf, object, string } from '@capstan/kube';
+import { array, defineKind, integer, type KindOf, object, string } from '@capstan/kube';
+import { detailedConditions } from './http-proxy.ts';
 import { loadBalancerPolicy, text, timeoutPolicy, upstreamValidation } from './http-proxy-parts.ts';
 
 const limit = () => integer({ optional: true, minimum: 1, format: 'int64' });
@@ -35,6 +36,6 @@ export const ExtensionService = defineKind({
       { optional: true },
     ),
   }),
-  status: object({ conditions: conditions() }),
+  status: object({ conditions: detailedConditions() }),
 });
 export type ExtensionService = KindOf<typeof ExtensionService>;

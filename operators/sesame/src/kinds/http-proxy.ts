@@ -217,7 +217,7 @@ const subCondition = object({
 });
 
 /** Conditions as every kind has them, with what is wrong one by one. */
-function detailedConditions() {
+export function detailedConditions() {
   const { json } = conditions();
   const details = array(subCondition, { optional: true }).json;
   const item = json.items ?? {};

@@ -1,4 +1,5 @@
-import { array, conditions, defineKind, type KindOf, object, string } from '@capstan/kube';
+import { array, defineKind, type KindOf, object, string } from '@capstan/kube';
+import { detailedConditions } from './http-proxy.ts';
 
 export const TLSCertificateDelegation = defineKind({
   group: 'projectsesame.io',
@@ -16,6 +17,6 @@ export const TLSCertificateDelegation = defineKind({
       { minItems: 1 },
     ),
   }),
-  status: object({ conditions: conditions() }),
+  status: object({ conditions: detailedConditions() }),
 });
 export type TLSCertificateDelegation = KindOf<typeof TLSCertificateDelegation>;

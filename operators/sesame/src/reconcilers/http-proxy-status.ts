@@ -13,8 +13,8 @@ import {
 import { HTTPProxy } from '../kinds/http-proxy.ts';
 import { isServed } from '../routing/classes.ts';
 import type { Findings, Problem } from '../routing/problems.ts';
+import { proxyView, ROUTE_READS } from '../routing/tracked-lookup.ts';
 import type { RouteGraph, ServedRoot } from '../serving/pieces.ts';
-import { proxyView, ROUTE_READS } from '../serving/read-lookup.ts';
 
 /** Where a proxy is included: by HTTP routes or by a TCP proxy. */
 export const includers = index(HTTPProxy, 'includes', ({ metadata, spec }) => {
@@ -52,9 +52,7 @@ export function httpProxyStatus({ graph, refusals, loadBalancer }: StatusOptions
       )
         return plan({});
       const key = `${proxy.metadata.namespace ?? ''}/${proxy.metadata.name ?? ''}`;
-      const found = rootsOf(read, key, proxy.spec.virtualhost !== undefined).flatMap(
-        (root) => read.derived(graph.roots, root, plainFindings)[key] ?? [],
-      );
+      const found = findingsOf(read, graph, key, proxy.spec.virtualhost !== undefined);
       const refused = refusals ? (read.derived(refusals, '')[`HTTPProxy ${key}`] ?? []) : [];
       const warnings = refused.map((message): Problem => ({ type: 'RouteError', reason: 'RefusedByEnvoy', message }));
       const { status, conditions } = statusOf(warnings.length > 0 ? [...found, { errors: [], warnings }] : found);
@@ -62,6 +60,11 @@ export function httpProxyStatus({ graph, refusals, loadBalancer }: StatusOptions
       return plan({ conditions, status: { ...status, ...(addresses && { loadBalancer: addresses }) } });
     },
   });
+}
+
+/** What is known about a proxy from every root that it is part of. */
+export function findingsOf(read: Reader, graph: RouteGraph, key: string, isRoot: boolean): Findings[] {
+  return rootsOf(read, key, isRoot).flatMap((root) => read.derived(graph.roots, root, plainFindings)[key] ?? []);
 }
 
 /** A root is its own; of a part, all roots from which a chain of includes leads here. */
@@ -94,7 +97,8 @@ function plainFindings({ findings }: ServedRoot): Record<string, Findings> {
 const ORPHANED: Problem = {
   type: 'Orphaned',
   reason: 'Orphaned',
-  message: 'this HTTPProxy is not part of a delegation chain from a root HTTPProxy',
+  message:
+    'spec.virtualhost: it has none, and no HTTPProxy with one includes this one; include it there, or give it a virtualhost',
 };
 
 export function statusOf(found: readonly Findings[]): {

@@ -3,8 +3,8 @@ import { Ingress } from '@capstan/kube';
 import { plan, type Reader, type Reconciler, reconciler } from '@capstan/reconcile';
 import { isServed } from '../routing/classes.ts';
 import type { TranslatedIngress } from '../routing/ingress/translate-ingress.ts';
+import { ROUTE_READS } from '../routing/tracked-lookup.ts';
 import type { RouteGraph } from '../serving/pieces.ts';
-import { ROUTE_READS } from '../serving/read-lookup.ts';
 
 export interface IngressOptions {
   readonly graph: RouteGraph;

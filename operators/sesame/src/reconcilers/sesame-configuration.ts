@@ -13,11 +13,11 @@ import {
   reconciler,
   released,
 } from '@capstan/reconcile';
+import { INSTANCE_LABEL, type Instance, instanceOf } from '../configuration/instance-record.ts';
 import { type Problem, problemText } from '../configuration/problem.ts';
 import { CONFIGURATION_FINALIZER } from '../deployment/finalizer.ts';
 import { SesameConfiguration, type SubCondition } from '../kinds/index.ts';
 import type { InForce, Version } from '../serve/in-force.ts';
-import { INSTANCE_LABEL, type Instance, instanceOf } from '../serve/instance-record.ts';
 
 const valid = conditionType<'Valid' | 'ErrorPresent'>('Valid');
 const applied = conditionType<

@@ -22,6 +22,7 @@ import {
   conditionType,
   derivation,
   type GroupInput,
+  index,
   keep,
   mint,
   type Patch,
@@ -62,8 +63,12 @@ import { sesameDeployment, sesameDisruptionBudget } from '../deployment/sesame-w
 import { type InstanceState, instanceConditions, instanceCounts } from '../deployment/status.ts';
 import { deploymentProblems } from '../deployment/validate-deployment.ts';
 import { daemonSetHealth, deploymentHealth, type WorkloadHealth } from '../deployment/workload-health.ts';
+import { type GatewayClass as GatewayClassObject, gatewayKinds } from '../gateway/api/objects.ts';
+import { gatewayShape } from '../gateway/provisioning/gateway-shape.ts';
 import { type ConfigurationSpec, SesameConfiguration, SesameDeployment } from '../kinds/index.ts';
 import type { Settings } from '../settings.ts';
+
+const { Gateway, GatewayClass } = gatewayKinds();
 
 export function createSesameDeploymentReconciler(settings: Settings): Reconciler {
   const minter = createPkiMinter(settings);
@@ -75,6 +80,8 @@ export function createSesameDeploymentReconciler(settings: Settings): Reconciler
       reading(DaemonSet, 'owned'),
       reading(SesameConfiguration, 'owned'),
       reading(Secret, 'referenced'),
+      reading(Gateway, 'everywhere', { optional: true }),
+      reading(GatewayClass, 'everywhere', { optional: true }),
     ],
     writes: [
       ServiceAccount,
@@ -96,7 +103,36 @@ export function createSesameDeploymentReconciler(settings: Settings): Reconciler
   });
 }
 
+/** SesameDeployments by the GatewayClasses whose parameters they are. */
+const classesByParameters = index(GatewayClass, 'parameters', ({ spec: { parametersRef: ref } }) =>
+  ref?.kind === SesameDeployment.kind && ref.group === SesameDeployment.group && ref.namespace
+    ? [`${ref.namespace}/${ref.name}`]
+    : [],
+);
+
+const classOf = ({ metadata, spec }: GatewayClassObject) => ({ name: metadata.name, controller: spec.controllerName });
+
+/** The class that it is the parameters of: it is deployed for each Gateway of the class, and not by itself. */
+function parametersOf(object: SesameDeployment, read: Reader, { gatewayControllerName }: Settings): string | undefined {
+  if (read.access(GatewayClass) !== 'served') return undefined;
+  return read
+    .by(classesByParameters, keyOfObject(object), classOf)
+    .find(({ controller }) => controller === gatewayControllerName)?.name;
+}
+
 function reconcile(object: SesameDeployment, read: Reader, settings: Settings, minter: PkiMinter): Plan {
+  const className = parametersOf(object, read, settings);
+  // What runs already is left alone: a class must not take an ingress down.
+  if (className !== undefined)
+    return plan({
+      prune: false,
+      conditions: [
+        deployed.isFalse(
+          'ParametersOnly',
+          `GatewayClass ${className} uses it as parameters; it is not deployed itself`,
+        ),
+      ],
+    });
   const id = idOf(object);
   const spec = object.spec ?? {};
   const { given, configuration: value, errors, warnings } = read.derived(meaning, keyOfObject(object));
@@ -107,7 +143,8 @@ function reconcile(object: SesameDeployment, read: Reader, settings: Settings, m
     warnings,
     reported: reportedBy(read, id),
   };
-  const instance: Instance = { ...id, spec, configuration: value, settings };
+  const gateway = gatewayShape(read, Gateway, value.gateway.gatewayRef);
+  const instance: Instance = { ...id, spec, configuration: value, settings, gateway };
   const configuration = apply(SesameConfiguration, {
     metadata: metadataOf(instance, names.configuration(id)),
     spec: given,
@@ -127,7 +164,7 @@ function reconcile(object: SesameDeployment, read: Reader, settings: Settings, m
   });
 }
 
-interface Meaning {
+export interface Meaning {
   /** The configuration of the instance, as it is propagated. */
   readonly given: ConfigurationSpec;
   readonly configuration: Effective['value'];
@@ -143,22 +180,29 @@ const meaning = derivation<Meaning>({
   compute({ key, read }) {
     const ref = refOfKey(key);
     const id = { name: ref.name, namespace: ref.namespace ?? '' };
-    const spec = read.get(SesameDeployment, ref, specOf) ?? {};
-    const given = instanceConfiguration(spec.configuration, id);
-    const effective = effectiveConfiguration({
-      given: spec.configuration === undefined ? given : withManaged(given, spec.configuration),
-      watchNamespaces: watchedNamespaces({ spec, namespace: id.namespace }),
-      isManaged: true,
-    });
-    const below = (problem: Problem) => ({ ...problem, path: `configuration.${problem.path}` });
-    return {
-      given,
-      configuration: effective.value,
-      errors: [...effective.errors.map(below), ...deploymentProblems(spec)],
-      warnings: [...effective.warnings.map(below), ...misspelt(spec)],
-    };
+    return deploymentMeaning(read.get(SesameDeployment, ref, specOf) ?? {}, id);
   },
 });
+
+/** What the spec of a deployment of this name means, and all that is wrong with it. */
+export function deploymentMeaning(
+  spec: NonNullable<SesameDeployment['spec']>,
+  id: { readonly name: string; readonly namespace: string },
+): Meaning {
+  const given = instanceConfiguration(spec.configuration, id);
+  const effective = effectiveConfiguration({
+    given: spec.configuration === undefined ? given : withManaged(given, spec.configuration),
+    watchNamespaces: watchedNamespaces({ spec, namespace: id.namespace }),
+    isManaged: true,
+  });
+  const below = (problem: Problem) => ({ ...problem, path: `configuration.${problem.path}` });
+  return {
+    given,
+    configuration: effective.value,
+    errors: [...effective.errors.map(below), ...deploymentProblems(spec)],
+    warnings: [...effective.warnings.map(below), ...misspelt(spec)],
+  };
+}
 
 /** For validation: `envoy.managed` is checked where the user wrote it. */
 function withManaged(
@@ -240,7 +284,8 @@ function groupsOf(
           isEnvoyDeployment(instance)
             ? apply(Deployment, envoyDeployment(instance))
             : apply(DaemonSet, envoyDaemonSet(instance)),
-          apply(Service, envoyService(instance)),
+          // A Gateway whose listeners can none be served has no ports, and a Service must have one.
+          ...(instance.gateway?.ports.length === 0 ? [] : [apply(Service, envoyService(instance))]),
           apply(PodDisruptionBudget, sesameDisruptionBudget(instance)),
           ...(isEnvoyDeployment(instance) ? [apply(PodDisruptionBudget, envoyDisruptionBudget(instance))] : []),
         ],
@@ -266,6 +311,7 @@ function reportedBy(read: Reader, id: InstanceId): string | undefined {
 }
 
 const deleting = conditionType<'Deleting'>('Progressing');
+const deployed = conditionType<'ParametersOnly'>('Available');
 
 /**
  * In order: first what sends requests here, and the configuration, which a running Sesame releases; then the workloads; then what they

@@ -12,10 +12,20 @@ const ANNOTATIONS = [
 ];
 const DEFAULT_CLASS = 'sesame';
 
-/** Without a configured class: objects without one, or of the class `sesame`. */
-export function isServed({ metadata, spec }: ClassSource, configured: string | undefined): boolean {
+/** The class that an object names, or the empty text. */
+export function classOf({ metadata, spec }: ClassSource): string {
   const annotation = ANNOTATIONS.find((name) => metadata.annotations?.[name] !== undefined);
-  const found = annotation === undefined ? (spec?.ingressClassName ?? '') : (metadata.annotations?.[annotation] ?? '');
+  return annotation === undefined ? (spec?.ingressClassName ?? '') : (metadata.annotations?.[annotation] ?? '');
+}
+
+/** Whether there is an instance that serves both: the class `sesame` is that of objects without one. */
+export function isSameClass(left: ClassSource, right: ClassSource): boolean {
+  return (classOf(left) || DEFAULT_CLASS) === (classOf(right) || DEFAULT_CLASS);
+}
+
+/** Without a configured class: objects without one, or of the class `sesame`. */
+export function isServed(source: ClassSource, configured: string | undefined): boolean {
+  const found = classOf(source);
   const classes = (configured ?? '')
     .split(',')
     .map((each) => each.trim())

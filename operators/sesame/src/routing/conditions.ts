@@ -32,26 +32,33 @@ export interface RouteMatch {
 
 type Conditions = readonly MatchCondition[];
 
-/** What is wrong with the path conditions of one list; undefined when nothing is. */
+/** What is wrong with the path conditions of one list, from `conditions` on; undefined when nothing is. */
 export function pathProblem(conditions: Conditions, isInclude: boolean): string | undefined {
-  const paths = conditions.flatMap(({ prefix, exact, regex }) => [
-    ...(prefix !== undefined ? [['prefix', prefix] as const] : []),
-    ...(exact !== undefined ? [['exact', exact] as const] : []),
-    ...(regex !== undefined ? [['regex', regex] as const] : []),
+  const paths = conditions.flatMap(({ prefix, exact, regex }, index) => [
+    ...(prefix !== undefined ? [[index, 'prefix', prefix] as const] : []),
+    ...(exact !== undefined ? [[index, 'exact', exact] as const] : []),
+    ...(regex !== undefined ? [[index, 'regex', regex] as const] : []),
   ]);
-  if (isInclude && paths.some(([kind]) => kind !== 'prefix'))
-    return 'include: exact and regex conditions are not allowed in include blocks';
+  const other = isInclude ? paths.find(([, kind]) => kind !== 'prefix') : undefined;
+  if (other)
+    return `conditions[${other[0]}].${other[1]}: an include can only have a prefix; put ${other[1]} into the routes of the included HTTPProxy`;
   if (paths.length > 1)
-    return `${isInclude ? 'include' : 'route'}: more than one prefix, exact or regex is not allowed in a condition block`;
-  for (const [kind, value] of paths) {
+    return `conditions: there is more than one of prefix, exact and regex (${paths.map(([, kind]) => kind).join(', ')}); keep one`;
+  for (const [index, kind, value] of paths) {
     if (!value.startsWith('/'))
-      return `${isInclude ? 'include' : 'route'}: ${kind} conditions must start with /, ${value} was supplied`;
+      return `conditions[${index}].${kind}: ${JSON.stringify(value)} does not start with "/"; write ${JSON.stringify(`/${value}`)}`;
     if (kind === 'regex') {
       const problem = regexProblem(value);
-      if (problem !== undefined) return `route: regex condition ${JSON.stringify(value)} is not valid: ${problem}`;
+      if (problem !== undefined) return `conditions[${index}].regex: ${notRegex(value, problem)}`;
     }
   }
   return undefined;
+}
+
+/** What the message about a regular expression says after its field. */
+export function notRegex(value: string, problem: string): string {
+  const why = problem.replace(/^error parsing regexp: /, '');
+  return `${JSON.stringify(value)} is not a regular expression of RE2 (${why}); correct it, without look-around and back-references`;
 }
 
 /** Of the regular expressions that RE2, and so Envoy, refuses. */
@@ -64,11 +71,13 @@ export function regexProblem(regex: string): string | undefined {
   }
 }
 
-export function headerProblem(conditions: Conditions): string | undefined {
+/** The first `inherited` conditions are those of includes: with them a route may contradict itself. */
+export function headerProblem(conditions: Conditions, inherited = 0): string | undefined {
   const exact = new Set<string>();
   const seen = new Map<string, Set<string>>();
-  for (const { header } of conditions) {
+  for (const [index, { header }] of conditions.entries()) {
     if (!header) continue;
+    const at = placeOf(index, inherited, 'header');
     const name = header.name.toLowerCase();
     const kinds = new Set(
       (['present', 'notpresent', 'contains', 'notcontains', 'exact', 'notexact', 'regex'] as const).filter(
@@ -77,11 +86,11 @@ export function headerProblem(conditions: Conditions): string | undefined {
     );
     if (header.regex !== undefined && header.regex !== '') {
       const problem = regexProblem(header.regex);
-      if (problem !== undefined)
-        return `cannot specify an invalid regular expression for header ${JSON.stringify(header.name)}: ${problem}`;
+      if (problem !== undefined) return `${at}.regex: ${notRegex(header.regex, problem)}`;
     }
     if (kinds.has('exact')) {
-      if (exact.has(name)) return "cannot specify duplicate header 'exact match' conditions in the same route";
+      if (exact.has(name))
+        return `${at}.exact: the header ${JSON.stringify(header.name)} has another exact condition; no request meets both, keep one`;
       exact.add(name);
     }
     const before = seen.get(name) ?? new Set<string>();
@@ -90,7 +99,7 @@ export function headerProblem(conditions: Conditions): string | undefined {
       if (!kinds.has(one)) continue;
       const id = `${other}\0${typeof value === 'string' ? value : ''}`;
       if (before.has(id))
-        return "cannot specify contradictory 'contains' and 'notcontains' conditions for the same header in the same route";
+        return `${at}.${one}: the header ${JSON.stringify(header.name)} has the condition ${other} with the same value; no request meets both, keep one`;
       before.add(`${one}\0${typeof value === 'string' ? value : ''}`);
     }
     seen.set(name, before);
@@ -105,23 +114,28 @@ const OPPOSITES = [
   ['notexact', 'exact'],
 ] as const;
 
-export function queryProblem(conditions: Conditions): string | undefined {
+/** `conditions[1].header`; of a condition that an include brings, the include is named instead. */
+function placeOf(index: number, inherited: number, field: string): string {
+  return index < inherited ? `conditions of the include, ${field}` : `conditions[${index - inherited}].${field}`;
+}
+
+export function queryProblem(conditions: Conditions, inherited = 0): string | undefined {
   const exact = new Set<string>();
-  for (const { queryParameter } of conditions) {
+  for (const [index, { queryParameter }] of conditions.entries()) {
     if (!queryParameter) continue;
+    const at = placeOf(index, inherited, 'queryParameter');
     const kinds = QUERY_KINDS.filter(
       (kind) => queryParameter[kind] !== undefined && queryParameter[kind] !== false && queryParameter[kind] !== '',
     );
     if (kinds.length !== 1)
-      return 'must specify exactly one of the exact, prefix, suffix, regex, contains or present query parameter match conditions';
+      return `${at}: ${kinds.length === 0 ? 'there is no condition' : `there are ${kinds.length} conditions (${kinds.join(', ')})`}; set exactly one of exact, prefix, suffix, regex, contains and present`;
     if (queryParameter.regex !== undefined && queryParameter.regex !== '') {
       const problem = regexProblem(queryParameter.regex);
-      if (problem !== undefined)
-        return `cannot specify an invalid regular expression for query parameter ${JSON.stringify(queryParameter.name)}: ${problem}`;
+      if (problem !== undefined) return `${at}.regex: ${notRegex(queryParameter.regex, problem)}`;
     }
     if (kinds[0] === 'exact') {
       if (exact.has(queryParameter.name))
-        return "cannot specify duplicate query parameter 'exact match' conditions in the same route";
+        return `${at}.exact: the parameter ${JSON.stringify(queryParameter.name)} has another exact condition; no request meets both, keep one`;
       exact.add(queryParameter.name);
     }
   }

@@ -37,6 +37,8 @@ export interface SecretView {
   readonly type: string;
   /** Decoded. */
   readonly data: Readonly<Record<string, Buffer>>;
+  /** Since when its certificate is not valid any more; undefined while it is. */
+  readonly expired?: string | undefined;
 }
 
 interface ServiceObject {
@@ -91,13 +93,29 @@ interface SecretObject {
   readonly data?: Readonly<Record<string, string>> | undefined;
 }
 
-export function secretView({ metadata, type = 'Opaque', data = {} }: SecretObject): SecretView {
-  return {
-    namespace: metadata.namespace ?? '',
-    name: metadata.name ?? '',
-    type,
-    data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64')])),
-  };
+export function secretView(secret: SecretObject, expired?: string): SecretView {
+  return new EncodedSecret(secret, expired);
+}
+
+/** Keeps the text that the cache has, and decodes it when it is asked for: a certificate is in memory once, not twice. */
+class EncodedSecret implements SecretView {
+  readonly namespace: string;
+  readonly name: string;
+  readonly type: string;
+  readonly encoded: Readonly<Record<string, string>>;
+  readonly expired: string | undefined;
+
+  constructor({ metadata, type = 'Opaque', data = {} }: SecretObject, expired: string | undefined) {
+    this.namespace = metadata.namespace ?? '';
+    this.name = metadata.name ?? '';
+    this.type = type;
+    this.encoded = data;
+    this.expired = expired;
+  }
+
+  get data(): Readonly<Record<string, Buffer>> {
+    return Object.fromEntries(Object.entries(this.encoded).map(([key, text]) => [key, Buffer.from(text, 'base64')]));
+  }
 }
 
 /** `NAMESPACE/NAME`, or a name in the namespace of the object that has it. */

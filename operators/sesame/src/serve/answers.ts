@@ -3,6 +3,8 @@ import { Session } from 'node:inspector/promises';
 import { getHeapStatistics } from 'node:v8';
 import { type Clock, sleep } from '@capstan/kube';
 import type { Registry } from '@capstan/reconcile';
+import { dagOf } from '../serving/dag.ts';
+import type { DataPathView } from './data-path.ts';
 import type { Answer } from './http-server.ts';
 import type { SocketsOptions } from './sockets.ts';
 
@@ -14,6 +16,8 @@ export interface AnswersOptions {
   readonly signal: AbortSignal;
   /** The configuration in force, for the debug server. */
   configuration(): unknown;
+  /** What is served to Envoys; undefined while nothing is. */
+  dataPath(): DataPathView | undefined;
 }
 
 export function createAnswers({
@@ -22,6 +26,7 @@ export function createAnswers({
   clock,
   signal,
   configuration,
+  dataPath,
 }: AnswersOptions): SocketsOptions['answer'] {
   return async (role, { path, query, accept }) => {
     switch (role) {
@@ -36,9 +41,16 @@ export function createAnswers({
         return { status: 200, body, contentType };
       }
       case 'debug':
-        return debug(path, query, clock, signal, configuration);
+        return served(path, dataPath()) ?? debug(path, query, clock, signal, configuration);
     }
   };
+}
+
+function served(path: string, view: DataPathView | undefined): Answer | undefined {
+  if (path !== '/debug/dag' && path !== '/debug/xds') return undefined;
+  if (view === undefined) return { status: 503, body: 'nothing is served yet\n' };
+  if (path === '/debug/dag') return { status: 200, body: dagOf(view.store), contentType: 'text/vnd.graphviz' };
+  return json({ ...view.server.statistics(), clients: view.server.reports() });
 }
 
 function ready(readiness: true | string): Answer {
@@ -52,6 +64,8 @@ const json = (value: unknown): Answer => ({
 });
 
 const INDEX = `/debug/config
+/debug/dag
+/debug/xds
 /debug/pprof/cmdline
 /debug/pprof/profile?seconds=30
 /debug/pprof/heap

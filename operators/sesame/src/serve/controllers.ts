@@ -3,12 +3,18 @@
 import { reasonOf, sleep } from '@capstan/kube';
 import { type Derived, derivation, type Sink, type SinkContext, sink } from '@capstan/reconcile';
 import { actionsFor, changesBetween, type EffectiveConfiguration } from '../configuration/index.ts';
+import type { Nack } from '../configuration/instance-record.ts';
 import type { InForce, Reads, Version } from './in-force.ts';
-import type { Nack } from './instance-record.ts';
 
 /** The controllers behind one configuration: see data-path.ts. */
 export interface DataPath {
-  start(configuration: EffectiveConfiguration, onNacks: (nacks: readonly Nack[]) => void): RunningDataPath;
+  start(configuration: EffectiveConfiguration, onReport: (report: DataPathReport) => void): RunningDataPath;
+}
+
+export interface DataPathReport {
+  readonly nacks: readonly Nack[];
+  /** Why xDS is not served as configured: a port in use, say. It is tried again. */
+  readonly problem: string | undefined;
 }
 
 export interface RunningDataPath {
@@ -28,7 +34,7 @@ export interface Controlled {
 }
 
 export interface ControllersReport {
-  readonly state: 'Running' | 'Starting' | 'Stopped';
+  readonly state: 'Running' | 'Starting' | 'Stopped' | 'Failed';
   readonly source: InForce['source'];
   readonly version: Version | undefined;
   readonly problem: string | undefined;
@@ -131,8 +137,13 @@ class Controllers {
 
   #start({ configuration, source, version }: Controlled): void {
     const ending = new AbortController();
-    const path = this.#dataPath.start(configuration, (nacks) => {
-      if (!ending.signal.aborted) this.#tell({ ...this.#report, nacks });
+    const path = this.#dataPath.start(configuration, ({ nacks, problem }) => {
+      if (ending.signal.aborted) return;
+      const { state } = this.#report;
+      if (problem !== undefined) this.#tell({ ...this.#report, nacks, state: 'Failed', problem });
+      else if (state === 'Failed')
+        this.#tell({ ...this.#report, nacks, state: path.readiness() === true ? 'Running' : 'Starting', problem });
+      else this.#tell({ ...this.#report, nacks });
     });
     this.#running = { path, configuration, ending };
     this.#tell({ state: 'Starting', source, version, problem: undefined, nacks: [] });
@@ -147,10 +158,12 @@ class Controllers {
     for (;;) {
       const readiness = path.readiness();
       if (readiness === true) break;
-      if (readiness !== this.#report.problem) this.#tell({ ...this.#report, problem: readiness });
+      if (this.#report.state === 'Starting' && readiness !== this.#report.problem)
+        this.#tell({ ...this.#report, problem: readiness });
       await sleep(this.#context.clock, POLL_MS, signal);
     }
-    if (!signal.aborted) this.#tell({ ...this.#report, state: 'Running', problem: undefined });
+    if (!signal.aborted && this.#report.state === 'Starting')
+      this.#tell({ ...this.#report, state: 'Running', problem: undefined });
   }
 
   #tell(report: ControllersReport): void {

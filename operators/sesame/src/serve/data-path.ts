@@ -23,16 +23,18 @@ import {
   source,
 } from '@capstan/reconcile';
 import type { EffectiveConfiguration } from '../configuration/index.ts';
-import { ExtensionService } from '../kinds/extension-service.ts';
+import type { GatewayKinds } from '../gateway/index.ts';
+import { instanceGateways } from '../gateway/serving/instance-gateways.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
-import { TLSCertificateDelegation } from '../kinds/tls-certificate-delegation.ts';
-import { httpProxyStatus } from '../reconcilers/http-proxy-status.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
-import { routeGraph } from '../serving/pieces.ts';
-import { xdsSink } from '../serving/xds-sink.ts';
-import type { NodeReport } from '../xds/index.ts';
-import type { DataPath, RunningDataPath } from './controllers.ts';
-import type { Nack } from './instance-record.ts';
+import { ROUTE_READS } from '../routing/tracked-lookup.ts';
+import { type IngressParts, ingressParts } from '../serving/ingress-parts.ts';
+import { type RouteGraph, SETTINGS } from '../serving/pieces.ts';
+import { type ProxyState, proxyStates } from '../serving/proxy-state.ts';
+import type { NodeReport, ResourceStore, XdsServer } from '../xds/index.ts';
+import type { DataPath, DataPathReport, RunningDataPath } from './controllers.ts';
+import { routingSettingsOf } from './routing-settings.ts';
+import type { SesameMetrics } from './sesame-metrics.ts';
 
 export interface DataPathOptions {
   readonly client: Client;
@@ -43,18 +45,31 @@ export interface DataPathOptions {
   readonly leadership: Leadership;
   readonly namespace: string;
   readonly watchNamespaces: readonly string[] | undefined;
+  /** The address that a wildcard or loopback address of the configuration means on this machine. */
+  readonly bindAddress?: string | undefined;
   /** Takes the place of the configured xDS address, for tests. */
   readonly listen?: { readonly address: string; readonly port: number };
+  readonly metrics?: SesameMetrics | undefined;
+  /** Follows what is served, for the debug server. */
+  show?(view: DataPathView | undefined): void;
   /** Writes an Event about an object. */
   tell?(owner: KubeObject, event: EventInput): void;
+  /** The Gateway API in the versions that the cluster serves; v1 by default. */
+  readonly gatewayKinds?: GatewayKinds;
   /** Called with the port that was found. */
   onListening?(port: number): void;
 }
 
+/** What is served now, and to which Envoys. */
+export interface DataPathView {
+  readonly store: ResourceStore;
+  readonly server: XdsServer;
+}
+
 export function createDataPath(options: DataPathOptions): DataPath {
   return {
-    start(configuration, onNacks) {
-      const parts = dataPathParts(options, configuration, onNacks);
+    start(configuration, onReport) {
+      const parts = dataPathParts(options, configuration, onReport);
       const { client, clock, random, logger, namespace, watchNamespaces } = options;
       const leadership: Leadership = {
         get holds() {
@@ -69,6 +84,9 @@ export function createDataPath(options: DataPathOptions): DataPath {
         random,
         logger,
         leadership: () => leadership,
+        // What is served and why is asked of the debug server, which computes it.
+        deliveryHistory: false,
+        ...(options.metrics && { observe: options.metrics.observer }),
         ...(options.tell && {
           tell: (_world: unknown, _operator: unknown, owner: KubeObject, event: EventInput) =>
             options.tell?.(owner, event),
@@ -86,6 +104,8 @@ export function createDataPath(options: DataPathOptions): DataPath {
         },
         async stop() {
           ending.abort();
+          options.show?.(undefined);
+          options.metrics?.clear();
           await running;
         },
         readiness() {
@@ -105,9 +125,18 @@ export function createDataPath(options: DataPathOptions): DataPath {
 
 /** The operator of the controllers, and how its configuration is changed. */
 export function dataPathParts(
-  { listen, onListening }: Pick<DataPathOptions, 'listen' | 'onListening'>,
+  {
+    listen,
+    onListening,
+    bindAddress,
+    metrics,
+    show,
+    gatewayKinds,
+    watchNamespaces,
+  }: Pick<DataPathOptions, 'listen' | 'onListening' | 'bindAddress' | 'metrics' | 'show' | 'gatewayKinds'> &
+    Partial<Pick<DataPathOptions, 'watchNamespaces'>>,
   first: EffectiveConfiguration,
-  onNacks: (nacks: readonly Nack[]) => void,
+  onReport: (report: DataPathReport) => void,
 ) {
   let current = first;
   let table: SourceTable<EffectiveConfiguration> | undefined;
@@ -127,32 +156,44 @@ export function dataPathParts(
     name: 'routing-settings',
     compute: ({ read }) => routingSettingsOf(inForce(read)),
   });
-  const graph = routeGraph(settings);
-  const xds = xdsSink({
-    graph,
+  // A change of it restarts the controllers.
+  const gateways = instanceGateways({
+    settings,
+    gateway: first.gateway,
+    addresses: (read) => addressesOf(read, inForce(read), watchNamespaces)?.ingress ?? [],
+    ...(gatewayKinds && { kinds: gatewayKinds }),
+  });
+  const { kinds, reconcilers, sinks, xds, graph } = ingressParts({
+    settings,
+    ...(gateways && { gateways }),
+    bindAddress,
+    loadBalancer: (read) => addressesOf(read, inForce(read), watchNamespaces),
     ...(listen && { listen }),
-    onListening(server) {
+    onListening(server, store) {
       isListening = true;
+      metrics?.server(server);
+      show?.({ server, store });
       onListening?.(server.port);
     },
+    ...(metrics && { onUpdated: metrics.updated }),
   });
-  const refusals = sink<readonly Nack[]>({
-    name: 'refusals',
-    of: derivation<readonly Nack[]>({ name: 'refusals', compute: ({ read }) => nacksOf(read, xds) }),
-    keys: derivation<readonly string[]>({ name: 'refusals-key', compute: () => [''] }),
+  const reports = sink<DataPathReport>({
+    name: 'data-path-report',
+    of: derivation<DataPathReport>({ name: 'data-path-report', compute: ({ read }) => reportOf(read, xds) }),
+    keys: derivation<readonly string[]>({ name: 'data-path-report-key', compute: () => [''] }),
     lease: 'none',
     open: () => ({
       take({ changes }) {
-        for (const { after } of changes) if (after !== undefined) onNacks(after);
+        for (const { after } of changes) if (after !== undefined) onReport(after);
       },
     }),
   });
   return {
     operator: operator({
       name: 'sesame-routes',
-      kinds: [HTTPProxy, TLSCertificateDelegation, ExtensionService],
-      reconcilers: [httpProxyStatus({ graph, loadBalancer: (read) => addressesOf(read, inForce(read)) })],
-      sinks: [xds, refusals],
+      kinds,
+      reconcilers,
+      sinks: [...sinks, reports, ...(metrics ? [proxyCounts(graph, metrics)] : [])],
     }),
     isListening: () => isListening,
     put(next: EffectiveConfiguration) {
@@ -162,23 +203,19 @@ export function dataPathParts(
   };
 }
 
-/** What routes depend on: an edit of anything else computes none of them again. */
-function routingSettingsOf(configuration: EffectiveConfiguration): RoutingSettings {
-  const { xdsServer, ingress, envoy, httpproxy, enableExternalNameService, globalExtAuth } = configuration;
-  const { rateLimitService, policy, tracing } = configuration;
-  const { className } = ingress;
-  const { service: _service, managed: _managed, ...routed } = envoy;
-  return {
-    xdsServer,
-    ingress: { className },
-    envoy: routed,
-    httpproxy,
-    enableExternalNameService,
-    globalExtAuth,
-    rateLimitService,
-    policy,
-    tracing,
-  };
+function proxyCounts(graph: RouteGraph, metrics: SesameMetrics) {
+  return sink<ProxyState | null>({
+    name: 'proxy-counts',
+    of: proxyStates(graph),
+    keys: HTTPProxy,
+    reads: ROUTE_READS,
+    lease: 'none',
+    open: () => ({
+      take({ changes }) {
+        for (const { key, after } of changes) metrics.proxy(key, after ?? null);
+      },
+    }),
+  });
 }
 
 const loadBalancerOf = ({ status }: Service) => status?.loadBalancer?.ingress ?? [];
@@ -187,7 +224,8 @@ const loadBalancerOf = ({ status }: Service) => status?.loadBalancer?.ingress ??
 function addressesOf(
   read: Reader,
   { ingress, envoy }: EffectiveConfiguration,
-): { ingress?: readonly object[] } | undefined {
+  watchNamespaces: readonly string[] | undefined,
+): { ingress?: readonly { ip?: string; hostname?: string }[] } | undefined {
   const { statusAddress = '' } = ingress;
   if (statusAddress !== '')
     return {
@@ -196,11 +234,13 @@ function addressesOf(
         .map((address) => address.trim())
         .map((address) => (isIP(address) === 0 ? { hostname: address } : { ip: address })),
     };
+  // Its Service cannot be seen where its namespace is not watched; statuses are written without an address then.
+  if (watchNamespaces && !watchNamespaces.includes(envoy.service.namespace)) return undefined;
   const found = read.get(Service, envoy.service, loadBalancerOf) ?? [];
   return found.length === 0 ? undefined : { ingress: found };
 }
 
-function nacksOf(read: Reader, xds: ReturnType<typeof xdsSink>): readonly Nack[] {
+function reportOf(read: Reader, xds: IngressParts['xds']): DataPathReport {
   const reports: readonly { readonly row: NodeReport }[] = read.sink(xds).reports();
   const nacks = reports.flatMap(({ row }) =>
     row.rejections.map(({ key, message, origins }) => ({
@@ -209,5 +249,9 @@ function nacksOf(read: Reader, xds: ReturnType<typeof xdsSink>): readonly Nack[]
       message: `${row.node}: ${message}`,
     })),
   );
-  return nacks.toSorted((left, right) => (left.object < right.object ? -1 : 1));
+  const { state, error } = read.sink(xds).state(SETTINGS);
+  return {
+    nacks: nacks.toSorted((left, right) => (left.object < right.object ? -1 : 1)),
+    problem: state === 'failed' ? (error?.message ?? 'the xDS server did not start') : undefined,
+  };
 }

@@ -1,23 +1,6 @@
-import { catalogue, reasonOf } from '@capstan/kube/cluster';
+import { catalogue } from '@capstan/kube/cluster';
 
 export const ServeErrors = catalogue('sesame', {
-  CannotListen: (address: string, port: number, cause: NodeJS.ErrnoException) => ({
-    message:
-      cause.code === 'EADDRINUSE'
-        ? `${address}:${port}: the port is in use`
-        : cause.code === 'EACCES'
-          ? `${address}:${port}: not permitted`
-          : `${address}:${port}: cannot listen (${reasonOf(cause)})`,
-    remedy:
-      cause.code === 'EADDRINUSE'
-        ? 'choose another port in the SesameConfiguration, or stop what uses it'
-        : 'choose an address of this machine and a port from 1024',
-    cause,
-  }),
-  CannotRead: (file: string, reason: string) => ({
-    message: `the file ${file} cannot be read: ${reason}`,
-    remedy: 'check that the Secret is mounted and its keys exist',
-  }),
   InvalidFile: (path: string, problems: readonly string[]) => ({
     message: `the configuration file ${path} is not valid:\n${problems.join('\n')}`,
     remedy: 'correct it, or migrate it with sesame migrate config',

@@ -1,8 +1,6 @@
 // Each replica's Lease: that it lives, and which configuration is in force in it.
 import { type Client, formatMicroTime, Lease, reasonOf, type Timer } from '@capstan/kube';
 import { type Derived, derivation, type Sink, sink } from '@capstan/reconcile';
-import type { Controlled, ControllersReport } from './controllers.ts';
-import type { InForce, Reads } from './in-force.ts';
 import {
   formatRecord,
   INSTANCE_ANNOTATION,
@@ -10,7 +8,9 @@ import {
   type InstanceRecord,
   LEASE_SECONDS,
   RENEW_MS,
-} from './instance-record.ts';
+} from '../configuration/instance-record.ts';
+import type { Controlled, ControllersReport } from './controllers.ts';
+import type { InForce, Reads } from './in-force.ts';
 import type { Socket, SocketReport } from './sockets.ts';
 
 export interface HeartbeatOptions {
@@ -19,6 +19,8 @@ export interface HeartbeatOptions {
   readonly namespace: string;
   /** The pod. */
   readonly pod: string;
+  /** Its uid, where it is one: its Lease goes with it. */
+  readonly podUid?: string | undefined;
   /** The SesameConfiguration. */
   readonly configuration: string;
   readonly inForce: Derived<InForce>;
@@ -56,7 +58,7 @@ const versionOf = ({ source, version }: InForce) => ({ source, version });
 
 export function heartbeatSink(
   of: Derived<InstanceRecord>,
-  { client, namespace, pod, reads }: HeartbeatOptions,
+  { client, namespace, pod, podUid, reads }: HeartbeatOptions,
 ): Sink<InstanceRecord> {
   return sink<InstanceRecord>({
     name: 'heartbeat',
@@ -78,6 +80,7 @@ export function heartbeatSink(
             name,
             labels: { [INSTANCE_LABEL]: 'true' },
             annotations: { [INSTANCE_ANNOTATION]: formatRecord(record) },
+            ...(podUid && { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: pod, uid: podUid }] }),
           },
           spec: { holderIdentity: pod, leaseDurationSeconds: LEASE_SECONDS, renewTime: formatMicroTime(clock.now()) },
         };

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type Logger, reasonOf } from '@capstan/kube';
-import { ServeErrors } from './errors.ts';
+import { SocketErrors } from '../xds/index.ts';
 
 export interface Answer {
   readonly status: number;
@@ -52,7 +52,7 @@ export async function bindServer(
       : createTlsServer({ ...limits, ...tlsOptions(place.tls) }, handle);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(ServeErrors.CannotListen(place.address, place.port, error)),
+      reject(SocketErrors.CannotListen(place.address, place.port, error)),
     );
     server.listen({ host: place.address, port: place.port }, () => {
       server.removeAllListeners('error');
@@ -113,7 +113,7 @@ function tlsOptions({ caFile = '', certFile = '', keyFile = '' }: TlsFiles) {
     try {
       return readFileSync(file);
     } catch (error) {
-      throw ServeErrors.CannotRead(file, reasonOf(error));
+      throw SocketErrors.CannotRead(file, reasonOf(error));
     }
   };
   return {

@@ -2,9 +2,9 @@
 import { type Logger } from '@capstan/kube';
 import { type Derived, derivation, type Sink, sink } from '@capstan/reconcile';
 import { changesBetween, type EffectiveConfiguration, problemText } from '../configuration/index.ts';
+import type { InstanceRecord } from '../configuration/instance-record.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
 import type { InForce, Reads } from './in-force.ts';
-import type { InstanceRecord } from './instance-record.ts';
 
 export interface ProcessOptions {
   readonly inForce: Derived<InForce>;
@@ -12,6 +12,8 @@ export interface ProcessOptions {
   /** `namespace/name` of the resource. */
   readonly resource: string;
   setLogLevel(level: string): void;
+  /** Of the API client: 0 is silent, 1 logs what it retries, 6 every request. */
+  setKubernetesLogLevel(level: number): void;
   /** What is in force, for the debug server. */
   show(inForce: InForce): void;
   useElection(settings: EffectiveConfiguration['leaderElection']): void;
@@ -23,6 +25,7 @@ export function processSink({
   reads,
   resource,
   setLogLevel,
+  setKubernetesLogLevel,
   show,
   useElection,
 }: ProcessOptions): Sink<InForce> {
@@ -38,6 +41,7 @@ export function processSink({
           if (after === undefined) continue;
           show(after);
           setLogLevel(after.configuration.debug.logLevel);
+          setKubernetesLogLevel(after.configuration.debug.kubernetesLogLevel);
           useElection(after.configuration.leaderElection);
           logTransition(before, after, resource, logger);
         }

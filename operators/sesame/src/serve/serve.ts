@@ -1,6 +1,6 @@
 // `sesame serve`, composed: the configuration in force as one derivation, and everything that follows it as sinks. The controllers run
 // in a runtime of their own (data-path.ts), which is started and stopped by one of these sinks.
-import type { Client, Clock, KubeObject, Logger, Random } from '@capstan/kube';
+import type { Client, Clock, KubeObject, Logger, Random, RequestObservation } from '@capstan/kube';
 import {
   createEventRecorder,
   createRegistry,
@@ -14,28 +14,37 @@ import {
   runtimeObserver,
   standardMetrics,
 } from '@capstan/reconcile';
+import type { InstanceRecord } from '../configuration/instance-record.ts';
+import { servedGatewayKinds } from '../gateway/api/served-kinds.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
+import { goneInstances } from '../reconcilers/gone-instances.ts';
 import { createSesameConfigurationReconciler } from '../reconcilers/sesame-configuration.ts';
 import { createAnswers } from './answers.ts';
 import { controllersSink, type DataPath } from './controllers.ts';
-import { createDataPath } from './data-path.ts';
+import { createDataPath, type DataPathView } from './data-path.ts';
 import { heartbeatSink, recordDerivation } from './heartbeat.ts';
 import { type ConfigurationChoice, type InForce, inForceOf, type Reads } from './in-force.ts';
-import type { InstanceRecord } from './instance-record.ts';
 import { type ExitOptions, exitSink, processSink, readinessSink } from './process.ts';
+import { createSesameMetrics } from './sesame-metrics.ts';
 import { socketsSink } from './sockets.ts';
 import { createSwitchingLeadership } from './switching-leadership.ts';
 
 export interface ServeParts extends Pick<ExitOptions, 'errorMode' | 'changeMode' | 'exit'> {
   readonly choice: ConfigurationChoice;
   readonly pod: string;
+  readonly podUid?: string | undefined;
   /** Known when sinks are opened. */
   client(): Client;
   readonly dataPath: DataPath;
+  /** What it serves, for the debug server; undefined while nothing is. */
+  view(): DataPathView | undefined;
   readonly clock: Clock;
   readonly registry: Pick<Registry, 'expose'>;
   readonly signal: AbortSignal;
+  /** The address that a wildcard or loopback address of the configuration means on this machine. */
+  readonly bindAddress?: string | undefined;
   setLogLevel(level: string): void;
+  setKubernetesLogLevel(level: number): void;
   useElection: Parameters<typeof processSink>[0]['useElection'];
 }
 
@@ -47,7 +56,7 @@ export interface ServeOperator {
 
 /** The operator of one replica. Every replica runs all of its sinks; only the status of the resource needs the lease. */
 export function createServeOperator(parts: ServeParts): ServeOperator {
-  const { choice, clock, registry, signal } = parts;
+  const { choice, clock, registry, signal, bindAddress } = parts;
   const { namespace, name } = choice;
   let record: InstanceRecord | undefined;
   let latest: InForce | undefined;
@@ -55,13 +64,21 @@ export function createServeOperator(parts: ServeParts): ServeOperator {
   const inForce = inForceOf(choice);
   const reads: Reads =
     choice.file === undefined ? [reading(SesameConfiguration, 'inNamespace', { optional: true })] : [];
-  const answer = createAnswers({ readiness, registry, clock, signal, configuration: () => latest?.configuration });
-  const { sink: sockets, keys: socketKeys } = socketsSink({ inForce, reads, answer });
+  const answer = createAnswers({
+    readiness,
+    registry,
+    clock,
+    signal,
+    configuration: () => latest?.configuration,
+    dataPath: parts.view,
+  });
+  const { sink: sockets, keys: socketKeys } = socketsSink({ inForce, reads, answer, bindAddress });
   const controllers = controllersSink(inForce, reads, parts.dataPath);
   const heartbeat = {
     client: parts.client,
     namespace,
     pod: parts.pod,
+    podUid: parts.podUid,
     configuration: name,
     inForce,
     reads,
@@ -75,6 +92,7 @@ export function createServeOperator(parts: ServeParts): ServeOperator {
     reads,
     resource: `${namespace}/${name}`,
     setLogLevel: parts.setLogLevel,
+    setKubernetesLogLevel: parts.setKubernetesLogLevel,
     useElection: parts.useElection,
     show(next) {
       latest = next;
@@ -88,7 +106,10 @@ export function createServeOperator(parts: ServeParts): ServeOperator {
     operator: operator({
       name: 'sesame-serve',
       kinds: [SesameConfiguration],
-      reconcilers: choice.file === undefined ? [createSesameConfigurationReconciler({ namespace, name, inForce })] : [],
+      reconcilers: [
+        ...(choice.file === undefined ? [createSesameConfigurationReconciler({ namespace, name, inForce })] : []),
+        goneInstances,
+      ],
       sinks: [
         process,
         sockets,
@@ -107,16 +128,23 @@ function readinessOf(record: InstanceRecord | undefined): true | string {
   return record.problem ?? record.state.toLowerCase();
 }
 
+const VERSION = '0.1.0';
+
 export interface RunServeOptions extends Pick<ExitOptions, 'errorMode' | 'changeMode'> {
   readonly choice: ConfigurationChoice;
   readonly pod: string;
+  readonly podUid?: string | undefined;
   readonly identity: string;
   readonly client: Client;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly signal: AbortSignal;
+  readonly bindAddress?: string | undefined;
   setLogLevel(level: string): void;
+  setKubernetesLogLevel?(level: number): void;
+  /** Calls back for every request of the client, for metrics. */
+  onRequest?(listener: (observation: RequestObservation) => void): void;
   /** Default: routes, listeners and xDS. */
   readonly dataPath?: DataPath;
 }
@@ -126,6 +154,7 @@ export async function runServe(options: RunServeOptions): Promise<number> {
   const { client, clock, random, logger, signal, choice, identity } = options;
   const registry = createRegistry();
   const metrics = standardMetrics(registry);
+  options.onRequest?.((observation) => metrics.request(observation));
   const leadership = createSwitchingLeadership({ client, clock, random, logger, identity });
   const events = createEventRecorder({
     client,
@@ -142,9 +171,11 @@ export async function runServe(options: RunServeOptions): Promise<number> {
   if (signal.aborted) end();
   else signal.addEventListener('abort', end, { once: true });
   let code = 0;
+  let view: DataPathView | undefined;
   const dataPath =
     options.dataPath ??
     createDataPath({
+      gatewayKinds: await servedGatewayKinds(client, ending.signal),
       client,
       clock,
       random,
@@ -152,12 +183,23 @@ export async function runServe(options: RunServeOptions): Promise<number> {
       leadership,
       namespace: choice.namespace,
       watchNamespaces: choice.watchNamespaces,
+      bindAddress: options.bindAddress,
       tell,
+      metrics: createSesameMetrics(registry, {
+        version: VERSION,
+        isLeading: () => leadership.holds,
+        now: () => clock.now() / 1000,
+      }),
+      show(next) {
+        view = next;
+      },
     });
   const { operator: serve } = createServeOperator({
     ...options,
     client: () => client,
+    setKubernetesLogLevel: (level) => options.setKubernetesLogLevel?.(level),
     dataPath,
+    view: () => view,
     registry,
     signal: ending.signal,
     useElection: leadership.use,

@@ -2,6 +2,7 @@
 // socket before it closes the old one, and two servers of one address share it.
 import { type DerivationDefinition, type Derived, derivation, type Sink, sink } from '@capstan/reconcile';
 import type { EffectiveConfiguration } from '../configuration/index.ts';
+import { boundAddress } from '../xds/index.ts';
 import { type Answer, type BoundServer, bindServer } from './http-server.ts';
 import type { InForce, Reads } from './in-force.ts';
 
@@ -34,6 +35,8 @@ export interface SocketReport {
 }
 
 export interface SocketsOptions {
+  /** The address that a wildcard or loopback address of the configuration means on this machine. */
+  readonly bindAddress?: string | undefined;
   readonly inForce: Derived<InForce>;
   readonly reads: Reads;
   /** Answers a request for a role; undefined for a path that it does not have. */
@@ -45,7 +48,7 @@ export interface SocketsOptions {
 
 const configurationOf = ({ configuration }: InForce) => configuration;
 
-export function socketsSink({ inForce, reads, answer }: SocketsOptions): {
+export function socketsSink({ inForce, reads, answer, bindAddress }: SocketsOptions): {
   sink: Sink<Socket, SocketReport>;
   keys: DerivationDefinition<readonly string[]>;
 } {
@@ -83,7 +86,8 @@ export function socketsSink({ inForce, reads, answer }: SocketsOptions): {
             // An old socket of the same port would be in the way of the new one.
             for (const other of gone) if (bound.get(other)?.socket.port === after.port) await close(other);
             try {
-              const server = await bindServer(after, (request) => firstAnswer(after.roles, request, answer), {
+              const place = { ...after, address: boundAddress(after.address, bindAddress) };
+              const server = await bindServer(place, (request) => firstAnswer(after.roles, request, answer), {
                 logger,
                 signal,
               });

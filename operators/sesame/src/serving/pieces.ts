@@ -7,14 +7,15 @@ import { HTTPProxy } from '../kinds/http-proxy.ts';
 import { hostPiece } from '../routing/assembly/host-piece.ts';
 import { isSamePiece, Piece } from '../routing/assembly/piece.ts';
 import { isServed } from '../routing/classes.ts';
-import { extensionPiece } from '../routing/extension/translate-extension.ts';
+import { extensionPiece, type TranslatedExtension } from '../routing/extension/translate-extension.ts';
+import { fingerprint } from '../routing/fingerprint.ts';
 import { ingressHosts, type TranslatedIngress, translateIngress } from '../routing/ingress/translate-ingress.ts';
+import { globalAuthorization } from '../routing/policy/authorization.ts';
 import type { Findings } from '../routing/problems.ts';
 import { translateRoot } from '../routing/proxy/translate-root.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
+import { proxyView, readLookup, slicesByService } from '../routing/tracked-lookup.ts';
 import { endpointResources, sliceView } from '../routing/upstream/endpoints.ts';
-import type { Resource } from '../xds/index.ts';
-import { proxyView, readLookup, slicesByService } from './read-lookup.ts';
 
 export interface RouteGraph {
   /** The parts of what is served, by the keys of `keys`. */
@@ -23,6 +24,8 @@ export interface RouteGraph {
   /** A root HTTPProxy, by `namespace/name`, with what is wrong with it and all that it includes. */
   readonly roots: Derived<ServedRoot>;
   readonly ingresses: Derived<TranslatedIngress>;
+  /** An ExtensionService, by `namespace/name`. */
+  readonly extensions: Derived<TranslatedExtension>;
   readonly settings: Derived<RoutingSettings>;
 }
 
@@ -56,8 +59,15 @@ const INDEXES = [rootsByFqdn, ingressesByHost, servicesByKey, extensionsByKey] a
 
 const settingsKey = derivation<readonly string[]>({ name: 'settings-key', compute: () => [SETTINGS] });
 
+/** Another source of pieces beside HTTPProxies and Ingresses. */
+export interface PieceSource {
+  readonly keys: readonly KeySet[];
+  owns(key: string): boolean;
+  piece(key: string, read: Reader): Piece;
+}
+
 /** The configuration comes from outside: it is the effective one, read with the empty key. */
-export function routeGraph(settings: Derived<RoutingSettings>): RouteGraph {
+export function routeGraph(settings: Derived<RoutingSettings>, more: readonly PieceSource[] = []): RouteGraph {
   const roots = derivation<ServedRoot>({
     name: 'root',
     compute({ key, read }) {
@@ -128,46 +138,43 @@ export function routeGraph(settings: Derived<RoutingSettings>): RouteGraph {
     return new Piece({ endpoints: endpointResources(ref, ports, read.by(slicesByService, name, sliceView)) });
   };
 
-  const extension = (key: string, read: Reader): Piece => {
-    const name = key.slice(EXTENSION.length);
-    const at = name.indexOf('/');
-    const found = readLookup(read).extensionService(name.slice(0, at), name.slice(at + 1));
-    if (!found) return new Piece({});
-    const slices = (service: string) => read.by(slicesByService, `${name.slice(0, at)}/${service}`, sliceView);
-    return extensionPiece(found, readLookup(read), slices, read.derived(settings, '')).piece;
-  };
+  const extensions = derivation<TranslatedExtension>({
+    name: 'extension',
+    compute({ key, read }) {
+      const at = key.indexOf('/');
+      const namespace = key.slice(0, at);
+      const found = readLookup(read).extensionService(namespace, key.slice(at + 1));
+      if (!found) return { piece: new Piece({}), findings: { errors: [], warnings: [] } };
+      const slices = (service: string) => read.by(slicesByService, `${namespace}/${service}`, sliceView);
+      return extensionPiece(found, readLookup(read), slices, read.derived(settings, ''));
+    },
+    equals: (left, right) => isSamePiece(left.piece, right.piece) && equal(left.findings, right.findings),
+  });
 
   const pieces = derivation<Piece>({
     name: 'piece',
     compute({ key, read }) {
       if (key.startsWith(HOST)) return host(key, read);
       if (key.startsWith(ENDPOINTS)) return endpoints(key, read);
-      if (key.startsWith(EXTENSION)) return extension(key, read);
-      return new Piece({ settings: read.derived(settings, '') });
+      if (key.startsWith(EXTENSION)) return read.derived(extensions, key.slice(EXTENSION.length)).piece;
+      const other = more.find((each) => each.owns(key));
+      if (other) return other.piece(key, read);
+      const effective = read.derived(settings, '');
+      return new Piece({ settings: effective, authorization: globalAuthorization(effective, readLookup(read)) });
     },
     equals: isSamePiece,
   });
   return {
     pieces,
-    keys: [...INDEXES, settingsKey],
+    keys: [...INDEXES, ...more.flatMap(({ keys }) => keys), settingsKey],
     roots,
     ingresses,
+    extensions,
     settings,
   };
 }
 
 const NOTHING: ServedRoot = { piece: new Piece({}), findings: new Map() };
-
-/** A text that is the same for the same translation: resources count by their versions. */
-function fingerprint({ parts, secrets, problems }: TranslatedIngress): string {
-  return JSON.stringify([[...parts], secrets, problems], (_name, value: unknown) =>
-    isResource(value) ? [value.type, value.name, value.version('whole')] : value,
-  );
-}
-
-function isResource(value: unknown): value is Resource {
-  return typeof value === 'object' && value !== null && typeof (value as Partial<Resource>).version === 'function';
-}
 
 function plain(findings: ReadonlyMap<string, Findings>): Record<string, Findings> {
   return Object.fromEntries(findings);

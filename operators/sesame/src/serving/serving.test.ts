@@ -114,7 +114,7 @@ suite('from objects to xDS', () => {
         [
           'ServiceError',
           'ServiceUnresolvedReference',
-          'Spec.Routes unresolved service reference: service "default/blog" not found',
+          'spec.routes[0].services[0].name: Service default/blog does not exist; create it or correct the name',
         ],
       ],
     );

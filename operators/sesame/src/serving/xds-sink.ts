@@ -1,10 +1,12 @@
 // The xDS server as a sink: every replica serves. Pieces come in, resources go out, and what Envoys accepted is read back.
 import type { Clock } from '@capstan/kube';
-import { type Sink, type SinkContext, sink } from '@capstan/reconcile';
+import { type ReadDeclaration, type Sink, type SinkContext, type SinkResult, sink } from '@capstan/reconcile';
 import { type Assembly, createAssembly } from '../routing/assembly/assembly.ts';
 import type { Piece } from '../routing/assembly/piece.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
+import { ROUTE_READS } from '../routing/tracked-lookup.ts';
 import {
+  boundAddress,
   createResourceStore,
   type NodeReport,
   type ResourceStore,
@@ -12,16 +14,21 @@ import {
   type XdsServer,
 } from '../xds/index.ts';
 import { type RouteGraph, SETTINGS } from './pieces.ts';
-import { ROUTE_READS } from './read-lookup.ts';
 
 export interface XdsSinkOptions {
   readonly graph: RouteGraph;
+  /** Kinds that the graph reads besides those of HTTPProxies and Ingresses. */
+  readonly reads?: readonly ReadDeclaration[];
   /** Takes the place of what the configuration says, for tests and for `capstan up`. */
   readonly listen?: { readonly address: string; readonly port: number };
+  /** The address that a wildcard or loopback address of the configuration means on this machine. */
+  readonly bindAddress?: string | undefined;
   /** Of the server; by default that of the runtime. Tests with a real Envoy need real time here. */
   readonly clock?: Clock;
   /** Called when the server listens, also after it was moved. */
   onListening?(server: XdsServer, store: ResourceStore): void;
+  /** Called after each change of what is served, with the time that it took. */
+  onUpdated?(ms: number): void;
 }
 
 export function xdsSink(options: XdsSinkOptions): Sink<Piece, NodeReport> {
@@ -30,7 +37,7 @@ export function xdsSink(options: XdsSinkOptions): Sink<Piece, NodeReport> {
     name: 'xds',
     of: graph.pieces,
     keys: graph.keys,
-    reads: ROUTE_READS,
+    reads: [...ROUTE_READS, ...(options.reads ?? [])],
     lease: 'none',
     version: ({ id }) => id,
     disturbs: ({ before, after }) =>
@@ -48,43 +55,63 @@ class Server {
   readonly #store = createResourceStore();
   #assembly: Assembly | undefined;
   #server: XdsServer | undefined;
-  #place = '';
+  #place: { readonly key: string; readonly port: number } | undefined;
 
   constructor(context: SinkContext<Piece, NodeReport>, options: XdsSinkOptions) {
     this.#context = context;
     this.#options = options;
   }
 
-  async take(changes: readonly { readonly key: string; readonly after: Piece | undefined }[]): Promise<void> {
-    const configured = changes.find(({ key }) => key === SETTINGS)?.after?.settings;
-    if (configured && this.#assembly) this.#store.take(this.#assembly.configure(configured));
-    const settings = configured ?? this.#context.current().get(SETTINGS)?.value.settings;
-    if (!settings) return;
-    this.#assembly ??= createAssembly(settings);
+  async take(
+    changes: readonly { readonly key: string; readonly after: Piece | undefined }[],
+  ): Promise<SinkResult | undefined> {
+    const started = this.#context.clock.now();
+    const changed = changes.find(({ key }) => key === SETTINGS)?.after;
+    const configured = changed?.settings;
+    if (configured && this.#assembly) this.#store.take(this.#assembly.configure(configured, changed.authorization));
+    const { settings, authorization } = changed ?? this.#context.current().get(SETTINGS)?.value ?? {};
+    if (!settings) return undefined;
+    this.#assembly ??= createAssembly(settings, authorization);
     this.#store.take(this.#assembly.take(changes.filter(({ key }) => key !== SETTINGS)));
-    if (configured) await this.#serve(configured);
+    this.#options.onUpdated?.(this.#context.clock.now() - started);
+    try {
+      if (configured) await this.#serve(configured);
+      return undefined;
+    } catch (error) {
+      // What is served is in place; only the socket is not.
+      return { failed: new Map([[SETTINGS, error]]) };
+    }
   }
 
-  async close(): Promise<void> {
-    await this.#server?.close();
+  close(): Promise<void> {
+    return this.#stop();
   }
 
-  /** Opens the socket, or moves it when the configuration names another. */
+  /** Opens the socket, or moves it when the configuration names another: the new one first, unless both have one port. */
   async #serve({ xdsServer }: RoutingSettings): Promise<void> {
     const { address, port } = this.#options.listen ?? xdsServer;
-    const place = JSON.stringify([address, port, xdsServer.insecure, xdsServer.tls]);
-    if (place === this.#place) return;
-    await this.#server?.close();
-    this.#server = await startXdsServer({
+    const key = JSON.stringify([address, port, xdsServer.insecure, xdsServer.tls]);
+    if (key === this.#place?.key) return;
+    if (port === this.#place?.port) await this.#stop();
+    const server = await startXdsServer({
       store: this.#store,
-      address,
+      address: boundAddress(address, this.#options.bindAddress),
       port,
       ...(!xdsServer.insecure && { tls: xdsServer.tls }),
       clock: this.#options.clock ?? this.#context.clock,
       logger: this.#context.logger,
       onReport: (report) => this.#context.report(report.node, report.streams > 0 ? report : undefined),
     });
-    this.#place = place;
-    this.#options.onListening?.(this.#server, this.#store);
+    await this.#stop();
+    this.#server = server;
+    this.#place = { key, port };
+    this.#options.onListening?.(server, this.#store);
+  }
+
+  async #stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    this.#place = undefined;
+    await server?.close();
   }
 }

@@ -1,8 +1,7 @@
 // Delta: each response has the resources that changed and the names of those that are gone.
 import { encode, typeUrl } from '../envoy/index.ts';
 import { type Resource, resourceKey } from './resource.ts';
-import { lengthPrefix } from './resource-store.ts';
-import { type SentChange, Subscription, WILDCARD } from './subscription.ts';
+import { type SentChange, Subscription, type SubscriptionStream, WILDCARD } from './subscription.ts';
 
 export interface DeltaDiscoveryRequest {
   readonly resource_names_subscribe?: readonly string[];
@@ -76,15 +75,17 @@ export class DeltaSubscription extends Subscription {
   }
 
   #respond(): void {
-    const pieces: Uint8Array[] = [];
+    const resources: Resource[] = [];
     const removed: string[] = [];
     const changes = new Map<string, SentChange>();
     let size = 0;
     for (const [name, previous] of this.dirty) {
       const sent = this.node.get(resourceKey(this.type, name));
       changes.set(name, { sent, previous });
-      if (sent) size += this.#add(pieces, sent);
-      else removed.push(name);
+      if (sent) {
+        resources.push(sent);
+        size += sent.bytes(this.stream.delivery, this.stream.shape).length;
+      } else removed.push(name);
       if (size > RESPONSE_SIZE) break;
     }
     this.#mustRespond = false;
@@ -95,25 +96,52 @@ export class DeltaSubscription extends Subscription {
       nonce,
       removed_resources: removed,
     });
-    this.stream.send(this.type, [...pieces, head]);
+    this.stream.send(this.type, [resourceEntries(resources, this.stream), head]);
+    this.node.delivered(this, changes);
   }
+}
 
-  /** A Resource is field 2 of the response: version 1, the Any 2, name 3. */
-  #add(pieces: Uint8Array[], resource: Resource): number {
-    const { delivery, shape } = this.stream;
-    const version = Buffer.from(resource.version(shape));
-    const name = Buffer.from(resource.name);
-    const any = resource.bytes(delivery, shape);
-    const inner = [
-      lengthPrefix(0x0a, version.length),
-      version,
-      lengthPrefix(0x1a, name.length),
-      name,
-      lengthPrefix(0x12, any.length),
-      any,
-    ];
-    const size = inner.reduce((sum, { length }) => sum + length, 0);
-    pieces.push(lengthPrefix(0x12, size), ...inner);
-    return size;
+/** The resources as entries of a response, in one buffer: a Resource is field 2, with version 1, name 3 and the Any 2. */
+function resourceEntries(
+  resources: readonly Resource[],
+  { delivery, shape }: Pick<SubscriptionStream, 'delivery' | 'shape'>,
+): Uint8Array {
+  const sizes: number[] = [];
+  let total = 0;
+  for (const resource of resources) {
+    const size =
+      sizeOfField(resource.version(shape).length) +
+      sizeOfField(Buffer.byteLength(resource.name)) +
+      sizeOfField(resource.bytes(delivery, shape).length);
+    sizes.push(size);
+    total += sizeOfField(size);
   }
+  const entries = Buffer.allocUnsafe(total);
+  let at = 0;
+  const head = (tag: number, length: number) => {
+    entries[at++] = tag;
+    let rest = length;
+    for (; rest > 0x7f; rest = Math.floor(rest / 128)) entries[at++] = (rest & 0x7f) | 0x80;
+    entries[at++] = rest;
+  };
+  for (const [index, resource] of resources.entries()) {
+    const version = resource.version(shape);
+    const bytes = resource.bytes(delivery, shape);
+    head(0x12, sizes[index] ?? 0);
+    head(0x0a, version.length);
+    at += entries.write(version, at, 'latin1');
+    head(0x1a, Buffer.byteLength(resource.name));
+    at += entries.write(resource.name, at);
+    head(0x12, bytes.length);
+    entries.set(bytes, at);
+    at += bytes.length;
+  }
+  return entries;
+}
+
+/** Tag, length and value. */
+function sizeOfField(length: number): number {
+  let size = 2 + length;
+  for (let rest = length; rest > 0x7f; rest = Math.floor(rest / 128)) size += 1;
+  return size;
 }

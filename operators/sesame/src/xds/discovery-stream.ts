@@ -1,12 +1,15 @@
 // One gRPC stream of a client: aggregated, or of one type; state of the world, or delta.
 import type { ServerHttp2Stream } from 'node:http2';
+import { isIP } from 'node:net';
 import type { Logger } from '@capstan/kube';
 import { DecodeError, type Delivery, decode, type ResourceType, typeOfUrl } from '../envoy/index.ts';
+import { BIND_METADATA } from './bind-address.ts';
 import { type DeltaDiscoveryRequest, DeltaSubscription } from './delta-subscription.ts';
-import { GrpcStatus, openGrpcStream } from './grpc-stream.ts';
+import { type GrpcHandlers, GrpcStatus, GrpcStream } from './grpc-stream.ts';
+import type { Shape } from './resource.ts';
 import type { SubscriptionStream } from './subscription.ts';
 import { type DiscoveryRequest, WorldSubscription } from './world-subscription.ts';
-import type { XdsNode } from './xds-node.ts';
+import type { NodeIdentity, XdsNode } from './xds-node.ts';
 
 export interface DiscoveryMethod {
   /** Undefined: the aggregated stream, whose requests name their type. */
@@ -17,9 +20,14 @@ export interface DiscoveryMethod {
 export interface DiscoveryStreamOptions {
   readonly http: ServerHttp2Stream;
   readonly method: DiscoveryMethod;
+  readonly calls: StreamCalls;
+}
+
+/** What a stream asks of its server; the same for all streams. */
+export interface StreamCalls {
   readonly logger: Logger;
   /** The node that the first request names. */
-  nodeOf(id: string): XdsNode;
+  nodeOf(identity: NodeIdentity, http: ServerHttp2Stream): XdsNode;
   /** Runs at once, or when the first complete set of resources is there. */
   whenComplete(call: () => void): void;
   onSent(type: ResourceType, bytes: number): void;
@@ -28,70 +36,119 @@ export interface DiscoveryStreamOptions {
 
 interface Request extends DiscoveryRequest, DeltaDiscoveryRequest {
   readonly type_url?: string;
-  readonly node?: { readonly id?: string };
+  readonly node?: { readonly id?: string; readonly metadata?: Readonly<Record<string, unknown>> };
 }
 
-export function openDiscoveryStream({ http, method, logger, ...options }: DiscoveryStreamOptions): void {
-  const subscriptions = new Map<ResourceType, DeltaSubscription | WorldSubscription>();
-  const message = `envoy.service.discovery.v3.${method.isDelta ? 'Delta' : ''}DiscoveryRequest`;
-  let node: XdsNode | undefined;
-  let nonce = 0;
+export function openDiscoveryStream(options: DiscoveryStreamOptions): void {
+  const stream = new DiscoveryStream(options);
+  stream.open();
+}
 
-  const stream: SubscriptionStream = {
-    delivery: deliveryOf(method),
-    shape: method.type === undefined && method.isDelta ? 'split' : 'whole',
-    get isBlocked() {
-      return !grpc.isOpen || grpc.needsDrain;
-    },
-    nextNonce() {
-      nonce += 1;
-      return String(nonce);
-    },
-    send(type, pieces) {
-      options.onSent(
-        type,
-        pieces.reduce((sum, { length }) => sum + length, 0),
-      );
-      grpc.send(pieces);
-    },
-  };
+/** One object for all that a stream does: there may be tens of thousands of them. */
+class DiscoveryStream implements SubscriptionStream, GrpcHandlers {
+  readonly delivery: Delivery;
+  readonly shape: Shape;
+  readonly #http: ServerHttp2Stream;
+  readonly #method: DiscoveryMethod;
+  readonly #calls: StreamCalls;
+  #grpc: GrpcStream | undefined;
+  #node: XdsNode | undefined;
+  #nonce = 0;
+  /** A stream of one type has one, the aggregated stream several. */
+  #subscription: DeltaSubscription | WorldSubscription | undefined;
+  #others: Map<ResourceType, DeltaSubscription | WorldSubscription> | undefined;
 
-  const handle = (request: Request) => {
-    if (!grpc.isOpen) return;
-    node ??= options.nodeOf(request.node?.id ?? '');
-    const type = method.type ?? typeOfUrl(request.type_url ?? '');
-    if (type === undefined) {
-      logger.debug('a client asks for a type that is not served', { node: node.id, type: request.type_url });
+  constructor({ http, method, calls }: DiscoveryStreamOptions) {
+    this.#http = http;
+    this.#method = method;
+    this.#calls = calls;
+    this.delivery = deliveryOf(method);
+    this.shape = method.type === undefined && method.isDelta ? 'split' : 'whole';
+  }
+
+  open(): void {
+    this.#grpc = new GrpcStream(this.#http, this);
+  }
+
+  get isBlocked(): boolean {
+    return !this.#grpc?.isOpen || this.#grpc.needsDrain;
+  }
+
+  nextNonce(): string {
+    this.#nonce += 1;
+    return String(this.#nonce);
+  }
+
+  ping(onEnd: (isAnswered: boolean) => void): void {
+    const { session } = this.#http;
+    const isSent = session !== undefined && !session.destroyed && session.ping((error) => onEnd(error === null));
+    if (!isSent) onEnd(false);
+  }
+
+  send(type: ResourceType, pieces: readonly Uint8Array[]): void {
+    let size = 0;
+    for (const { length } of pieces) size += length;
+    this.#calls.onSent(type, size);
+    this.#grpc?.send(pieces);
+  }
+
+  onMessage(bytes: Buffer): void {
+    const message = this.#method.isDelta ? DELTA_REQUEST : REQUEST;
+    let request: Request;
+    try {
+      request = decode(message, bytes);
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error;
+      this.#grpc?.end(GrpcStatus.invalidArgument, `the request is not a ${message}: ${error.message}`);
       return;
     }
-    let subscription = subscriptions.get(type);
-    if (!subscription) {
-      subscription = new (method.isDelta ? DeltaSubscription : WorldSubscription)(type, stream, node);
-      subscriptions.set(type, subscription);
+    this.#calls.whenComplete(() => this.#handle(request));
+  }
+
+  onDrain(): void {
+    this.#node?.flush();
+  }
+
+  onClose(): void {
+    this.#subscription?.close();
+    for (const subscription of this.#others?.values() ?? []) subscription.close();
+    this.#calls.onClose(this.#node);
+  }
+
+  #handle(request: Request): void {
+    if (!this.#grpc?.isOpen) return;
+    const { logger } = this.#calls;
+    this.#node ??= this.#calls.nodeOf(identityOf(request), this.#http);
+    const type = this.#method.type ?? typeOfUrl(request.type_url ?? '');
+    if (type === undefined) {
+      logger.debug('a client asks for a type that is not served', { node: this.#node.id, type: request.type_url });
+      return;
     }
     const error = request.error_detail;
-    if (error) logger.warn('Envoy refuses a configuration', { node: node.id, type, message: error.message });
-    subscription.request(request);
-  };
+    if (error) logger.warn('Envoy refuses a configuration', { node: this.#node.id, type, message: error.message });
+    this.#subscriptionTo(type, this.#node).request(request);
+  }
 
-  const grpc = openGrpcStream(http, {
-    onMessage(bytes) {
-      let request: Request;
-      try {
-        request = decode(message, bytes);
-      } catch (error) {
-        if (!(error instanceof DecodeError)) throw error;
-        grpc.end(GrpcStatus.invalidArgument, `the request is not a ${message}: ${error.message}`);
-        return;
-      }
-      options.whenComplete(() => handle(request));
-    },
-    onDrain: () => node?.flush(),
-    onClose() {
-      for (const subscription of subscriptions.values()) subscription.close();
-      options.onClose(node);
-    },
-  });
+  #subscriptionTo(type: ResourceType, node: XdsNode): DeltaSubscription | WorldSubscription {
+    const known = this.#subscription?.type === type ? this.#subscription : this.#others?.get(type);
+    if (known) return known;
+    const { isDelta } = this.#method;
+    const subscription = new (isDelta ? DeltaSubscription : WorldSubscription)(type, this, node);
+    if (!this.#subscription) this.#subscription = subscription;
+    else {
+      this.#others ??= new Map();
+      this.#others.set(type, subscription);
+    }
+    return subscription;
+  }
+}
+
+const REQUEST = 'envoy.service.discovery.v3.DiscoveryRequest';
+const DELTA_REQUEST = 'envoy.service.discovery.v3.DeltaDiscoveryRequest';
+
+function identityOf({ node }: Request): NodeIdentity {
+  const address = node?.metadata?.[BIND_METADATA];
+  return { id: node?.id ?? '', ...(typeof address === 'string' && isIP(address) !== 0 && { bindAddress: address }) };
 }
 
 function deliveryOf({ type, isDelta }: DiscoveryMethod): Delivery {

@@ -1,13 +1,6 @@
-// gRPC on a server's HTTP/2 stream: messages with a prefix of five bytes, a status in the trailers.
+// gRPC on a server's HTTP/2 stream: messages with a prefix of five bytes, a status in the trailers. An Envoy opens a stream for each
+// name, tens of thousands of them: what all streams do alike is in functions that they share, and a stream has fields and no closures.
 import type { ServerHttp2Stream } from 'node:http2';
-
-export interface GrpcStream {
-  /** Bytes of one message, in pieces that are not copied. False when the client is slow: wait for `onDrain`. */
-  send(pieces: readonly Uint8Array[]): boolean;
-  readonly needsDrain: boolean;
-  end(status: GrpcStatus, message?: string): void;
-  readonly isOpen: boolean;
-}
 
 export interface GrpcHandlers {
   onMessage(bytes: Buffer): void;
@@ -20,81 +13,129 @@ export type GrpcStatus = (typeof GrpcStatus)[keyof typeof GrpcStatus];
 
 /** A request has names and versions, not resources; with 20,000 names it is about 2 MB. */
 const MAX_REQUEST = 64 * 1024 * 1024;
+const PREFIX = 5;
+const SMALL = 16_384;
 
-export function openGrpcStream(stream: ServerHttp2Stream, handlers: GrpcHandlers): GrpcStream {
-  let trailers: Record<string, string> = { 'grpc-status': '0' };
-  let pending: Buffer[] = [];
-  let pendingLength = 0;
-  let isOpen = true;
+export class GrpcStream {
+  readonly #stream: ServerHttp2Stream;
+  readonly #handlers: GrpcHandlers;
+  #status: GrpcStatus = GrpcStatus.ok;
+  #message = '';
+  /** What has arrived of the next message. */
+  #pending: Buffer | undefined;
+  #isOpen = true;
 
-  const end = (status: GrpcStatus, message = '') => {
-    if (!isOpen) return;
-    isOpen = false;
-    trailers = {
-      'grpc-status': String(status),
-      ...(message !== '' && { 'grpc-message': encodeURIComponent(message) }),
-    };
-    stream.end();
-  };
-  const readMessages = () => {
-    if (pendingLength < PREFIX) return;
-    let bytes = pending.length === 1 ? (pending[0] as Buffer) : Buffer.concat(pending);
-    while (isOpen && bytes.length >= PREFIX) {
+  constructor(stream: ServerHttp2Stream, handlers: GrpcHandlers) {
+    this.#stream = stream;
+    this.#handlers = handlers;
+    streams.set(stream, this);
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    stream.on('wantTrailers', onWantTrailers);
+    stream.on('data', onData);
+    stream.on('drain', onDrain);
+    stream.on('end', onEnd);
+    stream.on('error', onError);
+    stream.on('close', onClose);
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen && !this.#stream.destroyed;
+  }
+
+  get needsDrain(): boolean {
+    return this.#stream.writableNeedDrain;
+  }
+
+  /** Bytes of one message, in pieces that are not copied where they are large. False when the client is slow: wait for `onDrain`. */
+  send(pieces: readonly Uint8Array[]): boolean {
+    const prefix = Buffer.alloc(PREFIX);
+    let length = 0;
+    for (const piece of pieces) length += piece.length;
+    prefix.writeUInt32BE(length, 1);
+    const stream = this.#stream;
+    if (length < SMALL) return stream.write(Buffer.concat([prefix, ...pieces]));
+    stream.cork();
+    stream.write(prefix);
+    for (const piece of pieces) stream.write(piece);
+    process.nextTick(uncork, stream);
+    return !stream.writableNeedDrain;
+  }
+
+  end(status: GrpcStatus, message = ''): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#status = status;
+    this.#message = message;
+    this.#stream.end();
+  }
+
+  sendTrailers(): void {
+    this.#stream.sendTrailers({
+      'grpc-status': String(this.#status),
+      ...(this.#message !== '' && { 'grpc-message': encodeURIComponent(this.#message) }),
+    });
+  }
+
+  read(chunk: Buffer): void {
+    let bytes = this.#pending ? Buffer.concat([this.#pending, chunk]) : chunk;
+    this.#pending = undefined;
+    while (this.#isOpen && bytes.length >= PREFIX) {
       const length = bytes.readUInt32BE(1);
       if (bytes[0] !== 0) {
-        end(GrpcStatus.unimplemented, 'compressed messages are not supported; send them with the encoding identity');
+        this.end(
+          GrpcStatus.unimplemented,
+          'compressed messages are not supported; send them with the encoding identity',
+        );
         return;
       }
       if (length > MAX_REQUEST) {
-        end(GrpcStatus.invalidArgument, `the message has ${length} bytes; at most ${MAX_REQUEST} are read`);
+        this.end(GrpcStatus.invalidArgument, `the message has ${length} bytes; at most ${MAX_REQUEST} are read`);
         return;
       }
       if (bytes.length < PREFIX + length) break;
-      handlers.onMessage(bytes.subarray(PREFIX, PREFIX + length));
+      this.#handlers.onMessage(bytes.subarray(PREFIX, PREFIX + length));
       bytes = bytes.subarray(PREFIX + length);
     }
-    pending = bytes.length > 0 ? [bytes] : [];
-    pendingLength = bytes.length;
-  };
+    if (bytes.length > 0) this.#pending = bytes;
+  }
 
-  stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
-  stream.on('wantTrailers', () => stream.sendTrailers(trailers));
-  stream.on('data', (chunk: Buffer) => {
-    pending.push(chunk);
-    pendingLength += chunk.length;
-    readMessages();
-  });
-  stream.on('drain', handlers.onDrain);
-  // The client has nothing more to say, so nothing can be acknowledged.
-  stream.on('end', () => end(GrpcStatus.ok));
-  stream.on('error', () => stream.close());
-  stream.on('close', () => {
-    isOpen = false;
-    handlers.onClose();
-  });
+  drained(): void {
+    this.#handlers.onDrain();
+  }
 
-  return {
-    get isOpen() {
-      return isOpen && !stream.destroyed;
-    },
-    get needsDrain() {
-      return stream.writableNeedDrain;
-    },
-    send(pieces) {
-      const prefix = Buffer.alloc(PREFIX);
-      let length = 0;
-      for (const piece of pieces) length += piece.length;
-      prefix.writeUInt32BE(length, 1);
-      if (length < SMALL) return stream.write(Buffer.concat([prefix, ...pieces]));
-      stream.cork();
-      stream.write(prefix);
-      for (const piece of pieces) stream.write(piece);
-      process.nextTick(() => stream.uncork());
-      return !stream.writableNeedDrain;
-    },
-    end,
-  };
+  closed(): void {
+    this.#isOpen = false;
+    this.#handlers.onClose();
+  }
 }
 
-const PREFIX = 5;
-const SMALL = 16_384;
+const streams = new WeakMap<ServerHttp2Stream, GrpcStream>();
+
+function uncork(stream: ServerHttp2Stream): void {
+  stream.uncork();
+}
+
+function onWantTrailers(this: ServerHttp2Stream): void {
+  streams.get(this)?.sendTrailers();
+}
+
+function onData(this: ServerHttp2Stream, chunk: Buffer): void {
+  streams.get(this)?.read(chunk);
+}
+
+function onDrain(this: ServerHttp2Stream): void {
+  streams.get(this)?.drained();
+}
+
+/** The client has nothing more to say, so nothing can be acknowledged. */
+function onEnd(this: ServerHttp2Stream): void {
+  streams.get(this)?.end(GrpcStatus.ok);
+}
+
+function onError(this: ServerHttp2Stream): void {
+  this.close();
+}
+
+function onClose(this: ServerHttp2Stream): void {
+  streams.get(this)?.closed();
+}

@@ -1,4 +1,6 @@
+export { BIND_METADATA, BIND_VARIABLE, boundAddress } from './bind-address.ts';
 export type { DiscoveryMethod } from './discovery-stream.ts';
+export { SocketErrors } from './errors.ts';
 export {
   createResource,
   isSameResource,

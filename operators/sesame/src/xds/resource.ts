@@ -1,14 +1,17 @@
 // One resource as it is served: named, versioned by its content, and encoded once for all clients.
-import { hash } from 'node:crypto';
 import {
   type Delivery,
   encodeAny,
+  hashAny,
+  hexHash,
   type Message,
   RESOURCE_MESSAGES,
   type ResourceType,
+  VERSION_BYTES,
   type Violation,
   validate,
 } from '../envoy/index.ts';
+import { boundAddress } from './bind-address.ts';
 
 /** `rds/ingress_http`: unique among all resources. */
 export type ResourceKey = string;
@@ -23,10 +26,14 @@ export interface Resource {
   bytes(delivery: Delivery, shape: Shape): Uint8Array;
   /** What must be in place at a client before this resource is used: the clusters of a route, the endpoints of a cluster. */
   readonly requires: readonly ResourceKey[];
+  /** Throws when it cannot be encoded. */
+  check(): void;
   /** What Envoy would refuse in it; to be asked before it is encoded. */
   violations(): Violation[];
   /** What it was computed from, for problems that a client reports: `HTTPProxy default/shop`. */
   readonly origins: readonly string[];
+  /** For a client whose wildcard and loopback addresses mean this one: a listener on that address; anything else as it is. */
+  boundTo(address: string): Resource;
 }
 
 /** Delta clients on the aggregated stream get large route configurations split into virtual hosts. */
@@ -72,10 +79,16 @@ class EncodedResource implements Resource {
   /** Given up once every form that can be asked for is encoded. */
   #value: Message | (() => Message) | undefined;
   #splitValue: Message | undefined;
-  readonly #encoded = new Map<string, Uint8Array>();
-  readonly #versions = new Map<Shape, string>();
+  // Fields and no maps: there are tens of thousands of resources, and a map takes more than what is in it.
+  #whole: Uint8Array | undefined;
+  #delta: Uint8Array | undefined;
+  #ads: Uint8Array | undefined;
+  #split: Uint8Array | undefined;
+  #version: string | undefined;
+  #splitVersion: string | undefined;
+  #bound: Map<string, Resource> | undefined;
 
-  constructor({ type, name, value, contentHash, splitValue, requires = [], origins = [] }: ResourceContent) {
+  constructor({ type, name, value, contentHash, splitValue, requires = NONE, origins = NONE }: ResourceContent) {
     this.type = type;
     this.name = name;
     this.key = resourceKey(type, name);
@@ -83,17 +96,21 @@ class EncodedResource implements Resource {
     this.origins = origins;
     this.#value = value;
     this.#splitValue = splitValue;
-    if (contentHash !== undefined) this.#versions.set('whole', contentHash);
+    this.#version = contentHash;
   }
 
   version(shape: Shape): string {
-    const effective = this.#splitValue === undefined ? 'whole' : shape;
-    let version = this.#versions.get(effective);
-    if (version === undefined) {
-      version = hash('sha256', this.bytes('grpc', effective), 'hex').slice(0, 16);
-      this.#versions.set(effective, version);
-    }
-    return version;
+    if (this.#splitValue !== undefined && shape === 'split')
+      return (this.#splitVersion ??= versionOf(this.bytes('grpc', 'split')));
+    // Which of its forms will be asked for is not known yet: the bytes of this one are not kept for the version's sake.
+    this.#version ??= NAMES_SOURCES.has(this.type)
+      ? hashAny(RESOURCE_MESSAGES[this.type], this.#message())
+      : versionOf(this.bytes('grpc', 'whole'));
+    return this.#version;
+  }
+
+  check(): void {
+    hashAny(RESOURCE_MESSAGES[this.type], this.#message());
   }
 
   violations(): Violation[] {
@@ -101,16 +118,103 @@ class EncodedResource implements Resource {
     return value ? validate(RESOURCE_MESSAGES[this.type], value) : [];
   }
 
+  boundTo(address: string): Resource {
+    if (this.type !== 'lds') return this;
+    this.#bound ??= new Map();
+    let found = this.#bound.get(address);
+    if (!found) {
+      const value = this.#value;
+      found = new BoundListener(this, () => rebound((typeof value === 'function' ? value() : value) ?? {}, address));
+      this.#bound.set(address, found);
+    }
+    return found;
+  }
+
   bytes(delivery: Delivery, shape: Shape): Uint8Array {
-    const form = NAMES_SOURCES.has(this.type) ? delivery : this.#splitValue === undefined ? 'whole' : shape;
-    let bytes = this.#encoded.get(form);
+    if (NAMES_SOURCES.has(this.type)) {
+      if (delivery === 'ads') return (this.#ads ??= this.#encode(delivery));
+      if (delivery === 'delta') return (this.#delta ??= this.#encode(delivery));
+      return (this.#whole ??= this.#encode(delivery));
+    }
+    if (this.#splitValue !== undefined && shape === 'split')
+      return (this.#split ??= encodeAny(RESOURCE_MESSAGES[this.type], this.#splitValue, delivery));
+    if (!this.#whole) {
+      this.#whole = this.#encode(delivery);
+      this.#value = undefined;
+    }
+    return this.#whole;
+  }
+
+  #encode(delivery: Delivery): Uint8Array {
+    return encodeAny(RESOURCE_MESSAGES[this.type], this.#message(), delivery);
+  }
+
+  #message(): Message {
+    return (typeof this.#value === 'function' ? this.#value() : this.#value) ?? {};
+  }
+}
+
+const NONE: readonly string[] = [];
+
+function versionOf(bytes: Uint8Array): string {
+  return hexHash(bytes, VERSION_BYTES);
+}
+
+/** The same listener on another address. It has the same version: a client sees one of the two only. */
+class BoundListener implements Resource {
+  readonly type: ResourceType;
+  readonly name: string;
+  readonly key: ResourceKey;
+  readonly requires: readonly ResourceKey[];
+  readonly origins: readonly string[];
+  readonly #of: Resource;
+  readonly #value: () => Message;
+  readonly #encoded = new Map<Delivery, Uint8Array>();
+
+  constructor(of: Resource, value: () => Message) {
+    this.type = of.type;
+    this.name = of.name;
+    this.key = of.key;
+    this.requires = of.requires;
+    this.origins = of.origins;
+    this.#of = of;
+    this.#value = value;
+  }
+
+  version(shape: Shape): string {
+    return this.#of.version(shape);
+  }
+
+  check(): void {
+    this.#of.check();
+  }
+
+  violations(): Violation[] {
+    return this.#of.violations();
+  }
+
+  boundTo(): Resource {
+    return this;
+  }
+
+  bytes(delivery: Delivery): Uint8Array {
+    let bytes = this.#encoded.get(delivery);
     if (!bytes) {
-      const value = form === 'split' ? this.#splitValue : this.#value;
-      const content = typeof value === 'function' ? value() : value;
-      bytes = encodeAny(RESOURCE_MESSAGES[this.type], content ?? {}, delivery);
-      this.#encoded.set(form, bytes);
-      if (form === 'whole') this.#value = undefined;
+      bytes = encodeAny(RESOURCE_MESSAGES[this.type], this.#value(), delivery);
+      this.#encoded.set(delivery, bytes);
     }
     return bytes;
   }
+}
+
+interface SocketAddress {
+  readonly address: string;
+  readonly port_value: number;
+}
+
+function rebound(listener: Message, address: string): Message {
+  const { socket_address: socket } = (listener['address'] ?? {}) as { readonly socket_address?: SocketAddress };
+  if (socket === undefined) return listener;
+  const bound = { address: boundAddress(socket.address, address), port_value: socket.port_value };
+  return { ...listener, address: { socket_address: bound } };
 }

@@ -1,7 +1,8 @@
 // Certificates from files that are replaced while the server runs, as Kubernetes does with mounted Secrets.
 import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import type { Clock, Logger } from '@capstan/kube';
+import { type Clock, type Logger, reasonOf } from '@capstan/kube';
+import { SocketErrors } from './errors.ts';
 
 export interface CertificateFiles {
   readonly caFile: string;
@@ -26,15 +27,29 @@ const LOOK_EVERY = 200;
 
 export function createCertificateWatch(files: CertificateFiles, clock: Clock, logger: Logger): CertificateWatch {
   const paths = [files.caFile, files.certFile, files.keyFile];
-  const stampOf = () => paths.map((path) => `${statSync(path).mtimeMs}:${statSync(path).ino}`).join(' ');
+  const readable = <T>(path: string, read: (path: string) => T): T => {
+    try {
+      return read(path);
+    } catch (error) {
+      throw SocketErrors.CannotRead(path, reasonOf(error));
+    }
+  };
+  const stampOf = () =>
+    paths
+      .map((path) => readable(path, (file) => statSync(file)))
+      .map(({ mtimeMs, ino }) => `${mtimeMs}:${ino}`)
+      .join(' ');
   const readAll = (): CertificateContents => {
-    const contents = {
-      ca: readFileSync(files.caFile),
-      cert: readFileSync(files.certFile),
-      key: readFileSync(files.keyFile),
-    };
-    // Throws when the key is not that of the certificate: one of the files may have been replaced before the other.
-    createSecureContext(contents);
+    const [ca, cert, key] = [files.caFile, files.certFile, files.keyFile].map((path) =>
+      readable(path, (file) => readFileSync(file)),
+    ) as [Buffer, Buffer, Buffer];
+    const contents = { ca, cert, key };
+    try {
+      // Throws when the key is not that of the certificate: one of the files may have been replaced before the other.
+      createSecureContext(contents);
+    } catch (error) {
+      throw SocketErrors.CertificateNotUsable(files.certFile, reasonOf(error));
+    }
     return contents;
   };
   let stamp = stampOf();

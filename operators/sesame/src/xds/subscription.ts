@@ -12,12 +12,21 @@ export interface SubscriptionStream {
   readonly isBlocked: boolean;
   send(type: ResourceType, pieces: readonly Uint8Array[]): void;
   nextNonce(): string;
+  /** Calls back when the client has answered, which may take long, or when the connection is closed. */
+  ping(onEnd: (isAnswered: boolean) => void): void;
 }
 
 export interface SentChange {
   readonly sent: Resource | undefined;
   /** What the client had before: it stays in force when the change is refused. */
   readonly previous: Resource | undefined;
+}
+
+interface InFlight {
+  readonly changes: ReadonlyMap<string, SentChange>;
+  readonly version: string;
+  /** When it was sent, in the order of what happens at the node. */
+  readonly order: number;
 }
 
 /** A name that stands for all resources of the type. */
@@ -30,7 +39,9 @@ export abstract class Subscription {
   readonly names = new Set<string>();
   /** Names to be sent, with what the client has. */
   protected readonly dirty = new Map<string, Resource | undefined>();
-  readonly #inFlight = new Map<string, { changes: ReadonlyMap<string, SentChange>; version: string }>();
+  /** By nonce. A stream of one name has at most one, and none most of the time: there is no map then. */
+  #inFlight: Map<string, InFlight> | undefined;
+  #isAnswered = false;
 
   constructor(type: ResourceType, stream: SubscriptionStream, node: XdsNode) {
     this.type = type;
@@ -46,13 +57,18 @@ export abstract class Subscription {
     return this.names.has(WILDCARD);
   }
 
+  /** The client has acknowledged a response, or needed none. */
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
+
   get isAwaitingAnswer(): boolean {
-    return this.#inFlight.size > 0;
+    return this.#inFlight !== undefined;
   }
 
   isPending(name: string): boolean {
     if (this.dirty.has(name)) return true;
-    for (const { changes } of this.#inFlight.values()) if (changes.has(name)) return true;
+    for (const { changes } of this.#inFlight?.values() ?? []) if (changes.has(name)) return true;
     return false;
   }
 
@@ -61,23 +77,27 @@ export abstract class Subscription {
     this.node.pending.add(this);
   }
 
+  /** Sends a resource again that the client has: for a reader that it has had since. */
+  resend(name: string, current: Resource | undefined): void {
+    if (!this.dirty.has(name)) this.dirty.set(name, current);
+    this.node.pending.add(this);
+    this.flush();
+  }
+
   close(): void {
     this.node.remove(this);
   }
 
   /** The client's answer to a response; false when the nonce is not that of a response that waits for one. */
   answer(nonce: string, error: string | undefined): boolean {
-    const response = this.#inFlight.get(nonce);
+    const response = this.#inFlight?.get(nonce);
     if (!response) return false;
-    this.#inFlight.delete(nonce);
+    this.#isAnswered = true;
+    this.#inFlight?.delete(nonce);
+    if (this.#inFlight?.size === 0) this.#inFlight = undefined;
     this.settle();
     if (error !== undefined) this.#refuse(response.changes, error);
-    this.node.answered(
-      this.type,
-      response.changes.keys(),
-      response.version,
-      error === undefined ? undefined : { message: error },
-    );
+    this.node.answered(this, response, error === undefined ? undefined : { message: error });
     return true;
   }
 
@@ -94,13 +114,16 @@ export abstract class Subscription {
   }
 
   protected sent(nonce: string, version: string, changes: ReadonlyMap<string, SentChange>): void {
-    this.#inFlight.set(nonce, { changes, version });
+    this.#inFlight ??= new Map();
+    this.#inFlight.set(nonce, { changes, version, order: this.node.tick() });
     for (const name of changes.keys()) this.dirty.delete(name);
     this.node.pending.add(this);
   }
 
   protected settle(): void {
-    if (this.dirty.size === 0 && this.#inFlight.size === 0) this.node.pending.delete(this);
+    if (this.dirty.size > 0 || this.isAwaitingAnswer) return;
+    this.#isAnswered = true;
+    this.node.pending.delete(this);
   }
 
   /** A client names what it refuses in its message, or refuses the response as a whole. */

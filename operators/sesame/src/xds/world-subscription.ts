@@ -63,6 +63,7 @@ export class WorldSubscription extends Subscription {
       nonce,
     });
     this.stream.send(this.type, [...pieces, head]);
+    this.node.delivered(this, changes);
   }
 
   #start(version: string): void {

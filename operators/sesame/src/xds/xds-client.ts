@@ -43,6 +43,8 @@ export interface XdsStream {
 
 export interface XdsClient {
   open(method: DiscoveryMethod): XdsStream;
+  /** Resolves when the server has read everything that was sent, and what it sent before has arrived. */
+  roundTrip(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -54,16 +56,23 @@ export function connectXds({ host, port, nodeId, tls }: XdsClientOptions): XdsCl
     tls ? { ...settings, ...tls, servername: 'sesame', minVersion: 'TLSv1.3' } : settings,
   );
   let failure: Error | undefined;
+  let isClosed = false;
   session.on('error', (error: Error) => {
     failure = error;
   });
+  session.on('close', () => {
+    isClosed = true;
+  });
   return {
     open: (method) => openStream(session, method, nodeId, () => failure),
+    roundTrip: () =>
+      new Promise((resolve, reject) => session.ping((error) => (error ? reject(error) : setImmediate(resolve)))),
     close: () =>
       new Promise((resolve) => {
+        // It may have ended by itself, and does not say so twice.
+        if (isClosed) return resolve();
         session.on('close', () => resolve());
         session.destroy();
-        if (session.closed) resolve();
       }),
   };
 }

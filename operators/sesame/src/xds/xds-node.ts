@@ -1,10 +1,11 @@
 // One client (an Envoy) with all its streams: what it has acknowledged, what it has refused, and what is held back from it so
 // that nothing is used before what it needs is in place, and nothing is removed while it is still in use.
-import type { Clock, Timer } from '@capstan/kube';
+import type { Clock } from '@capstan/kube';
 import { RESOURCE_TYPES, type ResourceType } from '../envoy/index.ts';
+import { ClientTime } from './client-time.ts';
 import { type Resource, type ResourceKey, resourceKey } from './resource.ts';
 import type { ResourceChange, ResourceStore } from './resource-store.ts';
-import type { Subscription } from './subscription.ts';
+import type { SentChange, Subscription } from './subscription.ts';
 
 export interface Rejection {
   readonly key: ResourceKey;
@@ -12,6 +13,12 @@ export interface Rejection {
   /** What the client said. */
   readonly message: string;
   readonly origins: readonly string[];
+}
+
+export interface NodeIdentity {
+  readonly id: string;
+  /** The address that its listeners bind in the place of a wildcard or loopback address. */
+  readonly bindAddress?: string | undefined;
 }
 
 export interface NodeReport {
@@ -22,8 +29,24 @@ export interface NodeReport {
   readonly rejections: readonly Rejection[];
 }
 
-/** Changes wait for one another at most this long. */
-const HOLD_MS = 2_000;
+interface Held {
+  readonly since: number;
+  readonly isRemoval: boolean;
+  /** Of all values that it has had since it is held: a composed resource names only what its last change needs. */
+  readonly requires: ReadonlySet<ResourceKey>;
+}
+
+interface AwaitedEndpoints {
+  readonly since: number;
+  /** On the aggregated stream: what is acknowledged must have been sent later than the cluster. */
+  readonly after: number;
+  /**
+   * On separate streams a client opens one for each cluster, after a while, and does not name the cluster. Several clusters may have
+   * the same endpoints, so all of them are usable when as many streams as there will be have acknowledged them.
+   */
+  streams: number;
+}
+
 const USES_CLUSTERS: ReadonlySet<ResourceType> = new Set(['lds', 'rds', 'vhds']);
 
 export class XdsNode {
@@ -32,25 +55,41 @@ export class XdsNode {
   readonly pending = new Set<Subscription>();
   readonly rejections = new Map<ResourceKey, Rejection>();
   readonly store: ResourceStore;
-  readonly #clock: Clock;
+  /** What wildcard and loopback addresses of listeners mean there. */
+  readonly #bindAddress: string | undefined;
   readonly #onReport: (report: NodeReport) => void;
   /** What this client sees in the place of what the store has: the last value, while a change is held or after a refusal. */
   readonly #instead = new Map<ResourceKey, Resource | undefined>();
-  readonly #held = new Map<ResourceKey, { until: number; isRemoval: boolean }>();
+  readonly #held = new Map<ResourceKey, Held>();
   /** Endpoints of clusters that are new to the client and that it has not acknowledged: the clusters are not usable yet. */
-  readonly #awaitedEndpoints = new Map<ResourceKey, number>();
+  readonly #awaitedEndpoints = new Map<ResourceKey, AwaitedEndpoints>();
+  readonly #time: ClientTime;
+  #ticks = 0;
   readonly #acknowledged: Partial<Record<ResourceType, string>> = {};
   readonly #byType = new Map<ResourceType, Set<Subscription>>();
   /** Subscriptions by the resources that they name, so that a change reaches one of thousands of streams directly. */
-  readonly #byName = new Map<ResourceKey, Set<Subscription>>();
+  readonly #byName = new Map<ResourceKey, Subscription | Set<Subscription>>();
   readonly #streams = new Map<object, number>();
-  #timer: Timer | undefined;
 
-  constructor(id: string, store: ResourceStore, clock: Clock, onReport: (report: NodeReport) => void) {
+  constructor(
+    { id, bindAddress }: NodeIdentity,
+    store: ResourceStore,
+    clock: Clock,
+    onReport: (report: NodeReport) => void,
+  ) {
     this.id = id;
+    this.#bindAddress = bindAddress;
     this.store = store;
-    this.#clock = clock;
     this.#onReport = onReport;
+    this.#time = new ClientTime({
+      clock,
+      isNeeded: () => this.#held.size > 0,
+      ping: (onEnd) => this.#ping(onEnd),
+      onTick: () => {
+        this.#review();
+        this.flush();
+      },
+    });
   }
 
   get isIdle(): boolean {
@@ -64,7 +103,15 @@ export class XdsNode {
 
   remove(subscription: Subscription): void {
     removeFrom(this.#byType, subscription.type, subscription);
-    for (const name of subscription.names) this.unname(subscription, name);
+    for (const name of subscription.names) {
+      this.unname(subscription, name);
+      const key = resourceKey(subscription.type, name);
+      const awaited = subscription.type === 'eds' ? this.#awaitedEndpoints.get(key) : undefined;
+      if (!awaited) continue;
+      // Its cluster is gone, or another stream has taken its place.
+      awaited.streams -= 1;
+      this.#settleEndpoints(key, awaited);
+    }
     this.pending.delete(subscription);
     const left = (this.#streams.get(subscription.stream) ?? 1) - 1;
     if (left > 0) this.#streams.set(subscription.stream, left);
@@ -72,20 +119,29 @@ export class XdsNode {
   }
 
   name(subscription: Subscription, name: string): void {
-    addTo(this.#byName, resourceKey(subscription.type, name), subscription);
+    this.#time.heard();
+    const key = resourceKey(subscription.type, name);
+    const known = this.#byName.get(key);
+    if (known instanceof Set) known.add(subscription);
+    else this.#byName.set(key, known && known !== subscription ? new Set([known, subscription]) : subscription);
   }
 
   unname(subscription: Subscription, name: string): void {
-    removeFrom(this.#byName, resourceKey(subscription.type, name), subscription);
+    const key = resourceKey(subscription.type, name);
+    const known = this.#byName.get(key);
+    if (known === subscription) this.#byName.delete(key);
+    else if (known instanceof Set && known.delete(subscription) && known.size === 0) this.#byName.delete(key);
   }
 
   /** The resource as this client should see it now. */
   get(key: ResourceKey): Resource | undefined {
-    return this.#instead.has(key) ? this.#instead.get(key) : this.store.get(key);
+    const resource = this.#instead.has(key) ? this.#instead.get(key) : this.store.get(key);
+    return this.#bindAddress === undefined ? resource : resource?.boundTo(this.#bindAddress);
   }
 
   /** Whether the client sees exactly what the store has of the type. */
   isLikeStore(type: ResourceType): boolean {
+    if (type === 'lds' && this.#bindAddress !== undefined) return false;
     for (const key of this.#instead.keys()) if (key.startsWith(`${type}/`)) return false;
     return true;
   }
@@ -97,7 +153,7 @@ export class XdsNode {
       if (seen) yield seen;
     }
     for (const [key, resource] of this.#instead)
-      if (key.startsWith(prefix) && resource && !this.store.get(key)) yield resource;
+      if (key.startsWith(prefix) && resource && !this.store.get(key)) yield this.get(key) ?? resource;
   }
 
   changed(changes: readonly ResourceChange[]): void {
@@ -121,13 +177,29 @@ export class XdsNode {
     this.flush();
   }
 
+  /** A number that is larger than all before it. */
+  tick(): number {
+    this.#ticks += 1;
+    return this.#ticks;
+  }
+
   /** A response was accepted or refused; what waited for it may go out. */
-  answered(type: ResourceType, names: Iterable<string>, version: string, refused?: { message: string }): void {
+  answered(
+    subscription: Subscription,
+    { changes, version, order }: { changes: ReadonlyMap<string, unknown>; version: string; order: number },
+    refused?: { message: string },
+  ): void {
+    const { type } = subscription;
+    this.#time.heard();
     if (refused === undefined) {
       this.#acknowledged[type] = version;
-      for (const name of names) {
-        this.rejections.delete(resourceKey(type, name));
-        if (type === 'eds') this.#awaitedEndpoints.delete(resourceKey(type, name));
+      for (const name of changes.keys()) {
+        const key = resourceKey(type, name);
+        this.rejections.delete(key);
+        const awaited = type === 'eds' ? this.#awaitedEndpoints.get(key) : undefined;
+        if (!awaited) continue;
+        if (subscription.stream.delivery !== 'ads') this.#settleEndpoints(key, awaited);
+        else if (order > awaited.after) this.#awaitedEndpoints.delete(key);
       }
     }
     this.report();
@@ -159,52 +231,109 @@ export class XdsNode {
   }
 
   close(): void {
-    this.#timer?.cancel();
+    this.#held.clear();
+    this.#time.stop();
+  }
+
+  /**
+   * Clusters went out. On an aggregated stream a client does not ask for endpoints that it has already, for another cluster: then
+   * the new one would wait for them until they change. They are sent again.
+   */
+  delivered(subscription: Subscription, changes: ReadonlyMap<string, SentChange>): void {
+    if (subscription.type !== 'cds') return;
+    const after = this.tick();
+    const isAggregated = subscription.stream.delivery === 'ads';
+    for (const { sent, previous } of changes.values()) {
+      // On the aggregated stream a cluster that goes asks for its endpoints no more.
+      if (!sent && isAggregated)
+        for (const required of previous?.requires ?? NONE) this.#awaitedEndpoints.delete(required);
+    }
+    for (const { sent, previous } of changes.values()) {
+      // A cluster that changes is warmed beside its older self, which goes on, on a stream of its own.
+      const isOpened = previous?.version('whole') !== sent?.version('whole');
+      for (const required of sent?.requires ?? NONE) {
+        if (isAggregated ? previous === undefined : isOpened) {
+          const known = this.#awaitedEndpoints.get(required)?.streams ?? this.#countStreams(required, () => true);
+          this.#awaitedEndpoints.set(required, { since: this.#time.now, after, streams: known + 1 });
+        }
+        if (isAggregated) this.#resend(required, subscription);
+      }
+    }
+  }
+
+  #resend(endpoints: ResourceKey, { stream }: Subscription): void {
+    for (const other of this.#named(endpoints))
+      if (other.stream === stream) other.resend(endpoints.slice('eds/'.length), this.get(endpoints));
+  }
+
+  #named(key: ResourceKey): Iterable<Subscription> {
+    const known = this.#byName.get(key);
+    return known instanceof Set ? known : known ? [known] : NONE;
+  }
+
+  #settleEndpoints(key: ResourceKey, { streams }: AwaitedEndpoints): void {
+    if (this.#countStreams(key, ({ isAnswered }) => isAnswered) >= streams) this.#awaitedEndpoints.delete(key);
+  }
+
+  #countStreams(key: ResourceKey, counts: (subscription: Subscription) => boolean): number {
+    let count = 0;
+    for (const subscription of this.#named(key)) if (counts(subscription)) count += 1;
+    return count;
   }
 
   #change({ key, before, after }: ResourceChange, type: ResourceType, isGated: boolean): void {
     const seen = this.#instead.has(key) ? this.#instead.get(key) : before;
+    const requires = new Set([...(this.#held.get(key)?.requires ?? NONE), ...(after?.requires ?? NONE)]);
     this.#instead.delete(key);
     this.#held.delete(key);
-    if (isGated && after && USES_CLUSTERS.has(type) && !this.#areUsable(after.requires)) {
-      this.#hold(key, seen, false);
+    if (isGated && after && USES_CLUSTERS.has(type) && !this.#areUsable(requires)) {
+      this.#hold(key, seen, { isRemoval: false, requires });
       return;
     }
     if (isGated && !after && !USES_CLUSTERS.has(type) && this.#routesArePending()) {
-      this.#hold(key, seen, true);
+      this.#hold(key, seen, { isRemoval: true, requires });
       return;
-    }
-    if (type === 'cds' && after && !before) {
-      for (const required of after.requires) this.#awaitedEndpoints.set(required, this.#clock.now() + HOLD_MS);
     }
     this.#mark(key, type, after?.name ?? before?.name ?? '', seen);
   }
 
-  #hold(key: ResourceKey, seen: Resource | undefined, isRemoval: boolean): void {
+  #hold(key: ResourceKey, seen: Resource | undefined, held: Omit<Held, 'since'>): void {
     this.#instead.set(key, seen);
-    this.#held.set(key, { until: this.#clock.now() + HOLD_MS, isRemoval });
-    this.#timer ??= this.#clock.after(HOLD_MS, () => {
-      this.#timer = undefined;
-      this.#review();
-      this.flush();
-    });
+    this.#held.set(key, { since: this.#time.now, ...held });
+    this.#time.start();
+  }
+
+  #ping(onEnd: (isAnswered: boolean) => void): boolean {
+    const [subscription] = this.#byType.get('cds') ?? NONE;
+    subscription?.stream.ping(onEnd);
+    return subscription !== undefined;
   }
 
   #mark(key: ResourceKey, type: ResourceType, name: string, seen: Resource | undefined): void {
-    for (const subscription of this.#byName.get(key) ?? []) subscription.mark(name, seen);
+    this.#markAll(key, name, seen);
     // A subscription to virtual hosts names the route configuration that they belong to.
-    const all = type === 'vhds' ? resourceKey(type, name.slice(0, name.lastIndexOf('/'))) : undefined;
-    if (all !== undefined) for (const subscription of this.#byName.get(all) ?? []) subscription.mark(name, seen);
-    for (const subscription of this.#byName.get(resourceKey(type, '*')) ?? []) subscription.mark(name, seen);
+    if (type === 'vhds') this.#markAll(resourceKey(type, name.slice(0, name.lastIndexOf('/'))), name, seen);
+    this.#markAll(resourceKey(type, '*'), name, seen);
   }
 
-  #areUsable(keys: readonly ResourceKey[]): boolean {
-    return keys.every((key) => {
+  /** Nearly every name has one subscription, which then is in no set. */
+  #markAll(key: ResourceKey, name: string, seen: Resource | undefined): void {
+    for (const subscription of this.#named(key)) subscription.mark(name, seen);
+  }
+
+  #areUsable(keys: ReadonlySet<ResourceKey>): boolean {
+    return [...keys].every((key) => {
       const cluster = this.store.get(key);
       // What does not exist cannot be waited for.
       if (!cluster) return true;
       for (const subscription of this.#byType.get('cds') ?? []) if (subscription.isPending(cluster.name)) return false;
-      return !cluster.requires.some((required) => (this.#awaitedEndpoints.get(required) ?? 0) > this.#clock.now());
+      return !cluster.requires.some((required) => {
+        const awaited = this.#awaitedEndpoints.get(required);
+        if (!awaited) return false;
+        if (!this.#time.isOverdue(awaited.since)) return true;
+        this.#awaitedEndpoints.delete(required);
+        return false;
+      });
     });
   }
 
@@ -215,12 +344,11 @@ export class XdsNode {
   }
 
   #review(): void {
-    const now = this.#clock.now();
     for (const isRemoval of [false, true]) {
       for (const [key, held] of this.#held) {
         if (held.isRemoval !== isRemoval) continue;
-        const mayGo = isRemoval ? !this.#routesArePending() : this.#areUsable(this.store.get(key)?.requires ?? []);
-        if (!mayGo && held.until > now) continue;
+        const mayGo = isRemoval ? !this.#routesArePending() : this.#areUsable(held.requires);
+        if (!mayGo && !this.#time.isOverdue(held.since)) continue;
         const seen = this.#instead.get(key);
         this.#held.delete(key);
         this.#instead.delete(key);
@@ -230,17 +358,10 @@ export class XdsNode {
       // Routes go first, so that the removals that follow see them as pending.
       if (!isRemoval) this.flush();
     }
-    if (this.#held.size > 0 && !this.#timer) {
-      const next = Math.min(...[...this.#held.values()].map(({ until }) => until));
-      this.#timer = this.#clock.after(Math.max(next - now, 1), () => {
-        this.#timer = undefined;
-        this.#review();
-        this.flush();
-      });
-    }
   }
 }
 
+const NONE: readonly never[] = [];
 const ORDER = new Map(RESOURCE_TYPES.map((type, index) => [type, index]));
 
 function orderOf(type: ResourceType): number {

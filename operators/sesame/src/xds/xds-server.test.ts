@@ -3,7 +3,18 @@ import { connect } from 'node:http2';
 import { suite, test } from 'node:test';
 import { createVirtualClock } from '@capstan/testing';
 import { typeUrl } from '../envoy/index.ts';
-import { cluster, createXdsStage, endpoints, listener, put, remove, routes } from './xds.test-support.ts';
+import {
+  cluster,
+  createXdsStage,
+  endpoints,
+  listener,
+  put,
+  remove,
+  routes,
+  type Stage,
+  startSlowConnection,
+} from './xds.test-support.ts';
+import { connectXds, type XdsClient } from './xds-client.ts';
 
 const world = (type: 'cds' | 'eds' | 'lds' | 'rds' | 'sds') => ({ type, isDelta: false });
 const delta = (type: 'cds' | 'eds' | 'lds' | 'rds' | 'sds') => ({ type, isDelta: true });
@@ -162,6 +173,104 @@ suite('order', () => {
     assert.equal((await stream.next()).typeUrl, typeUrl('rds'));
   });
 
+  for (const isDelta of [false, true])
+    test(`${isDelta ? 'delta' : 'state of the world'}: a new cluster gets endpoints that another has already, and its route waits for them`, async (context) => {
+      const { store, client } = await createXdsStage(context);
+      put(store, cluster('a'), endpoints('a-endpoints', 1), routes('r', 'a'));
+      const stream = client.open({ type: undefined, isDelta });
+      const ask = (type: 'cds' | 'eds' | 'rds', name?: string) => {
+        const names = name === undefined ? [] : [name];
+        stream.request({
+          type_url: typeUrl(type),
+          ...(isDelta ? { resource_names_subscribe: names } : { resource_names: names }),
+        });
+      };
+      ask('cds');
+      stream.ack(await stream.next());
+      ask('eds', 'a-endpoints');
+      stream.ack(await stream.next(), ['a-endpoints']);
+      ask('rds', 'r');
+      stream.ack(await stream.next(), ['r']);
+
+      // As Envoy does, the client asks for no endpoints that it knows.
+      put(store, routes('r', 'b'), cluster('b', 2, 'a-endpoints'));
+      const clusters = await stream.next();
+      assert.equal(clusters.typeUrl, typeUrl('cds'));
+      const assignments = await stream.next();
+      assert.deepEqual([assignments.typeUrl, ...assignments.resources.keys()], [typeUrl('eds'), 'a-endpoints']);
+      stream.ack(clusters);
+      assert.equal(stream.pending, 0);
+      stream.ack(assignments, ['a-endpoints']);
+      assert.equal((await stream.next()).typeUrl, typeUrl('rds'));
+    });
+
+  test('on separate streams endpoints of an older cluster say nothing about a new one', async (context) => {
+    const { store, client } = await createXdsStage(context);
+    put(store, cluster('a'), endpoints('a-endpoints', 1), routes('r', 'a'));
+    const open = async (type: 'cds' | 'eds' | 'rds', name?: string) => {
+      const stream = client.open(world(type));
+      stream.request(name === undefined ? {} : { resource_names: [name] });
+      stream.ack(await stream.next(), name === undefined ? [] : [name]);
+      return stream;
+    };
+    const clusters = await open('cds');
+    const older = await open('eds', 'a-endpoints');
+    const routeStream = await open('rds', 'r');
+    put(store, routes('r', 'b'), cluster('b', 2, 'a-endpoints'));
+    clusters.ack(await clusters.next());
+    put(store, endpoints('a-endpoints', 2));
+    older.ack(await older.next(), ['a-endpoints']);
+    // Another response on the connection: what came before it is there.
+    await open('eds', 'unrelated');
+    assert.equal(routeStream.pending, 0);
+    await open('eds', 'a-endpoints');
+    assert.equal((await routeStream.next()).resources.size, 1);
+  });
+
+  test('on separate streams a route waits for all new clusters with the same endpoints', async (context) => {
+    const { store, client } = await createXdsStage(context);
+    put(store, cluster('a'), endpoints('a-endpoints', 1), endpoints('shared', 1), routes('r', 'a'));
+    const open = async (type: 'cds' | 'eds' | 'rds', name?: string) => {
+      const stream = client.open(world(type));
+      stream.request(name === undefined ? {} : { resource_names: [name] });
+      stream.ack(await stream.next(), name === undefined ? [] : [name]);
+      await client.roundTrip();
+      return stream;
+    };
+    const clusters = await open('cds');
+    await open('eds', 'a-endpoints');
+    const routeStream = await open('rds', 'r');
+    for (const name of ['b', 'c']) {
+      put(store, routes('r', name), cluster(name, 2, 'shared'));
+      clusters.ack(await clusters.next());
+    }
+    // As Envoy does when it has much to do: the stream is that of the first of the two clusters, and comes late.
+    const first = await open('eds', 'shared');
+    assert.equal(routeStream.pending, 0);
+    // The first cluster goes, and its stream with it.
+    first.close();
+    await client.roundTrip();
+    assert.equal(routeStream.pending, 0);
+    await open('eds', 'shared');
+    assert.match(JSON.stringify([...(await routeStream.next()).resources.values()]), /"cluster":"c"/);
+  });
+
+  test('a route configuration that changes again while it is held still waits for what it was held for', async (context) => {
+    const stage = await createXdsStage(context);
+    const { clusters, routeStream, added } = await withHeldRoute(stage, stage.client);
+    // A composed one names the clusters of the hosts that changed last.
+    put(stage.store, routes('r', 'a', '/other'));
+    await stage.client.roundTrip();
+    assert.equal(routeStream.pending, 0);
+    clusters.ack(added);
+    const assignments = stage.client.open(world('eds'));
+    assignments.request({ resource_names: ['b-endpoints'] });
+    const response = await assignments.next();
+    assert.equal(routeStream.pending, 0);
+    assignments.ack(response, ['b-endpoints']);
+    assert.match(JSON.stringify([...(await routeStream.next()).resources.values()]), /"prefix":"\/other"/);
+  });
+
   test('on separate streams of one node a cluster goes only after the routes that used it', async (context) => {
     const { store, client } = await createXdsStage(context);
     put(store, cluster('a'), cluster('b'), endpoints('a-endpoints', 1), endpoints('b-endpoints', 1), routes('r', 'a'));
@@ -187,24 +296,53 @@ suite('order', () => {
     assert.deepEqual([...(await clusters.next()).resources.keys()].sort(), ['b', 'c']);
   });
 
-  test('a client that never acknowledges a cluster gets the route after two seconds', async (context) => {
+  test('a client that runs and does not acknowledge a cluster gets the route after two seconds', async (context) => {
     const clock = createVirtualClock();
-    const { store, client } = await createXdsStage(context, { clock });
-    put(store, cluster('a'), routes('r', 'a'));
-    const clusters = client.open(world('cds'));
-    clusters.request({});
-    clusters.ack(await clusters.next());
-    const routeStream = client.open(world('rds'));
-    routeStream.request({ resource_names: ['r'] });
-    routeStream.ack(await routeStream.next(), ['r']);
-    put(store, cluster('b'), routes('r', 'b'));
-    await clusters.next();
-    await clock.advance(1_900);
+    const stage = await createXdsStage(context, { clock });
+    const { routeStream } = await withHeldRoute(stage, stage.client);
+    for (let waited = 0; waited < 2_000; waited += 500) {
+      assert.equal(routeStream.pending, 0, `after ${waited} ms`);
+      await clock.advance(500);
+      await stage.client.roundTrip();
+    }
+    assert.deepEqual([...(await routeStream.next()).resources.keys()], ['r']);
+  });
+
+  test('a client that does not run gets no route before it has acknowledged the cluster', async (context) => {
+    const clock = createVirtualClock();
+    const stage = await createXdsStage(context, { clock });
+    const connection = await startSlowConnection(context, stage.server.port);
+    const client = connectXds({ host: '127.0.0.1', port: connection.port, nodeId: 'envoy-2' });
+    context.after(() => client.close());
+    const { clusters, routeStream, added } = await withHeldRoute(stage, client);
+    connection.halt();
+    for (let seconds = 0; seconds < 60; seconds += 1) await clock.advance(1_000);
+    connection.resume();
+    await client.roundTrip();
     assert.equal(routeStream.pending, 0);
-    await clock.advance(200);
+    clusters.ack(added);
+    const assignments = client.open(world('eds'));
+    assignments.request({ resource_names: ['b-endpoints'] });
+    const response = await assignments.next();
+    assert.equal(routeStream.pending, 0);
+    assignments.ack(response, ['b-endpoints']);
     assert.deepEqual([...(await routeStream.next()).resources.keys()], ['r']);
   });
 });
+
+/** A client with a cluster and a route, and another cluster sent whose route waits for it. */
+async function withHeldRoute({ store }: Stage, client: XdsClient) {
+  put(store, cluster('a'), routes('r', 'a'));
+  const clusters = client.open(world('cds'));
+  clusters.request({});
+  clusters.ack(await clusters.next());
+  const routeStream = client.open(world('rds'));
+  routeStream.request({ resource_names: ['r'] });
+  routeStream.ack(await routeStream.next(), ['r']);
+  await client.roundTrip();
+  put(store, cluster('b'), routes('r', 'b'));
+  return { clusters, routeStream, added: await clusters.next() };
+}
 
 suite('refusals', () => {
   test('a refused resource is reported with its origin, and the last accepted one stays in full responses', async (context) => {

@@ -9,11 +9,12 @@ import {
 import type { AddressInfo } from 'node:net';
 import { type Clock, type Logger, silentLogger, systemClock } from '@capstan/kube';
 import type { ResourceType } from '../envoy/index.ts';
-import { type DiscoveryMethod, openDiscoveryStream } from './discovery-stream.ts';
+import { type DiscoveryMethod, openDiscoveryStream, type StreamCalls } from './discovery-stream.ts';
+import { SocketErrors } from './errors.ts';
 import { GrpcStatus } from './grpc-stream.ts';
 import type { ResourceStore } from './resource-store.ts';
 import { type CertificateFiles, createCertificateWatch } from './server-certificates.ts';
-import { type NodeReport, XdsNode } from './xds-node.ts';
+import { type NodeIdentity, type NodeReport, XdsNode } from './xds-node.ts';
 
 export interface XdsServerOptions {
   readonly store: ResourceStore;
@@ -60,11 +61,11 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     else latest.delete(each.node);
     options.onReport?.(each);
   };
-  const nodeOf = (id: string): XdsNode => {
-    let node = nodes.get(id);
+  const nodeOf = (identity: NodeIdentity): XdsNode => {
+    let node = nodes.get(identity.id);
     if (!node) {
-      node = new XdsNode(id, store, clock, report);
-      nodes.set(id, node);
+      node = new XdsNode(identity, store, clock, report);
+      nodes.set(identity.id, node);
     }
     return node;
   };
@@ -75,6 +76,25 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     for (const node of nodes.values()) node.changed(changes);
   });
 
+  const calls: StreamCalls = {
+    logger,
+    nodeOf: ({ id, bindAddress }, http) => {
+      const session = http.session;
+      return nodeOf({ id: id === '' ? `session-${session ? (sessionIds.get(session) ?? 0) : 0}` : id, bindAddress });
+    },
+    whenComplete: (call) => (store.isComplete ? call() : waiting.push(call)),
+    onSent(type, size) {
+      responses[type] = (responses[type] ?? 0) + 1;
+      bytes[type] = (bytes[type] ?? 0) + size;
+    },
+    onClose(node) {
+      streams -= 1;
+      if (!node?.isIdle) return;
+      node.close();
+      nodes.delete(node.id);
+      node.report();
+    },
+  };
   const server = createHttp2(options);
   server.on('session', (session) => {
     sessions.add(session);
@@ -96,31 +116,14 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
       return;
     }
     streams += 1;
-    const session = http.session;
-    openDiscoveryStream({
-      http,
-      method,
-      logger,
-      nodeOf: (id) => nodeOf(id === '' ? `session-${session ? (sessionIds.get(session) ?? 0) : 0}` : id),
-      whenComplete: (call) => (store.isComplete ? call() : waiting.push(call)),
-      onSent(type, size) {
-        responses[type] = (responses[type] ?? 0) + 1;
-        bytes[type] = (bytes[type] ?? 0) + size;
-      },
-      onClose(node) {
-        streams -= 1;
-        if (!node?.isIdle) return;
-        node.close();
-        nodes.delete(node.id);
-        node.report();
-      },
-    });
+    openDiscoveryStream({ http, method, calls });
   });
 
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    const fail = (error: Error) => reject(SocketErrors.CannotListen(options.address, options.port, error));
+    server.once('error', fail);
     server.listen(options.port, options.address, () => {
-      server.off('error', reject);
+      server.off('error', fail);
       resolve();
     });
   });

@@ -1,4 +1,5 @@
 // Resources of every type in small, and a server with a client on loopback.
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { CONFIG_SOURCE, type ResourceType, typed } from '../envoy/index.ts';
 import { createResource, type Resource, resourceKey } from './resource.ts';
@@ -9,13 +10,13 @@ import { startXdsServer, type XdsServer, type XdsServerOptions } from './xds-ser
 
 const HCM = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 
-export function cluster(name: string, timeout = 2): Resource {
-  const eds = { service_name: `${name}-endpoints`, eds_config: CONFIG_SOURCE };
+export function cluster(name: string, timeout = 2, assignment = `${name}-endpoints`): Resource {
+  const eds = { service_name: assignment, eds_config: CONFIG_SOURCE };
   return createResource({
     type: 'cds',
     name,
     value: { name, type: 'EDS', connect_timeout: `${timeout}s`, eds_cluster_config: eds },
-    requires: [resourceKey('eds', `${name}-endpoints`)],
+    requires: [resourceKey('eds', assignment)],
   });
 }
 
@@ -102,5 +103,39 @@ export async function createXdsStage(context: TestContext, options: Partial<XdsS
         if (found) resolve(found);
         else waiting.push({ fits, resolve });
       }),
+  };
+}
+
+export interface SlowConnection {
+  readonly port: number;
+  /** What the server sends waits until `resume`. */
+  halt(): void;
+  resume(): void;
+}
+
+/** A way to a server that can be held up, as when a client gets no processor. */
+export async function startSlowConnection(context: TestContext, serverPort: number): Promise<SlowConnection> {
+  const sockets = new Set<Socket>();
+  const upstreams = new Set<Socket>();
+  const relay = createServer((downstream) => {
+    const upstream = connect(serverPort, '127.0.0.1');
+    upstreams.add(upstream);
+    for (const socket of [upstream, downstream]) {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', () => socket.destroy());
+    }
+    downstream.pipe(upstream);
+    upstream.on('data', (chunk: Buffer) => downstream.write(chunk));
+  });
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
+  context.after(() => {
+    for (const socket of sockets) socket.destroy();
+    relay.close();
+  });
+  return {
+    port: (relay.address() as AddressInfo).port,
+    halt: () => upstreams.forEach((socket) => socket.pause()),
+    resume: () => upstreams.forEach((socket) => socket.resume()),
   };
 }

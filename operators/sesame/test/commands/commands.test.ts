@@ -8,42 +8,22 @@ import { describe, test } from 'node:test';
 import { silentLogger, systemClock } from '@capstan/kube';
 import { parse } from 'yaml';
 import { issueXdsCertificates } from '../../src/certificates/issue.ts';
-import { sesameRequest } from '../../src/commands/program.ts';
 import { openConnections } from '../../src/shutdown/admin.ts';
 import { SHUTDOWN_DEFAULTS, shutdownEnvoy } from '../../src/shutdown/shutdown.ts';
 import { serveShutdownManager } from '../../src/shutdown/shutdown-manager.ts';
 import { runCommand } from './command-io.ts';
 
 describe('the program sesame', () => {
-  test('knows its own commands and passes on the others', () => {
-    assert.deepEqual(sesameRequest(['migrate', 'config', 'x']), {
-      what: 'command',
-      name: 'migrate config',
-      argv: ['x'],
-    });
-    assert.deepEqual(sesameRequest(['envoy', 'shutdown', '--a']), {
-      what: 'command',
-      name: 'envoy shutdown',
-      argv: ['--a'],
-    });
-    assert.deepEqual(sesameRequest(['operator', '--image=x', '--install-crds']), {
-      what: 'capstan',
-      argv: ['run', '--operators', 'sesame', '--sesame.image=x', '--install-crds'],
-    });
-    assert.deepEqual(sesameRequest(['plan', '-f', 'x']), { what: 'capstan', argv: ['plan', '-f', 'x'] });
-    assert.deepEqual(sesameRequest([]), { what: 'help', code: 2 });
-  });
-
   const wrong: [line: string, message: RegExp][] = [
     ['bootstrap', /^error: sesame bootstrap needs a path; for example: /],
     ['bootstrap a b', /^error: sesame bootstrap does not know what to do with "b"; /],
     ['bootstrap - --xds-prt=1', /^error: sesame bootstrap has no flag --xds-prt; did you mean --xds-port\?/],
-    ['bootstrap - --xds-port=x', /^error: --xds-port cannot be "x"; use a whole number/],
-    ['bootstrap - --xds-port=70000', /^error: --xds-port cannot be "70000"; use a port from 1 to 65535/],
+    ['bootstrap - --xds-port=x', /^error: --xds-port cannot be "x"; use a number from 1 to 65535/],
+    ['bootstrap - --xds-port=70000', /^error: --xds-port cannot be "70000"; use a number from 1 to 65535/],
     ['certgen', /^error: sesame certgen needs one of --kube, --yaml and --pem; /],
     ['certgen --pem --certificate-lifetime=0', /^error: --certificate-lifetime cannot be "0"; /],
     ['migrate config', /^error: sesame migrate config needs a file; /],
-    ['migrate config x --to=stone', /^error: --to cannot be "stone"; use resource or file/],
+    ['migrate config x --to=stone', /^error: --to cannot be "stone"; use one of resource, file/],
     ['envoy shutdown --check-interval=soon', /^error: --check-interval cannot be "soon"; use a duration/],
     ['config show -c x --sesame-config=y', /^error: --config-path and --sesame-config cannot be given together/],
   ];
@@ -70,7 +50,10 @@ describe('sesame migrate config', () => {
     const { code, out, err } = await runCommand('migrate config -', { '-': 'nope: 1\n' });
     assert.deepEqual([code, out], [1, '']);
     assert.match(err, /^standard input:1:1: error: nope: /);
-    assert.match((await runCommand('migrate config gone')).err, /^error: the file gone cannot be read: no such file; /);
+    assert.match(
+      (await runCommand('migrate config gone')).err,
+      /^error: the file gone cannot be read: .*no such file.*; /,
+    );
   });
 
   test('writes to a file', async () => {
@@ -151,27 +134,21 @@ describe('sesame bootstrap', () => {
       now: Date.now(),
       lifeMs: 86_400_000,
     });
-    const files = { '/certs/ca.crt': ca, '/certs/tls.crt': envoy.certificate, '/certs/tls.key': envoy.key };
-    const flags = '--envoy-cafile=/certs/ca.crt --envoy-cert-file=/certs/tls.crt --envoy-key-file=/certs/tls.key';
+    const files = { 'certs/ca.crt': ca, 'certs/tls.crt': envoy.certificate, 'certs/tls.key': envoy.key };
+    const flags = '--envoy-cafile=certs/ca.crt --envoy-cert-file=certs/tls.crt --envoy-key-file=certs/tls.key';
     const { written, code } = await runCommand(
-      `bootstrap /config/envoy.json ${flags} --resources-dir=/config/resources`,
+      `bootstrap config/envoy.json ${flags} --resources-dir=config/resources`,
       files,
     );
     assert.equal(code, 0);
-    assert.deepEqual(
-      [...written.keys()],
-      [
-        '/config/resources/sds/xds-tls-certificate.json',
-        '/config/resources/sds/xds-validation-context.json',
-        '/config/envoy.json',
-      ],
-    );
-    assert.match(written.get('/config/resources/sds/xds-validation-context.json')?.text ?? '', /"exact": "sesame"/);
+    assert.deepEqual([...written.keys()].toSorted(), [
+      'config/envoy.json',
+      'config/resources/sds/xds-tls-certificate.json',
+      'config/resources/sds/xds-validation-context.json',
+    ]);
+    assert.match(written.get('config/resources/sds/xds-validation-context.json')?.text ?? '', /"exact": "sesame"/);
     const inline = await shown(flags, files);
-    assert.match(
-      JSON.stringify(inline.static_resources.clusters[0]?.transport_socket),
-      /"filename":"\/certs\/tls\.key"/,
-    );
+    assert.match(JSON.stringify(inline.static_resources.clusters[0]?.transport_socket), /"filename":"certs\/tls\.key"/);
   });
 
   test('refuses files that are missing, empty, no certificate or expired, and an admin address of the network', async () => {
@@ -184,7 +161,7 @@ describe('sesame bootstrap', () => {
     });
     const flags = 'bootstrap - --envoy-cafile=ca --envoy-cert-file=cert --envoy-key-file=key';
     const cases: [Record<string, string>, RegExp][] = [
-      [{}, /ca of --envoy-cafile cannot be used: no such file; check that the certificate Secret is mounted/],
+      [{}, /ca of --envoy-cafile cannot be used: .*no such file.*; check that the certificate Secret is mounted/],
       [{ ca: '' }, /cannot be used: it is empty/],
       [{ ca: 'x' }, /cannot be used: it holds no certificate in PEM/],
       [{ ca, cert: envoy.certificate, key: envoy.key }, /cannot be used: it expired at 20/],
@@ -215,7 +192,11 @@ describe('sesame certgen', () => {
 
   test('has the legacy format with a Secret for the authority', async () => {
     const { written } = await runCommand('certgen --yaml --secrets-format=legacy --secrets-name-suffix=-v1 out');
-    assert.deepEqual([...written.keys()], ['out/cacert-v1.yaml', 'out/sesamecert-v1.yaml', 'out/envoycert-v1.yaml']);
+    assert.deepEqual([...written.keys()].toSorted(), [
+      'out/cacert-v1.yaml',
+      'out/envoycert-v1.yaml',
+      'out/sesamecert-v1.yaml',
+    ]);
     const secret = parse(written.get('out/sesamecert-v1.yaml')?.text ?? '') as { type: string; data: object };
     assert.deepEqual([secret.type, Object.keys(secret.data)], ['kubernetes.io/tls', ['tls.crt', 'tls.key']]);
   });

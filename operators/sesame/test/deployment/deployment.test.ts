@@ -93,6 +93,13 @@ describe('a SesameDeployment', () => {
         'serve',
         '--incluster',
         '--sesame-config=sesameconfig-edge',
+        '--xds-port=8001',
+        '--health-port=8100',
+        '--http-port=8000',
+        '--debug-http-port=6060',
+        '--sesame-cafile=/certs/ca.crt',
+        '--sesame-cert-file=/certs/tls.crt',
+        '--sesame-key-file=/certs/tls.key',
         '--disable-feature=tlsroutes',
       ]);
       assert.deepEqual(pod?.containers[0]?.readinessProbe?.httpGet, { path: '/readyz', port: 8100, scheme: 'HTTP' });

@@ -12,8 +12,8 @@ export interface EnvoyOptions {
   readonly xdsPort: number;
   readonly mode: EnvoyMode;
   readonly nodeId?: string;
-  /** Between 0 and 1023: Envoys of one user on one machine need different ones. */
-  readonly baseId?: number;
+  /** How long listeners that were replaced may finish; 1 by default. */
+  readonly drainSeconds?: number;
 }
 
 export interface RunningEnvoy {
@@ -22,6 +22,9 @@ export interface RunningEnvoy {
   /** Of its log, lines of level warning and above. */
   warnings(): string[];
   log(): string;
+  /** Takes the processor from it. */
+  halt(): void;
+  resume(): void;
   stop(): Promise<void>;
 }
 
@@ -33,10 +36,20 @@ export function missingEnvoy(): string | false {
 }
 
 function envoyBinary(): string {
-  return join(process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real'), 'envoy', 'envoy');
+  return join(realFolder(), 'envoy', 'envoy');
 }
 
-export async function startEnvoy({ xdsPort, mode, nodeId = 'envoy-real' }: EnvoyOptions): Promise<RunningEnvoy> {
+/** Where `npm run setup:real` puts what it brings. */
+export function realFolder(): string {
+  return process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real');
+}
+
+export async function startEnvoy({
+  xdsPort,
+  mode,
+  nodeId = 'envoy-real',
+  drainSeconds = 1,
+}: EnvoyOptions): Promise<RunningEnvoy> {
   const folder = mkdtempSync(join(tmpdir(), 'sesame-envoy-'));
   const adminSocket = join(folder, 'admin.sock');
   const logFile = join(folder, 'log');
@@ -56,9 +69,9 @@ export async function startEnvoy({ xdsPort, mode, nodeId = 'envoy-real' }: Envoy
       '--log-path',
       logFile,
       '--drain-time-s',
-      '1',
+      String(drainSeconds),
       '--parent-shutdown-time-s',
-      '2',
+      String(drainSeconds + 1),
     ],
     { stdio: 'ignore' },
   );
@@ -79,7 +92,10 @@ export async function startEnvoy({ xdsPort, mode, nodeId = 'envoy-real' }: Envoy
       log()
         .split('\n')
         .filter((line) => /\]\[(warning|error|critical)\]/.test(line)),
+    halt: () => child.kill('SIGSTOP'),
+    resume: () => child.kill('SIGCONT'),
     async stop() {
+      child.kill('SIGCONT');
       child.kill('SIGTERM');
       const force = setTimeout(() => child.kill('SIGKILL'), 5_000);
       await exit;

@@ -20,6 +20,9 @@ export interface RequestOptions {
   readonly tls?: { readonly ca: string; readonly cert?: string; readonly key?: string; readonly servername?: string };
 }
 
+/** Longer than any timeout that a test is about: no test hangs because of a server that does not answer. */
+const PATIENCE_MS = 20_000;
+
 export function send({
   port,
   host,
@@ -38,6 +41,7 @@ export function send({
       response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text, headers: response.headers }));
       response.on('error', () => resolve({ status: 0, body: text, headers: {} }));
     });
+    sent.setTimeout(PATIENCE_MS, () => sent.destroy());
     sent.on('error', () => resolve({ status: 0, body: '', headers: {} }));
     sent.end(body);
   });

@@ -1,6 +1,8 @@
-// A whole Sesame on an embedded API server, with a real Envoy in front of backends on loopback.
+// A whole Sesame on an embedded API server, with a real Envoy in front of backends on loopback. A test fails at its end when Envoy
+// has refused anything on the way.
+import assert from 'node:assert/strict';
 import { createServer as createHttp, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer as createTcp, type Server } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import type { TestContext } from 'node:test';
 import { type Client, EndpointSlice, type Kind, type KubeObject, Secret, Service, systemClock } from '@capstan/kube';
 import { derivation, operator } from '@capstan/reconcile';
@@ -11,6 +13,7 @@ import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { ingressParts } from '../../src/serving/ingress-parts.ts';
 import type { XdsServer } from '../../src/xds/index.ts';
 import { type EnvoyMode, type RunningEnvoy, startEnvoy } from './envoy.ts';
+import { freePort } from './free-port.ts';
 
 /** The address range of the embedded cluster's pods, the only loopback addresses that its server takes for endpoints. */
 export const BACKENDS = '127.64.7.1';
@@ -27,12 +30,24 @@ export interface IngressStage {
   /** A Service with one endpoint on loopback that the handler answers. */
   backend(name: string, handle: (request: IncomingMessage, response: ServerResponse) => void): Promise<void>;
   /** A Service whose endpoint is at this port. */
-  service(name: string, port: number): Promise<void>;
-  secret(name: string, data: Readonly<Record<string, string>>, type?: string): Promise<void>;
+  service(name: string, port: number, options?: ServiceOptions): Promise<void>;
+  /** A Service with one endpoint for each address, all at one port. */
+  pool(name: string, addresses: readonly string[], handle: PoolHandler, options?: ServiceOptions): Promise<void>;
+  /** From now on the Service has these endpoints. */
+  endpoints(name: string, addresses: readonly string[]): Promise<void>;
+  create<T extends KubeObject>(kind: Kind<T>, object: T): Promise<void>;
+  secret(name: string, data: Readonly<Record<string, string>>, type?: string, namespace?: string): Promise<void>;
   proxy(name: string, spec: HTTPProxy['spec']): Promise<void>;
   /** What Envoy has refused so far. */
   refusals(): string[];
 }
+
+export interface ServiceOptions {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly addresses?: readonly string[];
+}
+
+export type PoolHandler = (address: string, request: IncomingMessage, response: ServerResponse) => void;
 
 export async function createIngressStage(
   context: TestContext,
@@ -67,18 +82,26 @@ export async function createIngressStage(
   context.after(() => stage.end());
   const xds = await server;
   const envoy = await startEnvoy({ xdsPort: xds.port, mode });
-  context.after(() => envoy.stop());
+  context.after(async () => {
+    const refused = [...refusalsOf(envoy), ...(await rejectedUpdates(envoy))];
+    await envoy.stop();
+    assert.deepEqual(refused, [], 'Envoy refused what it was sent');
+  });
 
   const create = async <T extends KubeObject>(kind: Kind<T>, object: T): Promise<void> => {
     await stage.client.create(kind, object);
     await stage.settle();
   };
-  const service = async (name: string, port: number): Promise<void> => {
+  const service = async (
+    name: string,
+    port: number,
+    { annotations = {}, addresses = [BACKENDS] }: ServiceOptions = {},
+  ): Promise<void> => {
     const metadata = { name, namespace: 'default' };
     await stage.client.create(Service, {
       apiVersion: 'v1',
       kind: 'Service',
-      metadata,
+      metadata: { ...metadata, annotations },
       spec: { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: port }] },
     });
     await create(EndpointSlice, {
@@ -86,7 +109,7 @@ export async function createIngressStage(
       kind: 'EndpointSlice',
       metadata: { ...metadata, labels: { 'kubernetes.io/service-name': name } },
       addressType: 'IPv4',
-      endpoints: [{ addresses: [BACKENDS], conditions: { ready: true } }],
+      endpoints: addresses.map((address) => ({ addresses: [address], conditions: { ready: true } })),
       ports: [{ name: 'http', port, protocol: 'TCP' }],
     });
   };
@@ -99,15 +122,29 @@ export async function createIngressStage(
     httpPort,
     httpsPort,
     service,
+    create,
+    async pool(name, addresses, handle, options) {
+      let port = 0;
+      for (const address of addresses) {
+        const http = createHttp((request, response) => handle(address, request, response));
+        port = await listen(context, http, () => http.closeAllConnections(), { address, port });
+      }
+      await service(name, port, { addresses, ...options });
+    },
+    async endpoints(name, addresses) {
+      const endpoints = addresses.map((address) => ({ addresses: [address], conditions: { ready: true } }));
+      await stage.client.patch(EndpointSlice, { namespace: 'default', name }, 'merge', { endpoints });
+      await stage.settle();
+    },
     async backend(name, handle) {
       const http = createHttp(handle);
       await service(name, await listen(context, http, () => http.closeAllConnections()));
     },
-    secret: (name, data, type = 'kubernetes.io/tls') =>
+    secret: (name, data, type = 'kubernetes.io/tls', namespace = 'default') =>
       create(Secret, {
         apiVersion: 'v1',
         kind: 'Secret',
-        metadata: { name, namespace: 'default' },
+        metadata: { name, namespace },
         type,
         data: Object.fromEntries(
           Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
@@ -122,28 +159,33 @@ export async function createIngressStage(
       };
       await create(HTTPProxy, object);
     },
-    refusals: () =>
-      xds.reports().flatMap(({ rejections }) => rejections.map(({ key, message }) => `${key}: ${message}`)),
+    refusals: () => refusalsOf(envoy),
   };
+}
+
+/** Envoy's log keeps every refusal, the ones that a later version made good too. */
+function refusalsOf(envoy: RunningEnvoy): string[] {
+  return envoy.warnings().filter((line) => /rejected|NACK/i.test(line));
+}
+
+async function rejectedUpdates(envoy: RunningEnvoy): Promise<string[]> {
+  const counters = await envoy.admin('/stats?filter=update_rejected$');
+  return counters.split('\n').filter((line) => line !== '' && !line.endsWith(': 0'));
 }
 
 export async function listen(
   context: TestContext,
   server: Server,
   close: () => void = () => undefined,
+  { address = BACKENDS, port = 0 }: { readonly address?: string; readonly port?: number } = {},
 ): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, BACKENDS, resolve));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, address, resolve);
+  });
   context.after(() => {
     close();
     server.close();
   });
   return (server.address() as AddressInfo).port;
-}
-
-export async function freePort(): Promise<number> {
-  const server = createTcp();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createClient, silentLogger, systemClock } from '@capstan/kube';
 import { SesameConfiguration } from '../../src/kinds/index.ts';
 import { runCommand } from '../commands/command-io.ts';
 import { freePorts, ref, served, until } from './fixtures.ts';
@@ -13,17 +12,12 @@ describe('the command sesame serve', () => {
         `serve -c f --migrate --insecure --xds-address=127.0.0.1 --xds-port=${xds} --health-address=127.0.0.1 --health-port=${health} ` +
         `--http-address=127.0.0.1 --http-port=${health} --debug-http-port=${debug} --namespace=default`;
       const stopping = new AbortController();
-      const openCluster = () => {
-        const client = createClient({
-          transport: cluster.transport(),
-          clock: systemClock,
-          random: Math.random,
-          logger: silentLogger,
-        });
-        return Promise.resolve({ client, namespace: 'default' });
-      };
       const files = { f: 'debug: false\ntimeouts:\n  request-timeout: 4s\n' };
-      const running = runCommand(line, files, { openCluster, signal: stopping.signal, env: { POD_NAME: 'pod-a' } });
+      const running = runCommand(line, files, {
+        transport: () => cluster.transport(),
+        signal: stopping.signal,
+        env: { POD_NAME: 'pod-a' },
+      });
       await until(
         async () =>
           (await fetch(`http://127.0.0.1:${health}/readyz`).catch(() => undefined))?.status === 200 ? true : undefined,

@@ -1,6 +1,7 @@
 // subctl cable-policy add | list | delete | explain.
 import { isAlreadyExists, isNotFound, type JsonObject, type ObjectMeta, reasonOf } from '@capstan/kube';
 import { BROKER_ORIGIN, CablePolicies, CREATED_AT_ANNOTATION, ORIGIN_LABEL } from '../kinds/index.ts';
+import { isEncrypted } from '../policy/driver-names.ts';
 import { DEFAULT_POLICY, type Policy, readPolicy } from '../policy/read-policy.ts';
 import { readYaml } from '../policy/read-yaml.ts';
 import { formatSelector, parseSelectorText } from '../policy/selector.ts';
@@ -68,7 +69,7 @@ export async function deletePolicy(context: CommandContext): Promise<number> {
 
 export async function listPolicies(context: CommandContext): Promise<number> {
   const view = await readView(context);
-  const ranking = rankRules(view.policies);
+  const ranking = rankRules(view.policies, view.requiresEncryption);
   const counts = createPairMatrix(ranking, view.clusters).counts();
   const ordered = view.policies.toSorted(
     (a, b) => Number(a.name === DEFAULT_POLICY) - Number(b.name === DEFAULT_POLICY) || (a.name < b.name ? -1 : 1),
@@ -83,8 +84,7 @@ export async function listPolicies(context: CommandContext): Promise<number> {
   const data = ordered.map((policy) => ({
     name: policy.name,
     origin: policy.origin,
-    status: policy.problems.length === 0 ? 'Accepted' : 'Invalid',
-    problems: policy.problems.map(({ message }) => message),
+    ...acceptanceOf(policy, view),
     pairs: pairsOf(policy),
     rules: policy.rules.map(({ left, right, driver, options, priority }) => ({
       left: formatSelector(left),
@@ -120,6 +120,16 @@ export async function listPolicies(context: CommandContext): Promise<number> {
     );
   print(context, data, table, 'cable-policy list');
   return 0;
+}
+
+/** What is wrong with a policy: by itself, or as the operator reports it. */
+function acceptanceOf({ name, problems }: Policy, { objects }: ClusterView): { status: string; problems: string[] } {
+  if (problems.length > 0) return { status: 'Invalid', problems: problems.map(({ message }) => message) };
+  const object = objects.find(({ metadata }) => metadata.name === name);
+  const accepted = object?.status?.conditions?.find(({ type }) => type === 'Accepted');
+  return accepted?.status === 'False'
+    ? { status: accepted.reason, problems: [accepted.message] }
+    : { status: 'Accepted', problems: [] };
 }
 
 export async function explainPolicy(context: CommandContext): Promise<number> {
@@ -223,8 +233,11 @@ function completed(object: NewPolicy, { namespace, isBroker }: ClusterView, now:
 function effectsOf(view: ClusterView, added: readonly NewPolicy[]): string[] {
   const policies = added.map((object) => readPolicy(object));
   const names = new Set(policies.map(({ name }) => name));
-  const after = rankRules([...view.policies.filter(({ name }) => !names.has(name)), ...policies]);
-  const before = rankRules(view.policies);
+  const after = rankRules(
+    [...view.policies.filter(({ name }) => !names.has(name)), ...policies],
+    view.requiresEncryption,
+  );
+  const before = rankRules(view.policies, view.requiresEncryption);
   const lines: string[] = [];
   for (const [index, local] of view.clusters.entries()) {
     const others = view.clusters.slice(index + 1);
@@ -238,7 +251,7 @@ function effectsOf(view: ClusterView, added: readonly NewPolicy[]): string[] {
   if (lines.length === 0) return ['No pair changes its cable driver'];
   const shown = lines.slice(0, 20);
   return [
-    `${lines.length} pair(s) change their cable driver:`,
+    lines.length === 1 ? '1 pair changes its cable driver:' : `${lines.length} pairs change their cable driver:`,
     ...shown.map((line) => `  ${line}`),
     ...(lines.length > 20 ? ['  …'] : []),
   ];
@@ -246,7 +259,7 @@ function effectsOf(view: ClusterView, added: readonly NewPolicy[]): string[] {
 
 function warningsOf(view: ClusterView, added: readonly NewPolicy[]): string[] {
   const policies = added.map((object) => readPolicy(object));
-  const ranking = rankRules([...view.policies, ...policies]);
+  const ranking = rankRules([...view.policies, ...policies], view.requiresEncryption);
   const matrix = createPairMatrix(ranking, view.clusters);
   const counts = matrix.counts();
   const warnings: string[] = [];
@@ -258,6 +271,9 @@ function warningsOf(view: ClusterView, added: readonly NewPolicy[]): string[] {
     );
     if (pairs === 0) warnings.push(`policy "${name}": decides no pair of the clusters that are known`);
   }
+  for (const { name, rules } of policies)
+    if (view.requiresEncryption && rules.some(({ driver }) => !isEncrypted(driver)))
+      warnings.push(`policy "${name}": will not be accepted, as the broker asks for encryption (minimumSecurity)`);
   const [ambiguous] = matrix.ambiguousPairs();
   if (ambiguous !== undefined)
     warnings.push(

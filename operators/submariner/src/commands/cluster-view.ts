@@ -10,7 +10,7 @@ import {
   MEMBER_NAMESPACE,
   Submariner,
 } from '../kinds/index.ts';
-import { type Policy, readPolicy } from '../policy/read-policy.ts';
+import { type Policy, policyInForce } from '../policy/read-policy.ts';
 import { type ClusterFacts, clusterFacts } from '../resolution/cluster-labels.ts';
 import type { Offer } from '../resolution/decision.ts';
 import { offerOfEndpoint } from '../resolution/endpoint-offer.ts';
@@ -27,8 +27,10 @@ export interface ClusterView extends Place {
   readonly objects: readonly CablePolicies[];
   readonly policies: readonly Policy[];
   readonly clusters: readonly ClusterFacts[];
+  readonly clusterObjects: readonly Cluster[];
   readonly endpoints: readonly Endpoint[];
   readonly onConflict: 'pick' | 'refuse';
+  readonly requiresEncryption: boolean;
   offerOf(cluster: string): Offer | undefined;
 }
 
@@ -59,10 +61,12 @@ export async function readView(context: CommandContext): Promise<ClusterView> {
   return {
     ...place,
     objects,
-    policies: objects.map((object) => readPolicy(object)),
+    policies: objects.map((object) => policyInForce(object)),
     clusters: clusters.map(clusterFacts).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    clusterObjects: clusters,
     endpoints,
     onConflict: brokers[0]?.spec.onConflict ?? 'pick',
+    requiresEncryption: brokers.some(({ spec }) => spec.minimumSecurity === 'encrypted'),
     offerOf: (id) => offers.get(id),
   };
 }

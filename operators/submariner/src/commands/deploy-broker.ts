@@ -3,6 +3,15 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type JsonObject, loadKubeconfig, type ObjectMeta, Secret, selectContext } from '@capstan/kube';
 import {
+  ADMIN,
+  createOnce,
+  ensureBrokerRoles,
+  ensureNamespace,
+  installCrds,
+  type Steps,
+  tokenOf,
+} from '../deployment/broker-objects.ts';
+import {
   BROKER_NAMESPACE,
   BROKER_ORIGIN,
   Broker,
@@ -15,8 +24,7 @@ import { BUILT_IN_DRIVER, driverNameOf } from '../policy/driver-names.ts';
 import { DEFAULT_POLICY, readPolicy } from '../policy/read-policy.ts';
 import { readYaml } from '../policy/read-yaml.ts';
 import { contextOf, kubeconfigPaths } from './arguments.ts';
-import { formatBrokerInfo } from './broker-info.ts';
-import { ADMIN, createOnce, ensureBrokerRoles, ensureNamespace, installCrds, tokenOf } from './broker-objects.ts';
+import { type BrokerInfo, formatBrokerInfo } from './broker-info.ts';
 import { CommandErrors } from './errors.ts';
 import { type CommandContext, progress } from './io.ts';
 
@@ -33,35 +41,52 @@ export async function deployBroker(context: CommandContext): Promise<number> {
     throw CommandErrors.Usage(`--cable-driver: "${given}" is not known`, 'deploy-broker');
   const initial = await initialPolicies(context);
   const steps = { client, clock: io.clock, signal: io.signal };
+  const policies = [...initial];
+  if (!policies.some(({ metadata }) => metadata.name === DEFAULT_POLICY)) {
+    await installCrds(steps);
+    const name = driver ?? (await deducedDriver(context));
+    policies.push({ metadata: { name: DEFAULT_POLICY }, spec: [{ cableDriver: { name } }] });
+  }
+  const components = flags.list('components');
+  const spec = {
+    components: components.length === 0 ? ['connectivity'] : [...components],
+    ...(driver !== undefined && { defaultCableDriver: driver }),
+  };
+  await ensureBroker(steps, { namespace, spec, policies, onDone: (text) => say.done(text) });
+  const { address, ca } = await serverOf(context);
+  const info = await brokerInfoOf(steps, {
+    namespace,
+    address: flags.text('broker-url') ?? address,
+    ca,
+    cableDriver: driver,
+  });
+  const file = flags.text('broker-info') ?? join(io.cwd, 'broker-info.subm');
+  await io.files.write(file, `${formatBrokerInfo(info)}\n`);
+  say.done(`Wrote ${file}: it holds credentials; give it to the clusters that join and to no one else`);
+  return 0;
+}
+
+export interface BrokerParts {
+  readonly namespace: string;
+  /** Of the Broker resource, which is created once. */
+  readonly spec: Partial<Broker['spec']>;
+  /** Created once, and then left to users. */
+  readonly policies: readonly { readonly metadata: ObjectMeta; readonly spec: unknown }[];
+  readonly onDone?: (text: string) => void;
+}
+
+/** Makes a cluster the broker: kinds, accounts, policies and the Broker resource. */
+export async function ensureBroker(steps: Steps, { namespace, spec, policies, onDone }: BrokerParts): Promise<void> {
+  const { client, clock, signal } = steps;
+  const done = onDone ?? (() => {});
   await installCrds(steps);
-  say.done('Installed the kinds of Submariner');
+  done('Installed the kinds of Submariner');
   await ensureNamespace(steps, namespace);
   await ensureBrokerRoles(steps, namespace);
-  say.done(`Created the broker’s accounts in ${namespace}`);
-  const components = flags.list('components');
-  const broker: Broker = {
-    apiVersion: Broker.apiVersion,
-    kind: 'Broker',
-    metadata: { namespace, name: 'submariner-broker' },
-    spec: Broker.withDefaults({
-      apiVersion: Broker.apiVersion,
-      kind: 'Broker',
-      metadata: {},
-      spec: {
-        components: components.length === 0 ? ['connectivity'] : [...components],
-        ...(driver !== undefined && { defaultCableDriver: driver }),
-      },
-    }).spec,
-  };
-  await createOnce(() => client.create(Broker, broker, { signal: io.signal }));
-  const now = new Date(io.clock.now()).toISOString();
-  const policies = [...initial];
-  if (!policies.some(({ metadata }) => metadata.name === DEFAULT_POLICY))
-    policies.push({
-      metadata: { name: DEFAULT_POLICY },
-      spec: [{ cableDriver: { name: driver ?? (await deducedDriver(context)) } }],
-    });
-  for (const { metadata, spec } of policies) {
+  done(`Created the broker’s accounts in ${namespace}`);
+  const now = new Date(clock.now()).toISOString();
+  for (const policy of policies) {
+    const { metadata } = policy;
     const object: CablePolicies = {
       apiVersion: CablePolicies.apiVersion,
       kind: CablePolicies.kind,
@@ -71,13 +96,15 @@ export async function deployBroker(context: CommandContext): Promise<number> {
         labels: { ...metadata.labels, [ORIGIN_LABEL]: BROKER_ORIGIN },
         annotations: { [CREATED_AT_ANNOTATION]: now, ...metadata.annotations },
       },
-      spec,
+      spec: policy.spec,
     };
-    const created = await createOnce(() => client.create(CablePolicies, object, { signal: io.signal }));
-    say.done(`${created ? 'Created' : 'Kept'} cable policy "${metadata.name}"`);
+    const isCreated = await createOnce(() => client.create(CablePolicies, object, { signal }));
+    done(`${isCreated ? 'Created' : 'Kept'} cable policy "${metadata.name}"`);
   }
-  await writeInfo(context, namespace, driver);
-  return 0;
+  // After the policies: an operator that runs here already would create the default one first.
+  const object = { apiVersion: Broker.apiVersion, kind: 'Broker', metadata: { namespace, name: 'submariner-broker' } };
+  const broker = { ...object, spec: Broker.withDefaults({ ...object, spec }).spec };
+  await createOnce(() => client.create(Broker, broker, { signal }));
 }
 
 async function initialPolicies({ flags, io }: CommandContext): Promise<{ metadata: ObjectMeta; spec: unknown }[]> {
@@ -102,18 +129,19 @@ async function deducedDriver({ client, io }: CommandContext): Promise<string> {
   return driverNameOf(items[0]?.spec.cableDriver ?? '') ?? BUILT_IN_DRIVER;
 }
 
-async function writeInfo(context: CommandContext, namespace: string, cableDriver: string | undefined): Promise<void> {
-  const { io, client, flags } = context;
+/** What clusters need to join; the pre-shared key is created where there is none. */
+export async function brokerInfoOf(
+  { client, signal }: Steps,
+  { namespace, address, ca, cableDriver }: Pick<BrokerInfo, 'namespace' | 'ca' | 'cableDriver'> & { address: string },
+): Promise<BrokerInfo> {
   const ref = { namespace, name: PSK_SECRET };
   const psk = randomBytes(PSK_BYTES).toString('base64');
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata: ref, type: 'Opaque', data: { psk } };
-  await createOnce(() => client.create(Secret, secret, { signal: io.signal }));
-  const { data } = await client.get(Secret, ref, { signal: io.signal });
-  const { address, ca } = await serverOf(context);
-  const file = flags.text('broker-info') ?? join(io.cwd, 'broker-info.subm');
-  const token = await tokenOf({ client, signal: io.signal }, namespace, ADMIN);
-  const info = {
-    brokerURL: flags.text('broker-url') ?? address,
+  await createOnce(() => client.create(Secret, secret, { signal }));
+  const { data } = await client.get(Secret, ref, { signal });
+  const token = await tokenOf({ client, signal }, namespace, ADMIN);
+  return {
+    brokerURL: address,
     namespace,
     token,
     ca,
@@ -121,8 +149,6 @@ async function writeInfo(context: CommandContext, namespace: string, cableDriver
     components: ['connectivity'],
     cableDriver,
   };
-  await io.files.write(file, `${formatBrokerInfo(info)}\n`);
-  progress(io).done(`Wrote ${file}: it holds credentials; give it to the clusters that join and to no one else`);
 }
 
 /** Where the server is and how it is recognised, from the kubeconfig. */

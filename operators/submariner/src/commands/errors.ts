@@ -1,7 +1,10 @@
 import { catalogue } from '@capstan/kube';
 
 export const CommandErrors = catalogue('subctl', {
-  Usage: (problem: string, command: string) => ({ message: problem, remedy: `see subctl ${command} --help` }),
+  Usage: (problem: string, command: string) => ({
+    message: problem,
+    remedy: `see subctl ${command === '' ? '' : `${command} `}--help`,
+  }),
   NotInstalled: () => ({
     message: 'this cluster is neither a broker nor joined to one',
     remedy: 'run "subctl deploy-broker" or "subctl join broker-info.subm"',
@@ -34,6 +37,14 @@ export const CommandErrors = catalogue('subctl', {
     message: `${file}: is not a broker information file`,
     remedy: 'use the file that "subctl deploy-broker" wrote',
   }),
-  NoGateways: () => ({ message: 'no gateways detected', remedy: 'label a node submariner.io/gateway=true' }),
+  OnlyBroker: () => ({
+    message: 'this cluster is the broker only: it has no gateways',
+    remedy: 'name a cluster that joined it by --context',
+  }),
+  NoGateways: () => ({
+    message: 'no gateways detected',
+    remedy:
+      'label a node submariner.io/gateway=true, and look at the pods of the DaemonSet submariner-gateway if there is one',
+  }),
   NoConnections: () => ({ message: 'no connections found', remedy: 'join a second cluster' }),
 });

@@ -4,6 +4,7 @@ import { createLogger } from '@capstan/reconcile';
 import { command } from '@capstan/reconcile/command-line';
 import { readConfiguration } from '../gateway/configuration.ts';
 import { runGateway } from '../gateway/run-gateway.ts';
+import { localPrograms } from '../local/index.ts';
 
 export default command({
   usage: 'gateway [flags]',
@@ -27,6 +28,9 @@ export default command({
   async run({ flags }, io) {
     const clock = io.clock ?? systemClock;
     const isPod = Boolean(io.env['KUBERNETES_SERVICE_HOST']);
+    const networkNamespace = flags['network-namespace'] ?? io.env['SUBMARINER_NETWORK_NAMESPACE'];
+    const runDir = flags['run-dir'] ?? io.env['SUBMARINER_RUN_DIR'];
+    const wireguardDevice = flags['wireguard-device'] ?? io.env['SUBMARINER_WIREGUARD_DEVICE'];
     await runGateway({
       configuration: readConfiguration(io.env),
       env: io.env,
@@ -35,9 +39,11 @@ export default command({
       signal: io.signal,
       version: '0.1.0',
       isSimulated: (flags.cables ?? io.env['SUBMARINER_CABLES']) === 'simulated',
-      ...(flags['network-namespace'] !== undefined && { networkNamespace: flags['network-namespace'] }),
-      ...(flags['run-dir'] !== undefined && { runDir: flags['run-dir'] }),
-      ...(flags['wireguard-device'] !== undefined && { wireguardDevice: flags['wireguard-device'] }),
+      programs: localPrograms(io.env),
+      createsPodNetwork: io.env['SUBMARINER_NETWORK_NAMESPACE'] !== undefined,
+      ...(networkNamespace !== undefined && { networkNamespace }),
+      ...(runDir !== undefined && { runDir }),
+      ...(wireguardDevice !== undefined && { wireguardDevice }),
     });
     return 0;
   },

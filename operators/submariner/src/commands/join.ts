@@ -8,19 +8,21 @@ import {
   validateQualifiedName,
 } from '@capstan/kube';
 import { stringify } from 'yaml';
-import { driversOf } from '../deployment/configuration.ts';
-import { GATEWAY_NODE_LABEL } from '../deployment/gateway-daemon-set.ts';
-import { BROKER_ORIGIN, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
-import { type BrokerInfo, parseBrokerInfo } from './broker-info.ts';
 import {
+  allowRenewal,
   bind,
   CLIENT_ROLE,
   createOnce,
   ensureNamespace,
   ensureSecret,
   installCrds,
+  type Steps,
   tokenOf,
-} from './broker-objects.ts';
+} from '../deployment/broker-objects.ts';
+import { driversOf } from '../deployment/configuration.ts';
+import { GATEWAY_NODE_LABEL } from '../deployment/gateway-daemon-set.ts';
+import { BROKER_ORIGIN, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
+import { type BrokerInfo, parseBrokerInfo } from './broker-info.ts';
 import { CommandErrors } from './errors.ts';
 import { type CommandContext, type Flags, progress } from './io.ts';
 
@@ -50,30 +52,12 @@ export async function join(context: CommandContext): Promise<number> {
   driversOf(drivers, problems);
   if (problems.length > 0) throw CommandErrors.Invalid('join', problems);
   const info = parseBrokerInfo(await io.files.read(file), file);
-  const token = await accountOnBroker(context, info, clusterID);
-  say.done(`Created the account of cluster "${clusterID}" on the broker`);
-
   const namespace = flags.text('namespace') ?? MEMBER_NAMESPACE;
-  const steps = { client, clock: io.clock, signal: io.signal };
-  await installCrds(steps);
-  await ensureNamespace(steps, namespace);
-  const base64 = (text: string) => Buffer.from(text).toString('base64');
-  await ensureSecret(steps, namespace, BROKER_SECRET, {
-    token: base64(token),
-    namespace: base64(info.namespace),
-    ...(info.ca !== undefined && { 'ca.crt': base64(info.ca) }),
-  });
-  await ensureSecret(steps, namespace, PSK_SECRET, { psk: info.psk });
   const config = flags.text('cable-driver-config');
   const [configName, configNamespace] = config?.includes('/') ? config.split('/').toReversed() : [config, undefined];
   const port = flags.text('nattport');
   const spec = {
-    broker: 'k8s',
-    brokerK8sApiServer: flags.text('broker-url') ?? info.brokerURL,
-    brokerK8sRemoteNamespace: info.namespace,
-    brokerK8sSecret: BROKER_SECRET,
-    ...(info.ca !== undefined && { brokerK8sCA: base64(info.ca) }),
-    ceIPSecPSKSecret: PSK_SECRET,
+    ...(flags.text('broker-url') !== undefined && { brokerK8sApiServer: flags.text('broker-url') }),
     clusterID,
     ...(Object.keys(labels).length > 0 && { clusterLabels: labels }),
     ...(flags.text('clustercidr') !== undefined && { clusterCIDR: flags.text('clustercidr') }),
@@ -98,16 +82,51 @@ export async function join(context: CommandContext): Promise<number> {
       maxPacketLossCount: Number(flags.text('health-check-max-packet-loss-count') ?? 5),
     },
   };
-  const object = {
-    apiVersion: Submariner.apiVersion,
-    kind: 'Submariner',
-    metadata: { namespace, name: 'submariner' },
-    spec,
-  };
-  await client.apply(Submariner, object, { fieldManager: 'subctl', force: true, signal: io.signal });
-  if (flags.text('label-gateway') !== 'false') await labelGateway(context);
+  const steps = { client, clock: io.clock, signal: io.signal };
+  await joinCluster(steps, info, namespace, spec, () =>
+    say.done(`Created the account of cluster "${clusterID}" on the broker`),
+  );
+  if (flags.text('label-gateway') !== 'false') {
+    const node = await labelGateway(steps);
+    if (node !== undefined) say.done(`Labelled node "${node}" as gateway`);
+  }
   say.done(`Joined cluster "${clusterID}" to the broker at ${info.brokerURL}`);
   return 0;
+}
+
+type MemberSpec = Omit<Partial<Submariner['spec']>, 'clusterID'> & { readonly clusterID: string };
+
+/** Joins a cluster: its account on the broker, and here the kinds, the Secrets and the Submariner resource. */
+export async function joinCluster(
+  steps: Steps,
+  info: BrokerInfo,
+  namespace: string,
+  given: MemberSpec,
+  onAccount: () => void = () => {},
+): Promise<void> {
+  const token = await accountOnBroker(steps, info, given.clusterID);
+  onAccount();
+  await installCrds(steps);
+  await ensureNamespace(steps, namespace);
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  await ensureSecret(steps, namespace, BROKER_SECRET, {
+    token: base64(token),
+    namespace: base64(info.namespace),
+    ...(info.ca !== undefined && { 'ca.crt': base64(info.ca) }),
+  });
+  await ensureSecret(steps, namespace, PSK_SECRET, { psk: info.psk });
+  const spec = {
+    broker: 'k8s',
+    brokerK8sApiServer: info.brokerURL,
+    brokerK8sRemoteNamespace: info.namespace,
+    brokerK8sSecret: BROKER_SECRET,
+    ...(info.ca !== undefined && { brokerK8sCA: base64(info.ca) }),
+    ceIPSecPSKSecret: PSK_SECRET,
+    ...given,
+  };
+  const metadata = { namespace, name: 'submariner' };
+  const object = { apiVersion: Submariner.apiVersion, kind: 'Submariner', metadata, spec };
+  await steps.client.apply(Submariner, object, { fieldManager: 'subctl', force: true, signal: steps.signal });
 }
 
 /** The labels of --label, checked before anything is touched. */
@@ -125,7 +144,7 @@ export function labelsOf(flags: Flags): Record<string, string> {
 }
 
 /** As the broker's administrator: the account cluster-ID with the members' role, and its token. */
-async function accountOnBroker({ io }: CommandContext, info: BrokerInfo, clusterID: string): Promise<string> {
+async function accountOnBroker({ signal }: Steps, info: BrokerInfo, clusterID: string): Promise<string> {
   const { brokerURL, ca, token, namespace } = info;
   const kubeconfig = stringify({
     apiVersion: 'v1',
@@ -148,26 +167,23 @@ async function accountOnBroker({ io }: CommandContext, info: BrokerInfo, cluster
   try {
     const account = `cluster-${clusterID}`;
     const object = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace, name: account } };
-    await createOnce(() => client.create(ServiceAccount, object, { signal: io.signal }));
-    await bind({ client, signal: io.signal }, namespace, account, CLIENT_ROLE);
-    return await tokenOf({ client, signal: io.signal }, namespace, account);
+    await createOnce(() => client.create(ServiceAccount, object, { signal }));
+    await bind({ client, signal }, namespace, account, CLIENT_ROLE);
+    await allowRenewal({ client, signal }, namespace, account);
+    return await tokenOf({ client, signal }, namespace, account);
   } finally {
     await client.close();
   }
 }
 
-/** One node must be a gateway: the first, unless the user has chosen one. */
-async function labelGateway({ client, io }: CommandContext): Promise<void> {
-  const { items } = await client.list(Node, { signal: io.signal });
+/** One node must be a gateway: the first, unless the user has chosen one. The node that was labelled. */
+export async function labelGateway({ client, signal }: Steps): Promise<string | undefined> {
+  const { items } = await client.list(Node, { signal });
   const [first] = items;
-  if (first === undefined || items.some(({ metadata }) => metadata.labels?.[GATEWAY_NODE_LABEL] === 'true')) return;
+  if (first === undefined || items.some(({ metadata }) => metadata.labels?.[GATEWAY_NODE_LABEL] === 'true'))
+    return undefined;
   const name = first.metadata.name ?? '';
-  await client.patch(
-    Node,
-    { name },
-    'merge',
-    { metadata: { labels: { [GATEWAY_NODE_LABEL]: 'true' } } },
-    { signal: io.signal },
-  );
-  progress(io).done(`Labelled node "${name}" as gateway`);
+  const labels = { [GATEWAY_NODE_LABEL]: 'true' };
+  await client.patch(Node, { name }, 'merge', { metadata: { labels } }, { signal });
+  return name;
 }

@@ -10,9 +10,7 @@ import { formatTable, print } from './output.ts';
 import { dotPicture, type Picture, svgPicture, textPicture } from './picture.ts';
 
 export async function showConnections(context: CommandContext): Promise<number> {
-  const { namespace } = await findPlace(context);
-  const gateways = await readGateways(context, namespace);
-  if (gateways.length === 0) throw CommandErrors.NoGateways();
+  const gateways = await gatewaysHere(context);
   const rows = gateways.flatMap(({ metadata, status }) =>
     (status?.connections ?? []).map((connection) => ({ gateway: metadata.name ?? '', ...connection })),
   );
@@ -26,7 +24,7 @@ export async function showConnections(context: CommandContext): Promise<number> 
           endpoint.cluster_id,
           usingIP,
           usingNAT ? 'yes' : 'no',
-          usingCableDriver ?? endpoint.backend,
+          usingCableDriver ?? '',
           usingPolicy,
           endpoint.subnets.join(', '),
           status,
@@ -36,6 +34,10 @@ export async function showConnections(context: CommandContext): Promise<number> 
       [30, 24, 40, 3, 14, 30, 40],
     );
   print(context, rows, table, 'show connections');
+  const say = progress(context.io);
+  for (const { endpoint, status, statusMessage = 'no reason is known' } of rows)
+    if (status === 'error' || status === 'conflict') say.failed(withCluster(endpoint.cluster_id, statusMessage));
+  noteSimulated(context, gateways);
   return 0;
 }
 
@@ -60,9 +62,7 @@ export async function showEndpoints(context: CommandContext): Promise<number> {
 }
 
 export async function showGateways(context: CommandContext): Promise<number> {
-  const { namespace } = await findPlace(context);
-  const gateways = await readGateways(context, namespace);
-  if (gateways.length === 0) throw CommandErrors.NoGateways();
+  const gateways = await gatewaysHere(context);
   const rows = gateways.map(({ metadata, status }) => ({
     node: metadata.name ?? '',
     haStatus: status?.haStatus ?? '',
@@ -75,7 +75,26 @@ export async function showGateways(context: CommandContext): Promise<number> {
       [30],
     );
   print(context, rows, table, 'show gateways');
+  noteSimulated(context, gateways);
   return 0;
+}
+
+async function gatewaysHere(context: CommandContext): Promise<readonly Gateway[]> {
+  const { namespace, isBroker } = await findPlace(context);
+  const gateways = await readGateways(context, namespace);
+  if (gateways.length > 0) return gateways;
+  throw isBroker ? CommandErrors.OnlyBroker() : CommandErrors.NoGateways();
+}
+
+/** On stderr, so that what is printed stays the same. */
+function noteSimulated(context: CommandContext, gateways: readonly Gateway[]): void {
+  const names = gateways.flatMap(({ metadata, status }) => (status?.simulated ? [metadata.name ?? ''] : []));
+  if (names.length > 0)
+    progress(context.io).warning(`The cables of gateway ${names.join(', ')} are simulated: no packet passes`);
+}
+
+function withCluster(id: string, message: string): string {
+  return message.startsWith('cluster "') ? message : `cluster "${id}": ${message}`;
 }
 
 export async function showCables(context: CommandContext): Promise<number> {
@@ -93,15 +112,19 @@ export async function diagnoseCables(context: CommandContext): Promise<number> {
   const say = progress(context.io);
   const view = await readView(context);
   let problems = 0;
+  const reported = new Set<string>();
   const problem = (text: string) => {
     problems++;
     say.failed(text);
+    reported.add(text);
   };
   for (const { name, problems: wrong } of view.policies)
     for (const { message } of wrong) problem(`policy "${name}": ${message}`);
   if (view.policies.every(({ problems: wrong }) => wrong.length === 0))
-    say.done(`${view.policies.length} cable policies are valid`);
-  const ranking = rankRules(view.policies);
+    say.done(
+      `${view.policies.length === 1 ? '1 cable policy is' : `${view.policies.length} cable policies are`} valid`,
+    );
+  const ranking = rankRules(view.policies, view.requiresEncryption);
   if (ranking.fallback === undefined)
     say.warning(
       'there is no policy "default"; create one: subctl cable-policy add --name default --cable-driver ipsec',
@@ -116,11 +139,17 @@ export async function diagnoseCables(context: CommandContext): Promise<number> {
   for (const [index, cluster] of view.clusters.entries())
     for (const { driver, message } of decideFor(cluster, view.clusters.slice(index + 1), { ...view, ranking }).values())
       if (driver === undefined) problem(message);
-  for (const { metadata, status } of await readGateways(context, view.namespace)) {
+  for (const { metadata, status } of view.clusterObjects) {
+    const accepted = status?.conditions?.find(({ type }) => type === 'Accepted');
+    if (accepted?.status === 'False') problem(accepted.message || `cluster "${metadata.name}" is not accepted`);
+  }
+  const gateways = await readGateways(context, view.namespace);
+  for (const { metadata, status } of gateways) {
     if (status?.statusFailure !== undefined && status.statusFailure !== '')
       problem(`gateway ${metadata.name}: ${status.statusFailure}`);
-    for (const connection of status?.connections ?? []) diagnoseConnection(connection, say, problem);
+    for (const connection of status?.connections ?? []) diagnoseConnection(connection, say, problem, reported);
   }
+  noteSimulated(context, gateways);
   if (problems === 0) say.done('No problem with cables was found');
   return problems === 0 ? 0 : 1;
 }
@@ -129,8 +158,11 @@ function diagnoseConnection(
   { status, statusMessage, endpoint }: Connection,
   say: ReturnType<typeof progress>,
   problem: (text: string) => void,
+  reported: ReadonlySet<string>,
 ): void {
   const id = endpoint.cluster_id;
+  // The policies of both ends say the same.
+  if (statusMessage !== undefined && reported.has(statusMessage)) return;
   if (status === 'connecting') say.warning(`Connection to cluster "${id}" is in progress`);
   if (status === 'error' || status === 'conflict')
     problem(`Connection to cluster "${id}" is not established: ${statusMessage ?? 'no reason is known'}`);
@@ -148,7 +180,7 @@ function summaryOf(status: Gateway['status']): string {
 
 async function pictureOf(context: CommandContext): Promise<Picture> {
   const view = await readView(context);
-  const ranking = rankRules(view.policies);
+  const ranking = rankRules(view.policies, view.requiresEncryption);
   const local = await localCluster(context, view);
   const states = new Map<string, Connection>();
   for (const { status } of await readGateways(context, view.namespace))
@@ -159,7 +191,7 @@ async function pictureOf(context: CommandContext): Promise<Picture> {
       const other = cluster.id === local ? remote : remote === local ? cluster.id : undefined;
       const known = other === undefined ? undefined : states.get(other);
       const state = known?.status ?? (driver === undefined ? ('error' as const) : ('planned' as const));
-      return [{ left: cluster.id, right: remote, driver: driver ?? 'none', state }];
+      return [{ left: cluster.id, right: remote, driver: driver ?? 'not connected', state }];
     }),
   );
   const clusters = view.clusters.map(({ id, labels }) => ({

@@ -14,26 +14,34 @@ export const GATEWAY_RULES = [
     resources: ['clusters/status', 'gateways/status', 'cablepolicies/status'],
     verbs: ['get', 'update', 'patch'],
   },
-  { apiGroups: [GROUP], resources: ['submariners', 'brokers'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [GROUP], resources: ['submariners'], verbs: ['get', 'list', 'watch'] },
+  // A copy of the broker's settings.
+  { apiGroups: [GROUP], resources: ['brokers'], verbs: ALL },
   { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] },
   {
     apiGroups: ['coordination.k8s.io'],
     resources: ['leases'],
-    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch'],
+    verbs: ALL,
   },
   { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
 /**
- * Node labels and annotations carry settings of a gateway (gateway.submariner.io/…); the uid of kube-system tells its cluster
- * from others.
+ * Node labels and annotations carry settings of a gateway (gateway.submariner.io/…); the uid of kube-system distinguishes its
+ * cluster from others.
  */
 export const NODE_RULES = [
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
 ];
 
-export function gatewayPermissions(namespace: string): Child[] {
+/** The token for the broker is renewed in its Secret; a gateway may touch no other. */
+function secretRules(brokerSecret: string | undefined) {
+  if (brokerSecret === undefined) return [];
+  return [{ apiGroups: [''], resources: ['secrets'], resourceNames: [brokerSecret], verbs: ['get', 'patch'] }];
+}
+
+export function gatewayPermissions(namespace: string, brokerSecret: string | undefined): Child[] {
   const own = { namespace, name: GATEWAY, labels: GATEWAY_LABELS };
   const wide = `${GATEWAY}:${namespace}`;
   const subjects = [{ kind: 'ServiceAccount', name: GATEWAY, namespace }];
@@ -44,7 +52,7 @@ export function gatewayPermissions(namespace: string): Child[] {
   });
   return [
     apply(ServiceAccount, { metadata: own }),
-    apply(Role, { metadata: own, rules: GATEWAY_RULES }),
+    apply(Role, { metadata: own, rules: [...GATEWAY_RULES, ...secretRules(brokerSecret)] }),
     apply(RoleBinding, { metadata: own, roleRef: roleRef('Role', GATEWAY), subjects }),
     apply(ClusterRole, { metadata: { name: wide, labels: GATEWAY_LABELS }, rules: NODE_RULES }),
     apply(ClusterRoleBinding, {

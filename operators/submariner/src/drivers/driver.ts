@@ -1,4 +1,4 @@
-// What a cable driver is to the gateway engine: it makes a way for packets and reports on it. Which packets take that way is
+// What a cable driver is to the gateway engine: it prepares a way for packets and reports on it. Which packets take that way is
 // decided by routes, which the engine keeps; so a pair moves from one driver to another by one route that is replaced.
 import type { DriverName } from '../policy/driver-names.ts';
 
@@ -6,13 +6,13 @@ export interface CableDriver {
   readonly name: DriverName;
   /** Starts it, or adopts what an earlier process of this gateway left; what the other ends must know. */
   start(): Promise<Readonly<Record<string, string>>>;
-  /** Makes the way: nothing on the host changes when it is there as it should be. Resolves when packets can pass. */
+  /** Prepares the way: nothing on the host changes when it is there as it should be. Resolves when packets can pass. */
   prepare(cable: Cable, signal?: AbortSignal): Promise<void>;
   /** Where the routes of a prepared cable lead. */
   route(cable: Cable): RouteTarget;
   /** Removes the way of one cable, and nothing of any other. */
   remove(cable: Cable): Promise<void>;
-  /** The state of every way that is there on the host, by `keyOf`; also of ways that this process did not make. */
+  /** The state of every way that is there on the host, by `keyOf`; also of ways that another process created. */
   inspect(): Promise<ReadonlyMap<string, WayState>>;
   /** Under what name a cable's way is found on the host. */
   keyOf(cable: Cable): string;
@@ -20,9 +20,23 @@ export interface CableDriver {
   removeKey(key: string): Promise<void>;
   /** Whether everything that must run for it runs; false makes the engine start it again. */
   isAlive(): Promise<boolean>;
-  /** Removes everything that it made on the host. */
+  /** Removes everything that it created on the host. */
   cleanUp(): Promise<void>;
+  /** Work that comes with time, such as a new key; called about once a second while the driver is up. */
+  tend?(): Promise<Tended>;
 }
+
+export interface Tended {
+  /** What the other ends must know from now on, where that changed. */
+  readonly config?: Readonly<Record<string, string>>;
+  /** Something is under way: it should be called again soon. */
+  readonly soon?: boolean;
+}
+
+/** The options of one driver as this gateway has them now; those of a cable are complete without them. */
+export type DriverSettings = () => Readonly<Record<string, string>>;
+
+export const NO_SETTINGS: DriverSettings = () => ({});
 
 /** One cable of this gateway, to the gateway of another cluster. */
 export interface Cable {
@@ -31,6 +45,10 @@ export interface Cable {
   readonly cluster: string;
   /** Where packets to it are sent: its private or its public address. */
   readonly remoteIP: string;
+  /** Its public address, where NAT discovery may choose between the two. */
+  readonly remotePublicIP?: string;
+  /** The UDP port on which it answers NAT discovery. */
+  readonly remoteDiscoveryPort?: number;
   readonly remotePrivateIP: string;
   readonly remoteSubnets: readonly string[];
   /** What the other end published for this driver. */
@@ -47,11 +65,17 @@ export interface LocalEnd {
   readonly subnets: readonly string[];
   /** An address of the host within its own subnets, from which packets of the host itself are sent. */
   readonly sourceIP: string | undefined;
+  /** The same for IPv6 subnets. */
+  readonly sourceIP6?: string;
 }
 
 export interface RouteTarget {
   readonly device: string;
   readonly via?: string;
+  /** The next hop of IPv6 subnets. */
+  readonly via6?: string;
+  /** Of packets on this route, where it is less than that of the device. */
+  readonly mtu?: number;
 }
 
 export interface WayState {

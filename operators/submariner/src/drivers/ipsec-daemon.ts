@@ -1,14 +1,17 @@
 // strongSwan's charon, which the ipsec driver and the combined one share. It goes on when the gateway's process ends; the
 // next one finds its connections by their names. With kernel ESP packets pass an xfrm interface, without it charon's own TUN
 // device: in both cases routes decide what is encrypted.
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, reasonOf, sleep } from '@capstan/kube';
 import { type Host, HostErrors, ip, lenient, sysctl } from '../host/index.ts';
-import { contains, lastAddressOf } from './addresses.ts';
+import { contains, isIPv4Cidr, isIPv6Cidr, lastAddressOf } from './addresses.ts';
+import { endDaemon, ensureXfrmDevice, hasKernelEsp, isAnswering, startCharon, XFRM_DEVICE } from './charon-process.ts';
 import type { WayState } from './driver.ts';
 import { DriverErrors } from './errors.ts';
-import { openVici, sectionOf, textOf, type Vici, type ViciAnswer } from './vici.ts';
+import { CHILD, definitionOf, type IpsecConnection, stateOf } from './ipsec-connection.ts';
+import type { PreSharedKey, PreSharedKeys } from './pre-shared-keys.ts';
+import { openVici, sectionOf, type Vici } from './vici.ts';
 
 export interface IpsecDaemon {
   /** Where packets to be encrypted are routed. */
@@ -28,36 +31,15 @@ export interface IpsecDaemon {
   stop(): Promise<void>;
 }
 
-export interface IpsecConnection {
-  readonly name: string;
-  readonly cluster: string;
-  readonly localIP: string;
-  readonly remoteIP: string;
-  /** The private addresses, by which both ends identify themselves. */
-  readonly localID: string;
-  readonly remoteID: string;
-  readonly localSubnets: readonly string[];
-  readonly remoteSubnets: readonly string[];
-  readonly options: Readonly<Record<string, string>>;
-  readonly remotePort: number;
-  readonly usingNAT: boolean;
-  readonly role: 'client' | 'server' | 'either';
-}
-
 export interface IpsecDaemonOptions {
   readonly host: Host;
   readonly clock: Clock;
-  readonly psk: () => Promise<Uint8Array | undefined>;
-  /** UDP port of IKE and ESP; default 4500. */
-  readonly port?: number;
+  readonly keys: PreSharedKeys;
+  /** UDP port of IKE and ESP; default 4500. A change restarts charon, and with it all its connections. */
+  readonly port?: () => number;
 }
 
-const IKE_PROPOSALS = 'aes256gcm16-prfsha256-ecp256';
-const ESP_PROPOSALS = 'aes256gcm16-ecp256';
-const CHILD = 'net';
 const TUN_DEVICE = 'ipsec0';
-const XFRM_DEVICE = 'subm-xfrm';
-const XFRM_ID = '4510';
 /** Marks the addresses that we put on the loopback interface. */
 const ADDRESS_LABEL = 'lo:subm';
 const ESTABLISH_TIMEOUT_MS = 10_000;
@@ -66,14 +48,16 @@ const PATIENCE_MS = 3000;
 const POLL_MS = 25;
 /** Each takes a thread of charon until it is done; the others must be left for everything else. */
 const OPENINGS = 10;
-const THREADS = 32;
 
-export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemonOptions): IpsecDaemon {
+export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: IpsecDaemonOptions): IpsecDaemon {
   const socket = join(host.runDir, 'charon.vici');
   const pidFile = join(host.runDir, 'charon.pid');
+  const addressFile = join(host.runDir, 'addresses');
   let vici: Vici | undefined;
   let starting: Promise<void> | undefined;
   let usesKernel = false;
+  /** Of the running charon, as far as this process knows. */
+  let runningPort: number | undefined;
   /** What was loaded by this process, so that an equal one is not loaded again. */
   const loaded = new Map<string, string>();
   /** What was established when charon ended: the other ends do not know, so this end opens them again. */
@@ -88,22 +72,19 @@ export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemon
   };
 
   const start = async () => {
-    const secret = await psk();
-    if (secret === undefined) throw DriverErrors.NoPreSharedKey('there is none');
+    const known = await keys();
+    if (known.length === 0) throw DriverErrors.NoPreSharedKey('there is none');
     usesKernel = await hasKernelEsp(host);
-    if (!(await isAnswering(socket))) {
+    const isMoved = runningPort !== undefined && runningPort !== port();
+    if (isMoved || !(await isAnswering(socket))) {
       vici?.close();
       vici = undefined;
       for (const name of loaded.keys()) lost.add(name);
       loaded.clear();
-      await startCharon(host, clock, { socket, pidFile, port, usesKernel });
+      await startCharon(host, clock, { socket, pidFile, port: port(), usesKernel });
     }
-    await (await control()).call('load-shared', {
-      id: 'submariner',
-      type: 'IKE',
-      data: Buffer.from(secret),
-      owners: [],
-    });
+    runningPort = port();
+    await loadKeys(await control(), known);
     if (usesKernel) await ensureXfrmDevice(host);
     const device = usesKernel ? XFRM_DEVICE : TUN_DEVICE;
     for (let tries = 0; (await host.query('ip', 'link', 'show', 'dev', device)).length === 0; tries++) {
@@ -179,7 +160,7 @@ export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemon
     isAlive: () => isAnswering(socket),
     async establish(connection, signal) {
       const { name, cluster, role } = connection;
-      const definition = definitionOf(connection, port, usesKernel);
+      const definition = definitionOf(connection, port(), usesKernel);
       const text = JSON.stringify(definition);
       const connected = await control();
       const known = (await states(name)).get(name);
@@ -232,183 +213,60 @@ export function createIpsecDaemon({ host, clock, psk, port = 4500 }: IpsecDaemon
     },
     inspect: states,
     async ensureAddresses(subnets) {
-      const links = await host.query('ip', '-4', 'addr', 'show');
+      const links = await host.query('ip', 'addr', 'show');
       const addresses = links.flatMap(({ addr_info: list }) =>
         Array.isArray(list) ? list.map((each: { local?: string }) => each.local ?? '') : [],
       );
       const missing = subnets.filter((subnet) => !addresses.some((address) => contains(subnet, address)));
-      await host.apply(
-        missing.map((subnet) => ip('addr', 'add', `${lastAddressOf(subnet)}/32`, 'dev', 'lo', 'label', ADDRESS_LABEL)),
-      );
+      const [v6, v4] = [missing.filter(isIPv6Cidr), missing.filter(isIPv4Cidr)];
+      await host.apply([
+        ...v4.map((subnet) => ip('addr', 'add', `${lastAddressOf(subnet)}/32`, 'dev', 'lo', 'label', ADDRESS_LABEL)),
+        ...v6.map((subnet) => ip('addr', 'add', `${lastAddressOf(subnet)}/128`, 'dev', 'lo', 'nodad')),
+      ]);
+      // An IPv6 address has no label: what was added is written down.
+      const lines = v6.map((subnet) => `${lastAddressOf(subnet)}/128\n`);
+      if (lines.length > 0) appendFileSync(addressFile, lines.join(''), { mode: 0o600 });
     },
     async stop() {
       vici?.close();
       vici = undefined;
+      runningPort = undefined;
       loaded.clear();
       await endDaemon(pidFile, clock);
       rmSync(socket, { force: true });
       await host.apply([
         lenient(ip('link', 'del', XFRM_DEVICE)),
-        ...(await labelledAddresses(host)).map((address) => lenient(ip('addr', 'del', address, 'dev', 'lo'))),
+        ...[...(await labelledAddresses(host)), ...addressesOf(addressFile)].map((address) =>
+          lenient(ip('addr', 'del', address, 'dev', 'lo')),
+        ),
       ]);
+      rmSync(addressFile, { force: true });
     },
   };
+}
+
+/**
+ * All keys that are known: charon accepts any of them, and proves itself with the one that was loaded first. So the older one
+ * comes first; both ends know it until it is dropped on both.
+ */
+async function loadKeys(vici: Vici, known: readonly PreSharedKey[]): Promise<void> {
+  const wanted = new Map(known.toReversed().map(({ id, bytes }) => [`submariner-${id}`, bytes]));
+  const { keys: loaded = [] } = await vici.call('get-shared');
+  const found = Array.isArray(loaded) ? loaded : [];
+  for (const id of found.filter((each) => !wanted.has(each))) await vici.call('unload-shared', { id });
+  for (const [id, bytes] of wanted) {
+    if (found.includes(id)) continue;
+    await vici.call('load-shared', { id, type: 'IKE', data: Buffer.from(bytes), owners: [] });
+  }
+}
+
+function addressesOf(file: string): string[] {
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
 }
 
 async function connectionNames(vici: Vici): Promise<readonly string[]> {
   const { conns = [] } = await vici.call('get-conns');
   return Array.isArray(conns) ? conns : [];
-}
-
-function stateOf(sa: ViciAnswer): WayState {
-  const children = Object.values(sectionOf(sa['child-sas'])).map((child) => sectionOf(child));
-  const installed = children.filter((child) => /^(INSTALLED|REKEYING|REKEYED|UPDATING)$/.test(textOf(child['state'])));
-  const sum = (field: string) => installed.reduce((total, child) => total + Number(textOf(child[field]) || 0), 0);
-  const bytes = { bytesIn: sum('bytes-in'), bytesOut: sum('bytes-out') };
-  if (installed.length > 0 && /^(ESTABLISHED|REKEYING|REKEYED)$/.test(textOf(sa['state'])))
-    return { state: 'connected', ...bytes };
-  return { state: 'connecting', message: `IKE association ${textOf(sa['state']).toLowerCase()}`, ...bytes };
-}
-
-function definitionOf(connection: IpsecConnection, port: number, usesKernel: boolean) {
-  const { options, localID, remoteID, usingNAT } = connection;
-  const list = (text: string) => text.split(',').map((each) => each.trim());
-  const child = {
-    mode: 'tunnel',
-    local_ts: [...connection.localSubnets],
-    remote_ts: [...connection.remoteSubnets],
-    esp_proposals: list(options['espProposals'] ?? ESP_PROPOSALS),
-    start_action: 'none',
-    // The engine opens connections: with restart here the other end would bring back what was removed.
-    close_action: 'none',
-    dpd_action: 'clear',
-    ...(usesKernel && { if_id_in: XFRM_ID, if_id_out: XFRM_ID }),
-  };
-  return {
-    version: '2',
-    local_addrs: [connection.localIP],
-    remote_addrs: [connection.role === 'server' && usingNAT ? '%any' : connection.remoteIP],
-    local_port: String(port),
-    remote_port: String(connection.remotePort),
-    // Without kernel ESP packets can only pass in UDP.
-    encap: !usesKernel || usingNAT || options['forceEncaps'] === 'true' ? 'yes' : 'no',
-    mobike: 'no',
-    unique: 'replace',
-    proposals: list(options['ikeProposals'] ?? IKE_PROPOSALS),
-    dpd_delay: `${options['dpdDelay'] ?? '30'}s`,
-    keyingtries: '1',
-    local: { auth: 'psk', id: localID },
-    remote: { auth: 'psk', id: remoteID },
-    children: { [CHILD]: child },
-  };
-}
-
-/** Whether the kernel takes an ESP state; tried on the loopback address with a key that protects nothing. */
-async function hasKernelEsp(host: Host): Promise<boolean> {
-  const id = ['src', '127.0.0.1', 'dst', '127.0.0.1', 'proto', 'esp', 'spi', '0x5ab'];
-  const key = `0x${'00'.repeat(20)}`;
-  const aead = ['mode', 'tunnel', 'aead', 'rfc4106(gcm(aes))', key, '128'];
-  const { code } = await host.run([...host.programs.ip, 'xfrm', 'state', 'add', ...id, ...aead]);
-  if (code !== 0) return false;
-  await host.run([...host.programs.ip, 'xfrm', 'state', 'delete', ...id]);
-  return true;
-}
-
-async function ensureXfrmDevice(host: Host): Promise<void> {
-  if ((await host.query('ip', 'link', 'show', 'dev', XFRM_DEVICE)).length > 0) return;
-  await host.apply([
-    ip('link', 'add', XFRM_DEVICE, 'type', 'xfrm', 'dev', 'lo', 'if_id', XFRM_ID),
-    ip('link', 'set', XFRM_DEVICE, 'up'),
-  ]);
-}
-
-interface CharonFiles {
-  readonly socket: string;
-  readonly pidFile: string;
-  readonly port: number;
-  readonly usesKernel: boolean;
-}
-
-async function startCharon(
-  host: Host,
-  clock: Clock,
-  { socket, pidFile, port, usesKernel }: CharonFiles,
-): Promise<void> {
-  const kernel = usesKernel ? 'kernel-netlink' : 'kernel-libipsec kernel-netlink';
-  const settings = [
-    `load = random nonce aes sha1 sha2 hmac kdf gmp openssl gcm ${kernel} socket-default vici updown`,
-    // Of the two ports only this one is used: IKE begins on it too.
-    'port = 0',
-    `port_nat_t = ${port}`,
-    `threads = ${THREADS}`,
-    // Many connections of one host are opened at once when a gateway starts: by default five of them may be under way.
-    'block_threshold = 100',
-    'cookie_threshold = 200',
-    'install_virtual_ip = no',
-    'install_routes = no',
-    'process_route = no',
-    'retransmit_timeout = 1.0',
-    'retransmit_tries = 3',
-    'filelog { stderr { default = 0 } }',
-    'journal { default = -1 }',
-    'syslog { daemon { default = -1 } }',
-    // Routes change with every cable; charon would look at all its paths each time.
-    `plugins { vici { socket = unix://${socket} } kernel-netlink { roam_events = no } }`,
-  ].join('\n  ');
-  const configuration = join(host.runDir, 'strongswan.conf');
-  writeFileSync(configuration, `charon {\n  ${settings}\n}\ncharon-systemd {\n  ${settings}\n}\n`, { mode: 0o600 });
-  await endDaemon(pidFile, clock);
-  rmSync(socket, { force: true });
-  let daemon: Awaited<ReturnType<Host['startDaemon']>>;
-  try {
-    daemon = await host.startDaemon('charon', host.programs.charon, { STRONGSWAN_CONF: configuration });
-  } catch {
-    const remedy = 'install the packages charon-systemd and libcharon-extra-plugins in the gateway’s image';
-    throw DriverErrors.NotAvailable('ipsec', 'strongSwan is not installed', remedy);
-  }
-  writeFileSync(pidFile, `${daemon.pid} ${startTimeOf(daemon.pid)}`, { mode: 0o600 });
-  for (let tries = 0; !(await isAnswering(socket)); tries++) {
-    if (daemon.hasEnded() || tries >= 500) throw HostErrors.DaemonNotReady('charon', 10, daemon.log);
-    await sleep(clock, 20);
-  }
-}
-
-async function isAnswering(socket: string): Promise<boolean> {
-  if (!existsSync(socket)) return false;
-  try {
-    const vici = await openVici(socket);
-    try {
-      await vici.call('version');
-      return true;
-    } finally {
-      vici.close();
-    }
-  } catch {
-    return false;
-  }
-}
-
-/** Ends the daemon of the file, if the process is still the one that was started. */
-async function endDaemon(pidFile: string, clock: Clock): Promise<void> {
-  if (!existsSync(pidFile)) return;
-  const [first, started] = readFileSync(pidFile, 'utf8').split(' ');
-  const pid = Number(first);
-  for (let tries = 0; tries < 100 && pid > 0 && startTimeOf(pid) === started; tries++) {
-    if (tries % 40 === 0) process.kill(pid, tries === 0 ? 'SIGTERM' : 'SIGKILL');
-    await sleep(clock, 50);
-  }
-  rmSync(pidFile, { force: true });
-}
-
-/** When a process was started, in ticks since the machine was: with the pid it names a process for good. Empty when it is over. */
-function startTimeOf(pid: number): string {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? '' : (fields[19] ?? '');
-  } catch {
-    return '';
-  }
 }
 
 async function labelledAddresses(host: Host): Promise<string[]> {

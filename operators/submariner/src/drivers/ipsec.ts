@@ -1,6 +1,7 @@
 // IPsec: one IKE association a pair, with all subnets of both ends as its selectors.
-import type { Cable, CableDriver, LocalEnd } from './driver.ts';
-import type { IpsecConnection, IpsecDaemon } from './ipsec-daemon.ts';
+import { type Cable, type CableDriver, type DriverSettings, type LocalEnd, NO_SETTINGS } from './driver.ts';
+import type { IpsecConnection } from './ipsec-connection.ts';
+import type { IpsecDaemon } from './ipsec-daemon.ts';
 
 const PREFIX = 'submariner-cable-';
 const DEFAULT_PORT = 4500;
@@ -8,14 +9,14 @@ const DEFAULT_PORT = 4500;
 export interface IpsecDriverOptions {
   readonly daemon: IpsecDaemon;
   readonly local: LocalEnd;
-  readonly defaults?: Readonly<Record<string, string>>;
+  readonly settings?: DriverSettings;
   /** Called when this driver needs the daemon no more. */
   readonly release: () => Promise<void>;
 }
 
-export function createIpsecDriver({ daemon, local, defaults = {}, release }: IpsecDriverOptions): CableDriver {
+export function createIpsecDriver({ daemon, local, settings = NO_SETTINGS, release }: IpsecDriverOptions): CableDriver {
   const connectionOf = (cable: Cable): IpsecConnection => ({
-    ...endsOf(cable, local, defaults),
+    ...endsOf(cable, local),
     name: cable.name,
     localSubnets: local.subnets,
     remoteSubnets: cable.remoteSubnets,
@@ -25,7 +26,7 @@ export function createIpsecDriver({ daemon, local, defaults = {}, release }: Ips
     async start() {
       await daemon.start();
       await daemon.ensureAddresses(local.subnets);
-      return publishedOptions(defaults);
+      return publishedOptions(settings());
     },
     prepare: (cable, signal) => daemon.establish(connectionOf(cable), signal),
     route: () => ({ device: daemon.device }),
@@ -43,8 +44,8 @@ export function createIpsecDriver({ daemon, local, defaults = {}, release }: Ips
 }
 
 /** What the other end must know, or must have the same. */
-export function publishedOptions(defaults: Readonly<Record<string, string>>): Record<string, string> {
-  const { ikeProposals, espProposals, port = String(DEFAULT_PORT) } = defaults;
+export function publishedOptions(settings: Readonly<Record<string, string>>): Record<string, string> {
+  const { ikeProposals, espProposals, port = String(DEFAULT_PORT) } = settings;
   return {
     ...(ikeProposals !== undefined && { ikeProposals }),
     ...(espProposals !== undefined && { espProposals }),
@@ -56,7 +57,6 @@ export function publishedOptions(defaults: Readonly<Record<string, string>>): Re
 export function endsOf(
   cable: Cable,
   local: LocalEnd,
-  defaults: Readonly<Record<string, string>>,
 ): Omit<IpsecConnection, 'name' | 'localSubnets' | 'remoteSubnets'> {
   return {
     cluster: cable.cluster,
@@ -64,7 +64,7 @@ export function endsOf(
     remoteIP: cable.remoteIP,
     localID: local.privateIP,
     remoteID: cable.remotePrivateIP,
-    options: { ...defaults, ...cable.options },
+    options: cable.options,
     remotePort: Number(cable.remoteConfig['port'] ?? DEFAULT_PORT),
     usingNAT: cable.usingNAT,
     role: cable.role,

@@ -6,22 +6,33 @@ import type { RouteTarget } from './driver.ts';
 export const ROUTE_TABLE = 100;
 const RULE_PRIORITY = '100';
 const METRIC = '100';
-/** By these numbers our routes are told from all others, and only they are ever removed: to subnets, and between gateways. */
+const FAMILIES = ['-4', '-6'] as const;
+/** These numbers mark our routes, and only such routes are ever removed: to subnets, and between gateways. */
 export const ROUTE_PROTOCOL = '144';
 const LINK_PROTOCOL = '145';
 
-export function routeStep(subnet: string, { device, via }: RouteTarget, source: string | undefined): Step {
-  return anyRouteStep(subnet, { device, ...(via !== undefined && { via }) }, source, ROUTE_PROTOCOL);
+/** Addresses of this host from which its own packets are sent. */
+export interface Sources {
+  readonly sourceIP: string | undefined;
+  readonly sourceIP6?: string | undefined;
+}
+
+export function routeStep(subnet: string, { device, via, via6, mtu }: RouteTarget, sources: Sources): Step {
+  const isV6 = subnet.includes(':');
+  const hop = isV6 ? via6 : via;
+  const source = isV6 ? sources.sourceIP6 : sources.sourceIP;
+  const target = { device, ...(hop !== undefined && { via: hop }), ...(mtu !== undefined && { mtu }) };
+  return anyRouteStep(subnet, target, source, ROUTE_PROTOCOL);
 }
 
 /** A route to an address of another gateway, which packets of a cable pass through. */
 export function linkRouteStep(address: string, device: string, source: string): Step {
-  return anyRouteStep(`${address}/32`, { device }, source, LINK_PROTOCOL);
+  return anyRouteStep(hostRoute(address), { device }, source, LINK_PROTOCOL);
 }
 
 function anyRouteStep(
   subnet: string,
-  { device, via }: RouteTarget,
+  { device, via, mtu }: RouteTarget,
   source: string | undefined,
   protocol: string,
 ): Step {
@@ -40,6 +51,7 @@ function anyRouteStep(
     'proto',
     protocol,
     ...(source === undefined ? [] : ['src', source]),
+    ...(mtu === undefined ? [] : ['mtu', String(mtu)]),
   );
 }
 
@@ -47,8 +59,12 @@ export function unrouteStep(subnet: string): Step {
   return lenient(ip('route', 'del', subnet, 'table', String(ROUTE_TABLE), 'proto', ROUTE_PROTOCOL));
 }
 
+export function hostRoute(address: string): string {
+  return `${address}/${address.includes(':') ? 128 : 32}`;
+}
+
 export function unlinkRouteStep(address: string): Step {
-  return lenient(ip('route', 'del', `${address}/32`, 'table', String(ROUTE_TABLE), 'proto', LINK_PROTOCOL));
+  return lenient(ip('route', 'del', hostRoute(address), 'table', String(ROUTE_TABLE), 'proto', LINK_PROTOCOL));
 }
 
 export interface Route extends RouteTarget {
@@ -57,10 +73,14 @@ export interface Route extends RouteTarget {
 
 /** Our routes as they are on the host. */
 export async function readRoutes(host: Host): Promise<Map<string, Route>> {
-  const routes = await host.query('ip', '-4', 'route', 'show', 'table', String(ROUTE_TABLE), 'proto', ROUTE_PROTOCOL);
+  const found = await Promise.all(
+    FAMILIES.map((family) =>
+      host.query('ip', family, 'route', 'show', 'table', String(ROUTE_TABLE), 'proto', ROUTE_PROTOCOL),
+    ),
+  );
   return new Map(
-    routes.map(({ dst, dev, gateway }) => {
-      const subnet = String(dst).includes('/') ? String(dst) : `${String(dst)}/32`;
+    found.flat().map(({ dst, dev, gateway }) => {
+      const subnet = String(dst).includes('/') ? String(dst) : hostRoute(String(dst));
       return [subnet, { subnet, device: String(dev), ...(typeof gateway === 'string' && { via: gateway }) }];
     }),
   );
@@ -68,9 +88,14 @@ export async function readRoutes(host: Host): Promise<Map<string, Route>> {
 
 /** The rule that has our table looked up before the main one. */
 export async function ensureRule(host: Host): Promise<void> {
-  const rules = await host.query('ip', 'rule', 'show', 'pref', RULE_PRIORITY);
-  if (rules.some(({ table }) => String(table) === String(ROUTE_TABLE))) return;
-  await host.apply([ip('rule', 'add', 'pref', RULE_PRIORITY, 'lookup', String(ROUTE_TABLE))]);
+  for (const family of FAMILIES) {
+    const rules = await host.query('ip', family, 'rule', 'show', 'pref', RULE_PRIORITY);
+    if (rules.some(({ table }) => String(table) === String(ROUTE_TABLE))) continue;
+    const step = ['rule', 'add', 'pref', RULE_PRIORITY, 'lookup', String(ROUTE_TABLE)];
+    // A host without IPv6 has no rules for it.
+    if (family === '-4') await host.apply([ip(...step)]);
+    else await host.run([...host.programs.ip, family, ...step]);
+  }
 }
 
 /** Removes our routes and the rule. */
@@ -81,4 +106,7 @@ export async function removeRoutes(host: Host): Promise<void> {
     lenient(ip('route', 'flush', 'table', String(ROUTE_TABLE), 'proto', LINK_PROTOCOL)),
     lenient(ip('rule', 'del', 'pref', RULE_PRIORITY, 'lookup', String(ROUTE_TABLE))),
   ]);
+  const table = ['table', String(ROUTE_TABLE), 'proto', LINK_PROTOCOL];
+  await host.run([...host.programs.ip, '-6', 'route', 'flush', ...table]);
+  await host.run([...host.programs.ip, '-6', 'rule', 'del', 'pref', RULE_PRIORITY, 'lookup', String(ROUTE_TABLE)]);
 }

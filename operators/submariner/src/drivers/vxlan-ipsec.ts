@@ -2,11 +2,19 @@
 // carries the packets of a VXLAN link of its own.
 import type { Clock } from '@capstan/kube';
 import { type Host, ip, lenient } from '../host/index.ts';
-import { combinedVtepOf, macOf, transitOf } from './addresses.ts';
-import type { Cable, CableDriver, LocalEnd, WayState } from './driver.ts';
+import { combinedVtepOf, macOf, transitOf, vtep6Of } from './addresses.ts';
+import {
+  type Cable,
+  type CableDriver,
+  type DriverSettings,
+  type LocalEnd,
+  NO_SETTINGS,
+  type WayState,
+} from './driver.ts';
 import { DriverErrors } from './errors.ts';
 import { endsOf, publishedOptions } from './ipsec.ts';
-import type { IpsecConnection, IpsecDaemon } from './ipsec-daemon.ts';
+import type { IpsecConnection } from './ipsec-connection.ts';
+import type { IpsecDaemon } from './ipsec-daemon.ts';
 import { linkRouteStep, ROUTE_TABLE, unlinkRouteStep } from './routes.ts';
 import { ensureLink, isReachable, peerSteps, peersOf, removePeerSteps, type VxlanLink } from './vxlan-link.ts';
 
@@ -23,28 +31,28 @@ export interface VxlanIpsecDriverOptions {
   readonly daemon: IpsecDaemon;
   readonly local: LocalEnd;
   readonly clock: Clock;
-  readonly defaults?: Readonly<Record<string, string>>;
+  readonly settings?: DriverSettings;
   readonly release: () => Promise<void>;
 }
 
 export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableDriver {
-  const { host, daemon, local, clock, defaults = {}, release } = options;
+  const { host, daemon, local, clock, settings = NO_SETTINGS, release } = options;
   /** Cables that carried packets since this process began. */
   const reached = new Set<string>();
   const transit = transitOf(local.privateIP);
   const link = (cableOptions: Readonly<Record<string, string>>): VxlanLink => ({
     device: DEVICE,
-    id: Number(cableOptions['vxlanID'] ?? defaults['vxlanID'] ?? DEFAULT_ID),
+    id: Number(cableOptions['vxlanID'] ?? DEFAULT_ID),
     port: DEFAULT_PORT,
-    mtu: Number(defaults['mtu'] ?? MTU),
+    mtu: MTU,
     localIP: transit,
     mac: macOf(local.privateIP),
     vtep: combinedVtepOf(local.privateIP),
   });
   const connectionOf = (cable: Cable): IpsecConnection => ({
-    ...endsOf(cable, local, defaults),
+    ...endsOf(cable, local),
     name: `${PREFIX}${cable.name}`,
-    // Other identities than those of the ipsec driver: charon tells connections between the same hosts apart by them.
+    // Other identities than those of the ipsec driver: charon distinguishes connections between the same hosts by them.
     localID: identityOf(local.privateIP),
     remoteID: identityOf(cable.remotePrivateIP),
     localSubnets: [`${transit}/32`],
@@ -66,13 +74,14 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
     async start() {
       await daemon.start();
       await daemon.ensureAddresses([`${transit}/32`]);
-      const { vxlanID } = defaults;
-      return { ...publishedOptions(defaults), ...(vxlanID !== undefined && { vxlanID }) };
+      const { vxlanID } = settings();
+      return { ...publishedOptions(settings()), ...(vxlanID !== undefined && { vxlanID }) };
     },
     async prepare(cable, signal) {
       await daemon.establish(connectionOf(cable), signal);
       const { remotePrivateIP: privateIP } = cable;
-      const peer = { privateIP, underlayIP: transitOf(privateIP), vtep: combinedVtepOf(privateIP) };
+      const isDual = cable.remoteSubnets.some((subnet) => subnet.includes(':'));
+      const peer = { privateIP, underlayIP: transitOf(privateIP), vtep: combinedVtepOf(privateIP), isDual };
       await ensureLink(host, link(cable.options));
       const isThere = (await peersOf(host, DEVICE)).get(privateIP) === peer.underlayIP;
       const routes = await host.query('ip', 'route', 'show', `${peer.underlayIP}/32`, 'table', String(ROUTE_TABLE));
@@ -85,7 +94,11 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
         throw DriverErrors.NotEstablished(cable.cluster, 'VXLAN', 'its gateway does not answer inside the tunnel');
       reached.add(cable.name);
     },
-    route: (cable) => ({ device: DEVICE, via: combinedVtepOf(cable.remotePrivateIP) }),
+    route(cable) {
+      const via = combinedVtepOf(cable.remotePrivateIP);
+      const mtu = Number(cable.options['mtu'] ?? MTU);
+      return { device: DEVICE, via, via6: vtep6Of(via), ...(mtu < MTU && { mtu }) };
+    },
     keyOf: (cable) => `${PREFIX}${cable.name}`,
     remove: (cable) => removeParts(`${PREFIX}${cable.name}`, cable.remotePrivateIP),
     removeKey: (key) => removeParts(key, /-(\d+)-(\d+)-(\d+)-(\d+)$/.exec(key)?.slice(1).join('.')),

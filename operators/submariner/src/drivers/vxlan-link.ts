@@ -3,7 +3,7 @@
 
 import { type Clock, sleep } from '@capstan/kube';
 import { bridge, type Host, ip, lenient, type Step, sysctl } from '../host/index.ts';
-import { macOf, privateIPOfMac } from './addresses.ts';
+import { macOf, privateIPOfMac, vtep6Of } from './addresses.ts';
 import { linkRouteStep, unlinkRouteStep } from './routes.ts';
 
 export interface VxlanLink {
@@ -23,6 +23,8 @@ export interface VxlanPeer {
   /** Where its packets are sent. */
   readonly underlayIP: string;
   readonly vtep: string;
+  /** Whether it has IPv6 subnets. */
+  readonly isDual?: boolean;
 }
 
 export function linkSteps({ device, id, port, mtu, localIP, mac, vtep }: VxlanLink): Step[] {
@@ -34,6 +36,8 @@ export function linkSteps({ device, id, port, mtu, localIP, mac, vtep }: VxlanLi
     ),
     // Without a route to its network: several links may have addresses of it.
     ip('addr', 'add', `${vtep}/32`, 'dev', device),
+    // Where the host has IPv6.
+    lenient(ip('addr', 'add', `${vtep6Of(vtep)}/128`, 'dev', device, 'nodad')),
     ip('link', 'set', device, 'up'),
     // The two ends change over at different moments: for a while packets come in by another link than they go out.
     sysctl(['net', 'ipv4', 'conf', device, 'rp_filter'], '2'),
@@ -43,12 +47,19 @@ export function linkSteps({ device, id, port, mtu, localIP, mac, vtep }: VxlanLi
 
 export function peerSteps(link: Pick<VxlanLink, 'device' | 'vtep'>, peer: VxlanPeer): Step[] {
   const { device } = link;
-  const { privateIP, underlayIP, vtep } = peer;
+  const { privateIP, underlayIP, vtep, isDual = false } = peer;
   const mac = macOf(privateIP);
+  const vtep6 = vtep6Of(vtep);
   return [
     bridge('fdb', 'replace', mac, 'dev', device, 'dst', underlayIP, 'self', 'permanent'),
     ip('neigh', 'replace', vtep, 'lladdr', mac, 'dev', device, 'nud', 'permanent'),
     linkRouteStep(vtep, device, link.vtep),
+    ...(isDual
+      ? [
+          ip('neigh', 'replace', vtep6, 'lladdr', mac, 'dev', device, 'nud', 'permanent'),
+          linkRouteStep(vtep6, device, vtep6Of(link.vtep)),
+        ]
+      : []),
   ];
 }
 
@@ -60,6 +71,8 @@ export function removePeerSteps(
     lenient(bridge('fdb', 'del', macOf(privateIP), 'dev', device, 'self')),
     lenient(ip('neigh', 'del', vtep, 'dev', device)),
     unlinkRouteStep(vtep),
+    lenient(ip('neigh', 'del', vtep6Of(vtep), 'dev', device)),
+    unlinkRouteStep(vtep6Of(vtep)),
   ];
 }
 

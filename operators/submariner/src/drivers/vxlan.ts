@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '@capstan/kube';
 import { type Host, ip, lenient } from '../host/index.ts';
-import { macOf, vtepOf } from './addresses.ts';
-import type { CableDriver, LocalEnd, WayState } from './driver.ts';
+import { macOf, vtep6Of, vtepOf } from './addresses.ts';
+import { type CableDriver, type DriverSettings, type LocalEnd, NO_SETTINGS, type WayState } from './driver.ts';
 import { DriverErrors } from './errors.ts';
 import {
   ensureLink,
@@ -28,26 +28,25 @@ export interface VxlanDriverOptions {
   readonly host: Host;
   readonly local: LocalEnd;
   readonly clock: Clock;
-  /** Options of this gateway, from its ConfigMap; a policy's win. */
-  readonly defaults?: Readonly<Record<string, string>>;
+  readonly settings?: DriverSettings;
 }
 
-export function createVxlanDriver({ host, local, clock, defaults = {} }: VxlanDriverOptions): CableDriver {
+export function createVxlanDriver({ host, local, clock, settings = NO_SETTINGS }: VxlanDriverOptions): CableDriver {
   let mtu = 1450;
   /** Ways that carried packets since this process began. */
   const reached = new Set<string>();
   const clusters = new Map<string, { readonly cluster: string; readonly privateIP: string }>();
 
   const linkOf = (options: Readonly<Record<string, string>>): VxlanLink => {
-    const id = Number(options['vxlanID'] ?? defaults['vxlanID'] ?? DEFAULT_ID);
-    const port = Number(options['port'] ?? defaults['port'] ?? DEFAULT_PORT);
+    const id = Number(options['vxlanID'] ?? DEFAULT_ID);
+    const port = Number(options['port'] ?? DEFAULT_PORT);
     const isDefault = id === DEFAULT_ID && port === DEFAULT_PORT;
     const suffix = createHash('sha256').update(`${id}:${port}`).digest('hex').slice(0, 7);
     return {
       device: isDefault ? DEVICE : `${OTHER_DEVICES}${suffix}`,
       id,
       port,
-      mtu: Number(options['mtu'] ?? defaults['mtu'] ?? mtu),
+      mtu,
       localIP: local.privateIP,
       mac: macOf(local.privateIP),
       vtep: vtepOf(local.privateIP),
@@ -75,7 +74,7 @@ export function createVxlanDriver({ host, local, clock, defaults = {} }: VxlanDr
         throw DriverErrors.NotAvailable('vxlan', stderr.trim() || 'no VXLAN links here', remedy);
       }
       mtu = (await underlayMtu(host, local.privateIP)) - OVERHEAD;
-      const { vxlanID, port } = defaults;
+      const { vxlanID, port } = settings();
       return { ...(vxlanID !== undefined && { vxlanID }), ...(port !== undefined && { port }) };
     },
     async prepare(cable, signal) {
@@ -90,13 +89,24 @@ export function createVxlanDriver({ host, local, clock, defaults = {} }: VxlanDr
       const peers = await peersOf(host, link.device);
       if (peers.get(cable.remotePrivateIP) === cable.remoteIP && reached.has(keyOf(link.device, cable.remotePrivateIP)))
         return;
-      const peer = { privateIP: cable.remotePrivateIP, underlayIP: cable.remoteIP, vtep };
-      if (peers.get(peer.privateIP) !== peer.underlayIP) await host.apply(peerSteps(link, peer));
+      const isDual = cable.remoteSubnets.some((subnet) => subnet.includes(':'));
+      const peer = { privateIP: cable.remotePrivateIP, underlayIP: cable.remoteIP, vtep, isDual };
+      if (peers.get(peer.privateIP) !== peer.underlayIP || isDual) await host.apply(peerSteps(link, peer));
       if (!(await isReachable(host, clock, link, peer, signal)))
         throw DriverErrors.NotEstablished(cable.cluster, 'VXLAN', 'its gateway does not answer on the link');
       reached.add(keyOf(link.device, cable.remotePrivateIP));
     },
-    route: (cable) => ({ device: linkOf(cable.options).device, via: vtepOf(cable.remotePrivateIP) }),
+    route(cable) {
+      const via = vtepOf(cable.remotePrivateIP);
+      // On the route and not on the link, which other cables share.
+      const own = Number(cable.options['mtu'] ?? mtu);
+      return {
+        device: linkOf(cable.options).device,
+        via,
+        via6: vtep6Of(via),
+        ...(own < mtu && { mtu: own }),
+      };
+    },
     keyOf: (cable) => keyOf(linkOf(cable.options).device, cable.remotePrivateIP),
     remove: (cable) => removeKey(keyOf(linkOf(cable.options).device, cable.remotePrivateIP)),
     removeKey,

@@ -3,8 +3,17 @@
 import { rmSync } from 'node:fs';
 import { type Clock, sleep } from '@capstan/kube';
 import { type Daemon, type Host, HostErrors, ip, lenient, sysctl } from '../host/index.ts';
-import type { Cable, CableDriver, LocalEnd, WayState } from './driver.ts';
+import {
+  type Cable,
+  type CableDriver,
+  type DriverSettings,
+  type LocalEnd,
+  NO_SETTINGS,
+  type Tended,
+  type WayState,
+} from './driver.ts';
 import { DriverErrors } from './errors.ts';
+import { commonKey, type PreSharedKey, type PreSharedKeys } from './pre-shared-keys.ts';
 import { underlayMtu } from './vxlan-link.ts';
 import {
   answers,
@@ -15,13 +24,13 @@ import {
   userspaceDevice,
   type WireguardDevice,
 } from './wireguard-device.ts';
-import { newPrivateKey, presharedKeyOf, publicKeyOf } from './wireguard-keys.ts';
+import { createKeyRotation, presharedKeyOf } from './wireguard-keys.ts';
 
 const DEFAULT_PORT = 4501;
 const DEFAULT_KEEPALIVE = 10;
 /** Outer IP and UDP headers and WireGuard's own; 20 more than IPv4 needs, as WireGuard itself allows for. */
 const OVERHEAD = 80;
-/** A handshake is made at least every two minutes while packets pass. */
+/** A handshake happens at least every two minutes while packets pass. */
 const HANDSHAKE_TIMEOUT_S = 130;
 const HANDSHAKE_WAIT_MS = 10_000;
 /** The end that waits for the other opens the handshake itself after so long. */
@@ -36,37 +45,93 @@ export interface WireguardDriverOptions {
   readonly local: LocalEnd;
   readonly clock: Clock;
   /** Of the cluster set; without one WireGuard's own keys protect alone. */
-  readonly psk: () => Promise<Uint8Array | undefined>;
-  readonly defaults?: Readonly<Record<string, string>>;
+  readonly keys: PreSharedKeys;
+  readonly settings?: DriverSettings;
   /** Default `submariner`. Gateways that share a file system need different names. */
   readonly device?: string;
+  /** How long a new key is announced before it is used; default 10 s. */
+  readonly announceMs?: number;
 }
 
 export function createWireguardDriver(options: WireguardDriverOptions): CableDriver {
-  const { host, local, clock, psk, defaults = {}, device = 'submariner' } = options;
-  const port = Number(defaults['port'] ?? DEFAULT_PORT);
+  const { host, local, clock, keys, settings = NO_SETTINGS, device = 'submariner' } = options;
+  const port = () => Number(settings()['port'] ?? DEFAULT_PORT);
   let wireguard: WireguardDevice = userspaceDevice(device);
   let isKernel = false;
-  let privateKey: string | undefined;
-  let presharedKey: string | undefined;
+  const own = createKeyRotation(clock, () => settings()['keyLifetime'], options.announceMs);
+  let preShared: readonly PreSharedKey[] = [];
   const since = new Map<string, number>();
   const changes = coalesce((peers: PeerChange[]) => wireguard.configure({ peers }));
+  /** Keys that other gateways are about to use, each with the peer that it will replace. */
+  const expected = new Map<string, SetPeer>();
+  /** Keys that were replaced while the Endpoint still names the old one. */
+  const replacedBy = new Map<string, string>();
 
   const wanted = (cable: Cable): SetPeer => {
     const publicKey = cable.remoteConfig['publicKey'];
     if (publicKey === undefined) throw DriverErrors.NoPublicKey(cable.cluster);
+    const key = commonKey(preShared, cable.remoteConfig['pskIDs']);
+    if (preShared.length > 0 && key === undefined)
+      throw DriverErrors.NotEstablished(cable.cluster, 'WireGuard', 'the ends know different pre-shared keys');
     return {
-      publicKey,
+      publicKey: replacedBy.get(publicKey) ?? publicKey,
       endpoint: `${cable.remoteIP}:${cable.remoteConfig['port'] ?? DEFAULT_PORT}`,
       allowedIPs: cable.remoteSubnets,
-      keepalive: Number(cable.options['keepalive'] ?? defaults['keepalive'] ?? DEFAULT_KEEPALIVE),
-      presharedKey,
+      keepalive: Number(cable.options['keepalive'] ?? DEFAULT_KEEPALIVE),
+      presharedKey: key === undefined ? undefined : presharedKeyOf(key.bytes),
     };
+  };
+  const keyOf = (cable: Cable): string => {
+    const publicKey = cable.remoteConfig['publicKey'];
+    if (publicKey === undefined) throw DriverErrors.NoPublicKey(cable.cluster);
+    return replacedBy.get(publicKey) ?? publicKey;
+  };
+  const published = () => ({
+    ...own.published(),
+    port: String(port()),
+    ...(preShared.length > 0 && { pskIDs: preShared.map(({ id }) => id).join() }),
+  });
+  /** A peer for the key that the other end will use next, without subnets: these belong to the key in use. */
+  const expectNext = async (cable: Cable, peer: SetPeer) => {
+    const next = cable.remoteConfig['nextPublicKey'];
+    if (next === undefined || next === peer.publicKey || expected.has(next)) return;
+    expected.set(next, peer);
+    await changes([{ ...peer, publicKey: next, allowedIPs: [], keepalive: 0 }]);
+  };
+  /** The other end has begun to use its next key: the subnets move to it. */
+  const followKeys = async (): Promise<boolean> => {
+    if (expected.size === 0) return false;
+    const { peers } = await wireguard.read();
+    for (const [next, peer] of expected) {
+      const found = peers.get(next);
+      if (found === undefined) expected.delete(next);
+      if (found === undefined || found.lastHandshake === 0) continue;
+      expected.delete(next);
+      replacedBy.set(peer.publicKey, next);
+      since.set(next, clock.now());
+      await changes([
+        { ...peer, publicKey: next },
+        { publicKey: peer.publicKey, remove: true },
+      ]);
+    }
+    return expected.size > 0;
+  };
+  /** With the new private key every session ends; a peer whose keepalives are switched on opens one at once. */
+  const switchKey = async () => {
+    const { peers } = await wireguard.read();
+    await wireguard.configure({ privateKey: own.privateKey() });
+    const again = [...peers].flatMap(([publicKey, { keepalive, endpoint, allowedIPs, presharedKey }]) =>
+      keepalive === 0 || endpoint === undefined ? [] : [{ publicKey, keepalive, endpoint, allowedIPs, presharedKey }],
+    );
+    await changes(again.map((peer) => ({ ...peer, keepalive: 0 })));
+    await changes(again);
   };
 
   const removeKey = async (key: string) => {
     since.delete(key);
-    await changes([{ publicKey: key, remove: true }]);
+    const next = [...expected].filter(([, peer]) => peer.publicKey === key).map(([each]) => each);
+    for (const each of next) expected.delete(each);
+    await changes([key, ...next].map((publicKey) => ({ publicKey, remove: true as const })));
   };
 
   /**
@@ -102,21 +167,18 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
     async start() {
       isKernel = await ensureInterface(host, device, clock);
       wireguard = isKernel ? kernelDevice(host, device) : userspaceDevice(device);
-      const secret = await psk();
-      presharedKey = secret === undefined ? undefined : presharedKeyOf(secret);
+      preShared = await keys();
       const found = await wireguard.read();
-      // The key of a running interface is kept: its peers know it. Otherwise that of this process, so that a daemon that
-      // died comes back under the key that was published.
-      privateKey = found.privateKey ?? privateKey ?? newPrivateKey();
-      if (found.privateKey === undefined || found.listenPort !== port)
-        await wireguard.configure({ privateKey, listenPort: port });
-      const mtu = Number(defaults['mtu'] ?? (await underlayMtu(host, local.privateIP)) - OVERHEAD);
+      own.adopt(found.privateKey);
+      if (found.privateKey === undefined || found.listenPort !== port())
+        await wireguard.configure({ privateKey: own.privateKey(), listenPort: port() });
+      const mtu = Number(settings()['mtu'] ?? (await underlayMtu(host, local.privateIP)) - OVERHEAD);
       await host.apply([
         ip('link', 'set', device, 'mtu', String(mtu), 'up'),
         sysctl(['net', 'ipv4', 'conf', device, 'rp_filter'], '2'),
         sysctl(['net', 'ipv4', 'conf', device, 'forwarding'], '1'),
       ]);
-      return { publicKey: publicKeyOf(privateKey), port: String(port) };
+      return published();
     },
     async prepare(cable, signal) {
       const peer = wanted(cable);
@@ -137,15 +199,26 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
         await changes([...replaced.map(([publicKey]) => ({ publicKey, remove: true as const })), quiet]);
       }
       await awaitHandshake(cable, peer, isOpener, signal);
+      await expectNext(cable, peer);
     },
     route: () => ({ device }),
-    keyOf: (cable) => wanted(cable).publicKey,
-    remove: (cable) => removeKey(wanted(cable).publicKey),
+    keyOf,
+    remove: (cable) => removeKey(keyOf(cable)),
     removeKey,
     async inspect() {
       const { peers } = await wireguard.read();
       const now = clock.now();
-      return new Map([...peers].map(([key, peer]) => [key, stateOf(peer, now, since.get(key) ?? now)]));
+      return new Map(
+        [...peers]
+          .filter(([key]) => !expected.has(key))
+          .map(([key, peer]) => [key, stateOf(peer, now, since.get(key) ?? now)]),
+      );
+    },
+    async tend(): Promise<Tended> {
+      const isExpecting = await followKeys();
+      const step = own.next();
+      if (step === 'switched') await switchKey();
+      return { soon: isExpecting || own.isRotating(), ...(step !== undefined && { config: published() }) };
     },
     async isAlive() {
       const [link] = await host.query('ip', 'link', 'show', 'dev', device);
@@ -219,7 +292,7 @@ function isSame(found: PeerState | undefined, wanted: SetPeer): boolean {
   );
 }
 
-/** Calls that are made at the same time become one. */
+/** Calls at the same time become one. */
 function coalesce<T>(send: (items: T[]) => Promise<void>): (items: readonly T[]) => Promise<void> {
   let pending: { items: T[]; sent: Promise<void> } | undefined;
   return (items) => {

@@ -1,12 +1,24 @@
 // The cables of one gateway: brings the host to what is wanted, one cable at a time and independently of all others. A cable
-// that moves to another driver is made before it is broken: the new way is prepared on both ends, the routes are replaced,
-// and the old way stays for a while for what the other end still sends on it.
+// moves to another driver make-before-break: the new way is prepared on both ends, the routes are replaced, and the old way
+// stays for a while for what the other end still sends on it.
 import { type Clock, type Logger, reasonOf, sleep } from '@capstan/kube';
-import type { Cable, CableDriver, WayState } from '../drivers/driver.ts';
-import { ensureRule, readRoutes, removeRoutes, routeStep, unrouteStep } from '../drivers/routes.ts';
+import type { Cable, CableDriver } from '../drivers/driver.ts';
+import { ensureRule, readRoutes, removeRoutes, routeStep, type Sources, unrouteStep } from '../drivers/routes.ts';
 import type { Host } from '../host/index.ts';
 import type { ConnectionState } from '../kinds/index.ts';
 import { type DriverName, isEncrypted } from '../policy/driver-names.ts';
+import {
+  type CableEntry,
+  type Installed,
+  isSameCable,
+  isSameSubnets,
+  isSameWay,
+  keyOf,
+  keyOfCable,
+  newEntry,
+  reportOf,
+  safeDevice,
+} from './cable-entry.ts';
 
 /** What should connect this gateway to another. */
 export interface WantedCable {
@@ -23,6 +35,10 @@ export interface CableReport {
   readonly policy: string;
   readonly usingIP: string;
   readonly usingNAT: boolean;
+  readonly bytesIn?: number;
+  readonly bytesOut?: number;
+  /** When it was last established, in milliseconds since 1970. */
+  readonly connectedAt?: number;
 }
 
 export interface CableEngine {
@@ -33,6 +49,8 @@ export interface CableEngine {
   /** Changed cables by name; undefined removes one. Resolves when the host is as wanted, or an attempt has failed. */
   apply(changes: ReadonlyMap<string, WantedCable | undefined>): Promise<void>;
   reports(): ReadonlyMap<string, CableReport>;
+  /** The options or keys of this gateway changed: drivers take them up, and cables that need no change are not touched. */
+  reconfigure(): Promise<void>;
   /** Watches over drivers and cables until the signal is aborted; `changed` is called when a report differs. */
   watch(signal: AbortSignal, changed: () => void): Promise<void>;
   /** Removes all cables, routes and daemons of this gateway. */
@@ -44,7 +62,13 @@ export type DriverStart = { readonly config: Readonly<Record<string, string>> } 
 export interface CableEngineOptions {
   readonly host: Host;
   readonly drivers: ReadonlyMap<DriverName, CableDriver>;
-  readonly sourceIP: string | undefined;
+  readonly sources: Sources;
+  /** Finds out which address of the other end to use; by default that of the cable. */
+  readonly locate?: (cable: Cable) => Promise<Location>;
+  /** Called when a cable did not come up: its address may have changed. */
+  readonly forget?: (cable: Cable) => void;
+  /** Called whenever what a driver published, or why it is not available, has changed. */
+  readonly onStarts?: (starts: ReadonlyMap<DriverName, DriverStart>) => void;
   readonly clock: Clock;
   readonly logger: Logger;
   /** How long an old way stays after a switch; default 10 s. */
@@ -53,44 +77,43 @@ export interface CableEngineOptions {
   readonly mayAct?: () => boolean;
 }
 
-interface Installed {
-  readonly driver: CableDriver;
-  readonly cable: Cable;
-}
-
-interface Entry {
-  wanted: WantedCable | undefined;
-  /** Where its routes lead now. */
-  installed: Installed | undefined;
-  problem: string | undefined;
-  way: WayState | undefined;
-  retryAt: number;
-  failures: number;
-  /** The work on this cable, in order. */
-  work: Promise<void>;
+export interface Location {
+  readonly remoteIP: string;
+  readonly usingNAT: boolean;
 }
 
 const DRAIN_MS = 10_000;
 const WATCH_MS = 1000;
+/** While a driver has something under way. */
+const WATCH_SOON_MS = 100;
 const RETRY_MS = 1000;
 const RETRY_MAX_MS = 30_000;
 
 export function createCableEngine(options: CableEngineOptions): CableEngine {
-  const { host, drivers, sourceIP, clock, logger, drainMs = DRAIN_MS, mayAct = () => true } = options;
-  const entries = new Map<string, Entry>();
+  const { host, drivers, sources, clock, logger, drainMs = DRAIN_MS, mayAct = () => true } = options;
+  const { onStarts = () => {}, locate = (cable: Cable) => Promise.resolve<Location>(cable) } = options;
+  const entries = new Map<string, CableEntry>();
   const starts = new Map<DriverName, DriverStart>();
   /** Old ways that wait for their end, by driver and key. */
-  const draining = new Map<string, { readonly old: Installed; readonly until: number }>();
+  const draining = new Map<string, { readonly old: Installed; readonly way: string; readonly until: number }>();
+
+  const setStart = (name: DriverName, start: DriverStart) => {
+    const isSame = JSON.stringify(starts.get(name)) === JSON.stringify(start);
+    starts.set(name, start);
+    if (!isSame) onStarts(new Map(starts));
+  };
 
   const startDriver = async (driver: CableDriver): Promise<DriverStart> => {
+    const before = starts.get(driver.name);
     try {
       const start = { config: await driver.start() };
-      starts.set(driver.name, start);
+      setStart(driver.name, start);
       return start;
     } catch (error) {
       const start = { problem: reasonOf(error) };
-      starts.set(driver.name, start);
-      logger.warn('cable driver is not available', { driver: driver.name, problem: start.problem });
+      setStart(driver.name, start);
+      if (before === undefined || !('problem' in before) || before.problem !== start.problem)
+        logger.warn('cable driver is not available', { driver: driver.name, problem: start.problem });
       return start;
     }
   };
@@ -101,18 +124,10 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
     for (const driver of drivers.values()) await startDriver(driver);
   };
 
-  const entryOf = (name: string): Entry => {
+  const entryOf = (name: string): CableEntry => {
     const known = entries.get(name);
     if (known !== undefined) return known;
-    const entry: Entry = {
-      wanted: undefined,
-      installed: undefined,
-      problem: undefined,
-      way: undefined,
-      retryAt: 0,
-      failures: 0,
-      work: Promise.resolve(),
-    };
+    const entry = newEntry();
     entries.set(name, entry);
     return entry;
   };
@@ -121,7 +136,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
     const target = to.driver.route(to.cable);
     const gone = before.filter((subnet) => !to.cable.remoteSubnets.includes(subnet));
     await host.apply([
-      ...to.cable.remoteSubnets.map((subnet) => routeStep(subnet, target, sourceIP)),
+      ...to.cable.remoteSubnets.map((subnet) => routeStep(subnet, target, sources)),
       ...gone.map(unrouteStep),
     ]);
   };
@@ -129,7 +144,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
   const unroute = (cable: Cable) => host.apply(cable.remoteSubnets.map(unrouteStep));
 
   /** Brings one cable to what is wanted now. */
-  const bring = async (name: string, entry: Entry): Promise<void> => {
+  const bring = async (name: string, entry: CableEntry): Promise<void> => {
     if (!mayAct()) return;
     const { wanted, installed } = entry;
     if (wanted === undefined || wanted.driver === 'none') {
@@ -146,29 +161,37 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
       await giveUp(entry, wanted, `cable driver "${wanted.driver}": ${problem}`);
       return;
     }
-    const next: Installed = { driver, cable: wanted.cable };
     try {
+      const { remoteIP, usingNAT } = await locate(wanted.cable);
+      if (entry.wanted !== wanted || !mayAct()) return;
+      const next: Installed = { driver, cable: { ...wanted.cable, remoteIP, usingNAT } };
       const key = keyOf(next);
       draining.delete(key);
-      await driver.prepare(wanted.cable);
+      // As it is named now: a driver may give a way another name while the new one is prepared.
+      const [oldKey, oldWay] =
+        installed === undefined ? ['', ''] : [keyOf(installed), keyOfCable(installed.driver, installed.cable)];
+      await driver.prepare(next.cable);
       if (entry.wanted !== wanted || !mayAct()) return;
       if (installed === undefined || !isSameWay(installed, next) || !isSameSubnets(installed.cable, next.cable))
         await setRoutes(next, installed?.cable.remoteSubnets);
       entry.installed = next;
       entry.problem = undefined;
       entry.failures = 0;
+      if (entry.way?.state !== 'connected' || installed === undefined || !isSameWay(installed, next))
+        entry.connectedAt = clock.now();
       entry.way = { state: 'connected' };
-      if (installed !== undefined && keyOf(installed) !== key)
-        draining.set(keyOf(installed), { old: installed, until: clock.now() + drainMs });
+      if (installed !== undefined && oldKey !== key)
+        draining.set(oldKey, { old: installed, way: oldWay, until: clock.now() + drainMs });
     } catch (error) {
       await giveUp(entry, wanted, reasonOf(error));
     }
   };
 
   /** The old cable goes on carrying traffic, unless that would leave traffic in clear that must be encrypted. */
-  const giveUp = async (entry: Entry, wanted: WantedCable, problem: string) => {
+  const giveUp = async (entry: CableEntry, wanted: WantedCable, problem: string) => {
     entry.problem = problem;
     entry.failures++;
+    options.forget?.(wanted.cable);
     entry.retryAt = clock.now() + Math.min(RETRY_MAX_MS, RETRY_MS * 2 ** (entry.failures - 1));
     logger.warn('cable is not up', { cable: wanted.cable.name, cluster: wanted.cable.cluster, problem });
     const { installed } = entry;
@@ -178,14 +201,14 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
     entry.installed = undefined;
   };
 
-  const takeDown = async (name: string, entry: Entry, installed: Installed) => {
+  const takeDown = async (name: string, entry: CableEntry, installed: Installed) => {
     await unroute(installed.cable);
     await installed.driver.remove(installed.cable);
     entry.installed = undefined;
     logger.info('cable is removed', { cable: name, driver: installed.driver.name });
   };
 
-  const queue = (name: string, entry: Entry): Promise<void> => {
+  const queue = (name: string, entry: CableEntry): Promise<void> => {
     entry.work = entry.work
       .then(() => bring(name, entry))
       .catch((error: unknown) => {
@@ -202,8 +225,11 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
       const before = entry.wanted;
       entry.wanted = wanted;
       if (before !== undefined && wanted !== undefined && isSameCable(before, wanted)) {
-        // Only the name of the policy differs, or nothing.
-        if (entry.installed !== undefined || wanted.driver === 'none') continue;
+        // Only the name of the policy differs, or nothing; work on it may be under way.
+        if (entry.installed !== undefined || wanted.driver === 'none') {
+          work.push(entry.work);
+          continue;
+        }
       }
       entry.failures = 0;
       work.push(queue(name, entry));
@@ -236,15 +262,30 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
   };
 
   const endDrains = async () => {
-    for (const [key, { old, until }] of draining) {
+    for (const [key, { old, way, until }] of draining) {
       if (clock.now() < until) continue;
       draining.delete(key);
       const isUsed = [...entries.values()].some(({ installed }) => installed !== undefined && keyOf(installed) === key);
-      if (!isUsed)
+      if (!isUsed && way !== '')
         await old.driver
-          .remove(old.cable)
+          .removeKey(way)
           .catch((error: unknown) => logger.warn('an old cable is not removed', { key, problem: reasonOf(error) }));
     }
+  };
+
+  /** What comes with time: new keys. */
+  const tend = async (name: DriverName, driver: CableDriver): Promise<boolean> => {
+    const { config, soon = false } = (await driver.tend?.()) ?? {};
+    if (config !== undefined) setStart(name, { config });
+    return soon;
+  };
+  const tendAll = async (): Promise<boolean> => {
+    let soon = false;
+    for (const [name, driver] of drivers) {
+      const start = starts.get(name);
+      if (start !== undefined && 'config' in start && (await tend(name, driver))) soon = true;
+    }
+    return soon;
   };
 
   /** Looks after daemons and ways; true when a report changed. */
@@ -271,7 +312,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
         };
         if (way.state !== entry.way?.state || way.message !== entry.way.message) changed = true;
         entry.way = way;
-        // What has come apart is put together again; the driver leaves alone what is whole.
+        // What is broken is repaired; the driver leaves alone what is whole.
         if (way.state !== 'connected' && entry.retryAt <= clock.now()) void queueAgain(cable, entry);
       }
     }
@@ -283,7 +324,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
     return changed;
   };
 
-  const queueAgain = (name: string, entry: Entry): Promise<void> => {
+  const queueAgain = (name: string, entry: CableEntry): Promise<void> => {
     entry.retryAt = clock.now() + RETRY_MAX_MS;
     // Its routes may have gone with a device.
     const restore = async () => {
@@ -327,14 +368,30 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
           entry.wanted === undefined ? [] : [[name, reportOf(entry, entry.wanted)]],
         ),
       ),
+    async reconfigure() {
+      // A gateway that has given up its cables takes them up when it starts its drivers again.
+      if (starts.size === 0) return;
+      for (const driver of drivers.values()) {
+        const start = await startDriver(driver);
+        if ('problem' in start) continue;
+        // What the new options do not concern is left alone by the driver.
+        for (const [name, entry] of entries) if (entry.installed?.driver === driver) void queueAgain(name, entry);
+      }
+    },
     async watch(signal, changed) {
+      let lookAt = 0;
       while (!signal.aborted) {
+        let soon = false;
         try {
-          if (mayAct() && (await look())) changed();
+          if (mayAct()) soon = await tendAll();
+          if (mayAct() && lookAt <= clock.now()) {
+            lookAt = clock.now() + WATCH_MS - WATCH_SOON_MS / 2;
+            if (await look()) changed();
+          }
         } catch (error) {
-          logger.warn('the cables could not be looked at', { problem: reasonOf(error) });
+          logger.warn('the state of the cables could not be read', { problem: reasonOf(error) });
         }
-        await sleep(clock, WATCH_MS, signal).catch(() => {});
+        await sleep(clock, soon ? WATCH_SOON_MS : WATCH_MS, signal).catch(() => {});
       }
     },
     async withdraw() {
@@ -346,43 +403,4 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
       starts.clear();
     },
   };
-}
-
-function reportOf({ installed, problem, way }: Entry, { driver, policy, cable }: WantedCable): CableReport {
-  const base = { driver, policy, usingIP: cable.remoteIP, usingNAT: cable.usingNAT };
-  if (driver === 'none') return { ...base, status: 'none', message: 'the policy wants no cable' };
-  if (problem !== undefined) return { ...base, status: 'error', message: problem };
-  if (installed === undefined || way === undefined)
-    return { ...base, status: 'connecting', message: 'preparing the cable' };
-  return { ...base, status: way.state, message: way.message };
-}
-
-function keyOf({ driver, cable }: Installed): string {
-  return `${driver.name} ${keyOfCable(driver, cable)}`;
-}
-
-function keyOfCable(driver: CableDriver, cable: Cable | undefined): string {
-  try {
-    return cable === undefined ? '' : driver.keyOf(cable);
-  } catch {
-    // The other end has not published what the key is made of.
-    return '';
-  }
-}
-
-function safeDevice(driver: CableDriver, cable: Cable): string {
-  return driver.route(cable).device;
-}
-
-function isSameWay(one: Installed, other: Installed): boolean {
-  const [a, b] = [one.driver.route(one.cable), other.driver.route(other.cable)];
-  return a.device === b.device && a.via === b.via;
-}
-
-function isSameSubnets(one: Cable, other: Cable): boolean {
-  return one.remoteSubnets.join() === other.remoteSubnets.join();
-}
-
-function isSameCable(one: WantedCable, other: WantedCable): boolean {
-  return one.driver === other.driver && JSON.stringify(one.cable) === JSON.stringify(other.cable);
 }

@@ -1,12 +1,10 @@
-// What a gateway is told: the environment of the original without secrets, which are files, and a folder with the options of
-// its drivers, which is optional.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+// The configuration of a gateway: the environment of the original without secrets, which are files, and a folder with the
+// options of its drivers, which is optional.
 import { join } from 'node:path';
 import { catalogue } from '@capstan/kube';
 import { BROKER_MOUNT, driversOf, PSK_MOUNT } from '../deployment/configuration.ts';
 import { BROKER_NAMESPACE, MEMBER_NAMESPACE } from '../kinds/index.ts';
 import type { DriverName } from '../policy/driver-names.ts';
-import { optionsOfConfigMap } from '../policy/rule-options.ts';
 
 export interface GatewayConfiguration {
   readonly clusterID: string;
@@ -15,16 +13,23 @@ export interface GatewayConfiguration {
   readonly serviceCIDRs: readonly string[];
   readonly natEnabled: boolean;
   readonly drivers: readonly DriverName[];
-  /** Options of the drivers, from the mounted ConfigMap and the environment. */
+  /** Options of the drivers from the environment; those of the folder win. */
   readonly options: Readonly<Record<string, string>>;
+  /** Where the ConfigMap with options of the drivers is mounted. */
   readonly optionsFolder: string | undefined;
   readonly pskFile: string | undefined;
   readonly preferredServer: boolean;
+  /** UDP port on which this gateway answers NAT discovery; 0 switches it off. */
+  readonly discoveryPort: number;
+  /** Port of /metrics; 0 serves none. */
+  readonly metricsPort: number;
   readonly health: { readonly enabled: boolean; readonly intervalSeconds: number; readonly maxPacketLoss: number };
   readonly broker: {
     readonly server: string;
     readonly namespace: string;
     readonly folder: string | undefined;
+    /** The Secret that is mounted there. */
+    readonly secret: string | undefined;
     readonly ca: string | undefined;
     readonly insecure: boolean;
   };
@@ -87,9 +92,8 @@ export function readConfiguration(env: Env): GatewayConfiguration {
     natEnabled: env['SUBMARINER_NATENABLED'] === 'true',
     drivers,
     options: {
-      ...(port !== undefined && { ipsecPort: port }),
+      ...(port !== undefined && { 'ipsec.port': port }),
       ...(env['CE_IPSEC_FORCEENCAPS'] === 'true' && { forceEncaps: 'true' }),
-      ...readOptionsFolder(optionsFolder),
     },
     optionsFolder,
     pskFile:
@@ -97,6 +101,8 @@ export function readConfiguration(env: Env): GatewayConfiguration {
         ? undefined
         : join(env['CE_IPSEC_PSKSECRET_DIR'] ?? join(secrets ?? PSK_MOUNT, psk), 'psk'),
     preferredServer: env['CE_IPSEC_PREFERREDSERVER'] === 'true',
+    discoveryPort: Number(env['SUBMARINER_NATTDISCOVERYPORT'] ?? DISCOVERY_PORT),
+    metricsPort: Number(env['SUBMARINER_METRICSPORT'] ?? METRICS_PORT),
     health: {
       enabled: env['SUBMARINER_HEALTHCHECKENABLED'] !== 'false',
       intervalSeconds: Number(env['SUBMARINER_HEALTHCHECKINTERVAL'] ?? 1),
@@ -109,6 +115,7 @@ export function readConfiguration(env: Env): GatewayConfiguration {
         brokerSecret === undefined || brokerSecret === ''
           ? undefined
           : (env['BROKER_K8S_SECRET_DIR'] ?? join(secrets ?? BROKER_MOUNT, brokerSecret)),
+      secret: brokerSecret === '' ? undefined : brokerSecret,
       ca: env['BROKER_K8S_CA'],
       insecure: env['BROKER_K8S_INSECURE'] === 'true',
     },
@@ -117,26 +124,10 @@ export function readConfiguration(env: Env): GatewayConfiguration {
   };
 }
 
-/** The options in a mounted ConfigMap, one file a key; none where the ConfigMap is not there. */
-export function readOptionsFolder(folder: string | undefined): Record<string, string> {
-  if (folder === undefined || !existsSync(folder)) return {};
-  const data: Record<string, string> = {};
-  for (const name of readdirSync(folder))
-    if (!name.startsWith('..')) data[name] = readFileSync(join(folder, name), 'utf8').trim();
-  return optionsOfConfigMap(data).data;
-}
+const DISCOVERY_PORT = 4490;
+const METRICS_PORT = 32_780;
 
-/** The raw bytes of the pre-shared key; refused when it protects nothing. */
-export function readPreSharedKey(file: string | undefined): Buffer | undefined {
-  if (file === undefined) return undefined;
-  if (!existsSync(file)) throw GatewayErrors.BadKey(file, 'does not exist');
-  const key = readFileSync(file);
-  if (key.toString('utf8').trim() === 'default psk') throw GatewayErrors.BadKey(file, 'is the well-known default');
-  if (key.length < 16) throw GatewayErrors.BadKey(file, `has ${key.length} bytes`);
-  return key;
-}
-
-/** `ipv4:ADDRESS`, of the original's resolvers the one that asks nobody. */
+/** `ipv4:ADDRESS`, of the original’s resolvers the one that makes no request. */
 function publicIPOf(text: string | undefined): string | undefined {
   return (text ?? '')
     .split(',')

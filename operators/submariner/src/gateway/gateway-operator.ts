@@ -10,20 +10,23 @@ import {
   reconciler,
   type Sink,
   type SinkBatch,
+  type SourceDefinition,
   sink,
 } from '@capstan/reconcile';
 import { Broker, CablePolicies, Cluster, Endpoint, type EndpointSpec, Gateway, Submariner } from '../kinds/index.ts';
+import { createBrokerSync } from '../reconcilers/sync-broker.ts';
 import { createOwnedSync } from '../reconcilers/sync-owned.ts';
 import { createPolicySync, type SyncPlaces } from '../reconcilers/sync-policies.ts';
 import type { CableEngine, CableReport, WantedCable } from './cable-engine.ts';
+import { CELL } from './cell.ts';
 import { createEndpointPlan, type EndpointPlan, type LocalGateway } from './wanted-cable.ts';
 
 export interface GatewayOperatorOptions {
   readonly gateway: LocalGateway;
   readonly brokerNamespace: string;
   readonly engine: CableEngine;
-  /** This gateway's own Endpoint, once its drivers have started. */
-  readonly endpoint: EndpointSpec;
+  /** This gateway's own Endpoint; it changes with what its drivers publish. */
+  readonly endpoint: SourceDefinition<EndpointSpec>;
   readonly logger: Logger;
   /** Called with the question whether this gateway is the active one. */
   readonly onOpen: (mayAct: () => boolean) => void;
@@ -46,6 +49,7 @@ export function createGatewayOperator(options: GatewayOperatorOptions): Operator
       ...createPolicySync(places),
       ...createOwnedSync(Cluster, places),
       ...createOwnedSync(Endpoint, places),
+      ...createBrokerSync(places),
     ],
     sinks: [createCables(options)],
   });
@@ -60,12 +64,15 @@ function createLocalEndpoint({ gateway, endpoint }: GatewayOperatorOptions): Rec
     writes: [Endpoint],
     writesStatus: false,
     primary: false,
-    reconcile({ object }) {
+    reconcile({ object, read }) {
       if (object.metadata.namespace !== namespace || object.spec.cluster_id !== clusterID) return plan({ held: false });
-      const name = `${clusterID}-${endpoint.cable_name}`;
+      const spec = read.source(endpoint).get(CELL);
+      if (spec === undefined) return plan({ held: false, prune: false });
+      const name = `${clusterID}-${spec.cable_name}`;
+      // The Endpoint of a gateway that was active before goes: it is no longer part of this plan.
       return plan({
         held: false,
-        children: [apply(Endpoint, { metadata: { namespace, name }, spec: endpoint }, { adopts: true })],
+        children: [apply(Endpoint, { metadata: { namespace, name }, spec }, { adopts: true })],
       });
     },
   });
@@ -91,7 +98,8 @@ function createCables({
       if (after === undefined) plans.delete(key);
       else plans.set(key, after);
       const [old, next] = [before?.wanted?.cable.name ?? before?.endpoint.cable_name, after?.wanted?.cable.name];
-      if (old !== undefined && old !== next) wanted.set(old, undefined);
+      const isKept = after?.problem?.keepsCable === true;
+      if (old !== undefined && old !== next && !isKept) wanted.set(old, undefined);
       if (after?.wanted !== undefined) wanted.set(after.wanted.cable.name, after.wanted);
     }
     onPlans(plans);

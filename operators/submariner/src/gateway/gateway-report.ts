@@ -1,5 +1,5 @@
-// What a gateway reports in its Gateway object. Written when something that people care about changed: latencies move by
-// steps, so a settled gateway writes nothing.
+// What a gateway reports in its Gateway object. It is written when something changed: latencies move by steps, so a settled
+// gateway writes nothing.
 import { type Client, formatDurationNanos, isNotFound } from '@capstan/kube';
 import { type Connection, type EndpointSpec, Gateway, type GatewayStatus } from '../kinds/index.ts';
 import type { CableReport, DriverStart } from './cable-engine.ts';
@@ -12,6 +12,8 @@ export interface ReportParts {
   readonly isSimulated: boolean;
   readonly endpoint: EndpointSpec;
   readonly drivers: ReadonlyMap<string, DriverStart>;
+  /** What is wrong besides drivers: files, the Node, the broker. */
+  readonly problems: readonly string[];
   readonly plans: ReadonlyMap<string, EndpointPlan>;
   readonly cables: ReadonlyMap<string, CableReport>;
   /** By the name of the cable. */
@@ -19,8 +21,11 @@ export interface ReportParts {
 }
 
 export function gatewayStatusOf(parts: ReportParts): GatewayStatus {
-  const { version, isActive, isSimulated, endpoint, drivers, plans, cables, health } = parts;
-  const failures = [...drivers].flatMap(([name, start]) => ('problem' in start ? [`${name}: ${start.problem}`] : []));
+  const { version, isActive, isSimulated, endpoint, drivers, problems, plans, cables, health } = parts;
+  const failures = [
+    ...[...drivers].flatMap(([name, start]) => ('problem' in start ? [`${name}: ${start.problem}`] : [])),
+    ...problems,
+  ];
   const connections = isActive
     ? [...plans.values()]
         .map((plan) => connectionOf(plan, cables.get(plan.endpoint.cable_name), health.get(plan.endpoint.cable_name)))
@@ -50,7 +55,8 @@ function connectionOf(
   const policy = decision === undefined ? {} : { usingPolicy: decision.policy };
   if (problem !== undefined || cable === undefined) {
     const { status, message } = problem ?? { status: 'connecting' as const, message: 'preparing the cable' };
-    return { status, statusMessage: message, endpoint, ...policy };
+    const driver = cable === undefined || problem?.keepsCable !== true ? {} : { usingCableDriver: cable.driver };
+    return { status, statusMessage: message, endpoint, ...policy, ...driver };
   }
   // The driver may take a cable for good through which nothing passes, and the other way round.
   const isLost = cable.status === 'connected' && health?.status === 'failed';
@@ -93,6 +99,15 @@ export function createGatewayWriter(client: Client, ref: { readonly namespace: s
       const object = { apiVersion: Gateway.apiVersion, kind: 'Gateway', metadata: ref, status };
       await client.apply(Gateway, object, { fieldManager: 'submariner-gateway', force: true });
       written = text;
+    },
+    /** Another gateway may have taken this one for dead: then it is written again. */
+    async check(): Promise<void> {
+      try {
+        await client.get(Gateway, ref);
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        written = '';
+      }
     },
     async remove(): Promise<void> {
       try {

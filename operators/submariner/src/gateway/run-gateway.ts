@@ -1,29 +1,26 @@
 // The program of a gateway: drivers, the operator of src/gateway on two worlds, health checks and the report.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import {
-  type Client,
-  type Clock,
-  connect,
-  connectKubeconfig,
-  createClient,
-  type Logger,
-  reasonOf,
-  sleep,
-} from '@capstan/kube';
-import { createManager, type Runtime } from '@capstan/reconcile';
-import { stringify } from 'yaml';
-import { contains } from '../drivers/addresses.ts';
+import { type Clock, connect, createClient, type Logger, reasonOf, sleep } from '@capstan/kube';
+import { createManager } from '@capstan/reconcile';
 import { createDrivers } from '../drivers/create-drivers.ts';
 import type { LocalEnd } from '../drivers/driver.ts';
 import { createHost, type Host, type Programs } from '../host/index.ts';
-import { type CableEngine, createCableEngine } from './cable-engine.ts';
-import { type GatewayConfiguration, readPreSharedKey } from './configuration.ts';
+import { addBroker, connectBroker, watchBroker } from './broker-connection.ts';
+import { renewToken } from './broker-token.ts';
+import { type CableEngine, createCableEngine, type DriverStart } from './cable-engine.ts';
+import { createCell } from './cell.ts';
+import type { GatewayConfiguration } from './configuration.ts';
+import { createGatewayFiles, type GatewayFiles } from './gateway-files.ts';
+import { type MetricParts, registerGatewayMetrics } from './gateway-metrics.ts';
 import { createGatewayOperator, GATEWAY_LEASE } from './gateway-operator.ts';
 import { createGatewayWriter, gatewayStatusOf } from './gateway-report.ts';
-import { type Health, type HealthCheck, startHealthCheck } from './health.ts';
+import { createHealthChecks } from './health-checks.ts';
+import { BEAT_MS, createHeartbeat } from './heartbeat.ts';
+import { ensurePodNetwork, localEnd } from './local-end.ts';
+import { openDatagrams } from './nat/datagrams.ts';
+import { createNatDiscovery, type NatDiscovery } from './nat/discovery.ts';
+import { withNodeSettings } from './node-settings.ts';
 import { createSimulatedEngine } from './simulated-engine.ts';
-import { type EndpointPlan, localEndpoint } from './wanted-cable.ts';
+import { cableNameOf, type EndpointPlan, localEndpoint } from './wanted-cable.ts';
 
 export interface RunGatewayOptions {
   readonly configuration: GatewayConfiguration;
@@ -38,43 +35,67 @@ export interface RunGatewayOptions {
   readonly programs?: Partial<Programs>;
   readonly runDir?: string;
   readonly wireguardDevice?: string;
+  /** Creates a bridge with an address of the pod network where there is none: for namespaces of this machine. */
+  readonly createsPodNetwork?: boolean;
   readonly version: string;
   /** How long an old way stays after a switch. */
   readonly drainMs?: number;
 }
 
 const REPORT_MS = 1000;
+const TOKEN_CHECK_MS = 60_000;
 
 export async function runGateway(options: RunGatewayOptions): Promise<void> {
-  const { configuration, env, clock, logger, signal, isSimulated = false, version } = options;
-  const { clusterID, namespace } = configuration;
-  const host = isSimulated
-    ? undefined
-    : createHost({
-        ...(options.networkNamespace !== undefined && { namespace: options.networkNamespace }),
-        ...(options.runDir !== undefined && { runDir: options.runDir }),
-        ...(options.programs !== undefined && { programs: options.programs }),
-      });
+  const { env, clock, logger, signal, isSimulated = false, version } = options;
+  const { namespace, nodeName } = options.configuration;
+  const client = createClient({ transport: await connect({ env, clock }), clock, logger });
+  const node = await withNodeSettings(client, options.configuration);
+  const { configuration } = node;
+  const { clusterID } = configuration;
+  const host = isSimulated ? undefined : hostOf(options);
+  if (host !== undefined && options.createsPodNetwork === true) await ensurePodNetwork(configuration, host);
   const local = await localEnd(configuration, host);
-  const engine = engineOf(options, host, local);
-  const drivers = await engine.start();
-  const started = new Map(
-    [...drivers].flatMap(([name, start]) => ('config' in start ? [[name as string, start.config] as const] : [])),
-  );
-  const gateway = { clusterID, namespace, local, preferredServer: configuration.preferredServer };
-  const endpoint = localEndpoint(gateway, started, {
-    hostname: configuration.nodeName,
-    publicIP: configuration.publicIP ?? '',
-    natEnabled: configuration.natEnabled,
-    defaultDriver: configuration.drivers[0] ?? 'ipsec',
-  });
-  let plans: ReadonlyMap<string, EndpointPlan> = new Map();
+  const files = createGatewayFiles({ ...configuration, clock });
+  const nat = host === undefined ? undefined : await natDiscovery(configuration, local, host, options);
+  const driverOptions = createCell('driver-options', files.options());
+  const gateway = {
+    clusterID,
+    namespace,
+    local,
+    preferredServer: configuration.preferredServer,
+    options: driverOptions.source,
+  };
+  const endpointOf = (starts: ReadonlyMap<string, DriverStart>) =>
+    localEndpoint(
+      gateway,
+      new Map([...starts].flatMap(([name, start]) => ('config' in start ? [[name, start.config] as const] : []))),
+      {
+        hostname: nodeName,
+        publicIP: configuration.publicIP ?? '',
+        natEnabled: configuration.natEnabled,
+        defaultDriver: configuration.drivers[0] ?? 'ipsec',
+        discoveryPort: nat === undefined ? 0 : configuration.discoveryPort,
+      },
+    );
+  const drivers = createCell<ReadonlyMap<string, DriverStart>>('drivers', new Map());
+  const endpoint = createCell('own-endpoint', endpointOf(drivers.get()));
   let mayAct = () => false;
+  let hasStarted = false;
+  const engine = engineOf({ ...options, configuration }, host, local, files, nat, {
+    onStarts(starts) {
+      drivers.set(starts);
+      if (hasStarted) endpoint.set(endpointOf(starts));
+    },
+  });
+  drivers.set(await engine.start());
+  hasStarted = true;
+  endpoint.set(endpointOf(drivers.get()));
+  let plans: ReadonlyMap<string, EndpointPlan> = new Map();
   const operator = createGatewayOperator({
     gateway,
     brokerNamespace: configuration.broker.namespace,
     engine,
-    endpoint,
+    endpoint: endpoint.source,
     logger,
     onOpen: (ask) => {
       mayAct = ask;
@@ -83,19 +104,46 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
       plans = new Map(next);
     },
   });
-  const broker = await brokerClient(configuration);
-  const connection = await connect({ env, clock });
-  const client = createClient({ transport: connection, clock, logger });
+  const broker = await connectBroker(configuration, clock);
+  const brokerState = watchBroker(broker, clock);
   const life = new AbortController();
   const stop = AbortSignal.any([signal, life.signal]);
+  const checks = createHealthChecks(host, local, configuration);
+  const statusNow = () =>
+    gatewayStatusOf({
+      version,
+      isActive: mayAct(),
+      isSimulated,
+      endpoint: endpoint.get(),
+      drivers: drivers.get(),
+      problems: [
+        ...node.problems,
+        ...files.problems(),
+        ...[brokerState.problem(manager.runtime)].filter((each) => each !== undefined),
+      ],
+      plans,
+      cables: engine.reports(),
+      health: checks.current(),
+    });
+  const metricParts = (): MetricParts => ({
+    local: endpoint.get(),
+    connections: statusNow().connections ?? [],
+    cables: engine.reports(),
+    health: checks.current(),
+  });
+  let synced = () => {};
   const manager = createManager({
     operators: [operator],
     connection: await connect({ env, clock }),
     namespace,
     systemNamespace: namespace,
     clusterSecrets: false,
-    leaderElection: { name: GATEWAY_LEASE },
+    leaderElection: { name: GATEWAY_LEASE, times: leaseTimes(env) },
     watchNamespaces: [namespace],
+    ...(configuration.metricsPort > 0 && !isSimulated && { metricsAddress: `:${configuration.metricsPort}` }),
+    onMetrics: (registry) => {
+      synced = registerGatewayMetrics(registry, metricParts).sync;
+    },
     env,
     clock,
     logger,
@@ -104,155 +152,157 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
       if (event.type === 'started') addBroker(manager.runtime, broker, configuration);
     },
   });
-  const checks = new Map<string, HealthCheck>();
-  const writer = createGatewayWriter(client, { namespace, name: configuration.nodeName });
-  const reporting = async () => {
-    while (!stop.aborted) {
-      const isActive = mayAct();
-      if (host !== undefined && configuration.health.enabled)
-        updateChecks(checks, plans, engine, host, local, configuration);
-      const health = new Map([...checks].map(([name, check]): [string, Health] => [name, check.current()]));
-      const parts = { version, isActive, isSimulated, endpoint, drivers, plans, cables: engine.reports(), health };
-      await writer
-        .write(gatewayStatusOf(parts))
-        .catch((error: unknown) => logger.warn('the Gateway object is not written', { problem: reasonOf(error) }));
-      await sleep(clock, REPORT_MS, stop).catch(() => {});
-    }
+  const writer = createGatewayWriter(client, { namespace, name: nodeName });
+  const heartbeat = createHeartbeat({ client, namespace, node: nodeName, clock });
+  const { secret, folder } = configuration.broker;
+  let wasActive = false;
+  const duties: readonly Duty[] = [
+    {
+      everyMs: REPORT_MS,
+      problem: 'the Gateway object is not written',
+      async run() {
+        checks.update(plans, engine);
+        await writer.write(statusNow());
+        synced();
+        if (mayAct() === wasActive) return;
+        // The report of a gateway that was active before goes at once.
+        wasActive = mayAct();
+        await heartbeat.beat(wasActive);
+      },
+    },
+    {
+      everyMs: BEAT_MS,
+      problem: 'the Lease of this gateway is not renewed',
+      async run() {
+        await heartbeat.beat(mayAct());
+        await writer.check();
+      },
+    },
+    {
+      everyMs: TOKEN_CHECK_MS,
+      problem: 'the token for the broker is not renewed',
+      async run() {
+        if (broker === undefined || secret === undefined || folder === undefined || !mayAct()) return;
+        const place = { namespace, name: secret };
+        const isRenewed = await renewToken({ broker: broker.client, client, secret: place, folder, clock });
+        if (isRenewed) logger.info('the token for the broker was renewed', { secret });
+      },
+    },
+  ];
+  const followFiles = async () => {
+    logger.info('options or keys of this gateway have changed');
+    driverOptions.set(files.options());
+    await engine
+      .reconfigure()
+      .catch((error: unknown) => logger.warn('options or keys are not in use', { problem: reasonOf(error) }));
   };
   try {
-    await Promise.all([manager.run(stop), engine.watch(stop, () => {}), reporting()]);
+    await Promise.all([
+      manager.run(stop),
+      engine.watch(stop, () => {}),
+      files.watch(stop, followFiles),
+      ...duties.map((duty) => runDuty(duty, clock, logger, stop)),
+    ]);
   } finally {
     life.abort();
-    for (const check of checks.values()) check.stop();
+    checks.stop();
+    nat?.close();
     await writer.remove().catch(() => {});
+    await heartbeat.end();
     await Promise.all([client.close(), broker?.close()]);
   }
 }
 
-function engineOf(options: RunGatewayOptions, host: Host | undefined, local: LocalEnd): CableEngine {
-  const { configuration, clock, logger, drainMs, wireguardDevice } = options;
+/** What a gateway does from time to time, first at once; an error is reported and does not end it. */
+interface Duty {
+  readonly everyMs: number;
+  readonly problem: string;
+  run(): Promise<void>;
+}
+
+async function runDuty(
+  { everyMs, problem, run }: Duty,
+  clock: Clock,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await run().catch((error: unknown) => logger.warn(problem, { problem: reasonOf(error) }));
+    await sleep(clock, everyMs, signal).catch(() => {});
+  }
+}
+
+function hostOf({ networkNamespace, runDir, programs }: RunGatewayOptions): Host {
+  return createHost({
+    ...(networkNamespace !== undefined && { namespace: networkNamespace }),
+    ...(runDir !== undefined && { runDir }),
+    ...(programs !== undefined && { programs }),
+  });
+}
+
+/** Undefined where it is switched off, or its port is taken: then the addresses of Endpoints are used as they are. */
+async function natDiscovery(
+  { clusterID, discoveryPort }: GatewayConfiguration,
+  local: LocalEnd,
+  host: Host,
+  { clock, logger }: RunGatewayOptions,
+): Promise<NatDiscovery | undefined> {
+  if (discoveryPort === 0) return undefined;
+  try {
+    return await createNatDiscovery({
+      local: { clusterID, cableName: cableNameOf({ clusterID, local }), privateIP: local.privateIP },
+      open: (onDatagram) => openDatagrams(host, discoveryPort, onDatagram),
+      clock,
+      logger,
+    });
+  } catch (error) {
+    logger.warn('NAT discovery is not available', { port: discoveryPort, problem: reasonOf(error) });
+    return undefined;
+  }
+}
+
+function engineOf(
+  { configuration, clock, logger, drainMs, wireguardDevice }: RunGatewayOptions,
+  host: Host | undefined,
+  local: LocalEnd,
+  files: GatewayFiles,
+  nat: NatDiscovery | undefined,
+  hooks: {
+    readonly onStarts: (starts: ReadonlyMap<string, DriverStart>) => void;
+  },
+): CableEngine {
   if (host === undefined) return createSimulatedEngine(configuration.drivers);
   const drivers = createDrivers({
     names: configuration.drivers,
     host,
     local,
     clock,
-    psk: () => Promise.resolve(readPreSharedKey(configuration.pskFile)),
-    defaults: configuration.options,
+    keys: () => files.keys(),
+    options: () => files.options(),
     ...(wireguardDevice !== undefined && { wireguardDevice }),
   });
   return createCableEngine({
     host,
     drivers,
-    sourceIP: local.sourceIP,
+    sources: local,
     clock,
     logger,
+    ...(nat !== undefined && { locate: (cable) => nat.locate(cable), forget: (cable) => nat.forget(cable) }),
+    onStarts: hooks.onStarts,
     ...(drainMs !== undefined && { drainMs }),
   });
 }
 
-/** The address that this host sends from, and one within its pod network, which answers health checks. */
-async function localEnd(configuration: GatewayConfiguration, host: Host | undefined): Promise<LocalEnd> {
-  const subnets = [...configuration.serviceCIDRs, ...configuration.clusterCIDRs];
-  if (host === undefined) return { privateIP: simulatedAddress(configuration.clusterID), subnets, sourceIP: undefined };
-  const links = await host.query('ip', '-4', 'addr', 'show');
-  const addresses = links.flatMap(({ ifname, addr_info: list }) =>
-    Array.isArray(list)
-      ? list.map((each: { local?: string }) => ({ device: String(ifname), address: each.local ?? '' }))
-      : [],
-  );
-  const sourceIP = addresses.find(
-    ({ address, device }) => device !== 'lo' && configuration.clusterCIDRs.some((cidr) => contains(cidr, address)),
-  )?.address;
-  const [route] = await host.query('ip', '-4', 'route', 'show', 'default');
-  const isOwn = (address: string) => subnets.some((cidr) => contains(cidr, address));
-  const outside = addresses.filter(
-    ({ device, address }) => device !== 'lo' && !isOwn(address) && !/^24[0-9]\./.test(address),
-  );
-  const chosen = outside.find(({ device }) => device === route?.['dev']) ?? outside[0];
-  return { privateIP: chosen?.address ?? '127.0.0.1', subnets, sourceIP };
-}
-
-/** Simulated gateways need addresses that differ; nothing is sent to them. */
-function simulatedAddress(clusterID: string): string {
-  const sum = clusterID.split('').reduce((total, letter) => (total * 31 + letter.charCodeAt(0)) % 65_000, 7);
-  return `192.0.${Math.floor(sum / 250) % 250}.${(sum % 250) + 1}`;
-}
-
-async function brokerClient({ broker }: GatewayConfiguration): Promise<Client | undefined> {
-  const { server, folder, ca, insecure } = broker;
-  if (server === '' || folder === undefined) return undefined;
-  const read = (name: string) => {
-    try {
-      return readFileSync(join(folder, name), 'utf8');
-    } catch {
-      return undefined;
-    }
+/** As the original names them, in seconds; 15, 10 and 2 by default. */
+function leaseTimes(env: Readonly<Record<string, string | undefined>>) {
+  const ms = (name: string) => {
+    const seconds = Number(env[`LEADERSHIP_${name}`]);
+    return seconds > 0 ? seconds * 1000 : undefined;
   };
-  const authority = read('ca.crt') ?? (ca === undefined ? undefined : Buffer.from(ca, 'base64').toString('utf8'));
-  const kubeconfig = stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'broker',
-    clusters: [
-      {
-        name: 'broker',
-        cluster: {
-          server: server.includes('://') ? server : `https://${server}`,
-          ...(insecure && { 'insecure-skip-tls-verify': true }),
-          ...(!insecure &&
-            authority !== undefined && { 'certificate-authority-data': Buffer.from(authority).toString('base64') }),
-        },
-      },
-    ],
-    users: [{ name: 'gateway', user: { token: read('token') ?? '' } }],
-    contexts: [{ name: 'broker', context: { cluster: 'broker', user: 'gateway' } }],
-  });
-  return createClient({ transport: await connectKubeconfig(kubeconfig, { name: 'broker' }) });
-}
-
-function addBroker(runtime: Runtime | undefined, client: Client | undefined, { broker }: GatewayConfiguration): void {
-  if (runtime === undefined) return;
-  if (client === undefined) runtime.completeWorlds('broker');
-  else
-    runtime.addWorld({
-      name: 'broker',
-      role: 'broker',
-      client,
-      namespace: broker.namespace,
-      watchNamespaces: [broker.namespace],
-    });
-}
-
-/** One check for each cable whose other end says where. */
-function updateChecks(
-  checks: Map<string, HealthCheck>,
-  plans: ReadonlyMap<string, EndpointPlan>,
-  engine: CableEngine,
-  host: Host,
-  { sourceIP }: LocalEnd,
-  { health }: GatewayConfiguration,
-): void {
-  const wanted = new Map<string, string>();
-  for (const { endpoint, wanted: cable } of plans.values())
-    if (cable !== undefined && endpoint.healthCheckIP !== undefined && engine.reports().has(endpoint.cable_name))
-      wanted.set(endpoint.cable_name, endpoint.healthCheckIP);
-  for (const [name, check] of checks) {
-    if (wanted.has(name)) continue;
-    check.stop();
-    checks.delete(name);
-  }
-  for (const [name, address] of wanted) {
-    if (checks.has(name)) continue;
-    checks.set(
-      name,
-      startHealthCheck({
-        host,
-        address,
-        sourceIP,
-        intervalSeconds: health.intervalSeconds,
-        maxPacketLoss: health.maxPacketLoss,
-      }),
-    );
-  }
+  const [leaseMs, renewMs, retryMs] = [ms('LEASEDURATION'), ms('RENEWDEADLINE'), ms('RETRYPERIOD')];
+  return {
+    ...(leaseMs !== undefined && { leaseMs }),
+    ...(renewMs !== undefined && { renewMs }),
+    ...(retryMs !== undefined && { retryMs }),
+  };
 }

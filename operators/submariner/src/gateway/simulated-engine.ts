@@ -35,6 +35,7 @@ export function createSimulatedEngine(drivers: readonly DriverName[]): CableEngi
           },
         ]),
       ),
+    reconfigure: () => Promise.resolve(),
     watch: (signal) =>
       new Promise((resolve) =>
         signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),

@@ -1,16 +1,18 @@
 // From what the cluster knows to the cable that should connect this gateway with another: one derivation, by the key of the
 // other end's Endpoint. Both ends compute it from the same synced objects, so both arrive at the same driver.
-import { type DerivationDefinition, derivation, type Reader } from '@capstan/reconcile';
-import { isIPv4Cidr, overlaps } from '../drivers/addresses.ts';
+import { type DerivationDefinition, derivation, type Reader, type SourceDefinition } from '@capstan/reconcile';
+import { canonicalCidr, isCidr, overlaps } from '../drivers/addresses.ts';
 import type { Cable, LocalEnd } from '../drivers/driver.ts';
 import { Broker, Cluster, Endpoint, type EndpointSpec } from '../kinds/index.ts';
-import { driverNameOf } from '../policy/driver-names.ts';
+import { type DriverName, driverNameOf } from '../policy/driver-names.ts';
+import { ownOptionsOf, sharedOptionsOf } from '../policy/driver-options.ts';
 import { clusterFacts } from '../resolution/cluster-labels.ts';
 import { type Decision } from '../resolution/decision.ts';
 import { offerOfEndpoint } from '../resolution/endpoint-offer.ts';
 import { policySet } from '../resolution/pair-fold.ts';
 import { decideFor } from '../resolution/resolver.ts';
 import type { WantedCable } from './cable-engine.ts';
+import { CELL } from './cell.ts';
 
 /** What an Endpoint asks of this gateway: a cable, or the reason why there is none. */
 export interface EndpointPlan {
@@ -19,7 +21,12 @@ export interface EndpointPlan {
   readonly decision: Decision | undefined;
   /** Why there is no cable, or not yet. */
   readonly problem:
-    | { readonly status: 'connecting' | 'error' | 'conflict' | 'none'; readonly message: string }
+    | {
+        readonly status: 'connecting' | 'error' | 'conflict' | 'none';
+        readonly message: string;
+        /** The cable that is up goes on carrying traffic until the problem is solved. */
+        readonly keepsCable?: boolean;
+      }
     | undefined;
 }
 
@@ -28,14 +35,21 @@ export interface LocalGateway {
   readonly namespace: string;
   readonly local: LocalEnd;
   readonly preferredServer: boolean;
+  /** The options of its drivers, as they are now. */
+  readonly options: SourceDefinition<Readonly<Record<string, string>>>;
+}
+
+export function cableNameOf({ clusterID, local }: Pick<LocalGateway, 'clusterID' | 'local'>): string {
+  return `submariner-cable-${clusterID}-${local.privateIP.replaceAll('.', '-')}`;
 }
 
 const specOf = ({ spec }: Endpoint) => spec;
 const factsOf = (cluster: Cluster) => clusterFacts(cluster);
+const networksOf = ({ spec }: Cluster) => [...spec.service_cidr, ...spec.cluster_cidr, ...spec.global_cidr];
 const conflictOf = ({ spec }: Broker) => spec.onConflict;
 
 export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<EndpointPlan | undefined> {
-  const { clusterID, namespace, local } = gateway;
+  const { clusterID, namespace } = gateway;
   return derivation<EndpointPlan | undefined>({
     name: 'cable of an endpoint',
     compute({ key, read }) {
@@ -47,7 +61,8 @@ export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<
         endpoint,
         wanted: undefined,
         decision,
-        problem: { status, message },
+        // Where only the options differ, both ends still have the cable that they agreed on before.
+        problem: { status, message, ...(decision?.reason === 'OptionsDiffer' && { keepsCable: true }) },
       });
       const [own, other] = [
         clusterNamed(read, namespace, clusterID),
@@ -56,17 +71,10 @@ export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<
       // Without its labels the default policy would be used, which may not encrypt.
       if (other === undefined) return without('connecting', `waiting for Cluster "${endpoint.cluster_id}"`);
       if (own === undefined) return without('connecting', `waiting for Cluster "${clusterID}"`);
-      const overlap = endpoint.subnets
-        .filter(isIPv4Cidr)
-        .find((subnet) => local.subnets.some((mine) => overlaps(mine, subnet)));
-      if (overlap !== undefined)
-        return without(
-          'error',
-          `cluster "${endpoint.cluster_id}": its subnet ${overlap} overlaps one of this cluster; use networks that do not overlap`,
-        );
-      const offers = new Map(
-        read.list(Endpoint, { namespace }, specOf).map((spec) => [spec.cluster_id, offerOfEndpoint(spec)]),
-      );
+      const endpoints = read.list(Endpoint, { namespace }, specOf);
+      const refused = refusedSubnet(endpoint, gateway, endpoints) ?? undeclaredSubnet(read, namespace, endpoint);
+      if (refused !== undefined) return without('error', refused);
+      const offers = new Map(endpoints.map((spec) => [spec.cluster_id, offerOfEndpoint(spec)]));
       const { ranking } = read.derived(policySet, namespace);
       const onConflict = read.list(Broker, { namespace }, conflictOf)[0] ?? 'pick';
       const decision = decideFor(own, [other], { ranking, offerOf: (id) => offers.get(id), onConflict }).get(other.id);
@@ -75,7 +83,8 @@ export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<
         return without(decision.reason === 'Ambiguous' ? 'conflict' : 'error', decision.message, decision);
       if (decision.driver === 'none') return without('none', decision.message, decision);
       const config = offers.get(endpoint.cluster_id)?.drivers.get(decision.driver) ?? {};
-      const cable = cableOf(endpoint, gateway, config, decision.options);
+      const options = { ...localOptions(read, gateway, decision.driver), ...decision.options };
+      const cable = cableOf(endpoint, gateway, config, options);
       return {
         endpoint,
         wanted: { driver: decision.driver, cable, policy: decision.policy },
@@ -90,51 +99,106 @@ function clusterNamed(read: Reader, namespace: string, id: string) {
   return read.get(Cluster, { namespace, name: id }, factsOf);
 }
 
+/** Options that only this end needs; those that both share are decided for both. */
+function localOptions(read: Reader, { options }: LocalGateway, driver: DriverName): Record<string, string> {
+  const own = ownOptionsOf(driver, read.source(options).get(CELL) ?? {});
+  for (const name of sharedOptionsOf(driver)) delete own[name];
+  return own;
+}
+
+/** Packets to a subnet can go to one cluster only: this one, else the one with the smaller id. */
+function refusedSubnet(
+  { cluster_id: id, subnets }: EndpointSpec,
+  { clusterID, local }: LocalGateway,
+  endpoints: readonly EndpointSpec[],
+): string | undefined {
+  const others = endpoints.filter((each) => each.cluster_id < id && each.cluster_id !== clusterID);
+  for (const subnet of subnets.filter(isCidr)) {
+    const isOwn = local.subnets.some((mine) => overlaps(mine, subnet));
+    const other = others.find((each) => each.subnets.some((theirs) => isCidr(theirs) && overlaps(theirs, subnet)));
+    if (isOwn || other !== undefined)
+      return `cluster "${id}": its subnet ${subnet} overlaps one of cluster "${isOwn ? clusterID : other?.cluster_id}"; use networks that do not overlap`;
+  }
+  return undefined;
+}
+
+/** A gateway may announce networks of its own cluster only. A Cluster that declares none leaves it open. */
+function undeclaredSubnet(
+  read: Reader,
+  namespace: string,
+  { cluster_id: id, subnets }: EndpointSpec,
+): string | undefined {
+  const declared = (read.get(Cluster, { namespace, name: id }, networksOf) ?? []).filter(isCidr);
+  const foreign = subnets.find((subnet) => isCidr(subnet) && !declared.some((each) => overlaps(each, subnet)));
+  return declared.length === 0 || foreign === undefined
+    ? undefined
+    : `cluster "${id}": its Endpoint has the subnet ${foreign}, which its Cluster does not declare; correct clusterCIDR or serviceCIDR there`;
+}
+
 function cableOf(
   endpoint: EndpointSpec,
-  { preferredServer }: LocalGateway,
+  { clusterID, local, preferredServer }: LocalGateway,
   remoteConfig: Readonly<Record<string, string>>,
   options: Readonly<Record<string, string>>,
 ): Cable {
-  const isThere = endpoint.backend_config?.['preferred-server'] === 'true';
+  const { 'preferred-server': preferred, 'natt-discovery-port': discoveryPort } = endpoint.backend_config ?? {};
   const usingNAT = endpoint.nat_enabled && endpoint.public_ip !== '';
+  const isLater = cableNameOf({ clusterID, local }) > endpoint.cable_name;
   return {
     name: endpoint.cable_name,
     cluster: endpoint.cluster_id,
     remoteIP: usingNAT ? endpoint.public_ip : endpoint.private_ip,
     remotePrivateIP: endpoint.private_ip,
-    remoteSubnets: endpoint.subnets.filter(isIPv4Cidr),
+    ...(endpoint.public_ip !== '' && { remotePublicIP: endpoint.public_ip }),
+    ...(Number(discoveryPort) > 0 && { remoteDiscoveryPort: Number(discoveryPort) }),
+    remoteSubnets: endpoint.subnets.filter(isCidr).map(canonicalCidr),
     remoteConfig,
     options,
     usingNAT,
-    role: preferredServer === isThere ? 'either' : preferredServer ? 'server' : 'client',
+    role: roleOf(preferredServer, preferred === 'true', isLater),
   };
+}
+
+/** Who opens the connection; of two preferred servers the one with the greater cable name waits. */
+export function roleOf(isPreferred: boolean, isOtherPreferred: boolean, isLater: boolean): Cable['role'] {
+  if (!isPreferred && !isOtherPreferred) return 'either';
+  const isServer = isPreferred && (!isOtherPreferred || isLater);
+  return isServer ? 'server' : 'client';
 }
 
 /** The Endpoint of this gateway, as others see it. */
 export function localEndpoint(
-  { clusterID, local, preferredServer }: LocalGateway,
+  { clusterID, local, preferredServer }: Pick<LocalGateway, 'clusterID' | 'local' | 'preferredServer'>,
   started: ReadonlyMap<string, Readonly<Record<string, string>>>,
   more: {
     readonly hostname: string;
     readonly publicIP: string;
     readonly natEnabled: boolean;
     readonly defaultDriver: string;
+    readonly discoveryPort: number;
   },
 ): EndpointSpec {
-  const { privateIP, subnets, sourceIP } = local;
+  const { privateIP, subnets, sourceIP, sourceIP6 } = local;
+  const healthCheckIPs = [sourceIP, sourceIP6].filter((each) => each !== undefined);
   const own = driverNameOf(more.defaultDriver) ?? 'ipsec';
   return {
     cluster_id: clusterID,
-    cable_name: `submariner-cable-${clusterID}-${privateIP.replaceAll('.', '-')}`,
+    cable_name: cableNameOf({ clusterID, local }),
     hostname: more.hostname,
     subnets: [...subnets],
     private_ip: privateIP,
     public_ip: more.publicIP,
     nat_enabled: more.natEnabled,
+    private_ips: [privateIP],
+    ...(more.publicIP !== '' && { public_ips: [more.publicIP] }),
     ...(sourceIP !== undefined && { healthCheckIP: sourceIP }),
+    ...(healthCheckIPs.length > 0 && { healthCheckIPs }),
     backend: own,
-    backend_config: { ...started.get(own), 'preferred-server': String(preferredServer) },
+    backend_config: {
+      ...started.get(own),
+      'preferred-server': String(preferredServer),
+      ...(more.discoveryPort > 0 && { 'natt-discovery-port': String(more.discoveryPort) }),
+    },
     backends: [...started].map(([name, config]) => ({ cable_driver: { name, config: { ...config } } })),
   };
 }

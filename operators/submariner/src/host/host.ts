@@ -16,8 +16,10 @@ export interface Host {
   /** What `ip -j …` or `bridge -j …` answers; an empty list where the object is not there. */
   query(tool: 'ip' | 'bridge', ...args: readonly string[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
   run(command: readonly string[], input?: string): Promise<Output>;
-  /** A process that ends with this one. */
-  start(command: readonly string[]): ChildProcess;
+  /** Whether it is another network namespace than that of this process. */
+  readonly isOtherNamespace: boolean;
+  /** A process that ends with this one; its input is empty unless asked for. */
+  start(command: readonly string[], input?: 'pipe' | 'ignore'): ChildProcess;
   /** A process that goes on when this one ends: a restarted gateway finds its cables up. */
   startDaemon(name: string, command: readonly string[], env?: Readonly<Record<string, string>>): Promise<Daemon>;
 }
@@ -80,9 +82,10 @@ export function createHost({ namespace, runDir = '/run/submariner', programs: gi
       // An object that was filtered out is an empty one in the answer.
       return list.filter(isJsonObject).filter((each) => Object.keys(each).length > 0);
     },
-    start(command) {
+    isOtherNamespace: namespace !== undefined,
+    start(command, input = 'ignore') {
       const [program = '', ...args] = [...enter, ...command];
-      return spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+      return spawn(program, args, { stdio: [input, 'pipe', 'ignore'] });
     },
     async startDaemon(name, command, env = {}) {
       const log = join(runDir, `${name}.log`);

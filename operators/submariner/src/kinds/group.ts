@@ -1,8 +1,8 @@
 /** Where all kinds live: policies, clusters, endpoints and gateways in v1, configuration in v1alpha1. */
 export const GROUP = 'submariner.io';
 
-/** What the kinds share: `kubectl get submariner` lists them all. */
-export const COMMON = { group: GROUP, scope: 'Namespaced' as const, categories: ['submariner'] };
+/** What the kinds share: `kubectl get cables` lists them all. (`submariner` would hide the kind of that name.) */
+export const COMMON = { group: GROUP, scope: 'Namespaced' as const, categories: ['cables'] };
 
 /** Where members keep their objects. */
 export const MEMBER_NAMESPACE = 'submariner-operator';

@@ -17,7 +17,7 @@ export function driverNameOf(text: string): DriverName | undefined {
   return DRIVER_NAMES.find((known) => known === name);
 }
 
-/** The drivers that a driver is made of; a combined one needs all of them on the host. */
+/** The parts of a driver; a combined one needs all of them on the host. */
 export function partsOf(driver: DriverName): readonly DriverName[] {
   return driver === 'vxlan+ipsec' ? ['vxlan', 'ipsec'] : [driver];
 }

@@ -1,6 +1,6 @@
 // The options of drivers, from policies and from ConfigMaps. Unknown names and bad values are refused as a whole, so that a
 // misspelt vxlanID never becomes two ends that do not hear each other.
-import { type FieldError, invalidField, unsupportedValue } from '@capstan/kube';
+import { type FieldError, invalidField, parseDuration, unsupportedValue } from '@capstan/kube';
 import { type DriverName, partsOf } from './driver-names.ts';
 
 interface Option {
@@ -21,6 +21,14 @@ const proposals = (value: string) =>
   /^[a-z0-9]+(-[a-z0-9_]+)*(,\s*[a-z0-9]+(-[a-z0-9_]+)*)*$/.test(value)
     ? undefined
     : 'must be proposals such as aes256gcm16-prfsha256-ecp256, separated by commas';
+const lifetime = (value: string) => {
+  try {
+    if (parseDuration(value) >= 1000) return undefined;
+  } catch {
+    // It is reported below.
+  }
+  return 'must be a duration of at least 1s, such as 720h';
+};
 const truth = (value: string) => (value === 'true' || value === 'false' ? undefined : 'must be true or false');
 
 const OPTIONS: Readonly<Record<DriverName, Readonly<Record<string, Option>>>> = {
@@ -32,6 +40,7 @@ const OPTIONS: Readonly<Record<DriverName, Readonly<Record<string, Option>>>> = 
   wireguard: {
     port: { problem: port },
     keepalive: { problem: between(0, 65535) },
+    keyLifetime: { problem: lifetime },
     mtu: { problem: between(576, 9000) },
   },
   ipsec: {
@@ -55,6 +64,40 @@ export function optionsOf(driver: DriverName): ReadonlyMap<string, Option> {
 export function sharedOptionsOf(driver: DriverName): string[] {
   return [...optionsOf(driver)].flatMap(([name, { shared }]) => (shared ? [name] : []));
 }
+
+/**
+ * The options of one driver among those of a gateway. A name counts for every driver that has such an option; with the
+ * driver's name before a dot (`wireguard.port`) for that one alone. `port` by itself is that of vxlan.
+ */
+export function ownOptionsOf(driver: DriverName, given: Readonly<Record<string, string>>): Record<string, string> {
+  const own: Record<string, string> = {};
+  for (const part of partsOf(driver))
+    for (const name of Object.keys(OPTIONS[part])) {
+      const plain = name === 'port' && part !== 'vxlan' ? undefined : given[name];
+      const value = given[`${part}.${name}`] ?? plain;
+      if (value !== undefined) own[name] = value;
+    }
+  // The VXLAN link of a combined cable is inside the tunnel: its port is fixed.
+  if (driver === 'vxlan+ipsec') delete own['port'];
+  const port = driver === 'vxlan+ipsec' ? given['ipsec.port'] : undefined;
+  return port === undefined ? own : { ...own, port };
+}
+
+/** What is wrong with the options of a gateway, which are those of all its drivers. */
+export function validateGatewayOptions(given: Readonly<Record<string, string>>): FieldError[] {
+  return Object.entries(given).flatMap(([field, value]) => {
+    const dot = field.indexOf('.');
+    const [driver, name] = dot < 0 ? [undefined, field] : [field.slice(0, dot), field.slice(dot + 1)];
+    const options = Object.entries(OPTIONS).flatMap(([each, known]) =>
+      (driver === undefined || driver === each) && known[name] !== undefined ? [known[name]] : [],
+    );
+    if (options.length === 0) return [unsupportedValue(field, field, GATEWAY_OPTIONS)];
+    const problem = options.map((option) => option.problem(value)).find((each) => each !== undefined);
+    return problem === undefined ? [] : [invalidField(field, value, problem)];
+  });
+}
+
+const GATEWAY_OPTIONS = [...new Set(Object.values(OPTIONS).flatMap((known) => Object.keys(known)))].toSorted();
 
 /** What is wrong with the options that are given for a driver. */
 export function validateOptions(

@@ -38,7 +38,7 @@ export interface Policy {
   /** When it was first created, wherever that was; undefined counts as latest. */
   readonly createdAt: string | undefined;
   readonly origin: string;
-  /** Empty while there are problems. */
+  /** While there are problems empty, or those that were accepted last. */
   readonly rules: readonly CableRule[];
   readonly problems: readonly FieldError[];
 }
@@ -59,6 +59,30 @@ export function readPolicy(object: { readonly metadata: ObjectMeta; readonly spe
     rules: problems.length > 0 ? [] : rules,
     problems,
   };
+}
+
+/**
+ * The policy as it counts: where an edit made it invalid, the rules that were accepted last stay in force, as the status has
+ * them. Otherwise its pairs would fall to the default policy, which may not encrypt.
+ */
+export function policyInForce(object: {
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: { readonly effective?: readonly EffectiveRule[] | undefined } | undefined;
+}): Policy {
+  const policy = readPolicy(object);
+  const { effective = [] } = object.status ?? {};
+  if (policy.problems.length === 0 || effective.length === 0) return policy;
+  const spec = effective.map(({ cableDriver: { name, options = {} }, ...rule }) => ({
+    ...rule,
+    cableDriver: { name, options: { data: options } },
+  }));
+  return { ...policy, rules: readPolicy({ metadata: object.metadata, spec }).rules };
+}
+
+/** A rule as the status shows it. */
+interface EffectiveRule {
+  readonly cableDriver: { readonly name: string; readonly options?: Readonly<Record<string, string>> | undefined };
 }
 
 /** `name`, or `name[index]` where the policy has several rules. */

@@ -2,7 +2,7 @@
 // then left to users.
 import { Role } from '@capstan/kube';
 import { apply, conditionType, createOnly, plan, reading, reconciler, writing } from '@capstan/reconcile';
-import { CLIENT_ROLE, CLIENT_RULES } from '../commands/broker-objects.ts';
+import { CLIENT_ROLE, CLIENT_RULES } from '../deployment/broker-objects.ts';
 import { BROKER_ORIGIN, Broker, CablePolicies, Cluster, CREATED_AT_ANNOTATION, ORIGIN_LABEL } from '../kinds/index.ts';
 import { BUILT_IN_DRIVER, driverNameOf } from '../policy/driver-names.ts';
 import { DEFAULT_POLICY, readPolicy } from '../policy/read-policy.ts';
@@ -18,7 +18,9 @@ export const broker = reconciler<Broker>({
     writing(Role, 'children', { extraVerbs: ['escalate'] }),
   ],
   reconcile({ object: { metadata, spec }, read }) {
-    const { namespace = '', creationTimestamp = '' } = metadata;
+    const { namespace = '', creationTimestamp = '', labels } = metadata;
+    // A member's copy of its broker's settings.
+    if (labels?.[ORIGIN_LABEL] !== undefined) return plan({ prune: false });
     const driver = spec.defaultCableDriver ?? BUILT_IN_DRIVER;
     const wanted = [...(spec.initialPolicies ?? [])];
     const problems = wanted.flatMap(({ name, spec: given }) =>

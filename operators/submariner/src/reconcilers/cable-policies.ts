@@ -23,9 +23,12 @@ export const cablePolicies = reconciler<CablePolicies>({
     const policy = readPolicy(object);
     if (policy.problems.length > 0) {
       const text = policy.problems.map(({ message }) => message).join('; ');
+      const isInForce = (object.status?.effective ?? []).length > 0;
+      const note = isInForce ? '; the rules that were accepted last stay in force' : '';
+      // status.effective is not mentioned, and so stays what was accepted last.
       return plan({
-        conditions: [accepted.isFalse('Invalid', `policy "${policy.name}": ${text}`)],
-        status: { matchedPairs: 0 },
+        conditions: [accepted.isFalse('Invalid', `policy "${policy.name}": ${text}${note}`)],
+        status: { matchedPairs: read.derived(pairCounts, namespace).pairs[policy.name] ?? 0 },
       });
     }
     const { name, rules } = policy;

@@ -30,7 +30,7 @@ import {
 } from '../deployment/configuration.ts';
 import { GATEWAY, gatewayDaemonSet } from '../deployment/gateway-daemon-set.ts';
 import { gatewayPermissions } from '../deployment/permissions.ts';
-import { isIPv4Cidr, overlaps } from '../drivers/addresses.ts';
+import { isCidr, overlaps } from '../drivers/addresses.ts';
 import { Cluster, Gateway, type GatewayStatus, Submariner, type SubmarinerSpec } from '../kinds/index.ts';
 import { optionsOfConfigMap } from '../policy/rule-options.ts';
 import type { Settings } from '../settings.ts';
@@ -92,7 +92,10 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
         groups: [
           {
             name: 'permissions',
-            children: [...gatewayPermissions(namespace), ...inlineSecrets(spec, namespace, configuration)],
+            children: [
+              ...gatewayPermissions(namespace, configuration.brokerSecret),
+              ...inlineSecrets(spec, namespace, configuration),
+            ],
           },
           {
             name: 'cluster',
@@ -231,8 +234,17 @@ function networkProblems({ clusterCIDR, serviceCIDR }: SubmarinerSpec): string[]
     (text ?? '')
       .split(',')
       .map((each) => each.trim())
-      .filter(isIPv4Cidr);
+      .filter((each) => each !== '');
   const [clusters, services] = [list(clusterCIDR), list(serviceCIDR)];
+  const wrong = [
+    ...clusters
+      .filter((each) => !isCidr(each))
+      .map((each) => `spec.clusterCIDR: "${each}" is not a subnet; write ADDRESS/LENGTH`),
+    ...services
+      .filter((each) => !isCidr(each))
+      .map((each) => `spec.serviceCIDR: "${each}" is not a subnet; write ADDRESS/LENGTH`),
+  ];
+  if (wrong.length > 0) return wrong;
   const pair = clusters.flatMap((one) =>
     services.filter((other) => overlaps(one, other)).map((other) => [one, other]),
   )[0];

@@ -20,6 +20,7 @@ export type DecisionReason =
   | 'Fallback'
   | 'Ambiguous'
   | 'DriverNotAvailable'
+  | 'NotEncrypted'
   | 'OptionsDiffer';
 
 export interface Decision {
@@ -69,7 +70,12 @@ export function decide(pair: Pair, { ranking, offerOf, onConflict = 'pick' }: De
         offers,
       );
     }
-    return checked({ ...base, ...withoutPolicy(left, right, offers) }, undefined, ranking, offers);
+    const chosen = withoutPolicy(left, right, offers);
+    if (ranking.requiresEncryption && !isEncrypted(chosen.driver)) {
+      const message = `${left} and ${right}: no policy with encryption selects them, which the broker asks for (minimumSecurity), and ${chosen.driver} does not encrypt; create one`;
+      return { ...base, ...chosen, driver: undefined, reason: 'NotEncrypted', message };
+    }
+    return checked({ ...base, ...chosen }, undefined, ranking, offers);
   }
   const { rule, label } = winner;
   if (pair.ambiguous && onConflict === 'refuse') {

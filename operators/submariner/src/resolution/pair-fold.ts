@@ -1,9 +1,9 @@
 // The pair matrix as the runtime keeps it: one fold over the clusters of a namespace. A changed label moves one cluster.
 import { ConfigMap } from '@capstan/kube';
 import { derivation, fold } from '@capstan/reconcile';
-import { CablePolicies, Cluster } from '../kinds/index.ts';
+import { Broker, CablePolicies, Cluster } from '../kinds/index.ts';
 import { withInlineOptions } from '../policy/inline-options.ts';
-import { type Policy, readPolicy } from '../policy/read-policy.ts';
+import { type Policy, policyInForce, readPolicy } from '../policy/read-policy.ts';
 import { type ClusterFacts, clusterFacts } from './cluster-labels.ts';
 import { createPairMatrix, type PairMatrix } from './pair-matrix.ts';
 import { type Ranking, rankRules } from './ranking.ts';
@@ -18,6 +18,9 @@ export interface PolicySet {
 const contentOf = ({ metadata: { name = '', annotations, labels }, spec, status }: CablePolicies) => ({
   metadata: { name, ...(annotations !== undefined && { annotations }), ...(labels !== undefined && { labels }) },
   spec,
+  // What was accepted last counts only for a policy that is invalid now.
+  ...(status?.effective !== undefined &&
+    readPolicy({ metadata: { name }, spec }).problems.length > 0 && { status: { effective: status.effective } }),
   // A policy that lost its name to another is not in force: the winner's copy is.
   isLoser:
     status?.conditions?.some(
@@ -25,19 +28,22 @@ const contentOf = ({ metadata: { name = '', annotations, labels }, spec, status 
     ) ?? false,
 });
 const dataOf = ({ data }: ConfigMap) => data ?? {};
+const securityOf = ({ spec }: Broker) => spec.minimumSecurity;
 
 /** The policies that are in force in a namespace, with the options of their ConfigMaps. */
 export const policySet = derivation<PolicySet>({
   name: 'cable policies',
   compute({ key: namespace, read }) {
     const objects = read.list(CablePolicies, { namespace }, contentOf).filter(({ isLoser }) => !isLoser);
-    const inlined = objects.map(({ metadata, spec }) => {
+    const inlined = objects.map(({ metadata, spec, status }) => {
       const lookup = (name: string, given: string | undefined) =>
         read.get(ConfigMap, { namespace: given ?? namespace, name }, dataOf);
-      return { metadata, spec: withInlineOptions(spec, lookup).spec };
+      return { metadata, spec: withInlineOptions(spec, lookup).spec, ...(status !== undefined && { status }) };
     });
-    const policies = inlined.map((object) => readPolicy(object));
-    return { key: JSON.stringify(inlined), policies, ranking: rankRules(policies) };
+    const policies = inlined.map((object) => policyInForce(object));
+    const requiresEncryption = read.list(Broker, { namespace }, securityOf).includes('encrypted');
+    const key = JSON.stringify([inlined, requiresEncryption]);
+    return { key, policies, ranking: rankRules(policies, requiresEncryption) };
   },
   equals: (left, right) => left.key === right.key,
 });
@@ -61,7 +67,7 @@ const clusterPart = derivation<Part | undefined>({
 });
 
 interface State {
-  /** Of the policies that the matrix was made with. */
+  /** Of the policies that the matrix was created with. */
   key: string;
   matrix: PairMatrix | undefined;
   readonly members: Map<string, ClusterFacts>;

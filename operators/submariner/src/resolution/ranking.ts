@@ -1,6 +1,7 @@
 // The order in which rules are tried: priority, then how much a rule says, then age, then name. Both ends order the same
 // policies, so the order uses only what the sync preserves: never creationTimestamp, which each copy has of its own.
 import { CLUSTER_ID_LABEL } from '../kinds/index.ts';
+import { isEncrypted } from '../policy/driver-names.ts';
 import { type CableRule, DEFAULT_POLICY, type Policy, ruleLabel } from '../policy/read-policy.ts';
 import type { ClusterSelector } from '../policy/selector.ts';
 
@@ -20,9 +21,12 @@ export interface Ranking {
   /** The first that matches a pair decides. */
   readonly rules: readonly RankedRule[];
   readonly fallback: CableRule | undefined;
+  /** The broker asks for encryption (minimumSecurity): rules without it are not among these. */
+  readonly requiresEncryption: boolean;
 }
 
-export function rankRules(policies: readonly Policy[]): Ranking {
+export function rankRules(given: readonly Policy[], requiresEncryption = false): Ranking {
+  const policies = requiresEncryption ? given.map(encryptedPart) : given;
   const ranked = policies
     .filter(({ name }) => name !== DEFAULT_POLICY)
     .flatMap(({ rules, createdAt }) =>
@@ -52,7 +56,11 @@ export function rankRules(policies: readonly Policy[]): Ranking {
     const tieEnd = isTied ? previous.tieEnd : endOfTie(ranked, index);
     rules.push({ ...each, tieEnd });
   }
-  return { rules, fallback: policies.find(({ name }) => name === DEFAULT_POLICY)?.rules[0] };
+  return { rules, fallback: policies.find(({ name }) => name === DEFAULT_POLICY)?.rules[0], requiresEncryption };
+}
+
+function encryptedPart(policy: Policy): Policy {
+  return { ...policy, rules: policy.rules.filter(({ driver }) => isEncrypted(driver)) };
 }
 
 interface Rank {

@@ -23,9 +23,9 @@ export function explainPair(
   one: ClusterFacts,
   other: ClusterFacts,
   policies: readonly Policy[],
-  options: Omit<DecideOptions, 'ranking'>,
+  options: Omit<DecideOptions, 'ranking'> & { readonly requiresEncryption?: boolean },
 ): Explanation {
-  const ranking = rankRules(policies);
+  const ranking = rankRules(policies, options.requiresEncryption);
   const pair = pairOf(one, other, ranking);
   return {
     ...decide(pair, { ...options, ranking }),

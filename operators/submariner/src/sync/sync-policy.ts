@@ -1,5 +1,5 @@
 // One policy, on a member and on the broker: what to do so that both are the same. Policies may be created, edited and
-// deleted anywhere. The base tells a deletion from a new object after any partition: a copy with a base whose original is
+// deleted anywhere. The base distinguishes a deletion from a new object after any partition: a copy with a base whose original is
 // gone was deleted, one without a base is new.
 import { BROKER_ORIGIN, CREATED_AT_ANNOTATION, ORIGIN_LABEL } from '../kinds/index.ts';
 import { baseOf, type Content, contentOf, digestOf, type SyncBase, type SyncObject } from './content.ts';

@@ -185,7 +185,7 @@ describe('a policy', () => {
     assert.deepEqual(world.policies(world.member('west')), { p: 'wireguard' });
   });
 
-  test('that two clusters created under one name is the earlier one for all, and the other keeps its own and is told', () => {
+  test('that two clusters created under one name is the earlier one for all, and the loser is reported', () => {
     const world = new World('east', 'west', 'north');
     world.put(world.member('west'), 'p', 'of west', '2026-01-02');
     world.sync('west');

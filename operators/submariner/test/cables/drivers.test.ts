@@ -6,7 +6,7 @@ import { createDrivers } from '../../src/drivers/create-drivers.ts';
 import type { Cable, CableDriver } from '../../src/drivers/driver.ts';
 import { ensureRule, readRoutes, removeRoutes, routeStep, unrouteStep } from '../../src/drivers/routes.ts';
 import type { DriverName } from '../../src/policy/driver-names.ts';
-import { cableOf, isEncryptedOnWire, ping } from './traffic.ts';
+import { cableOf, isEncryptedOnWire, ping, testKeys } from './traffic.ts';
 import { createUnderlay, skip, type TestGateway, type Underlay } from './underlay.ts';
 
 const PSK = Buffer.from('a key that only this test knows and uses');
@@ -28,7 +28,7 @@ for (const name of DRIVERS) {
         host: gateway.host(),
         local: gateway.local,
         clock: systemClock,
-        psk: () => Promise.resolve(PSK),
+        keys: testKeys(PSK),
         wireguardDevice: gateway.wireguardDevice,
       });
       const driver = drivers.get(name);
@@ -41,7 +41,7 @@ for (const name of DRIVERS) {
       const target = from.driver.route(cable(from, to));
       await from.gateway
         .host()
-        .apply(to.gateway.local.subnets.map((subnet) => routeStep(subnet, target, from.gateway.local.sourceIP)));
+        .apply(to.gateway.local.subnets.map((subnet) => routeStep(subnet, target, from.gateway.local)));
     };
     const join = (one: End, other: End) => Promise.all([connect(one, other), connect(other, one)]);
     const [a, b, c] = [() => ends[0] as End, () => ends[1] as End, () => ends[2] as End];
@@ -65,6 +65,11 @@ for (const name of DRIVERS) {
       assert.deepEqual(await ping(b().gateway, a().gateway.address), { sent: 3, received: 3 });
       const states = await a().driver.inspect();
       assert.equal(states.get(a().driver.keyOf(cable(a(), b())))?.state, 'connected');
+    });
+
+    test('carries IPv6 between the same gateways', async () => {
+      assert.deepEqual(await ping(a().gateway, b().gateway.address6), { sent: 3, received: 3 });
+      assert.deepEqual(await ping(b().gateway, a().gateway.address6), { sent: 3, received: 3 });
     });
 
     test(
@@ -115,9 +120,9 @@ for (const name of DRIVERS) {
         left.map(({ dst }) => dst),
         ['10.200.0.0/16'],
       );
-      const addresses = await host.query('ip', '-4', 'addr', 'show', 'dev', 'lo');
+      const addresses = await host.query('ip', 'addr', 'show', 'dev', 'lo');
       const found = addresses.flatMap(({ addr_info: list }) => (list as { local: string }[]).map(({ local }) => local));
-      assert.deepEqual(found, ['127.0.0.1']);
+      assert.deepEqual(found, ['127.0.0.1', '::1']);
     });
   });
 }

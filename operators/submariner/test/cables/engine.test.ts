@@ -13,7 +13,7 @@ import {
 } from '../../src/gateway/cable-engine.ts';
 import { startHealthCheck } from '../../src/gateway/health.ts';
 import type { DriverName } from '../../src/policy/driver-names.ts';
-import { cableOf, ping, pingOutage } from './traffic.ts';
+import { cableOf, ping, pingOutage, testKeys } from './traffic.ts';
 import { createUnderlay, skip, type TestGateway, type Underlay } from './underlay.ts';
 
 const NAMES: readonly DriverName[] = ['vxlan', 'wireguard', 'ipsec', 'vxlan+ipsec'];
@@ -41,14 +41,13 @@ describe('a gateway', { skip }, () => {
       host,
       local: gateway.local,
       clock: systemClock,
-      psk: () => Promise.resolve(Buffer.from('thirty-two bytes of test secret!')),
+      keys: testKeys(Buffer.from('thirty-two bytes of test secret!')),
       wireguardDevice: gateway.wireguardDevice,
     });
-    const { sourceIP } = gateway.local;
     const engine = createCableEngine({
       host,
       drivers,
-      sourceIP,
+      sources: gateway.local,
       clock: systemClock,
       logger: silentLogger,
       drainMs: 500,

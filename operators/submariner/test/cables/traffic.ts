@@ -1,6 +1,7 @@
 // Traffic through cables: pings, and what of them can be seen between the gateways.
 import { spawn } from 'node:child_process';
 import type { Cable } from '../../src/drivers/driver.ts';
+import type { PreSharedKeys } from '../../src/drivers/pre-shared-keys.ts';
 import { realPrograms, type TestGateway, tcpdump, type Underlay } from './underlay.ts';
 
 export function cableOf(from: TestGateway, to: TestGateway, config: Readonly<Record<string, string>>): Cable {
@@ -15,6 +16,11 @@ export function cableOf(from: TestGateway, to: TestGateway, config: Readonly<Rec
     usingNAT: false,
     role: from.id === to.id ? 'server' : 'either',
   };
+}
+
+/** Pre-shared keys as a gateway has them, newest first. */
+export function testKeys(...given: readonly Buffer[]): PreSharedKeys {
+  return () => Promise.resolve(given.map((bytes) => ({ id: bytes.toString('hex').slice(0, 8), bytes })));
 }
 
 export interface Pings {
@@ -38,7 +44,7 @@ export async function pingOutage(
   address: string,
   { count, intervalMs }: { count: number; intervalMs: number },
 ): Promise<{ received: number; outageMs: number }> {
-  const source = from.local.sourceIP ?? '';
+  const source = (address.includes(':') ? from.local.sourceIP6 : from.local.sourceIP) ?? '';
   const flags = ['-n', '-D', '-I', source, '-c', String(count), '-i', String(intervalMs / 1000), '-W', '1', address];
   const { stdout } = await from.host().run([...realPrograms.ping, ...flags]);
   const answered = [...stdout.matchAll(/icmp_seq=(\d+) ttl/g)].map(([, number]) => Number(number));

@@ -1,4 +1,4 @@
-// A set of clusters as people make it: a broker, members that joined it by subctl, the operator in each, and gateways as
+// A set of clusters as users create it: a broker, members that joined it by subctl, the operator in each, and gateways as
 // processes. Secrets are given to gateways as files, as a kubelet does.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -16,11 +16,18 @@ import type { TestGateway } from '../cables/underlay.ts';
 
 export interface ClusterSet {
   readonly folder: string;
+  readonly brokerURL: string;
   client(name: string): Client;
   subctl(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
   /** Starts the gateway of a member; in a network namespace it has real cables. */
-  gateway(member: string, network?: TestGateway): Promise<GatewayProcess>;
+  gateway(member: string, network?: TestGateway, more?: GatewayOptions): Promise<GatewayProcess>;
   close(): Promise<void>;
+}
+
+export interface GatewayOptions {
+  /** The name of its Node; by default that of the member. */
+  readonly node?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface GatewayProcess {
@@ -74,9 +81,10 @@ export async function createClusterSet(members: Readonly<Record<string, readonly
   };
   const set: ClusterSet = {
     folder,
+    brokerURL: brokerOf(cluster.kubeconfig).server,
     client,
     subctl,
-    async gateway(member, network) {
+    async gateway(member, network, { node = `gateway-${member}`, env = {} } = {}) {
       const secrets = join(folder, `secrets-${member}`);
       for (const name of ['submariner-broker-secret', 'submariner-ipsec-psk']) {
         mkdirSync(join(secrets, name), { recursive: true });
@@ -85,7 +93,7 @@ export async function createClusterSet(members: Readonly<Record<string, readonly
           writeFileSync(join(secrets, name, key), Buffer.from(value, 'base64'), { mode: 0o600 });
       }
       const { server } = brokerOf(cluster.kubeconfig);
-      const [service = '', pods = ''] = network?.local.subnets.toReversed() ?? [];
+      const [pods = '', service = '', pods6 = ''] = network?.local.subnets ?? [];
       const child = spawn(
         process.execPath,
         ['--disable-warning=ExperimentalWarning', join(import.meta.dirname, 'main.ts')],
@@ -102,18 +110,20 @@ export async function createClusterSet(members: Readonly<Record<string, readonly
             SUBMARINER_CABLEDRIVERS: 'vxlan,wireguard,ipsec',
             SUBMARINER_CABLEDRIVER: 'vxlan',
             SUBMARINER_COMBINEDCABLEDRIVERS: 'vxlan,ipsec',
-            SUBMARINER_CLUSTERCIDR: pods,
+            SUBMARINER_CLUSTERCIDR: [pods, pods6].filter((each) => each !== '').join(),
             SUBMARINER_SERVICECIDR: service,
             SUBMARINER_SECRETS_DIR: secrets,
             CE_IPSEC_PSKSECRET: 'submariner-ipsec-psk',
             BROKER_K8S_APISERVER: server,
             BROKER_K8S_SECRET: 'submariner-broker-secret',
-            NODE_NAME: `gateway-${member}`,
+            NODE_NAME: node,
+            SUBMARINER_METRICSPORT: '0',
             ...(network !== undefined && {
               TEST_NAMESPACE: network.namespace,
               TEST_RUN_DIR: network.runDir,
               TEST_WIREGUARD_DEVICE: network.wireguardDevice,
             }),
+            ...env,
           },
         },
       );

@@ -1,8 +1,16 @@
 // Two members with simulated cables: everything but packets.
 import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Cluster, Endpoint, MEMBER_NAMESPACE } from '../../src/kinds/index.ts';
+import { isForbidden, Secret, systemClock } from '@capstan/kube';
+import { connectBroker } from '../../src/gateway/broker-connection.ts';
+import { renewToken } from '../../src/gateway/broker-token.ts';
+import { readConfiguration } from '../../src/gateway/configuration.ts';
+import { BROKER_NAMESPACE, Cluster, Endpoint, Gateway, MEMBER_NAMESPACE } from '../../src/kinds/index.ts';
 import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess, until } from './set.ts';
+
+const place = { namespace: MEMBER_NAMESPACE };
 
 describe('gateways of two clusters', () => {
   let set: ClusterSet;
@@ -61,6 +69,62 @@ describe('gateways of two clusters', () => {
     const explained = await set.subctl('cable-policy', 'explain', 'east', 'west', '-o', 'json', '--context', 'east');
     assert.equal((JSON.parse(explained.stdout) as { driver: string }).driver, 'ipsec');
     assert.equal((await connectionsOf(set, 'east'))[0]?.statusMessage, 'simulated: no packet passes');
+  });
+
+  test('report a broker that cannot be reached, and go on without it', async () => {
+    const lost = await set.gateway('east', undefined, {
+      node: 'lost',
+      env: { BROKER_K8S_APISERVER: 'https://127.0.0.1:1' },
+    });
+    gateways.push(lost);
+    const statusOf = async () => (await set.client('east').find(Gateway, { ...place, name: 'lost' }))?.status;
+    await until(
+      'it is reported',
+      40_000,
+      async () => /broker .* cannot be reached since/.test((await statusOf())?.statusFailure ?? ''),
+      logs,
+    );
+    assert.equal((await statusOf())?.haStatus, 'passive');
+    assert.equal((await connectionsOf(set, 'east'))[0]?.status, 'connected');
+    await lost.kill('SIGTERM');
+    assert.equal(await statusOf(), undefined, 'a gateway that ends removes its Gateway');
+  });
+
+  test('renew their token for the broker, each its own alone', async () => {
+    const folder = join(set.folder, 'secrets-east', 'submariner-broker-secret');
+    const configuration = readConfiguration({
+      SUBMARINER_CLUSTERID: 'east',
+      BROKER_K8S_APISERVER: set.brokerURL,
+      BROKER_K8S_SECRET: 'submariner-broker-secret',
+      SUBMARINER_SECRETS_DIR: join(set.folder, 'secrets-east'),
+    });
+    const broker = await connectBroker(configuration, systemClock);
+    assert.ok(broker);
+    try {
+      const secret = { ...place, name: 'submariner-broker-secret' };
+      const options = { broker: broker.client, client: set.client('east'), secret, folder };
+      assert.equal(await renewToken({ ...options, clock: systemClock }), false, 'it is new');
+      const later = Date.now() + 250 * 24 * 3_600_000;
+      const clock = { ...systemClock, now: () => later };
+      const before = readFileSync(join(folder, 'token'), 'utf8');
+      assert.equal(await renewToken({ ...options, clock }), true);
+      const { data } = await set.client('east').get(Secret, secret);
+      const renewed = Buffer.from(data?.['token'] ?? '', 'base64').toString('utf8');
+      assert.notEqual(renewed, before);
+      // As a kubelet does: the connection takes up the new token without a restart.
+      writeFileSync(join(folder, 'token'), renewed);
+      assert.ok((await broker.client.list(Cluster, { namespace: BROKER_NAMESPACE })).items.length > 0);
+      await assert.rejects(
+        broker.client.request({
+          method: 'POST',
+          path: `/api/v1/namespaces/${BROKER_NAMESPACE}/serviceaccounts/cluster-west/token`,
+          body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+        }),
+        isForbidden,
+      );
+    } finally {
+      await broker.close();
+    }
   });
 
   test('go back when it is deleted on the other member', async () => {

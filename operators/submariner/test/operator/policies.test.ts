@@ -81,7 +81,7 @@ describe('a broker', () => {
 });
 
 describe('a policy', () => {
-  test('counts its pairs, and counts anew when a label changes', () =>
+  test('counts its pairs, and counts again when a label changes', () =>
     played(async (stage) => {
       await stage.client.create(CablePolicies, policy('default', { name: 'vxlan' }));
       await stage.client.create(
@@ -136,5 +136,97 @@ describe('a policy', () => {
       await stage.settle();
       assert.equal((await condition(stage, 'idle', 'OptionsResolved'))?.status, 'True');
       assert.equal(await condition(stage, 'a', 'Conflicting'), undefined);
+    }));
+
+  test('without encryption is not accepted where the broker asks for it, and decides no pair', () =>
+    played(async (stage) => {
+      await stage.client.create(CablePolicies, policy('default', { name: 'ipsec' }));
+      await stage.client.create(
+        CablePolicies,
+        policy('open', { leftClusterSelector: { location: 'cloud' }, name: 'vxlan' }),
+      );
+      await stage.settle();
+      assert.equal((await condition(stage, 'open', 'Accepted'))?.reason, 'Accepted');
+      await stage.client.create(Broker, {
+        apiVersion: Broker.apiVersion,
+        kind: 'Broker',
+        metadata: ref('submariner-broker'),
+        spec: { minimumSecurity: 'encrypted' } as Broker['spec'],
+      });
+      await stage.settle();
+      const accepted = await condition(stage, 'open', 'Accepted');
+      assert.deepEqual([accepted?.status, accepted?.reason], ['False', 'NotEncrypted']);
+      assert.match(accepted?.message ?? '', /minimumSecurity/);
+      const pairs = async (name: string) => (await stage.client.get(CablePolicies, ref(name))).status?.matchedPairs;
+      assert.deepEqual([await pairs('open'), await pairs('default')], [0, 6]);
+    }));
+
+  test('that an edit makes invalid keeps the rules that were accepted last', () =>
+    played(async (stage) => {
+      const rule = {
+        leftClusterSelector: { location: 'on-premise' },
+        cableDriver: { name: 'ipsec', options: { data: { dpdDelay: '7' } } },
+      };
+      await stage.client.create(CablePolicies, policy('default', { name: 'vxlan' }));
+      await stage.client.create(CablePolicies, policy('p', rule));
+      await stage.settle();
+      const status = async () => (await stage.client.get(CablePolicies, ref('p'))).status;
+      assert.equal((await status())?.matchedPairs, 3);
+      await stage.client.patch(CablePolicies, ref('p'), 'merge', {
+        spec: { ...rule, cableDriver: { name: 'ipsek' } },
+      });
+      await stage.settle();
+      const accepted = await condition(stage, 'p', 'Accepted');
+      assert.deepEqual([accepted?.status, accepted?.reason], ['False', 'Invalid']);
+      assert.match(accepted?.message ?? '', /"ipsek".*; the rules that were accepted last stay in force$/);
+      assert.equal((await status())?.matchedPairs, 3);
+      assert.deepEqual((await status())?.effective?.[0]?.cableDriver, { name: 'ipsec', options: { dpdDelay: '7' } });
+      await stage.restart();
+      assert.deepEqual(stage.transport.writes, []);
+    }));
+
+  test('named default must not have selectors', () =>
+    played(async (stage) => {
+      await stage.client.create(
+        CablePolicies,
+        policy('default', { leftClusterSelector: { location: 'cloud' }, name: 'vxlan' }),
+      );
+      await stage.settle();
+      const accepted = await condition(stage, 'default', 'Accepted');
+      assert.deepEqual([accepted?.status, accepted?.reason], ['False', 'Invalid']);
+      assert.match(accepted?.message ?? '', /cannot have cluster selectors/);
+    }));
+});
+
+describe('a cluster', () => {
+  const accepted = async ({ client }: Stage, id: string) =>
+    (await client.get(Cluster, ref(id))).status?.conditions?.find(({ type }) => type === 'Accepted');
+  const networks = ({ client }: Stage, id: string, cidr: string) =>
+    client.patch(Cluster, ref(id), 'merge', { spec: { cluster_cidr: [cidr] } });
+
+  test('whose subnets overlap those of another says so on both, and no longer when they do not', () =>
+    played(async (stage) => {
+      await networks(stage, 'c1', '10.1.0.0/16');
+      await networks(stage, 'c2', '10.1.128.0/17');
+      await networks(stage, 'c3', 'fd10::/48');
+      await stage.settle();
+      for (const id of ['c1', 'c2']) assert.equal((await accepted(stage, id))?.reason, 'OverlappingSubnets');
+      assert.match(
+        (await accepted(stage, 'c2'))?.message ?? '',
+        /10\.1\.128\.0\/17 overlaps 10\.1\.0\.0\/16 of cluster "c1"/,
+      );
+      for (const id of ['c3', 'c4']) assert.equal((await accepted(stage, id))?.status, 'True');
+      await networks(stage, 'c2', '10.2.0.0/16');
+      await stage.settle();
+      for (const id of ['c1', 'c2']) assert.equal((await accepted(stage, id))?.status, 'True');
+      await stage.restart();
+      assert.deepEqual(stage.transport.writes, []);
+    }));
+
+  test('with a subnet that is none says so', () =>
+    played(async (stage) => {
+      await networks(stage, 'c1', '10.1.0.0');
+      await stage.settle();
+      assert.equal((await accepted(stage, 'c1'))?.reason, 'InvalidSubnet');
     }));
 });

@@ -18,6 +18,7 @@ import {
   MEMBER_NAMESPACE,
   Submariner,
 } from '../../src/kinds/index.ts';
+import { createBrokerSync } from '../../src/reconcilers/sync-broker.ts';
 import { createOwnedSync } from '../../src/reconcilers/sync-owned.ts';
 import { createPolicySync } from '../../src/reconcilers/sync-policies.ts';
 
@@ -69,6 +70,7 @@ export async function createSyncPlace(): Promise<SyncPlace> {
           ...createPolicySync(places),
           ...createOwnedSync(Cluster, places),
           ...createOwnedSync(Endpoint, places),
+          ...createBrokerSync(places),
         ],
       });
       const runtime = createRuntime({ operators: [program], clock, random, logger: silentLogger, freeze: true });

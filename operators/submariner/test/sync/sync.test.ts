@@ -1,7 +1,14 @@
 // Policies, clusters and endpoints between a broker and its members, through servers.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { BROKER_NAMESPACE, CablePolicies, Cluster, MEMBER_NAMESPACE, ORIGIN_LABEL } from '../../src/kinds/index.ts';
+import {
+  BROKER_NAMESPACE,
+  Broker,
+  CablePolicies,
+  Cluster,
+  MEMBER_NAMESPACE,
+  ORIGIN_LABEL,
+} from '../../src/kinds/index.ts';
 import { createSyncPlace, type SyncPlace } from './place.ts';
 
 const here = (name: string) => ({ namespace: MEMBER_NAMESPACE, name });
@@ -118,5 +125,27 @@ describe('a cluster', () => {
       await place.settle();
       assert.equal(await west.client.find(Cluster, here('east')), undefined);
       assert.equal(await place.broker.client.find(Cluster, there('east')), undefined);
+    }));
+});
+
+describe('the settings of a broker', () => {
+  test('are on every member, follow the broker, and stay while it is away', () =>
+    played(async (place) => {
+      const east = await place.join('east');
+      const object = { apiVersion: Broker.apiVersion, kind: 'Broker', metadata: there('submariner-broker') };
+      await place.broker.client.create(Broker, { ...object, spec: { minimumSecurity: 'encrypted' } } as Broker);
+      await place.settle();
+      const copy = () => east.client.find(Broker, here('submariner-broker'));
+      assert.equal((await copy())?.spec.minimumSecurity, 'encrypted');
+      await place.broker.client.patch(Broker, there('submariner-broker'), 'merge', { spec: { onConflict: 'refuse' } });
+      await place.settle();
+      assert.equal((await copy())?.spec.onConflict, 'refuse');
+      await east.leave();
+      await place.settle();
+      assert.equal((await copy())?.spec.onConflict, 'refuse');
+      east.comeBack();
+      await place.broker.client.delete(Broker, there('submariner-broker'));
+      await place.settle();
+      assert.equal(await copy(), undefined);
     }));
 });

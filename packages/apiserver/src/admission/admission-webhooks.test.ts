@@ -65,7 +65,7 @@ const yes = () => ({ allowed: true });
 const no = () => ({ allowed: false, status: { message: 'not on a Friday', code: 403, reason: 'Forbidden' } });
 
 describe('a validating webhook', () => {
-  it('is told everything about a write', async (t) => {
+  it('receives everything about a write', async (t) => {
     const { ok, hook } = await stage(t, yes);
     await ok('POST', CONFIG_MAPS, configMap('a', { k: '1' }), { query: { fieldManager: 'me' } });
     await ok('PATCH', `${CONFIG_MAPS}/a`, { data: { k: '2' } }, { contentType: 'application/merge-patch+json' });
@@ -161,7 +161,7 @@ describe('a validating webhook', () => {
     await ok('POST', CONFIG_MAPS, configMap('a'));
   });
 
-  it('sees the object again when somebody else wrote it meanwhile', async (t) => {
+  it('sees the object again when another client wrote it meanwhile', async (t) => {
     const { ok, hook, server } = await stage(t, yes, { rules: everything(['configmaps'], ['UPDATE']) });
     await ok('POST', CONFIG_MAPS, configMap('a'));
     const other = hook.next();
@@ -226,7 +226,7 @@ describe('a webhook that cannot be asked', () => {
     assert.equal(named.asked.length, 0);
   });
 
-  it('is told of in the words of its HTTP answer', async (t) => {
+  it('is reported with the text of its HTTP answer', async (t) => {
     const answers: [raw: string, status: number, why: string][] = [
       ['broken', 500, 'an error on the server ("broken") has prevented the request from succeeding'],
       ['', 404, 'the server could not find the requested resource'],
@@ -267,7 +267,7 @@ describe('a webhook that cannot be asked', () => {
   it('is one that does not listen', async (t) => {
     const server = testServer();
     t.after(() => server.server.close());
-    // Port 1 of the last loopback address: nobody has it.
+    // Port 1 of the last loopback address: nothing has it.
     await register(server, { webhooks: [webhook({ url: 'https://127.255.255.254:1/x' })] });
     const { message = '' } = await server.refused('POST', CONFIG_MAPS, configMap('a'));
     const why = 'dial tcp 127.255.255.254:1: connect: connection refused';
@@ -276,7 +276,7 @@ describe('a webhook that cannot be asked', () => {
 });
 
 describe('a dry run', () => {
-  it('is told to webhooks, and stores nothing', async (t) => {
+  it('is sent to webhooks, and stores nothing', async (t) => {
     const { ok, refused, hook } = await stage(t, yes, { sideEffects: 'NoneOnDryRun' });
     await ok('POST', CONFIG_MAPS, configMap('a'), { query: { dryRun: 'All' } });
     assert.deepEqual([hook.asked[0]?.request.dryRun, hook.asked[0]?.request.options['dryRun']], [true, ['All']]);
@@ -285,7 +285,7 @@ describe('a dry run', () => {
 
   it('is refused by a webhook that may have side effects, without asking it', async (t) => {
     const hook = await webhookServer(t, yes);
-    // Nobody can write such a configuration any more; an old one may be there.
+    // Such a configuration can no longer be written, but an old one may exist.
     const object = {
       apiVersion: 'admissionregistration.k8s.io/v1',
       kind: 'ValidatingWebhookConfiguration',

@@ -1,10 +1,10 @@
 // Dynamic admission: the webhooks of MutatingWebhookConfigurations are asked one after the other, each about what the ones
 // before it made of the object; those of ValidatingWebhookConfigurations all at once, about what is about to be stored.
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
-import type { UnknownObject } from '@capstan/kube';
 import { type Admission, type AdmissionRequest, type Core, type Judgement, newUid } from '../core.ts';
 import { dryRunUnsupported, forbidden, internalError, webhookDenied } from '../errors.ts';
-import { inVersion, nameOf, type ResourceVersion } from '../resources/resource.ts';
+import { nameOf, type ResourceVersion } from '../resources/resource.ts';
+import { asRequested, asVersion } from './as-version.ts';
 import { CallFailure } from './call-failure.ts';
 import type { CallWebhook } from './call-webhook.ts';
 import { type ConditionCompiler, createConditionCompiler } from './match-conditions.ts';
@@ -41,7 +41,7 @@ export function createAdmissionWebhooks(
     });
   };
 
-  /** The request as the webhook is told of it, or undefined when it is none of its business. */
+  /** The request as it is sent to the webhook; undefined when the webhook does not match it. */
   const toldOf = ({ webhook, version }: Candidate, request: AdmissionRequest) => {
     if (!isSelected(store, webhook, request)) return undefined;
     const shown = asVersion(request, version);
@@ -126,24 +126,3 @@ export function createAdmissionWebhooks(
     },
   };
 }
-
-/** The request with its objects in another version; those of a subresource with a kind of its own have only one. */
-function asVersion(request: AdmissionRequest, version: ResourceVersion): AdmissionRequest {
-  if (version === request.version || hasOwnKind(request)) return request;
-  const convert = (object: UnknownObject | undefined) => object && between(object, request, request.version, version);
-  return { ...request, object: convert(request.object), old: convert(request.old) };
-}
-
-function asRequested(object: UnknownObject, request: AdmissionRequest, version: ResourceVersion): UnknownObject {
-  if (version === request.version || hasOwnKind(request)) return object;
-  return between(object, request, version, request.version);
-}
-
-const between = (
-  object: UnknownObject,
-  { resource }: AdmissionRequest,
-  from: ResourceVersion,
-  to: ResourceVersion,
-): UnknownObject => inVersion(resource, to, from.toStored?.(object) ?? object);
-
-const hasOwnKind = ({ subresource }: AdmissionRequest) => subresource !== undefined && subresource !== 'status';

@@ -1,6 +1,6 @@
 // Posts reviews over TLS. Connections are kept and shared between webhooks with the same address, name and authority: the
-// agent tells them apart by all of these. A Service is reached by its cluster address under the name `<service>.<namespace>.svc`,
-// which its certificate must carry. Failures are told in the words of Go's HTTP client, which people search for.
+// agent uses all of these as its key. A Service is reached by its cluster address under the name `<service>.<namespace>.svc`,
+// which its certificate must carry. Failures are reported in the words of Go's HTTP client, which people search for.
 import { Agent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { type Clock, reasonOf } from '@capstan/kube';

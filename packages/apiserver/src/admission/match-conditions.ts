@@ -16,7 +16,7 @@ export interface MatchCondition {
   expression: string;
 }
 
-/** Whether everything holds; a text says why nobody knows. */
+/** Whether everything holds; a text says why nothing knows. */
 export type MatchConditions = (variables: MatchVariables) => boolean | { problem: string };
 
 export interface MatchVariables {

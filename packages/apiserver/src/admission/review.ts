@@ -1,4 +1,4 @@
-// The AdmissionReview: what a webhook is told, and what it may answer (admission.k8s.io/v1, and v1beta1 for old ones).
+// The AdmissionReview: what is sent to a webhook, and what it may answer (admission.k8s.io/v1, and v1beta1 for old ones).
 import type { UnknownObject } from '@capstan/kube';
 import type { AdmissionRequest, UserInfo } from '../core.ts';
 import type { Status } from '../errors.ts';
@@ -16,7 +16,7 @@ export interface ReviewAnswer {
   readonly patch: string | undefined;
 }
 
-/** Everything that a webhook is told about a request, in the version in which it wants to see it. */
+/** Everything that is sent to a webhook about a request, in the version that the webhook asks for. */
 export function reviewRequest(uid: string, request: AdmissionRequest, version: ResourceVersion): JsonObject {
   const { resource, subresource, name, namespace, operation, context, dryRun, options } = request;
   const gvr = (at: ResourceVersion) => ({ group: resource.group, version: at.name, resource: resource.plural });

@@ -27,7 +27,7 @@ export type Say = (request: ReviewRequest, path: string) => object | { raw: stri
 export interface WebhookServer {
   /** Everything that was asked, in order. */
   readonly asked: { path: string; host: string; apiVersion: string; request: ReviewRequest }[];
-  /** Resolves when somebody asks next. */
+  /** Resolves when a user asks next. */
   next(): Promise<void>;
   readonly caBundle: string;
   readonly port: number;

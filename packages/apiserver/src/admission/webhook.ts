@@ -38,7 +38,7 @@ export interface Webhook {
   readonly failsOpen: boolean;
   readonly timeoutSeconds: number;
   readonly allowsDryRun: boolean;
-  /** Asked a second time when somebody changed the object after it. */
+  /** Asked a second time when a user changed the object after it. */
   readonly isReinvoked: boolean;
   readonly reviewVersion: 'v1' | 'v1beta1';
   readonly client: WebhookClient;

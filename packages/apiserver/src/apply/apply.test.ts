@@ -111,7 +111,7 @@ describe('server-side apply', () => {
     assert.deepEqual(fieldsOf(forced, 'one'), { 'f:data': { 'f:y': {} } });
   });
 
-  it('removes what it does not say any more, unless somebody else owns it too', async () => {
+  it('removes what it does not say any more, unless another client owns it too', async () => {
     const test = testServer();
     await apply(test, `${CONFIG_MAPS}/a`, configMap('a', { mine: '1', ours: '1' }), 'one');
     await apply(test, `${CONFIG_MAPS}/a`, configMap('a', { ours: '1' }), 'two');
@@ -302,7 +302,7 @@ describe('server-side apply', () => {
     assert.equal(remembered(await apply(test, `${CONFIG_MAPS}/b`, configMap('b', { z: '1' }), 'kubectl')), undefined);
   });
 
-  it('lets kubectl go on with what its client-side apply applied, as far as nobody changed it since', async () => {
+  it('lets kubectl take over what its client-side apply applied, unless another client has changed it since', async () => {
     const test = testServer();
     const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
     const text = JSON.stringify({ data: { x: '1', y: '1' } });

@@ -80,7 +80,7 @@ function compareItems(type: ListMapType | SetType, before: unknown, after: unkno
       compareAt(type.item(), a, b, edge, sets);
       continue;
     }
-    // Duplicates cannot be told apart: the group is one leaf.
+    // Duplicates cannot be distinguished: the group is one leaf.
     if (equalJson(left.get(edge), right.get(edge))) continue;
     if (a === undefined) put(sets, 'added', edge);
     else if (b === undefined) put(sets, 'removed', edge);

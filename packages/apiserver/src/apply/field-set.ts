@@ -1,5 +1,5 @@
 // Sets of fields, as managedFields keep them: a trie whose edges are written as in FieldsV1 (`f:name`, `k:{"name":"x"}`,
-// `v:"x"`, `i:0`), so that reading and writing the stored form is a walk. Sets are never changed once somebody holds them.
+// `v:"x"`, `i:0`), so that reading and writing the stored form is a walk. Sets are never changed once a user holds them.
 
 export interface FieldSet {
   /** Edges whose end is in the set itself. */

@@ -37,7 +37,7 @@ export interface TrackedWrite {
   manager: string;
   /** The time is not noted: so it is with scales. Default false. */
   isTimeless?: boolean;
-  /** What changes belongs to nobody afterwards: so it is with a scale to zero. Default false. */
+  /** Changed fields have no owner afterwards, as after a scale to zero. Default false. */
   isUnowned?: boolean;
 }
 
@@ -58,7 +58,15 @@ const BEFORE_FIRST_APPLY = 'before-first-apply';
 export function createFieldTracker(now: () => string): FieldTracker {
   const cache: DecodeCache = new WeakMap();
 
-  const managersOf = (object: UnknownObject | undefined) => decodeManagers(object?.metadata.managedFields, cache);
+  /** To each of the two faces of an event, who wrote it as the other one is not known, and is forgotten. */
+  const managersOf = (entries: ObjectMeta['managedFields'], { resource }: Target) => {
+    if (resource.storageKey !== '/events') return decodeManagers(entries, cache);
+    const isKnown = (apiVersion = '') => (apiVersion.split('/')[1] === undefined) === (resource.group === '');
+    return decodeManagers(
+      entries?.filter((entry) => isKnown(entry.apiVersion)),
+      cache,
+    );
+  };
 
   const store = (object: UnknownObject, managers: Managers): UnknownObject => {
     const entries = encodeManagers(capped(managers), cache);
@@ -87,12 +95,12 @@ export function createFieldTracker(now: () => string): FieldTracker {
       if (live && (live.metadata.managedFields ?? []).length === 0 && (given ?? []).length === 0) {
         return given ? store(object, new Map()) : object;
       }
-      let managers = managersOf(live);
+      let managers = managersOf(live?.metadata.managedFields, target);
       if (target.subresource === '' && given !== undefined) {
         // An empty list, or one empty entry, asks for a fresh start; clients who do not know of them send no list at all.
         const isNone = given.length === 0 && !target.resource.custom;
         const reset = isNone || (given.length === 1 && Object.keys(given[0] ?? {}).length === 0);
-        const own = decodeManagers(given, cache);
+        const own = managersOf(given, target);
         if (reset) return store(object, new Map());
         if (own.size > 0) managers = own;
       }
@@ -102,8 +110,8 @@ export function createFieldTracker(now: () => string): FieldTracker {
     apply({ target, live, applied, manager, force }) {
       const type = typeOf(target);
       const config = configOf(target, applied);
-      let managers = managersOf(live);
-      if (live && managers.size === 0) {
+      let managers = managersOf(live?.metadata.managedFields, target);
+      if (live && (live.metadata.managedFields ?? []).length === 0) {
         // What this endpoint cannot set was not set before by it either.
         const { status, ...rest } = live;
         const { spec: _, ...others } = live;
@@ -172,7 +180,7 @@ function configOf({ version, subresource }: Target, applied: UnknownObject): Unk
   return version.hasStatus ? rest : applied;
 }
 
-/** Fields that nobody owns, because the server sets them or because they are what makes it this object. */
+/** Fields that nothing owns, because the server sets them or because they are what makes it this object. */
 const NOBODYS = [
   'name',
   'namespace',
@@ -191,7 +199,7 @@ function owned(object: UnknownObject): JsonObject {
   return { ...rest, metadata: kept };
 }
 
-// Metadata itself is nobody's, even where all that was said of it is the name.
+// Metadata itself has no owner, even where only the name was sent.
 function withoutRoot(set: FieldSet): FieldSet {
   return { ...set, members: new Set([...set.members].filter((edge) => edge !== 'f:metadata')) };
 }
@@ -212,8 +220,8 @@ function without(managers: Managers, taken: FieldSet, removed: FieldSet): Manage
 }
 
 /**
- * Removes what the applier owned before and has left out now, unless somebody else owns it too. A part whose owner is
- * somebody else stays, and so does what it lies in.
+ * Removes what the applier owned before and has left out now, unless another client owns it too. A part whose owner is
+ * another client stays, and so does what it lies in.
  */
 function prune(
   type: TypeSchema,
@@ -226,12 +234,12 @@ function prune(
   const pruned = removeFields(type, merged, lastFields);
   const mergedFields = withNamedFields(toFieldSet(type, merged), type);
   const prunedFields = withNamedFields(toFieldSet(type, (pruned ?? {}) as JsonObject), type);
-  // Name and namespace, which nobody owns, are said all the same: they hold the metadata in place.
+  // Name and namespace, which nothing owns, are said all the same: they hold the metadata in place.
   let claimed = toFieldSet(type, withoutManagers(config));
   for (const { set } of managers.values()) claimed = union(claimed, set);
   const doomed = difference(mergedFields, union(prunedFields, withNamedFields(claimed, type)));
   const rest = removeFields(type, merged, doomed) as JsonObject;
-  // What nobody ever owned is not ours to remove.
+  // A field that never had an owner is not removed.
   const restFields = withNamedFields(toFieldSet(type, rest ?? {}), type);
   return removeFields(type, merged, intersection(difference(mergedFields, restFields), lastFields)) as UnknownObject;
 }
@@ -242,7 +250,7 @@ interface FieldConflict {
 }
 
 /**
- * What client-side apply applied and nobody has changed since: kubectl, which did that, may go on with it by server-side
+ * What client-side apply applied and no other client has changed since: kubectl may continue with it by server-side
  * apply although it was another manager then.
  */
 function stillAsApplied(type: TypeSchema, live: UnknownObject): FieldSet {
@@ -272,15 +280,25 @@ function conflictError(conflicts: readonly FieldConflict[]) {
     const text = `Apply failed with 1 conflict: conflict with ${printManager(only.manager)}: ${only.path}`;
     return applyConflict(text, causes);
   }
-  const byManager = new Map<string, string[]>();
+  const byManager = new Map<Manager, string[]>();
   for (const { manager, path } of conflicts) {
-    const name = printManager(manager);
-    byManager.set(name, [...(byManager.get(name) ?? []), `- ${path}`]);
+    byManager.set(manager, [...(byManager.get(manager) ?? []), `- ${path}`]);
   }
   const parts = [...byManager]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, paths]) => `conflicts with ${name}:\n${paths.join('\n')}`);
+    .sort(([a], [b]) => (writtenManager(a) < writtenManager(b) ? -1 : 1))
+    .map(([manager, paths]) => `conflicts with ${printManager(manager)}:\n${paths.join('\n')}`);
   return applyConflict(`Apply failed with ${conflicts.length} conflicts: ${parts.join('\n')}`, causes);
+}
+
+/** As Kubernetes writes it to tell it apart, which is the order of messages. */
+function writtenManager({ name, operation, apiVersion, time, subresource }: Manager): string {
+  const isUpdate = operation === 'Update';
+  return JSON.stringify({
+    manager: name,
+    operation,
+    ...(isUpdate && { apiVersion, ...(time !== undefined && { time }) }),
+    ...(subresource !== '' && { subresource }),
+  });
 }
 
 function printManager({ name, operation, apiVersion, subresource }: Manager): string {

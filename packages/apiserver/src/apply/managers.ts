@@ -1,5 +1,5 @@
 // metadata.managedFields as a table of managers. An applier is one manager whatever version he speaks; other writers are
-// told apart by version too, and both by subresource.
+// distinguished by version too, and both by subresource.
 import type { ManagedFieldsEntry } from '@capstan/kube';
 import { decodeFields, encodeFields, equalSets, type FieldSet, isEmpty } from './field-set.ts';
 

@@ -41,7 +41,7 @@ function pathsOf(spec: Spec): Paths {
   return paths;
 }
 
-/** An applier owns leaves, items and keys; the fields that hold them belong to whoever makes them by another write. */
+/** An applier owns leaves, items and keys; the fields that hold them belong to the one that makes them by another write. */
 function saidBy(spec: Spec): Set<string> {
   const holders = new Set(['spec', 'spec/options', 'spec/items', 'spec/tags']);
   const said = [...pathsOf(spec).keys()].filter((path) => !holders.has(path));
@@ -79,7 +79,7 @@ function apply(model: Model, id: string, spec: Spec, force: boolean): Model | 40
   let isEmptied = false;
   for (const holder of ['spec/options', 'spec/items', 'spec/tags']) {
     if ([...next.keys()].some((path) => path.startsWith(`${holder}/`))) continue;
-    // Emptied, and somebody else has a part in it: null, which the schema refuses.
+    // Emptied, and another client has a part in it: null, which the schema refuses.
     isEmptied ||=
       next.has(holder) && others.some((set) => [...set].some((path) => `${path}/`.startsWith(`${holder}/`)));
     next.delete(holder);

@@ -51,7 +51,11 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
       const start = isObject(before) && !replaces ? before : {};
       setOwn(result, key, mergeMap(start, change, mapOf(below)));
     } else if (Array.isArray(change)) {
-      result[key] = mergeList(Array.isArray(result[key]) ? result[key] : [], change, field, order);
+      const before = result[key];
+      // Where there is no list yet, what the patch has is taken as it is, twice the same included.
+      result[key] = Array.isArray(before)
+        ? mergeList(before, change, field, order)
+        : ordered(cleanedList(change), order, field?.patchMergeKey);
     } else setOwn(result, key, change);
   }
   for (const [key, order] of Object.entries(changes)) {

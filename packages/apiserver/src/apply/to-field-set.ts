@@ -3,7 +3,7 @@ import { childOf, type FieldSet, type FieldSetBuilder, finish, newBuilder } from
 import { DEDUCED, type ListMapType, type MapType, type SetType, type TypeSchema } from './type-schema.ts';
 import { edgesOf, type Parts, partsOf, typeOfKey } from './typed-value.ts';
 
-/** Every field of a value, as somebody who applies it owns them. */
+/** Every field of a value, as a user who applies it owns them. */
 export function toFieldSet(type: TypeSchema, value: JsonObject): FieldSet {
   const builder = newBuilder();
   addParts(partsOf(type, value), value, builder);

@@ -36,7 +36,7 @@ export interface MapType {
 
 export interface FieldType {
   readonly type: TypeSchema;
-  /** What Kubernetes writes for the field when it is not set (`{}`, null or a zero); undefined: nothing. Nobody owns that. */
+  /** What Kubernetes writes for the field when it is not set (`{}`, null or a zero); undefined: nothing. Nothing owns that. */
   readonly unset: unknown;
   readonly default: unknown;
   /** For strategic merge. */
@@ -44,7 +44,7 @@ export interface FieldType {
   readonly patchMergeKey: string | undefined;
 }
 
-/** A list of objects, told apart by some of their fields. */
+/** A list of objects, distinguished by some of their fields. */
 export interface ListMapType {
   readonly shape: 'list-map';
   readonly keys: readonly string[];

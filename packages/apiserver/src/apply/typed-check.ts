@@ -1,4 +1,4 @@
-// What is wrong with a value that somebody applies, by its type: Kubernetes refuses to own what it cannot place. Everything else
+// What is wrong with a value that a user applies, by its type: Kubernetes refuses to own what it cannot place. Everything else
 // that may be wrong with a value is validation's business, not this one's.
 import { isObject, type JsonObject } from '../json/copy.ts';
 import type { ListMapType, MapType, ScalarType, SetType, TypeSchema } from './type-schema.ts';

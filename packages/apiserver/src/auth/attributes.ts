@@ -4,7 +4,7 @@ import { forbidden, forbiddenPath, type StatusError } from '../errors.ts';
 import { isTrue } from '../rest/options.ts';
 import { parseResourcePath } from '../rest/route.ts';
 
-/** What somebody wants to do, as authorization sees it. */
+/** What a user wants to do, as authorization sees it. */
 export type Attributes = ResourceAttributes | PathAttributes;
 
 export interface ResourceAttributes {
@@ -45,7 +45,8 @@ export function attributesOf(request: ApiRequest): Attributes {
   };
 }
 
-function verbOf({ method, query = {} }: ApiRequest, name: string): string {
+/** The verb that a method means; of a collection where the name is empty. */
+export function verbOf({ method, query = {} }: ApiRequest, name: string): string {
   switch (method) {
     case 'GET':
       if (isTrue(query, 'watch')) return 'watch';

@@ -18,7 +18,7 @@ export interface StaticToken {
 
 export interface Authenticator {
   readonly tokens: ServiceAccountTokens | undefined;
-  /** Undefined: nobody we know. */
+  /** Undefined: not a known user. */
   authenticate(credentials: Credentials): UserInfo | undefined;
   /** For TokenReview; without audiences, for this server. */
   token(token: string, audiences: readonly string[]): { user: UserInfo; audiences: readonly string[] } | undefined;

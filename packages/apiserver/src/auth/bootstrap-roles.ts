@@ -76,8 +76,14 @@ const on = (groups: string, resources: string, verbs: readonly string[]): Policy
 });
 
 const VIEWED: readonly [group: string, resources: string][] = [
-  ['', 'configmaps endpoints pods serviceaccounts services services/status'],
-  ['', 'bindings namespaces/status pods/log pods/status'],
+  [
+    '',
+    'configmaps endpoints persistentvolumeclaims persistentvolumeclaims/status pods replicationcontrollers replicationcontrollers/scale serviceaccounts services services/status',
+  ],
+  [
+    '',
+    'bindings limitranges namespaces/status pods/log pods/status replicationcontrollers/status resourcequotas resourcequotas/status',
+  ],
   ['', 'namespaces'],
   ['discovery.k8s.io', 'endpointslices'],
   [
@@ -85,20 +91,35 @@ const VIEWED: readonly [group: string, resources: string][] = [
     'controllerrevisions daemonsets daemonsets/status deployments deployments/scale deployments/status replicasets replicasets/scale replicasets/status statefulsets statefulsets/scale statefulsets/status',
   ],
   ['autoscaling', 'horizontalpodautoscalers horizontalpodautoscalers/status'],
+  ['batch', 'cronjobs cronjobs/status jobs jobs/status'],
+  [
+    'extensions',
+    'daemonsets daemonsets/status deployments deployments/scale deployments/status ingresses ingresses/status networkpolicies replicasets replicasets/scale replicasets/status replicationcontrollers/scale',
+  ],
   ['policy', 'poddisruptionbudgets poddisruptionbudgets/status'],
   ['networking.k8s.io', 'ingresses ingresses/status networkpolicies'],
+  ['resource.k8s.io', 'resourceclaims resourceclaims/status resourceclaimtemplates'],
 ];
 
 const EDITED: readonly [group: string, resources: string][] = [
   ['', 'pods pods/attach pods/exec pods/portforward pods/proxy'],
-  ['', 'configmaps secrets serviceaccounts services services/proxy'],
+  [
+    '',
+    'configmaps persistentvolumeclaims replicationcontrollers replicationcontrollers/scale secrets serviceaccounts services services/proxy',
+  ],
   [
     'apps',
     'daemonsets deployments deployments/rollback deployments/scale replicasets replicasets/scale statefulsets statefulsets/scale',
   ],
   ['autoscaling', 'horizontalpodautoscalers'],
+  ['batch', 'cronjobs jobs'],
+  [
+    'extensions',
+    'daemonsets deployments deployments/rollback deployments/scale ingresses networkpolicies replicasets replicasets/scale replicationcontrollers/scale',
+  ],
   ['policy', 'poddisruptionbudgets'],
   ['networking.k8s.io', 'ingresses networkpolicies'],
+  ['resource.k8s.io', 'resourceclaims resourceclaimtemplates'],
 ];
 
 const EVENTS: PolicyRule = { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: READ };

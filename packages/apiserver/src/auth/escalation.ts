@@ -1,19 +1,21 @@
-// Nobody gives away what he does not have: whoever writes a role must hold its rules (or may `escalate`), whoever binds one
-// must hold what it gives (or may `bind` it). The words are Kubernetes'.
+// Users cannot grant rights that they do not hold: to write a role, they must hold its rules (or may `escalate`); to bind one,
+// they must hold what it grants (or may `bind` it). The messages are those of Kubernetes.
 import type { UnknownObject } from '@capstan/kube';
 import type { Admission, AdmissionRequest, UserInfo } from '../core.ts';
-import { forbidden } from '../errors.ts';
+import { forbidden, notFound, StatusError } from '../errors.ts';
 import { equalJson, isObject, textAt } from '../json/copy.ts';
-import { nameOf } from '../resources/resource.ts';
+import { nameOf, type Resource } from '../resources/resource.ts';
 import { describeRule, goList, missingRules, type PolicyRule, rulesOf } from './policy-rule.ts';
 import {
   type Authorizer,
   CLUSTER_ROLE_BINDINGS,
   CLUSTER_ROLES,
+  formatErrors,
   MASTERS,
   RBAC_GROUP,
   ROLE_BINDINGS,
   ROLES,
+  type RoleRef,
 } from './rbac.ts';
 
 /** Runs the other admission first, so that what is judged is what will be stored. */
@@ -42,8 +44,13 @@ function judge(authorizer: Authorizer, request: AdmissionRequest, object: Unknow
     authorizer.authorize(user, { verb, group: RBAC_GROUP, resource: plural, subresource: '', namespace, name: of })
       .allowed;
   const confirm = (rules: readonly PolicyRule[]) => {
-    const missing = missingRules(authorizer.rulesFor(user, namespace), rules);
-    if (missing.length > 0) throw forbidden(nameOf(resource), name, grantMessage(user, missing));
+    const problems: string[] = [];
+    // As with a role that is to be bound, the kind that is written is named.
+    const held = authorizer.rulesFor(user, namespace, (role) =>
+      problems.push(notFound(nameOf(resource), role.name).message),
+    );
+    const missing = missingRules(held, rules);
+    if (missing.length > 0) throw forbidden(nameOf(resource), name, grantMessage(user, missing, problems));
   };
   switch (resource.storageKey) {
     case CLUSTER_ROLES:
@@ -64,9 +71,18 @@ function judge(authorizer: Authorizer, request: AdmissionRequest, object: Unknow
       if (!isObject(ref)) return;
       const role = { kind: textAt(ref, ['kind']), name: textAt(ref, ['name']) };
       if (may('bind', role.kind === 'ClusterRole' ? 'clusterroles' : 'roles', role.name)) return;
-      confirm(authorizer.rulesOfRole(role, namespace));
+      confirm(rulesToBind(authorizer, role, namespace, resource));
       return;
     }
+  }
+}
+
+/** A role that is missing is reported as if it were of the kind that is written, as Kubernetes does. */
+function rulesToBind(authorizer: Authorizer, role: RoleRef, namespace: string, resource: Resource): PolicyRule[] {
+  try {
+    return authorizer.rulesOfRole(role, namespace);
+  } catch (error) {
+    throw error instanceof StatusError && error.code === 404 ? notFound(nameOf(resource), role.name) : error;
   }
 }
 
@@ -75,12 +91,13 @@ const EVERYTHING: readonly PolicyRule[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ];
 
-function grantMessage(user: UserInfo, missing: readonly PolicyRule[]): string {
+function grantMessage(user: UserInfo, missing: readonly PolicyRule[], problems: readonly string[]): string {
   const lines = [...new Set(missing.map(describeRule))].sort();
-  return `user ${JSON.stringify(user.name)} (groups=${goList(user.groups)}) is attempting to grant RBAC permissions not currently held:\n${lines.join('\n')}`;
+  const unresolved = problems.length === 0 ? '' : `; resolution errors: [${formatErrors(problems)}]`;
+  return `user ${JSON.stringify(user.name)} (groups=${goList(user.groups)}) is attempting to grant RBAC permissions not currently held:\n${lines.join('\n')}${unresolved}`;
 }
 
-/** Owner references and finalizers may be changed by whoever may write the object at all: the garbage collector does. */
+/** Owner references and finalizers may be changed by the one that may write the object at all: the garbage collector does. */
 function onlyMetadataDiffers(object: UnknownObject, old: UnknownObject): boolean {
   const plain = ({ metadata, ...rest }: UnknownObject) => ({
     ...rest,

@@ -1,4 +1,4 @@
-// `kubectl --as`: somebody who may impersonate acts as somebody else. Each part of the other identity needs a right of its own.
+// `kubectl --as`: a user who may impersonate acts as another client. Each part of the other identity needs a right of its own.
 import type { UserInfo } from '../core.ts';
 import { internalError } from '../errors.ts';
 import { type ResourceAttributes, refuse } from './attributes.ts';

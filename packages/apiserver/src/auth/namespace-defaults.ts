@@ -9,7 +9,7 @@ import { SERVICE_ACCOUNTS } from './service-account-tokens.ts';
 const NAMESPACES = '/namespaces';
 const CONFIG_MAPS = '/configmaps';
 const ROOT_CA = 'kube-root-ca.crt';
-// Kubernetes' own words, for whoever compares.
+// Kubernetes' own words, for the one that compares.
 const DESCRIPTION =
   'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.';
 

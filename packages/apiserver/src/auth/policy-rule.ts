@@ -28,8 +28,9 @@ export function missingRules(held: readonly PolicyRule[], wanted: readonly Polic
   const merged = new Map<string, PolicyRule>();
   for (const rule of missing) {
     const { verbs, ...rest } = rule;
-    const id = JSON.stringify(rest);
-    merged.set(id, { ...rule, verbs: [...new Set([...(merged.get(id)?.verbs ?? []), ...verbs])] });
+    // What was asked for twice is reported twice, as Kubernetes does; rules about paths stay apart.
+    const id = rule.nonResourceURLs ? `${merged.size}` : JSON.stringify(rest);
+    merged.set(id, { ...rule, verbs: [...(merged.get(id)?.verbs ?? []), ...verbs] });
   }
   return [...merged.values()];
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ApiRequest, ApiResponse, UnknownObject } from '@capstan/kube';
+import { loadBuiltins } from '../builtin/builtin.ts';
 import type { UserInfo } from '../core.ts';
 import type { Status } from '../errors.ts';
 import {
@@ -11,6 +12,8 @@ import {
   type TestServer,
   testServer,
 } from '../server.test-support.ts';
+
+import { missingRules, rulesOf } from './policy-rule.ts';
 import { serviceAccountUser } from './rbac.ts';
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -197,7 +200,7 @@ it('two who apply the same new object at once both succeed, though the first has
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200, 201]));
 });
 
-describe('nobody grants what he does not hold', () => {
+describe('users cannot grant what they do not hold', () => {
   const manager = [rule(['rbac.authorization.k8s.io'], ['*'], ['create', 'update', 'get', 'patch'])];
 
   it('neither in a role', async () => {
@@ -317,5 +320,35 @@ describe('access reviews', () => {
       resources: { name: string }[];
     };
     assert.ok(resources.some(({ name }) => name === 'selfsubjectaccessreviews'));
+  });
+});
+
+describe('the roles that every cluster has', () => {
+  /** Written by controllers, or by who may give rights away. */
+  const NOT_EDITED = new Set([
+    'bindings',
+    'controllerrevisions',
+    'endpoints',
+    'endpointslices',
+    'podtemplates',
+    'rolebindings',
+    'roles',
+  ]);
+
+  it('let an editor write every namespaced kind that people write, and a viewer read it', async () => {
+    const { ok, server } = testServer({ authorization: 'RBAC' });
+    await server.idle();
+    const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+    const [edit, view] = [rulesOf(await ok('GET', `${path}/edit`)), rulesOf(await ok('GET', `${path}/view`))];
+    const written = loadBuiltins().resources.filter(
+      ({ namespaced, verbs, plural }) => namespaced && verbs.includes('update') && !NOT_EDITED.has(plural),
+    );
+    assert.ok(written.some(({ plural }) => plural === 'jobs'));
+    for (const { group, plural } of written) {
+      const wanted = (verb: string) => [{ apiGroups: [group], resources: [plural], verbs: [verb] }];
+      assert.deepEqual(missingRules(edit, wanted('create')), [], plural);
+      if (plural !== 'secrets' && plural !== 'leases') assert.deepEqual(missingRules(view, wanted('list')), [], plural);
+    }
+    assert.deepEqual(missingRules(edit, [{ apiGroups: [''], resources: ['pods/exec'], verbs: ['create', 'get'] }]), []);
   });
 });

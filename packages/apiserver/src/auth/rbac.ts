@@ -1,4 +1,4 @@
-// Who may do what, by the roles and bindings in the store. Bindings are kept by subject, and that index is made anew when
+// Who may do what, by the roles and bindings in the store. Bindings are kept by subject, and that index is recreated when
 // a binding has changed; roles are looked up when they are needed, so they need no index.
 import type { UnknownObject } from '@capstan/kube';
 import type { UserInfo } from '../core.ts';
@@ -15,7 +15,7 @@ export const ROLES = `${RBAC_GROUP}/roles`;
 export const CLUSTER_ROLE_BINDINGS = `${RBAC_GROUP}/clusterrolebindings`;
 export const ROLE_BINDINGS = `${RBAC_GROUP}/rolebindings`;
 
-/** Members may do anything, whatever the roles say: the way back when somebody has broken them. */
+/** Members may do anything, whatever the roles say: the way back when a user has broken them. */
 export const MASTERS = 'system:masters';
 
 export interface Decision {
@@ -31,8 +31,8 @@ export interface RoleRef {
 
 export interface Authorizer {
   authorize(user: UserInfo, attributes: Attributes): Decision;
-  /** Every rule that holds for the user in a namespace (empty: at the cluster scope only). */
-  rulesFor(user: UserInfo, namespace: string): PolicyRule[];
+  /** Every rule that holds for the user in a namespace (empty: at the cluster scope only); `onMissing` gets those that are bound and not there. */
+  rulesFor(user: UserInfo, namespace: string, onMissing?: (role: RoleRef) => void): PolicyRule[];
   /** Throws NotFound. */
   rulesOfRole(ref: RoleRef, namespace: string): PolicyRule[];
 }
@@ -75,11 +75,12 @@ export function createRbac(store: Store): Authorizer {
 
   return {
     rulesOfRole,
-    rulesFor: (user, namespace) =>
+    rulesFor: (user, namespace, onMissing) =>
       grantsOf(user, namespace).flatMap((grant) => {
         try {
           return rulesOfRole(grant.role, namespace);
         } catch {
+          onMissing?.(grant.role);
           return [];
         }
       }),
@@ -162,5 +163,8 @@ export function serviceAccountUser(namespace: string, name: string): UserInfo {
   };
 }
 
-const formatErrors = (errors: readonly string[]) =>
-  errors.length === 1 ? (errors[0] ?? '') : `[${[...new Set(errors)].join(', ')}]`;
+/** Several errors as Go's aggregate prints them. */
+export function formatErrors(errors: readonly string[]): string {
+  const distinct = [...new Set(errors)];
+  return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
+}

@@ -62,8 +62,9 @@ export function createReviews(core: Core, authorizer: Authorizer, authenticator:
     if (group === '' && plural === 'serviceaccounts' && subresource === 'token') {
       if (request.method !== 'POST') throw methodNotAllowed();
       if (!authenticator.tokens) throw notServed();
-      const dryRun = dryRunOf(request.query?.['dryRun'], []);
-      const answer = requestToken(core, authenticator.tokens, namespace, name ?? '', request.body, dryRun);
+      dryRunOf(request.query?.['dryRun'], []);
+      const manager = managerOf(request, context);
+      const answer = requestToken(core, authenticator.tokens, namespace, name ?? '', request.body, manager);
       return created(answer);
     }
     const review = kinds[`${group}/${plural}`];
@@ -85,7 +86,7 @@ export function createReviews(core: Core, authorizer: Authorizer, authenticator:
     const whole = { spec: specOf(body), kind, apiVersion, metadata } as unknown as UnknownObject;
     const served = core.registry.find(group, path.version, plural);
     const target = served && { ...served, namespace, name: '', subresource: '' };
-    // Nobody ever reads who owns what of a question; Kubernetes tells it all the same.
+    // The managed fields of a review are never read; Kubernetes returns them all the same.
     const owned = target
       ? core.fields.update({ target, live: undefined, object: whole, manager: managerOf(request, context) })
       : whole;

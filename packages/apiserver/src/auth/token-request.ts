@@ -16,8 +16,9 @@ export function requestToken(
   namespace: string,
   name: string,
   body: unknown,
-  dryRun: boolean,
+  manager: string,
 ): UnknownObject {
+  checkRequest(body, namespace, name);
   const account = core.store.get(SERVICE_ACCOUNTS, `${namespace}/${name}`);
   if (!account) throw notFound({ group: '', resource: 'serviceaccounts' }, name);
   const uid = valueAt(body, ['metadata', 'uid']);
@@ -41,14 +42,61 @@ export function requestToken(
   const audiences = Array.isArray(wanted) && wanted.length > 0 ? wanted.map(String) : [...tokens.audiences];
   const bound = boundObjects(core, namespace, name, spec['boundObjectRef']);
   const seconds = Number(expirationSeconds);
-  const token = dryRun ? '' : tokens.issue({ account, audiences, expirationSeconds: seconds, bound });
+  // A token is no change of anything: a dry run gives one too.
+  const token = tokens.issue({ account, audiences, expirationSeconds: seconds, bound });
   return {
     kind: 'TokenRequest',
-    apiVersion: 'authentication.k8s.io/v1',
-    metadata: { name, namespace, uid: account.metadata.uid ?? '', creationTimestamp: timestamp(core.clock) },
-    spec: { ...spec, audiences, expirationSeconds: seconds },
+    apiVersion: API_VERSION,
+    metadata: {
+      name,
+      namespace,
+      uid: account.metadata.uid ?? '',
+      creationTimestamp: timestamp(core.clock),
+      managedFields: [managedBy(manager, spec, timestamp(core.clock))],
+    },
+    spec: { ...spec, audiences, expirationSeconds: seconds, boundObjectRef: spec['boundObjectRef'] ?? null },
     status: { token, expirationTimestamp: timestamp(core.clock, seconds * 1000) },
   };
+}
+
+const API_VERSION = 'authentication.k8s.io/v1';
+
+/** What is wrong with the request itself, before the account is looked for. */
+function checkRequest(body: unknown, namespace: string, name: string): void {
+  const kind = textAt(body, ['kind']) || KIND.kind;
+  const apiVersion = textAt(body, ['apiVersion']) || API_VERSION;
+  if (kind !== KIND.kind || apiVersion !== API_VERSION) {
+    const [version = ''] = apiVersion.split('/').toReversed();
+    throw badRequest(
+      `${kind} in version ${JSON.stringify(version)} cannot be handled as a TokenRequest: no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
+    );
+  }
+  for (const [field, wanted] of [
+    ['name', name],
+    ['namespace', namespace],
+  ] as const) {
+    const given = textAt(body, ['metadata', field]);
+    if (given === '' || given === wanted) continue;
+    const detail = `must match the service account ${field} if specified`;
+    throw invalid(KIND, name, [fieldInvalid(`metadata.${field}`, given, detail)]);
+  }
+}
+
+/** No client reads it; Kubernetes returns it all the same. */
+function managedBy(manager: string, spec: object, time: string) {
+  const { audiences, boundObjectRef } = spec as { audiences?: unknown; boundObjectRef?: unknown };
+  const fields = {
+    ...(Array.isArray(audiences) && { 'f:audiences': {} }),
+    ...(isObject(boundObjectRef) && {
+      'f:boundObjectRef': {
+        '.': {},
+        ...Object.fromEntries(Object.keys(boundObjectRef).map((key) => [`f:${key}`, {}])),
+      },
+    }),
+    'f:expirationSeconds': {},
+  };
+  const about = { manager, operation: 'Update' as const, apiVersion: API_VERSION, time, subresource: 'token' };
+  return { ...about, fieldsType: 'FieldsV1' as const, fieldsV1: { 'f:spec': fields } };
 }
 
 function boundObjects(core: Core, namespace: string, account: string, ref: unknown): BoundObjects {
@@ -57,8 +105,11 @@ function boundObjects(core: Core, namespace: string, account: string, ref: unkno
   const kind = textAt(ref, ['kind']);
   const storageKey = { Pod: '/pods', Secret: '/secrets', Node: '/nodes' }[kind];
   if (storageKey === undefined || (ref['apiVersion'] ?? 'v1') !== 'v1') {
-    throw badRequest(`cannot bind token to object of type ${textAt(ref, ['apiVersion'])}, Kind=${kind}`);
+    const version = textAt(ref, ['apiVersion']);
+    const type = version.includes('/') ? version : `/${version}`;
+    throw badRequest(`cannot bind token to object of type ${type}, Kind=${kind}`);
   }
+  if (name === '') throw badRequest('Name parameter required.');
   const object = core.store.get(storageKey, kind === 'Node' ? name : `${namespace}/${name}`);
   if (!object) throw notFound({ group: '', resource: storageKey.slice(1) }, name);
   const uid = object.metadata.uid ?? '';

@@ -81,7 +81,7 @@ describe('a token of a service account', () => {
     assert.deepEqual((await review({ token: status.token }))['status'], { user: {}, error: 'invalid bearer token' });
   });
 
-  it('is refused when it was signed by somebody else, changed, or not signed at all', async () => {
+  it('is refused when it was signed by another client, changed, or not signed at all', async () => {
     const test = await tokenServer();
     const { status } = await test.request();
     const [header = '', payload = '', signature = ''] = status.token.split('.');
@@ -109,7 +109,7 @@ describe('a token of a service account', () => {
   });
 });
 
-describe('who somebody is', () => {
+describe('who a user is', () => {
   it('comes from a certificate, a fixed token or nothing', () => {
     const user = { name: 'admin', groups: ['system:masters'] };
     const { server } = testServer({ staticTokens: [{ token: 'sesame', user }] });
@@ -123,7 +123,7 @@ describe('who somebody is', () => {
     });
   });
 
-  it('is told by SelfSubjectReview', async () => {
+  it('is returned by SelfSubjectReview', async () => {
     const { server } = testServer();
     const transport = server.transport({ user: { name: 'jane', groups: ['a'] } });
     const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
@@ -131,7 +131,7 @@ describe('who somebody is', () => {
     assert.deepEqual((body as UnknownObject)['status'], { userInfo: { username: 'jane', groups: ['a'] } });
   });
 
-  it('may be somebody else for who may impersonate him', () => {
+  it('may be another client for who may impersonate him', () => {
     const { server } = testServer({ authorization: 'RBAC' });
     const admin = { name: 'admin', groups: ['system:masters', 'system:authenticated'] };
     assert.deepEqual(server.impersonate(admin, {}), admin);

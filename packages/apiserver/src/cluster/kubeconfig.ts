@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { parse, stringify } from 'yaml';
 import { ClusterErrors } from '../errors.ts';
 import { valueAt } from '../json/copy.ts';
-import { writeSecretFile } from './keep.ts';
 import type { Pki } from './pki.ts';
+import { writeSecretFile } from './secret-store.ts';
 
 const USER = 'capstan-admin';
 

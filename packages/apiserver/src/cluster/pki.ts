@@ -1,6 +1,6 @@
 // The keys of an embedded cluster: an authority of its own, what it issued for the server and for the administrator, and for
 // each logical cluster the key that signs tokens. All of them are kept, so kubeconfigs and tokens stay good over restarts;
-// what has lived two thirds of its life, or was made for other addresses, is issued anew at the next start.
+// what has lived two thirds of its life, or was made for other addresses, is issued again at the next start.
 import { createPrivateKey, generateKeyPair, type KeyObject, randomBytes, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -17,7 +17,7 @@ import {
 } from '@capstan/kube';
 import { ADMIN } from '../core.ts';
 import { ClusterErrors } from '../errors.ts';
-import type { Keep } from './keep.ts';
+import type { SecretStore } from './secret-store.ts';
 
 export interface Pki {
   /** The authority's certificate, PEM. */
@@ -30,7 +30,7 @@ export interface Pki {
 }
 
 export interface PkiOptions {
-  keep: Keep;
+  keep: SecretStore;
   clock: Clock;
   /** Where the server listens. */
   host: string;
@@ -79,7 +79,7 @@ export async function openPki({ keep, clock, host, clusters }: PkiOptions): Prom
 }
 
 async function pair(
-  keep: Keep,
+  keep: SecretStore,
   name: string,
   now: number,
   isRight: (certificate: X509Certificate) => boolean,
@@ -105,7 +105,7 @@ async function pair(
   return made;
 }
 
-async function kept(keep: Keep, name: string, make: () => Promise<string>): Promise<string> {
+async function kept(keep: SecretStore, name: string, make: () => Promise<string>): Promise<string> {
   const present = (await keep.read(name))?.trim();
   if (present !== undefined && present !== '') return present;
   const made = await make();
@@ -113,7 +113,7 @@ async function kept(keep: Keep, name: string, make: () => Promise<string>): Prom
   return made;
 }
 
-async function signingKey(keep: Keep, name: string): Promise<KeyObject> {
+async function signingKey(keep: SecretStore, name: string): Promise<KeyObject> {
   const text = await kept(keep, name, async () => {
     const { privateKey } = await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
     return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();

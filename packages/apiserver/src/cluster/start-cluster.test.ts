@@ -52,7 +52,7 @@ describe('an embedded cluster', () => {
     await two.close();
   });
 
-  it('knows a service account by its token, holds it to its rights, and lets nobody else in', async (t) => {
+  it('knows a service account by its token, holds it to its rights, and rejects every other token', async (t) => {
     const cluster = await start({});
     t.after(() => cluster.close());
     await cluster.clusters[0]?.server.idle();
@@ -103,7 +103,7 @@ describe('an embedded cluster', () => {
     await transport.close();
   });
 
-  it('keeps objects, keys and credentials over a restart, in files that nobody else may read', async (t) => {
+  it('keeps objects, keys and credentials over a restart, in files that no other user may read', async (t) => {
     const data = await folder(t);
     const first = await start({ data });
     const before = await client(first);
@@ -156,7 +156,7 @@ describe('an embedded cluster', () => {
     }
   });
 
-  it('issues certificates anew when they are due or do not fit, and never its authority', async (t) => {
+  it('reissues certificates when they are due or do not fit, and never its authority', async (t) => {
     const data = await folder(t);
     await (await start({ data })).close();
     const read = (name: string) => readFile(join(data, 'pki', name), 'utf8');

@@ -10,19 +10,20 @@ import {
   reasonOf,
   silentLogger,
 } from '@capstan/kube';
+import { loadBuiltins } from '../builtin/builtin.ts';
 import { ADMIN, type Admission } from '../core.ts';
 import { ClusterErrors } from '../errors.ts';
 import { startHttpServer } from '../http/http-server.ts';
-import { loadBuiltins } from '../resources/builtin.ts';
 import type { ReadLogs } from '../rest/pod-subresources.ts';
 import { type ApiServer, createApiServer } from '../server.ts';
 import { lockFolder } from '../storage-sqlite/database.ts';
 import { sqliteStorage } from '../storage-sqlite/sqlite-storage.ts';
 import { memoryStorage, type Storage } from '../store/storage.ts';
-import { fileKeep, type Keep, memoryKeep } from './keep.ts';
+import type { PodStreams } from '../streams/pod-streams.ts';
 import { kubeconfigText } from './kubeconfig.ts';
 import { openPki } from './pki.ts';
 import { makePrivateFolder } from './private-folder.ts';
+import { fileSecretStore, memorySecretStore, type SecretStore } from './secret-store.ts';
 
 export interface ClusterOptions {
   clock: Clock;
@@ -41,6 +42,8 @@ export interface ClusterOptions {
   admission?: (cluster: string) => Admission;
   /** For each cluster: finds what containers wrote; default: logs are not served. */
   readLogs?: (cluster: string) => ReadLogs;
+  /** For each cluster: connects to pods (exec, attach, port-forward); default: refused. */
+  podStreams?: (cluster: string) => PodStreams;
   /** Evaluates the CEL rules of custom resources; default as an API server does. */
   evaluateRule?: EvaluateRule;
 }
@@ -50,7 +53,7 @@ export interface LogicalCluster {
   readonly server: ApiServer;
   /** Where clients reach it. */
   readonly url: string;
-  /** Where it is at the root, for programs in its pods, which are told a host and a port and no path. */
+  /** Where it is at the root, for programs in its pods, which get a host and a port but no path. */
   readonly endpoint: { readonly host: string; readonly port: number };
 }
 
@@ -87,7 +90,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       storages.push(storage);
       opened.unshift(storage);
     }
-    const keep: Keep = data === undefined ? memoryKeep() : fileKeep(data);
+    const keep: SecretStore = data === undefined ? memorySecretStore() : fileSecretStore(data);
     const pki = await openPki({ keep, clock, host, clusters: names });
     const builtins = loadBuiltins();
     const evaluateRule = options.evaluateRule ?? createRuleEvaluator();
@@ -103,6 +106,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
         staticTokens: [{ token: pki.adminToken, user: ADMIN }],
         namespaceDefaults: { rootCa: pki.ca },
         ...(options.readLogs && { readLogs: options.readLogs(name) }),
+        ...(options.podStreams && { podStreams: options.podStreams(name) }),
         ...(options.admission && { admission: options.admission(name) }),
         evaluateRule,
       }),

@@ -120,7 +120,7 @@ export function startGarbageCollector(
       return { ...object, metadata: left.length > 0 ? { ...metadata, ownerReferences: left } : metadata };
     });
 
-  /** A kind that is not served may come back: nobody is deleted for it. */
+  /** A kind that is not served may come back: no dependents are deleted because of it. */
   const stateOf = (dependent: UnknownObject, owner: OwnerReference): 'solid' | 'waiting' | 'gone' | 'unknown' => {
     const served = core.registry.findKind(owner.apiVersion, owner.kind);
     if (!served) return 'unknown';

@@ -1,4 +1,4 @@
-// Groups of Kubernetes itself: whoever defines a kind in one says who has approved of it.
+// Groups of Kubernetes itself: the one that defines a kind in one says who has approved of it.
 import type { CustomResourceDefinition } from '@capstan/kube';
 import { type FieldError, fieldInvalid, fieldRequired } from '../errors.ts';
 
@@ -33,7 +33,7 @@ export function approvalProblems(
   return [fieldInvalid(field, crd.metadata.annotations?.[ANNOTATION], approval.reason)];
 }
 
-/** The condition that tells it: status, reason, message. */
+/** The condition that reports it: status, reason, message. */
 export function approvalCondition(approval: Approval): [status: 'True' | 'False', reason: string, message: string] {
   const reasons = {
     missing: 'MissingAnnotation',

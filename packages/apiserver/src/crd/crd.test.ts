@@ -144,7 +144,7 @@ describe('custom resource definitions', () => {
       ...webhook,
       spec: { ...webhook.spec, conversion: { strategy: 'Webhook' } },
     });
-    assert.match(status.message ?? '', /spec\.conversion\.strategy/);
+    assert.match(status.message ?? '', /spec\.conversion\.webhookClientConfig: Required value: required when strategy/);
     await ok('POST', CRDS, definition());
     const again = definition();
     const names = { ...again.spec.names, plural: 'gadgets', singular: 'gadget', shortNames: [] };
@@ -155,7 +155,7 @@ describe('custom resource definitions', () => {
     });
     await settle();
     const taken = await ok('GET', `${CRDS}/gadgets.example.com`);
-    // The last name that was refused is told.
+    // The last name that was refused is reported.
     assert.deepEqual(conditions(taken), { NamesAccepted: 'False ListKindConflict', Established: 'False NotAccepted' });
     assert.equal((await send('GET', '/apis/example.com/v1/gadgets')).status, 404);
     await ok('DELETE', `${CRDS}/widgets.example.com`);

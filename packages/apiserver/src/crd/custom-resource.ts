@@ -26,6 +26,8 @@ import {
   type Subresource,
 } from '../resources/resource.ts';
 import { customPrinter } from '../table/custom-printer.ts';
+import type { Conversions } from './conversion.ts';
+import { hasCondition } from './definition-conditions.ts';
 import { compareVersions } from './version-order.ts';
 
 export interface CustomResourceOptions {
@@ -36,9 +38,11 @@ export interface CustomResourceOptions {
   meta: Defaults;
   /** What is wrong with the types of metadata. */
   metaProblem: (metadata: unknown) => string | undefined;
+  /** Conversion webhooks of definitions that have one. */
+  conversions: Pick<Conversions, 'of'>;
 }
 
-/** The resource that a definition describes. Its versions differ in name and schema only (conversion None). */
+/** The resource that a definition describes. Without a webhook its versions differ in name and schema only (conversion None). */
 export function customResource(crd: CustomResourceDefinition, options: CustomResourceOptions): Resource {
   const { group, names, scope, versions } = crd.spec;
   const singular = names.singular ?? names.kind.toLowerCase();
@@ -59,7 +63,7 @@ export function customResource(crd: CustomResourceDefinition, options: CustomRes
     storageKey: `${group}/${names.plural}`,
     custom: true,
     strategy: CUSTOM,
-    ...(crd.metadata.deletionTimestamp !== undefined && { terminating: true }),
+    ...(hasCondition(crd, 'Terminating') && { terminating: true }),
   };
 }
 
@@ -73,7 +77,7 @@ const CUSTOM: Strategy = {
 function versionOf(
   crd: CustomResourceDefinition,
   version: CustomResourceDefinitionVersion,
-  { compiler, evaluateRule, meta, metaProblem }: CustomResourceOptions,
+  { compiler, evaluateRule, meta, metaProblem, conversions }: CustomResourceOptions,
 ): ResourceVersion {
   const { group, names } = crd.spec;
   // The definition was checked when it was written: its schema is structural.
@@ -87,6 +91,10 @@ function versionOf(
   const fillApplied = compileDefaults(schema, { keepsNulls: true });
   // What was stored before the schema had a default gets it when it is read: from the stored version, whatever was asked for.
   const whole = (object: UnknownObject) => fillStored(renamed({ group }, stored.name, object)) as UnknownObject;
+  const converter = conversions.of(crd);
+  const shown = (object: UnknownObject) =>
+    fill(converter?.(object, `${group}/${version.name}`) ?? object) as UnknownObject;
+  const kept = (object: UnknownObject) => converter?.(object, `${group}/${stored.name}`) ?? object;
   const metaType = compiler.definition(OBJECT_META);
   const pruneMeta = (metadata: unknown, path: string, dropped: string[]) =>
     dropUnknown(metaType, metadata, path, dropped);
@@ -103,9 +111,10 @@ function versionOf(
     openApi: { definition: undefined, schema },
     printer: customPrinter(version.additionalPrinterColumns),
     selectableFields: (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, '')),
-    convert: (object) => renamed({ group }, version.name, whole(object)),
+    ...(converter && { isConverted: true }),
+    convert: converter ? shown : (object) => renamed({ group }, version.name, whole(object)),
     // What the stored version does not know is not kept, nor is the order in which fields came.
-    toStored: (object) => sorted(whole(prune(storage, object, { isResource: true }).value)),
+    toStored: (object) => sorted(whole(prune(storage, kept(object), { isResource: true }).value)),
     typeProblem: (body) => metaProblem((body as { metadata?: unknown }).metadata),
     // A null in what was applied, or left of it, is not taken for nothing.
     settleApplied(object) {

@@ -12,6 +12,8 @@ import { CLEANUP_FINALIZER, CRD_STORAGE_KEY, isDefinition, isEstablished } from 
  * Serves what definitions describe, from the moment they are stored (so the answer to their creation comes after), says in
  * their status which names they got, and clears away the objects of a definition that is being deleted before it lets it go.
  */
+const REMOVED = 'removed all instances';
+
 export function startDefinitionController(
   core: Core,
   hub: WatchHub,
@@ -37,7 +39,7 @@ export function startDefinitionController(
       core.registry.add(customResource(crd, options));
       return;
     }
-    // Somebody took its conditions away: nobody gives them back.
+    // A user removed its conditions: they are not restored.
     const served = servedBy(crd);
     if (served) core.registry.remove(served);
   };
@@ -51,7 +53,7 @@ export function startDefinitionController(
       'kube-apiserver',
     );
 
-  /** The names it asked for, as far as they are free; whoever waits for one of the group is looked at again after a change. */
+  /** The names it asked for, as far as they are free; the one that waits for one of the group is re-checked after a change. */
   const name = async (key: string) => {
     const crd = find(key);
     if (!crd || equal(written(crd.spec.names), acceptedOf(crd))) return;
@@ -111,7 +113,13 @@ export function startDefinitionController(
     }
     const storageKey = `${crd.spec.group}/${crd.spec.names.plural}`;
     for (const { key: instance } of core.store.list(storageKey, '')) await operations.remove(storageKey, instance);
-    if (core.store.count(storageKey) === 0) await operations.dropFinalizer(CRD_STORAGE_KEY, key, CLEANUP_FINALIZER);
+    if (core.store.count(storageKey) > 0) return;
+    await tell(key, (object, now) => {
+      const done = withCondition(object, 'Terminating', 'False', 'InstanceDeletionCompleted', REMOVED, now);
+      const { finalizers = [], ...metadata } = done.metadata;
+      const left = finalizers.filter((one) => one !== CLEANUP_FINALIZER);
+      return { ...done, metadata: left.length > 0 ? { ...metadata, finalizers: left } : metadata };
+    });
   };
 
   for (const crd of definitions()) {

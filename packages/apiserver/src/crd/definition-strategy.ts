@@ -1,9 +1,16 @@
 // What the server itself makes of a CustomResourceDefinition: names that follow from others, the versions that are stored, and
 // the finalizer that keeps a deleted one until its objects are gone. Conditions are the controller's.
-import { type CustomResourceDefinition, checkCrd, checkNames, type UnknownObject } from '@capstan/kube';
-import { type FieldError, fieldInvalid } from '../errors.ts';
-import { isObject, valueAt } from '../json/copy.ts';
+import {
+  type CustomResourceDefinition,
+  checkCrd,
+  checkNames,
+  type UnknownObject,
+  type WebhookConversion,
+} from '@capstan/kube';
+import { type FieldError, fieldInvalid, fieldRequired } from '../errors.ts';
+import { isObject, type JsonObject, valueAt } from '../json/copy.ts';
 import type { Strategy } from '../resources/resource.ts';
+import { reviewVersions, webhookClient } from '../validation/webhook-rules.ts';
 import { approvalProblems } from './api-approval.ts';
 import { plainError } from './custom-resource.ts';
 import { hasCondition, withCondition } from './definition-conditions.ts';
@@ -29,15 +36,17 @@ export function definitionStrategy(now: () => string): Partial<Strategy> {
 /** Fills in what a definition may leave out. */
 export function defaultDefinition(given: UnknownObject): UnknownObject {
   const object = withTimes(given);
-  const { spec } = object;
-  if (!isObject(spec)) return object;
+  if (!isObject(object['spec'])) return object;
+  // Go leaves out what is false.
+  const { preserveUnknownFields, ...others } = object['spec'];
+  const spec: JsonObject = preserveUnknownFields ? object['spec'] : others;
   const conversion = spec['conversion'] ?? { strategy: 'None' };
   const versions = Array.isArray(spec['versions']) ? { versions: spec['versions'].map(writtenVersion) } : {};
   if (!isObject(spec['names'])) return { ...object, spec: { ...spec, conversion, ...versions } };
-  const { kind = '', singular, listKind, ...others } = spec['names'] as Record<string, unknown>;
+  const { kind = '', singular, listKind, ...more } = spec['names'] as Record<string, unknown>;
   if (typeof kind !== 'string') return object;
   const names: Record<string, unknown> = {
-    ...others,
+    ...more,
     kind,
     ...((singular || kind) && { singular: singular || kind.toLowerCase() }),
     ...((listKind || kind) && { listKind: listKind || `${kind}List` }),
@@ -101,13 +110,22 @@ function validate(object: UnknownObject, old: UnknownObject | undefined): FieldE
   if (!before && generateName !== '' && generateName !== name) {
     errors.unshift(fieldInvalid('metadata.generateName', generateName, 'must be spec.names.plural+"."+spec.group'));
   }
-  if (crd.spec.conversion?.strategy === 'Webhook') {
-    const detail = 'the embedded server converts between versions by name only: use None';
-    errors.push(fieldInvalid('spec.conversion.strategy', 'Webhook', detail));
-  }
+  errors.push(...conversionProblems(crd));
   if (before && isDefinition(before)) errors.push(...immutableProblems(crd, before));
   errors.push(...checkNames(crd.status?.acceptedNames ?? {}, 'status.acceptedNames').map(plainError));
   errors.push(...storedProblems(crd), ...approvalProblems(crd, before));
+  return errors;
+}
+
+/** Of a conversion webhook; that others have none has been checked. */
+function conversionProblems({ spec: { conversion } }: CustomResourceDefinition): FieldError[] {
+  if (conversion?.strategy !== 'Webhook') return [];
+  const errors: FieldError[] = [];
+  const at = 'spec.conversion.webhookClientConfig';
+  const { clientConfig, conversionReviewVersions = [] } = (conversion.webhook ?? {}) as Partial<WebhookConversion>;
+  if (!clientConfig) errors.push(fieldRequired(at, 'required when strategy is set to Webhook'));
+  else webhookClient(errors, at, clientConfig);
+  reviewVersions(errors, 'spec.conversion.conversionReviewVersions', conversionReviewVersions, '');
   return errors;
 }
 

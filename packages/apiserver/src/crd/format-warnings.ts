@@ -8,7 +8,7 @@ const STRING_FORMATS = new Set(
   ).split(' '),
 );
 
-/** Formats that nobody checks, each told once, and only when they are new. */
+/** Formats that nothing checks, each reported once, and only when they are new. */
 export function formatWarnings(crd: UnknownObject, old: UnknownObject | undefined): string[] {
   const known = new Set(old ? unknownFormats(old) : []);
   return unknownFormats(crd)

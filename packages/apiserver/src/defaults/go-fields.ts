@@ -1,4 +1,4 @@
-// What Go's JSON encoder does with the fields of the built-in types that nobody set, or set to nothing: generated, because the
+// What Go's JSON encoder does with the fields of the built-in types that nothing set, or set to nothing: generated, because the
 // OpenAPI document knows neither pointers nor `omitempty`.
 import { readFileSync } from 'node:fs';
 import type { BuiltinSchema } from '@capstan/kube';
@@ -19,7 +19,7 @@ export function loadGoFields(): GoFields {
   return new Map(Object.entries(types));
 }
 
-/** What stands for a field that nobody set before the defaults of its type are looked at; undefined: nothing. */
+/** What stands for a field that nothing set before the defaults of its type are looked at; undefined: nothing. */
 export function writtenZero(
   types: GoFields,
   type: string,
@@ -32,7 +32,7 @@ export function writtenZero(
   return schema.type === 'string' ? '' : schema.type === 'boolean' ? false : schema.$ref !== undefined ? undefined : 0;
 }
 
-/** What Go writes for a field that nobody set; undefined: nothing. */
+/** What Go writes for a field that nothing set; undefined: nothing. */
 export function unsetValue(
   types: GoFields,
   type: string,

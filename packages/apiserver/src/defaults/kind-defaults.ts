@@ -111,6 +111,10 @@ export const kindDefaults: Readonly<Record<string, Defaults>> = {
   [`${ADMISSION}.ValidatingWebhook`]: webhookDefaults,
   [`${ADMISSION}.MutatingWebhook`]: (webhook) => fillAbsent(webhookDefaults(webhook), { reinvocationPolicy: 'Never' }),
   [`${ADMISSION}.RuleWithOperations`]: (rule) => fillAbsent(rule, { scope: '*' }),
+  [`${ADMISSION}.NamedRuleWithOperations`]: (rule) => fillAbsent(rule, { scope: '*' }),
+  [`${ADMISSION}.ValidatingAdmissionPolicySpec`]: (spec) => fillAbsent(spec, { failurePolicy: 'Fail' }),
+  [`${ADMISSION}.MatchResources`]: (match) =>
+    fillAbsent(match, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} }),
   [`${ADMISSION}.ServiceReference`]: (reference) => fillAbsent(reference, { port: 443 }),
 
   'io.k8s.api.scheduling.v1.PriorityClass': (object) =>
@@ -125,7 +129,7 @@ function rolling(strategy: JsonObject, limits: JsonObject): JsonObject {
   return within(fillAbsent(typed, { rollingUpdate: {} }), 'rollingUpdate', (update) => fillAbsent(update, limits));
 }
 
-/** What becomes a claim is told to be one. */
+/** A claim template gets the apiVersion and kind of a claim. */
 function claimDefaults(claim: JsonObject): JsonObject {
   const named = { ...claim, apiVersion: 'v1', kind: 'PersistentVolumeClaim' };
   return within(fillAbsent(named, { status: {} }), 'status', (status) => fillZero(status, { phase: 'Pending' }));

@@ -47,7 +47,7 @@ describe('discovery', () => {
     assert.equal((await refused('GET', '/apis/apps/v9')).code, 404);
   });
 
-  it('tells everything at once when asked for the aggregated form', async () => {
+  it('returns everything at once when asked for the aggregated form', async () => {
     const { send } = testServer();
     const accept =
       'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json';

@@ -106,7 +106,7 @@ describe('OpenAPI v2', () => {
     );
   });
 
-  it('has the schemas of all kinds in JSON, custom ones too, and an address that tells whether it changed', async () => {
+  it('has the schemas of all kinds in JSON, custom ones too, and an address that shows whether it changed', async () => {
     const test = testServer();
     await test.ok(
       'POST',

@@ -19,7 +19,7 @@ test(`after ${ROUNDS} kills under load every acknowledged write is there, and no
   assert.ok(writes > ROUNDS, `the server was under load: ${writes} writes`);
 });
 
-test('the ledger notices a lost write, an undone change, a write that nobody made, and a revision that comes again', () => {
+test('the ledger notices a lost write, an undone change, a write that no client made, and a revision that comes again', () => {
   const object = (name: string, value: string, revision: number): UnknownObject => ({
     apiVersion: 'v1',
     kind: 'ConfigMap',

@@ -1,5 +1,5 @@
 // The proof that an acknowledged write survives: a server under load is killed (SIGKILL) at random moments, again and again
-// on the same file, and each time the next one is asked for everything that anybody had been told. Moments, keys and values
+// on the same file, and each time the next one is asked for everything that was acknowledged before. Moments, keys and values
 // follow from the seed; what the system does with them does not, so a failure shows the seed and keeps the folder.
 import { type ChildProcess, fork } from 'node:child_process';
 import { rm } from 'node:fs/promises';
@@ -185,7 +185,7 @@ async function watchAll(transport: Transport, ledger: Ledger, signal: AbortSigna
 }
 
 interface Child {
-  /** Tells it to open the file, and does not wait. */
+  /** Makes it open the file, and does not wait. */
   go(path: string): void;
   /** The same, and the port on which it serves. Throws what it said when it ends instead. */
   ready(path: string): Promise<number>;

@@ -14,11 +14,11 @@ export interface Ledger {
   seen(type: string, object: UnknownObject): void;
   /** What is wrong with the state after a restart; the ambiguous writes are settled by it. */
   check(revision: number, objects: readonly UnknownObject[]): string[];
-  /** What is wrong with the past, as a watch from `since` tells it again. */
+  /** What is wrong with the past, as a watch from `since` replays it. */
   checkPast(since: number, events: readonly { type: string; object: UnknownObject }[]): string[];
   /** Resolves once that many writes have been acknowledged. */
   reaches(writes: number): Promise<void>;
-  /** The highest revision that anybody was told of. */
+  /** The highest revision that any client has seen. */
   readonly highest: number;
   readonly writes: number;
   readonly problems: readonly string[];

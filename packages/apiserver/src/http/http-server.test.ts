@@ -94,7 +94,7 @@ describe('the HTTP server', () => {
     assert.deepEqual([unknown.status, unknown.json.reason], [404, 'NotFound']);
   });
 
-  it('lets nobody in without credentials, except for health and version', async () => {
+  it('refuses requests without credentials, except for health and version', async () => {
     for (const authorization of ['', 'Bearer wrong', 'Basic YTpi']) {
       const { status, json } = await served.ask({ path: CONFIG_MAPS, headers: { authorization } });
       assert.deepEqual([status, json.reason, json.message], [401, 'Unauthorized', 'Unauthorized']);
@@ -324,7 +324,7 @@ describe('limits', () => {
     await http.close();
   });
 
-  it('cut a watcher that does not read, and nobody else', async () => {
+  it('cut a watcher that does not read, and no other', async () => {
     const drainMs = 12_345;
     let giveUp: (() => void) | undefined;
     const clock: Clock = {
@@ -394,10 +394,10 @@ describe('watches over HTTP', () => {
 });
 
 describe('a port', () => {
-  it('that is in use is told in one sentence', async () => {
+  it('that is in use is reported in one sentence', async () => {
     const { http } = await serve();
     await assert.rejects(startHttpServer({ clusters: [], clock: systemClock, port: http.port }), {
-      message: `cannot listen on 127.0.0.1:${http.port}: the address is in use; stop whoever uses it, or choose another with --listen (port 0 takes any that is free)`,
+      message: `cannot listen on 127.0.0.1:${http.port}: the address is in use; stop the program that uses it, or choose another with --listen (port 0 takes any that is free)`,
     });
     await assert.rejects(startHttpServer({ clusters: [], clock: systemClock, host: '192.0.2.1', port: 0 }), {
       message: /^cannot listen on 192\.0\.2\.1:0: /,

@@ -1,4 +1,4 @@
-// The way in for kubectl and everybody else outside of this process: HTTP/1.1, over TLS. It reads requests into the form
+// The way in for kubectl and everybody else outside of this process: HTTP/2 and HTTP/1.1, over TLS. It reads requests into the form
 // that every transport has, asks the API server, and writes what it says. Several clusters share the port: each is under
 // /clusters/NAME, and the first one at the root too.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -6,15 +6,28 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type ApiRequest, type Clock, type Logger, type Method, reasonOf, silentLogger } from '@capstan/kube';
-import { ClusterErrors, internalError, methodNotAllowed, notServed, StatusError, tooManyRequests } from '../errors.ts';
+import type { UserInfo } from '../core.ts';
+import {
+  ClusterErrors,
+  internalError,
+  methodNotAllowed,
+  notServed,
+  requestTimeout,
+  StatusError,
+  tooManyRequests,
+} from '../errors.ts';
 import { PROTOBUF } from '../protobuf/encode.ts';
 import { isTrue } from '../rest/options.ts';
 import type { ApiServer } from '../server.ts';
+import { type ProxyPath, type ProxyTarget, parseProxyPath } from '../streams/proxy-target.ts';
 import { isResponse } from '../transport.ts';
+import { createHttp2Sessions } from './http2-sessions.ts';
 import { createIdentifier } from './identify.ts';
 import { createInFlight } from './in-flight.ts';
+import { serveProxy } from './proxy.ts';
 import { readBody } from './read-body.ts';
-import { acceptedForm, type Form, writeAnswer } from './write-answer.ts';
+import { handleUpgrade, isUpgradePath } from './upgrade.ts';
+import { acceptedForm, type Form, refusalForm, writeAnswer } from './write-answer.ts';
 import { createWatchWriter } from './write-watch.ts';
 
 export interface HttpServerOptions {
@@ -59,7 +72,8 @@ const RETRY_AFTER_SECONDS = 1;
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { clock, logger = silentLogger, host = '127.0.0.1', tls } = options;
   const closing = new AbortController();
-  const handle = requestHandler(options, closing.signal);
+  const route = createRouter(options.clusters);
+  const handle = requestHandler(options, route, closing.signal);
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     // A connection that was busy when we began to close is idle now, and would be kept alive.
     response.once('close', () => {
@@ -78,21 +92,34 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
           cert: tls.certificate,
           key: tls.key,
           ca: tls.ca,
-          // Who comes without a certificate, or with one of somebody else's, may still have a token.
+          // Who comes without a certificate, or with one of another owner's, may still have a token.
           requestCert: true,
           rejectUnauthorized: false,
           minVersion: 'TLSv1.2',
-          ALPNProtocols: ['http/1.1'],
+          ALPNProtocols: ['h2', 'http/1.1'],
           connectionsCheckingInterval: checkingMs,
+          shouldUpgradeCallback: canUpgrade,
         },
         listener,
       )
-    : createServer({ connectionsCheckingInterval: checkingMs }, listener);
+    : createServer({ connectionsCheckingInterval: checkingMs, shouldUpgradeCallback: canUpgrade }, listener);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.requestTimeout = options.requestMs ?? REQUEST_MS;
   // Node waits for the longer of the two.
   server.headersTimeout = server.requestTimeout;
-  server.on('secureConnection', readThroughStream);
+  const http2 = createHttp2Sessions(listener);
+  if (tls) divide(server, http2.take);
+  server.on('upgrade', (message, socket, head) => {
+    handleUpgrade(message, socket, head, {
+      route,
+      refusal: (error) => refusal(error, message, logger),
+      logger,
+      closing: closing.signal,
+    }).catch((error: unknown) => {
+      logger.error('a connection broke while it was a stream', { error });
+      socket.destroy();
+    });
+  });
   const { port } = await listen(server, host, options.port);
   return {
     host,
@@ -101,11 +128,28 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       closing.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
-      const timer = clock.after(GRACE_MS, () => server.closeAllConnections());
+      http2.close();
+      const timer = clock.after(GRACE_MS, () => {
+        server.closeAllConnections();
+        http2.destroy();
+      });
       await closed;
       timer.cancel();
     },
   };
+}
+
+/** Connections that agreed to HTTP/2 go another way. */
+function divide(server: Server, takeHttp2: (socket: TLSSocket) => void): void {
+  const others = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
+  server.removeAllListeners('secureConnection');
+  server.on('secureConnection', (socket: TLSSocket) => {
+    if (socket.alpnProtocol === 'h2') takeHttp2(socket);
+    else {
+      for (const listener of others) listener.call(server, socket);
+      readThroughStream(socket);
+    }
+  });
 }
 
 /**
@@ -134,31 +178,46 @@ function listen(server: Server, host: string, port: number): Promise<AddressInfo
   });
 }
 
-function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
-  const { clusters, clock, logger = silentLogger, bodyLimit = DEFAULT_BODY_LIMIT } = options;
+/** Finds the server that a request is for, and who sends it; throws the refusal. */
+type Route = (message: IncomingMessage) => { server: ApiServer; path: string; user: UserInfo };
+
+function createRouter(clusters: HttpServerOptions['clusters']): Route {
   const identify = createIdentifier();
+  const byName = new Map(clusters.map(({ name, server }) => [name, server]));
+  return (message) => {
+    const whole = pathOf(message);
+    const [, name, rest = '/'] = CLUSTER_PATH.exec(whole) ?? [];
+    const server = name === undefined ? clusters[0]?.server : byName.get(name);
+    if (!server) throw notServed();
+    const path = name === undefined ? whole : rest;
+    return { server, path, user: identify(message, server, path) };
+  };
+}
+
+function requestHandler(options: HttpServerOptions, route: Route, closing: AbortSignal) {
+  const { clock, logger = silentLogger, bodyLimit = DEFAULT_BODY_LIMIT } = options;
   const inFlight = createInFlight(options.inFlight ?? { writes: 200, reads: 400 });
   const writeWatch = createWatchWriter(clock, options.drainMs ?? DEFAULT_DRAIN_MS);
-  const byName = new Map(clusters.map(({ name, server }) => [name, server]));
 
-  const serverFor = (path: string): { server: ApiServer; path: string } => {
-    const [, name, rest = '/'] = CLUSTER_PATH.exec(path) ?? [];
-    if (name === undefined && clusters[0]) return { server: clusters[0].server, path };
-    const server = byName.get(name ?? '');
-    if (!server) throw notServed();
-    return { server, path: rest };
+  /** Node.js sees to it itself where a connection has one request at a time. */
+  const inTime = async <T>({ httpVersionMajor }: IncomingMessage, body: Promise<T>): Promise<T> => {
+    if (httpVersionMajor < 2) return body;
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = clock.after(options.requestMs ?? REQUEST_MS, () => reject(requestTimeout()));
+    return Promise.race([body, late]).finally(() => timer.cancel());
   };
 
   return async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (closing.aborted) response.setHeader('connection', 'close');
+    if (closing.aborted && message.httpVersionMajor < 2) response.setHeader('connection', 'close');
     try {
       const method = METHODS[message.method ?? ''];
       if (method === undefined) throw methodNotAllowed();
-      const { server, path } = serverFor(pathOf(message));
+      const { server, path, user } = route(message);
+      const proxied = parseProxyPath(path);
+      if (proxied) return await passOn(message, response, proxied, () => server.proxy(method, proxied, { user }));
       const query = queryOf(message);
       const { accept } = message.headers;
       const form = path.startsWith('/api') && !path.endsWith('/log') ? acceptedForm(message, path) : 'json';
-      const identity = identify(message, server, path);
       const isWatch = method === 'GET' && isTrue(query, 'watch');
       const isFollowed = isTrue(query, 'follow') && path.endsWith('/log');
       const isLong = isWatch || isFollowed;
@@ -167,7 +226,7 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
         if (!leave) throw tooManyRequests(RETRY_AFTER_SECONDS);
         response.once('close', leave);
       }
-      const { body, contentType, duplicates, source } = await readBody(message, method, bodyLimit);
+      const { body, contentType, duplicates, source } = await inTime(message, readBody(message, method, bodyLimit));
       const request: ApiRequest = {
         method,
         path,
@@ -177,22 +236,44 @@ function requestHandler(options: HttpServerOptions, closing: AbortSignal) {
         ...(contentType !== undefined && { contentType }),
         // YAML and protobuf are JSON written differently: the server itself only knows JSON.
         ...(accept !== undefined && { accept: inJson(accept, form) }),
-        // What is over in a moment need not be told that nobody waits for it any more.
+        // A short request need not learn that its client has stopped waiting.
         ...(isLong && { signal: AbortSignal.any([goneSignal(response), closing]) }),
       };
       const answer = await server.handle(request, {
-        user: identity,
+        user,
         ...(duplicates.length > 0 && { duplicates }),
         ...(source && { source }),
       });
       if (!isResponse(answer)) await writeWatch(response, answer, form === 'protobuf');
-      else await writeAnswer(message, response, answer, form, clock);
+      else
+        await writeAnswer(
+          message,
+          response,
+          answer,
+          answer.status < 400 ? form : refusalForm(message, path, form),
+          clock,
+        );
     } catch (error) {
-      // Nobody is left to be told.
+      // There is nothing left to report.
       if (response.destroyed) return;
       await writeAnswer(message, response, refusal(error, message, logger), 'json', clock);
     }
   };
+}
+
+async function passOn(
+  message: IncomingMessage,
+  response: ServerResponse,
+  { rest }: ProxyPath,
+  find: () => Promise<ProxyTarget>,
+): Promise<void> {
+  const target = await find();
+  const url = message.url ?? '';
+  const query = url.includes('?') ? url.slice(url.indexOf('?')) : '';
+  const isRead = message.method === 'GET' || message.method === 'HEAD';
+  if (rest !== '' || !isRead) return serveProxy(message, response, target, `${rest || '/'}${query}`);
+  // So that links in what is there lead back to here.
+  response.writeHead(301, { location: `${pathOf(message)}/${query}` }).end();
 }
 
 /** Aborted when the client has gone. */
@@ -202,6 +283,8 @@ function goneSignal(response: ServerResponse): AbortSignal {
   if (response.destroyed) gone.abort();
   return gone.signal;
 }
+
+const canUpgrade = (message: IncomingMessage) => isUpgradePath(pathOf(message));
 
 const CLUSTER_PATH = /^\/clusters\/([^/]+)(\/.*)?$/;
 
@@ -241,7 +324,7 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
   return known;
 }
 
-function refusal(error: unknown, { method, url = '' }: IncomingMessage, logger: Logger) {
+function refusal(error: unknown, { method, url = '', httpVersionMajor }: IncomingMessage, logger: Logger) {
   if (!(error instanceof StatusError)) {
     logger.error('a request could not be answered', { method, path: url.split('?', 1)[0], error });
   }
@@ -253,7 +336,7 @@ function refusal(error: unknown, { method, url = '' }: IncomingMessage, logger: 
       'content-type': 'application/json',
       ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
       // What is left of a body that is too large is not read: the connection cannot be used again.
-      ...(status.code === 413 && { connection: 'close' }),
+      ...(status.code === 413 && httpVersionMajor < 2 && { connection: 'close' }),
     },
     body: status,
   };

@@ -50,7 +50,7 @@ const listOf = (value: string | readonly string[] | undefined): readonly string[
 
 const EXTRA = 'impersonate-extra-';
 
-/** From the raw headers: a group's name may hold a comma, so joined headers cannot be told apart again. */
+/** From the raw headers: a group's name may hold a comma, so joined headers cannot be distinguished again. */
 function impersonatedBy({ headersDistinct }: IncomingMessage): Impersonated {
   const [user] = headersDistinct['impersonate-user'] ?? [];
   const [uid] = headersDistinct['impersonate-uid'] ?? [];

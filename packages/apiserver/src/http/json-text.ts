@@ -1,7 +1,7 @@
 // JSON.parse says nothing about a field that is there twice: the last one wins. Strict field validation has to know, so the
 // text is walked once more, without building anything.
 import { badRequest } from '../errors.ts';
-import { goJsonError } from './go-json-error.ts';
+import { goJsonError } from '../json/go-json-error.ts';
 
 export interface ParsedText {
   value: unknown;

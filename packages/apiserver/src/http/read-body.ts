@@ -19,7 +19,7 @@ const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const YAML_TYPES = new Set(['application/yaml', 'text/yaml', 'application/x-yaml', 'application/apply-patch+yaml']);
 const JSON_TYPES = new Set(['application/json', PATCH_TYPES.json, PATCH_TYPES.merge, PATCH_TYPES.strategic]);
 
-/** Reads a body to its end, within the limit, and parses it by its type. Throws what the client is told. */
+/** Reads a body to its end, within the limit, and parses it by its type. Throws the error that the client receives. */
 export async function readBody(message: IncomingMessage, method: Method, limit: number): Promise<RequestBody> {
   if (method === 'GET') return { duplicates: [] };
   const bytes = await collect(message, limit);
@@ -29,10 +29,16 @@ export async function readBody(message: IncomingMessage, method: Method, limit: 
   const type = (contentType ?? 'application/json').split(';')[0]?.trim().toLowerCase() ?? '';
   if (type === PROTOBUF) return { ...typed, body: bytes };
   if (JSON_TYPES.has(type)) return { ...typed, ...parsed(bytes, readJson) };
-  if (YAML_TYPES.has(type)) return { ...typed, ...parsed(bytes, readYaml) };
+  if (YAML_TYPES.has(type)) return { ...typed, ...parsed(bytes, readYamlOrJson) };
   // The verb knows which patches it takes, and says so.
   if (method === 'PATCH') return typed;
   return { ...typed, source: { text: '', isUnsupported: true } };
+}
+
+/** Clients that apply send JSON under the name of YAML, which it is: to read it as JSON takes a tenth of the time. */
+function readYamlOrJson(text: string): ParsedText {
+  const json = text.startsWith('{') ? readJson(text) : undefined;
+  return json !== undefined && json.problem === undefined && json.duplicates.length === 0 ? json : readYaml(text);
 }
 
 function parsed(

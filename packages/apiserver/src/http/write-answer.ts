@@ -12,11 +12,11 @@ export type Form = 'json' | 'yaml' | 'protobuf';
 
 /** Below it the work is not worth the bytes; kube-apiserver has the same. */
 const GZIP_BYTES = 128 * 1024;
-/** Longer lists are written piece by piece, so that nobody else waits for them. */
+/** Longer lists are written piece by piece, so that no other request waits for them. */
 const PIECE_ITEMS = 200;
 
 /** The form in which the client wants its answer; throws NotAcceptable when there is none that we have. */
-export function acceptedForm({ headers: { accept = '' } }: IncomingMessage, path: string): Form {
+export function acceptedForm({ headers: { accept = '' } }: Pick<IncomingMessage, 'headers'>, path: string): Form {
   if (accept.trim() === '') return 'json';
   for (const part of accept.split(',')) {
     const type = part.split(';')[0]?.trim().toLowerCase() ?? '';
@@ -24,8 +24,16 @@ export function acceptedForm({ headers: { accept = '' } }: IncomingMessage, path
     if (type === 'application/json' || type === '*/*' || type === 'application/*') return 'json';
     if (type === 'application/yaml') return 'yaml';
   }
-  // Whoever knows what is asked for refuses the rest.
+  // The one that knows what is asked for refuses the rest.
   return 'json';
+}
+
+/** A refusal is a Status in any case: ranges that ask for another kind of object do not count. */
+export function refusalForm(message: IncomingMessage, path: string, form: Form): Form {
+  const { accept = '' } = message.headers;
+  if (form !== 'protobuf' || !accept.includes('as=')) return form;
+  const plain = accept.split(',').filter((range) => !/;\s*as=/.test(range));
+  return acceptedForm({ headers: { accept: plain.join(',') } }, path);
 }
 
 /** Custom resources have no protobuf form, and neither has a Table; metadata alone always has one. */
@@ -151,7 +159,7 @@ async function writePieces(
   out.end();
 }
 
-/** Resolves when there is room again, or nobody to write for. */
+/** Resolves when there is room again, or when the client is gone. */
 function drained(out: NodeJS.WritableStream, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

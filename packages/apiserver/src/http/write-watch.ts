@@ -3,6 +3,8 @@ import type { Clock, WatchEvent, WatchStream } from '@capstan/kube';
 import { encodeEvent, PROTOBUF } from '../protobuf/encode.ts';
 
 const PIECE_EVENTS = 200;
+const PIECE_BYTES = 256 * 1024;
+const LARGE_BYTES = 32 * 1024;
 /** Of encoded events, which watchers take within moments of each other. */
 const KEPT_BYTES = 4 * 1024 * 1024;
 
@@ -31,15 +33,14 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
     }
   };
 
-  /** In pieces: the first events of a watch may be a whole large list. False when nobody takes them. */
+  /** In pieces: the first events of a watch may be a whole large list. False when nothing takes them. */
   async function write(
     response: ServerResponse,
     events: readonly WatchEvent[],
     encode: (event: WatchEvent) => Uint8Array,
   ): Promise<boolean> {
-    for (let at = 0; at < events.length; at += PIECE_EVENTS) {
+    for (const piece of piecesOf(events, encode)) {
       if (response.destroyed) return false;
-      const piece = Buffer.concat(events.slice(at, at + PIECE_EVENTS).map(encode));
       if (!response.write(piece) && !(await hasRoom(response))) return false;
     }
     return true;
@@ -64,7 +65,30 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
   }
 }
 
-/** Encodes an event once for all who watch it; the oldest are forgotten first, and encoded again for whoever is that late. */
+/** Small events are written together. A large one is written as it is: its bytes are shared by all watchers, who need no copies. */
+function* piecesOf(
+  events: readonly WatchEvent[],
+  encode: (event: WatchEvent) => Uint8Array,
+): Generator<Uint8Array, void, void> {
+  let piece: Uint8Array[] = [];
+  let size = 0;
+  for (const event of events) {
+    const bytes = encode(event);
+    piece.push(bytes);
+    size += bytes.length;
+    if (size < PIECE_BYTES && piece.length < PIECE_EVENTS) continue;
+    yield* joined(piece);
+    piece = [];
+    size = 0;
+  }
+  yield* joined(piece);
+}
+
+function joined(piece: readonly Uint8Array[]): readonly Uint8Array[] {
+  return piece.some(({ length }) => length >= LARGE_BYTES) || piece.length < 2 ? piece : [Buffer.concat(piece)];
+}
+
+/** Encodes an event once for all who watch it; the oldest are forgotten first, and encoded again for the one that is that late. */
 function createCache(encode: (event: WatchEvent) => Uint8Array): (event: WatchEvent) => Uint8Array {
   const known = new Map<WatchEvent, Uint8Array>();
   let kept = 0;

@@ -31,7 +31,10 @@ function toEvents(object: UnknownObject): UnknownObject {
   return kept;
 }
 
-export const toCore = (object: UnknownObject) => renamed(object, CORE, TO_CORE);
+export function toCore(object: UnknownObject): UnknownObject {
+  const named = renamed(object, CORE, TO_CORE);
+  return named === object ? object : { reportingComponent: '', reportingInstance: '', ...named };
+}
 
 function renamed(object: UnknownObject, apiVersion: string, names: ReadonlyMap<string, string>): UnknownObject {
   if (object.apiVersion === apiVersion) return object;

@@ -47,7 +47,8 @@ export function validateMeta(resource: Resource, object: UnknownObject): FieldEr
     errors.push(fieldInvalid('metadata.finalizers', meta.finalizers, detail));
   }
   // Extensions name their finalizers as they like.
-  const strict = !resource.custom && !LENIENT.has(resource.group);
+  const isOldEvent = resource.group === '' && resource.plural === 'events';
+  const strict = !resource.custom && !isOldEvent && !LENIENT.has(resource.group);
   for (const [index, finalizer] of (meta.finalizers ?? []).entries()) {
     const at = `metadata.finalizers[${index}]`;
     const problems = validateQualifiedName(finalizer);
@@ -59,7 +60,7 @@ export function validateMeta(resource: Resource, object: UnknownObject): FieldEr
   return errors;
 }
 
-/** What a custom resource's finalizers should be called; whoever writes others is warned. */
+/** What a custom resource's finalizers should be called; the one that writes others is warned. */
 export function finalizerWarnings(object: UnknownObject, old?: UnknownObject): string[] {
   const known = new Set([...STANDARD_FINALIZERS, ...(old?.metadata.finalizers ?? [])]);
   return (object.metadata.finalizers ?? [])

@@ -33,7 +33,7 @@ export interface ResourceVersion {
   readonly served: boolean;
   readonly deprecationWarning?: string;
   readonly hasStatus: boolean;
-  /** What a new object has there until somebody writes it; undefined: nothing. */
+  /** What a new object has there until a client writes it; undefined: nothing. */
   readonly emptyStatus?: unknown;
   readonly scale?: ScalePaths;
   readonly subresources: readonly Subresource[];
@@ -45,6 +45,8 @@ export interface ResourceVersion {
   readonly printer: Printer;
   /** The stored object as this version shows it, where more than the name of the version differs. */
   readonly convert?: (object: UnknownObject) => UnknownObject;
+  /** Whether a webhook converts: what it has not been asked about yet throws a ConversionNeeded. */
+  readonly isConverted?: boolean;
   /** The way back. */
   readonly toStored?: (object: UnknownObject) => UnknownObject;
   /** How a selectable field of this version is called in what is stored. */
@@ -96,10 +98,12 @@ export interface Strategy {
   readonly allowsCreateOnUpdate: boolean;
   /** Whether metadata.generation counts changes of the desired state. */
   readonly countsGeneration: boolean;
+  /** Empty lists and maps count as a change of the desired state each time they are written. Default: they are as good as absent. */
+  readonly countsEmpty?: boolean;
   /** A new object may come with a status: machines register with what they are. Default: it is dropped. */
   readonly keepsStatus?: boolean;
   readonly prepareCreate?: (object: UnknownObject) => UnknownObject;
-  /** What Kubernetes' own admission adds to a new object, after it is known who owns what: nobody owns this. */
+  /** What Kubernetes' own admission adds to a new object, after field ownership is recorded: these fields have no owner. */
   readonly admit?: (object: UnknownObject) => UnknownObject;
   /**
    * What only the store can say (addresses): asked in the same step as the write, so that nothing comes between. Its errors
@@ -115,9 +119,9 @@ export interface Strategy {
   readonly validate?: (object: UnknownObject, old: UnknownObject | undefined) => FieldError[];
   /** DELETE answers with the object, where others say Success. */
   readonly returnsDeleted?: boolean;
-  /** What is allowed and probably not meant: told besides the answer. */
+  /** What is allowed but probably a mistake: reported as warnings. */
   readonly warnings?: (object: UnknownObject, old: UnknownObject | undefined) => string[];
-  /** Seconds that a deletion leaves the object to whoever runs it; undefined: it goes at once. */
+  /** Seconds that a deletion leaves for stopping what the object describes; undefined: it goes at once. */
   readonly gracePeriod?: (object: UnknownObject, asked: number | undefined) => number | undefined;
   /** Something besides finalizers keeps the object from going (a namespace's contents). */
   readonly isHeld?: (object: UnknownObject) => boolean;
@@ -130,7 +134,7 @@ export interface Strategy {
 export const nameOf = (resource: Resource): ResourceName => ({ group: resource.group, resource: resource.plural });
 
 /** The kind as a refusal names it: an event is what it is stored as, whichever way it came. */
-export const toldKind = ({ group, kind, storageKey }: Resource) => ({
+export const reportedKind = ({ group, kind, storageKey }: Resource) => ({
   group: storageKey === '/events' ? '' : group,
   kind,
 });

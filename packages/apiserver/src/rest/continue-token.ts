@@ -1,5 +1,5 @@
 import { badRequest } from '../errors.ts';
-import { goJsonError } from '../http/go-json-error.ts';
+import { goJsonError } from '../json/go-json-error.ts';
 
 /** Where a paged list goes on: after a key, at a revision (undefined: now, when the old one is gone). */
 export interface ContinueToken {

@@ -3,12 +3,12 @@ import { type AdmissionRequest, type Core, newUid, type RequestContext, timestam
 import { alreadyExists, badRequest, forbidden, invalid, methodNotAllowed, notFound, StatusError } from '../errors.ts';
 import { generateName } from '../resources/names.ts';
 import { finalizerWarnings, validateMeta } from '../resources/object-meta.ts';
-import { inVersion, nameOf, toldKind } from '../resources/resource.ts';
+import { inVersion, nameOf, reportedKind } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
 import { decodeObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
+import { reportedErrors } from './reported-errors.ts';
 import { keyFor, type Target } from './target.ts';
-import { toldErrors } from './told-errors.ts';
 
 const GENERATE_ATTEMPTS = 8;
 
@@ -58,7 +58,7 @@ export async function storeNew(
     const { status: _, ...rest } = object;
     object = version.emptyStatus === undefined ? rest : { ...rest, status: version.emptyStatus };
   }
-  // What the server itself writes is nobody's, and so is a status that came along.
+  // What the server itself writes has no owner, and neither has a status that came along.
   const { status, ...rest } = object;
   const isKept = version.hasStatus && strategy.keepsStatus === true && status !== undefined;
   object = isKept ? { ...track(rest), status } : track(object);
@@ -76,8 +76,13 @@ export async function storeNew(
     // The name or an address may have been taken meanwhile.
     ready = checkNew(core, target, key, drawn, context);
   }
-  if (options.dryRun) return inVersion(resource, version, stored(target, ready));
-  return core.store.put(resource.storageKey, key, stored(target, ready));
+  const next = stored(target, ready);
+  // Whatever has to be asked for is asked for before anything is stored.
+  if (options.dryRun || version.isConverted) {
+    const shown = inVersion(resource, version, next);
+    if (options.dryRun) return shown;
+  }
+  return core.store.put(resource.storageKey, key, next);
 }
 
 /** The object with what only the store can say, or a refusal; what follows in the same step finds the store as this did. */
@@ -92,8 +97,8 @@ function checkNew(
   const { object, errors: wishes } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
   const found = validateMeta(resource, object);
   const errors = [...version.validate(object, undefined, '', found), ...(strategy.validate?.(object, undefined) ?? [])];
-  const all = toldErrors(resource, found, errors, wishes);
-  if (all.length > 0) throw invalid(toldKind(resource), object.metadata.name ?? '', all);
+  const all = reportedErrors(resource, found, errors, wishes);
+  if (all.length > 0) throw invalid(reportedKind(resource), object.metadata.name ?? '', all);
   warn(context, resource.custom ? finalizerWarnings(object) : (strategy.warnings?.(object, undefined) ?? []));
   const present = core.store.get(resource.storageKey, key);
   if (present) {
@@ -104,7 +109,7 @@ function checkNew(
   return object;
 }
 
-/** The same for PUT and apply, which change what is there: undefined when somebody made it while an admission was asked. */
+/** The same for PUT and apply on an object that is missing: undefined when another client created it during admission. */
 export async function storeAbsent(...asked: Parameters<typeof storeNew>): Promise<UnknownObject | undefined> {
   const [core, target] = asked;
   try {
@@ -137,7 +142,7 @@ function withSystemFields(core: Core, { resource }: Target, object: UnknownObjec
   } = object.metadata;
   const metadata = {
     ...given,
-    // What a dry run was told comes back, because nothing is stored that would replace it.
+    // A dry run returns the resourceVersion that it was given, because nothing is stored that would replace it.
     ...(dryRun && resourceVersion !== undefined && { resourceVersion }),
     uid: newUid(core.random),
     creationTimestamp: timestamp(core.clock),

@@ -17,7 +17,7 @@ export interface Warnings {
 
 /**
  * A request's body as an object of the target's kind: a copy of its own, in the target's version and namespace, pruned to
- * the schema and with defaults. Whoever sent it may go on changing what he holds.
+ * the schema and with defaults. The one that sent it may go on changing what he holds.
  */
 export function decodeObject(target: Target, body: unknown, options: WriteOptions, warnings: Warnings): UnknownObject {
   const { source } = options;
@@ -25,9 +25,9 @@ export function decodeObject(target: Target, body: unknown, options: WriteOption
     throw unrecognized(target, parseProblem(source), source?.text);
   // To Kubernetes' own kinds null is an object without anything in it.
   const given = body === null && !target.resource.custom ? {} : copyJson(body);
-  if (given === null) throw unrecognized(target, `Object 'Kind' is missing in 'null'`, 'null');
-  if (!isObject(given)) throw unrecognized(target, parseProblem({ problem: notAnObject(given) }), source?.text ?? '');
-  if (target.resource.custom && (typeof given['kind'] !== 'string' || given['kind'] === '')) {
+  if (given !== null && !isObject(given))
+    throw unrecognized(target, parseProblem({ problem: notAnObject(given) }), source?.text ?? '');
+  if (given === null || (target.resource.custom && (typeof given['kind'] !== 'string' || given['kind'] === ''))) {
     const text = source?.text ?? JSON.stringify(body);
     const missing = `Object 'Kind' is missing in '${text}'`;
     if (options.fieldValidation !== 'Ignore') throw unrecognized(target, missing, text);
@@ -36,15 +36,13 @@ export function decodeObject(target: Target, body: unknown, options: WriteOption
       `${resource.kind} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: ${missing}`,
     );
   }
-  if (target.resource.custom && given['apiVersion'] === undefined && options.fieldValidation === 'Strict') {
-    throw badRequest("Object 'apiVersion' is missing in 'object has no apiVersion field'");
-  }
   warnElsewhere(target, given, options, warnings);
+  checkOtherVersion(target, given, options, warnings);
   const object = checkedObject(target, given);
   return normaliseObject(target, object, options, warnings);
 }
 
-/** What is unknown is told even to who is in the wrong namespace. */
+/** Unknown fields are reported even when the namespace is wrong. */
 function warnElsewhere(
   target: Target,
   given: Record<string, unknown>,
@@ -56,6 +54,28 @@ function warnElsewhere(
   if (metadata['namespace'] === '' || metadata['namespace'] === target.namespace) return;
   const { namespace: _, ...rest } = metadata;
   normaliseObject(target, checkedObject(target, { ...given, metadata: rest }), options, warnings);
+}
+
+/** And those of a custom resource when the version is wrong: of another group only its metadata is known. */
+function checkOtherVersion(
+  target: Target,
+  given: Record<string, unknown>,
+  options: WriteOptions,
+  warnings: Warnings,
+): void {
+  const { resource, version } = target;
+  const apiVersion = apiVersionOf(resource, version.name);
+  const written = given['apiVersion'] ?? '';
+  if (!resource.custom || written === apiVersion || typeof written !== 'string') return;
+  if (options.fieldValidation === 'Ignore' || given['kind'] !== resource.kind) return;
+  const isOurs = written.startsWith(`${resource.group}/`);
+  const { unknown } = version.normalise(checkedObject(target, { ...given, apiVersion }));
+  const known = unknown.filter((path) => isOurs || path.startsWith('metadata.'));
+  if (options.fieldValidation === 'Warn') {
+    for (const path of known) warnings.add(`unknown field ${JSON.stringify(path)}`);
+  } else if (written === '' && known.length + (options.complaints ?? []).length > 0) {
+    throw badRequest("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+  }
 }
 
 function parseProblem(source: Pick<BodySource, 'problem'> | undefined): string {

@@ -12,7 +12,7 @@ import {
   type Status,
 } from '../errors.ts';
 import { isObject } from '../json/copy.ts';
-import { inVersion, nameOf, type Resource, toldKind } from '../resources/resource.ts';
+import { inVersion, nameOf, type Resource, reportedKind } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
 import { stored } from './create.ts';
 import { jsonType } from './decode.ts';
@@ -82,7 +82,7 @@ const OPTION_JSON: Readonly<Record<string, string>> = {
   'v1.Preconditions': 'object',
 };
 
-/** DELETE: the object, when it lingers; a Success status when it is gone. `isAdmitted`: whoever may object has been asked. */
+/** DELETE: the object, when it lingers; a Success status when it is gone. `isAdmitted`: admission has been asked. */
 export async function deleteObject(
   core: Core,
   target: Target,
@@ -95,11 +95,11 @@ export async function deleteObject(
   for (;;) {
     const object = core.store.get(resource.storageKey, key);
     if (!object) throw notFound(nameOf(resource), target.name);
-    checkPreconditions(target, object, options);
+    checkDeletion(target, object, options);
     const refusal = resource.strategy.refuseDelete?.(object);
     if (refusal !== undefined) throw forbidden(nameOf(resource), target.name, refusal);
+    const old = inVersion(resource, target.version, object);
     if (!isAdmitted) {
-      const old = inVersion(resource, target.version, object);
       const request = admissionRequest(target, 'DELETE', { old, options, context });
       const admitted = core.admission?.(request);
       if (admitted) await admitted;
@@ -122,12 +122,15 @@ function removeOrMark(core: Core, target: Target, key: string, object: UnknownOb
   const finalizers = finalizersFor(object, isAlone ? undefined : options.propagationPolicy);
   const grace = resource.strategy.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0;
   if (finalizers.length === 0 && grace === 0 && resource.strategy.isHeld?.(object) !== true) {
-    if (!options.dryRun) core.store.remove(resource.storageKey, key);
+    // What has a time to stop is shown as it stops, and watchers see it before it is gone.
+    const last = resource.strategy.gracePeriod ? markDeleted(core, resource, object, [], 0) : object;
+    if (!options.dryRun) {
+      if (last !== object) core.store.put(resource.storageKey, key, stored(target, last));
+      core.store.remove(resource.storageKey, key);
+    }
     if (resource.strategy.returnsDeleted !== true) return success(target, object);
     // The deletion has a revision of its own.
     const resourceVersion = options.dryRun ? object.metadata.resourceVersion : String(core.store.revision);
-    // What has a time to stop is shown as it stops.
-    const last = resource.strategy.gracePeriod ? markDeleted(core, resource, object, [], 0) : object;
     return { ...last, metadata: { ...last.metadata, ...(resourceVersion !== undefined && { resourceVersion }) } };
   }
   const marked = markDeleted(core, resource, object, finalizers, grace);
@@ -152,7 +155,7 @@ export async function deleteCollection(
     if (!selection.matches(object)) continue;
     const { name = '', namespace = '' } = object.metadata;
     const one = { ...target, name, namespace };
-    // Somebody else may have removed it while an admission was asked about another one.
+    // Another client may have removed it while an admission was asked about another one.
     if (!core.store.get(one.resource.storageKey, keyFor(one))) continue;
     await deleteObject(core, one, options, context);
     items.push(object);
@@ -160,15 +163,16 @@ export async function deleteCollection(
   return rendering.list({ resourceVersion }, items);
 }
 
-function checkPreconditions(
+/** Throws Conflict when the object is not the one that is meant. */
+export function checkDeletion(
   { resource, name }: Target,
   { metadata }: UnknownObject,
-  { uid, resourceVersion }: DeleteOptions,
+  { uid, resourceVersion }: Pick<DeleteOptions, 'uid' | 'resourceVersion'>,
 ) {
   // Kubernetes names the kind here, where it names the resource elsewhere.
   const refuse = (what: string, asked: string, found: string | undefined, perhaps: string) =>
     conflict(
-      { group: toldKind(resource).group, resource: resource.kind },
+      { group: reportedKind(resource).group, resource: resource.kind },
       name,
       `the ${what} in the precondition (${asked}) does not match the ${what} in record (${found}). The object might have been ${perhaps}`,
     );

@@ -7,12 +7,12 @@ import { CONFIG_MAPS, configMap, testServer } from '../server.test-support.ts';
 const APPLY = { contentType: 'application/apply-patch+yaml' };
 
 describe('odd requests', () => {
-  it('the version is told with and without a slash', async () => {
+  it('the version is served with and without a slash', async () => {
     const test = testServer();
     assert.equal((await test.send('GET', '/version/')).status, 200);
   });
 
-  it('health is told check by check when asked', async () => {
+  it('health is reported check by check when asked', async () => {
     const test = testServer();
     const { body } = await test.send('GET', '/healthz', undefined, { query: { verbose: '' } });
     assert.equal(body, '[+]ping ok\n[+]log ok\n[+]storage ok\nhealthz check passed\n');
@@ -49,16 +49,14 @@ describe('odd requests', () => {
     await test.ok('POST', path, body, { accept: `${table}, application/json` });
   });
 
-  it('what needs a connection to a pod is refused in one sentence', async () => {
+  it('what needs a connection to a pod is refused without one', async () => {
     const test = testServer();
     const path = '/api/v1/namespaces/default/pods';
     assert.equal((await test.refused('GET', `${path}/web/exec`)).code, 404);
-    const annotations = { 'capstan.dev/simulated': 'true' };
-    const spec = { containers: [{ name: 'main', image: 'a' }] };
-    await test.ok('POST', path, { metadata: { name: 'web', annotations }, spec });
+    await test.ok('POST', path, { metadata: { name: 'web' }, spec: { containers: [{ name: 'main', image: 'a' }] } });
     const { code, message } = await test.refused('GET', `${path}/web/exec`);
-    assert.equal(code, 501);
-    assert.equal(message, 'pods "web": exec is not served (the pod is simulated: nothing of it runs)');
+    assert.equal(code, 400);
+    assert.equal(message, 'Upgrade request required');
   });
 
   it('a revision may be larger than an exact number of JavaScript, and no larger than 64 bits', async () => {

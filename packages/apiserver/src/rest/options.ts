@@ -40,7 +40,7 @@ export interface WriteOptions {
   complaints?: readonly string[];
   /** What is said to strict complaints; default: that the body cannot be handled. */
   refuse?: (target: Target, complaints: readonly string[]) => Error;
-  /** The body as it was sent; default: nobody knows. */
+  /** The body as it was sent; default: nothing knows. */
   source?: BodySource;
 }
 

@@ -12,7 +12,7 @@ import {
   unsupportedPatchType,
   untypedPatch,
 } from '../errors.ts';
-import { copyJson, isObject, valueAt } from '../json/copy.ts';
+import { copyJson, isObject, valueAt, withoutNulls } from '../json/copy.ts';
 import { applyJsonPatch } from '../json/patches.ts';
 import { apiVersionOf, nameOf } from '../resources/resource.ts';
 import { storeAbsent } from './create.ts';
@@ -46,7 +46,7 @@ export async function patchObject(
   const type = contentType.split(';')[0]?.trim() ?? '';
   const object = await changeObject(core, target, { ...options, context, conditional: false }, (live) => {
     const result = keptManagers(target, patched(target, type, patch, live, options));
-    const shown = () => (type === PATCH_TYPES.strategic ? goText(patch) : JSON.stringify(result));
+    const shown = () => (type === PATCH_TYPES.strategic ? goText(takenPatch(patch, live)) : JSON.stringify(result));
     const worded = type === PATCH_TYPES.strategic ? conversionProblem : (problem: string) => problem;
     const checked = readable(target, result, shown, worded);
     const refuse = (_: Target, complaints: readonly string[]) =>
@@ -55,6 +55,7 @@ export async function patchObject(
     checkName(target, checked);
     return {
       object,
+      written: result,
       track: (next) => core.fields.update({ target, live, object: next, manager: options.fieldManager }),
     };
   });
@@ -119,12 +120,19 @@ function readable(
   throw unreadablePatch(shown(), worded(problem));
 }
 
-/** The result of a strategic patch is converted, not decoded, which is told in other words. */
+/** The result of a strategic patch is converted, not decoded, so its errors have other messages. */
 function conversionProblem(problem: string): string {
   if (problem.startsWith('illegal base64')) return `error decoding from json: ${problem}`;
   const [, found, type] = /^json: cannot unmarshal (\w+) into Go struct field \S+ of type (\w+)$/.exec(problem) ?? [];
-  if (found === 'string') return `unrecognized type: ${type}`;
+  if (found === 'string' || found === 'array' || found === 'object') return `unrecognized type: ${type}`;
   return found === 'number' ? `cannot convert int64 to ${type}` : problem;
+}
+
+/** The patch as merging leaves it, which is what messages show: where there is nothing to merge with, its nulls are gone. */
+function takenPatch(patch: unknown, live: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  if (!isObject(live)) return withoutNulls(patch);
+  return Object.fromEntries(Object.entries(patch).map(([key, part]) => [key, takenPatch(part, live[key])]));
 }
 
 /** A value as Go prints maps and lists. */

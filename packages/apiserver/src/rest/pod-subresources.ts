@@ -1,29 +1,36 @@
 // What can be done with a pod besides writing it: bind it to a node, evict it, read what it says.
 import type { ApiRequest, ApiResponse, Pod, PodCondition, PodDisruptionBudget, UnknownObject } from '@capstan/kube';
 import { type Core, type RequestContext, timestamp } from '../core.ts';
-import { badRequest, conflict, methodNotAllowed, notImplemented, StatusError, tooManyEvictions } from '../errors.ts';
-import { copyJson, isObject, valueAt } from '../json/copy.ts';
+import { badRequest, conflict, methodNotAllowed, StatusError, tooManyEvictions } from '../errors.ts';
+import { copyJson, isObject, textAt, valueAt } from '../json/copy.ts';
 import { nameOf } from '../resources/resource.ts';
+import { STREAMS } from '../streams/pod-connection.ts';
 import { selects } from '../validation/rules.ts';
 import { admissionRequest } from './admission-request.ts';
-import { deleteObject, deleteOptions } from './delete.ts';
+import { stored } from './create.ts';
+import { checkDeletion, type DeleteOptions, deleteObject, deleteOptions } from './delete.ts';
 import { isTrue, type WriteOptions } from './options.ts';
-import { existing, type Target } from './target.ts';
+import { existing, keyFor, type Target } from './target.ts';
 import { changeObject } from './update.ts';
 
 /** What a client wants to read of a container's output. */
 export interface LogOptions {
+  /** Goes on as long as the container runs. Default false. */
   follow?: boolean;
+  /** The last so many lines; default all. */
   tailLines?: number;
-  /** Milliseconds since the epoch. */
+  /** Only what was written since this time, in milliseconds since the epoch. */
   since?: number;
+  /** Of the container before this one. Default false. */
   previous?: boolean;
+  /** Each line with its time. Default false. */
   timestamps?: boolean;
+  /** At most so many bytes. */
   limitBytes?: number;
   signal?: AbortSignal;
 }
 
-/** Reads what a container says, in pieces of whole lines; whoever runs the pods knows. */
+/** Reads what a container says, in pieces of whole lines; the one that runs the pods knows. */
 export type ReadLogs = (
   namespace: string,
   pod: string,
@@ -31,18 +38,7 @@ export type ReadLogs = (
   options: LogOptions,
 ) => Promise<AsyncIterable<string>>;
 
-export const POD_SUBRESOURCES = new Set(['binding', 'eviction', 'log']);
-
-/** What needs a connection to the pod itself, which is not served. */
-export const STREAMS = new Set(['attach', 'exec', 'portforward', 'proxy']);
-
-export function noStream(pod: UnknownObject, subresource: string): StatusError {
-  const isSimulated = pod.metadata.annotations?.['capstan.dev/simulated'] === 'true';
-  const why = isSimulated
-    ? 'the pod is simulated: nothing of it runs'
-    : 'the pod runs as processes of this machine; use its own tools, and the address in status.podIP';
-  return notImplemented(`pods ${JSON.stringify(pod.metadata.name)}: ${subresource} is not served (${why})`);
-}
+export const POD_SUBRESOURCES: ReadonlySet<string> = new Set(['binding', 'eviction', 'log', ...STREAMS]);
 
 export interface PodRequest {
   target: Target;
@@ -61,6 +57,10 @@ export async function podSubresource(
   if (target.subresource === 'log') {
     if (request.method !== 'GET') throw methodNotAllowed();
     return logs(core, readLogs, asked);
+  }
+  if (STREAMS.has(target.subresource)) {
+    existing(core, target);
+    throw badRequest('Upgrade request required');
   }
   if (request.method !== 'POST') throw methodNotAllowed();
   return target.subresource === 'binding' ? bind(core, asked) : evict(core, asked);
@@ -108,7 +108,7 @@ async function bind(core: Core, { target, request, context, options }: PodReques
   return { status: 201, headers: JSON_HEADERS, body: SUCCESS };
 }
 
-/** Asks about what was posted: an object of its own that nobody stores, so nobody's changes to it count. */
+/** Asks about what was posted: an object of its own that is never stored, so changes to it do not count. */
 async function admitted(core: Core, { target, request, context, options }: PodRequest): Promise<void> {
   const object = copyJson(isObject(request.body) ? request.body : {}) as UnknownObject;
   const asked = admissionRequest(target, 'CREATE', { object, options: options(), context });
@@ -121,6 +121,7 @@ const BUDGETS = 'policy/poddisruptionbudgets';
 /** A deletion that asks the budgets first. */
 async function evict(core: Core, asked: PodRequest): Promise<ApiResponse> {
   const { target, request, context } = asked;
+  checkEviction(request.body, target.name);
   existing(core, target);
   await admitted(core, asked);
   const pod = existing(core, target) as Pod;
@@ -135,8 +136,47 @@ async function evict(core: Core, asked: PodRequest): Promise<ApiResponse> {
     const empty = budgets.find(({ status }) => (status?.disruptionsAllowed ?? 0) < 1);
     if (empty) throw tooManyEvictions(empty.metadata.name ?? '');
   }
-  await deleteObject(core, { ...target, subresource: '' }, options, context, true);
+  const whole = { ...target, subresource: '' };
+  const marked = options.dryRun ? options : markEvicted(core, whole, options);
+  await deleteObject(core, whole, marked, context, true);
   return { status: 201, headers: JSON_HEADERS, body: SUCCESS };
+}
+
+/** Writes on a pod why it goes; returns the options for its deletion, which are about the pod as it is now. */
+function markEvicted(core: Core, target: Target, options: DeleteOptions): DeleteOptions {
+  const object = existing(core, target);
+  // An empty uid is only noticed when the pod is to be deleted.
+  checkDeletion(target, object, { ...options, uid: options.uid || undefined });
+  const { status } = object as Pod;
+  const conditions = status?.conditions ?? [];
+  if (conditions.some((one) => one.reason === EVICTED.reason && one.status === 'True')) return options;
+  const others = conditions.filter(({ type }) => type !== EVICTED.type);
+  const condition = { ...EVICTED, lastTransitionTime: timestamp(core.clock) };
+  const next = { ...object, status: { ...status, conditions: [...others, condition] } };
+  const { resourceVersion } = core.store.put(target.resource.storageKey, keyFor(target), stored(target, next)).metadata;
+  return options.resourceVersion === undefined ? options : { ...options, resourceVersion };
+}
+
+const EVICTED: PodCondition = {
+  type: 'DisruptionTarget',
+  status: 'True',
+  reason: 'EvictionByEvictionAPI',
+  message: 'Eviction API: evicting',
+};
+
+const EVICTION_VERSIONS = new Set(['policy/v1', 'policy/v1beta1']);
+
+function checkEviction(body: unknown, name: string): void {
+  const kind = textAt(body, ['kind']) || 'Eviction';
+  const apiVersion = textAt(body, ['apiVersion']) || 'policy/v1';
+  if (kind !== 'Eviction' || !EVICTION_VERSIONS.has(apiVersion)) {
+    const [version = ''] = apiVersion.split('/').toReversed();
+    throw badRequest(
+      `${kind} in version ${JSON.stringify(version)} cannot be handled as a Eviction: no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
+    );
+  }
+  const named = textAt(body, ['metadata', 'name']);
+  if (named !== name) throw badRequest('name in URL does not match name in Eviction object');
 }
 
 async function logs(core: Core, readLogs: ReadLogs | undefined, { target, request }: PodRequest): Promise<ApiResponse> {

@@ -1,5 +1,5 @@
 // What an answer looks like: an object in the version that was asked for, only its metadata, or a row of a Table. Renderings
-// of the first two kinds are remembered per stored object, so that a thousand watchers share one; a Table tells ages, which
+// of the first two kinds are remembered per stored object, so that a thousand watchers share one; a Table has ages, which
 // are different each time.
 import type { Clock, UnknownObject } from '@capstan/kube';
 import { badRequest, noList, notAcceptable, notAcceptableForm, type StatusError } from '../errors.ts';
@@ -186,7 +186,7 @@ function refusing(error: StatusError): Rendering {
 const goPackage = ({ custom, group }: Resource) =>
   custom ? 'unstructured' : group === '' ? 'core' : (group.split('.')[0] ?? '');
 
-/** Each object a table of one row; only the first of a request tells the columns. */
+/** Each object a table of one row; only the first of a request has the columns. */
 function tableRendering(
   printer: Printer,
   now: () => number,
@@ -220,7 +220,7 @@ function tableRendering(
   return {
     one(object) {
       const { resourceVersion } = object.metadata;
-      // A Table has no name of its own; whoever asked for one knows what it is about.
+      // A Table has no name of its own; the one that asked for one knows what it is about.
       return table(resourceVersion === undefined ? {} : { resourceVersion }, [object]) as unknown as UnknownObject;
     },
     list: table,

@@ -62,7 +62,7 @@ export async function writeScale(
           object: next,
           manager: options.fieldManager,
           isTimeless: true,
-          // Where nobody owned the number, nobody does afterwards.
+          // If the replica count had no owner before, it has none afterwards.
           isUnowned: replicas === 0 || !isOwned(live, paths),
         }),
     };

@@ -1,5 +1,5 @@
 // Every change of an existing object goes through changeObject: PUT, the three kinds of patch, server-side apply, and the
-// server's own controllers. It keeps what clients may not change, tells a change from a no-op, and ends a deletion when the
+// server's own controllers. It keeps what clients may not change, detects no-ops, and ends a deletion when the
 // last finalizer is gone.
 import type { UnknownObject } from '@capstan/kube';
 import type { Core, RequestContext } from '../core.ts';
@@ -13,15 +13,15 @@ import {
   notFound,
   unreadableRevision,
 } from '../errors.ts';
-import { equalJson } from '../json/copy.ts';
+import { equalJson, isObject } from '../json/copy.ts';
 import { desiredStateChanged, finalizerWarnings, validateMeta, validateMetaUpdate } from '../resources/object-meta.ts';
-import { inVersion, nameOf, toldKind } from '../resources/resource.ts';
+import { inVersion, nameOf, reportedKind } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
 import { storeAbsent, stored, warn } from './create.ts';
 import { decodeObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
+import { reportedErrors } from './reported-errors.ts';
 import { keyFor, type Target } from './target.ts';
-import { toldErrors } from './told-errors.ts';
 
 /** PUT. */
 export async function replaceObject(
@@ -49,6 +49,7 @@ export async function replaceObject(
   const conditional = !resource.strategy.allowsUnconditionalUpdate;
   const object = await changeObject(core, target, { ...options, context, conditional, isReplaced: true }, (live) => ({
     object: decoded,
+    written: body,
     track: track(live),
   }));
   return { object, created: false };
@@ -68,19 +69,21 @@ export interface ChangeOptions {
   isReplaced?: boolean;
   /** A server-side apply, which has settled who owns what; default false. */
   isApplied?: boolean;
-  /** Whether somebody has been asked about this already; default false. */
+  /** Whether admission has been asked about this already; default false. */
   isAdmitted?: boolean;
 }
 
 /** An object that stands for another one, or for a part of it. */
 export interface Face {
   of(object: UnknownObject): UnknownObject;
-  /** The object with what somebody changed in its face. */
+  /** The object with the changes that a client made to its face. */
   applied(object: UnknownObject, face: UnknownObject): UnknownObject;
 }
 
 export interface Proposal {
   object: UnknownObject;
+  /** The same as the client wrote it; default: nothing of it counts besides. */
+  written?: unknown;
   /** Sets managedFields, once the server's own fields are in place. */
   track: (object: UnknownObject) => UnknownObject;
 }
@@ -101,11 +104,13 @@ export async function changeObject(
     const old = core.store.get(resource.storageKey, key);
     if (!old) throw notFound(nameOf(resource), target.name);
     const live = inVersion(resource, target.version, old);
-    const { object: proposed, track } = propose(live);
+    const { object: proposed, track, written } = propose(live);
     checkPreconditions(target, proposed, live, options.conditional, options);
-    let next = finish(target, track(prepare(target, proposed, live, options.isApplied === true)), live);
+    const prepared = prepare(target, proposed, live, options.isApplied === true);
+    let next = finish(target, tracked(prepared, track, live, proposed.metadata.deletionTimestamp), live);
     if (options.isAdmitted === true) {
-      return commit(core, target, key, checkChange(target, next, live, proposed.metadata.uid), live, options.dryRun);
+      const ready = checkChange(target, next, live, proposed.metadata.uid);
+      return commit(core, target, key, { next: ready, live, written }, options.dryRun);
     }
     const { face } = options;
     const asked = (object: UnknownObject) =>
@@ -135,8 +140,21 @@ export async function changeObject(
         options.context,
         resource.custom ? finalizerWarnings(ready, live) : (strategy.warnings?.(ready, live) ?? []),
       );
-    return commit(core, target, key, ready, live, options.dryRun);
+    return commit(core, target, key, { next: ready, live, written }, options.dryRun);
   }
+}
+
+/** Who writes another time of deletion owns it, although the time stays what it was. */
+function tracked(
+  prepared: UnknownObject,
+  track: Proposal['track'],
+  live: UnknownObject,
+  written: string | undefined,
+): UnknownObject {
+  const { deletionTimestamp } = live.metadata;
+  if (deletionTimestamp === undefined || written === undefined || written === deletionTimestamp) return track(prepared);
+  const object = track({ ...prepared, metadata: { ...prepared.metadata, deletionTimestamp: written } });
+  return { ...object, metadata: { ...object.metadata, deletionTimestamp } };
 }
 
 /** The object with what only the store can say, or a refusal. */
@@ -155,27 +173,39 @@ function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject,
     ...target.version.validate(next, live, target.subresource, found),
     ...(resource.strategy.validate?.(next, live) ?? []),
   ];
-  const all = toldErrors(resource, found, errors, wishes);
-  if (all.length > 0) throw invalid(toldKind(resource), target.name, all);
+  const all = reportedErrors(resource, found, errors, wishes);
+  if (all.length > 0) throw invalid(reportedKind(resource), target.name, all);
   return next;
 }
 
-function commit(core: Core, target: Target, key: string, next: UnknownObject, live: UnknownObject, dryRun: boolean) {
+interface Change {
+  next: UnknownObject;
+  live: UnknownObject;
+  written: unknown;
+}
+
+function commit(core: Core, target: Target, key: string, { next, live, written }: Change, dryRun: boolean) {
   const { resource } = target;
   const untimed = withoutTimes(live);
   const isSame = (object: UnknownObject) => equalJson(withoutTimes(object), untimed);
-  if (isSame(next) || (!resource.custom && isSame(stored(target, next)))) return live;
-  const counted = withGeneration(target, next, live);
+  const isRewritten = resource.strategy.countsEmpty === true && target.subresource === '' && hasEmptyPart(written);
+  if (!isRewritten && (isSame(next) || (!resource.custom && isSame(stored(target, next))))) return live;
+  const counted = withGeneration(target, next, live, isRewritten);
   if (isGone(target, counted)) {
     if (!dryRun) core.store.remove(resource.storageKey, key);
     return counted;
   }
-  if (dryRun) return inVersion(resource, target.version, stored(target, counted));
-  const result = core.store.put(resource.storageKey, key, stored(target, counted));
+  const kept = stored(target, counted);
+  // Whatever has to be asked for is asked for before anything is stored.
+  if (dryRun || target.version.isConverted) {
+    const shown = inVersion(resource, target.version, kept);
+    if (dryRun) return shown;
+  }
+  const result = core.store.put(resource.storageKey, key, kept);
   return inVersion(resource, target.version, result);
 }
 
-/** When somebody owned what he owns already is no change of the object. */
+/** A new time in the managed fields alone is no change of the object. */
 function withoutTimes(object: UnknownObject): UnknownObject {
   const { managedFields } = object.metadata;
   if (!managedFields) return object;
@@ -183,7 +213,7 @@ function withoutTimes(object: UnknownObject): UnknownObject {
   return { ...object, metadata: { ...object.metadata, managedFields: untimed } };
 }
 
-/** A deletion is over when nobody holds the object and nobody needs time to stop it. */
+/** A deletion is over when no finalizer is left, the grace period is zero and the kind does not hold the object. */
 export function isGone({ resource }: Target, object: UnknownObject): boolean {
   const { metadata } = object;
   if (metadata.deletionTimestamp === undefined || (metadata.finalizers ?? []).length > 0) return false;
@@ -226,7 +256,7 @@ function wrongUid({ resource, namespace, name }: Target, asked: string, found: s
 
 /** Where etcd would keep a resource; some are older than their names. */
 function registryFolder({ custom, group, plural }: Target['resource']): string {
-  return custom ? `${group}/${plural}` : (OLD_FOLDERS[plural] ?? plural);
+  return custom || group === 'apiextensions.k8s.io' ? `${group}/${plural}` : (OLD_FOLDERS[plural] ?? plural);
 }
 
 const OLD_FOLDERS: Readonly<Record<string, string>> = {
@@ -263,7 +293,7 @@ function prepare(target: Target, proposed: UnknownObject, live: UnknownObject, i
   return object;
 }
 
-/** What the kind itself makes of a change, once it is known who changed what: that is nobody's doing. */
+/** What the kind itself adds to a change, after field ownership is recorded: these changes have no owner. */
 function finish({ resource, subresource }: Target, object: UnknownObject, live: UnknownObject): UnknownObject {
   if (subresource === 'status') return object;
   return resource.strategy.prepareUpdate?.(object, live, subresource) ?? object;
@@ -284,10 +314,18 @@ function statusOnly({ resource }: Target, proposed: UnknownObject, live: Unknown
   return { ...rest, metadata, ...status };
 }
 
-function withGeneration(target: Target, next: UnknownObject, live: UnknownObject): UnknownObject {
+/** Whether the desired state has an empty list or map: for Go it differs from an absent one, and storage keeps it as absent. */
+function hasEmptyPart(value: unknown, name = ''): boolean {
+  if (Array.isArray(value)) return value.length === 0 || value.some((one) => hasEmptyPart(one));
+  if (!isObject(value) || name === 'metadata' || name === 'status') return false;
+  const parts = Object.entries(value);
+  return parts.length === 0 ? name === 'matchLabels' : parts.some(([field, part]) => hasEmptyPart(part, field));
+}
+
+function withGeneration(target: Target, next: UnknownObject, live: UnknownObject, isRewritten: boolean): UnknownObject {
   const { resource, version, subresource } = target;
-  // The scheduler's decision is no change of what was asked for.
-  if (subresource === 'binding') return next;
+  // Neither the scheduler's decision nor a status is a change of what was asked for.
+  if (subresource === 'binding' || subresource === 'status') return next;
   // That of a PriorityClass stays where it began.
   if (!resource.strategy.countsGeneration || resource.group === 'scheduling.k8s.io') return next;
   // A Deployment's annotations are copied to what it makes.
@@ -298,7 +336,7 @@ function withGeneration(target: Target, next: UnknownObject, live: UnknownObject
   const isRelabelled =
     resource.group === 'discovery.k8s.io' && !equalJson(next.metadata.labels ?? {}, live.metadata.labels ?? {});
   const statusCounts = resource.custom && !version.hasStatus && !equalJson(next['status'], live['status']);
-  if (!statusCounts && !isNoted && !isRelabelled && !desiredStateChanged(next, live)) return next;
+  if (!isRewritten && !statusCounts && !isNoted && !isRelabelled && !desiredStateChanged(next, live)) return next;
   return { ...next, metadata: { ...next.metadata, generation: (live.metadata.generation ?? 0) + 1 } };
 }
 

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { CodedError, reasonOf } from '@capstan/kube';
 import { ClusterErrors } from '../errors.ts';
 
-/** 'Caps': tells our files from those of other programs. */
+/** 'Caps': distinguishes our files from those of other programs. */
 const APPLICATION_ID = 0x43617073;
 
 /** Each entry brings a file to the next schema version; the first makes an empty one. Entries are only ever added. */

@@ -175,7 +175,7 @@ describe('a file that cannot be used', () => {
     });
   });
 
-  it('is told from a folder that cannot be written to', (t) => {
+  it('is distinguished from a folder that cannot be written to', (t) => {
     const root = folder(t);
     assert.throws(() => sqliteStorage({ path: join(root, 'nowhere', 'state.db') }), { message: /^cannot write to / });
     mkdirSync(join(root, 'taken'));

@@ -104,7 +104,7 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
     },
     append(change) {
       pending.push(rowOf(change));
-      // Also what nobody waits for; who does wait hears of a failure, and the next flush tries again.
+      // Also what nothing waits for; who does wait hears of a failure, and the next flush tries again.
       flush()?.catch(() => {});
     },
     flush,

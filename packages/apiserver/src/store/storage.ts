@@ -25,14 +25,14 @@ export interface StoredState {
 /**
  * Where accepted writes are kept. The store itself is always in memory; a storage only remembers. The server answers a
  * request, and shows its events to watchers, only once everything that was appended before is durable, so a storage may
- * group many changes into one commit and nobody ever sees a write that a crash could take back.
+ * group many changes into one commit, and no client ever sees a write that a crash could take back.
  */
 export interface Storage {
   load(): StoredState;
   append(change: Change): void;
   /** Undefined when everything appended so far is durable already, else a promise of that. */
   flush(): Promise<void> | undefined;
-  /** Told that nobody asks for the past up to this revision any more. */
+  /** Called when nothing asks for the past up to this revision any more. */
   compact?(revision: number): void;
   close(): Promise<void>;
 }

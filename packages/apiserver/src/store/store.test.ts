@@ -60,7 +60,7 @@ describe('the store', () => {
     );
   });
 
-  it('shows nobody a write before it is durable', async () => {
+  it('shows no client a write before it is durable', async () => {
     let release: (() => void) | undefined;
     let pending: Promise<void> | undefined;
     const slow: Storage = {

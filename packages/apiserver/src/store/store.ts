@@ -34,13 +34,13 @@ export interface KeyedObject {
 export interface StoreOptions {
   storage: Storage;
   historyLimit: number;
-  /** Of the history, about; default 64 MiB. */
+  /** Of the history, about; default 32 MiB. */
   historyBytes?: number;
-  /** Freezes everything that is stored, so that tests find whoever changes shared objects. */
+  /** Freezes everything that is stored, so that tests find code that changes shared objects. */
   freeze: boolean;
 }
 
-const HISTORY_BYTES = 64 * 1024 * 1024;
+const HISTORY_BYTES = 32 * 1024 * 1024;
 
 export function createStore(options: StoreOptions): Store {
   const { storage, historyLimit, historyBytes = HISTORY_BYTES, freeze } = options;

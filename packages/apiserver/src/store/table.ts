@@ -1,7 +1,7 @@
 import type { UnknownObject } from '@capstan/kube';
 
 /**
- * The objects of one resource by key, listed in key order. New keys wait unsorted until somebody lists, because
+ * The objects of one resource by key, listed in key order. New keys wait unsorted until a user lists, because
  * controllers write far more often than they list.
  */
 export interface Table {

@@ -10,6 +10,8 @@ import type {
   RoleBinding,
   Secret,
   ServiceAccount,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
 } from '@capstan/kube';
 import { type Printer, printer } from './printer.ts';
 import { age, nameOf, orNone, since, timeOf } from './text.ts';
@@ -41,6 +43,25 @@ const webhooks = printer<MutatingWebhookConfiguration>(['Name', 'Webhooks:intege
   (object.webhooks ?? []).length,
   age(object, now),
 ]);
+
+const policies = printer<ValidatingAdmissionPolicy>(
+  ['Name', 'Validations:integer', 'ParamKind', 'Age'],
+  (object, now) => {
+    const { paramKind, validations = [] } = object.spec ?? {};
+    const params = paramKind ? `${paramKind.apiVersion}/${paramKind.kind}` : '<unset>';
+    return [nameOf(object), validations.length, params, age(object, now)];
+  },
+);
+
+const policyBindings = printer<ValidatingAdmissionPolicyBinding>(
+  ['Name', 'PolicyName', 'ParamRef', 'Age'],
+  (object, now) => {
+    const { paramRef, policyName } = object.spec;
+    const selected = paramRef?.selector ? JSON.stringify(paramRef.selector) : '<unset>';
+    const params = paramRef?.name ? `${paramRef.namespace || '*'}/${paramRef.name}` : selected;
+    return [nameOf(object), policyName, params, age(object, now)];
+  },
+);
 
 export const eventPrinter = printer<CoreEvent>(
   ['Last Seen', 'Type', 'Reason', 'Object', 'Subobject*', 'Source*', 'Message', 'First Seen*', 'Count*', 'Name*'],
@@ -152,6 +173,8 @@ export const clusterPrinters: Readonly<Record<string, Printer>> = {
   'clusterrolebindings.rbac.authorization.k8s.io': bindings,
   'mutatingwebhookconfigurations.admissionregistration.k8s.io': webhooks,
   'validatingwebhookconfigurations.admissionregistration.k8s.io': webhooks,
+  'validatingadmissionpolicies.admissionregistration.k8s.io': policies,
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io': policyBindings,
   'priorityclasses.scheduling.k8s.io': printer<PriorityClass>(
     ['Name', 'Value:integer', 'Global-Default:boolean', 'Age', 'PreemptionPolicy'],
     (object, now) => [

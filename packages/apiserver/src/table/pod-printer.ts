@@ -31,10 +31,16 @@ function cells(pod: Pod, now: number): Cell[] {
     restarted ? `${state.restarts} (${since(state.lastRestart, now)} ago)` : String(state.restarts),
     age(pod, now),
     orNone(status?.podIPs?.[0]?.ip ?? status?.podIP),
-    orNone(spec?.nodeName),
+    placeOf(pod),
     orNone(status?.nominatedNodeName),
     readinessGates(pod),
   ];
+}
+
+/** A pod that only looks as if it ran is marked where people look for what runs it. */
+function placeOf({ metadata, spec }: Pod): string {
+  const node = orNone(spec?.nodeName);
+  return metadata.annotations?.['capstan.dev/simulated'] === 'true' ? `${node} (simulated)` : node;
 }
 
 interface PodState {

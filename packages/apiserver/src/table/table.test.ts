@@ -41,7 +41,7 @@ describe('answers as a Table', () => {
     assert.equal(refusal.code, 400);
   });
 
-  it('tells the columns in the first event of a watch only', async () => {
+  it('sends the columns in the first event of a watch only', async () => {
     const test = testServer();
     const watch = await test.watch(CONFIG_MAPS, {}, { accept: ACCEPT });
     await test.ok('POST', CONFIG_MAPS, configMap('a'));

@@ -18,7 +18,7 @@ export function autoscaler(
   object: HorizontalPodAutoscaler,
   old: HorizontalPodAutoscaler | undefined,
 ): void {
-  // Required by the type, and all the same absent where somebody forgot it.
+  // Required by the type, and all the same absent where a user forgot it.
   const spec = ((object as Partial<HorizontalPodAutoscaler>).spec ?? {}) as Partial<HorizontalPodAutoscalerSpec>;
   const { minReplicas, maxReplicas = 0, scaleTargetRef, metrics = [], behavior } = spec;
   if (minReplicas !== undefined && minReplicas < 1) {

@@ -33,7 +33,7 @@ export function job(errors: Errors, { spec }: Job, old: Job | undefined): void {
   if (!old) return;
   immutable(errors, 'spec.selector', spec?.selector, old.spec?.selector);
   immutable(errors, 'spec.completionMode', spec?.completionMode, old.spec?.completionMode);
-  // A Job that waits may still be told where to run.
+  // The template of a suspended Job may still change, for example where its pods run.
   if (old.spec?.suspend !== true) immutable(errors, 'spec.template', spec?.template, old.spec?.template);
 }
 

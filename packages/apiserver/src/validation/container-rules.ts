@@ -31,7 +31,6 @@ export function containers(
   volumes: ReadonlySet<string>,
   taken: Set<string>,
   isInit = false,
-  hostPorts?: Set<string>,
 ): void {
   for (const [index, container] of (list ?? []).entries()) {
     const at = `${path}[${index}]`;
@@ -41,14 +40,15 @@ export function containers(
       'FallbackToLogsOnError',
       'File',
     ]);
-    // Init containers run one after the other, so each may have the ports of another.
-    ports(errors, `${at}.ports`, container.ports, isInit ? new Set() : hostPorts);
+    ports(errors, `${at}.ports`, container.ports);
     environment(errors, `${at}.env`, container.env);
     mounts(errors, `${at}.volumeMounts`, container, volumes);
     oneOf(errors, `${at}.imagePullPolicy`, container.imagePullPolicy, ['Always', 'IfNotPresent', 'Never']);
     resources(errors, `${at}.resources`, container.resources);
     if (taken.has(container.name)) errors.push(fieldDuplicate(`${at}.name`, container.name));
     taken.add(container.name);
+    // Init containers run one after the other, so each may have the ports of another; Kubernetes reports them all as the first.
+    if (isInit) hostPorts(errors, path, [container]);
     lifecycle(errors, `${at}.lifecycle`, container);
     for (const field of ['livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
       const probe = container[field];
@@ -65,9 +65,23 @@ export function containers(
       }
     }
   }
+  if (!isInit) hostPorts(errors, path, list ?? []);
 }
 
-function ports(errors: Errors, path: string, list: Container['ports'], hostPorts: Set<string> | undefined): void {
+/** Ports of the machine that are wanted twice. */
+function hostPorts(errors: Errors, path: string, list: readonly Container[]): void {
+  const taken = new Set<string>();
+  for (const [index, container] of list.entries()) {
+    for (const [at, port] of (container.ports ?? []).entries()) {
+      if (!port.hostPort) continue;
+      const id = `${port.protocol ?? ''}/${port.hostIP ?? ''}/${port.hostPort}`;
+      if (taken.has(id)) errors.push(fieldDuplicate(`${path}[${index}].ports[${at}].hostPort`, id));
+      taken.add(id);
+    }
+  }
+}
+
+function ports(errors: Errors, path: string, list: Container['ports']): void {
   const names = new Set<string>();
   for (const [index, port] of (list ?? []).entries()) {
     const at = `${path}[${index}]`;
@@ -81,10 +95,6 @@ function ports(errors: Errors, path: string, list: Container['ports'], hostPorts
     else portNumber(errors, `${at}.containerPort`, port.containerPort);
     if (port.hostPort) portNumber(errors, `${at}.hostPort`, port.hostPort);
     oneOf(errors, `${at}.protocol`, port.protocol, PROTOCOLS);
-    if (!port.hostPort || !hostPorts) continue;
-    const id = `${port.protocol ?? ''}/${port.hostIP ?? ''}/${port.hostPort}`;
-    if (hostPorts.has(id)) errors.push(fieldDuplicate(`${at}.hostPort`, id));
-    hostPorts.add(id);
   }
 }
 

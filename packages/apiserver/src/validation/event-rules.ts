@@ -53,7 +53,7 @@ export function coreEvent(errors: Errors, object: UnknownObject): void {
   common(errors, object, 'reportingComponent');
 }
 
-/** Whoever uses the newer face is held to more. */
+/** The one that uses the newer face is held to more. */
 export function newEvent(errors: Errors, object: UnknownObject, old: UnknownObject | undefined): void {
   const event = toCore(object) as CoreEvent;
   common(errors, event, 'reportingController');

@@ -1,4 +1,4 @@
-// The types of a body, checked as Go's decoder does it and told in its words: the innermost struct, the path from the root
+// The types of a body, checked as Go's decoder does it and reported in its words: the innermost struct, the path from the root
 // (without indexes), and the type that was wanted.
 import { type BuiltinSchema, InvalidValueError, parseQuantity, parseTime } from '@capstan/kube';
 import { isObject } from '../json/copy.ts';
@@ -7,7 +7,7 @@ type Schemas = ReadonlyMap<string, BuiltinSchema>;
 
 /** What is wrong with the types of a value, or undefined. Null is nothing, and fits everywhere. */
 export function typeProblem(schemas: Schemas, definition: string, value: unknown): string | undefined {
-  // A value that its own type refuses ends the decoding at once; of wrong types the first is told when all is read.
+  // A value that its own type refuses ends the decoding at once; of wrong types the first is reported when all is read.
   let soft: string | undefined;
   const mismatch = (text: string) => {
     soft ??= text;

@@ -1,6 +1,6 @@
 import type { EndpointSlice, Service } from '@capstan/kube';
 
-/** What a Service may say and nobody heeds. */
+/** Fields of a Service that are accepted and have no effect. */
 export function serviceWarnings({ spec }: Service): string[] {
   const warnings: string[] = [];
   const isHeadless = spec?.clusterIP === 'None';

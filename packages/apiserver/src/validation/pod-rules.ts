@@ -26,7 +26,7 @@ export function podSpec(errors: Errors, path: string, spec: PodSpec | undefined)
   const names = volumes(errors, `${path}.volumes`, spec?.volumes);
   const taken = new Set<string>();
   if ((spec?.containers ?? []).length === 0) errors.push(fieldRequired(`${path}.containers`));
-  containers(errors, `${path}.containers`, spec?.containers, names, taken, false, new Set());
+  containers(errors, `${path}.containers`, spec?.containers, names, taken);
   containers(errors, `${path}.initContainers`, spec?.initContainers, names, taken, true);
   if (!spec) return;
   oneOf(errors, `${path}.restartPolicy`, spec.restartPolicy, ['Always', 'OnFailure', 'Never']);
@@ -107,7 +107,7 @@ const UPDATABLE = [
   '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
 ];
 
-/** Of a pod that is there only a few fields may change: whoever wants more makes another pod. */
+/** Of a pod that is there only a few fields may change: the one that wants more makes another pod. */
 export function podUpdate(errors: Errors, pod: Pod, old: Pod): void {
   for (const field of ['containers', 'initContainers'] as const) {
     if ((pod.spec?.[field] ?? []).length === (old.spec?.[field] ?? []).length) continue;

@@ -11,7 +11,7 @@ import { podTemplate } from './pod-rules.ts';
 import { type Errors, labelSelector, labels, named, notNegative, selects } from './rules.ts';
 
 export function statefulSet(errors: Errors, { spec }: StatefulSet, old: StatefulSet | undefined): void {
-  // Required by the type, and all the same absent where somebody forgot it.
+  // Required by the type, and all the same absent where a user forgot it.
   const given = (spec ?? {}) as Partial<StatefulSetSpec>;
   const policy = given.podManagementPolicy ?? '';
   if (policy === '') errors.push(fieldRequired('spec.podManagementPolicy'));

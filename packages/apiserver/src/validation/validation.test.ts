@@ -180,7 +180,7 @@ const refusals: [name: string, path: string, object: object, causes: (string | R
     ],
   ],
   [
-    'a subject that is nobody',
+    'a subject of an unknown kind or without a namespace',
     `${RBAC}/clusterrolebindings`,
     named({
       roleRef: { kind: 'Role', name: 'r' },

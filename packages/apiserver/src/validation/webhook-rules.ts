@@ -15,7 +15,7 @@ export function webhooks(errors: Errors, { webhooks: list }: MutatingWebhookConf
   for (const [index, webhook] of (list ?? []).entries()) {
     const at = `webhooks[${index}]`;
     oneWebhook(errors, at, webhook);
-    // Required by the type, and all the same absent where somebody forgot it.
+    // Required by the type, and all the same absent where a user forgot it.
     const { admissionReviewVersions = [], name = '' } = webhook as Partial<MutatingWebhook>;
     reviewVersions(errors, `${at}.admissionReviewVersions`, admissionReviewVersions);
     if (names.has(name)) errors.push(fieldDuplicate(`${at}.name`, name));
@@ -32,7 +32,7 @@ function oneWebhook(errors: Errors, at: string, webhook: Partial<MutatingWebhook
     const detail = 'should be a domain with at least three segments separated by dots';
     errors.push(fieldInvalid(`${at}.name`, name, detail));
   }
-  for (const [index, rule] of (webhook.rules ?? []).entries()) hookRule(errors, `${at}.rules[${index}]`, rule);
+  for (const [index, rule] of (webhook.rules ?? []).entries()) operationsRule(errors, `${at}.rules[${index}]`, rule);
   const supported = (field: string, value: string | undefined, choices: readonly string[]) => {
     if (value === undefined || choices.includes(value)) return;
     errors.push(fieldNotSupported(`${at}.${field}`, value, choices));
@@ -50,16 +50,29 @@ function oneWebhook(errors: Errors, at: string, webhook: Partial<MutatingWebhook
   labelSelector(errors, `${at}.namespaceSelector`, webhook.namespaceSelector);
   labelSelector(errors, `${at}.objectSelector`, webhook.objectSelector);
   supported('reinvocationPolicy', webhook.reinvocationPolicy, ['IfNeeded', 'Never']);
-  const { url, service } = webhook.clientConfig ?? {};
-  if ((url === undefined) === (service === undefined)) {
-    errors.push(fieldRequired(`${at}.clientConfig`, 'exactly one of url or service is required'));
-  } else if (url !== undefined) hookUrl(errors, `${at}.clientConfig.url`, url);
-  else if (service) hookService(errors, `${at}.clientConfig.service`, service);
+  webhookClient(errors, `${at}.clientConfig`, webhook.clientConfig ?? {});
 }
 
-function reviewVersions(errors: Errors, at: string, versions: readonly string[]): void {
+/** Where a webhook listens: at a URL, or behind a Service. */
+export function webhookClient(
+  errors: Errors,
+  at: string,
+  { url, service }: { url?: string; service?: Partial<AdmissionServiceReference> },
+): void {
+  if ((url === undefined) === (service === undefined)) {
+    errors.push(fieldRequired(at, 'exactly one of url or service is required'));
+  } else if (url !== undefined) hookUrl(errors, `${at}.url`, url);
+  else if (service) hookService(errors, `${at}.service`, service);
+}
+
+export function reviewVersions(
+  errors: Errors,
+  at: string,
+  versions: readonly string[],
+  missing = 'must specify one of v1, v1beta1',
+): void {
   if (versions.length === 0) {
-    errors.push(fieldRequired(at, 'must specify one of v1, v1beta1'));
+    errors.push(fieldRequired(at, missing));
     return;
   }
   for (const [index, version] of versions.entries()) {
@@ -78,7 +91,8 @@ function reviewVersions(errors: Errors, at: string, versions: readonly string[])
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const SCOPES = ['*', 'Cluster', 'Namespaced'];
 
-function hookRule(errors: Errors, at: string, rule: RuleWithOperations): void {
+/** A rule with operations, of a webhook or a policy. */
+export function operationsRule(errors: Errors, at: string, rule: RuleWithOperations): void {
   const { operations = [], apiGroups = [], apiVersions = [], resources = [], scope } = rule;
   const several = (field: string, list: readonly string[], what: string) => {
     if (list.length === 0) errors.push(fieldRequired(`${at}.${field}`));
@@ -152,7 +166,7 @@ function hookUrl(errors: Errors, at: string, text: string): void {
 
 function hookService(errors: Errors, at: string, service: Partial<AdmissionServiceReference>): void {
   const { name, namespace, port = 443, path = '' } = service;
-  // The two are told in each other's place, as Kubernetes does.
+  // The two are reported in each other's place, as Kubernetes does.
   if (!namespace) errors.push(fieldRequired(`${at}.name`));
   if (!name) errors.push(fieldRequired(`${at}.namespace`));
   if (port < 1 || port > 65_535) {

@@ -172,7 +172,7 @@ function selected(
   kind: string,
 ): void {
   if (!selector) {
-    // A DaemonSet without one selects nothing, and is told so below.
+    // A DaemonSet without one selects nothing, which is reported below.
     if (what !== 'daemonset') errors.push(fieldRequired('spec.selector'));
   } else {
     labelSelector(errors, 'spec.selector', selector);

@@ -10,13 +10,14 @@ import type { StoreEvent } from '../store/history.ts';
 import { createEventStream } from './event-stream.ts';
 import type { WatchHub } from './watch-hub.ts';
 
-const BUFFER_BYTES = 64 * 1024 * 1024;
+/** As much as the history keeps in any case: a slow watcher holds hardly anything that would not be there without it, and can resume. */
+const BUFFER_BYTES = 16 * 1024 * 1024;
 const BOOKMARK_INTERVAL_MS = 60_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 const DEFAULT_TIMEOUT_MS = 1_800_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** Opens a watch: what is there (if asked), then every change after it, until somebody ends it or its time is over. */
+/** Opens a watch: what is there (if asked), then every change after it, until a user ends it or its time is over. */
 export function openWatch(
   core: Core,
   hub: WatchHub,

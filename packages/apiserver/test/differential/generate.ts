@@ -22,7 +22,8 @@ import { malformed } from './verbs/malformed.ts';
 import { withMeta } from './verbs/metadata.ts';
 import { list, watch } from './verbs/read.ts';
 import { remove, removeAll } from './verbs/remove.ts';
-import { form, JSON_PATCH, MERGE, STRATEGIC, type Unnumbered } from './verbs/request.ts';
+import { encoded, form, JSON_PATCH, MERGE, STRATEGIC, type Unnumbered } from './verbs/request.ts';
+import { special } from './verbs/subresources.ts';
 import { apply, create, patch, replace, scale, status } from './verbs/write.ts';
 
 const KINDS: readonly GeneratedKind[] = [
@@ -78,7 +79,7 @@ export function generateSequence(seed: number, { length = LENGTH, only = '' } = 
   const kinds = drawn.includes(oldWidgets) ? drawn.filter((kind) => kind !== widgets) : drawn;
   const requests: DiffRequest[] = [];
   const add = (request: Omit<DiffRequest, 'id'>) => requests.push({ id: requests.length + 1, ...request });
-  // Whoever defines a kind also uses it.
+  // The one that defines a kind also uses it.
   if (kinds.includes(definitions)) kinds.push(things);
   for (const kind of kinds) for (const request of settled(random, kind, [create(random, kind)])) add(request);
   while (requests.length < length) {
@@ -129,6 +130,7 @@ function step(random: SeededRandom, kind: GeneratedKind, before: readonly DiffRe
     [1, () => [malformed(random, kind, name, path)]],
     [1, () => [watch(random, kind, before)]],
     [0.5, () => [foreign(random, kind, path)]],
+    [2, () => special(random, kind, path) ?? [{ method: 'GET', path, ...encoded(random, kind) }]],
   ];
   const total = steps.reduce((sum, [weight]) => sum + weight, 0);
   let drawn = random() * total;

@@ -80,7 +80,7 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
   }
 
   /**
-   * What Kubernetes checks twice is told twice there, and once here; conflicts, and the causes of custom resources and their
+   * What Kubernetes checks twice is reported twice there, and once here; conflicts, and the causes of custom resources and their
    * definitions, come in any order there (Go's maps have none). The message is compared by its causes.
    */
   function status(given: Json): unknown {

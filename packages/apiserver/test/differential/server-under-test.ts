@@ -1,6 +1,8 @@
 // One of the two servers, spoken to over HTTPS with nothing in between: what goes out is what the sequence says, byte for byte.
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
+import { withoutNulls } from '../../src/json/copy.ts';
+import { createProtobufDecoder } from '../../src/protobuf/decode.ts';
 import { loadKubeconfigText } from './kubeconfig.ts';
 
 export interface RawRequest {
@@ -12,6 +14,7 @@ export interface RawRequest {
 }
 
 export interface RawAnswer {
+  /** 0: the connection was closed without an answer. */
   status: number;
   headers: IncomingMessage['headers'];
   text: string;
@@ -34,6 +37,8 @@ export interface ServerUnderTest {
 }
 
 const TIMEOUT_MS = 30_000;
+/** What Node.js calls a connection that was closed in place of an answer. */
+const DROPPED = 'socket hang up';
 
 export function serverUnderTest(label: string, kubeconfig: string): ServerUnderTest {
   const { server, ca, cert, key } = loadKubeconfigText(kubeconfig);
@@ -58,8 +63,15 @@ export function serverUnderTest(label: string, kubeconfig: string): ServerUnderT
   return {
     label,
     async send(raw) {
-      const response = await open(raw, requests);
-      return { status: response.statusCode ?? 0, headers: response.headers, text: await textOf(response) };
+      const response = await open(raw, requests).catch((error: Error) => {
+        if (error.message.endsWith(DROPPED)) return undefined;
+        throw error;
+      });
+      if (response === undefined) return { status: 0, headers: {}, text: '' };
+      const bytes = await bytesOf(response);
+      const isEncoded = (response.headers['content-type'] ?? '').startsWith('application/vnd.kubernetes.protobuf');
+      const text = isEncoded ? JSON.stringify(withoutNulls(decoder.decode(bytes))) : bytes.toString('utf8');
+      return { status: response.statusCode ?? 0, headers: response.headers, text };
     },
     async watch(raw) {
       const response = await open(raw, watches);
@@ -96,8 +108,11 @@ export function serverUnderTest(label: string, kubeconfig: string): ServerUnderT
 
 const USER_AGENT = 'differential/1.0';
 
-async function textOf(response: IncomingMessage): Promise<string> {
-  let text = '';
-  for await (const chunk of response.setEncoding('utf8')) text += chunk as string;
-  return text;
+/** What was answered in protobuf is compared as the JSON of the same object. */
+const decoder = createProtobufDecoder();
+
+async function bytesOf(response: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }

@@ -12,11 +12,11 @@ import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { type Client, ConfigMap, connect, createClient, systemClock } from '@capstan/kube';
 import { createRandom } from '@capstan/testing';
+import { loadBuiltins } from '../../src/builtin/builtin.ts';
 import { type Cluster, startCluster, writeKubeconfig } from '../../src/index.ts';
 import { withoutNulls } from '../../src/json/copy.ts';
 import { createProtobufDecoder } from '../../src/protobuf/decode.ts';
 import { encodeObject } from '../../src/protobuf/encode.ts';
-import { loadBuiltins } from '../../src/resources/builtin.ts';
 
 const real = process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real');
 const program = join(real, 'peers', 'client-go');
@@ -96,7 +96,7 @@ test("client-go's informer follows changes, also those that were made while its 
   await client.delete(ConfigMap, { namespace: 'default', name: 'old' });
   await informer.says(({ event, name }) => event === 'delete' && name === 'old');
   const told = informer.lines.map(({ event, name = '', word = '' }) => `${event} ${name} ${word}`.trim());
-  // Its store is full a moment before its handlers have been told.
+  // Its store is full a moment before its handlers have been called.
   const events = told.filter((line) => line !== 'synced' && !line.includes('kube-root-ca'));
   assert.deepEqual(events, ['add old one', 'add a one', 'update a two', 'delete old one']);
 

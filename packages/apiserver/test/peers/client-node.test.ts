@@ -1,14 +1,17 @@
 // The official JavaScript client against the embedded API server, over HTTPS with the kubeconfig that it writes: it must
 // work as with any cluster. `npm run setup:real -- peers` brings the client.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { systemClock } from '@capstan/kube';
+import { createClient, Pod, systemClock } from '@capstan/kube';
 import { createRandom } from '@capstan/testing';
-import { startCluster } from '../../src/index.ts';
+import { type PodStreams, startCluster } from '../../src/index.ts';
 
 const real = process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real');
 const entry = join(real, 'peers', 'node_modules', '@kubernetes', 'client-node', 'dist', 'index.js');
@@ -36,6 +39,33 @@ interface Official {
     path: string,
     list: () => Promise<unknown>,
   ): { on(event: string, listener: (object: Named) => void): void; start(): Promise<void>; stop(): Promise<void> };
+  Exec: new (
+    config: unknown,
+  ) => {
+    exec(
+      namespace: string,
+      pod: string,
+      container: string,
+      command: string[],
+      stdout: Writable,
+      stderr: Writable,
+      stdin: Readable | null,
+      tty: boolean,
+      done: (status: { status?: string; message?: string }) => void,
+    ): Promise<unknown>;
+  };
+  PortForward: new (
+    config: unknown,
+  ) => {
+    portForward(
+      namespace: string,
+      pod: string,
+      ports: number[],
+      output: Writable,
+      errors: Writable | null,
+      input: Readable,
+    ): Promise<{ close(): void }>;
+  };
   setHeaderOptions(name: string, value: string): unknown;
   PatchStrategy: Record<'MergePatch' | 'StrategicMergePatch' | 'JsonPatch' | 'ServerSideApply', string>;
 }
@@ -95,4 +125,58 @@ test('the official JavaScript client creates, lists, watches, patches and delete
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   assert.deepEqual(seen, wanted);
+});
+
+test('the official JavaScript client runs commands in pods and reaches their ports', { skip }, async (t) => {
+  const official = (await import(pathToFileURL(entry).href)) as Official;
+  const target = createServer((socket) => socket.on('data', (chunk) => socket.end(`got ${chunk.toString()}`)));
+  target.listen(0, '127.0.0.1');
+  await once(target, 'listening');
+  t.after(() => target.close());
+  const { port } = target.address() as AddressInfo;
+  const podStreams: PodStreams = {
+    exec: (_, { command }) =>
+      Promise.resolve(async ({ stdin, stdout, stderr }) => {
+        stderr?.write('warned');
+        stdout?.write(`${command.join(' ')}: `);
+        const [first] = stdin ? ((await once(stdin, 'data')) as [Buffer]) : [''];
+        stdout?.write(first);
+        return 3;
+      }),
+    attach: () => Promise.reject(new Error('not here')),
+    portForward: () =>
+      Promise.resolve(async (wanted) => {
+        const socket = connect(wanted, '127.0.0.1');
+        await once(socket, 'connect');
+        return socket;
+      }),
+  };
+  const random = createRandom(process.pid);
+  const cluster = await startCluster({ clock: systemClock, random, port: 0, podStreams: () => podStreams });
+  t.after(() => cluster.close());
+  const config = new official.KubeConfig();
+  config.loadFromString(cluster.kubeconfig);
+  const client = createClient({
+    transport: cluster.clusters[0]?.server.transport() ?? assert.fail('no cluster'),
+    clock: systemClock,
+  });
+  await client.create(Pod, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'default' },
+    spec: { containers: [{ name: 'main', image: 'x' }] },
+  });
+  const [stdout, stderr, stdin] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const { promise: ended, resolve } = Promise.withResolvers<{ status?: string; message?: string }>();
+  await new official.Exec(config).exec('default', 'web', 'main', ['say'], stdout, stderr, stdin, false, resolve);
+  stdin.write('hello');
+  assert.match((await ended).message ?? '', /exit code: exit status 3/);
+  assert.equal(String(stdout.read()), 'say: hello');
+  assert.equal(String(stderr.read()), 'warned');
+  const [output, input] = [new PassThrough(), new PassThrough()];
+  const forward = await new official.PortForward(config).portForward('default', 'web', [port], output, null, input);
+  input.write('it');
+  const [answer] = (await once(output, 'data')) as [Buffer];
+  assert.equal(answer.toString(), 'got it');
+  forward.close();
 });

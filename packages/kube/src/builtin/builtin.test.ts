@@ -47,7 +47,7 @@ describe('built-in kinds', () => {
     }
   });
 
-  it('are told apart by kind and group, both Events included', () => {
+  it('are distinguished by kind and group, both Events included', () => {
     assert.equal(new Set(builtinKinds.map(kindId)).size, builtinKinds.length);
     assert.equal(kindId(Event), 'Event.events.k8s.io');
     assert.equal(kindId(CoreEvent), 'Event');

@@ -28,7 +28,7 @@ interface Place {
   readonly path: string;
   /** How many values of the schema there can be; undefined when nothing limits them. */
   readonly cardinality: number | undefined;
-  /** The first list above whose items cannot be told apart by keys, where there is no oldSelf. */
+  /** The first list above whose items cannot be distinguished by keys, where there is no oldSelf. */
   readonly uncorrelated: string | undefined;
 }
 

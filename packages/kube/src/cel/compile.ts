@@ -1,14 +1,14 @@
 import { compileRegexp, RegexpError } from '../regexp/index.ts';
-import { type Checked, checkCel } from './check.ts';
 import type { Frame } from './frame.ts';
 import { kubernetesLibrary, type LibraryOptions } from './library/index.ts';
-import type { FunctionTable } from './overload.ts';
-import { parseCel } from './parser.ts';
 import { planCel } from './plan.ts';
 import type { Declaration } from './schema-type.ts';
-import { formatIssues } from './source.ts';
 import { estimateCost } from './static-cost.ts';
-import type { CelType } from './types.ts';
+import { parseCel } from './syntax/parser.ts';
+import { formatIssues } from './syntax/source.ts';
+import { type Checked, checkCel } from './typing/check.ts';
+import type { FunctionTable } from './typing/overload.ts';
+import type { CelType } from './typing/types.ts';
 import type { Value } from './values.ts';
 
 /** What an expression may cost when it runs. */

@@ -1,5 +1,5 @@
-import type { Expr } from './ast.ts';
-import type { Checked } from './check.ts';
+import type { Expr } from './syntax/ast.ts';
+import type { Checked } from './typing/check.ts';
 
 const CONVERSIONS = new Set('bool bytes double dyn duration int string timestamp uint'.split(' '));
 

@@ -1,6 +1,6 @@
-import type { Expr } from './ast.ts';
-import type { Checked } from './check.ts';
 import { CelCostError } from './errors.ts';
+import type { Expr } from './syntax/ast.ts';
+import type { Checked } from './typing/check.ts';
 import type { Value } from './values.ts';
 
 /** The state of one evaluation. */

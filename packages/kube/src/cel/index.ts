@@ -10,4 +10,5 @@ export { CelCostError, CelError } from './errors.ts';
 export { createRuleEvaluator, type RuleEvaluatorOptions } from './evaluator.ts';
 export { DYNAMIC, dynamicValue } from './json-value.ts';
 export { type CompiledRule, type CompileRuleOptions, compileRule } from './rule.ts';
+export type { CelType } from './typing/types.ts';
 export type { Value as CelValue } from './values.ts';

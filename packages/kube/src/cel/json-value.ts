@@ -1,4 +1,4 @@
-import { type CelType, DYN } from './types.ts';
+import { type CelType, DYN } from './typing/types.ts';
 import type { CelMap, Value } from './values.ts';
 
 /** The type of what has no schema. */

@@ -1,9 +1,10 @@
 // Macros over ranges. Their costs are those of the loops that cel-go expands them to: reading and writing the accumulator counts.
-import type { FoldExpr } from './ast.ts';
+
 import { CelError, noSuchOverload } from './errors.ts';
 import { charge, type Evaluate, type Frame, type Planner } from './frame.ts';
 import { sortedBy } from './library/lists.ts';
 import { LIST_CREATE, TRAVERSAL } from './runtime-cost.ts';
+import type { FoldExpr } from './syntax/ast.ts';
 import {
   type CelList,
   type CelMap,

@@ -1,14 +1,15 @@
 // From a checked expression to closures. What the check knows is used: a call with one overload is called directly, a field of an object
 // is read from its JSON. Only where a type is dyn the overload is chosen when the call runs. Each step adds its cost.
-import type { CallExpr, Expr, SelectExpr } from './ast.ts';
-import type { Checked } from './check.ts';
+
 import { isAttribute, isConstant } from './constant.ts';
 import { CelError, noSuchKey, noSuchOverload } from './errors.ts';
 import { charge, type Evaluate, type Frame, type Planner } from './frame.ts';
-import type { Overload } from './overload.ts';
 import { planFold } from './plan-fold.ts';
 import { callCost, LIST_CREATE, MAP_CREATE } from './runtime-cost.ts';
-import { type CelType, isDyn } from './types.ts';
+import type { CallExpr, Expr, SelectExpr } from './syntax/ast.ts';
+import type { Checked } from './typing/check.ts';
+import type { Overload } from './typing/overload.ts';
+import { type CelType, isDyn } from './typing/types.ts';
 import {
   type CelList,
   type CelMap,

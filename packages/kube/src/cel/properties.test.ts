@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { createCelCompiler } from './compile.ts';
 import { compareStrings, compareValues, equalValues } from './equality.ts';
-import { escapeProperty } from './escape.ts';
-import { BOOL, INT, listOf, STRING } from './types.ts';
+import { escapeProperty } from './syntax/escape.ts';
+import { BOOL, INT, listOf, STRING } from './typing/types.ts';
 import { type CelList, list, type Value } from './values.ts';
 
 const compiler = createCelCompiler();

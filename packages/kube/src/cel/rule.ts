@@ -3,7 +3,7 @@ import type { ValidationRule } from '../builtin/index.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { type CelCompiler, type CelProgram, type CelVariable, createCelCompiler } from './compile.ts';
 import { type Declaration, declare, MAX_REQUEST } from './schema-type.ts';
-import { optionalOf } from './types.ts';
+import { optionalOf } from './typing/types.ts';
 
 export interface CompileRuleOptions {
   /** The schema is the root of a resource, so that self has apiVersion, kind and metadata. Default false. */

@@ -1,6 +1,6 @@
 // What evaluating costs, in the units of cel-go and with the numbers that Kubernetes gives to its own functions: about one for a step, a
 // tenth for each character that is looked at. The limits are on these numbers, so that a rule stops here where it stops on a real server.
-import type { Overload } from './overload.ts';
+import type { Overload } from './typing/overload.ts';
 import {
   type CelList,
   type CelMap,

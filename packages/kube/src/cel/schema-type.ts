@@ -4,9 +4,21 @@
 import { parseDurationNanos } from '../duration.ts';
 import { isJsonArray, isJsonObject, type JsonSchema } from '../schema/json-schema.ts';
 import { CelError } from './errors.ts';
-import { escapeProperty } from './escape.ts';
 import { parseTimestamp } from './library/times.ts';
-import { BOOL, BYTES, type CelType, DOUBLE, DURATION, DYN, INT, listOf, mapOf, STRING, TIMESTAMP } from './types.ts';
+import { escapeProperty } from './syntax/escape.ts';
+import {
+  BOOL,
+  BYTES,
+  type CelType,
+  DOUBLE,
+  DURATION,
+  DYN,
+  INT,
+  listOf,
+  mapOf,
+  STRING,
+  TIMESTAMP,
+} from './typing/types.ts';
 import type { CelMap, JsonObjectType, Value } from './values.ts';
 
 export interface Declaration {

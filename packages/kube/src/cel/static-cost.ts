@@ -1,11 +1,12 @@
 // What an expression can cost at most, estimated before any value is there: from the limits in the schema (maxLength, maxItems,
 // maxProperties), or from what fits into a request where there is none. The numbers are those by which API servers refuse rules.
-import type { CallExpr, Expr, FoldExpr } from './ast.ts';
-import type { Checked } from './check.ts';
-import type { Overload } from './overload.ts';
+
 import { LIST_CREATE, MAP_CREATE, REGEX, TRAVERSAL } from './runtime-cost.ts';
 import type { Declaration } from './schema-type.ts';
-import type { CelType } from './types.ts';
+import type { CallExpr, Expr, FoldExpr } from './syntax/ast.ts';
+import type { Checked } from './typing/check.ts';
+import type { Overload } from './typing/overload.ts';
+import type { CelType } from './typing/types.ts';
 import { characterCount } from './values.ts';
 
 interface Size {

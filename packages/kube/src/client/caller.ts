@@ -58,7 +58,7 @@ export function createCaller(options: CallerOptions): Caller {
       if (!isRetryable || attempt + 1 >= attempts) throw error;
       const asked = 'retryAfterSeconds' in error ? error.retryAfterSeconds : undefined;
       const delay = retryDelay(retry, attempt + 1, asked, random);
-      // A call never outlives its time-out: waiting for an attempt that could not be made helps nobody.
+      // A call never outlives its time-out: there is no use in waiting for an attempt that could not be made.
       if (delay === undefined || clock.now() + delay >= deadline) throw error;
       logger.debug('sending a request again', { request: requestLine(request), attempt: attempt + 1, delay, error });
       await wait(delay, request);

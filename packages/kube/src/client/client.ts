@@ -80,7 +80,7 @@ export interface Client {
   list<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): Promise<ListPage<T>>;
   /** All pages, 500 objects each unless `limit` says otherwise. */
   pages<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): AsyncIterable<ListPage<T>>;
-  /** Opens a watch; throws ApiError when the server refuses it. Never retried: whoever watches reopens anyway. */
+  /** Opens a watch; throws ApiError when the server refuses it. Never retried: the one that watches reopens anyway. */
   watch<T extends KubeObject>(kind: Kind<T>, options?: WatchOptions): Promise<WatchStream>;
   create<T extends KubeObject>(kind: Kind<T>, object: T, options?: WriteOptions): Promise<T>;
   /** Replaces; with metadata.resourceVersion set it is refused with Conflict when the object moved on. */

@@ -221,7 +221,7 @@ test('metadata-only objects keep the name of their kind, in lists, gets and watc
   assert.deepEqual(batches, [[{ type: 'ADDED', object: expected }, failure]]);
 });
 
-test('find tells absent from failed', async () => {
+test('find distinguishes absent from failed', async () => {
   const ref = { namespace: 'n', name: 'a' };
   assert.equal(await setup([{ status: 404 }]).client.find(Pod, ref), undefined);
   assert.deepEqual(await setup([{ body: pod }]).client.find(Pod, ref), pod);

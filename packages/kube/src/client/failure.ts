@@ -51,7 +51,7 @@ const CLIENT_CERTIFICATE: Classified = [
   'tls',
   {
     message: 'the server does not accept our client certificate',
-    remedy: 'get a new kubeconfig or certificate from whoever runs the cluster',
+    remedy: 'get a new kubeconfig or certificate from the administrator of the cluster',
   },
 ];
 const NOT_TLS: Classified = [

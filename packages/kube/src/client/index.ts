@@ -10,7 +10,7 @@ export {
 export { createEdge, type Edge, type Program, type RunProgram } from './config/edge.ts';
 export * from './config/kubeconfig.ts';
 export { type ClientOptions, createClient } from './create-client.ts';
-export { type DiscoveredKind, type Discovery, discover } from './discovery.ts';
+export { type DiscoveredKind, type Discovery, discover, servedAmong } from './discovery.ts';
 export { failureOf } from './failure.ts';
 export * from './http/credentials.ts';
 export { createHttpTransport, type HttpTransportOptions } from './http/http-transport.ts';

@@ -1,6 +1,6 @@
 // The one interface between the client and a server. Two implementations: HTTP (http-transport.ts) and in-process
 // (packages/apiserver). Bodies cross it as JSON values, never as text, so that the in-process one copies nothing:
-// whoever receives a value must not change it.
+// a receiver must not change a value.
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

@@ -1,6 +1,6 @@
 import { CodedError, type ErrorText, errorMakers, reasonOf } from './coded-error.ts';
 
-/** What we were told to connect with is wrong: the message names the file and what to do. */
+/** The configuration of a connection is wrong: the message names the file and what to do. */
 export class ConfigError extends CodedError {
   /** The file at fault, where there is one. */
   readonly file: string | undefined;
@@ -16,7 +16,7 @@ interface ConfigErrorText extends ErrorText {
   file?: string;
 }
 
-/** Everything that can be wrong with what we are told to connect with. */
+/** Everything that can be wrong with the configuration of a connection. */
 export const ConfigErrors = errorMakers(
   {
     Unreadable: (file: string, cause: unknown) => ({
@@ -88,7 +88,7 @@ export const ConfigErrors = errorMakers(
     CertificateExpired: (what: string, place: string, expired: Date) => ({
       file: place,
       message: `the ${what} in ${place} expired on ${day(expired)}`,
-      remedy: 'get a new kubeconfig or certificate from whoever runs the cluster',
+      remedy: 'get a new kubeconfig or certificate from the administrator of the cluster',
     }),
     CertificateNotYetValid: (what: string, place: string, from: Date) => ({
       file: place,

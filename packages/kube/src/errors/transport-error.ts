@@ -2,7 +2,7 @@ import { type ErrorText, sentence } from './coded-error.ts';
 
 /** Why no (usable) answer came. */
 export type TransportErrorKind =
-  /** Nobody listens there. */
+  /** Nothing listens there. */
   | 'refused'
   /** The name does not resolve. */
   | 'dns'

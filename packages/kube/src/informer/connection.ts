@@ -21,7 +21,7 @@ export interface ConnectionOptions<T extends KubeObject> {
   random: Random;
   signal: AbortSignal;
   opened(): void;
-  /** What a batch tells about the connection; what it throws ends the connection. */
+  /** What a batch shows about the connection; an exception ends the connection. */
   take(events: readonly WatchEvent[]): Signs;
 }
 

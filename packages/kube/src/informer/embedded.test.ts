@@ -30,7 +30,7 @@ async function contentOf({ client }: TestCluster, labelSelector: string): Promis
   return items.map((item) => `${keyOfObject(item)}@${item.metadata.resourceVersion}`).toSorted();
 }
 
-test('the embedded server streams the list, sends bookmarks and tells who leaves the selector', async () => {
+test('the embedded server streams the list, sends bookmarks and reports objects that leave the selector', async () => {
   const clock = createVirtualClock();
   const random = createRandom(1);
   const cluster = await createTestCluster({ clock, random });
@@ -120,7 +120,7 @@ async function simulate(seed: number): Promise<void> {
   await cluster.close();
 }
 
-/** Creates, changes or deletes; every other time as an own write that the informer is told of. */
+/** Creates, changes or deletes; every other time as an own write that is passed to the informer. */
 async function edit(
   { client }: TestCluster,
   informer: Pick<ReturnType<typeof createInformer<ConfigMap>>, 'observeWrite' | 'observeDelete'>,

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createRandom, createVirtualClock, type VirtualClock } from '@capstan/testing';
+import { ConfigMap } from '../builtin/index.ts';
+import { silentLogger } from '../logger.ts';
 import type { InformerOptions } from './informer.ts';
+import { createIngest } from './ingest.ts';
 import { mirror } from './mirror.test-support.ts';
 import { apiError, type ScriptedServer, type Thing } from './scripted-server.test-support.ts';
 import { type Stage, stage } from './stage.test-support.ts';
+import { createStore } from './store.ts';
 
 const start = (
   prepare?: (server: ScriptedServer) => void,
@@ -90,7 +94,7 @@ describe('an informer that begins', () => {
     await stop();
   });
 
-  it('begins a list anew when its continuation expires, and at last asks for all in one piece', async () => {
+  it('restarts a list when its continuation expires, and at last asks for all in one piece', async () => {
     const { server, assertCurrent, stop } = await start((server) => {
       things(1100)(server);
       server.fail('list', { delayMs: 0 }, { error: apiError(410, 'Expired') });
@@ -119,7 +123,7 @@ describe('an informer that begins', () => {
 });
 
 describe('an informer that watches', () => {
-  it('tells each change once, with what was there before', async () => {
+  it('publishes each change once, with what was there before', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(things(1));
     mirror.take();
     const before = informer.get('default/t0000');
@@ -166,7 +170,7 @@ describe('an informer that watches', () => {
     await stop();
   });
 
-  it('tells an object that was deleted and made anew as a deletion and a creation', async () => {
+  it('publishes an object that was deleted and recreated as a deletion and a creation', async () => {
     const { clock, server, mirror, assertCurrent, stop } = await start(things(1));
     mirror.take();
     server.held = true;
@@ -235,16 +239,17 @@ describe('what the cache keeps', () => {
   const managedFields = [
     { manager: 'capstan-web', operation: 'Apply' as const, fieldsV1: { 'f:spec': {} } },
     { manager: 'kubectl', operation: 'Update' as const, fieldsV1: { 'f:spec': {} } },
+    { manager: 'capstan-web', operation: 'Update' as const, subresource: 'status', fieldsV1: { 'f:status': {} } },
   ];
 
-  it('is of managedFields only what is our own', async () => {
+  it('is of managedFields only what is our own, and nothing of a status', async () => {
     const { informer, server, stop } = await start((server) => server.put('a', { managedFields }), {
       ownManagers: ['capstan-'],
     });
     assert.deepEqual(informer.get('default/a')?.metadata.managedFields, managedFields.slice(0, 1));
     assert.equal(
       server.content().get('default/a')?.metadata.managedFields?.length,
-      2,
+      3,
       'what was received is not changed',
     );
     await stop();
@@ -264,6 +269,22 @@ describe('what the cache keeps', () => {
     const [a, b, c] = informer.list();
     assert.equal(b?.metadata.labels, a?.metadata.labels);
     assert.deepEqual(c?.metadata.labels, { app: 'z' });
+    await stop();
+  });
+
+  it('is once what siblings have in common of the fields that are ours', async () => {
+    const entry = (own: string) => [
+      { manager: 'capstan-web', operation: 'Apply' as const, fieldsV1: { 'f:data': { 'f:x': {} }, [own]: {} } },
+    ];
+    const { informer, stop } = await start(
+      (server) => {
+        for (const name of ['a', 'b']) server.put(name, { managedFields: entry(`f:${name}`) });
+      },
+      { ownManagers: ['capstan-'] },
+    );
+    const [a, b] = informer.list().map(({ metadata }) => metadata.managedFields?.[0]?.fieldsV1);
+    assert.equal(b?.['f:data'], a?.['f:data']);
+    assert.deepEqual(b, { 'f:data': { 'f:x': {} }, 'f:b': {} });
     await stop();
   });
 
@@ -347,4 +368,13 @@ describe('listeners', () => {
     joined?.assertEqual();
     await stop();
   });
+});
+
+it('a list that was taken in keeps none of its objects: a stream that began with it may last for hours', () => {
+  const store = createStore(createIngest({ kind: ConfigMap, logger: silentLogger }), createVirtualClock());
+  const listing = store.beginListing();
+  const raw = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', uid: '1', resourceVersion: '1' } };
+  listing.add(raw);
+  listing.commit('1', []);
+  assert.deepEqual([store.size, listing.count], [1, 0]);
 });

@@ -1,7 +1,7 @@
-// An informer keeps an exact copy of one kind (and selection) of one cluster in memory and tells its listeners what
+// An informer keeps an exact copy of one kind (and selection) of one cluster in memory and notifies its listeners of what
 // changed. It lists once, then watches, and goes on for ever: whatever the server does, it resumes where it was, or
-// lists anew and tells only the difference. The parts: reflector.ts talks to the server, store.ts holds the copy and the
-// rules of order, publisher.ts hands changes out, failure.ts says what follows from which trouble.
+// lists again and publishes only the difference. The parts: reflector.ts talks to the server, store.ts holds the copy and the
+// rules of order, publisher.ts hands changes out, failure.ts decides what follows from which error.
 import type { Client } from '../client/client.ts';
 import type { Clock, Random } from '../clock.ts';
 import { type Kind, kindId } from '../kind.ts';
@@ -32,7 +32,7 @@ export interface InformerOptions<T extends KubeObject> extends Selection {
   random: Random;
   logger: Logger;
   observe?: InformerObserver;
-  /** Whoever uses the kind can do without it: that the server does not serve it is no news. Default false. */
+  /** The one that uses the kind can do without it: that the server does not serve it is no news. Default false. */
   optional?: boolean;
   /** Waits for a kind that the server does not serve, together with others. Default: it asks for its own list again and again. */
   served?: ServedKinds;
@@ -57,7 +57,7 @@ export interface InformerState {
   readonly since: number;
 }
 
-/** What a reader needs of an informer; whoever owns it also has `run`. */
+/** What a reader needs of an informer; the one that owns it also has `run`. */
 export interface InformerView<T extends KubeObject> {
   readonly kind: Kind<T>;
   /** True once the copy has been complete; stays true through later trouble, see `staleness` and `state`. */

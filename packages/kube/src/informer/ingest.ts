@@ -76,7 +76,7 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
       let object: KubeObject;
       if (metadataOnly) object = { apiVersion: kind.apiVersion, kind: kind.kind, metadata };
       else if (isOfKind && metadata === raw.metadata) object = raw;
-      else object = { ...raw, apiVersion: raw.apiVersion ?? kind.apiVersion, kind: kind.kind, metadata };
+      else object = { ...raw, apiVersion: named(raw.apiVersion, kind.apiVersion), kind: kind.kind, metadata };
       // The kind's type is the server's promise; nothing here could check it.
       return share(previous, trimmed(object as T));
     },
@@ -110,17 +110,26 @@ function withoutOthersManagedFields(metadata: ObjectMeta, ownManagers: readonly 
   return rest;
 }
 
-/** The metadata with the parts that equal the sibling's replaced by those. */
+/** The one text for all objects: each of them was parsed with a copy of its own. */
+function named(found: string | undefined, usual: string): string {
+  return found === undefined || found === usual ? usual : found;
+}
+
+/** The metadata with the parts that equal the sibling's replaced by those; of the managed fields, which are mostly alike, every part. */
 function inCommon(metadata: ObjectMeta, sibling: ObjectMeta): ObjectMeta {
+  const namespace = same(metadata.namespace, sibling.namespace);
   const labels = same(metadata.labels, sibling.labels);
   const annotations = same(metadata.annotations, sibling.annotations);
   const ownerReferences = same(metadata.ownerReferences, sibling.ownerReferences);
-  if (!labels && !annotations && !ownerReferences) return metadata;
+  const managedFields = metadata.managedFields && share(sibling.managedFields, metadata.managedFields);
+  if (!namespace && !labels && !annotations && !ownerReferences && !managedFields) return metadata;
   return {
     ...metadata,
+    ...(namespace && { namespace }),
     ...(labels && { labels }),
     ...(annotations && { annotations }),
     ...(ownerReferences && { ownerReferences }),
+    ...(managedFields && { managedFields }),
   };
 }
 
@@ -128,6 +137,7 @@ function same<V>(value: V | undefined, other: V | undefined): V | undefined {
   return value !== undefined && other !== undefined && equal(value, other) ? other : undefined;
 }
 
+/** Who owns the fields of a status is not asked: an entry for a subresource is dropped too. */
 function isOwn(entry: ManagedFieldsEntry, ownManagers: readonly string[]): boolean {
-  return ownManagers.some((own) => entry.manager?.startsWith(own));
+  return entry.subresource === undefined && ownManagers.some((own) => entry.manager?.startsWith(own));
 }

@@ -12,7 +12,7 @@ export interface ListPagesOptions<T extends KubeObject> {
   pageSize: number;
   clock: Clock;
   signal: AbortSignal;
-  /** A list begins, perhaps anew: forget what was taken. */
+  /** A list begins, perhaps after an earlier attempt: forget what was taken. */
   begin(): void;
   take(page: ListPage<T>): void;
 }
@@ -26,7 +26,7 @@ export interface PagedList {
 
 /**
  * Lists page by page, so that never more than one page waits to be taken. The pages show one state, which the server
- * keeps for a few minutes: a list that takes longer is begun anew, and the second time asked for in one piece.
+ * keeps for a few minutes: a list that takes longer is restarted, and the second time asked for in one piece.
  */
 export async function listPages<T extends KubeObject>(options: ListPagesOptions<T>): Promise<PagedList> {
   const { client, kind, selection, pageSize, clock, signal } = options;

@@ -1,5 +1,5 @@
 // Random changes, faults and waits; whatever the order, once the server is left in peace the copy is the server's content,
-// what listeners were told adds up to the copy, and nothing was told twice or out of order (the mirror objects to that).
+// what listeners received adds up to the copy, and no event came twice or out of order (the mirror objects to that).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, createVirtualClock, runs, type VirtualClock } from '@capstan/testing';
@@ -149,7 +149,7 @@ async function play(steps: readonly { run: Step }[], seed: number, labelSelector
   await stop();
 }
 
-test('after any faults the copy is the server’s content, and events were told once and in order', async () => {
+test('after any faults the copy is the server’s content, and events were published once and in order', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 5, maxLength: 40, size: 'max' }),

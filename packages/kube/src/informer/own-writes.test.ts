@@ -13,7 +13,7 @@ const start = (
 const one = (server: ScriptedServer) => void server.put('a');
 
 describe('an own write', () => {
-  it('is seen at once, and its own event later is not told again', async () => {
+  it('is seen at once, and its own event later is not published again', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
     mirror.take();
     server.held = true;
@@ -210,7 +210,7 @@ describe('an own deletion', () => {
     await stop();
   });
 
-  it('of two in a row hides both, also a version of the first that nobody here has seen', async () => {
+  it('of two in a row hides both, also a version of the first that was never seen here', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
     mirror.take();
     server.held = true;

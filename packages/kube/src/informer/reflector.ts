@@ -19,7 +19,7 @@ import type { InformerObserver } from './observer.ts';
 import type { Change, Listing, Store } from './store.ts';
 
 // The loop that makes the store follow the server: list (streamed where the server can, else in pages), watch from there,
-// and after whatever ends the watch resume from the last resourceVersion, or list anew where that is not possible.
+// and after whatever ends the watch resume from the last resourceVersion, or list again where that is not possible.
 //
 // Pace: a watch that ended in order or expired is followed by the next at once, but only once within two healthy minutes;
 // everything else waits, 0.8 s doubling to 30 s. Two minutes of a living watch make the next wait short again.
@@ -157,7 +157,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     const resumedFrom = initial ? undefined : store.resourceVersion;
 
     function take(events: readonly WatchEvent[]): Signs {
-      // What came before a bad event counts, and is told.
+      // What came before a bad event counts, and is published.
       const changes: Change<T>[] = [];
       let hasBookmark = false;
       let replayed = 0;
@@ -274,7 +274,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     const fields = { reason: failure.reason, message: failure.message, retryInMs: Math.round(delay) };
     if (failure.reason === 'Unexpected')
       logger.error('the watch failed in an unexpected way', { ...fields, error: failure.error });
-    else if (failure.reason === 'Expired') logger.info('the history expired; listing anew', fields);
+    else if (failure.reason === 'Expired') logger.info('the history expired; listing again', fields);
     else if (options.state().reason === failure.reason) logger.debug('the watch is still interrupted', fields);
     // Who needs the kind waits visibly: readers see the reason.
     else if (failure.reason === 'NotServed') {
@@ -313,6 +313,8 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     poke() {
       // One that comes while an attempt is under way counts for the wait after it: the attempt may be too early.
       poked = true;
+      // A server that is back may refuse once more while it starts: the next wait is a short one again.
+      backoff.reset();
       wake?.();
     },
   };
@@ -334,7 +336,7 @@ function metadataOf(object: unknown): ObjectMeta {
 }
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
-const WENT_BACK = 'the server is behind what it has told before: it was restored, or another one took its place';
+const WENT_BACK = 'the server is behind what it reported before: it was restored, or another one took its place';
 const DEFAULT_PAGE_SIZE = 500;
 const HEALTHY_MS = 120_000;
 const SLOW_MS = 15_000;

@@ -5,8 +5,8 @@ import type { WatchEvent, WatchStream } from '../client/transport.ts';
 import { type Clock, sleep } from '../clock.ts';
 import { ApiError, TransportError } from '../errors.ts';
 import { externalKind, type Kind } from '../kind.ts';
-import { parseLabelSelector } from '../label-selector.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectKey } from '../object.ts';
+import { parseLabelSelector } from '../selectors/label-selector.ts';
 
 export interface Thing extends KubeObject {
   spec: { value: number; nested?: { list: string[] } };
@@ -56,7 +56,7 @@ export interface ScriptedServer {
   content(labelSelector?: string): Map<ObjectKey, Thing>;
   /** The history up to now is gone. */
   compact(): void;
-  /** As after a restore from a backup: other objects, and versions that begin anew. */
+  /** As after a restore from a backup: other objects, and versions that restart from an earlier one. */
   restore(version: number): void;
   fail(verb: 'list' | 'watch', ...faults: Fault[]): void;
   /** While true, events stay on their way. */

@@ -1,6 +1,6 @@
-import { type CompiledFieldSelector, parseFieldSelector } from '../field-selector.ts';
-import { type CompiledLabelSelector, parseLabelSelector } from '../label-selector.ts';
 import type { KubeObject } from '../object.ts';
+import { type CompiledFieldSelector, parseFieldSelector } from '../selectors/field-selector.ts';
+import { type CompiledLabelSelector, parseLabelSelector } from '../selectors/label-selector.ts';
 
 /** Which objects of a kind an informer copies. */
 export interface Selection {
@@ -12,7 +12,7 @@ export interface Selection {
   metadataOnly?: boolean;
 }
 
-/** Tells whether an object belongs to a selection; undefined where only the server can tell (fields beyond name and namespace). */
+/** Whether an object belongs to a selection; undefined where only the server can decide (fields beyond name and namespace). */
 export function selectionOf(selection: Selection): (object: KubeObject) => boolean | undefined {
   const { namespace, labelSelector, fieldSelector } = selection;
   let labels: CompiledLabelSelector;

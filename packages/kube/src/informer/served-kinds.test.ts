@@ -98,7 +98,7 @@ describe('kinds that are not served', () => {
     await informers.close();
   });
 
-  it('are not looked for when nobody waits any more', async () => {
+  it('are not looked for when nothing waits any more', async () => {
     const { clock, asked, informers } = prepare();
     const users = kinds.map((kind) => informers.for(kind));
     await clock.advance(60_000);

@@ -11,7 +11,7 @@ import type { Ingest, RawObject } from './ingest.ts';
 // - An object never goes back: what is older than its cached version is ignored.
 // - A cached version beyond `resourceVersion` is an own write; a list that is older than it does not remove it, because
 //   the watch that follows will tell what became of it.
-// - An own write at or before `resourceVersion` was already told by the watch: if the cache does not have the object, it
+// - An own write at or before `resourceVersion` was already reported by the watch: if the cache does not have the object, it
 //   has been deleted since, and must not come back.
 // - A uid that was deleted never comes back; a tombstone remembers those deleted by us until the watch has passed.
 //
@@ -95,7 +95,7 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
     return false;
   }
 
-  /** True for a version that neither a list nor the watch can have told yet. */
+  /** True for a version that neither a list nor the watch can have reported yet. */
   function isUntold(version: string): boolean {
     return resourceVersion === undefined || isNewerResourceVersion(version, resourceVersion);
   }
@@ -173,7 +173,8 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
       // Some servers stamp a deletion with the object's last version instead of a new one: no replay can equal the cache.
       const isLastVersion = cached?.metadata.resourceVersion === version && cached.metadata.uid === uid;
       if (isReplay(key, version) && !isLastVersion) return 'replayed';
-      // An object that leaves the selector is told as deleted too: only one after all that we know of it is the end.
+      // An object that leaves the selector is reported as deleted too: it is really gone only if that is newer than all
+      // known versions.
       const tombstone = tombstones.get(key);
       if (tombstone && isNewerResourceVersion(version, tombstone.lastVersion)) {
         tombstone.uids = tombstone.uids.filter((each) => each !== uid);
@@ -240,6 +241,9 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
           }
           resourceVersion = listVersion;
           lastKey = undefined;
+          // A stream that began with this list may last for hours, and keeps it: its objects must not outlive their successors.
+          differing.clear();
+          same.clear();
         },
       };
     },
@@ -248,7 +252,7 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
       const key = keyOfObject(raw);
       const { uid, resourceVersion: version } = raw.metadata;
       const cached = objects.get(key);
-      // Without knowing whether it is selected, nobody could say whether the watch will ever speak of this version.
+      // Unless it is known whether the object is selected, it is unknown whether the watch will ever report this version.
       if (isSelected === undefined || isBuried(key, raw.metadata)) return;
       if (!cached) {
         if (isSelected && isUntold(version)) put(key, raw, changes);
@@ -282,7 +286,7 @@ interface Tombstone {
   since: number;
   /** The highest version that the object is known to have had. */
   lastVersion: string | undefined;
-  /** The version of the deletion, where the server told. */
+  /** The version of the deletion, where the server reported it. */
   deletedAt: string | undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.ts';
 
-// A silent TCP connection looks like a quiet one. The watchdog is told how long silence may last and is fed at every
+// A silent TCP connection looks like a quiet one. The watchdog gets the longest silence that is allowed and is fed at every
 // sign of life; when it is not fed in time it barks once.
 
 export interface Watchdog {

@@ -16,7 +16,7 @@ describe('equal', () => {
     fc.assert(fc.property(json, (a) => equal(a, copy(a))));
   });
 
-  it('tells a missing field from an undefined one, and class instances apart', () => {
+  it('distinguishes a missing field from an undefined one, and class instances', () => {
     assert.equal(equal({ a: undefined }, { b: undefined }), false);
     assert.equal(equal({ a: undefined }, {}), false);
     assert.equal(equal({ a: undefined }, { a: undefined }), true);
@@ -76,6 +76,22 @@ describe('canonicalJson', () => {
   it('does not depend on the order of keys and reads back as the same value', () => {
     assert.equal(canonicalJson({ b: [1, { d: 1, c: undefined }], a: null }), '{"a":null,"b":[1,{"d":1}]}');
     fc.assert(fc.property(json, (a) => assert.deepEqual(JSON.parse(canonicalJson(a)), copy(a))));
+  });
+
+  it('is the same whether the fields came in order or not, numbers among their names included', () => {
+    const names = fc.constantFrom('', '1', '10', '2', '2a', 'a', 'b', 'Z', 'é', '-1');
+    const tree = fc.letrec((tie) => ({
+      value: fc.oneof({ maxDepth: 3 }, fc.jsonValue(), tie('list'), tie('fields')),
+      list: fc.array(tie('value'), { maxLength: 3 }),
+      fields: fc.dictionary(names, tie('value'), { maxKeys: 6 }),
+    })).value;
+    const expected = (value: unknown): string => {
+      if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+      if (Array.isArray(value)) return `[${value.map(expected).join(',')}]`;
+      const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+      return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${expected(field)}`).join(',')}}`;
+    };
+    fc.assert(fc.property(tree, (value) => assert.equal(canonicalJson(value), expected(value))));
   });
 });
 

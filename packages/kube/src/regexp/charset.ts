@@ -101,7 +101,7 @@ function addFoldedAscii(folded: number[], lo: number, hi: number, from: number, 
   if (start + upper <= 0x53 && 0x53 <= end + upper) folded.push(0x17f, 0x17f);
 }
 
-// A constant that is too long to be computed before somebody needs it.
+// A constant that is too long to be computed before a user needs it.
 let cased: readonly string[] | undefined;
 
 function casedLetters(): readonly string[] {

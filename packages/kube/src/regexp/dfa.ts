@@ -115,7 +115,7 @@ interface Classes {
   readonly examples: readonly number[];
 }
 
-/** Divides all characters into classes that no instruction tells apart. */
+/** Divides all characters into classes that no instruction distinguishes. */
 function classify({ instructions }: Program, sees: { lines: boolean; words: boolean }): Classes {
   const sets = new Set<Charset>(instructions.flatMap((each) => (each.op === 'chars' ? [each.set] : [])));
   if (sees.lines) sets.add(NEWLINE);

@@ -1,5 +1,5 @@
 // Regular expressions in RE2's syntax and with its promise: the time is linear in the text, whatever the pattern, so that a pattern in
-// somebody's schema or rule cannot stop the server. Look-around and back-references do not exist.
+// a user's schema or rule cannot stop the server. Look-around and back-references do not exist.
 import { createTester } from './dfa.ts';
 import { parseRegexp } from './parse.ts';
 import { type Slots, search } from './pike.ts';

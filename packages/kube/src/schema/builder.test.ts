@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Condition } from '../builtin/index.ts';
+import { checkStructural } from '../crd/structural.ts';
 import {
   anyObject,
   anyValue,
@@ -32,8 +33,7 @@ import {
   templateMetadata,
 } from './builder-kubernetes.ts';
 import type { InputOf, Schema, TypeOf } from './schema-type.ts';
-import { checkStructural } from './structural.ts';
-import { validateSchema } from './validate-schema.ts';
+import { validateSchema } from './validation/validate-schema.ts';
 
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;

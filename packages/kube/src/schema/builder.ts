@@ -155,7 +155,7 @@ export function object<F extends Fields, O extends ObjectOptions<keyof F & strin
   return make({ type: 'object', properties, ...(required.length > 0 && { required }) }, options);
 }
 
-/** An object whose fields nobody knows here; all of them are kept. */
+/** An object whose fields nothing knows here; all of them are kept. */
 export function anyObject<O extends AnyOptions>(options?: Exactly<O, AnyOptions>): Plain<JsonObject, O> {
   return make({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true }, options);
 }

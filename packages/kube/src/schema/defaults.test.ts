@@ -79,7 +79,7 @@ test('defaulting what misses nothing gives the same reference', () => {
   assert.equal(applyDefaults(replicas, value), value);
 });
 
-test('a default that somebody changes in place does not reach the next object', () => {
+test('a default that a user changes in place does not reach the next object', () => {
   const schema: JsonSchema = { type: 'object', properties: { labels: { type: 'object', default: { a: 'b' } } } };
   const result = applyDefaults<{ labels?: Record<string, string> }>(schema, {});
   assert.throws(() => Object.assign(result.labels ?? {}, { a: 'c' }), TypeError);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { goRegExp } from './go-regexp.ts';
 import { goFloat, goJson, goNumber, goQuote } from './go-text.ts';
+import { goRegExp } from './validation/go-regexp.ts';
 
 test('strings are quoted as Go quotes them', () => {
   const cases: [string, string][] = [

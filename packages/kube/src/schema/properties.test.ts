@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { checkStructural } from '../crd/structural.ts';
 import { applyDefaults } from './defaults.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { prune } from './prune.ts';
-import { checkStructural } from './structural.ts';
-import { validateSchema } from './validate-schema.ts';
+import { validateSchema } from './validation/validate-schema.ts';
 
 // Small alphabets, so that values often fit their schema.
 const name = fc.constantFrom('a', 'b', 'c', 'd');

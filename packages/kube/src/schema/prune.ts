@@ -26,7 +26,7 @@ export function prune<T>(schema: JsonSchema, value: T, options: PruneOptions = {
   const metadata = (part: unknown, path: string) =>
     options.metadata ? options.metadata(part, path, path === 'metadata' ? own : embedded) : part;
   const pruned = pruneValue({ metadata, dropped }, root, value, '') as T;
-  // As the API server tells it: its own metadata, the rest, the metadata of what is inside.
+  // In the order of the API server: its own metadata, the rest, the metadata of embedded objects.
   return { value: pruned, dropped: [...own.sort(), ...dropped.sort(), ...embedded.sort()] };
 }
 

@@ -1,5 +1,5 @@
 // Where validation rules (x-kubernetes-validations) meet values: which rule sees which self and oldSelf, and what its failure is called.
-// The expressions themselves are evaluated by whoever has an evaluator of CEL; without one, rules are left to the API server.
+// The expressions themselves are evaluated by a caller that has a CEL evaluator; without one, rules are left to the API server.
 import type { ValidationRule } from '../builtin/index.ts';
 import {
   duplicateValue,
@@ -11,7 +11,7 @@ import {
   requiredField,
 } from './field-error.ts';
 import { equalJson, isJsonArray, isJsonObject, type JsonSchema } from './json-schema.ts';
-import { correlateItems } from './list-map.ts';
+import { correlateItems } from './validation/list-map.ts';
 
 export interface RuleInput {
   readonly rule: ValidationRule;

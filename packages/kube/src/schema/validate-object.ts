@@ -2,9 +2,9 @@ import type { Kind } from '../kind.ts';
 import { hasEmbeddedResources, validateEmbeddedResources } from './embedded-resource.ts';
 import { type FieldError, invalidField, NO_FIELD } from './field-error.ts';
 import { isJsonObject, type JsonSchema } from './json-schema.ts';
-import { compileListTypes } from './list-map.ts';
 import { type EvaluateRule, hasRules, validateRules } from './rules.ts';
-import { compileValidator } from './validate-schema.ts';
+import { compileListTypes } from './validation/list-map.ts';
+import { compileValidator } from './validation/validate-schema.ts';
 
 export interface ObjectValidateOptions {
   /** Evaluates CEL rules. Without it objectValidator leaves them to the API server; a defined kind has its own evaluator. */

@@ -1,4 +1,4 @@
-/** Reasons for which a container does not start, and will not until somebody does something: a kubelet's words for it. */
+/** Reasons for which a container does not start, and will not until a user does something: a kubelet's words for it. */
 export const STUCK_REASONS: ReadonlySet<string> = new Set([
   'ImagePullBackOff',
   'ErrImagePull',

@@ -44,7 +44,7 @@ describe('the problem of a pod', () => {
       });
   });
 
-  test('is told by its last words, or where to look for them', () => {
+  test('has its termination message, or where to find its log', () => {
     const crashed = (message: string, reason = 'Error') =>
       pod({ containerStatuses: [container({ state: { terminated: { exitCode: 137, reason, message } } })] });
     assert.equal(podProblem(crashed('', 'OOMKilled'))?.message, 'pod p ended with code 137 (OOMKilled); see its log');

@@ -7,4 +7,5 @@ export {
   type Validity,
 } from './certificate.ts';
 export { generateKeys, type KeyPair, type KeyType, privateKeyPem } from './keys.ts';
+export { certificatesIn } from './pem.ts';
 export * from './validity.ts';

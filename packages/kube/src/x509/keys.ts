@@ -3,7 +3,7 @@ import { createHash, generateKeyPair, type KeyObject, sign as nodeSign } from 'n
 import { promisify } from 'node:util';
 import { type Der, nothing, oid, sequence } from './der.ts';
 
-/** ECDSA P-256 unless somebody needs RSA (3072 bits). */
+/** ECDSA P-256 unless a user needs RSA (3072 bits). */
 export type KeyType = 'ecdsa' | 'rsa';
 
 export interface KeyPair {

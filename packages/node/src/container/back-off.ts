@@ -1,5 +1,5 @@
 // How long a container that ended waits until it is started again: not at all the first time, then ten seconds, then twice
-// as long each time up to five minutes; one that ran for ten minutes has proved itself and begins anew.
+// as long each time up to five minutes; after a run of ten minutes the back-off is reset.
 const FIRST_MS = 10_000;
 const LONGEST_MS = 300_000;
 const PROVED_MS = 600_000;

@@ -81,7 +81,7 @@ test('a container that keeps failing is started at once, after 10 s, 20 s and so
   assert.equal(run.view().lastState.terminated?.exitCode, 1);
 });
 
-test('a container that ran for ten minutes begins anew with its patience', async (t) => {
+test('the back-off of a container that ran for ten minutes is reset', async (t) => {
   const { clock, processes, last } = createScene(t);
   await clock.settle();
   for (let round = 0; round < 4; round++) {
@@ -108,7 +108,7 @@ test('while it waits to be restarted a container says since when and why', async
   assert.equal(run.view().isReady, false);
 });
 
-test('what a container said last is told when it failed, if it asks for that', async (t) => {
+test('the last output of a container that failed is reported, if its termination message policy asks for that', async (t) => {
   for (const [terminationMessagePolicy, code, message] of [
     ['FallbackToLogsOnError', 1, 'no such file'],
     ['FallbackToLogsOnError', 0, undefined],

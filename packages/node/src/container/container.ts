@@ -1,5 +1,6 @@
 // One container of a pod over its whole life: started, probed, restarted with growing patience when it ends, stopped with
 // grace. What becomes of the others is not its business.
+import type { CommandStreams } from '@capstan/apiserver';
 import {
   type Clock,
   type Container,
@@ -11,9 +12,11 @@ import {
   untilAborted,
 } from '@capstan/kube';
 import type { EventText } from '@capstan/reconcile';
-import { createLastWords } from '../logs/last-words.ts';
 import type { LogFile } from '../logs/log-file.ts';
+import { createTerminationMessage } from '../logs/termination-message.ts';
 import type { Exit, Launch, LaunchOptions, RunningProcess } from '../process/launch.ts';
+import { followSizes, inTerminal } from '../process/terminal.ts';
+import { type Attachments, createAttachments } from './attachments.ts';
 import { createBackOff } from './back-off.ts';
 import type { CheckResult } from './check.ts';
 import { runProber } from './prober.ts';
@@ -57,6 +60,8 @@ export interface ContainerRun {
   readonly ended: Promise<ContainerStateTerminated | undefined>;
   /** Settles when it runs and its startup probe, if it has one, is content; also when it has ended for good. */
   readonly started: Promise<void>;
+  /** Attaches a client to the program until it has ended or the signal is aborted; undefined while none runs. */
+  attach(streams: CommandStreams, signal: AbortSignal): Promise<void> | undefined;
   /** Ends it: preStop, then its stop signal, then, after the grace or when `hurry` is aborted, SIGKILL. */
   stop(graceMs: number, hurry?: AbortSignal): Promise<void>;
 }
@@ -71,6 +76,8 @@ export function runContainer(options: ContainerOptions): ContainerRun {
   const stopping = new AbortController();
   const backOff = createBackOff();
   let running: RunningProcess | undefined;
+  let attachments: Attachments | undefined;
+  let hasTerminal = false;
   let markStarted = () => {};
   const started = new Promise<void>((resolve) => {
     markStarted = resolve;
@@ -139,16 +146,23 @@ export function runContainer(options: ContainerOptions): ContainerRun {
     const log = await options.openLog(view.restartCount);
     const times = () => ({ startedAt: formatTime(began), finishedAt: formatTime(clock.now()) });
     try {
-      const words = createLastWords();
+      const words = createTerminationMessage();
+      const clients = createAttachments(container);
+      const inside = container.tty === true ? await inTerminal(start.argv) : undefined;
       const process = await options.launch({
         ...start,
-        output(stream, chunk) {
+        ...(inside && { argv: inside, env: { TERM: 'xterm', ...start.env, SHELL: '/bin/sh' } }),
+        ...(clients.stdin && { stdin: clients.stdin }),
+        async output(stream, chunk) {
           words.hear(chunk);
-          return log.write(stream, chunk);
+          await log.write(stream, chunk);
+          await clients.output(stream, chunk);
         },
       });
+      attachments = clients;
+      hasTerminal = inside !== undefined;
       running = process;
-      // Somebody may have wanted it to stop while it was being started.
+      // A user may have wanted it to stop while it was being started.
       if (stopping.signal.aborted) process.kill('SIGKILL');
       const hasStartup = container.startupProbe !== undefined;
       options.event({ reason: 'Started', note: `Container started: ${name}` });
@@ -171,6 +185,8 @@ export function runContainer(options: ContainerOptions): ContainerRun {
       return { exitCode: 128, reason: 'StartError', message, ...times() };
     } finally {
       running = undefined;
+      attachments?.close();
+      attachments = undefined;
       await log.close();
     }
   }
@@ -248,6 +264,10 @@ export function runContainer(options: ContainerOptions): ContainerRun {
     view: () => view,
     ended,
     started,
+    attach(streams, signal) {
+      if (running !== undefined && hasTerminal && streams.sizes) void followSizes(running.pid, streams.sizes);
+      return attachments?.attach(streams, signal);
+    },
     async stop(graceMs, hurry) {
       stopping.abort();
       if (running !== undefined) await end(running, graceMs, hurry);

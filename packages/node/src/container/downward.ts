@@ -1,4 +1,4 @@
-// What a pod may be told of itself: fields, and the resources of its containers.
+// The downward API: fields of a pod, and the resources of its containers.
 import { type Container, type Node, type Pod, parseQuantity } from '@capstan/kube';
 
 export interface Facts {

@@ -1,4 +1,4 @@
-// A probe over time: looks again and again, and changes its mind only after as many looks in a row as it is told.
+// A probe over time: checks periodically, and changes its result only after as many equal checks in a row as its thresholds say.
 import { type Clock, type Probe, sleep } from '@capstan/kube';
 import type { CheckResult } from './check.ts';
 

@@ -22,7 +22,7 @@ export interface Controller {
   readonly concurrency?: number;
   /** How long a change waits for others to the same key; default not at all. */
   readonly batchMs?: number;
-  /** Milliseconds after which the key is to be looked at again, or nothing. */
+  /** Milliseconds after which the key is to be re-checked, or nothing. */
   reconcile(key: string, signal: AbortSignal): Promise<number | undefined>;
 }
 
@@ -46,7 +46,7 @@ export function source<T extends KubeObject>(
 export async function runController(tools: Toolkit, controller: Controller, signal: AbortSignal): Promise<void> {
   const { clock, random } = tools;
   const queue: Queue<string> = createQueue({ clock, random, name: controller.name });
-  /** How often in a row somebody else was faster, by key. */
+  /** How often in a row another client was faster, by key. */
   const races = new Map<string, number>();
   const unsubscribe = controller.sources.map(({ informer, keys }) =>
     informer.subscribe((events) => {
@@ -76,7 +76,7 @@ export async function runController(tools: Toolkit, controller: Controller, sign
   }
 }
 
-/** Somebody else was faster: the caches will tell, a moment later, or a little later than that. */
+/** Another client was faster: the caches will tell, a moment later, or a little later than that. */
 const RACE_MS = 50;
 const LONGEST_RACE_MS = 5_000;
 

@@ -1,5 +1,5 @@
 // Who controls what, by owner references. An owner keeps what it controls and its selector matches, lets go what its
-// selector no longer matches, and takes what matches and is nobody's.
+// selector no longer matches, and adopts what matches and has no controller.
 import {
   type CompiledLabelSelector,
   externalKind,
@@ -27,7 +27,7 @@ export function controllerReference(owner: KubeObject): OwnerReference {
   return { apiVersion: owner.apiVersion, kind: owner.kind, name, uid, controller: true, blockOwnerDeletion: true };
 }
 
-/** Objects by the uid of their controller, and those that nobody controls by their namespace. */
+/** Objects by the uid of their controller, and those without a controller by their namespace. */
 export interface Ownership<T> {
   of(owner: KubeObject): readonly T[];
   orphansIn(namespace: string): readonly T[];

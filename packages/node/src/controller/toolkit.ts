@@ -52,7 +52,7 @@ export interface Toolkit extends ToolkitOptions {
   object<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef): SharedInformer<T>;
   readonly write: Writer;
   event(regarding: KubeObject, text: EventText): void;
-  /** The same tools, with Events told under another name. To be called before `run`. */
+  /** The same tools, with Events reported under another name. To be called before `run`. */
   as(reporter: string): Toolkit;
   /** Keeps caches and Events going until the signal is aborted; settles when all have stopped. */
   run(signal: AbortSignal): Promise<void>;
@@ -73,7 +73,7 @@ export function createToolkit(options: ToolkitOptions): Toolkit {
     return object;
   };
   /**
-   * A write that is refused because the object is gone or another one tells the caches how it is. Without it, a controller
+   * A write that is refused because the object is gone or replaced updates the caches. Without it, a controller
    * whose watch has fallen silent would go on making children for an owner that is gone, as fast as they are collected.
    */
   const informed = async <T extends KubeObject, R>(kind: Kind<T>, object: T, write: () => Promise<R>): Promise<R> => {

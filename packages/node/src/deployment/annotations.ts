@@ -1,5 +1,5 @@
 // What a Deployment writes on its ReplicaSets: which revision each is, and how large the whole was meant to be when the set
-// was last sized, from which a later scaling is told apart from a rollout.
+// was last sized, from which a later scaling is distinguished from a rollout.
 import type { Deployment, ReplicaSet } from '@capstan/kube';
 import { maxSurge, replicasOf } from './rolling-update.ts';
 
@@ -35,7 +35,7 @@ export function desiredReplicas(set: ReplicaSet): number | undefined {
   return numberOf(set, DESIRED);
 }
 
-/** What a set was told the total might be; a set that was told nothing is measured by what there is. */
+/** The largest total recorded on a set when it was last sized; without a record, the current total counts. */
 export function maxReplicas(set: ReplicaSet, deployment: Deployment): number {
   return numberOf(set, MAX) ?? deployment.status?.replicas ?? replicasOf(deployment);
 }

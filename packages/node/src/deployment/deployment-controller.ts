@@ -272,7 +272,7 @@ export function deploymentController(tools: Toolkit): Controller {
     return `ReplicaSet "${fresh.metadata.name}" would have to share a port with the pods that it replaces: ${conflict.message} Set strategy.rollingUpdate.maxUnavailable to 1, or use the strategy Recreate.`;
   }
 
-  /** Nobody's set: every Deployment that selects it may adopt it. */
+  /** For a set without a controller: every Deployment that selects it may adopt it. */
   function adopters({ metadata }: ReplicaSet): string[] {
     return deployments
       .list()
@@ -306,7 +306,7 @@ export function deploymentController(tools: Toolkit): Controller {
         const owned = [...ownerKeys(set), ...(old === undefined ? [] : ownerKeys(old))];
         return controllerOf(set) === undefined ? [...owned, ...adopters(set)] : owned;
       }),
-      // Recreate waits until the last old pod is gone, of which no ReplicaSet tells; nor of pods that nobody takes.
+      // Recreate waits until the last old pod is gone, which no ReplicaSet shows; neither does it show unschedulable pods.
       source(tools, Pod, (pod, _, isDeleted) => {
         const isUnplaced = podCondition(pod, 'PodScheduled')?.status === 'False';
         const set =

@@ -276,7 +276,7 @@ test('a rollout that would have to share a port is refused at once, and goes on 
   await stage.until(() => isRolledOut(stage));
 });
 
-test('a replica set that nobody owns is adopted by the deployment that selects it', async (t) => {
+test('a replica set that nothing owns is adopted by the deployment that selects it', async (t) => {
   const stage = await stageFor(t);
   await stage.client.create(Deployment, deployment('web'));
   await stage.until(() => isRolledOut(stage));

@@ -214,7 +214,7 @@ export function untilDeadline(deployment: Deployment, status: DeploymentStatus, 
   return Math.max(0, due - now) + 1000;
 }
 
-/** The condition that says that somebody paused or resumed it, when that is news; pausing also stops the deadline. */
+/** The condition that says that a user paused or resumed it, when that is news; pausing also stops the deadline. */
 export function pauseCondition(deployment: Deployment): ConditionInput | undefined {
   const current = conditionOf(deployment.status?.conditions, 'Progressing');
   if (deadlineOf(deployment) === undefined || current?.reason === TIMED_OUT) return undefined;

@@ -24,7 +24,7 @@ export function disruptionController(tools: Toolkit): Controller {
   const budgetsIn = indexBy(budgets, ({ metadata }) => metadata.namespace);
   const podsIn = indexBy(tools.cache(Pod), ({ metadata }) => metadata.namespace);
 
-  /** The scale of whoever manages a pod; undefined for a pod that nobody does, or a manager without a scale. */
+  /** The scale of the controller of a pod; undefined for a pod without a controller, or a controller without a scale. */
   function scaleOf(pod: Pod): { uid: string; replicas: number } | undefined {
     const { namespace = '' } = pod.metadata;
     const owner = controllerOf(pod);

@@ -46,7 +46,7 @@ interface Group {
   endpoints: Map<string, Endpoint>;
 }
 
-/** Pods of one Service may serve it on different numbers, where it goes by a port's name. Nobody at all is a group too. */
+/** Pods of one Service may serve a named port on different numbers. A Service without pods has one group too. */
 function groupByPorts(service: Service, backends: readonly Backend[]): Map<string, Group> {
   const groups = new Map<string, Group>();
   for (const backend of backends) {
@@ -88,7 +88,7 @@ function fill(
       changes.remove.push(one.slice);
       continue;
     }
-    // One empty slice stays: it says that somebody looked.
+    // One empty slice stays: it says that a user looked.
     isEmpty = one.endpoints.length > 0 ? isEmpty : false;
     const next = { ...one.slice, ...bodyOf(service, one.slice, ports, one.endpoints) };
     if (!equal(next, one.slice)) changes.update.push(next);

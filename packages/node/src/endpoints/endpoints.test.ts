@@ -119,7 +119,7 @@ test('many pods are spread over slices of a hundred, and fewer make fewer slices
   assert.deepEqual(await sizes(), [0]);
 });
 
-test('a service without a selector keeps the endpoints that somebody gave it', async (t) => {
+test('a service without a selector keeps the endpoints that a user gave it', async (t) => {
   const stage = await stageFor(t);
   const { selector: _, ...spec } = service().spec ?? {};
   await stage.client.create(Service, { ...service(), spec });
@@ -165,7 +165,7 @@ test('a disruption budget counts how many pods may go', async (t) => {
   assert.equal(status?.conditions?.[0]?.reason, 'SufficientPods');
 });
 
-test('every namespace has a service account of its own, also after somebody deleted it', async (t) => {
+test('every namespace has a service account of its own, also after a user deleted it', async (t) => {
   const stage = await stageFor(t);
   const account = { namespace: NAMESPACE, name: 'default' };
   await stage.pass(1);

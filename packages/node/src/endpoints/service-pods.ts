@@ -43,7 +43,7 @@ function targetPort({ port, targetPort: target = port, protocol = 'TCP' }: Servi
   return undefined;
 }
 
-/** Services without a selector are filled in by whoever made them. */
+/** Services without a selector are filled in by the one that made them. */
 export function isManaged(service: Service): boolean {
   return service.spec?.type !== 'ExternalName' && Object.keys(service.spec?.selector ?? {}).length > 0;
 }

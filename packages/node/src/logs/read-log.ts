@@ -1,22 +1,10 @@
 // Reading what a container wrote, as `kubectl logs` asks for it.
 import { open, readFile } from 'node:fs/promises';
+import type { LogOptions } from '@capstan/apiserver';
 import { type Clock, parseTime, sleep } from '@capstan/kube';
 
-export interface LogOptions {
-  /** Goes on as long as the container runs. Default false. */
-  follow?: boolean;
-  /** The last so many lines; default all. */
-  tailLines?: number;
-  /** Only what was written since this time, in milliseconds since the epoch. */
-  since?: number;
-  /** Of the container before this one. Default false. */
-  previous?: boolean;
-  /** Each line with its time. Default false. */
-  timestamps?: boolean;
-  /** At most so many bytes. */
-  limitBytes?: number;
-  signal?: AbortSignal;
-}
+/** What a client asks for: all of the output by default. */
+export type { LogOptions };
 
 export interface LogSource {
   path: string;

@@ -9,7 +9,7 @@ export const POD_RANGE = '127.64.0.0/11';
 export interface AddressPool {
   /** A free address; throws when there is none. */
   allocate(): string;
-  /** Takes this very address; false when somebody has it, or when it lies outside the range. */
+  /** Takes this very address; false when a user has it, or when it lies outside the range. */
   claim(address: string): boolean;
   release(address: string): void;
 }

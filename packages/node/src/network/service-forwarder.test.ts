@@ -108,14 +108,14 @@ test('connections to a service go to its endpoints by turns, past one that does 
     await ask(address(3), 7070),
   ];
   assert.deepEqual(answers, ['first', 'second', 'first', 'second']);
-  // Nobody listens on this one.
+  // Nothing listens on this one.
   await client.update(EndpointSlice, slice('b', 1, [second]));
   await until(async () => (await ask(address(3), 7070)) === 'first' && (await ask(address(3), 7070)) === 'first');
   await client.delete(Service, { namespace: NAMESPACE, name: 'web' });
   await until(async () => (await ask(address(3), 7070)) === 'ECONNREFUSED');
 });
 
-test('a port that somebody has is not shared, and the service says so', { skip }, async (t) => {
+test('a port that is in use is not shared, and the service says so', { skip }, async (t) => {
   const client = await createPlace(t);
   const holder: Server = createServer((socket) => socket.end('mine'));
   await new Promise<void>((resolve) => holder.listen(7071, address(4), resolve));
@@ -126,6 +126,27 @@ test('a port that somebody has is not shared, and the service says so', { skip }
     return items.some(({ reason, note = '' }) => reason === 'AddressNotForwarded' && note.includes('EADDRINUSE'));
   });
   assert.equal(await ask(address(4), 7071), 'mine');
+});
+
+test('a service of type LoadBalancer is reached at its own address, or at the loopback address that it asks for', {
+  skip,
+}, async (t) => {
+  const client = await createPlace(t);
+  const own = address(40);
+  const asked = address(41, 113);
+  const host = address(40, 64);
+  const port = await backend(t, 'one', host);
+  await client.create(EndpointSlice, slice('web-1', port, [host]));
+  await client.create(Service, service(own, 8080, { type: 'LoadBalancer' }));
+  const published = (wanted: string) =>
+    until(async () => {
+      const { status } = await client.get(Service, { namespace: NAMESPACE, name: 'web' });
+      return status?.loadBalancer?.ingress?.[0]?.ip === wanted;
+    });
+  await published(own);
+  await client.patch(Service, { namespace: NAMESPACE, name: 'web' }, 'merge', { spec: { loadBalancerIP: asked } });
+  await published(asked);
+  assert.equal(await ask(asked, 8080), 'one');
 });
 
 test('datagrams are passed on, and their answers come back', { skip }, async (t) => {

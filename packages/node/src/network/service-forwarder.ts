@@ -1,5 +1,5 @@
 // The addresses of Services: each port of each Service is listened on at the Service's own address, and what comes is
-// passed on to one of its endpoints. Addresses outside the loopback network are left alone: nobody could listen there.
+// passed on to one of its endpoints. Addresses outside the loopback network are left alone: listening there is not possible.
 import {
   type Client,
   type Clock,
@@ -15,6 +15,7 @@ import { runController, source } from '../controller/controller.ts';
 import { createToolkit } from '../controller/toolkit.ts';
 import { isInRange } from './address-pool.ts';
 import { type Backends, createBackends, createChooser } from './backends.ts';
+import { balancedAddress, publishAddress, requestedAddress } from './load-balancer.ts';
 import { type Forward, forwardTcp } from './tcp-forward.ts';
 import { forwardUdp } from './udp-forward.ts';
 
@@ -91,10 +92,12 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
             own.set(one.id, await open(one, key, backends));
           } catch (error) {
             hasFailed = true;
-            const note = `nothing can listen on ${one.address}:${one.port} (${one.protocol}): ${reasonOf(error)}`;
+            const remedy = one.port < 1024 ? '; ports below 1024 need root' : '';
+            const note = `nothing can listen on ${one.address}:${one.port} (${one.protocol}): ${reasonOf(error)}${remedy}`;
             tools.event(service, { type: 'Warning', reason: 'AddressNotForwarded', note });
           }
         }
+        await publishAddress(tools, service, hasFailed ? undefined : balancedAddress(service, range));
         return hasFailed ? RETRY_MS : undefined;
       },
     };
@@ -124,7 +127,8 @@ function wantedOf({ spec }: Service, range: string, nodeAddress: string | null):
     const id = JSON.stringify([protocol, address, port, name, affinityMs]);
     return [{ id, protocol, address, port, portName: name, affinityMs }];
   };
-  const addresses = (spec?.clusterIPs ?? [spec?.clusterIP ?? '']).filter((address) => isInRange(address, range));
+  const own = (spec?.clusterIPs ?? [spec?.clusterIP ?? '']).filter((address) => isInRange(address, range));
+  const addresses = [...new Set([...own, ...(requestedAddress(spec) ?? [])])];
   return (spec?.ports ?? []).flatMap((port) => [
     ...addresses.flatMap((address) => make(address, port.port, port)),
     ...(nodeAddress !== null && port.nodePort ? make(nodeAddress, port.nodePort, port) : []),

@@ -43,7 +43,7 @@ export async function forwardTcp({ address, port, backends }: ForwardOptions): P
       client.resume();
       return;
     }
-    // Nobody is there: as a closed port would.
+    // There is no endpoint: reset the connection, as a closed port would.
     client.resetAndDestroy();
   }
 

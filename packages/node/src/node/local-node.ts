@@ -1,8 +1,9 @@
-// The local node: one Node object, and for each pod that is bound to it somebody who runs it, really (as local processes)
+// The local node: one Node object, and for each pod that is bound to it a runner, either real (as local processes)
 // or simulated. Each pod is looked after by one task from the moment it is bound until the API has forgotten it.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { env } from 'node:process';
+import type { PodStreams } from '@capstan/apiserver';
 import {
   type Client,
   type Clock,
@@ -19,15 +20,17 @@ import {
 import { isEnded, isTerminating } from '../controller/pods.ts';
 import { createToolkit } from '../controller/toolkit.ts';
 import { findImage, type KnownImage } from '../images/image-table.ts';
-import { createPodLogs } from '../logs/pod-logs.ts';
 import type { LogOptions } from '../logs/read-log.ts';
 import { addressProblem } from '../network/address-check.ts';
 import { type AddressPool, createAddressPool } from '../network/address-pool.ts';
+import type { ProcessPodOptions } from '../pod/container-setup.ts';
 import { createPodFeed, type PodContext, type PodFeed } from '../pod/pod-context.ts';
+import { createPodLogs } from '../pod/pod-logs.ts';
+import { createNodeStreams } from '../pod/pod-streams.ts';
 import { runProcessPod } from '../pod/process-pod.ts';
 import { missingReference } from '../pod/required-references.ts';
 import { type Placement, type SimulateOptions, simulatePod, type WhySimulated } from '../pod/simulated-pod.ts';
-import type { ProcessPodOptions } from '../pod/workshop.ts';
+import { holdPod } from '../pod/unrunnable-pod.ts';
 import { type Launch, launch } from '../process/launch.ts';
 import { endOrphans } from '../process/orphans.ts';
 import { removeFolder, unsupportedVolume } from '../volumes/pod-volumes.ts';
@@ -51,12 +54,14 @@ export interface NodeOptions {
   images?: readonly KnownImage[];
   /** Where pods have their folders; without it every pod is simulated. */
   dataDir?: string;
-  /** Where pods reach the API server; default: they are not told. */
+  /** Where pods reach the API server; default: they get no address. */
   apiServer?: { host: string; port: number };
   /** In the environment of every process unless its pod says otherwise; default: PATH of this process. */
   hostEnv?: Readonly<Record<string, string>>;
   /** How programs are started; default: as processes. */
   launch?: Launch;
+  /** What becomes of pods that cannot be run here: shown as if they ran (the default), or left waiting as for an image that is not there. */
+  unknownImages?: 'simulate' | 'fail';
   simulate?: SimulateOptions;
   /** Where pods get their addresses; one for all nodes of a process. Default: a pool of its own. */
   addresses?: AddressPool;
@@ -77,6 +82,8 @@ export interface LocalNode {
    * is no such pod or container here, or nothing to read yet.
    */
   logs(namespace: string, pod: string, container?: string, options?: LogOptions): Promise<AsyncIterable<string>>;
+  /** Connections to pods that run here as processes: commands beside them, their output, their ports. */
+  readonly streams: PodStreams;
 }
 
 export function createNode(options: NodeOptions): LocalNode {
@@ -86,8 +93,11 @@ export function createNode(options: NodeOptions): LocalNode {
   const machine = options.machine ?? thisMachine();
   const maxPods = options.maxPods ?? 110;
   const logs = createPodLogs(options.client, name, podsFolder, clock);
+  const streams = createNodeStreams(options.client, name);
 
-  async function run(signal: AbortSignal): Promise<void> {
+  async function run(outer: AbortSignal): Promise<void> {
+    const failing = new AbortController();
+    const signal = AbortSignal.any([outer, failing.signal]);
     const tools = createToolkit({ ...options, manager: 'kubelet' });
     const pods = tools.cache(Pod);
     const tasks = new Map<string, PodFeed & { task: Promise<void> }>();
@@ -129,6 +139,12 @@ export function createNode(options: NodeOptions): LocalNode {
 
     async function runPod(context: PodContext, placement: Placement, stop: AbortSignal): Promise<void> {
       const why = await whySimulated(context.pod(), placement.podIP);
+      if (options.unknownImages === 'fail' && (why !== undefined || podsFolder === undefined)) {
+        const isKnown = (image: string) => findImage(images, image) !== undefined;
+        if ((await holdPod(context, placement, why ?? NO_FOLDER, isKnown, stop)) === 'gone') return;
+        await runPod(context, placement, stop);
+        return;
+      }
       if (why !== undefined || podsFolder === undefined) {
         const findMissing = (pod: Pod) => missingReference(tools, pod);
         await simulatePod(context, placement, why ?? NO_FOLDER, options.simulate ?? {}, findMissing, stop);
@@ -143,17 +159,19 @@ export function createNode(options: NodeOptions): LocalNode {
         launch: options.launch ?? launch,
         hostEnv: options.hostEnv ?? { PATH: env['PATH'] ?? '' },
         ...(options.apiServer === undefined ? {} : { apiServer: options.apiServer }),
+        onStart: (run, attach) => streams.opened(context.uid, { run, attach }),
         onLog: (container, restartCount, isOpen) => logs.opened(context.uid, container, restartCount, isOpen),
       };
       try {
         await runProcessPod(context, process, stop);
       } finally {
         logs.forget(context.uid);
+        streams.forget(context.uid);
       }
     }
 
     if (podsFolder !== undefined) await endOrphans(podsFolder, clock, options.logger);
-    await Promise.all([
+    const parts = [
       tools.run(signal),
       keepRegistered(
         tools,
@@ -169,7 +187,14 @@ export function createNode(options: NodeOptions): LocalNode {
         signal,
       ),
       watchPods(),
-    ]);
+    ];
+    try {
+      await Promise.all(parts);
+    } finally {
+      // Whichever part ended first, and how: processes of pods are ended before this is over.
+      failing.abort();
+      await Promise.allSettled(parts);
+    }
 
     async function watchPods(): Promise<void> {
       try {
@@ -194,7 +219,7 @@ export function createNode(options: NodeOptions): LocalNode {
     }
   }
 
-  /** An ended pod needs nobody, until it is to be deleted. */
+  /** An ended pod needs no runner, until it is to be deleted. */
   function isOurs(pod: Pod): boolean {
     return pod.spec?.nodeName === name && (!isEnded(pod) || isTerminating(pod));
   }
@@ -214,7 +239,7 @@ export function createNode(options: NodeOptions): LocalNode {
     return undefined;
   }
 
-  return { name, run, logs: logs.read };
+  return { name, run, logs: logs.read, streams };
 }
 
 const RETRY_MS = 5_000;

@@ -30,18 +30,24 @@ const LEASE_NAMESPACE = 'kube-node-lease';
 const LEASE_SECONDS = 40;
 const RENEW_MS = 10_000;
 const REPORT_MS = 300_000;
+/** After so long without a renewal others may have reported the node as lost. */
+const SILENT_MS = 2 * RENEW_MS;
 
 /** Makes the node known, and keeps it so until the signal is aborted; then it is reported as not ready. */
 export async function keepRegistered(tools: Toolkit, options: RegistrationOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger } = tools;
   let reportedAt = Number.NEGATIVE_INFINITY;
+  let renewedAt = Number.NEGATIVE_INFINITY;
   for (;;) {
     try {
-      if (clock.now() - reportedAt >= REPORT_MS) {
+      const isDue = clock.now() - reportedAt >= REPORT_MS;
+      if (!isDue) await renewLease(tools, options.name);
+      if (isDue || clock.now() - renewedAt >= SILENT_MS) {
         await report(tools, options);
         reportedAt = clock.now();
+        if (isDue) await renewLease(tools, options.name);
       }
-      await renewLease(tools, options.name);
+      renewedAt = clock.now();
     } catch (error) {
       if (signal.aborted) return;
       logger.warn('the node could not report; it tries again', { node: options.name, error });

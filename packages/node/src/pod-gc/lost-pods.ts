@@ -1,10 +1,10 @@
-// Pods whose node is gone: nobody will ever run or end them, so they are removed, and whoever owns them makes others.
+// Pods whose node is gone: nothing will ever run or end them, so they are removed, and their owners create others.
 import { isNotFound, keyOfObject, Node, Pod } from '@capstan/kube';
 import { type Controller, source } from '../controller/controller.ts';
 import { indexBy } from '../controller/index-by.ts';
 import type { Toolkit } from '../controller/toolkit.ts';
 
-/** A node that is made anew in this time keeps its pods; the time is Kubernetes'. */
+/** A node that is recreated in this time keeps its pods; the time is Kubernetes'. */
 const QUARANTINE_MS = 40_000;
 
 export function lostPods(tools: Toolkit): Controller {

@@ -10,7 +10,7 @@ export interface PodContext {
   pod(): Pod;
   /** Whether the API still has it. */
   isGone(): boolean;
-  /** Aborted as soon as somebody asks for the deletion of the pod, or it is gone. */
+  /** Aborted as soon as a user asks for the deletion of the pod, or it is gone. */
   readonly deletion: AbortSignal;
   /** Calls on every change; returns what ends that. */
   onChange(listener: () => void): () => void;

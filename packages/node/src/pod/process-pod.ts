@@ -2,10 +2,11 @@
 import { type Container, type Pod, sleep, untilAborted } from '@capstan/kube';
 import type { ContainerRun } from '../container/container.ts';
 import { type PodVolumes, removeFolder } from '../volumes/pod-volumes.ts';
+import { createContainerSetup, DEFAULT_GRACE_SECONDS, type ProcessPodOptions } from './container-setup.ts';
 import type { PodContext } from './pod-context.ts';
 import { processStatus } from './process-status.ts';
 import { type References, watchReferences } from './references.ts';
-import { createWorkshop, DEFAULT_GRACE_SECONDS, type ProcessPodOptions } from './workshop.ts';
+import { createStatusWriter, isStatusBehind } from './status-writer.ts';
 
 /** How long processes have when the node itself stops. */
 const NODE_STOP_MS = 5_000;
@@ -40,16 +41,17 @@ export async function runProcessPod(
     ),
   );
   const off = context.onChange(() => {
-    if (context.pod().spec?.readinessGates?.length) status.changed();
+    if (isStatusBehind(context.pod())) status.changed();
   });
   try {
     status.changed();
     await references.synced(end);
-    const workshop = await createWorkshop(context, options, references, first);
-    if (!(await mount(workshop.volumes, context, references, end))) return await leave();
-    const stopRefreshing = keepFresh(workshop.volumes, context, references, end);
+    const setup = await createContainerSetup(context, options, references, first);
+    if (!(await mount(setup.volumes, context, references, end))) return await leave();
+    options.onStart(setup.run, (container, streams, limit) => runs.get(container)?.attach(streams, limit));
+    const stopRefreshing = keepFresh(setup.volumes, context, references, end);
     const start = (container: Container, policy: 'Always' | 'OnFailure' | 'Never') => {
-      const run = workshop.start(container, policy, status.changed);
+      const run = setup.start(container, policy, status.changed);
       runs.set(container.name, run);
       return run;
     };
@@ -162,7 +164,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Writes volumes anew when what they are made of changes, and tokens before they expire. */
+/** Rewrites volumes when their sources change, and tokens before they expire. */
 function keepFresh(
   volumes: PodVolumes,
   context: PodContext,
@@ -191,37 +193,5 @@ function keepFresh(
     off();
     await ticking;
     await last;
-  };
-}
-
-interface StatusWriter {
-  changed(): void;
-  /** Resolves when what changed until now is written, or cannot be. */
-  flush(): Promise<void>;
-}
-
-/** Changes that come together are written together. */
-function createStatusWriter(context: PodContext, make: Parameters<PodContext['setStatus']>[0]): StatusWriter {
-  let isDirty = false;
-  let writing: Promise<void> | undefined;
-  async function write(): Promise<void> {
-    while (isDirty && !context.isGone()) {
-      isDirty = false;
-      await context.setStatus(make).catch((error: unknown) => {
-        context.logger.warn('the status of a pod could not be written', { error });
-      });
-    }
-    writing = undefined;
-  }
-  const changed = () => {
-    isDirty = true;
-    writing ??= Promise.resolve().then(write);
-  };
-  return {
-    changed,
-    async flush() {
-      changed();
-      await writing;
-    },
   };
 }

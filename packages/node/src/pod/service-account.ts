@@ -5,7 +5,7 @@ import type { Toolkit } from '../controller/toolkit.ts';
 
 export const ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 const DEFAULT_SECONDS = 3600;
-/** A token is asked for anew when this part of its life is over, as kubelets do. */
+/** A token is renewed when this part of its life is over, as kubelets do. */
 const RENEW_AT = 0.8;
 
 export type TokenSource = (audience: string | undefined, seconds: number | undefined) => Promise<string>;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigMap, CoreEvent, PersistentVolumeClaim, Pod, Secret } from '@capstan/kube';
 import { createRandom, createVirtualClock } from '@capstan/testing';
-import { createPodLogs } from '../logs/pod-logs.ts';
 import { createStage, NAMESPACE, type Stage } from '../stage.test-support.ts';
+import { createPodLogs } from './pod-logs.ts';
 import { SIMULATED } from './simulated-pod.ts';
 
 const pod = (spec: Partial<Pod['spec']>): Pod => ({
@@ -104,4 +104,40 @@ test('the log of a simulated pod is one sentence that says so', async (t) => {
   let text = '';
   for await (const piece of await logs.read(NAMESPACE, 'web')) text += piece;
   assert.match(text, /^pod web is simulated and has no log \(.+\)\n$/);
+});
+
+test('with unknownImages fail a pod waits for its image, and is looked at again when that changes', async (t) => {
+  const images = [{ match: 'known', entrypoint: ['true'] }];
+  const nodes = [{ unknownImages: 'fail' as const, images, name: 'capstan' }];
+  const stage = await createStage({ clock: createVirtualClock(), random: createRandom(7), nodes });
+  t.after(() => stage.close());
+  await stage.client.create(Pod, pod({}));
+  await stage.until(async () => waitingReason(await find(stage)) === 'ImagePullBackOff');
+  const waiting = await find(stage);
+  assert.equal(waiting.status?.phase, 'Pending');
+  assert.equal(waiting.metadata.annotations?.[SIMULATED], undefined);
+  assert.match(
+    waiting.status?.containerStatuses?.[0]?.state?.waiting?.message ?? '',
+    /does not know how to run unknown/,
+  );
+  await stage.until(async () =>
+    (await notes(stage)).some((note) => note.startsWith('Failed: Failed to pull image "unknown"')),
+  );
+  // The stage has no folder for pods: what its image could run is held for that reason now.
+  await stage.client.patch(Pod, { namespace: NAMESPACE, name: 'web' }, 'strategic', {
+    spec: { containers: [{ name: 'main', image: 'known' }] },
+  });
+  await stage.until(async () => waitingReason(await find(stage)) === 'CreateContainerError');
+  await stage.client.delete(Pod, { namespace: NAMESPACE, name: 'web' });
+  await stage.until(async () => (await stage.client.find(Pod, { namespace: NAMESPACE, name: 'web' })) === undefined);
+});
+
+test('the status of a simulated pod reports the generation that it is about', async (t) => {
+  const stage = await stageFor(t);
+  await stage.client.create(Pod, pod({}));
+  await stage.until(() => isReady(stage));
+  await stage.client.patch(Pod, { namespace: NAMESPACE, name: 'web' }, 'strategic', {
+    spec: { containers: [{ name: 'main', image: 'another' }] },
+  });
+  await stage.until(async () => (await find(stage)).status?.observedGeneration === 2);
 });

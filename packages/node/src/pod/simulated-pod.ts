@@ -5,7 +5,6 @@ import {
   type Container,
   type ContainerStatus,
   formatTime,
-  isTransportError,
   type Pod,
   type PodStatus,
   parseTime,
@@ -17,9 +16,15 @@ import { readinessConditions, withConditions } from './conditions.ts';
 import type { PodContext } from './pod-context.ts';
 import type { Missing } from './required-references.ts';
 import { endedStatus, simulatedEnd } from './simulated-end.ts';
+import { createStatusWriter, isStatusBehind } from './status-writer.ts';
 
 export const SIMULATED = 'capstan.dev/simulated';
 export const SIMULATED_CONDITION = 'capstan.dev/Simulated';
+
+/** Why nothing of a simulated pod runs. */
+export function whyIsSimulated(pod: Pod): string {
+  return podCondition(pod, SIMULATED_CONDITION)?.message ?? 'nothing of it runs';
+}
 
 export interface SimulateOptions {
   /** From its start until a simulated pod is ready; default 500. */
@@ -68,13 +73,15 @@ export async function simulatePod(
       ((await waitForReferences(context, placement, why, findMissing, signal)) && (await pause(context, wait, signal)));
     if (isInTime) {
       const state = isUnready ? 'unready' : 'ready';
-      const tell = () => context.setStatus((pod, now) => simulatedStatus(pod, placement, why, state, now));
-      await tell();
-      const stop = new AbortController();
-      const gates = followGates(context, tell, AbortSignal.any([signal, stop.signal]));
+      const make = (pod: Pod, now: number) => simulatedStatus(pod, placement, why, state, now);
+      await context.setStatus(make);
+      const status = createStatusWriter(context, make);
+      const off = context.onChange(() => {
+        if (!context.deletion.aborted && isStatusBehind(context.pod())) status.changed();
+      });
       const end = await simulatedEnd(context, options.workMs ?? 500, signal);
-      stop.abort();
-      await gates;
+      off();
+      await status.settled();
       if (end !== undefined) {
         await context.setStatus((pod, now) => endedStatus(pod, end, now));
         await untilAborted(AbortSignal.any([context.deletion, signal]));
@@ -118,20 +125,6 @@ async function pause({ clock, deletion }: PodContext, ms: number, signal: AbortS
     () => true,
     () => false,
   );
-}
-
-/** Until the pod is to go: readiness gates are opened and closed by others. */
-async function followGates(context: PodContext, tell: () => Promise<void>, signal: AbortSignal): Promise<void> {
-  const end = AbortSignal.any([context.deletion, signal]);
-  const off = context.onChange(() => {
-    if (end.aborted || !context.pod().spec?.readinessGates?.length) return;
-    tell().catch((error: unknown) => {
-      if (!isTransportError(error))
-        context.logger.warn('the status of a simulated pod could not be written', { error });
-    });
-  });
-  await untilAborted(end);
-  off();
 }
 
 function simulatedStatus(

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 export interface ProcessIdentity {
   pid: number;
-  /** In whatever unit the system tells it; equal for the same process only. */
+  /** In whatever unit the system reports it; equal for the same process only. */
   startedAt: string;
 }
 

@@ -13,6 +13,8 @@ export interface LaunchOptions {
   /** Where the process is written down while it runs; default nowhere. */
   recordFile?: string;
   /** Gets what the process writes, as it comes; a pending promise holds the process back. */
+  /** What the process reads; default nothing. */
+  stdin?: Readable;
   output?: (stream: 'stdout' | 'stderr', chunk: Buffer) => Promise<void> | void;
 }
 
@@ -33,13 +35,24 @@ export interface RunningProcess {
 export type Launch = (options: LaunchOptions) => Promise<RunningProcess>;
 
 /** Rejects when the program cannot be started. */
-export const launch: Launch = async ({ argv, env, cwd, recordFile, output }) => {
+export const launch: Launch = async ({ argv, env, cwd, recordFile, stdin, output }) => {
   const [program = '', ...args] = argv;
-  const child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(program, args, {
+    cwd,
+    env: { ...env },
+    detached: true,
+    stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  });
   const ended = exitOf(child);
   const pid = await started(child);
+  if (stdin !== undefined && child.stdin !== null) {
+    // A process need not read all of it.
+    child.stdin.on('error', () => {});
+    stdin.pipe(child.stdin);
+  }
   const drained = Promise.all([drain(child.stdout, 'stdout', output), drain(child.stderr, 'stderr', output)]);
   let hasEnded = false;
+  endWithUs(pid);
 
   const kill = (signal: NodeJS.Signals): void => {
     if (hasEnded) return;
@@ -51,6 +64,7 @@ export const launch: Launch = async ({ argv, env, cwd, recordFile, output }) => 
     // What the program started and left behind goes with it, as in a container.
     sendToGroup(pid, 'SIGKILL');
     hasEnded = true;
+    running.delete(pid);
     await Promise.race([drained, patience(child)]);
     if (recordFile !== undefined) await rm(recordFile, { force: true });
     return exit;
@@ -130,11 +144,24 @@ async function record(file: string, pid: number): Promise<void> {
   await writeFile(file, JSON.stringify(identity), { mode: 0o600 });
 }
 
+/** The groups that would go on without this process: it has only one end, so there is one list. */
+const running = new Set<number>();
+
+/** When this process ends out of order (a second signal, an error that was not caught), its pods' processes do not go on. */
+function endWithUs(pid: number): void {
+  if (!process.listeners('exit').includes(endAll)) process.on('exit', endAll);
+  running.add(pid);
+}
+
+function endAll(): void {
+  for (const pid of running) sendToGroup(pid, 'SIGKILL');
+}
+
 export function sendToGroup(pid: number, signal: NodeJS.Signals): void {
   if (pid <= 1) return;
   try {
     process.kill(-pid, signal);
   } catch {
-    // Nobody is left in it.
+    // Nothing is left in it.
   }
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +43,7 @@ test('a process that only has the number of an earlier one is left alone', async
   await child.exited;
 });
 
-test('records that make no sense end nobody', async (t) => {
+test('invalid records end no process', async (t) => {
   const folder = await folderFor(t);
   await writeFile(join(folder, RECORD_FILE), '{"pid": "x"');
   assert.equal(await endOrphans(folder, systemClock, silentLogger), 0);
@@ -65,7 +66,24 @@ test('what a program started ends with it', async (t) => {
   assert.equal(await identityOf(pid), undefined);
 });
 
-test('a program that cannot be started is told as such', async (t) => {
+test('a program that cannot be started is reported as such', async (t) => {
   const folder = await folderFor(t);
   await assert.rejects(launch({ argv: ['/nowhere/program'], env: {}, cwd: folder }), /ENOENT/);
+});
+
+test('processes end with the process that started them, also when it ends out of order', async (t) => {
+  const folder = await folderFor(t);
+  const script = `
+    import { launch } from ${JSON.stringify(new URL('launch.ts', import.meta.url).href)};
+    const { pid } = await launch({ argv: ${JSON.stringify(WAITING)}, env: {}, cwd: ${JSON.stringify(folder)} });
+    console.log(pid);
+    process.exit(1);`;
+  const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script];
+  const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  const pid = Number(stdout);
+  assert.ok(pid > 1, stdout);
+  for (const began = Date.now(); Date.now() - began < 5000 && (await identityOf(pid)) !== undefined; ) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  assert.equal(await identityOf(pid), undefined);
 });

@@ -64,7 +64,7 @@ function replicas<T extends Replicated>(
     const { namespace = '', labels } = pod.metadata;
     if (owner?.kind === kind.kind) yield keyOf({ namespace, name: owner.name });
     if (owner !== undefined || labels === undefined) return;
-    // Nobody's pod: every set that selects it may adopt it.
+    // A pod without a controller: every set that selects it may adopt it.
     for (const set of replicaSets.list()) {
       if (set.metadata.namespace !== namespace) continue;
       if (compileLabelSelector(selectorOf(set)).matches(labels))

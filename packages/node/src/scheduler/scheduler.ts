@@ -1,5 +1,5 @@
-// The scheduler: binds pods that have no node to one that takes them, and says on the others why nobody does. Pods that
-// wait are looked at again when a node changes or a pod leaves one.
+// The scheduler: binds pods that have no node to one that takes them, and reports on the others why no node does. Pods that
+// wait are re-checked when a node changes or a pod leaves one.
 import { equal, formatTime, isNotFound, keyOfObject, Node, Pod, refOf } from '@capstan/kube';
 import { type Controller, source } from '../controller/controller.ts';
 import { indexBy } from '../controller/index-by.ts';

@@ -18,6 +18,7 @@ export const PARTS: readonly (readonly string[])[] = [
     'apimachinery/namespace.go',
     'apimachinery/server_version.go',
     'apimachinery/table_conversion.go',
+    'apimachinery/validatingadmissionpolicy.go',
     'apimachinery/watch.go',
     'apps/controller_revision.go',
     'apps/daemon_set.go',
@@ -51,7 +52,7 @@ export const NOT_SERVED: readonly { readonly name: RegExp; readonly needs: strin
   },
   { name: /exceeded quota/, needs: 'ResourceQuota' },
   { name: /has been compacted away/, needs: 'a history that ends by time; here it ends by size' },
-  { name: /serve a basic image on each replica/, needs: 'the proxy subresource, and a container' },
+  { name: /serve a basic image on each replica/, needs: 'a container' },
   {
     name: /OIDC discovery|should mount an API token|should mount projected service account token/,
     needs: 'a container',
@@ -60,6 +61,10 @@ export const NOT_SERVED: readonly { readonly name: RegExp; readonly needs: strin
   {
     name: /in multiple EndpointSlices|session affinity|change the type from|functioning NodePort|different protocols|endpoints? from pods/,
     needs: 'exec, and a container',
+  },
+  {
+    name: /list and watch custom resources matching the field selector/,
+    needs: 'a container: its definition is converted by a webhook that runs in a pod',
   },
   { name: /mirror a custom Endpoints/, needs: 'the controller that mirrors Endpoints into slices' },
   { name: /find a service from listing all namespaces/, needs: 'the Service default/kubernetes' },

@@ -97,6 +97,7 @@ function stage(
     written: [],
     fresh: true,
     leads: true,
+    isAwaited: false,
     answer: () => undefined,
     owner,
   };
@@ -161,7 +162,8 @@ function stage(
     finalizer: 'capstan.dev/web',
     clock,
     mayWrite: () => made.leads,
-    meetStranger: () => undefined,
+    isAwaited: () => made.isAwaited,
+    meetForeign: () => undefined,
     cause: () => undefined,
     inTurn: (work) => work(false),
     signal: abort.signal,
@@ -186,6 +188,7 @@ interface Stage {
   readonly written: string[];
   fresh: boolean;
   leads: boolean;
+  isAwaited: boolean;
   answer: (line: string) => Answer;
   owner: KubeObject;
 }
@@ -333,6 +336,43 @@ describe('what is left to do for a key goes out', () => {
   });
 });
 
+describe('a key whose plan changes all the time', () => {
+  const slow = (next: Parameters<typeof stage>[0]) => {
+    let now = 0;
+    const all = stage(next, { clock: { ...createVirtualClock(), now: () => now } });
+    all.answer = () => {
+      now += 100;
+      return undefined;
+    };
+    return all;
+  };
+
+  test('gives its worker back where other keys wait, and comes again', async () => {
+    const all = slow((sent) => ({ groups: [group([applying('a', true, { value: String(sent.length) })])] }));
+    all.isAwaited = true;
+    for (let turn = 0; turn < 50; turn++) assert.deepEqual(await all.run(), { type: 'retryAfter', ms: 0 });
+    assert.equal(all.sent.length, 150);
+    assert.deepEqual(all.reports.filter(Boolean), []);
+  });
+
+  test('keeps it where none waits', async () => {
+    const all = slow((sent) =>
+      sent.length < 20 ? { groups: [group([applying('a', true, { value: String(sent.length) })])] } : {},
+    );
+    assert.deepEqual(await all.run(), { type: 'done' });
+    assert.equal(all.sent.length, 20);
+  });
+
+  test('is told from one that something writes against: that ends in the back-off, over all turns', async () => {
+    const all = slow(() => ({ groups: [group([applying('a')])] }));
+    all.isAwaited = true;
+    let outcome = await all.run();
+    while (outcome.type === 'retryAfter') outcome = await all.run();
+    assert.equal(outcome.type, 'retry');
+    assert.equal(all.sent.length, 30);
+  });
+});
+
 describe('a closed gate', () => {
   test('holds back its group and all after it, but not the status', async () => {
     const all = stage((sent) => ({
@@ -345,7 +385,7 @@ describe('a closed gate', () => {
     assert.deepEqual(all.sent, ['status {"waiting":true}']);
   });
 
-  test('takes back what was reported of writes that nobody tries any more', async () => {
+  test('takes back what was reported of writes that are no longer tried', async () => {
     const all = stage(() => ({ groups: [group([], { open: false })] }));
     await all.run();
     assert.deepEqual(all.reports, [undefined]);
@@ -355,7 +395,7 @@ describe('a closed gate', () => {
 describe('a quiet period', () => {
   const wanting = (value: string, exists = true) => group([applying('a', exists, { value })], { quietMs: 5000 });
 
-  test('is waited for, and begins anew when what is wanted changes', async () => {
+  test('is waited for, and restarts when the desired state changes', async () => {
     let value = '1';
     const all = stage((sent) => (sent.length > 0 ? {} : { groups: [wanting(value)] }));
     assert.deepEqual(await all.run(), { type: 'retryAfter', ms: 5000 });
@@ -368,7 +408,7 @@ describe('a quiet period', () => {
     assert.deepEqual(all.sent, ['apply a']);
   });
 
-  test('is not put off for ever by somebody who keeps changing his mind', async () => {
+  test('is not put off for ever by a user who keeps changing his mind', async () => {
     let value = 0;
     const all = stage((sent) => (sent.length > 0 ? {} : { groups: [wanting(String(value))] }));
     for (; all.sent.length === 0 && value < 30; value++) {
@@ -379,7 +419,7 @@ describe('a quiet period', () => {
     assert.equal(value, 14, 'after ten quiet periods: 50 s of changes, one every 4 s');
   });
 
-  test('is not begun anew by what an earlier group writes meanwhile', async () => {
+  test('is not restarted by what an earlier group writes meanwhile', async () => {
     let value = 0;
     const all = stage((sent) => {
       if (sent.includes('apply a')) return {};
@@ -417,7 +457,7 @@ describe('a quiet period', () => {
     assert.deepEqual(all.sent, ['apply first', 'apply a']);
   });
 
-  test('is not needed for what disturbs nobody', async () => {
+  test('is not needed for a write that disturbs nothing', async () => {
     const all = stage((sent) => (sent.length > 0 ? {} : { groups: [wanting('1', false)] }));
     assert.deepEqual(await all.run(), { type: 'done' });
     assert.deepEqual(all.sent, ['apply a']);
@@ -432,7 +472,7 @@ describe('a quiet period', () => {
     assert.deepEqual(all.sent, ['apply a']);
   });
 
-  test('is not begun anew by what happens elsewhere in an object that is patched', async () => {
+  test('is not restarted by what happens elsewhere in an object that is patched', async () => {
     let version = 1;
     const all = stage(() => ({
       groups: [
@@ -481,13 +521,21 @@ describe('a quiet period', () => {
     }
   });
 
-  test('begins anew after its writes have gone out', async () => {
+  test('restarts after its writes have gone out', async () => {
     const all = stage((sent) => (sent.length === 1 ? {} : { groups: [wanting('1')] }));
     await all.run();
     await all.clock.advance(5000);
     await all.run();
     all.sent.push('the same is wanted again');
     assert.deepEqual(await all.run(), { type: 'retryAfter', ms: 5000 });
+  });
+
+  test('is waited for again when the same is still wanted after it was written', async () => {
+    const all = stage(() => ({ groups: [wanting('1')] }));
+    await all.run();
+    await all.clock.advance(5000);
+    assert.deepEqual(await all.run(), { type: 'retryAfter', ms: 5000 });
+    assert.deepEqual(all.sent, ['apply a']);
   });
 });
 
@@ -576,7 +624,7 @@ describe('pruning', () => {
     assert.deepEqual(all.sent, []);
   });
 
-  test('of other objects of the same names needs a look of its own', async () => {
+  test('of other objects of the same names is not healthy of its own', async () => {
     let uid = 'first';
     const all = stage(() => ({ prune: [deleting('x', uid), deleting('y', uid)], inventory: 2 }));
     await all.run();
@@ -716,13 +764,35 @@ describe('trouble with a write', () => {
     assert.deepEqual(all.reports, [undefined]);
   });
 
+  test('that was overcome does not count when the next one comes', async () => {
+    let error: Error | undefined = refused(403);
+    const all = stage((sent) => (sent.at(-1) === 'good' ? {} : { groups: [group([applying('a')])] }));
+    all.answer = () => {
+      if (error === undefined) all.sent.push('good');
+      return error;
+    };
+    const failures = () => all.job.state.failed?.count;
+    for (const expected of [1, 2]) {
+      await all.run();
+      assert.equal(failures(), expected);
+      await all.clock.advance(60_000);
+    }
+    error = undefined;
+    await all.run();
+    assert.equal(failures(), undefined);
+    all.sent.push('wanted again');
+    error = refused(403);
+    await all.run();
+    assert.equal(failures(), 1);
+  });
+
   test('stays reported while it waits to be tried again', async () => {
     const all = stage(() => ({ groups: [group([applying('a')], { quietMs: 1000 })] }));
     await all.run();
     assert.deepEqual(all.reports, []);
   });
 
-  test('that somebody else has the fields is reported, and not tried again before the object changes', async () => {
+  test('that another client has the fields is reported, and not tried again before the object changes', async () => {
     const sharing: ChildWrite = {
       verb: 'share',
       kind: ConfigMap,
@@ -797,7 +867,7 @@ describe('ground that has shifted', () => {
 describe('events', () => {
   const events: EventInput[] = [{ reason: 'RolledOut', note: 'to v2' }];
 
-  test('are told along with a write, once', async () => {
+  test('are reported along with a write, once', async () => {
     let left = 1;
     const all = stage((sent) => ({ events, groups: sent.length < left ? [group([applying(`c${sent.length}`)])] : [] }));
     await all.run();
@@ -806,13 +876,13 @@ describe('events', () => {
     assert.deepEqual([all.sent.length, all.told], [2, ['RolledOut']]);
   });
 
-  test('are not told without one, so that a restart repeats none', async () => {
+  test('are not reported without one, so that a restart repeats none', async () => {
     const all = stage(() => ({ events }));
     await all.run();
     assert.deepEqual(all.told, []);
   });
 
-  test('are told when their write goes out at last, after a gate or a quiet period', async () => {
+  test('are reported when their write goes out at last, after a gate or a quiet period', async () => {
     let open = false;
     const all = stage((sent) => ({ events, groups: sent.length === 0 ? [group([applying('a')], { open })] : [] }));
     await all.run();
@@ -840,7 +910,7 @@ describe('events', () => {
     assert.deepEqual([all.sent, all.told], [['status {"rolledOut":true}'], ['RolledOut']]);
   });
 
-  test('are told again when the plan says them again, after it did not', async () => {
+  test('are reported again when the plan contains them again, after it did not', async () => {
     let said = events;
     let left = 1;
     const all = stage((sent) => ({
@@ -856,14 +926,14 @@ describe('events', () => {
     assert.deepEqual(all.told, ['RolledOut', 'RolledOut']);
   });
 
-  test('are not told when the write was refused', async () => {
+  test('are not reported when the write was refused', async () => {
     const all = stage(() => ({ events, groups: [group([applying('a')])] }));
     all.answer = () => refused(403);
     await all.run();
     assert.deepEqual(all.told, []);
   });
 
-  test('of trouble are told at once, with no write, once while it lasts', async () => {
+  test('that are alerts are reported at once, with no write, once while the problem lasts', async () => {
     let alerts: EventInput[] = [{ type: 'Warning', reason: 'Conflict', note: 'no' }];
     const all = stage(() => ({ alerts }));
     await all.run();

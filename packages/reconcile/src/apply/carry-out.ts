@@ -11,7 +11,7 @@ import {
   type KubeObject,
   kindId,
   reasonOf,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import type { Ownership } from '../diff/child-body.ts';
 import {
   type ChildWrite,
@@ -30,6 +30,7 @@ import type { EventInput } from '../plan/index.ts';
 import { backOff, done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
 import { inOrder } from './in-order.ts';
 import { inTurns } from './in-turns.ts';
+import { NOTHING_REPORTED, type Reported, reportNews } from './new-events.ts';
 import { nextStep } from './next-step.ts';
 import { LeaseLost, WriteConflict } from './outcome.ts';
 import { writeFinalizer, writeStatus } from './owner-writes.ts';
@@ -44,19 +45,20 @@ import {
   writesId,
 } from './patience.ts';
 import { perform, rehearse, type Target } from './perform.ts';
-import { NOTHING_TOLD, type Told, tellNews } from './telling.ts';
 
 /** What a key needs from one attempt to the next; lost with the process, and harmless to lose. */
 export interface KeyState {
   /** What each group wants that has to be quiet first, by the group's name. */
-  readonly quiet: Map<string, Wish>;
+  quiet: ReadonlyMap<string, Wish>;
   secondLook: Wish | undefined;
   statusWrittenAt: number;
-  told: Told;
+  reported: Reported;
   /** When something was minted, by what it was minted from. */
-  readonly mintedAt: Map<string, number>;
+  mintedAt: ReadonlyMap<string, number>;
   /** What failed last, until it succeeds. */
   failed: Failed | undefined;
+  /** Rounds of earlier turns that were spent on the same work. */
+  rounds: number;
 }
 
 /** Attempts that failed one after the other. */
@@ -70,14 +72,18 @@ export interface Failed {
 
 export function createKeyState(): KeyState {
   return {
-    quiet: new Map(),
+    quiet: NONE,
     secondLook: undefined,
     statusWrittenAt: Number.NEGATIVE_INFINITY,
-    told: NOTHING_TOLD,
-    mintedAt: new Map(),
+    reported: NOTHING_REPORTED,
+    mintedAt: NONE,
     failed: undefined,
+    rounds: 0,
   };
 }
+
+/** Shared: there is a state for every object that was written, and most need neither map. */
+const NONE: ReadonlyMap<string, never> = new Map<string, never>();
 
 /** Counts one more failure of what is left to do. */
 export function failedAgain({ failed }: KeyState, id: string, clock: Clock): Failed {
@@ -106,11 +112,13 @@ export interface Job {
   readonly clock: Clock;
   /** Whether we lead. Everybody computes; only the holder of the lease writes, and it may be lost between any two writes. */
   readonly mayWrite: () => boolean;
+  /** Whether other keys wait for a worker. */
+  isAwaited(): boolean;
   /** Shows the diff an object that stands where a child should be. */
-  readonly meetStranger: (kind: Kind, object: KubeObject) => void;
+  readonly meetForeign: (kind: Kind, object: KubeObject) => void;
   /** Why this write is made, as JSON. */
   cause(write: ChildWrite): string | undefined;
-  /** Does the work when no other reconciler is writing to the owner; it is told whether one was. */
+  /** Does the work when no other reconciler is writing to the owner; it is passed whether one was. */
   inTurn<T>(work: (hasWaited: boolean) => Promise<T>): Promise<T>;
   readonly signal: AbortSignal;
 }
@@ -125,11 +133,16 @@ const MINT_REST_MS = 10_000;
 /** How many writes of one group are under way at the same time. */
 const AT_ONCE = 16;
 
-/** Brings one key as far as it can be brought now. */
+/** How long a key whose plan changes all the time keeps a worker for which others wait. */
+const TURN_MS = 250;
+
+/** Brings one key as far as it can be brought now, or as one turn of it goes where other keys wait. */
 export async function carryOut(job: Job): Promise<Outcome> {
   const attempt: Attempt = { job, hasWritten: false, basis: NOTHING, stumbled: new Set() };
-  for (let round = 0; round < MAX_ROUNDS && !job.signal.aborted; round++) {
-    // What is left is sent by whoever leads next, or by us when we lead again.
+  const { state, clock } = job;
+  const [started, first] = [clock.now(), job.writes()];
+  for (let round = state.rounds; round < MAX_ROUNDS && !job.signal.aborted; round++) {
+    // What is left is sent by the next leader, or by this process when it leads again.
     if (!job.mayWrite()) return done;
     const writes = job.writes();
     const ownership = job.owner();
@@ -137,10 +150,15 @@ export async function carryOut(job: Job): Promise<Outcome> {
     attempt.waitMs = undefined;
     attempt.basis = writes;
     const hasMoved = await step(attempt, writes, ownership);
-    job.state.told = tellNews(attempt.basis, job.state.told, attempt.hasWritten, (event) => job.tell(event));
+    job.state.reported = reportNews(attempt.basis, job.state.reported, attempt.hasWritten, (event) => job.tell(event));
     if (!hasMoved) return outcomeOf(attempt);
     await job.wave();
+    if (clock.now() - started < TURN_MS || !job.isAwaited()) continue;
+    // One whose plan changes meanwhile is not stuck, however many turns it takes.
+    state.rounds = leftToDo(job.writes()) === leftToDo(first) ? round + 1 : 0;
+    return retryAfter(0, { keepsFailures: state.failed !== undefined });
   }
+  state.rounds = 0;
   if (job.signal.aborted) return done;
   attempt.failure = ApplyErrors.Unsettled(MAX_ROUNDS);
   reportRefusal(attempt, attempt.failure, '', 'WriteRefused');
@@ -164,15 +182,20 @@ interface Attempt {
 function outcomeOf({ job, failure, waitMs }: Attempt): Outcome {
   const { state } = job;
   const writes = job.writes();
+  state.rounds = 0;
   // A retry would be refused again, until the object changes; and then the diff says so.
   if (failure instanceof WriteConflict) return terminal(failure);
   if (failure !== undefined) {
-    state.failed = failedAgain(state, writes === undefined ? '' : workId(writes), job.clock);
+    state.failed = failedAgain(state, leftToDo(writes), job.clock);
     return retry(failure);
   }
   if (waitMs !== undefined) return retryAfter(waitMs, { keepsFailures: state.failed !== undefined });
   if (writes?.threw === undefined) state.failed = undefined;
   return done;
+}
+
+function leftToDo(writes: WriteSet | undefined): string {
+  return writes === undefined ? '' : workId(writes);
 }
 
 /** What is left to do, without the status: that says what failed, and may say it in other words each time. */
@@ -220,21 +243,24 @@ async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean
   if (writes.length === 0) return false;
   const hasMoved = await performAll(attempt, writes);
   // What was refused has been quiet for long enough when it is tried again.
-  if (attempt.failure === undefined) attempt.job.state.quiet.delete(group.name);
+  if (attempt.failure === undefined) forgetWish(attempt.job.state, group);
   return hasMoved;
 }
 
 /**
  * Groups that wait are watched together, not one after the other: the second has been quiet for as long as the first, and
- * follows it at once; and what another group writes meanwhile begins nobody's period anew.
+ * follows it at once; and what another group writes meanwhile restarts no quiet period.
  */
 function watchWishes({ job: { state, clock } }: Attempt, groups: readonly PendingGroup[]): void {
   const wanted = new Map<string, Wish>();
   for (const group of groups)
     if (group.open && group.writes.length > 0 && needsQuiet(group) && !wanted.has(group.name))
       wanted.set(group.name, wishFor(group.writes, state.quiet.get(group.name), group.quietMs, clock));
-  state.quiet.clear();
-  for (const [name, wish] of wanted) state.quiet.set(name, wish);
+  state.quiet = wanted.size > 0 ? wanted : NONE;
+}
+
+function forgetWish(state: KeyState, group: PendingGroup): void {
+  if (state.quiet.has(group.name)) state.quiet = new Map([...state.quiet].filter(([name]) => name !== group.name));
 }
 
 /** True once what the group wants has stayed the same for its quiet period, or has changed all the time for ten of them. */
@@ -284,14 +310,13 @@ async function isAccepted(attempt: Attempt, { writes }: PendingGroup): Promise<b
 async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Promise<boolean> {
   const { job } = attempt;
   const carry = async (write: ChildWrite) => {
-    if (!job.mayWrite()) return;
     try {
       if (!(await perform(write, performanceOf(attempt, write)))) {
         stumble(attempt, write);
         return;
       }
       attempt.hasWritten = true;
-      if (write.verb === 'mint') job.state.mintedAt.set(mintId(write), job.clock.now());
+      if (write.verb === 'mint') noteMint(job, write);
       job.written(write);
     } catch (error) {
       if (!(error instanceof LeaseLost)) fail(attempt, error, write, 'WriteRefused');
@@ -301,9 +326,15 @@ async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Prom
   return true;
 }
 
+function noteMint({ state, clock }: Job, write: MintWrite): void {
+  const now = clock.now();
+  const recent = [...state.mintedAt].filter(([, at]) => at + MINT_REST_MS > now);
+  state.mintedAt = new Map([...recent, [mintId(write), now]]);
+}
+
 /**
  * Whether something would be minted from the same inputs that has just been: what is due again at once (a clock that is
- * wrong, times in the past) would be made in a circle, since our own write wakes us. That is told, and tried again later.
+ * wrong, times in the past) would be made in a circle, since our own write wakes us. That is reported, and tried again later.
  */
 function isDueAgain(attempt: Attempt, write: ChildWrite): boolean {
   if (write.verb !== 'mint' || write.existing === undefined) return false;
@@ -414,6 +445,6 @@ function ownerWrite({ target, manager, signal }: Job, { object, owner }: Ownersh
 
 function performanceOf({ job }: Attempt, write: ChildWrite) {
   const target = job.targetFor?.(write.kind) ?? job.target;
-  const { manager, meetStranger, mayWrite, clock, signal } = job;
-  return { target, manager, meetStranger, mayWrite, cause: job.cause(write), clock, signal };
+  const { manager, meetForeign, mayWrite, clock, signal } = job;
+  return { target, manager, meetForeign, mayWrite, cause: job.cause(write), clock, signal };
 }

@@ -48,7 +48,7 @@ describe('our finalizer', () => {
       assert.deepEqual(place.shown, []);
     }));
 
-  test('is not written over what somebody changed meanwhile: the cache gets the newer one, and all is planned again', () =>
+  test('is not written over what a user changed meanwhile: the cache gets the newer one, and all is planned again', () =>
     onCluster(async (place) => {
       const before = await given(place);
       await place.client.patch(Deployment, ref, 'merge', { metadata: { finalizers: ['theirs.dev/f'] } });
@@ -57,7 +57,7 @@ describe('our finalizer', () => {
       assert.deepEqual(place.seen.get('Deployment default/d')?.metadata.finalizers, ['theirs.dev/f']);
     }));
 
-  test('of an object that is gone is nothing: the cache is told', () =>
+  test('of an object that is gone does nothing but update the cache', () =>
     onCluster(async (place) => {
       const before = await given(place);
       await place.client.delete(Deployment, ref);
@@ -123,7 +123,7 @@ describe('a status', () => {
       assert.deepEqual(place.shown, []);
     }));
 
-  test('is not written over what somebody changed meanwhile', () =>
+  test('is not written over what a user changed meanwhile', () =>
     onCluster(async (place) => {
       const before = await given(place);
       await place.client.patch(Deployment, ref, 'merge', { status: { replicas: 7 } }, { subresource: 'status' });

@@ -8,7 +8,7 @@ import {
   type Kind,
   type KubeObject,
   refOf,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import type { StatusWrite } from '../diff/index.ts';
 import { mergeConditions } from '../plan/conditions.ts';
 import { conditionsOf, type StatusInput } from '../plan/index.ts';
@@ -41,7 +41,7 @@ export function writeStatus(write: OwnerWrite, status: StatusWrite, now: () => s
   const { object, kind, manager, signal } = write;
   const current = (object as { status?: StatusInput }).status ?? {};
   const { conditions, changed } = mergeConditions(conditionsOf(current), status.conditions, status.generation, now);
-  const merged = mergeStatus(current, status.input);
+  const merged = mergeStatus(current, status.input, now);
   const patch = createMergePatch(current, changed ? { ...merged, conditions } : merged) as object;
   if (Object.keys(patch).length === 0) return Promise.resolve(false);
   const { resourceVersion } = object.metadata;

@@ -1,5 +1,5 @@
 // When it is not yet time to write: quiet periods, and the second look before a large share of the children goes.
-import { type Clock, kindId } from '@capstan/kube';
+import { type Clock, kindId } from '@capstan/kube/cluster';
 import type { ChildWrite, PendingGroup, WriteSet } from '../diff/index.ts';
 import { plainDigest } from '../digest.ts';
 
@@ -7,7 +7,7 @@ import { plainDigest } from '../digest.ts';
 export interface Wish {
   readonly id: string;
   readonly since: number;
-  /** When the first of a row of wishes came of which none stayed: somebody who keeps changing his mind is heard in the end. */
+  /** When the first of a row of changes came, none of which lasted: constant changes must not delay a write for ever. */
   readonly first: number;
 }
 
@@ -36,7 +36,7 @@ export function quietTimeLeft(wish: Wish, ms: number, clock: Clock): number {
   return Math.max(0, Math.min(timeLeft(wish, ms, clock), latest));
 }
 
-/** Creations disturb nobody and need not wait, unless the group says so. */
+/** Creations disturb nothing and need not wait, unless the group says so. */
 export function needsQuiet({ quietMs, quietAtCreation, writes }: PendingGroup): boolean {
   return quietMs > 0 && (quietAtCreation || !writes.every(isCreation));
 }

@@ -36,7 +36,7 @@ function staged(check: (stage: Stage) => Promise<void>): Promise<void> {
     const performance: Performance = {
       target: place.target,
       manager: MANAGER,
-      meetStranger: (kind: Kind, object) => met.push(`${kind.kind} ${object.metadata.name}`),
+      meetForeign: (kind: Kind, object) => met.push(`${kind.kind} ${object.metadata.name}`),
       mayWrite: () => true,
       cause: '{"why":"a test"}',
       clock: place.clock,
@@ -70,7 +70,7 @@ describe('an apply', () => {
       assert.deepEqual(shown, ['+ ConfigMap default/a']);
     }));
 
-  test('forces fields that somebody took', () =>
+  test('forces fields that a user took', () =>
     staged(async ({ client, performance, writeFor, seen }) => {
       await perform(writeFor(child('1')), performance);
       await client.patch(ConfigMap, at('a'), 'merge', { data: { x: 'theirs' } }, { fieldManager: 'them' });
@@ -113,7 +113,7 @@ describe('a create', () => {
       assert.equal(made.metadata.annotations?.[CAUSE_ANNOTATION], performance.cause);
     }));
 
-  test('leaves what somebody was faster to make', () =>
+  test('leaves what a user was faster to make', () =>
     staged(async ({ client, target, performance, writeFor, met }) => {
       const write = writeFor(createOnly(ConfigMap, { metadata: at('c'), data: { x: 'ours' } }));
       await client.create(ConfigMap, configMap('c', { x: 'theirs' }));
@@ -256,7 +256,7 @@ describe('a share', () => {
       );
     }));
 
-  test('is withdrawn from no other object, and does not make one that is gone anew', () =>
+  test('is withdrawn from no other object, and does not recreate one that is gone', () =>
     staged(async ({ client, performance, writeFor, writesFor }) => {
       await client.create(ConfigMap, configMap('s'));
       await perform(writeFor(lent('x')), performance);
@@ -383,7 +383,7 @@ describe('a delete', () => {
 describe('a hold', () => {
   const hold: ChildWrite = { verb: 'hold', kind: ConfigMap, ref: at('h'), from: 'v1.x' };
 
-  test('writes down from what somebody rolled back', () =>
+  test('writes down from what a user rolled back', () =>
     staged(async ({ client, performance }) => {
       await client.create(ConfigMap, configMap('h'));
       assert.equal(await perform(hold, performance), true);

@@ -1,6 +1,6 @@
 // Carries out single writes. What comes back is shown to the caches at once, so that nothing is decided on a cache that is
-// older than our own last write. A sink may wait, retry and hold back; it never chooses: where the ground has shifted, the
-// caches are brought up to date, and the diff decides anew.
+// older than our own last write. A sink may wait, retry and hold back; it never decides: when the cluster has changed, the
+// caches are brought up to date, and the diff is computed again.
 import {
   applyConflicts,
   type Client,
@@ -14,8 +14,9 @@ import {
   type Kind,
   type KubeObject,
   type ObjectRef,
+  share as sharedParts,
   type WriteOptions,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import {
   type ChildWrite,
   type DeleteWrite,
@@ -39,7 +40,7 @@ export interface Performance {
   readonly target: Target;
   readonly manager: string;
   /** Shows the diff an object that stands where a child should be and that the cache of our own does not hold. */
-  meetStranger(kind: Kind, object: KubeObject): void;
+  meetForeign(kind: Kind, object: KubeObject): void;
   /** The bounded cause, as JSON; undefined when nothing is known of it. */
   readonly cause: string | undefined;
   /** Whether we lead: asked right before every write, because looking and minting take time. */
@@ -61,7 +62,10 @@ export async function perform(write: ChildWrite, performance: Performance): Prom
     case 'apply': {
       if (!write.exists && (await isTaken(kind, ref, performance))) return false;
       const options = { fieldManager: manager, force: true, signal };
-      return send(write, performance, () => client.apply(kind, withCause(write.body, cause), options));
+      // What we sent and got back is kept once, for the plan and for the cache.
+      return send(write, performance, async () =>
+        sharedParts(write.body, await client.apply(kind, withCause(write.body, cause), options)),
+      );
     }
     case 'create':
       if (await isTaken(kind, ref, performance)) return false;
@@ -112,15 +116,15 @@ export async function rehearse(write: ChildWrite, performance: Performance): Pro
  * The cache may show only our own objects of a kind, so before the first write the server is asked for one of that name.
  * If there is one, it is shown to the diff, which decides; nothing is written on what was not seen.
  */
-async function isTaken(kind: Kind, ref: ObjectRef, { target, signal, meetStranger }: Performance): Promise<boolean> {
+async function isTaken(kind: Kind, ref: ObjectRef, { target, signal, meetForeign }: Performance): Promise<boolean> {
   const existing = await target.client.find(kind, ref, { signal });
   if (existing === undefined) return false;
   target.observeWrite(kind, existing);
-  meetStranger(kind, existing);
+  meetForeign(kind, existing);
   return true;
 }
 
-/** Somebody may have been faster, or an answer was lost and the object is ours: then the diff sees it and decides. */
+/** Another client may have been faster, or an answer was lost and the object is ours: then the diff sees it and decides. */
 async function create(write: ChildWrite, body: KubeObject, performance: Performance): Promise<boolean> {
   const { target, manager, signal } = performance;
   askLease(performance);
@@ -213,7 +217,7 @@ async function share(
 async function withdraw(write: WithdrawWrite, performance: Performance): Promise<boolean> {
   const { target, signal } = performance;
   const { kind, ref, manager, uid, resourceVersion } = write;
-  // Without the version an object that is gone would be made anew, empty.
+  // Without the version, an object that is gone would be recreated, empty.
   const bare = { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { ...ref, uid, resourceVersion } };
   try {
     return await send(write, performance, () =>

@@ -23,7 +23,7 @@ test('work on one thing is done one after the other, in order, and on different 
   assert.deepEqual(await Promise.all(all), ['a1', 'a2', 'b1']);
 });
 
-test('work that throws keeps nobody waiting', async () => {
+test('work that throws does not block the work after it', async () => {
   const turns = createTurns();
   const failing = turns('a', async () => {
     throw new Error('no');

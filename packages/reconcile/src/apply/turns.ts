@@ -2,7 +2,7 @@
 // the version that they were computed from, so of those that go out together all but one would be refused, read the object
 // and come again: four writes would be sixteen requests. So they go out one after the other, each on what the one before made.
 
-/** Does the work when the work of others on the same thing is done; it is told whether there was any. */
+/** Runs the work after earlier work on the same key has ended; its argument is whether it had to wait. */
 export type Turns = <T>(id: string, work: (hasWaited: boolean) => Promise<T>) => Promise<T>;
 
 export function createTurns(): Turns {

@@ -1,4 +1,4 @@
-import { type Client, type ClientOptions, type Connection, createClient } from '@capstan/kube/cluster';
+import type { Client, ClientOptions, Connection } from '@capstan/kube/cluster';
 import type { Flags, FlagValues } from './flag.ts';
 import type { Io } from './io.ts';
 
@@ -19,9 +19,11 @@ export interface Cluster {
 export async function openCluster(
   flags: FlagValues<typeof CLUSTER_OPTIONS>,
   io: Io,
-  options: Omit<ClientOptions, 'transport'> = {},
+  { connections, ...options }: Omit<ClientOptions, 'transport'> & { connections?: number } = {},
 ): Promise<Cluster> {
-  const connection = await connectTo(flags, io);
+  // A client takes long to load: commands that need none start without it.
+  const { createClient } = await import('@capstan/kube/cluster');
+  const connection = await connectTo(flags, io, connections);
   const client = createClient({
     transport: connection,
     userAgent: io.userAgent ?? 'capstan',
@@ -35,26 +37,31 @@ export async function openCluster(
 export function connectTo(
   { kubeconfig, context }: Pick<FlagValues<typeof CLUSTER_OPTIONS>, 'kubeconfig' | 'context'>,
   io: Io,
+  connections?: number,
 ): Promise<Connection> {
   return io.connect({
     env: io.env,
     readFile: io.files.read,
     ...(kubeconfig !== undefined && { kubeconfig }),
     ...(context !== undefined && { context }),
+    ...(connections !== undefined && { transport: { connections } }),
     ...(io.clock && { clock: io.clock }),
   });
 }
 
-/** Opens a cluster for one command and closes it afterwards. Somebody waits for the answer, so trouble is told soon. */
+/** Opens a cluster for one command and closes it afterwards. A user waits for the answer, so problems are reported soon. */
 export async function withCluster<R>(
   flags: FlagValues<typeof CLUSTER_OPTIONS>,
   io: Io,
   use: (cluster: Cluster) => Promise<R>,
 ): Promise<R> {
-  const cluster = await openCluster(flags, io, { retry: { attempts: 2 } });
+  const cluster = await openCluster(flags, io, { retry: { attempts: 2 }, connections: CONNECTIONS });
   try {
     return await use(cluster);
   } finally {
     await cluster.client.close();
   }
 }
+
+/** Of a command that ends soon. Each costs a TLS handshake, which takes longer than a request over one that is open. */
+const CONNECTIONS = 4;

@@ -23,6 +23,8 @@ export interface CommandDefinition<F extends Flags> {
   readonly options: F;
   /** How many arguments without a flag it takes; 0 by default. */
   readonly positionals?: number;
+  /** What these can be, where that is a closed set: for completion. */
+  readonly choices?: readonly string[];
   /** Whether flags with an operator's name before a dot are taken. */
   readonly operatorFlags?: boolean;
   /** Resolves to the exit code. */
@@ -44,6 +46,8 @@ export function command<const F extends Flags>(definition: CommandDefinition<F>)
 export interface CommandEntry {
   /** One line for the list of commands. */
   readonly summary: string;
+  /** Not shown in lists. */
+  readonly isHidden?: true;
   /** What follows the name in the list: `NAME`, `build|push|inspect`. */
   readonly arguments?: string;
   /** Loads the command when it is used and not before: help and mistakes answer at once. */

@@ -1,5 +1,5 @@
 // Mistakes in the command itself: nothing has been done. Programs end with exit code 2.
-import { CodedError, errorMakers } from '@capstan/kube/cluster';
+import { CodedError, errorMakers } from '@capstan/kube/values';
 
 /** The command was not understood; nothing has been done. */
 export class UsageError extends CodedError {}
@@ -29,6 +29,10 @@ export const UsageErrors = errorMakers(
     NotOneOf: (flag: string, value: string, allowed: readonly string[]) => ({
       message: `${flag} cannot be ${JSON.stringify(value)}`,
       remedy: `use one of ${allowed.join(', ')}`,
+    }),
+    Conflicting: (one: string, other: string) => ({
+      message: `${one} and ${other} contradict each other`,
+      remedy: 'give one of them',
     }),
     BadValue: (flag: string, value: string, remedy: string) => ({
       message: `${flag} cannot be ${JSON.stringify(value)}`,

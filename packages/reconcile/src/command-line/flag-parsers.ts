@@ -1,5 +1,5 @@
 // What the texts of flags often mean; for `parse` of a flag.
-import { parseDuration, validateDns1123Subdomain } from '@capstan/kube/cluster';
+import { parseDuration, validateDns1123Subdomain } from '@capstan/kube/values';
 import { type Refusal, refuse } from './flag.ts';
 
 /** Milliseconds, from a duration such as 2s or 1m30s. */

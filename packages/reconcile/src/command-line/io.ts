@@ -19,8 +19,22 @@ export interface Io {
   importModule(path: string): Promise<Readonly<Record<string, unknown>>>;
   /** To API servers; default `capstan`. */
   readonly userAgent?: string;
+  /** Whether people read stdout: colours, and screens that are drawn again. Default false. */
+  readonly isTerminal?: boolean;
+  /** The text at a URL. Throws when it cannot be read. */
+  fetchText?(url: string): Promise<string>;
+  /** Runs another program to its end; undefined when it is not installed. */
+  execute?(program: string, args: readonly string[]): Promise<Executed | undefined>;
+  /** Asks a person a question that is answered by yes or no; undefined where there is none to ask. */
+  confirm?(question: string): Promise<boolean>;
   /** For lease holders and logs: unique to this process. */
   readonly identity: string;
+}
+
+export interface Executed {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
 export interface FileAccess {

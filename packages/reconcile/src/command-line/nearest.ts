@@ -1,4 +1,4 @@
-/** The candidate that somebody most likely meant, if one is near enough to be a slip of the finger. */
+/** The candidate that a user most likely meant, if one is near enough to be a slip of the finger. */
 export function nearest(text: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(text.length / 3)) + 1;

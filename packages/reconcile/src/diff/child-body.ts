@@ -1,6 +1,6 @@
 // What is sent for an applied child: the planned object, the marks that let us find and compare it, and the owner reference
 // where Kubernetes' garbage collector can follow it.
-import { canonicalJson, type KubeObject, type OwnerReference } from '@capstan/kube';
+import { canonicalJson, type KubeObject, type OwnerReference } from '@capstan/kube/cluster';
 import { plainDigest } from '../digest.ts';
 import { describeOwner, type InventoryId, type InventoryOwner } from '../inventory.ts';
 import {
@@ -23,7 +23,7 @@ export interface Ownership {
   readonly object: KubeObject;
 }
 
-/** A digest of content that nobody may guess from it: of a Secret that we apply, in its own annotation. */
+/** A digest from which the content cannot be guessed: of a Secret that we apply, in its own annotation. */
 export type KeyedDigest = (content: unknown) => string;
 
 export interface ChildBody {

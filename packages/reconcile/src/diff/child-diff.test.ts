@@ -89,7 +89,7 @@ describe('an applied child', () => {
     assert.deepEqual(verdict(child, [unlabelled]), {});
   });
 
-  test('that adopts takes over what nobody controls, and nothing else', () => {
+  test('that adopts takes over what has no controller, and nothing else', () => {
     const stranger = theirs({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
     const adopting = apply(ConfigMap, { metadata, data: { x: '1' } }, { adopts: true });
     assert.equal(verdict(configMap(), [stranger]).note?.about, 'conflict');
@@ -119,17 +119,17 @@ describe('an applied child', () => {
     assert.equal((write as ApplyWrite).body.metadata.uid, 'uid-of-a');
   });
 
-  test('loses a field that is no longer planned, since the digest tells even after a restart', () => {
+  test('loses a field that is no longer planned, since the digest shows it even after a restart', () => {
     const there = applied(configMap({ x: '1', y: '2' }));
     assert.deepEqual((bodyOf(configMap(), [there]) as ConfigMap).data, { x: '1' });
   });
 
-  test('one of whose fields somebody took is applied again, and that is told', () => {
+  test('one of whose fields a user took is applied again, and that is reported', () => {
     const child = configMap({ x: '1', y: '2' });
     const entry = without(entryFor(bodyOf(child)), 'f:data/f:x');
     const { write, note, waitsFor } = verdict(child, [withEntry(applied(child), entry)]);
     assert.deepEqual((write as ApplyWrite).taken, ['data.x']);
-    assert.equal(note?.message, 'ConfigMap default/a: data.x changed by somebody else and taken back');
+    assert.equal(note?.message, 'ConfigMap default/a: data.x changed by another field manager and taken back');
     assert.equal(waitsFor, undefined);
   });
 
@@ -150,7 +150,7 @@ describe('an applied child', () => {
     });
   });
 
-  test('that is paused is left alone, and that is told', () => {
+  test('that is paused is left alone, and that is reported', () => {
     const there = annotated(applied(configMap()), { [PAUSED_ANNOTATION]: 'true' });
     const { write, note, waitsFor } = verdict(configMap({ x: '2' }), [there]);
     assert.deepEqual([write, note?.about, waitsFor], [undefined, 'paused', undefined]);
@@ -158,7 +158,7 @@ describe('an applied child', () => {
   });
 });
 
-describe('a child that is somebody else’s is a conflict, not a write, and holds back what comes after it', () => {
+describe('a child that is another owner’s is a conflict, not a write, and holds back what comes after it', () => {
   const other = ownershipOf('other');
   const controlled = (uid: string) =>
     theirs({
@@ -217,7 +217,7 @@ describe('a yielded field', () => {
     assert.equal((bodyOf(deployment('a:2', 3), [there]) as Deployment).spec?.replicas, 3);
   });
 
-  test('that somebody took is neither taken back nor sent with other changes', () => {
+  test('that a user took is neither taken back nor sent with other changes', () => {
     const scaled = withEntry(there, without(entry, 'f:spec/f:replicas'));
     assert.deepEqual(verdict(deployment('a:1', 1), [scaled]), {});
     const { spec } = bodyOf(deployment('a:2', 1), [scaled]) as Deployment;
@@ -225,7 +225,7 @@ describe('a yielded field', () => {
     assert.ok(spec?.selector);
   });
 
-  test('is not sent either when somebody took all that is around it', () => {
+  test('is not sent either when a user took all that is around it', () => {
     const emptied = withEntry(there, without(entry, 'f:spec'));
     const { spec } = bodyOf(deployment('a:1', 1), [emptied]) as Deployment;
     assert.equal(spec?.replicas, undefined);
@@ -241,7 +241,7 @@ describe('a yielded field', () => {
     assert.deepEqual(Object.keys((bodyOf(child, [taken]) as ConfigMap).data ?? {}).length, 19);
   });
 
-  test('below which somebody took a part is sent but for that part', () => {
+  test('below which a user took a part is sent but for that part', () => {
     const child = apply(ConfigMap, { metadata, data: { x: '1', y: '1' } }, { yields: ['data'] });
     const taken = withEntry(live(bodyOf(child)), without(entryFor(bodyOf(child)), 'f:data/f:x'));
     assert.deepEqual(verdict(child, [taken]), {});
@@ -254,7 +254,7 @@ describe('a yielded field', () => {
   });
 });
 
-describe('a pod template that somebody rolled back', () => {
+describe('a pod template that a user rolled back', () => {
   const first = bodyOf(deployment('a:1'));
   const second = bodyOf(deployment('a:2'), [live(first)]);
   const template = (body: KubeObject) => (body as Deployment).spec?.template;
@@ -265,7 +265,7 @@ describe('a pod template that somebody rolled back', () => {
     without(entryFor(second), `f:spec/f:template/f:metadata/f:annotations`),
   );
 
-  test('is written down, told, and holds back what comes after it', () => {
+  test('is recorded and reported, and holds back what comes after it', () => {
     const { write, note, waitsFor } = verdict(deployment('a:2'), [undone]);
     assert.equal(write?.verb, 'hold');
     assert.equal(note?.about, 'rolledBack');
@@ -298,14 +298,14 @@ describe('a pod template that somebody rolled back', () => {
     assert.deepEqual([write?.verb, note], ['apply', undefined]);
   });
 
-  test('is not one that somebody merely restarted', () => {
+  test('is not one that a user merely restarted', () => {
     const annotations = { [TEMPLATE_ANNOTATION]: markOf(second), 'kubectl.kubernetes.io/restartedAt': 'now' };
     const spec = { ...(second as Deployment).spec, template: { ...template(second), metadata: { annotations } } };
     const { write, note } = verdict(deployment('a:1'), [{ ...live(second), spec } as Deployment]);
     assert.deepEqual([write?.verb, note], ['apply', undefined]);
   });
 
-  test('is not one that is unknown to us: what somebody wrote anew is taken back', () => {
+  test('is not a template that we never applied: such a change by a user is reverted', () => {
     const metadata = { annotations: { [TEMPLATE_ANNOTATION]: 'v1.unknown' } };
     const spec = { ...undone.spec, template: { ...undone.spec?.template, metadata } };
     assert.equal(verdict(deployment('a:2'), [{ ...undone, spec } as Deployment]).write?.verb, 'apply');
@@ -324,7 +324,7 @@ describe('a child that is only created', () => {
     assert.deepEqual(write?.verb === 'create' && write.body.metadata, metadata);
   });
 
-  test('is never changed, whoever made it', () => {
+  test('is never changed, no matter which client created it', () => {
     assert.deepEqual(verdict(createOnly(ConfigMap, { metadata, data: { x: '2' } }), [theirs(configMap().object)]), {});
   });
 });
@@ -354,7 +354,7 @@ describe('a minted child', () => {
     assert.deepEqual(verdict(child(), [{ ...secret(1), data: { size: '1', key: 'anything' } } as Secret]), {});
   });
 
-  test('is made anew when it no longer serves, or its time has come, in place of the one that was judged', () => {
+  test('is recreated when it no longer serves, or its time has come, in place of the one that was judged', () => {
     for (const [objects, scene] of [
       [[secret(2)], {}],
       [[secret(1)], { now: 1000 }],
@@ -364,7 +364,7 @@ describe('a minted child', () => {
     }
   });
 
-  test('that somebody brought along is used while it is valid, and never replaced', () => {
+  test('that a user brought along is used while it is valid, and never replaced', () => {
     assert.deepEqual(verdict(child(), [secret(1, {})]), {});
     const { write, note, waitsFor } = verdict(child(), [secret(2, {})]);
     assert.deepEqual([write, note?.about, waitsFor], [undefined, 'conflict', note?.message]);
@@ -394,11 +394,11 @@ describe('a shared object', () => {
     assert.equal(verdict(child('y'), [shared]).write?.verb, 'share');
   });
 
-  test('keeps what somebody else has taken, and that is told', () => {
+  test('keeps what another client has taken, and that is reported', () => {
     const taken = withEntry(shared, without(entryFor(bodyOf(child()), manager), 'f:metadata/f:labels'));
     const { write, note } = verdict(child(), [taken]);
     assert.equal(write, undefined);
-    assert.equal(note?.message, 'ConfigMap default/a: metadata.labels now set by somebody else');
+    assert.equal(note?.message, 'ConfigMap default/a: metadata.labels now set by another field manager');
   });
 
   test('that was refused is asked for again when the object has changed, not when its status or version has', () => {

@@ -1,5 +1,5 @@
 // One child: what is planned against what is there.
-import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube';
+import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube/cluster';
 import { plainDigest } from '../digest.ts';
 import { describeOwner, inventoryOf, sharingManager } from '../inventory.ts';
 import {
@@ -12,6 +12,7 @@ import {
 import type { AppliedChild, Child, CreatedChild, MintedChild, SharedChild } from '../plan/index.ts';
 import {
   bodyToSend,
+  type ChildBody,
   childBody,
   heldFrom,
   marksFor,
@@ -58,7 +59,7 @@ function waiting(waitsFor: string): ChildVerdict {
   return { waitsFor, note: { about: 'waiting', message: waitsFor } };
 }
 
-/** Nothing is written over somebody else's object; what comes after it in the plan waits, and so does pruning. */
+/** Nothing is written over a foreign object; what comes after it in the plan waits, and so does pruning. */
 function conflict(message: string): ChildVerdict {
   return { waitsFor: message, note: { about: 'conflict', message } };
 }
@@ -70,27 +71,40 @@ function conflict(message: string): ChildVerdict {
 function applied(child: AppliedChild, observed: KubeObject | undefined, input: DiffInput): ChildVerdict {
   const { ownership, manager } = input;
   const known = knownChild(child, input);
-  const { made } = known;
   const { kind, ref } = child;
   if (observed === undefined) {
-    return { write: { verb: 'apply', kind, ref, body: bodyToSend(made, undefined), exists: false, taken: [] } };
+    return {
+      write: {
+        verb: 'apply',
+        kind,
+        ref,
+        body: bodyToSend(madeOf(known, child, input), undefined),
+        exists: false,
+        taken: [],
+      },
+    };
   }
-  const claim = strangerClaim(observed, ownership, manager, child);
+  const claim = foreignClaim(observed, ownership, manager, child);
   if (claim !== undefined) return conflict(`${describe(kind, ref)} ${claim}`);
   const entry = appliedEntry(observed, manager);
-  if (made.template !== undefined && isRolledBack(observed, made.template, entry)) {
+  if (known.template !== undefined && isRolledBack(observed, known.template, entry)) {
     const held = heldFrom(observed);
-    if (held === undefined || held === made.template) return heldBack(child, made.template, held !== undefined);
+    if (held === undefined || held === known.template) return heldBack(child, known.template, held !== undefined);
   }
 
+  const isSame = observed.metadata.annotations?.[APPLIED_ANNOTATION] === known.digest;
+  if (isSame && isCheckedAndOurs(known, entry)) return SETTLED;
+  const made = madeOf(known, child, input);
   const body = withoutTakenYields(made.body, child.yields, entry);
-  const isSame = observed.metadata.annotations?.[APPLIED_ANNOTATION] === made.digest;
-  const taken = isSame ? takenOf(known, body, entry, child.yields) : [];
-  if (isSame && taken.length === 0) return SETTLED;
+  const taken = isSame ? takenOf(known, body, entry, child.yields) : NONE;
+  if (isSame && taken.length === 0) {
+    known.body = undefined;
+    return SETTLED;
+  }
   const toSend = bodyToSend({ ...made, body }, observed);
   const write = { verb: 'apply', kind, ref, body: toSend, exists: true, taken } as const;
   if (taken.length === 0) return { write };
-  const message = `${describe(kind, ref)}: ${taken.join(', ')} changed by somebody else and taken back`;
+  const message = `${describe(kind, ref)}: ${taken.join(', ')} changed by another field manager and taken back`;
   return { write, note: { about: 'taken', message } };
 }
 
@@ -98,9 +112,23 @@ function knownChild(child: AppliedChild, { known, ownership, keyed }: DiffInput)
   const owner = ownership.object.metadata.uid;
   const remembered = known?.get(child);
   if (remembered !== undefined && remembered.owner === owner) return remembered;
-  const fresh: KnownChild = { owner, made: childBody(child, ownership, keyed) };
+  const { body, digest, template } = childBody(child, ownership, keyed);
+  const fresh: KnownChild = { owner, digest, template, body, checked: undefined };
   known?.set(child, fresh);
   return fresh;
+}
+
+function madeOf(known: KnownChild, child: AppliedChild, { ownership, keyed }: DiffInput): ChildBody {
+  const { digest, template } = known;
+  known.body ??= childBody(child, ownership, keyed).body;
+  return { body: known.body, digest, template };
+}
+
+const NONE: readonly string[] = [];
+
+/** Whether this very entry was looked at before, and holds everything that we sent. */
+function isCheckedAndOurs({ checked }: KnownChild, entry: ManagedFieldsEntry | undefined): boolean {
+  return entry !== undefined && checked?.entry === entry && checked.taken.length === 0;
 }
 
 function takenOf(
@@ -109,21 +137,21 @@ function takenOf(
   entry: ManagedFieldsEntry | undefined,
   yields: readonly string[],
 ): readonly string[] {
-  const isWhole = entry !== undefined && body === known.made.body;
+  const isWhole = entry !== undefined && body === known.body;
   if (isWhole && known.checked?.entry === entry) return known.checked.taken;
   const taken = takenFields(body, entry, yields);
-  if (isWhole) known.checked = { entry, taken };
+  if (isWhole) known.checked = { entry, taken: taken.length === 0 ? NONE : taken };
   return taken;
 }
 
 /** A rollback is written down, so that it is held after a restart too. */
 function heldBack({ kind, ref }: AppliedChild, from: string, isWrittenDown: boolean): ChildVerdict {
-  const message = `${describe(kind, ref)} was rolled back to an earlier template by somebody else; it is left so until the inputs change`;
+  const message = `${describe(kind, ref)} was rolled back to an earlier template by a user; it is left so until the inputs change`;
   const verdict = { waitsFor: message, note: { about: 'rolledBack', message } } as const;
   return isWrittenDown ? verdict : { ...verdict, write: { verb: 'hold', kind, ref, from } };
 }
 
-/** A template that is not the planned one, that we applied before, and that somebody else put there. */
+/** A template that is not the planned one, that we applied before, and that another field manager restored. */
 function isRolledBack(observed: KubeObject, planned: string, entry: ManagedFieldsEntry | undefined): boolean {
   const live = templateMark(observed);
   const history = templateHistory(observed);
@@ -133,7 +161,7 @@ function isRolledBack(observed: KubeObject, planned: string, entry: ManagedField
   return entry !== undefined && takenFields(templateProbe(live), entry).length > 0;
 }
 
-/** Of the live template only our mark: whoever restarts pods adds an annotation of his own, and rolls nothing back. */
+/** Of the live template only our mark: a user who restarts pods adds another annotation, and rolls nothing back. */
 function templateProbe(mark: string): KubeObject {
   const template = { metadata: { annotations: { [TEMPLATE_ANNOTATION]: mark } } };
   return { apiVersion: '', kind: '', metadata: {}, spec: { template } } as KubeObject;
@@ -159,7 +187,7 @@ function withoutTakenYields(
 }
 
 /** Why an existing object is not ours to apply, or undefined when it is. */
-export function strangerClaim(
+export function foreignClaim(
   observed: KubeObject,
   ownership: Ownership,
   manager: string,
@@ -175,7 +203,7 @@ export function strangerClaim(
     const isOurs = controller.uid === ownership.object.metadata.uid;
     return isOurs ? undefined : `is controlled by ${controller.kind} ${controller.name}: rename one of the two`;
   }
-  // Somebody took our label off. The field manager is that of all owners of the reconciler: the annotation says which one.
+  // Our label was removed. The field manager is that of all owners of the reconciler: the annotation says which one.
   const owner = observed.metadata.annotations?.[OWNER_ANNOTATION];
   const isAdopted =
     adopts === 'referring' ? ownerReferences.some(({ uid }) => uid === ownership.object.metadata.uid) : adopts;
@@ -203,8 +231,10 @@ function minted(child: MintedChild, observed: KubeObject | undefined, input: Dif
     return conflict(`${describe(kind, ref)} ${OTHER_OWNER}`);
   const time = { reached: (instant: number | string) => input.observed.reached(instant) };
   if (isPreviewed(observed, inputs) || minter.valid(observed, inputs as never, time)) return SETTLED;
-  // One that somebody brought along is used while it is valid and never replaced.
-  if (inventory === undefined) {
+  // One that a user provided is used while it is valid and never replaced.
+  const owner = input.ownership.object.metadata.uid;
+  const isAdopted = child.adopts === 'referring' && observed.metadata.ownerReferences?.some(({ uid }) => uid === owner);
+  if (inventory === undefined && isAdopted !== true) {
     return conflict(
       `${describe(kind, ref)} does not serve its purpose and was not made by this control plane: replace or remove it`,
     );
@@ -221,7 +251,7 @@ function isPreviewed({ metadata }: KubeObject, inputs: unknown): boolean {
   );
 }
 
-/** Others' fields are never forced: what somebody took from a shared object stays theirs, and is told. */
+/** Others' fields are never forced: what another field manager took from a shared object stays theirs, and is reported. */
 function shared(child: SharedChild, observed: KubeObject | undefined, input: DiffInput): ChildVerdict {
   const { kind, ref, object } = child;
   const annotation = sharedAnnotation(input.ownership);
@@ -233,7 +263,9 @@ function shared(child: SharedChild, observed: KubeObject | undefined, input: Dif
   }
   const taken = takenFields(object, appliedEntry(observed, manager));
   if (taken.length === 0) return SETTLED;
-  return { note: { about: 'taken', message: `${describe(kind, ref)}: ${taken.join(', ')} now set by somebody else` } };
+  return {
+    note: { about: 'taken', message: `${describe(kind, ref)}: ${taken.join(', ')} now set by another field manager` },
+  };
 }
 
 /** What of an object could change whose its fields are. */

@@ -74,7 +74,7 @@ export function live<T extends KubeObject>(body: T, extra: KubeObject['metadata'
   };
 }
 
-/** An object of somebody else. */
+/** An object of another client. */
 export function theirs<T extends KubeObject>(object: T): T {
   const { metadata } = object;
   return { ...object, metadata: { uid: `uid-of-${metadata.name}`, resourceVersion: '7', ...metadata } };
@@ -99,7 +99,7 @@ function fieldSet(value: unknown): Record<string, unknown> {
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [`f:${name}`, fieldSet(part)]));
 }
 
-/** The entry without some of its fields, which somebody else has taken: paths like `f:spec/f:replicas`. */
+/** The entry without some of its fields, which another client has taken: paths like `f:spec/f:replicas`. */
 export function without(entry: ManagedFieldsEntry, ...paths: readonly string[]): ManagedFieldsEntry {
   return paths.reduce((left, path) => ({ ...left, fieldsV1: lessOf(left.fieldsV1 ?? {}, path.split('/')) }), entry);
 }

@@ -78,7 +78,7 @@ describe('groups', () => {
     });
   }
 
-  test('after a paused child go on: it is as somebody wants it', () => {
+  test('after a paused child go on: it is as a user wants it', () => {
     const paused = applied(child('a'), { annotations: { [PAUSED_ANNOTATION]: 'true' } });
     const made = groups(
       { children: [apply(ConfigMap, { metadata: at('a'), data: { new: '' } })] },
@@ -199,7 +199,7 @@ describe('what is no longer planned in others’ objects', () => {
     assert.deepEqual(verbs, ['share ConfigMap s', 'patch ConfigMap p']);
   });
 
-  test('stays while somebody has paused the object, and the owner with it', () => {
+  test('stays while a user has paused the object, and the owner with it', () => {
     const annotations = { [originalAnnotation(OWNED)]: '{}', [PAUSED_ANNOTATION]: 'true' };
     const objects = [stranger('p', { annotations })];
     const { groups, finalizer } = writesOf({ plan: released(), ownership: deleted, finalizers: [FINALIZER], objects });
@@ -243,7 +243,7 @@ describe('our finalizer', () => {
       },
     ],
     [
-      'for a patch that somebody else gives back',
+      'for a patch that is not restored',
       { plan: plan({ patches: [patch(ConfigMap, at('a'), [], { restore: false })] }) },
     ],
     ['when the plan says no', { plan: plan({ held: false }), hasRelease: true }],

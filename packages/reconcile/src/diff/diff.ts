@@ -1,6 +1,6 @@
 // From a plan and what the caches show to the writes that are left to do. Pure, and itself a tracked computation: it is
 // evaluated again exactly when the plan, a child, the inventory or the owner's status changes, so drift needs no resync.
-import { type Kind, type KubeObject, refOf } from '@capstan/kube';
+import { type Kind, type KubeObject, refOf } from '@capstan/kube/cluster';
 import { sharingManager } from '../inventory.ts';
 import { PAUSED_ANNOTATION } from '../marks.ts';
 import { type Child, type Group, type Patch, type Plan, placeOf, type Removal } from '../plan/index.ts';
@@ -24,6 +24,7 @@ import {
   NOTHING,
   type Note,
   type PendingGroup,
+  settledOnce,
   type WithdrawWrite,
   type WriteSet,
 } from './writes.ts';
@@ -67,7 +68,7 @@ export function diff(input: DiffInput): WriteSet {
   for (const { kind, object } of prunable) if (isPaused(object)) notes.push(pausedNote(kind, refOf(object)));
   const shown = shownBy(input, notes);
 
-  return {
+  return settledOnce({
     finalizer: finalizerChange(input, { isHeld, isDeleting, isEmpty }),
     groups,
     prune: prunable.filter(({ object }) => !isPaused(object)).map(pruneWrite),
@@ -77,7 +78,20 @@ export function diff(input: DiffInput): WriteSet {
     alerts: [...shown.alerts, ...(plan.alerts ?? [])],
     threw: undefined,
     notes,
-  };
+    ...laterOf(input),
+  });
+}
+
+/** Children that stay until something is so. */
+function laterOf({ plan, observed }: DiffInput): Pick<WriteSet, 'later'> {
+  const later = plan.groups
+    .flatMap(({ children }) => children)
+    .flatMap((child) => {
+      if (child.how !== 'keep' || child.until === undefined) return [];
+      const { kind, ref, until } = child;
+      return observed.object(kind, ref) === undefined ? [] : [{ kind, ref, until }];
+    });
+  return later.length === 0 ? {} : { later };
 }
 
 const UNCONDITIONAL = {

@@ -1,5 +1,5 @@
 // What a diff is computed from.
-import type { Kind, KubeObject, ManagedFieldsEntry, ObjectRef } from '@capstan/kube';
+import type { Kind, KubeObject, ManagedFieldsEntry, ObjectRef } from '@capstan/kube/cluster';
 import {
   MEMORY_ANNOTATION,
   MEMORY_ANNOTATION_PREFIX,
@@ -37,8 +37,11 @@ export type Trouble = WriteProblem;
 /** What was made of a planned child, and what was found of it last: kept while neither the plan nor the child changes. */
 export interface KnownChild {
   readonly owner: string | undefined;
-  readonly made: ChildBody;
-  checked?: { readonly entry: ManagedFieldsEntry; readonly taken: readonly string[] };
+  readonly digest: string;
+  readonly template: string | undefined;
+  /** Undefined while the child is as planned: nothing needs it then, and it is as large as the child. */
+  body: ChildBody['body'] | undefined;
+  checked: { readonly entry: ManagedFieldsEntry; readonly taken: readonly string[] } | undefined;
 }
 
 export interface DiffInput {
@@ -57,12 +60,12 @@ export interface DiffInput {
   /** Whether status.observedGeneration is ours to write. */
   readonly isPrimary: boolean;
   readonly hasStatus: boolean;
-  /** A kind of somebody else: what the runtime itself has to say becomes events. Default: kinds without a status. */
+  /** A foreign kind: what the runtime itself reports becomes events. Default: kinds without a status. */
   readonly isForeign?: boolean;
   readonly observed: Observed;
 }
 
-/** Where the values before our first patch are kept on somebody else's object. */
+/** Where the values before our first patch are kept on a foreign object. */
 export function originalAnnotation(ownership: Ownership): string {
   return `${ORIGINAL_ANNOTATION_PREFIX}${ownership.inventory}`;
 }
@@ -84,7 +87,7 @@ export function storedMemory(object: KubeObject, ownership: Pick<Ownership, 'inv
   try {
     return text === undefined ? undefined : (JSON.parse(text) as unknown);
   } catch {
-    // Somebody wrote into our annotation: nothing is remembered.
+    // The annotation was changed by another client: nothing is remembered.
     return undefined;
   }
 }

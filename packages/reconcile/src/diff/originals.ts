@@ -1,8 +1,8 @@
-// What stood in the fields of somebody else's object before we patched them, kept in an annotation on that object. A path
-// leads through items of lists, and those move when somebody inserts, removes or sorts; so each original remembers which
-// items it went through, and is followed to where they are now. What cannot be found any more is nobody's to give back.
+// What stood in the fields of a foreign object before we patched them, kept in an annotation on that object. A path
+// leads through items of lists, and those move when a client inserts, removes or sorts; so each original remembers which
+// items it went through, and is followed to where they are now. What cannot be found any more is not restored.
 import { hash } from 'node:crypto';
-import { canonicalJson, equal, formatPointer, type KubeObject, parsePointer } from '@capstan/kube';
+import { canonicalJson, equal, formatPointer, type KubeObject, parsePointer } from '@capstan/kube/cluster';
 import type { FieldValue } from '../plan/index.ts';
 
 export interface Original {
@@ -32,7 +32,7 @@ export function readOriginals(target: KubeObject, annotation: string): Originals
 /** The original of a field that is about to be set to `ours`. */
 export function originalOf(target: KubeObject, { path, value }: FieldValue, known: Original | undefined): Original {
   const current = valueAt(target, path);
-  // Somebody who changed the field since meant it: theirs is what they get back.
+  // If another client has changed the field since, its value is the one to restore.
   const before = known !== undefined && equal(current, known.ours) ? known.before : current;
   const through = itemsOn(target, path);
   return {
@@ -61,7 +61,7 @@ function parse(text: string): Originals {
     const parsed: unknown = JSON.parse(text);
     return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as Originals) : {};
   } catch {
-    // Somebody wrote into our annotation: there is nothing to go by.
+    // The annotation was changed by another client: it cannot be used.
     return {};
   }
 }

@@ -80,7 +80,7 @@ describe('a field that we sent is taken', () => {
     assert.deepEqual(takenFields(sent({ a: 1 }), { manager: 'us', operation: 'Apply' }), ['.']);
   });
 
-  test('as a label, but not as the name and namespace, which nobody owns', () => {
+  test('as a label, but not as the name and namespace, which nothing owns', () => {
     const object = sent({ a: 1 }, { labels: { 'app.kubernetes.io/name': 'x' } });
     assert.deepEqual(
       takenFields(object, entry({ 'f:spec': { 'f:a': {} }, 'f:metadata': { 'f:labels': { 'f:z': {} } } })),
@@ -94,7 +94,7 @@ test('yielded fields are passed over with all that is below them', () => {
   assert.deepEqual(taken({ a: { b: 1, c: 1 }, d: 1 }, { 'f:a': { 'f:z': {} }, 'f:d': {} }, ['spec.a.b']), ['spec.a.c']);
 });
 
-test('so many taken fields are told, and no more', () => {
+test('so many taken fields are reported, and no more', () => {
   const spec = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`a${index}`, { b: 1, c: 2 }]));
   assert.equal(taken(spec, { 'f:z': {} }).length, 10);
   assert.equal(

@@ -1,9 +1,9 @@
 // Whether the fields that we sent are still ours, from our own managedFields entry alone: no schema is needed, because the
 // entry itself says which lists are maps (`k:`), sets (`v:`) or atomic (a leaf).
 //
-// One thing it cannot say: in parts without a schema, a map within a map that somebody emptied of our fields looks like an
+// It cannot detect one case: in parts without a schema, a nested map from which a client removed our fields looks like an
 // atomic one. A change there is noticed with the next change of the plan, not before.
-import { equal, type KubeObject, type ManagedFieldsEntry } from '@capstan/kube';
+import { equal, type KubeObject, type ManagedFieldsEntry } from '@capstan/kube/cluster';
 
 type FieldSet = Record<string, unknown>;
 
@@ -15,7 +15,7 @@ export function appliedEntry(object: Pick<KubeObject, 'metadata'>, manager: stri
 }
 
 /**
- * The paths of `sent` that the entry no longer holds: somebody changed or took them. Empty values are passed over, since
+ * The paths of `sent` that the entry no longer holds: another client changed or took them. Empty values are passed over, since
  * servers drop them; so are the yielded paths. At most `limit` paths; `.` alone when there is no entry at all.
  */
 export function takenFields(

@@ -96,14 +96,14 @@ describe('a patch', () => {
     assert.deepEqual(specOf(carriedOut(fewer, {})), { a: 1, b: 1 });
   });
 
-  test('sets its field again when somebody changes it, and gives back what they meant', () => {
+  test('sets its field again when a user changes it, and gives back what they meant', () => {
     const patched = carriedOut(route({ a: 1 }), set({ path: '/spec/a', value: 0 }));
     const again = carriedOut(edited(patched, { a: 50 }), set({ path: '/spec/a', value: 0 }));
     assert.deepEqual(specOf(again), { a: 0 });
     assert.deepEqual(specOf(carriedOut(again, {})), { a: 50 });
   });
 
-  test('does not give back over what somebody has set since', () => {
+  test('does not give back over what a user has set since', () => {
     const patched = carriedOut(route({ a: 1 }), set({ path: '/spec/a', value: 0 }));
     const back = carriedOut(edited(patched, { a: 42 }), {});
     assert.deepEqual(specOf(back), { a: 42 });
@@ -121,7 +121,7 @@ describe('a patch', () => {
     assert.deepEqual(specOf(carriedOut(route({}), fields)), { a: { b: { c: 1, d: 2 } } });
   });
 
-  test('to an item that is not there, or to an object that is not, is told and does not fail', () => {
+  test('to an item that is not there, or to an object that is not, is reported and does not fail', () => {
     const target = route(services({ name: 'a' }));
     for (const [object, path] of [
       [target, '/spec/services/3/weight'],
@@ -185,7 +185,7 @@ describe('a patch', () => {
     assert.equal(notes[0]?.about, 'paused');
   });
 
-  test('is told apart from those of another owner to the same object', () => {
+  test('is distinguished from those of another owner to the same object', () => {
     const other = ownershipOf('other');
     const ours = carriedOut(route({ a: 1, b: 1 }), set({ path: '/spec/a', value: 2 }));
     const both = carriedOut(ours, { ...set({ path: '/spec/b', value: 2 }), ownership: other });
@@ -207,7 +207,7 @@ describe('a patch', () => {
     assert.equal(carriedOut(route({ a: 1 }), { patches }).metadata.annotations, undefined);
   });
 
-  test('stands an annotation that somebody has broken', () => {
+  test('stands an annotation that a user has broken', () => {
     for (const text of ['no JSON', '7', 'null', '[]', '{"/spec/a":{}}']) {
       const target = route({ a: 1 }, { annotations: { [originalAnnotation(OWNED)]: text } });
       assert.deepEqual(specOf(carriedOut(target, {})), { a: 1 });
@@ -234,7 +234,7 @@ describe('memory of a patch', () => {
     assert.deepEqual([specOf(after), after.metadata.annotations], [{ a: 2 }, {}]);
   });
 
-  test('that somebody has broken is no memory', () => {
+  test('that a user has broken is no memory', () => {
     const broken = route({}, { annotations: { [memoryAnnotation(OWNED)]: '{' } });
     assert.equal(storedMemory(broken, OWNED), undefined);
   });
@@ -284,7 +284,7 @@ describe('an original follows its item', () => {
       ],
     ],
     [
-      'and to nobody else when it is gone',
+      'and to no other item when it is gone',
       [{ name: 'x', weight: 0 }, b],
       [
         { name: 'x', weight: 0 },

@@ -8,7 +8,7 @@ import {
   type KubeObject,
   parsePointer,
   refOf,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import { CAUSE_ANNOTATION } from '../marks.ts';
 import type { FieldValue, Patch } from '../plan/index.ts';
 import type { ChildVerdict } from './child-diff.ts';
@@ -83,7 +83,7 @@ function writeOf(kind: Kind, target: KubeObject, draft: Draft, isExplained: bool
   return { verb: 'patch', kind, ref: refOf(target), uid, operations, causeAt: isExplained ? causeAt : undefined };
 }
 
-/** A field that somebody else has set since stays theirs. */
+/** A field that another field manager has set since stays theirs. */
 function restore(draft: Draft, path: string, { before, ours }: Original): void {
   const current = valueAt(draft.value(), path);
   if (equal(current, ours) && !equal(current, before)) draft.set(path, before);

@@ -1,9 +1,9 @@
-import type { Kind, KubeObject, ObjectRef } from '@capstan/kube';
+import type { Kind, KubeObject, ObjectRef } from '@capstan/kube/cluster';
 import { PAUSED_ANNOTATION } from '../marks.ts';
 import { describe } from './input.ts';
 import type { Note } from './writes.ts';
 
-/** Whether somebody asked us to leave the object alone. */
+/** Whether the object is annotated to be left alone. */
 export function isPaused(object: KubeObject): boolean {
   return object.metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
 }

@@ -70,7 +70,7 @@ function said(input: DiffInput, type: string, reason = '', message?: string): Co
   if (type !== SHARED || !others.every((each) => SIGNED.test(each))) return undefined;
   if (line === undefined && others.length === existing.message.split('\n').length) return undefined;
   const lines = [...others, ...(line === undefined ? [] : [line])].toSorted((a, b) => (signer(a) < signer(b) ? -1 : 1));
-  // The reason is that of the first line: whoever has signed it knows it.
+  // The reason is that of the first line: the one that has signed it knows it.
   const isFirst = line !== undefined && lines[0] === line;
   return { type, status: 'True', reason: isFirst ? reason : existing.reason, message: lines.join('\n') };
 }

@@ -1,5 +1,5 @@
 // The writes that would make a plan true: plain data, compared by value, carried out by apply/ and shown by `capstan plan`.
-import type { Kind, KubeObject, ObjectRef } from '@capstan/kube';
+import type { Kind, KubeObject, ObjectRef } from '@capstan/kube/cluster';
 import type { ConditionInput, EventInput, Minter, StatusInput } from '../plan/index.ts';
 
 /** Everything that is still to be done for one key, in the order in which it goes out. Empty once the plan is so. */
@@ -12,14 +12,20 @@ export interface WriteSet {
   /** How many children there are, planned or not. */
   readonly inventory: number;
   readonly status: StatusWrite | undefined;
-  /** Told along with the next write that is really made, so that a restart repeats none of them. */
+  /** Reported along with the next write that is really made, so that a restart repeats none of them. */
   readonly events: readonly EventInput[];
-  /** Trouble with an object whose status is not the place to say so: told once, with or without a write. */
+  /** Problems with an object whose status is not the place for them: reported once, with or without a write. */
   readonly alerts: readonly EventInput[];
   /** What was thrown by the reconciler or while its writes were computed: nothing but the status is written then, and it is tried again. */
   readonly threw: string | undefined;
   /** What stands in the way, or happened: shown in the status and by `capstan status`. */
   readonly notes: readonly Note[];
+  /** What is kept for now and goes later; absent where there is nothing. Shown by `capstan plan`. */
+  readonly later?: readonly LaterRemoval[];
+}
+
+export interface LaterRemoval extends WriteBase {
+  readonly until: string;
 }
 
 export interface PendingGroup {
@@ -51,9 +57,9 @@ export interface ApplyWrite extends WriteBase {
   readonly verb: 'apply';
   /** What is sent, marks included. */
   readonly body: KubeObject;
-  /** Whether the cache has it: if not, the server is asked before a stranger's object is overwritten. */
+  /** Whether the cache has it: if not, the server is asked before a foreign object is overwritten. */
   readonly exists: boolean;
-  /** Fields that somebody took since, and that are taken back. */
+  /** Fields that another field manager has taken since, and that are taken back. */
   readonly taken: readonly string[];
 }
 
@@ -72,7 +78,7 @@ export interface MintWrite extends WriteBase {
   readonly existing: { readonly uid: string; readonly resourceVersion: string } | undefined;
 }
 
-/** Writes down that somebody rolled this child back, and from what, so that it is held after a restart too. */
+/** Records that a user rolled this child back, and from what, so that it is held after a restart too. */
 export interface HoldWrite extends WriteBase {
   readonly verb: 'hold';
   readonly from: string;
@@ -137,6 +143,21 @@ export const NOTHING: WriteSet = {
   threw: undefined,
   notes: [],
 };
+
+/** The one set for all owners of which nothing is left to do: thousands of them are kept, and most are settled. */
+export function settledOnce(writes: WriteSet): WriteSet {
+  const { finalizer, groups, prune, inventory, status, events, alerts, threw, notes, later } = writes;
+  const isEmpty =
+    finalizer === undefined &&
+    status === undefined &&
+    threw === undefined &&
+    later === undefined &&
+    groups.length + prune.length + events.length + alerts.length + notes.length === 0;
+  return isEmpty ? (SETTLED[inventory] ?? writes) : writes;
+}
+
+/** By how many children there are. */
+const SETTLED: readonly WriteSet[] = Array.from({ length: 17 }, (_, inventory) => ({ ...NOTHING, inventory }));
 
 /** Whether anything of the set can or could go out. Events alone do not count: they only accompany writes. */
 export function isSettled(writes: WriteSet): boolean {

@@ -1,6 +1,6 @@
 import type { ChunkedOptions, ChunkPart, Derivation, Engine, Projection, Tracker } from './engine-types.ts';
-import type { DerivationState } from './model.ts';
-import type { Where } from './where.ts';
+import type { DerivationState } from './graph/model.ts';
+import type { Where } from './graph/where.ts';
 
 /**
  * A derivation over many members in two steps: members fall into chunks by a hash of their key, each chunk is a node,

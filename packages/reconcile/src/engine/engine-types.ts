@@ -1,6 +1,6 @@
 // The engine as its users see it. What lies behind these types is in model.ts.
-import type { Clock } from '@capstan/kube';
-import type { Where } from './where.ts';
+import type { Clock } from '@capstan/kube/cluster';
+import type { Where } from './graph/where.ts';
 
 /** A pure view of a value. Hoist it to a named constant: readers that share one cost half, and `why` can name it. */
 export type Projection<V = unknown, P = unknown> = (value: V, key: string) => P;
@@ -14,7 +14,7 @@ export interface TableOptions<V> {
   namespace?(value: V, key: string): string;
   /** Causes of sensitive tables carry paths, and digests only from `sensitiveDigest`. */
   readonly sensitive?: boolean;
-  /** Told after a wave which keys and lists got their first reader or lost their last one. */
+  /** Called after a wave with the keys and lists that got their first reader or lost their last one. */
   readonly demand?: Demand<V>;
 }
 
@@ -26,7 +26,7 @@ export interface Demand<V = unknown> {
 }
 
 /**
- * A keyed collection of plain data. A key has a value, or is absent (somebody said so), or unknown. A table starts
+ * A keyed collection of plain data. A key has a value, or is absent (known not to exist), or unknown. A table starts
  * unsynced: a key without a value is unknown; once synced it is absent. Changes take effect in the next wave.
  */
 export interface Table<V> {
@@ -122,7 +122,7 @@ export interface Cause {
   readonly after: string;
   /** The derivations from the source to the sink, as `name(key)`, at most 6. */
   readonly via: readonly string[];
-  /** Read by a projection that is `aside`: told only where nothing else changed. */
+  /** Read by a projection that is `aside`: reported only where nothing else changed. */
   readonly isAside?: true;
 }
 
@@ -132,7 +132,7 @@ export interface Change {
   readonly key: string;
   readonly before: Settled<unknown> | undefined;
   readonly after: Settled<unknown> | undefined;
-  /** At most 10; found when first asked for, which must be before the next flush: afterwards it is empty. */
+  /** At most 10; found when first asked for, which must be before the next flush or `forgetWave`: afterwards it is empty. */
   readonly causes: readonly Cause[];
 }
 
@@ -145,6 +145,8 @@ export interface Wave {
   readonly cutoffs: number;
   /** Runs given up because they met a node that was not settled yet; they ran again later in the wave. */
   readonly restarts: number;
+  /** How long it took, with the work of others between its slices. */
+  readonly ms: number;
 }
 
 export interface FoldOptions<S, P, R, V = unknown> {
@@ -244,7 +246,7 @@ export interface EngineOptions {
   readonly freeze?: boolean;
   /** Called once when changes become pending. */
   onPending?(): void;
-  /** Told of trouble that stops nothing: too many predicates on a table, a demand callback that throws. */
+  /** Called with problems that stop nothing: too many predicates on a table, a demand callback that throws. */
   onWarning?(message: string): void;
   /** A keyed digest for values of sensitive tables in causes, or of what was looked at of one; without it they have none. */
   sensitiveDigest?(value: unknown, seen?: unknown): string;
@@ -270,12 +272,14 @@ export interface Engine {
   invalidate(derivation: Derivation<unknown>, key: string): void;
   /**
    * The world that these belong to is gone: they are forgotten as soon as nothing is left in them, so that worlds can come
-   * and go for ever. Whoever still reads them goes on as before.
+   * and go for ever. Existing readers go on as before.
    */
   retire(...handles: readonly (Table<never> | Derivation<unknown>)[]): void;
   /** Takes in what is pending and settles the graph, yielding between nodes; a second call waits for the first. */
   flush(): Promise<Wave>;
   flushSync(): Wave;
+  /** Gives up the record of the last wave, which keeps what was before it: causes that were not asked for yet are empty. */
+  forgetWave(): void;
   /** The last settled value; undefined for a node that is not alive. */
   valueOf<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
   fork(): Fork;

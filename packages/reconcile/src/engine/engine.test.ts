@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { Clock } from '@capstan/kube';
 import { createEngine } from './engine.ts';
 import type { Change, Derivation, EngineOptions, Tracker } from './engine-types.ts';
-import { fields } from './projection.ts';
+import { fields } from './graph/projection.ts';
 
 interface Item {
   spec?: { ports?: number[]; weight?: number };
@@ -102,7 +102,7 @@ describe('a derivation', () => {
     assert.ok(wave.restarts > 0);
   });
 
-  it('keeps an error as its value, and throws it at whoever reads it', () => {
+  it('keeps an error as its value, and throws it at every reader', () => {
     const { engine, items } = setUp();
     let runs = 0;
     const bad = engine.derive({
@@ -242,7 +242,7 @@ describe('a cycle', () => {
 });
 
 describe('a table', () => {
-  it('tells of the first and last reader of a key and a list, after the wave', () => {
+  it('reports the first and last reader of a key and a list, after the wave', () => {
     const told: string[] = [];
     const engine = createEngine({ clock });
     const facts = engine.table<number>({
@@ -399,6 +399,23 @@ describe('why', () => {
     assert.deepEqual(
       deleted?.causes.map(({ source, after }) => [source.key, after]),
       [['a', 'absent']],
+    );
+  });
+
+  it('gives up what was before a wave when that is no longer needed, and goes on naming causes', () => {
+    const { engine, items } = setUp();
+    const top = engine.derive({ name: 'top', sink: true, compute: (key, read) => read.get(items, key) ?? null });
+    engine.each(items, {}, top);
+    items.put('a', { spec: { weight: 1 } });
+    const [created] = engine.flushSync().changes;
+    engine.forgetWave();
+    assert.deepEqual(created?.causes, []);
+    items.put('a', { spec: { weight: 2 } });
+    const { number, changes } = engine.flushSync();
+    assert.equal(number, 2);
+    assert.deepEqual(
+      changes[0]?.causes.map(({ paths }) => paths),
+      [['spec.weight']],
     );
   });
 

@@ -8,19 +8,19 @@ import type {
   Index,
   Settled,
 } from './engine-types.ts';
-import { EngineErrors } from './errors.ts';
 import { explainNode, graphStats } from './explain.ts';
 import { attemptFold } from './fold.ts';
 import { createFork } from './fork/fork.ts';
+import { EngineErrors } from './graph/errors.ts';
+import { type DerivationState, DISPOSED, type Graph } from './graph/model.ts';
+import { requestWave } from './graph/pending.ts';
+import { settledOf } from './graph/settled.ts';
+import { createTable, tableState } from './graph/table.ts';
 import { inputsOf } from './inputs.ts';
-import { type DerivationState, DISPOSED, type Graph } from './model.ts';
-import { requestWave } from './pending.ts';
-import { createEach, createHold } from './root.ts';
-import { attemptRun } from './run.ts';
-import { enqueue } from './schedule.ts';
-import { settledOf } from './settled.ts';
-import { createTable, tableState } from './table.ts';
-import { flush, flushSync, newWaveRecord } from './wave.ts';
+import { createEach, createHold } from './wave/root.ts';
+import { attemptRun } from './wave/run.ts';
+import { enqueue } from './wave/schedule.ts';
+import { flush, flushSync, newWaveRecord } from './wave/wave.ts';
 
 /**
  * The incremental engine: tables of plain data, derivations that are watched while they read them, and waves that run
@@ -64,10 +64,14 @@ export function createEngine(options: EngineOptions): Engine {
     },
     flush() {
       const next = flushing.then(() => flush(graph));
-      flushing = next.catch(() => undefined);
+      const over = () => undefined;
+      flushing = next.then(over, over);
       return next;
     },
     flushSync: () => flushSync(graph),
+    forgetWave() {
+      if (!graph.running) graph.wave = newWaveRecord(graph.wave.number);
+    },
     valueOf: (derivation, key) => valueOf(graph, derivation, key),
     fork: () => createFork(graph),
     stats: () => graphStats(graph),
@@ -132,6 +136,7 @@ function newGraph(options: EngineOptions): Graph {
     onPending: options.onPending?.bind(options),
     warn: (message) => options.onWarning?.(message),
     sensitiveDigest: options.sensitiveDigest?.bind(options),
+    digests: new WeakMap(),
     tables: [],
     derivations: [],
     nextId: 0,

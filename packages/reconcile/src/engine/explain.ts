@@ -1,5 +1,5 @@
-import { depsOf } from './edge.ts';
 import type { EngineStats, Explanation, ReadRecord } from './engine-types.ts';
+import { depsOf } from './graph/edge.ts';
 import {
   CELL,
   type DerivationState,
@@ -11,9 +11,9 @@ import {
   QUERY,
   RETAINED,
   UNKNOWN,
-} from './model.ts';
-import { waitingForList } from './query.ts';
-import { settledOf } from './settled.ts';
+} from './graph/model.ts';
+import { waitingForList } from './graph/query.ts';
+import { settledOf } from './graph/settled.ts';
 
 /** What a node reads and who reads it, for people. */
 export function explainNode(derivation: DerivationState, key: string): Explanation | undefined {

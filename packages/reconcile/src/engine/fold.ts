@@ -1,11 +1,10 @@
-// A fold keeps its state between runs and is told which members moved: one changed part of ten thousand is one `put`.
+// A fold keeps its state between runs and is given the members that changed: one changed part of ten thousand is one `put`.
 // Rebuilt from nothing it must come to the same. It first settles all parts that moved, then changes the state, so that
 // a run that has to start again has changed nothing. Parts in trouble are left out of the state; the fold then comes to
 // the trouble of the first of them by key, as a computation that reads them in order would.
 
-import { link, unlink } from './edge.ts';
 import type { FoldOptions, Projection } from './engine-types.ts';
-import { follow, nodeFor, prepare } from './meet.ts';
+import { link, unlink } from './graph/edge.ts';
 import {
   type Cycle,
   type DerivationState,
@@ -26,9 +25,10 @@ import {
   type RunFrame,
   SETTLED,
   type Source,
-} from './model.ts';
-import { hasMember, isSuspended, materialize, queryFor, waitingForList } from './query.ts';
-import { tableState } from './table.ts';
+} from './graph/model.ts';
+import { hasMember, isSuspended, materialize, queryFor, waitingForList } from './graph/query.ts';
+import { tableState } from './graph/table.ts';
+import { follow, nodeFor, prepare } from './wave/read-node.ts';
 
 type Options = FoldOptions<unknown, unknown, unknown>;
 

@@ -1,9 +1,9 @@
 // Everything that a node was computed from, directly or through others, each with a digest of what was looked at: to be kept
 // outside the process and compared after a restart, when no wave knows what was before.
-import { createHash } from 'node:crypto';
-import { canonicalJson } from '@capstan/kube';
-import { depsOf } from './edge.ts';
+import { hash } from 'node:crypto';
+import { canonicalJson } from '@capstan/kube/cluster';
 import type { Input, Projection } from './engine-types.ts';
+import { depsOf } from './graph/edge.ts';
 import {
   CELL,
   type Cell,
@@ -20,9 +20,9 @@ import {
   presenceOf,
   RETAINED,
   UNKNOWN,
-} from './model.ts';
-import { isAside, isUnrecorded, toldView } from './projection.ts';
-import { materialize } from './query.ts';
+} from './graph/model.ts';
+import { isAside, isUnrecorded, toldView } from './graph/projection.ts';
+import { materialize } from './graph/query.ts';
 
 const MAX_INPUTS = 128;
 const MAX_NODES = 500;
@@ -91,5 +91,5 @@ function withoutVersion(value: unknown): unknown {
 }
 
 function short(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, DIGITS);
+  return hash('sha256', text, 'hex').slice(0, DIGITS);
 }

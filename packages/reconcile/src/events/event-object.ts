@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { Event, formatMicroTime, type KubeObject } from '@capstan/kube';
+import { Event, formatMicroTime, type KubeObject } from '@capstan/kube/cluster';
 
-/** What happened, in the words of whoever tells it. */
+/** What happened, in the words of the reporter. */
 export interface EventText {
   /** Default Normal. */
   type?: 'Normal' | 'Warning';
@@ -13,7 +13,7 @@ export interface EventText {
   related?: KubeObject;
 }
 
-/** Who tells it. */
+/** The component that reports it. */
 export interface Reporter {
   /** As `capstan.dev/sesame`. */
   controller: string;
@@ -54,7 +54,7 @@ export function eventObject(regarding: KubeObject, text: EventText, by: Reporter
   };
 }
 
-/** What makes two Events the same one, told again. The note counts: the API does not let it change. */
+/** What makes two Events the same one, repeated. The note counts: the API does not let it change. */
 export function seriesKey({ type, reason, action, note, regarding, related }: Event): string {
   return JSON.stringify([type, reason, action, note, regarding, related]);
 }

@@ -1,7 +1,7 @@
-// Events for users, written so that they can never become a problem of their own. The first telling of an event is
+// Events for users, written so that they can never become a problem of their own. The first occurrence of an event is
 // written; the second turns it into a series; from then on the count is kept here and written every 30 minutes, and once
-// more when nothing was heard for 6 minutes, which ends the series. An object about which ever new things are told has 25
-// Events at once and then one every 5 minutes. Telling never waits: writes go through a queue of their own, are tried 12
+// more when nothing was heard for 6 minutes, which ends the series. An object with ever new events has 25
+// Events at once and then one every 5 minutes. Recording never waits: writes go through a queue of their own, are tried 12
 // times, and are dropped rather than piled up. Only the leader writes.
 
 import {
@@ -22,7 +22,7 @@ import {
   sleep,
   type Timer,
   untilAborted,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import type { Leadership } from '../leadership/index.ts';
 import { type Bucket, createBucket, createQueue, done, type Outcome, retryAfter, runWorkers } from '../queue/index.ts';
 import { type EventText, eventObject, type Reporter, seriesKey } from './event-object.ts';
@@ -45,7 +45,7 @@ export interface EventObserver {
 export type DropReason = 'not-leading' | 'spam' | 'full' | 'refused' | 'failed';
 
 export interface EventRecorder {
-  /** Tells an event about an object. Never waits, never throws. */
+  /** Records an event about an object. Never waits, never throws. */
   record(regarding: KubeObject, text: EventText): void;
   /** Writes until the signal is aborted, then for at most two seconds what is left. Abort it before the lease is given back. */
   run(signal: AbortSignal): Promise<void>;
@@ -64,7 +64,7 @@ const FLUSH_MS = 2_000;
 interface Series {
   readonly key: string;
   readonly event: Event;
-  /** How often it was told, and when last. */
+  /** How often it was recorded, and when last. */
   count: number;
   lastAt: number;
   /** What of the count is on the server; 0 while the Event is not. */
@@ -184,7 +184,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
     return drop(series, isPassing ? 'failed' : 'refused');
   }
 
-  /** Forgets the series: told again, the event is a new one. */
+  /** Forgets the series: when it is recorded again, the event is a new one. */
   function drop(series: Series, reason: DropReason): Outcome {
     known.delete(series.key, series);
     observe?.dropped(reason);
@@ -220,7 +220,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   return { record, run };
 }
 
-/** A first telling waits to be created anyway: only what was told again since the last write is behind. */
+/** A first occurrence waits to be created anyway: only what was repeated since the last write is behind. */
 function isBehind({ count, writtenCount }: Series): boolean {
   return writtenCount > 0 && count > writtenCount;
 }

@@ -49,7 +49,7 @@ export async function serveHealth(options: HealthServerOptions): Promise<HealthS
   });
   const address = await listen(server, options.address);
   // Nothing hangs on it: a socket that breaks is the other side's affair.
-  server.on('error', (error) => logger.warn('trouble with the health server', { error }));
+  server.on('error', (error) => logger.warn('problem of the health server', { error }));
   return { address, closed: closeWith(server, signal, clock) };
 }
 

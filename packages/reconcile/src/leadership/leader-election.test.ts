@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ApiError, type Client, type Clock, Lease, Namespace, sleep, TransportError } from '@capstan/kube';
+import {
+  ApiError,
+  type Client,
+  type Clock,
+  Lease,
+  Namespace,
+  sleep,
+  TransportError,
+  type WatchEvent,
+} from '@capstan/kube';
 import {
   createRandom,
   createTestCluster,
@@ -67,6 +76,89 @@ describe('leader election', () => {
     assert.deepEqual([a.holds, b.holds], [false, true]);
     await a.stop();
     await b.stop();
+  });
+
+  it('takes over when the lease runs out and not at the next look, and tries as seldom as before when that fails', async () => {
+    const world = createWorld();
+    const a = world.start('a');
+    await world.clock.advance(100);
+    const b = world.start('b');
+    await world.clock.advance(10_000);
+    a.pause();
+    // The last renewal was at most one look of b ago.
+    await world.clock.advance(15_000 + 2_000 * 1.2);
+    assert.equal(b.holds, true);
+    a.resume();
+    await a.stop();
+    const c = world.start('c');
+    await world.clock.advance(10_000);
+    b.pause();
+    let tries = 0;
+    world.server.fail = (name, verb) => {
+      if (name === 'c' && verb === 'find') tries++;
+      return name === 'c' ? 'refuse' : undefined;
+    };
+    await world.clock.advance(60_000);
+    assert.ok(tries > 20 && tries < 35, `${tries} tries in a minute`);
+    world.server.fail = () => undefined;
+    await world.clock.advance(3_000);
+    assert.equal(c.holds, true);
+    b.resume();
+    await b.stop();
+    await c.stop();
+  });
+
+  it('counts the duration from a renewal and not from its own look: the other leads within the duration', async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const world = createWorld(createRandom(seed));
+      const a = world.start('a');
+      await world.clock.advance(100);
+      const b = world.start('b');
+      // At any moment between two renewals.
+      await world.clock.advance(10_000 + seed * 100);
+      a.pause();
+      await world.clock.advance(15_000);
+      assert.equal(b.holds, true, `seed ${seed}`);
+      a.resume();
+      await a.stop();
+      await b.stop();
+      assert.equal(world.clock.pendingTimers, 0);
+    }
+  });
+
+  it('takes a lease that is given back at once, and reads it seldom while the watch brings its renewals', async () => {
+    const world = createWorld();
+    const a = world.start('a');
+    await world.clock.advance(100);
+    const b = world.start('b');
+    let reads = 0;
+    world.server.fail = (name, verb) => {
+      if (name === 'b' && verb === 'find') reads++;
+      return undefined;
+    };
+    await world.clock.advance(60_000);
+    assert.ok(reads <= 2, `${reads} reads in a minute`);
+    await a.stop();
+    await world.clock.advance(0);
+    assert.equal(b.holds, true);
+    await b.stop();
+  });
+
+  it('falls back to looking where it may not watch, and where the watch brings nothing', async () => {
+    for (const fault of ['refuse', 'never answer'] as const) {
+      const world = createWorld();
+      world.server.fail = (_, verb) => (verb === 'watch' ? fault : undefined);
+      const a = world.start('a');
+      await world.clock.advance(100);
+      const b = world.start('b');
+      await world.clock.advance(61_000);
+      a.pause();
+      await world.clock.advance(15_000 + 2 * 2_000 * 1.2);
+      assert.equal(b.holds, true, fault);
+      a.resume();
+      await a.stop();
+      await b.stop();
+    }
   });
 
   it('stops leading ten seconds after the last renewal that succeeded was sent, and says so', async () => {
@@ -220,7 +312,7 @@ describe('leader election', () => {
   });
 });
 
-/** Twenty minutes with faults, then two quiet ones; returns how often somebody began to lead. */
+/** Twenty minutes with faults, then two quiet ones; returns how often a user began to lead. */
 async function simulate(seed: number): Promise<number> {
   const random = createRandom(seed);
   const world = createWorld(random);
@@ -262,7 +354,7 @@ async function simulate(seed: number): Promise<number> {
       await stopping;
       processes[index] = begin(`p${index}.${step}`);
     } else if (dice < 0.24 && clock.now() - server.writtenAt > 30_000) {
-      // Nobody can hold it any more, nor be about to. Under a holder, only those who saw it held would wait.
+      // No process can hold it any more, nor be about to. Under a holder, only those that saw it held would wait.
       server.lease = undefined;
     }
     await clock.advance(random.integer(1, 4_000));
@@ -299,12 +391,15 @@ function createWorld(random: SeededRandom = createRandom(1)) {
   const clock = createVirtualClock();
   const server: Server = { lease: undefined, writtenAt: 0, fail: () => undefined, delayMs: () => 0 };
   let revision = 0;
+  /** Of every open watch. */
+  const watchers = new Set<(lease: Lease) => void>();
 
   function put(lease: Lease, expected: string | undefined): Lease {
     if (expected !== server.lease?.metadata.resourceVersion) throw refusal(409, server.lease ? 'Conflict' : 'NotFound');
     revision += 1;
     server.writtenAt = clock.now();
     server.lease = { ...lease, metadata: { ...lease.metadata, resourceVersion: String(revision) } };
+    for (const write of watchers) write(server.lease);
     return server.lease;
   }
 
@@ -324,7 +419,43 @@ function createWorld(random: SeededRandom = createRandom(1)) {
       return result();
     }
 
+    async function* events(signal: AbortSignal): AsyncGenerator<WatchEvent[]> {
+      const queue: Lease[] = server.lease === undefined ? [] : [server.lease];
+      let wake = Promise.withResolvers<void>();
+      const write = (lease: Lease) => {
+        queue.push(lease);
+        wake.resolve();
+      };
+      watchers.add(write);
+      const stop = () => wake.resolve();
+      signal.addEventListener('abort', stop);
+      try {
+        for (;;) {
+          if (queue.length === 0) await wake.promise;
+          if (signal.aborted) return;
+          wake = Promise.withResolvers();
+          await delay(clock, server.delayMs());
+          await process.awake();
+          if (signal.aborted) return;
+          const fault = server.fail(name, 'watch');
+          // A stream breaks, or is silent for ever.
+          if (fault === 'never answer')
+            await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+          else if (fault !== undefined) throw new TransportError('reset', 'test');
+          const batch = queue.splice(0).map((object) => ({ type: 'MODIFIED' as const, object }));
+          if (batch.length > 0) yield batch;
+        }
+      } finally {
+        watchers.delete(write);
+        signal.removeEventListener('abort', stop);
+      }
+    }
+
     const client = {
+      async watch(_: unknown, { signal }: { signal: AbortSignal }) {
+        if (server.fail(name, 'watch') !== undefined) throw refusal(403, 'Forbidden');
+        return events(signal);
+      },
       find: () => call('find', () => server.lease),
       create: (_: unknown, lease: Lease) => call('create', () => put(lease, undefined)),
       update: (_: unknown, lease: Lease) => call('update', () => put(lease, lease.metadata.resourceVersion)),
@@ -369,7 +500,7 @@ async function delay(clock: Clock, ms: number): Promise<void> {
   if (ms > 0) await sleep(clock, ms);
 }
 
-/** Runs now, tells later. */
+/** Runs now, returns or throws later. */
 function attempt<T>(serve: () => T): () => T {
   try {
     const result = serve();

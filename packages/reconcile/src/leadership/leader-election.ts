@@ -1,6 +1,7 @@
 // Leader election by a Lease. A holder writes the lease every `retryMs`; it holds from the moment a write succeeds until
 // `renewMs` after that write was *sent*. A contender takes the lease over when it has not seen it change for the lease's
-// duration, counted by its own timers from when it saw it; times in the lease are for people to read. So clocks need not
+// duration, counted by its own timers from when it saw it; times in the lease are for people to read. It sees each renewal
+// through a watch, or at its next look where it cannot watch. So clocks need not
 // agree: a contender saw the last renewal after it was sent, and waits longer (15 s) than the holder holds (10 s); the
 // difference is what the two may drift apart. Every write carries a resourceVersion, so of two writers one gets Conflict,
 // and a request that arrives late changes nothing.
@@ -8,6 +9,7 @@
 import {
   type Client,
   type Clock,
+  isNewerResourceVersion,
   Lease,
   type Logger,
   type ObjectRef,
@@ -19,6 +21,7 @@ import { LeadershipErrors } from '../errors.ts';
 import { within } from '../within.ts';
 import type { Leadership } from './leadership.ts';
 import { heldLease, holderOf, type LeaseTimes, releasedLease } from './lease-record.ts';
+import { createLeaseWatch } from './lease-watch.ts';
 import { createPatience } from './patience.ts';
 import { startTerm, type Term } from './term.ts';
 
@@ -27,7 +30,7 @@ export interface LeaderElectionOptions {
   clock: Clock;
   random: Random;
   lease: Required<ObjectRef>;
-  /** Unique to this process: whoever has the same identity shares the lease. */
+  /** Unique to this process: the one that has the same identity shares the lease. */
   identity: string;
   /** Default 15 s, 10 s, 2 s, as client-go; each must be clearly less than the one before. */
   times?: Partial<LeaseTimes>;
@@ -47,6 +50,10 @@ export interface LeaderElection extends Leadership {
 }
 
 /** Contenders wait up to this share longer between tries, so that they do not come all at once. */
+const SPREAD = 0.2;
+/** A holder renews every `retryMs`; a watch that has brought nothing for this many of them is not relied on. */
+const MISSED_RENEWALS = 2;
+/** A holder must be able to renew more than once before its term is over, as client-go demands it. */
 const JITTER = 1.2;
 
 export function createLeaderElection(options: LeaderElectionOptions): LeaderElection {
@@ -56,9 +63,22 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
   const logger = (options.logger ?? silentLogger).with({ lease: `${ref.namespace}/${ref.name}`, identity });
   const listeners = new Set<(holds: boolean) => void>();
   const patience = createPatience(clock, times.leaseMs);
-  /** Set while this process holds the lease, as far as it was told. */
+  const watch = createLeaseWatch({
+    client,
+    clock,
+    lease: ref,
+    retryMs: times.retryMs,
+    logger,
+    see(lease) {
+      if (!isNewerResourceVersion(patience.lease?.metadata.resourceVersion, lease.metadata.resourceVersion))
+        patience.see(lease);
+    },
+  });
+  /** Set while this process holds the lease, as far as it knows. */
   let term: Term | undefined;
   let waitingFor: string | undefined;
+  /** A lease that ran out wakes once: when it cannot be taken then, the next try comes after the usual pause. */
+  let wokenBy: Promise<void> | undefined;
 
   const holds = () => term !== undefined && !term.isOver;
 
@@ -66,14 +86,42 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
     try {
       while (!signal.aborted) {
         await contend(signal);
-        await sleep(clock, holds() ? times.retryMs : times.retryMs * (1 + JITTER * random()), signal);
+        if (holds()) await sleep(clock, times.retryMs, signal);
+        else await nextTry(signal);
       }
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
       lose('stopped');
+      await watch.stop();
       await release();
       patience.end();
+    }
+  }
+
+  /** A contender looks again after a while, at once when the lease is given back, and once when the lease runs out. */
+  async function nextTry(signal: AbortSignal): Promise<void> {
+    watch.start();
+    for (;;) {
+      const usual = times.retryMs * (1 + SPREAD * random());
+      const over = patience.ranOut();
+      const hasRunOut = over === wokenBy;
+      const pauseMs = watch.isOpen && !hasRunOut ? Math.max(usual, times.retryMs * MISSED_RENEWALS) : usual;
+      const waiting = new AbortController();
+      const pause = sleep(clock, pauseMs, AbortSignal.any([signal, waiting.signal])).then(
+        () => 'look' as const,
+        () => 'look' as const,
+      );
+      const woken = over.then(() => {
+        wokenBy = over;
+        return 'look' as const;
+      });
+      const seen = watch.changed().then(() => 'seen' as const);
+      const first = await Promise.race([pause, seen, ...(hasRunOut ? [] : [woken])]);
+      waiting.abort();
+      await pause;
+      signal.throwIfAborted();
+      if (first === 'look' || holderOf(patience.lease) === undefined) return;
     }
   }
 
@@ -145,7 +193,11 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
     term = granted;
     granted.onOver(() => lose(`not renewed for ${times.renewMs} ms`));
     waitingFor = undefined;
-    if (isNew) announce(true, 'taken');
+    if (isNew) {
+      // A holder knows its own renewals; what is left of the watch ends by itself.
+      void watch.stop();
+      announce(true, 'taken');
+    }
   }
 
   function lose(reason: string): void {

@@ -31,7 +31,7 @@ export function heldLease(
   });
 }
 
-/** The lease as its holder gives it back: free for whoever comes next. */
+/** The lease as its holder gives it back: free for the one that comes next. */
 export function releasedLease(ref: ObjectRef, previous: Lease, now: number): Lease {
   const at = formatMicroTime(now);
   return leaseFrom(ref, previous, {

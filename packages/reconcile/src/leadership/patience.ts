@@ -8,6 +8,8 @@ export interface Patience {
   see(lease: Lease): void;
   /** Whether `identity` may write the lease: it is free, its own, or was not renewed for its duration. */
   isOver(identity: string): boolean;
+  /** Resolves when the lease, as it was last seen, runs out; never when nothing is waited for. */
+  ranOut(): Promise<void>;
   end(): void;
 }
 
@@ -18,6 +20,7 @@ export function createPatience(clock: Clock, leaseMs: number): Patience {
   // The timer alone decides: a clock that is set forward must not end anybody's lease.
   let timer: Timer | undefined;
   let hasRunOut = true;
+  let over = Promise.withResolvers<void>();
   return {
     get lease() {
       return lease;
@@ -31,16 +34,19 @@ export function createPatience(clock: Clock, leaseMs: number): Patience {
       if (seen === record) return;
       record = seen;
       hasRunOut = false;
+      over = Promise.withResolvers();
       timer?.cancel();
       const seconds = next.spec?.leaseDurationSeconds;
       timer = clock.after(seconds === undefined ? leaseMs : seconds * 1000, () => {
         hasRunOut = true;
+        over.resolve();
       });
     },
     isOver(identity) {
       const holder = holderOf(lease);
       return holder === undefined || holder === identity || hasRunOut;
     },
+    ranOut: () => over.promise,
     end() {
       timer?.cancel();
     },

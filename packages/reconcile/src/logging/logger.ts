@@ -31,7 +31,7 @@ export function createLogger(options: LoggerOptions): Logger {
       };
       write(`${formatLine(line)}\n`);
     } catch {
-      // Nobody could be told.
+      // There is nowhere to report it.
     }
   }
 

@@ -1,5 +1,5 @@
 // The last line of defence against secrets in logs; the first is not to log them. Three nets: names of fields that hold
-// secrets, values that somebody registered, and shapes that are secret wherever they appear (private keys, bearer tokens,
+// secrets, values that a user registered, and shapes that are secret wherever they appear (private keys, bearer tokens,
 // passwords in addresses).
 
 export interface Redactor {

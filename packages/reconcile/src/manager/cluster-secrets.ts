@@ -12,7 +12,7 @@ import {
   reasonOf,
   Secret,
   untilAborted,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import { LOCAL, type Role } from '../reconciler.ts';
 import type { Runtime } from '../runtime/index.ts';
 

@@ -1,4 +1,4 @@
-import { type Client, type Clock, CustomResourceDefinition, discover, kindId, sleep } from '@capstan/kube';
+import { type Client, type Clock, CustomResourceDefinition, discover, kindId, sleep } from '@capstan/kube/cluster';
 import { ManagerErrors } from '../errors.ts';
 import type { Operator } from '../operator.ts';
 
@@ -8,6 +8,8 @@ export interface EnsureCrdsOptions {
   operators: readonly Operator[];
   /** Apply them all, so that those of an older version are updated too. */
   install: boolean;
+  /** Wait until a kind that was installed a moment ago is served; default when they are installed here. */
+  wait?: boolean;
   signal: AbortSignal;
 }
 
@@ -17,7 +19,8 @@ const ESTABLISH_MS = 30_000;
 const FIELD_MANAGER = 'capstan';
 
 /** Resolves when the server serves every kind of the operators; throws with the remedy when it does not. */
-export async function ensureCrds({ client, clock, operators, install, signal }: EnsureCrdsOptions): Promise<void> {
+export async function ensureCrds(options: EnsureCrdsOptions): Promise<void> {
+  const { client, clock, operators, install, wait = install, signal } = options;
   const kinds = operators.flatMap((operator) => operator.kinds);
   if (install) {
     for (const kind of kinds) {
@@ -25,7 +28,7 @@ export async function ensureCrds({ client, clock, operators, install, signal }: 
       await client.apply(CustomResourceDefinition, crd, { fieldManager: FIELD_MANAGER, force: true, signal });
     }
   }
-  const deadline = clock.now() + (install ? ESTABLISH_MS : 0);
+  const deadline = clock.now() + (wait ? ESTABLISH_MS : 0);
   for (;;) {
     const served = await discover(client, { signal });
     const missing = kinds.filter(({ apiVersion, kind }) => served.kindOf(apiVersion, kind) === undefined);

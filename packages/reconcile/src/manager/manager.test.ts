@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConfigMap, defineKind, Namespace, object, silentLogger, systemClock, type Transport } from '@capstan/kube';
+import {
+  ConfigMap,
+  defineKind,
+  type Logger,
+  Namespace,
+  object,
+  silentLogger,
+  systemClock,
+  type Transport,
+} from '@capstan/kube';
 import { createRandom, createTestCluster } from '@capstan/testing';
 import { operator } from '../operator.ts';
 import { apply, plan } from '../plan/index.ts';
@@ -8,7 +17,7 @@ import { reconciler } from '../reconciler.ts';
 import { createManager, type ManagerOptions } from './manager.ts';
 
 const Page = defineKind({ group: 'test.dev', version: 'v1', kind: 'Page', scope: 'Namespaced', spec: object({}) });
-const pages = (name: string) =>
+const pages = (name: string, prefix = '') =>
   operator({
     name,
     kinds: [Page],
@@ -20,7 +29,7 @@ const pages = (name: string) =>
         reconcile: ({ object: { metadata } }) =>
           plan({
             children: [
-              apply(ConfigMap, { metadata: { name: `${metadata.name}`, namespace: `${metadata.namespace}` } }),
+              apply(ConfigMap, { metadata: { name: `${prefix}${metadata.name}`, namespace: `${metadata.namespace}` } }),
             ],
           }),
       }),
@@ -37,6 +46,17 @@ describe('a manager', () => {
       async () => manage({ operators: [pages('a'), pages('a')] }).run(AbortSignal.abort()),
       /two operators are named "a"; give one of them another name/,
     );
+  });
+
+  test('logs once what its operators warn of at start', async () => {
+    const lines: string[] = [];
+    const logger: Logger = { ...silentLogger, warn: (message) => lines.push(message), with: () => logger };
+    const warned = { ...pages('pages'), warnings: ['--old has no effect; remove it'] };
+    const refusing: Transport = { ...({} as Transport), request: () => Promise.reject(new Error('no server')) };
+    await assert.rejects(
+      manage({ operators: [warned], logger, connection: refusing }).run(new AbortController().signal),
+    );
+    assert.deepEqual(lines, ['--old has no effect; remove it']);
   });
 
   test('does not start where it may not use its Lease, and says what to grant', async (t) => {
@@ -85,5 +105,54 @@ describe('a manager', () => {
     });
     await manager.run(stopping.signal);
     assert.deepEqual([...asked].toSorted(), ['mine-a', 'mine-b']);
+  });
+
+  test('fills one cache for all operators, and each writes under its own account', async (t) => {
+    const cluster = await createTestCluster({ clock: systemClock, random: createRandom(1), operators: [pages('a')] });
+    t.after(() => cluster.close());
+    await cluster.client.create(Namespace, capstanSystem);
+    const page = {
+      apiVersion: 'test.dev/v1',
+      kind: 'Page',
+      metadata: { name: 'first', namespace: 'default' },
+      spec: {},
+    };
+    await cluster.client.create(Page, page);
+    const asked: { as: string; verb: string; path: string }[] = [];
+    const written = new Set<string>();
+    const stopping = new AbortController();
+    const connect = (as: string): Transport => {
+      const connection = cluster.transport();
+      return {
+        ...connection,
+        request(request) {
+          asked.push({ as, verb: request.method, path: request.path });
+          if (/\/configmaps/.test(request.path) && request.method === 'PATCH') written.add(as);
+          if (written.size === 2) stopping.abort();
+          return connection.request(request);
+        },
+        watch(request) {
+          asked.push({ as, verb: request.method, path: request.path });
+          return connection.watch(request);
+        },
+      };
+    };
+    const manager = manage({
+      operators: [pages('a'), pages('b', 'other-')],
+      connection: connect('reader'),
+      connectionFor: ({ name }) => connect(name),
+    });
+    await manager.run(AbortSignal.any([stopping.signal, AbortSignal.timeout(20_000)]));
+    assert.deepEqual([...written].toSorted(), ['a', 'b']);
+    const of = (who: string) => asked.filter(({ as }) => as === who);
+    assert.deepEqual(
+      of('reader').filter(({ verb }) => verb !== 'GET'),
+      [],
+    );
+    assert.equal(of('reader').filter(({ path }) => path === '/apis/test.dev/v1/pages').length, 1);
+    assert.deepEqual(
+      [...of('a'), ...of('b')].filter(({ verb, path }) => verb === 'GET' && path.endsWith('/pages')),
+      [],
+    );
   });
 });

@@ -12,7 +12,7 @@ import {
   sleep,
   systemClock,
   untilAborted,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import { ManagerErrors } from '../errors.ts';
 import { createLogger } from '../logging/index.ts';
 import { createRegistry, type Registry, standardMetrics } from '../metrics/index.ts';
@@ -29,6 +29,7 @@ import {
 import { createTracing, tracedTransport } from '../tracing/index.ts';
 import { rolesOf } from '../worlds/index.ts';
 import { followClusterSecrets } from './cluster-secrets.ts';
+import { compactHeap } from './compact-heap.ts';
 import { ensureCrds } from './ensure-crds.ts';
 import { createOperatorLeases, type LeaseSettings, leaseNameOf, sinkLeadership } from './operator-leases.ts';
 import { startServers } from './servers.ts';
@@ -38,6 +39,11 @@ export interface ManagerOptions {
   operators: readonly Operator[];
   /** How the cluster is reached; closed by the manager when it ends. Default: by `kubeconfig`. */
   connection?: ManagerConnection;
+  /**
+   * The account that an operator writes under, when each has one of its own; closed by the manager too. The caches, which all
+   * share, are filled by `connection`. Default: `connection` does everything.
+   */
+  connectionFor?(operator: Operator): ManagerConnection;
   /** The file; default KUBECONFIG, else the pod's own account, else ~/.kube/config. */
   kubeconfig?: string;
   /** The context in it; default its current one. */
@@ -70,6 +76,11 @@ export interface ManagerOptions {
   metricsAddress?: string | undefined;
   /** Run every reconcile twice and compare, for operators in development: see RuntimeOptions.checkPurity. Default false. */
   checkPurity?: boolean;
+  /**
+   * Run V8 so that it needs little memory beside the caches; it holds for the whole process. `start`: only until the caches
+   * are full and nothing is left to do. Default true in a pod, where memory is counted, and false elsewhere.
+   */
+  compactHeap?: boolean | 'start';
   /** Default: to stderr, as JSON in a pod and as text elsewhere. */
   logger?: Logger;
   clock?: Clock;
@@ -129,17 +140,24 @@ const WAITING_MS = 15_000;
 
 async function runManager(options: Settled, signal: AbortSignal, take: (runtime: Runtime) => void): Promise<void> {
   const { operators, clock, random, logger, env, identity, systemNamespace, leases, onEvent } = options;
+  for (const { name, warnings = [] } of operators)
+    for (const warning of warnings) logger.warn(warning, { operator: name });
   const registry = createRegistry();
   const metrics = standardMetrics(registry);
   const tracing = createTracing({ environment: env, serviceName: options.serviceName, clock, random, logger });
   const connection = await open(options);
-  const client = createClient({
-    transport: tracing.isEnabled ? tracedTransport(connection, tracing.tracer) : connection,
-    userAgent: options.userAgent,
-    clock,
-    logger,
-    observe: metrics.request,
-  });
+  const clientOf = (transport: ManagerConnection) =>
+    createClient({
+      transport: tracing.isEnabled ? tracedTransport(transport, tracing.tracer) : transport,
+      userAgent: options.userAgent,
+      clock,
+      logger,
+      observe: metrics.request,
+    });
+  const client = clientOf(connection);
+  const { connectionFor } = options;
+  const own = new Map(connectionFor && operators.map((one) => [one.name, clientOf(connectionFor(one))]));
+  const clientFor = (operator: string) => own.get(operator) ?? client;
   try {
     const namespace = options.namespace ?? connection.namespace ?? systemNamespace;
     if (options.installCrds) await ensureNamespace(client, systemNamespace, signal);
@@ -147,10 +165,22 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       await ensureNamespace(client, name, signal).catch(unlessForbidden);
     await ensureCrds({ client, clock, operators, install: options.installCrds, signal });
     if (leases !== undefined) {
-      const names = operators.map((operator) => leaseNameOf(operator, operators, leases));
-      for (const name of names) await checkLease(client, { namespace: systemNamespace, name }, signal);
+      for (const operator of operators) {
+        const lease = { namespace: systemNamespace, name: leaseNameOf(operator, operators, leases) };
+        await checkLease(clientFor(operator.name), lease, signal);
+      }
     }
-    const contest = { client, clock, random, logger, metrics, identity, operators, leases, namespace: systemNamespace };
+    const contest = {
+      clientFor,
+      clock,
+      random,
+      logger,
+      metrics,
+      identity,
+      operators,
+      leases,
+      namespace: systemNamespace,
+    };
     const led = createOperatorLeases(contest);
     const runtime = createRuntime({
       operators,
@@ -166,12 +196,13 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
     });
     for (const { name } of operators.filter(readsSensitive)) {
       const where = { namespace: systemNamespace, operator: name, signal };
-      runtime.setDigestKey(await orNoNamespace(systemNamespace, ensureDigestKey(client, where)), name);
+      runtime.setDigestKey(await orNoNamespace(systemNamespace, ensureDigestKey(clientFor(name), where)), name);
     }
     const servers = await startServers({ ...options, registry, runtime, led });
     try {
       const { watchNamespaces } = options;
-      const world = runtime.addWorld({ name: '', client, namespace, ...(watchNamespaces && { watchNamespaces }) });
+      const local = { name: '', client, clientFor, namespace };
+      const world = runtime.addWorld({ ...local, ...(watchNamespaces && { watchNamespaces }) });
       observeRuntime(metrics, runtime);
       for (const operator of operators) operator.metrics?.({ registry, clock, peek: (kind) => world.peek(kind) });
       options.onMetrics?.(registry);
@@ -190,14 +221,18 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
         userAgent: options.userAgent,
         signal,
       });
-      const parts = [runtime.run(signal), tracing.run(signal), clusters, ready(runtime, options, signal)];
+      const isAtRest = () => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0;
+      const heap = options.compactHeap
+        ? compactHeap({ clock, startOnly: options.compactHeap === 'start', isAtRest, signal })
+        : Promise.resolve();
+      const parts = [runtime.run(signal), tracing.run(signal), clusters, ready(runtime, options, signal), heap];
       await ended(parts, clock, signal);
       onEvent?.({ type: 'stopped' });
     } finally {
       await servers.close();
     }
   } finally {
-    await client.close();
+    await Promise.all([client, ...own.values()].map((one) => one.close()));
   }
 }
 
@@ -224,6 +259,7 @@ function withDefaults(options: ManagerOptions) {
     userAgent: options.userAgent ?? 'capstan',
     systemNamespace: options.systemNamespace ?? SYSTEM_NAMESPACE,
     installCrds: options.installCrds ?? false,
+    compactHeap: options.compactHeap ?? isPod,
     identity: options.identity ?? `${hostname()}_${process.pid}_${crypto.randomUUID().slice(0, 8)}`,
     leases: leaderElection === false ? undefined : leaderElection === true ? {} : leaderElection,
   };

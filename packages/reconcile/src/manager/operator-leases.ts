@@ -1,6 +1,6 @@
 // Who may write, for each operator, and the Events about what is written: the recorder flushes after the last write and
 // before the Lease is given back, so its life is part of the leadership's.
-import type { Client, Clock, Logger, ObjectRef, Random } from '@capstan/kube';
+import type { Client, Clock, Logger, ObjectRef, Random } from '@capstan/kube/cluster';
 import { createEventRecorder, type EventRecorder } from '../events/index.ts';
 import { alwaysLeader, createLeaderElection, type Leadership, type LeaseTimes } from '../leadership/index.ts';
 import type { StandardMetrics } from '../metrics/index.ts';
@@ -16,7 +16,8 @@ export interface LeaseSettings {
 }
 
 export interface OperatorLeasesOptions {
-  client: Client;
+  /** What an operator writes through. */
+  clientFor(operator: string): Client;
   clock: Clock;
   random: Random;
   logger: Logger;
@@ -40,7 +41,8 @@ export function createOperatorLeases(options: OperatorLeasesOptions): ReadonlyMa
 }
 
 function leaseOf(operator: Operator, options: OperatorLeasesOptions): OperatorLease {
-  const { client, clock, random, logger, metrics, identity } = options;
+  const { clock, random, logger, metrics, identity } = options;
+  const client = options.clientFor(operator.name);
   const election = electionOf(operator, options);
   const events = createEventRecorder({
     client,
@@ -74,10 +76,10 @@ export function sinkLeadership(
 function contend(
   operator: Operator,
   { namespace, name, times }: Required<ObjectRef> & Pick<SinkLease, 'times'>,
-  { client, clock, random, metrics, identity, logger }: OperatorLeasesOptions,
+  { clientFor, clock, random, metrics, identity, logger }: OperatorLeasesOptions,
 ): Leadership {
   return createLeaderElection({
-    client,
+    client: clientFor(operator.name),
     clock,
     random,
     identity,

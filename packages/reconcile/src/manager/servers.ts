@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@capstan/kube';
+import type { Clock, Logger } from '@capstan/kube/cluster';
 import { type Checks, serveHealth } from '../health/index.ts';
 import type { Registry } from '../metrics/index.ts';
 import type { Operator } from '../operator.ts';

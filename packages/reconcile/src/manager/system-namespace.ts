@@ -1,6 +1,14 @@
 // The namespace of Leases and digest keys: the same for every instance of an operator in a cluster, wherever it runs, so
 // that two instances cannot both write.
-import { type Client, isAlreadyExists, isForbidden, isNotFound, Lease, Namespace, type ObjectRef } from '@capstan/kube';
+import {
+  type Client,
+  isAlreadyExists,
+  isForbidden,
+  isNotFound,
+  Lease,
+  Namespace,
+  type ObjectRef,
+} from '@capstan/kube/cluster';
 import { ManagerErrors } from '../errors.ts';
 
 /** Creates the namespace if it is absent. */

@@ -1,5 +1,5 @@
 import { type InformerObserver, type InformerView, type Kind, type KubeObject, kindId } from '@capstan/kube/cluster';
-import type { Registry } from './registry.ts';
+import type { Counter, Registry } from './registry.ts';
 
 export interface InformerMetrics {
   /** Observes the informers of one kind in one world. */
@@ -51,11 +51,16 @@ export function informerMetrics(registry: Registry): InformerMetrics {
   return {
     informer(world, kind) {
       const of = { world, kind: kindId(kind) };
+      const received = new Map<string, Counter>();
       return {
         listed: () => lists.of(of).inc(),
         watchRestarted: (cause) => restarts.of({ ...of, cause }).inc(),
         received({ counts }) {
-          for (const [type, count] of Object.entries(counts)) events.of({ ...of, type }).inc(count);
+          for (const type in counts) {
+            const counter = received.get(type) ?? events.of({ ...of, type });
+            received.set(type, counter);
+            counter.inc(counts[type as keyof typeof counts]);
+          }
         },
       };
     },

@@ -130,7 +130,7 @@ describe('a registry', () => {
     assert.throws(() => registry.histogram({ name: 'h', help, buckets: [1, 1] }), /do not ascend/);
     const counter = registry.counter({ name: 'x_total', help });
     assert.throws(() => registry.gauge({ name: 'x_total', help }), /registered already/);
-    assert.throws(() => counter.of().inc(-1), /told to add -1/);
-    assert.throws(() => counter.of().inc(Number.NaN), /told to add NaN/);
+    assert.throws(() => counter.of().inc(-1), /asked to add -1/);
+    assert.throws(() => counter.of().inc(Number.NaN), /asked to add NaN/);
   });
 });

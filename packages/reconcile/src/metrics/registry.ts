@@ -1,6 +1,6 @@
 // A small Prometheus registry: counters, gauges and histograms with labels. A family is registered once, by name; a series
 // appears in the exposition once it was asked for by `of`. What is cheaper to look at than to keep (sizes, ages) has a `collect`,
-// which is asked when somebody scrapes.
+// which is asked when a user scrapes.
 
 import { MetricErrors } from '../errors.ts';
 import { type Exposition, exposition, negotiate, type Snapshot, type SnapshotSample } from './exposition.ts';
@@ -98,28 +98,36 @@ function createSeries<L extends string, S>(name: string, labels: readonly L[], m
   if (labels.length === 0) cells.set('', { values: [], cell: make() });
   return {
     of(...[given]: [] | [Labels<L>]): S {
-      const values = valuesOf(name, labels, given);
-      const key = values.join('\u0000');
+      const key = keyOf(name, labels, given);
       let entry = cells.get(key);
       if (entry === undefined) {
-        entry = { values, cell: make() };
+        entry = { values: valuesOf(name, labels, given), cell: make() };
         cells.set(key, entry);
       }
       return entry.cell.series;
     },
     remove(...[given]: [] | [Labels<L>]): void {
-      cells.delete(valuesOf(name, labels, given).join('\u0000'));
+      cells.delete(keyOf(name, labels, given));
     },
     samples: () => [...cells.values()].flatMap(({ values, cell }) => cell.samples(labels, values)),
   };
 }
 
 function valuesOf<L extends string>(name: string, labels: readonly L[], given: Labels<L> | undefined): string[] {
-  return labels.map((label) => {
-    const value = given?.[label];
-    if (value === undefined) throw MetricErrors.NoLabel(name, label);
-    return value;
-  });
+  return labels.map((label) => valueOf(name, label, given));
+}
+
+/** The values as one text, without a list of them: it is asked for every time that something is counted. */
+function keyOf<L extends string>(name: string, labels: readonly L[], given: Labels<L> | undefined): string {
+  let key = '';
+  for (const label of labels) key += `${valueOf(name, label, given)}\u0000`;
+  return key;
+}
+
+function valueOf<L extends string>(name: string, label: L, given: Labels<L> | undefined): string {
+  const value = given?.[label];
+  if (value === undefined) throw MetricErrors.NoLabel(name, label);
+  return value;
 }
 
 function createCounter(name: string): Cell<Counter> {

@@ -4,6 +4,7 @@ import { type EngineMetrics, engineMetrics } from './engine-metrics.ts';
 import { type EventMetrics, eventMetrics } from './event-metrics.ts';
 import { type InformerMetrics, informerMetrics } from './informer-metrics.ts';
 import { type LeadershipMetrics, leadershipMetrics } from './leadership-metrics.ts';
+import { processMetrics } from './process-metrics.ts';
 import { type QueueMetrics, queueMetrics } from './queue-metrics.ts';
 import type { Registry } from './registry.ts';
 
@@ -19,6 +20,7 @@ export interface StandardMetrics
 
 /** Everything that Capstan measures: what controller-runtime users know under their names, the rest under `capstan_`. */
 export function standardMetrics(registry: Registry): StandardMetrics {
+  processMetrics(registry);
   return {
     ...controllerMetrics(registry),
     ...queueMetrics(registry),

@@ -1,4 +1,4 @@
-import { type Kind, kindId } from '@capstan/kube';
+import { type Kind, kindId } from '@capstan/kube/cluster';
 import { DefinitionErrors, PlanErrors } from '../errors.ts';
 import { placeOf } from './place.ts';
 import type { Plan } from './plan.ts';

@@ -1,5 +1,5 @@
 // Children: objects that a plan wants to exist. Five ways to want one.
-import { type Clock, type Kind, type KubeObject, keyOf, type ObjectRef } from '@capstan/kube';
+import { type Clock, type Kind, type KubeObject, keyOf, type ObjectRef } from '@capstan/kube/cluster';
 import { DefinitionErrors } from '../errors.ts';
 import { inWorld } from './place.ts';
 
@@ -10,7 +10,7 @@ interface ChildBase {
   readonly ref: ObjectRef;
 }
 
-/** Ours wholly: applied by server-side apply, forced where somebody took a field, pruned when no longer planned. */
+/** Ours wholly: applied by server-side apply, forced where another manager took a field, pruned when no longer planned. */
 export interface AppliedChild extends ChildBase {
   readonly how: 'apply';
   readonly object: KubeObject;
@@ -24,7 +24,7 @@ export interface AppliedChild extends ChildBase {
    */
   readonly controls: boolean;
   /**
-   * Whether an existing object that nobody controls is taken over instead of reported as a conflict: any, or one that names
+   * Whether an existing object without a controller is taken over instead of reported as a conflict: any, or one that names
    * the owner in an owner reference already, because another operator made it for the same resource.
    */
   readonly adopts: boolean | 'referring';
@@ -44,6 +44,8 @@ export interface MintedChild extends ChildBase {
   readonly minter: Minter;
   /** Plain data that `valid` and `make` are given: no secrets. */
   readonly inputs: unknown;
+  /** Whether one that is not ours and no longer valid is replaced, if it names the owner in an owner reference. */
+  readonly adopts: false | 'referring';
 }
 
 /** An object that others use too: our fields are applied and withdrawn, never forced, and the object is never deleted by us. */
@@ -55,6 +57,8 @@ export interface SharedChild extends ChildBase {
 /** Stays as it is: neither changed nor pruned. */
 export interface KeptChild extends ChildBase {
   readonly how: 'keep';
+  /** For previews: what must be so before it goes, as in `the new one is ready`. */
+  readonly until?: string;
 }
 
 /** How a minted child comes to be. A module-level constant, so that plans compare equal. */
@@ -62,7 +66,7 @@ export interface Minter<I = never, T extends KubeObject = KubeObject> {
   readonly name: string;
   /** Whether what exists still serves. Time comes in by `reached`, which wakes when the instant comes: renewal needs nothing else. */
   valid(existing: T, inputs: I, time: { reached(instant: number | string): boolean }): boolean;
-  /** Makes it anew. Never compared, printed or logged. */
+  /** Creates or renews it. Never compared, printed or logged. */
   make(inputs: I, existing: T | undefined, context: MintContext): Promise<T>;
 }
 
@@ -121,9 +125,10 @@ export function mint<I, T extends KubeObject>(
   ref: ObjectRef,
   minter: Minter<I, T>,
   inputs: I,
-  options: { in?: string } = {},
+  options: { in?: string /** False by default. */; adopts?: false | 'referring' } = {},
 ): MintedChild {
-  return { how: 'mint', kind: inWorld(kind, options.in), ref: checkedRef(kind, ref), minter, inputs };
+  const { adopts = false } = options;
+  return { how: 'mint', kind: inWorld(kind, options.in), ref: checkedRef(kind, ref), minter, inputs, adopts };
 }
 
 export function share<T extends KubeObject>(
@@ -139,8 +144,9 @@ export function share<T extends KubeObject>(
   };
 }
 
-export function keep(kind: Kind, ref: ObjectRef, options: { in?: string } = {}): KeptChild {
-  return { how: 'keep', kind: inWorld(kind, options.in), ref: checkedRef(kind, ref) };
+export function keep(kind: Kind, ref: ObjectRef, options: { in?: string; until?: string } = {}): KeptChild {
+  const { until } = options;
+  return { how: 'keep', kind: inWorld(kind, options.in), ref: checkedRef(kind, ref), ...(until && { until }) };
 }
 
 /** A child as a reconciler writes it: apiVersion and kind follow from the Kind. */

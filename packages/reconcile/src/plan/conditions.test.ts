@@ -71,7 +71,7 @@ describe('conditions', () => {
     );
   });
 
-  test('follow the generation, so that nobody takes an old word for a new one', () => {
+  test('follow the generation, so that nothing takes an old word for a new one', () => {
     const { conditions } = mergeConditions([before], [ready.isTrue('Fine')], 2, never);
     assert.equal(conditions[0]?.observedGeneration, 2);
   });

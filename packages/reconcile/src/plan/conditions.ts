@@ -1,6 +1,6 @@
 // Conditions as a plan gives them: without times. The runtime sets observedGeneration, and lastTransitionTime only when
 // the status of the condition changes. Each condition type has one owning reconciler; others' types are kept.
-import { equal } from '@capstan/kube';
+import { equal } from '@capstan/kube/cluster';
 import type { StatusInput } from './status.ts';
 
 export interface ConditionInput {

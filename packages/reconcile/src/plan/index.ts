@@ -3,4 +3,4 @@ export * from './conditions.ts';
 export * from './others.ts';
 export { inWorld, placeOf } from './place.ts';
 export * from './plan.ts';
-export { drop, type StatusInput } from './status.ts';
+export { drop, type StatusInput, timeOfWrite } from './status.ts';

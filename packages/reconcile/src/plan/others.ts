@@ -1,10 +1,10 @@
 // What a plan may do to objects that are not its children: set fields, guarded by the version that was seen, and remove
 // by uid. Both need the object to be in the cache; neither ever creates.
-import type { Kind, KubeObject, ObjectRef } from '@capstan/kube';
+import type { Kind, KubeObject, ObjectRef } from '@capstan/kube/cluster';
 import { DefinitionErrors } from '../errors.ts';
 import { inWorld } from './place.ts';
 
-/** Fields of somebody else's object that should have these values while the plan says so. */
+/** Fields of a foreign object that should have these values while the plan says so. */
 export interface Patch {
   readonly kind: Kind;
   readonly ref: ObjectRef;

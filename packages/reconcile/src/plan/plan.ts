@@ -1,6 +1,6 @@
 // What a reconciler may say. A plan is plain data: two plans are compared by value, shown by `capstan plan`, and carried
 // out by apply/. Nothing in it performs anything.
-import { type KubeObject, keyOf, kindId } from '@capstan/kube';
+import { type KubeObject, keyOf, kindId } from '@capstan/kube/cluster';
 import { DefinitionErrors, PlanErrors } from '../errors.ts';
 import { isPromise } from './check-plan.ts';
 import type { Child } from './child.ts';
@@ -40,7 +40,7 @@ export interface Group {
   /** Wait until what this group wants has not changed for so long; 0 by default. */
   readonly quietMs: number;
   /**
-   * The quiet period counts before something is made as well; by default creations disturb nobody and need not wait. For
+   * The quiet period counts before something is created as well; by default creations disturb nothing and need not wait. For
    * workloads whose inputs arrive one after the other: pods that start with half of them are rolled at once.
    */
   readonly quietAtCreation: boolean;

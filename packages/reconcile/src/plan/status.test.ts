@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { drop, mergeStatus } from './status.ts';
+import { drop, mergeStatus, timeOfWrite } from './status.ts';
 
 describe('the status after a plan', () => {
   test('keeps what the plan does not mention, replaces what it mentions as a whole, and loses what it drops', () => {
@@ -29,6 +29,20 @@ describe('the status after a plan', () => {
     const next = mergeStatus({}, input);
     assert.deepEqual(next, { list: [{ a: 1 }], map: { x: {} } });
     assert.equal(mergeStatus(next, input), next);
+  });
+
+  test('gets the time of the write where a plan asks for it, and that time alone is no difference', () => {
+    const input = (status: string) => ({ list: [{ name: 'a', conditions: [{ status, at: timeOfWrite() }] }] });
+    const first = mergeStatus({}, input('True'), () => 'one');
+    assert.deepEqual(first, { list: [{ name: 'a', conditions: [{ status: 'True', at: 'one' }] }] });
+    assert.equal(
+      mergeStatus(first, input('True'), () => 'two'),
+      first,
+    );
+    assert.deepEqual(
+      mergeStatus(first, input('False'), () => 'two'),
+      { list: [{ name: 'a', conditions: [{ status: 'False', at: 'two' }] }] },
+    );
   });
 
   test('settles: what was merged once changes nothing the second time', () => {

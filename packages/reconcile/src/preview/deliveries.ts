@@ -1,8 +1,9 @@
 // What the sinks of operators would deliver, if a change were made.
-import { equal } from '@capstan/kube';
+import { equal } from '@capstan/kube/cluster';
 import type { Change, Fork, Settled } from '../engine/index.ts';
 import { unmarked } from '../read/world-reader.ts';
-import type { Runtime, SinkBinding } from '../runtime/runtime.ts';
+import type { SinkBinding } from '../runtime/parts.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 
 export interface PreviewDelivery {
   /** `operator.sink`, with `@world` where worlds have names. */

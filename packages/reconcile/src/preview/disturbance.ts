@@ -1,5 +1,5 @@
 // What a write does to running things, beyond changing an object.
-import { type KubeObject, kindId } from '@capstan/kube';
+import { type KubeObject, kindId } from '@capstan/kube/cluster';
 import { templateMark } from '../diff/child-body.ts';
 import type { ChildWrite } from '../diff/index.ts';
 

@@ -194,7 +194,7 @@ describe('a preview', () => {
     }
   });
 
-  test('has conditions of the generation that there would be, so that whoever waits for them goes on', () =>
+  test('has conditions of the generation that there would be, so that what waits for them goes on', () =>
     staged(async ({ program }, changed) => {
       const { writes } = await preview(program.runtime, [await changed({ value: '2' })]);
       const paths = writes.find(({ object: name }) => name === 'Leaf default/leaf')?.paths;
@@ -210,7 +210,7 @@ describe('a preview', () => {
       assert.equal(transport.writes.length, writes.length);
     }));
 
-  test('of a change that nobody reads, or of none, is empty', () =>
+  test('of a change that nothing reads, or of none, is empty', () =>
     staged(async ({ client, program }, changed) => {
       assert.deepEqual((await preview(program.runtime, [await changed({ value: '1' })])).writes, []);
       const labelled = await client.patch(

@@ -3,22 +3,23 @@
 // can tell is listed as unknown.
 import {
   applyJsonPatch,
-  diff as diffPaths,
+  changesBetween,
   type Kind,
   type KubeObject,
   keyOf,
   keyOfObject,
   kindId,
   type ObjectRef,
-} from '@capstan/kube';
+  type ValueChange,
+} from '@capstan/kube/cluster';
 import { nextStep } from '../apply/index.ts';
 import { type ChildWrite, describe, isSettled, type WriteSet } from '../diff/index.ts';
 import { plainDigest } from '../digest.ts';
 import type { Change, Fork } from '../engine/index.ts';
 import { PREVIEWED_ANNOTATION } from '../marks.ts';
 import { placeOf } from '../plan/index.ts';
-import type { Binding } from '../runtime/binding.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import type { Binding } from '../runtime/writer/binding.ts';
 import { type PreviewDelivery, previewDeliveries } from './deliveries.ts';
 import { disturbanceOf } from './disturbance.ts';
 import { virtuallyApplied, virtuallyFinalized, virtuallyWithStatus } from './virtual.ts';
@@ -30,12 +31,29 @@ export type PreviewChange =
 
 export interface PreviewResult {
   readonly writes: readonly PreviewWrite[];
+  /** What goes once something is so that the preview does not wait for. */
+  readonly later: readonly PreviewRemoval[];
   /** What sinks would deliver outside the cluster. */
   readonly deliveries: readonly PreviewDelivery[];
   /** What the preview cannot know: facts not fetched, content not made yet, gates that wait. */
   readonly unknowns: readonly string[];
   /** How many levels followed one from the other. */
   readonly levels: number;
+  /** What would be sent to the server, as far as it is known beforehand: for a dry run. Never Secrets. */
+  readonly bodies: readonly PreviewBody[];
+}
+
+export interface PreviewBody {
+  readonly by: string;
+  readonly kind: Kind;
+  readonly body: KubeObject;
+  readonly manager: string;
+  readonly verb: 'apply' | 'create';
+}
+
+export interface PreviewRemoval extends Pick<PreviewWrite, 'by' | 'for' | 'object'> {
+  /** As in `the new one is ready`. */
+  readonly until: string;
 }
 
 export interface PreviewWrite {
@@ -49,6 +67,8 @@ export interface PreviewWrite {
   readonly object: string;
   /** Changed paths, at most 20; none for secrets. */
   readonly paths: readonly string[];
+  /** The values at these paths, before and after; none for secrets and for objects that are created. */
+  readonly changes: readonly ValueChange[];
   /** Whether the object is not there yet. */
   readonly creates?: true;
   /** What it does to running things: `rolls pods`. */
@@ -74,14 +94,17 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
     else overlay.put(world, change.kind, change.object);
   }
   const writes: PreviewWrite[] = [];
+  const bodies: PreviewBody[] = [];
   const seen = new Set<string>();
   const unknowns = new Set<string>();
   const bindingOf = new Map<unknown, Binding>(runtime.bindings.map((binding) => [binding.writes, binding]));
+  const later = new Map<string, readonly PreviewRemoval[]>();
   let level = 0;
   for (; level < MAX_LEVELS; level++) {
     let hasMoved = false;
     for (const change of overlay.fork.evaluate()) {
       const binding = bindingOf.get(change.derivation);
+      if (binding !== undefined) later.set(`${binding.id} ${change.key}`, removalsOf(change, binding));
       const pending = binding === undefined ? undefined : pendingWrites(change);
       if (binding === undefined || pending === undefined) continue;
       for (const step of stepsOf(pending, unknowns, binding, change.key)) {
@@ -91,6 +114,7 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
         if (seen.has(id)) continue;
         seen.add(id);
         hasMoved = true;
+        bodies.push(...bodiesOf(step, binding));
         writes.push({
           level: level + 1,
           by: `${binding.operator.name}.${binding.reconciler.name}`,
@@ -103,7 +127,35 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
   }
   for (const collected of overlay.collected) writes.push(collected);
   const deliveries = previewDeliveries(runtime, overlay.fork);
-  return { writes, deliveries, unknowns: [...unknowns, ...overlay.fork.unknowns].toSorted(), levels: level };
+  return {
+    writes,
+    later: [...later.values()].flat(),
+    deliveries,
+    unknowns: [...unknowns, ...overlay.fork.unknowns].toSorted(),
+    levels: level,
+    bodies,
+  };
+}
+
+/** Of the last evaluation of a key: what it would keep for now. */
+function removalsOf(change: Change, binding: Binding): PreviewRemoval[] {
+  if (change.after?.state !== 'value') return [];
+  const { later = [] } = change.after.value as WriteSet;
+  return later.map(({ kind, ref, until }) => ({
+    by: `${binding.operator.name}.${binding.reconciler.name}`,
+    for: `${binding.reconciler.resource.kind} ${change.key}`,
+    object: describe(kind, ref),
+    until,
+  }));
+}
+
+/** What the API writer would send; what goes to another cluster, or has no content yet, is left out. */
+function bodiesOf(step: VirtualStep, binding: Binding): PreviewBody[] {
+  if (!('write' in step) || (step.write.verb !== 'apply' && step.write.verb !== 'create')) return [];
+  const { kind, verb, body } = step.write;
+  if (kind.sensitive || (placeOf(kind) ?? binding.world.name) !== binding.world.name) return [];
+  const by = `${binding.operator.name}.${binding.reconciler.name}`;
+  return [{ by, kind, verb, body, manager: binding.manager }];
 }
 
 type VirtualStep =
@@ -137,7 +189,11 @@ function* stepsOf(writes: WriteSet, unknowns: Set<string>, binding: Binding, key
   if (writes.status !== undefined) yield { status: writes.status };
 }
 
-type Made = Pick<PreviewWrite, 'verb' | 'object' | 'paths' | 'creates' | 'disturbs'>;
+type Made = Pick<PreviewWrite, 'verb' | 'object' | 'paths' | 'changes' | 'creates' | 'disturbs'>;
+
+function valued(changes: readonly ValueChange[]): Pick<PreviewWrite, 'paths' | 'changes'> {
+  return { paths: changes.map(({ path }) => path), changes };
+}
 
 function carryOutVirtually(step: VirtualStep, binding: Binding, key: string, overlay: Overlay): Made | undefined {
   const world = binding.world.name;
@@ -149,7 +205,7 @@ function carryOutVirtually(step: VirtualStep, binding: Binding, key: string, ove
     'status' in step
       ? virtuallyWithStatus(owner, step.status)
       : virtuallyFinalized(owner, step.finalizer, binding.finalizer);
-  const paths = diffPaths(owner, next, MAX_PATHS);
+  const changes = changesBetween(owner, next, MAX_PATHS);
   const isGone =
     'finalizer' in step &&
     step.finalizer === 'remove' &&
@@ -157,7 +213,8 @@ function carryOutVirtually(step: VirtualStep, binding: Binding, key: string, ove
     next.metadata.finalizers?.length === 0;
   if (isGone) overlay.delete(world, resource, owner);
   else overlay.put(world, resource, next);
-  return { verb: 'status' in step ? 'status' : 'finalizer', object: `${resource.kind} ${key}`, paths };
+  const verb = 'status' in step ? 'status' : 'finalizer';
+  return { verb, object: `${resource.kind} ${key}`, ...valued(changes) };
 }
 
 function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay): Made | undefined {
@@ -169,12 +226,13 @@ function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay): 
   if (next === undefined && existing === undefined) return undefined;
   if (next === undefined) overlay.delete(world, kind, existing as KubeObject);
   else overlay.put(world, kind, next);
-  const paths = kind.sensitive || next === undefined ? [] : diffPaths(contentOf(existing), contentOf(next), MAX_PATHS);
   const isNew = existing === undefined && next !== undefined;
+  const isShown = !kind.sensitive && next !== undefined && !isNew;
+  const changes = isShown ? changesBetween(contentOf(existing), contentOf(next), MAX_PATHS) : [];
   return {
     verb: write.verb,
     object: describe(kind, ref),
-    paths: isNew ? [] : paths,
+    ...valued(changes),
     ...(isNew ? { creates: true } : {}),
     ...(disturbs === undefined ? {} : { disturbs }),
   };
@@ -301,7 +359,7 @@ function createOverlay(runtime: Runtime): Overlay {
         for: `${owner.kind} ${keyOfObject(owner)}`,
         verb: 'delete',
         object: `${kind.kind} ${keyOfObject(object)}`,
-        paths: [],
+        ...valued([]),
         ...(disturbs === undefined ? {} : { disturbs }),
       });
       overlay.delete(world, kind, object);

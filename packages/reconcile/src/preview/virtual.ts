@@ -1,5 +1,5 @@
 // What the server would most likely make of our writes, for previews: exact for what we own, approximate for the rest.
-import { isRecord, type KubeObject } from '@capstan/kube';
+import { isRecord, type KubeObject } from '@capstan/kube/cluster';
 import type { StatusWrite } from '../diff/index.ts';
 import { PREVIEWED_VERSION } from '../marks.ts';
 import { mergeConditions } from '../plan/conditions.ts';
@@ -68,5 +68,5 @@ function mergeItems(left: readonly unknown[], right: readonly unknown[]): unknow
   });
 }
 
-/** By which items of lists are told apart in built-in kinds, the most telling first. */
+/** The fields that identify items of lists in built-in kinds, the most specific first. */
 const KEYS = ['name', 'mountPath', 'containerPort', 'port', 'key', 'ip', 'type', 'uid'];

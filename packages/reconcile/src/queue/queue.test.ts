@@ -157,7 +157,7 @@ describe('a queue', () => {
     assert.equal(takeAll(queue).length, 20);
   });
 
-  it('wakes whoever waits for a key, after the adds of the same turn are merged and ranked', async () => {
+  it('wakes a worker that waits for a key, after the adds of the same turn are merged and ranked', async () => {
     const { queue } = setUp();
     const first = queue.get();
     queue.add('r', RESYNC);
@@ -217,7 +217,7 @@ describe('a queue', () => {
     await drained;
   });
 
-  it('tells its observer how long keys waited and were worked on', async () => {
+  it('reports to its observer how long keys waited and were worked on', async () => {
     const seen: string[] = [];
     const { clock, queue } = setUp({
       added: (priority) => seen.push(`added ${priority}`),

@@ -68,7 +68,7 @@ export interface Queue<K> {
   /** Forgets the failures of a key. */
   forget(key: K): void;
   failures(key: K): number;
-  /** The next key, if one is ready. Whoever takes a key must call `done` with it. */
+  /** The next key, if one is ready. The one that takes a key must call `done` with it. */
   take(): Taken<K> | undefined;
   /** The next key, as soon as one is ready; undefined once the queue is shut down and empty. */
   get(): Promise<Taken<K> | undefined>;

@@ -41,7 +41,7 @@ describe('workers', () => {
     assert.equal(most, 3);
   });
 
-  it('retry a key that failed, after a growing wait, and start anew after it succeeded', async () => {
+  it('retry a key that failed, after a growing wait, and restart after it succeeded', async () => {
     const at: number[] = [];
     let failures = 3;
     const { clock, queue, stop, start } = setUp(() => {
@@ -138,7 +138,7 @@ describe('workers', () => {
     await ended;
   });
 
-  it('end only after the handlers that were told to stop have ended, and start nothing new', async () => {
+  it('end only after the handlers that were asked to stop have ended, and start nothing new', async () => {
     const handled: string[] = [];
     const { clock, queue, stop, ends, start } = setUp(
       (key, signal) =>

@@ -1,6 +1,6 @@
 // Workers take keys from a queue and hand them to one function. They end when the queue is shut down and empty (a graceful
-// stop: `queue.shutDownWithDrain()`), or when the signal is aborted (a stop at once: nothing new starts, what runs is told
-// by its signal). Either way the promise settles only after the last handler has.
+// stop: `queue.shutDownWithDrain()`), or when the signal is aborted (a stop at once: nothing new starts, running handlers are
+// aborted by their signal). Either way the promise settles only after the last handler has.
 
 import { type Clock, type Logger, silentLogger, type Timer } from '@capstan/kube/cluster';
 import { done, type Outcome, retry } from './outcome.ts';
@@ -82,7 +82,7 @@ async function workOn<K>(options: WorkerOptions<K>, taken: Taken<K>): Promise<vo
   try {
     outcome = await options.handle(key, limit.signal);
   } catch (error) {
-    // A handler that ends by an exception because it was told to stop has not failed.
+    // A handler that ends by an exception because it was asked to stop has not failed.
     if (signal.aborted) outcome = done;
     else {
       panicked = true;

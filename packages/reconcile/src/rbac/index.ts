@@ -1,3 +1,4 @@
+export { digestKeyName, leaseName, SYSTEM_NAMESPACE } from '../system-names.ts';
 export * from './manifests.ts';
 export * from './rules.ts';
-export { digestKeyName, IDENTITY_NAMESPACE, leaseName, SYSTEM_NAMESPACE } from './runtime-privileges.ts';
+export { IDENTITY_NAMESPACE } from './runtime-privileges.ts';

@@ -1,9 +1,16 @@
 // Rules as the manifests that `capstan rbac` prints and that tests install.
-import { ClusterRole, ClusterRoleBinding, type KubeObject, Role, RoleBinding, ServiceAccount } from '@capstan/kube';
+import {
+  ClusterRole,
+  ClusterRoleBinding,
+  type KubeObject,
+  Role,
+  RoleBinding,
+  ServiceAccount,
+} from '@capstan/kube/cluster';
 import type { Operator } from '../operator.ts';
 import type { Role as WorldRole } from '../reconciler.ts';
+import { SYSTEM_NAMESPACE } from '../system-names.ts';
 import { type PolicyRule, rulesOf } from './rules.ts';
-import { SYSTEM_NAMESPACE } from './runtime-privileges.ts';
 
 export interface RbacOptions {
   /** The namespace that the operator runs in. */

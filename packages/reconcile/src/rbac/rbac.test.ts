@@ -52,7 +52,10 @@ const lines = (rules: readonly PolicyRule[] = []) =>
 const rulesFor = (definition: Partial<ReconcilerDefinition<never>>) => rulesOf(operatorOf(named(definition)));
 const READ = 'get,list,watch';
 const EVENTS = 'events.k8s.io/events: create,patch';
-const LEASE = ['coordination.k8s.io/leases: create', 'coordination.k8s.io/leases: get,update,patch [capstan-sites]'];
+const LEASE = [
+  'coordination.k8s.io/leases: create',
+  'coordination.k8s.io/leases: get,watch,update,patch [capstan-sites]',
+];
 
 describe('an operator may', () => {
   test('do no more than it says, where the usual verbs would be too many', () => {

@@ -1,5 +1,5 @@
 // RBAC rules from what the reconcilers declare: nothing is granted that no declaration asks for.
-import type { Kind } from '@capstan/kube';
+import type { Kind } from '@capstan/kube/cluster';
 import type { Operator } from '../operator.ts';
 import {
   LOCAL,

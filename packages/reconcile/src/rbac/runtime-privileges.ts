@@ -1,6 +1,7 @@
 import type { Operator } from '../operator.ts';
 import { LOCAL, writesElsewhere } from '../reconciler.ts';
 import type { Sink } from '../sinks/sink.ts';
+import { digestKeyName, leaseName } from '../system-names.ts';
 import { type Declaring, rolesOf } from '../worlds/requirements.ts';
 
 export interface Privilege {
@@ -9,18 +10,6 @@ export interface Privilege {
   resource: string;
   verbs: readonly string[];
   names?: string[];
-}
-
-/** Where Leases and digest keys are unless the program is given another namespace, wherever it runs itself. */
-export const SYSTEM_NAMESPACE = 'capstan-system';
-
-/** The Secret with the operator's key for digests of secret data. */
-export function digestKeyName(operator: string): string {
-  return `capstan-${operator}-digest-key`;
-}
-
-export function leaseName(operator: string): string {
-  return `capstan-${operator}`;
 }
 
 /** What the runtime itself needs for any operator in its own cluster: its leases, its events, its digest key. */
@@ -35,13 +24,13 @@ export function runtimePrivileges({ name, reconcilers, sinks = [] }: Operator): 
     ...(isClusterWide ? [{ place: 'default', ...events } as const] : []),
     // Creating cannot be restricted by name: the name is not known to the authorizer yet.
     { ...lease, verbs: ['create'] },
-    { ...lease, verbs: ['get', 'update', 'patch'], names: [leaseName(name)] },
+    { ...lease, verbs: ['get', 'watch', 'update', 'patch'], names: [leaseName(name)] },
     // Those of sinks are in the operator's own namespace.
     ...(sinkLeases.length === 0
       ? []
       : [
           { ...lease, place: 'own', verbs: ['create'] } as const,
-          { ...lease, place: 'own', verbs: ['get', 'update', 'patch'], names: sinkLeases } as const,
+          { ...lease, place: 'own', verbs: ['get', 'watch', 'update', 'patch'], names: sinkLeases } as const,
         ]),
     // The identity of this cluster, by which its objects' children in other clusters are known.
     ...(reconcilers.some(writesElsewhere)

@@ -1,7 +1,7 @@
 // Facts: results of work outside the cluster (pulling a package, probing credentials, listing a remote cloud), read like
 // anything else. A fact is a source with one row a key: the first read of an input starts the work and suspends; later
 // results wake the readers.
-import { reasonOf } from '@capstan/kube';
+import { reasonOf } from '@capstan/kube/cluster';
 
 export interface FactDefinition<V, I = string, E = FactError> {
   readonly name: string;
@@ -26,8 +26,6 @@ export interface FactDefinition<V, I = string, E = FactError> {
   readonly maxRetryMs?: number;
   /** One attempt may take so long; 60,000 by default. */
   readonly timeoutMs?: number;
-  /** Keep the last result across restarts (plain JSON, nothing secret); false by default. */
-  readonly durable?: boolean;
 }
 
 export interface FactState<V, E = FactError> {

@@ -1,10 +1,13 @@
 // Sums over many objects: what reads one is woken by a changed sum, and a change of one object costs that object alone,
 // never the number of objects. A derivation that lists everything is the exception; these are the rule.
-import type { Kind, KubeObject } from '@capstan/kube';
+import type { Kind, KubeObject } from '@capstan/kube/cluster';
 import type { DerivationDefinition } from './derivation.ts';
 import type { Projection, Where } from './reader.ts';
 
-/** Keeps its last result and is told which members moved. The same members must give an equal result in whatever order they came. */
+/**
+ * Keeps its last result and is given the members that changed. The same members must give an equal result in whatever order
+ * they came.
+ */
 export interface FoldDefinition<T extends KubeObject, P, S, R> {
   readonly name: string;
   readonly kind: Kind<T>;

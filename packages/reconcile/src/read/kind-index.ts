@@ -1,4 +1,4 @@
-import type { Kind, KubeObject } from '@capstan/kube';
+import type { Kind, KubeObject } from '@capstan/kube/cluster';
 
 /** Look-up by content: which objects of a kind mention a key. Membership is tracked per key. */
 export interface KindIndex<T extends KubeObject = KubeObject> {

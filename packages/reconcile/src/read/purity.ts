@@ -2,7 +2,7 @@
 // the second run the system clock shows another time, so that a result that depends on it differs although both runs fall into
 // one millisecond. The global clock is changed only while the computation runs, which is synchronous, and only where the check
 // is on: in tests, and with `checkPurity`.
-import { type Clock, diff, equal } from '@capstan/kube';
+import { type Clock, diff, equal } from '@capstan/kube/cluster';
 import { Suspended } from '../engine/index.ts';
 import { PlanErrors } from '../errors.ts';
 

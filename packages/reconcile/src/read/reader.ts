@@ -1,5 +1,5 @@
 // What a reconciler or derivation may read. Every call is recorded; what is not known yet suspends the whole run.
-import type { Kind, KubeObject, LabelSelector, ObjectRef } from '@capstan/kube';
+import type { FailureReason, Kind, KubeObject, LabelSelector, ObjectRef } from '@capstan/kube/cluster';
 import type { Role } from '../reconciler.ts';
 import type { SinkDefinition, SinkReader } from '../sinks/sink.ts';
 import type { DerivationDefinition } from './derivation.ts';
@@ -56,6 +56,10 @@ export interface Reader {
   reached(instant: number | string): boolean;
   /** Whether the kind can be read at all. Reading one that cannot suspends. */
   access(kind: Kind): Access;
+  /**
+   * What the watch of the kind suffers from: while there is a reason, what is cached is the last that was seen. Never waits.
+   */
+  watchProblem(kind: Kind): WatchProblem | undefined;
   /** Whether this operator watches that namespace for objects of the kind: reading one in any other suspends. */
   covers(kind: Kind, namespace: string): boolean;
 }
@@ -63,6 +67,12 @@ export interface Reader {
 /** What the server refused, or what is in the way. */
 export interface WriteProblem {
   readonly reason: 'Threw' | 'WriteRefused' | 'Conflict' | 'PreflightRefused';
+  readonly message: string;
+}
+
+/** Why a server does not show what happens to a kind; it is tried again. */
+export interface WatchProblem {
+  readonly reason: FailureReason;
   readonly message: string;
 }
 

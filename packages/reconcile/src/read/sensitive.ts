@@ -57,10 +57,16 @@ function find(value: unknown, sensitive: ReadonlySet<string>, found: Set<string>
     if (isSensitive(value, sensitive)) found.add(value);
   } else if (value instanceof Uint8Array) {
     const text = Buffer.from(value).toString('base64');
-    if (isSensitive(text, sensitive)) found.add(text);
+    if (isSensitive(text, sensitive)) found.add(known(text, sensitive));
   } else if (typeof value === 'object' && value !== null) {
     for (const part of Object.values(value)) find(part, sensitive, found);
   }
+}
+
+/** The string that is known already, and kept elsewhere, instead of an equal one. */
+function known(text: string, sensitive: ReadonlySet<string>): string {
+  for (const each of sensitive) if (each === text) return each;
+  return text;
 }
 
 /** Of a whole object neither its names nor its labels are sensitive; annotations may hold a copy of all the rest. */

@@ -1,6 +1,6 @@
 // Sources: something outside the cluster that pushes typed rows (acknowledgements of a peer, the state of cables, bound
 // sockets, files on disk, another server's inventory). Rows are read and tracked like objects.
-import type { Clock, Logger } from '@capstan/kube';
+import type { Clock, Logger } from '@capstan/kube/cluster';
 import type { FactError } from './fact.ts';
 
 export interface SourceDefinition<V> {

@@ -83,7 +83,7 @@ describe('a reconciler is woken by', () => {
     assert.equal(runsFor(nothing, before, { ...before, status: { phase: 'New' } }), 0);
   });
 
-  test('no managed fields, which nobody can read', () => {
+  test('no managed fields, which cannot be read', () => {
     assert.equal(
       runsFor((object) => JSON.stringify(object.metadata.name), site(), site({ managedFields: [] })),
       0,

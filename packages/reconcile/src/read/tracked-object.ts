@@ -1,12 +1,12 @@
 // The `object` of a reconciler: spec, generation and deletionTimestamp always count; labels, annotations, status and the
-// rest of the metadata only once they are read. So a status write, ours or another's, wakes nobody who did not look.
-import type { KubeObject } from '@capstan/kube';
+// rest of the metadata only once they are read. So a status write, ours or another's, wakes no reconciler that did not read it.
+import type { KubeObject } from '@capstan/kube/cluster';
 import { type Table, type Tracker, telling, unrecorded } from '../engine/index.ts';
 
-const whole = Symbol('whole object');
+export const whole: unique symbol = Symbol('whole object');
 
 /** A projection result that compares by its visible fields only, and carries the whole object along. */
-type View<V> = V & { readonly [whole]: KubeObject };
+export type View<V> = V & { readonly [whole]: KubeObject };
 
 /** The object that a view was made of, as of the same wave. */
 export function wholeOf(view: object): KubeObject {

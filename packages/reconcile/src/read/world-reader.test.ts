@@ -7,7 +7,7 @@ import { createEngine } from '../engine/index.ts';
 import { operator } from '../operator.ts';
 import { plan } from '../plan/index.ts';
 import { type Context, type Reconciler, reading, reconciler } from '../reconciler.ts';
-import { type EvaluateOptions, evaluate } from '../runtime/evaluate.ts';
+import { type EvaluateOptions, evaluate } from '../runtime/writer/evaluate.ts';
 import { createSinkRegistry } from '../sinks/index.ts';
 import { createInstants, createKnownFacts, createKnownSources } from '../sources/index.ts';
 import { createStaticWorld, createWorldSet, requirementsOf } from '../worlds/index.ts';
@@ -115,7 +115,7 @@ describe('a read', () => {
     );
   });
 
-  test('through an index, a fact or a derivation that every run creates anew is refused', () => {
+  test('through an index, a fact or a derivation that every run creates again is refused', () => {
     const looks: Record<string, (read: Reader) => unknown> = {
       'index app of Service': (read) =>
         read.by(
@@ -190,7 +190,7 @@ describe('a read', () => {
     }
   });
 
-  test('without the namespace that a kind needs is refused: nobody could say that it is absent', () => {
+  test('without the namespace that a kind needs is refused: it cannot be known to be absent', () => {
     assert.throws(() => seen(({ read }) => read.get(Service, { name: 'a' })), /Service a without a namespace/);
     assert.equal(
       seen(({ read }) => read.get(Namespace, { name: 'n' }) ?? 'absent'),
@@ -242,7 +242,7 @@ describe('a read', () => {
     );
   });
 
-  test('of what a server does not show tells so, and nothing else', () => {
+  test('of what a server does not show returns that, and nothing else', () => {
     assert.equal(
       seen(({ read }) => read.access(Service)),
       'served',
@@ -274,7 +274,7 @@ describe('another world', () => {
     );
   });
 
-  test('that is not there is undefined, and all that are there are told', () => {
+  test('that is not there is undefined, and all that are there are listed', () => {
     assert.equal(
       seen(({ read }) => read.in('nowhere') ?? 'none', { worlds }),
       'none',

@@ -7,7 +7,7 @@ import {
   kindId,
   type ObjectRef,
   parseLabelSelector,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import { type Digest, type DigestKey, keyedDigest, keyFor, plainDigest } from '../digest.ts';
 import type {
   Derivation,
@@ -29,7 +29,7 @@ import type { FactDefinition, FactState } from './fact.ts';
 import type { AggregateDefinition } from './fold.ts';
 import type { KindIndex } from './kind-index.ts';
 import type { RunPurely } from './purity.ts';
-import type { Access, Derived, Projection, Reader, Where, WriteProblem } from './reader.ts';
+import type { Access, Derived, Projection, Reader, WatchProblem, Where, WriteProblem } from './reader.ts';
 import { collectSensitive, isMarked, isSensitive, marked } from './sensitive.ts';
 import type { SourceDefinition, SourceReader, SourceState } from './source.ts';
 
@@ -41,7 +41,7 @@ export interface ReadSources {
   readonly outside: Sources;
   readonly sinks: SinkRegistry;
   /** What stands in the way of writes, by `operator.reconciler@world`. */
-  readonly problems: Map<string, Table<WriteProblem>>;
+  readonly problems: Map<string, readonly Table<WriteProblem>[]>;
   readonly instants: Instants;
   /** The identity of each cluster whose objects have children elsewhere, by world: the uid of its kube-system namespace. */
   readonly identities: Table<string>;
@@ -208,9 +208,9 @@ export class WorldReader implements Reader {
 
   writeProblem(reconciler: string, key: string): WriteProblem | undefined {
     const { tracker, sources, operator, name } = this.#run;
-    const table = sources.problems.get(`${operator}.${reconciler}@${this.#world.name}`);
-    if (table === undefined) throw ReadErrors.NoReconciler(name, reconciler);
-    return tracker.get(table, key);
+    const tables = sources.problems.get(`${operator}.${reconciler}@${this.#world.name}`);
+    if (tables === undefined) throw ReadErrors.NoReconciler(name, reconciler);
+    return tables.map((table) => tracker.get(table, key)).find((problem) => problem !== undefined);
   }
 
   in(world: string): Reader | undefined {
@@ -230,6 +230,11 @@ export class WorldReader implements Reader {
   access(kind: Kind): Access {
     this.#table(kind);
     return this.#run.tracker.get(this.#world.access, kindId(kind)) as Access;
+  }
+
+  watchProblem(kind: Kind): WatchProblem | undefined {
+    this.#table(kind);
+    return this.#run.tracker.get(this.#world.watchProblems, kindId(kind));
   }
 
   covers(kind: Kind, namespace: string): boolean {
@@ -269,7 +274,7 @@ export class WorldReader implements Reader {
     read.known.add(definition);
   }
 
-  /** Absent always means that the server said so: of a namespace that nobody watches it says nothing. */
+  /** Absent always means that the server said so: of a namespace that is not watched it says nothing. */
   #waitUnlessCovered(kind: Kind, namespace: string | undefined, key: string): void {
     if (this.#world.covers(kind, namespace)) return;
     this.#run.tracker.get(this.#world.beyond, `${kindId(kind)} ${key}`);

@@ -2,7 +2,7 @@
 // digest of a password could be guessed by trying; with it in the cluster, every replica and every restart computes the
 // same digests. Its id is public and part of each digest, so that a new key is noticed and rolls nothing by itself.
 import { randomBytes } from 'node:crypto';
-import { type Client, isAlreadyExists, Secret } from '@capstan/kube';
+import { type Client, isAlreadyExists, Secret } from '@capstan/kube/cluster';
 import type { DigestKey } from '../digest.ts';
 import { RuntimeErrors } from '../errors.ts';
 import type { Operator } from '../operator.ts';

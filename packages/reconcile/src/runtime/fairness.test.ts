@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigMap, sleep } from '@capstan/kube';
-import { onRuntime, ref, replacing, Thing, thing } from './runtime.test-support.ts';
+import { operator } from '../operator.ts';
+import { onRuntime, ref, replacing, Thing, thing, things } from './runtime.test-support.ts';
+
+/** Fewer workers than keys that change all the time. */
+const fewWorkers = [operator({ name: 'test', kinds: [Thing], reconcilers: [{ ...things, concurrency: 4 }] })];
 
 test('a new object is served although others change all the time and every worker is busy', async () => {
   const slow = {
@@ -11,7 +15,7 @@ test('a new object is served although others change all the time and every worke
         return call();
       }),
   };
-  await onRuntime(slow, async ({ client, clock }) => {
+  await onRuntime({ ...slow, operators: fewWorkers }, async ({ client, clock }) => {
     const hot = Array.from({ length: 12 }, (_, at) => `hot${at}`);
     for (const name of hot) await client.create(Thing, thing(name));
     await clock.advance(5_000);

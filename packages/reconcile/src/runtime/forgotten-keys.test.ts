@@ -25,6 +25,28 @@ test('a write that is refused after its object is gone leaves no report behind',
   });
 });
 
+test('what was reported of an object goes with it, and one that takes its name is served at once', async () => {
+  let attempts = 0;
+  const through = (client: Client) =>
+    replacing(client, 'apply', () => {
+      attempts++;
+      return Promise.reject(refusal(403, 'Forbidden', 'exceeded quota'));
+    });
+  await onRuntime({ through }, async ({ client, clock, runtime }) => {
+    await client.create(Thing, thing('a'));
+    await clock.advance(600_000);
+    const [binding] = runtime.bindings;
+    assert.equal(binding?.troubles.size, 1);
+    await client.delete(Thing, ref('a'));
+    await clock.advance(10);
+    assert.equal(binding?.troubles.size, 0);
+    const before = attempts;
+    await client.create(Thing, thing('a'));
+    await clock.advance(100);
+    assert.ok(attempts > before, 'it waits for the end of the back-off of the object before it');
+  });
+});
+
 test('a foreign object that is met after its owner is gone is not kept', async () => {
   const through = (client: Client, clock: Clock) =>
     replacing(client, 'find', async (call) => {
@@ -40,6 +62,6 @@ test('a foreign object that is met after its owner is gone is not kept', async (
     await clock.advance(500);
     for (const name of names) await client.delete(Thing, ref(name));
     await clock.advance(600_000);
-    assert.equal(runtime.bindings[0]?.strangers.size, 0);
+    assert.equal(runtime.bindings[0]?.foreign.size, 0);
   });
 });

@@ -1,6 +1,7 @@
-export type { ApiWriterObserver } from './api-writer.ts';
-export { type Binding } from './binding.ts';
 export * from './digest-key.ts';
-export * from './evaluate.ts';
 export * from './observers.ts';
+export type { SinkBinding } from './parts.ts';
 export * from './runtime.ts';
+export type { ApiWriterObserver } from './writer/api-writer.ts';
+export { type Binding } from './writer/binding.ts';
+export * from './writer/evaluate.ts';

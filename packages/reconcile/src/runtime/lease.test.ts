@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigMap, findCondition } from '@capstan/kube';
-import { leaseOfTest, onRuntime, ref, replacing, Thing, thing } from './runtime.test-support.ts';
+import { createTestLease } from '@capstan/testing';
+import { onRuntime, ref, replacing, Thing, thing } from './runtime.test-support.ts';
 
 test('a foreign object in the way of a child is re-checked after the lease was lost and regained', async () => {
-  const lease = leaseOfTest();
-  const given = { leadership: lease.leadership };
+  const lease = createTestLease();
+  const given = { leadership: () => lease.leadership };
   await onRuntime(given, async ({ client, clock }) => {
     await client.create(ConfigMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref('a'), data: { mine: 'x' } });
     await client.create(Thing, thing('a'));
@@ -23,9 +24,9 @@ test('a foreign object in the way of a child is re-checked after the lease was l
 });
 
 test('nothing is written when the lease is lost between looking at the server and the write', async () => {
-  const lease = leaseOfTest();
+  const lease = createTestLease();
   const given = {
-    leadership: lease.leadership,
+    leadership: () => lease.leadership,
     through: (client: Parameters<typeof replacing>[0]) =>
       replacing(client, 'find', async (call) => {
         const answer = await call();

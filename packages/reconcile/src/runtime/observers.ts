@@ -1,10 +1,8 @@
 // What any host of a runtime wants to measure: the standard metrics, connected to every part of it.
-import { type Kind, kindId } from '@capstan/kube';
+import { type Kind, kindId } from '@capstan/kube/cluster';
 import type { StandardMetrics } from '../metrics/index.ts';
+import { DEFAULT_CONCURRENCY } from '../reconciler.ts';
 import type { Runtime, RuntimeObserver } from './runtime.ts';
-
-/** What a reconciler has that does not say otherwise. */
-const DEFAULT_CONCURRENCY = 10;
 
 /** For RuntimeOptions.observe. */
 export function runtimeObserver(metrics: StandardMetrics): RuntimeObserver {

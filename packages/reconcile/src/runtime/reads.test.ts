@@ -12,13 +12,14 @@ import {
   Secret,
   string,
 } from '@capstan/kube';
+import { createTestLease } from '@capstan/testing';
 import { CAUSE_ANNOTATION } from '../marks.ts';
 import { operator } from '../operator.ts';
 import { apply, plan } from '../plan/index.ts';
 import { index } from '../read/index.ts';
 import { reading, reconciler } from '../reconciler.ts';
 import { parseCause } from '../why/index.ts';
-import { leaseOfTest, onRuntime, ref, replacing, Thing, thing } from './runtime.test-support.ts';
+import { onRuntime, ref, replacing, Thing, thing } from './runtime.test-support.ts';
 
 const configMap = (name: string, data: Record<string, string>): ConfigMap => ({
   apiVersion: 'v1',
@@ -152,8 +153,8 @@ test('nothing is removed while the cache of what would be removed is not fresh',
 });
 
 test('a problem that is reported changes what the status should be, although nothing else has changed', async () => {
-  const lease = leaseOfTest();
-  await onRuntime({ leadership: lease.leadership }, async ({ client, clock, runtime }) => {
+  const lease = createTestLease();
+  await onRuntime({ leadership: () => lease.leadership }, async ({ client, clock, runtime }) => {
     await client.create(Thing, thing('a'));
     await clock.advance(1000);
     const [binding] = runtime.bindings;
@@ -173,7 +174,7 @@ test('a problem that is reported changes what the status should be, although not
 });
 
 test('a request that is under way when the lease is lost is aborted', async () => {
-  const lease = leaseOfTest();
+  const lease = createTestLease();
   const signals: AbortSignal[] = [];
   const through = (client: Client) =>
     replacing(client, 'apply', (_call, _kind, _body, options) => {
@@ -183,7 +184,7 @@ test('a request that is under way when the lease is lost is aborted', async () =
         signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true }),
       );
     });
-  await onRuntime({ through, leadership: lease.leadership }, async ({ client, clock }) => {
+  await onRuntime({ through, leadership: () => lease.leadership }, async ({ client, clock }) => {
     await client.create(Thing, thing('a'));
     await clock.advance(1000);
     assert.deepEqual(

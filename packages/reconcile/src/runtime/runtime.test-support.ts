@@ -14,7 +14,6 @@ import {
   string,
 } from '@capstan/kube';
 import { createRandom, createTestCluster, createVirtualClock, objectOf, type VirtualClock } from '@capstan/testing';
-import type { Leadership } from '../leadership/index.ts';
 import { type Operator, operator } from '../operator.ts';
 import { apply, plan } from '../plan/index.ts';
 import { reconciler } from '../reconciler.ts';
@@ -47,32 +46,6 @@ export const things = reconciler<Thing>({
   }) => plan({ children: [apply(ConfigMap, { metadata: { name, namespace }, data: { value: spec.value } })] }),
 });
 export const operators = [operator({ name: 'test', kinds: [Thing], reconcilers: [things] })];
-
-/** A lease that the test gives and takes; `silently` as on a machine that stood still: over by the clock, no timer fired yet. */
-export function leaseOfTest() {
-  const listeners = new Set<(holds: boolean) => void>();
-  let holds = true;
-  const leadership: Leadership = {
-    get holds() {
-      return holds;
-    },
-    run: (signal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })),
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-  };
-  return {
-    leadership: () => leadership,
-    set(next: boolean) {
-      holds = next;
-      for (const listener of listeners) listener(next);
-    },
-    loseSilently() {
-      holds = false;
-    },
-  };
-}
 
 export interface RunningRuntime {
   readonly clock: VirtualClock;

@@ -1,6 +1,6 @@
 // When the engine evaluates: as soon as something is pending, once a turn of the event loop, so that what arrives together
-// is taken in together. Whoever has just written asks for a wave at once.
-import type { Clock, Logger } from '@capstan/kube';
+// is taken in together. After a write, a wave is requested at once.
+import type { Clock, Logger } from '@capstan/kube/cluster';
 import type { Engine, Wave } from '../engine/index.ts';
 
 export interface Waves {
@@ -36,7 +36,9 @@ export function createWaves(options: {
     isPending = false;
     begun++;
     try {
-      options.onWave(await options.engine().flush());
+      const engine = options.engine();
+      options.onWave(await engine.flush());
+      engine.forgetWave();
     } catch (error) {
       logger.error('a wave could not be finished; this is a bug', { error });
     }

@@ -1,7 +1,7 @@
 // Delivers what a sink's derivation came to. One `take` at a time; what changes meanwhile is coalesced per key, so that at
 // most one entry a key is pending: the oldest `before` that was delivered, and the newest value. Waves never wait for it.
-import type { Clock, Logger, Random, Timer } from '@capstan/kube';
-import { equal } from '@capstan/kube';
+import type { Clock, Logger, Random, Timer } from '@capstan/kube/cluster';
+import { equal } from '@capstan/kube/cluster';
 import { plainDigest } from '../digest.ts';
 import type { Change } from '../engine/index.ts';
 import { SinkErrors } from '../errors.ts';
@@ -120,7 +120,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       return;
     }
     if (!pending.has(key)) pending.set(key, before);
-    if (before !== undefined) causes.set(key, change.causes);
+    if (before !== undefined && options.delivered !== undefined) causes.set(key, change.causes);
     // What failed before may work now: the newest value is tried at once.
     failures.delete(key);
     for (const group of groups) group.keys.delete(key);

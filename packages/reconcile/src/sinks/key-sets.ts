@@ -1,6 +1,6 @@
 // Keeps the keys of a sink evaluated: holds the derivation for every key that its key sets name, and knows when all of them
 // are named. Each set costs what changes in it.
-import { type Kind, kindId } from '@capstan/kube';
+import { type Kind, kindId } from '@capstan/kube/cluster';
 import type { Change, Derivation, Engine, Root } from '../engine/index.ts';
 import { ReadErrors } from '../errors.ts';
 import type { KindIndex } from '../read/kind-index.ts';
@@ -40,7 +40,7 @@ export function createKeySets(options: KeySetsOptions): KeySets {
   const sets = Array.isArray(sink.keys) ? (sink.keys as readonly KeySet[]) : [sink.keys as KeySet];
   const roots: Root[] = [];
   /** What names keys, by the derivation that does: for each of its nodes, the keys and what holds them. */
-  const naming = new Map<unknown, Map<string, Map<string, Root>>>();
+  const naming = new Map<unknown, Map<string, Held>>();
   const counts = new Map<string, number>();
   const waiting = new Set<string>();
   let isListed = false;
@@ -119,7 +119,7 @@ export function createKeySets(options: KeySetsOptions): KeySets {
       // What cannot be evaluated, or threw, names what it named before.
       if (after?.state === 'suspended') waiting.add(node);
       if (after !== undefined && after.state !== 'value') return true;
-      const held = members.get(key) ?? new Map<string, Root>();
+      const held = new Map(members.get(key));
       const wanted = new Set(after?.value as readonly string[] | undefined);
       for (const one of wanted) {
         if (held.has(one)) continue;
@@ -136,7 +136,7 @@ export function createKeySets(options: KeySetsOptions): KeySets {
         else counts.delete(one);
         options.onDropped(one);
       }
-      if (held.size > 0) members.set(key, held);
+      if (held.size > 0) members.set(key, held.size > 1 ? held : [...held]);
       else members.delete(key);
       return true;
     },
@@ -148,12 +148,15 @@ export function createKeySets(options: KeySetsOptions): KeySets {
     stop() {
       for (const root of roots) root.stop();
       for (const members of naming.values())
-        for (const held of members.values()) for (const root of held.values()) root.stop();
+        for (const held of members.values()) for (const [, root] of held) root.stop();
       engine.retire(gate, ...([...naming.keys()] as Derivation<unknown>[]));
       naming.clear();
     },
   };
 }
+
+/** Keys with what holds them. Most objects name one key, and a map for one takes five times as much as a list. */
+type Held = ReadonlyMap<string, Root> | readonly (readonly [string, Root])[];
 
 interface NamedKeys {
   readonly name: string;

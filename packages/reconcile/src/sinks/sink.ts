@@ -1,7 +1,7 @@
 // Sinks: from the world to the outside. A sink gets the changed keys of one derivation after each wave, with their newest
 // values. It may wait, retry and hold back; it never chooses. The API server is one sink (the writer of each reconciler);
 // xDS, cables, bound sockets and files are others.
-import type { Clock, Kind, Logger, Random } from '@capstan/kube';
+import type { Clock, Kind, Logger, Random } from '@capstan/kube/cluster';
 import { DefinitionErrors } from '../errors.ts';
 import type { LeaseTimes } from '../leadership/index.ts';
 import type { DerivationDefinition } from '../read/derivation.ts';

@@ -517,7 +517,7 @@ describe('a sink with a lease', () => {
     );
   });
 
-  test('a sink without a lease delivers in every replica, whoever leads', async () => {
+  test('a sink without a lease delivers in every replica, leader or not', async () => {
     const { leadership } = lease();
     const follower: Leadership = { ...leadership, holds: false };
     await staged(

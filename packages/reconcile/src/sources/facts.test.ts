@@ -4,7 +4,7 @@ import { silentLogger } from '@capstan/kube';
 import { createVirtualClock } from '@capstan/testing';
 import { createEngine, type Root, type Settled } from '../engine/index.ts';
 import type { FactDefinition, FactState } from '../read/index.ts';
-import { createFacts, type FactStore, type FactsOptions, type StoredFact } from './facts.ts';
+import { createFacts, type FactsOptions } from './facts.ts';
 
 type Answer = string | Error | Promise<string>;
 
@@ -80,16 +80,6 @@ const later = () => {
   const promise = new Promise<string>((resolve) => (give = resolve));
   return { promise, give };
 };
-
-/** A store in memory. */
-const storeOf = (held: Record<string, StoredFact> = {}): FactStore & { held: Record<string, StoredFact> } => ({
-  held,
-  load: (fact, key) => Promise.resolve(held[`${fact} ${key}`]),
-  save(fact, key, stored) {
-    held[`${fact} ${key}`] = stored;
-    return Promise.resolve();
-  },
-});
 
 describe('a fact', () => {
   test('is fetched when something reads it, and not before; until then the reader is suspended', async () => {
@@ -188,7 +178,7 @@ describe('a fact', () => {
     assert.deepEqual(waits, [1000, 875, 1000 * (1 - 0.999 / 4)]);
   });
 
-  test('begins anew with short waits after a success', async () => {
+  test('restarts with short waits after a success', async () => {
     const all = stage({ retryMs: 1000, refreshMs: 100_000 });
     all.answers.push(new Error('1'), new Error('2'), 'fine', new Error('3'));
     await all.read();
@@ -219,7 +209,7 @@ describe('a fact', () => {
     );
   });
 
-  test('that comes out the same wakes nobody', async () => {
+  test('that comes out the same wakes nothing', async () => {
     const all = stage({ refreshMs: 1000 });
     all.answers.push('same', 'same', 'same');
     await all.read();
@@ -239,7 +229,7 @@ describe('a fact', () => {
     assert.deepEqual(all.value(), { value: undefined, error: { code: 'Failed', message: 'at once' } });
   });
 
-  test('is not asked for again before the time that whoever was asked has named', async () => {
+  test('is not asked for again before the time that the answer has named', async () => {
     const all = stage({ retryMs: 1000, maxRetryMs: 4000 });
     all.answers.push(Object.assign(new Error('too many'), { retryAfterMs: 30_000 }));
     await all.read();
@@ -249,7 +239,7 @@ describe('a fact', () => {
     assert.deepEqual(all.value(), { value: 'answer 2', error: undefined });
   });
 
-  test('that takes too long is given up, told to stop, and tried again', async () => {
+  test('that takes too long is aborted and tried again', async () => {
     const all = stage({ timeoutMs: 5000, retryMs: 1000 });
     all.answers.push(later().promise);
     await all.read();
@@ -267,8 +257,8 @@ describe('a fact', () => {
   });
 });
 
-describe('a fact that nobody reads any more', () => {
-  test('is told to stop, is not fetched again, and what still comes is nobody’s', async () => {
+describe('a fact that nothing reads any more', () => {
+  test('is aborted and not fetched again, and a late answer is dropped', async () => {
     const all = stage({ refreshMs: 1000 });
     const { promise, give } = later();
     all.answers.push(promise);
@@ -282,7 +272,7 @@ describe('a fact that nobody reads any more', () => {
     assert.equal(all.clock.pendingTimers, 0);
   });
 
-  test('is fetched anew when it is read again', async () => {
+  test('is fetched again when it is read again', async () => {
     const all = stage();
     const { promise, give } = later();
     all.answers.push(promise, 'new');
@@ -295,7 +285,7 @@ describe('a fact that nobody reads any more', () => {
   });
 });
 
-test('a fact that is read again after nobody did is waited for, not taken from before', async () => {
+test('a fact that is read again after a time without readers is waited for, not taken from before', async () => {
   const all = stage();
   all.answers.push('before', later().promise);
   await all.read();
@@ -304,8 +294,8 @@ test('a fact that is read again after nobody did is waited for, not taken from b
   assert.equal(all.value(), 'suspended');
 });
 
-describe('a fact that somebody knows to have changed', () => {
-  test('is fetched at once, and its period begins anew', async () => {
+describe('a fact that a user knows to have changed', () => {
+  test('is fetched at once, and its period restarts', async () => {
     const all = stage({ refreshMs: 10_000 });
     await all.read();
     await all.advance(9000);
@@ -350,7 +340,7 @@ describe('a fact that somebody knows to have changed', () => {
     );
   });
 
-  test('is left alone when nobody reads it', async () => {
+  test('is left alone when nothing reads it', async () => {
     const all = stage();
     all.facts.refresh(all.fact, 'here');
     await all.settle();
@@ -358,66 +348,8 @@ describe('a fact that somebody knows to have changed', () => {
   });
 });
 
-describe('a durable fact', () => {
-  test('is there at once after a restart, and fetched when its period is over', async () => {
-    const store = storeOf({ 'weather here': { value: 'stored', at: 1_000_000 - 7000 } });
-    const all = stage({ durable: true, refreshMs: 10_000 }, { store });
-    await all.read();
-    assert.deepEqual(all.value(), { value: 'stored', error: undefined });
-    await all.advance(2999);
-    assert.equal(all.calls.length, 0);
-    await all.advance(1);
-    assert.deepEqual(all.value(), { value: 'answer 1', error: undefined });
-    assert.equal(all.calls.at(0)?.previous, 'stored');
-    assert.deepEqual(store.held['weather here'], { value: 'answer 1', at: 1_003_000 });
-  });
-
-  test('without a period is never fetched again', async () => {
-    const all = stage({ durable: true }, { store: storeOf({ 'weather here': { value: 'stored', at: 0 } }) });
-    await all.read();
-    await all.advance(86_400_000);
-    assert.deepEqual(all.calls, []);
-  });
-
-  test('that is not stored yet is fetched and stored; a failure is not', async () => {
-    const store = storeOf();
-    const all = stage({ durable: true, retryMs: 1000 }, { store });
-    all.answers.push(new Error('no'));
-    await all.read();
-    assert.deepEqual(store.held, {});
-    await all.advance(1000);
-    assert.equal(store.held['weather here']?.value, 'answer 2');
-  });
-
-  test('does without its store when that fails', async () => {
-    const broken = { load: () => Promise.reject(new Error('disk')), save: () => Promise.reject(new Error('disk')) };
-    const all = stage({ durable: true }, { store: broken });
-    await all.read();
-    assert.deepEqual(all.value(), { value: 'answer 1', error: undefined });
-  });
-
-  test('that was refreshed while it was being loaded is not put back to what was stored', async () => {
-    let give: (stored: StoredFact) => void = () => undefined;
-    const slow = { ...storeOf(), load: () => new Promise<StoredFact>((resolve) => (give = resolve)) };
-    const all = stage({ durable: true }, { store: slow });
-    await all.read();
-    all.facts.refresh(all.fact, 'here');
-    await all.settle();
-    give({ value: 'stored', at: 0 });
-    await all.settle();
-    assert.deepEqual(all.value(), { value: 'answer 1', error: undefined });
-  });
-
-  test('is one by its mark alone: others are not stored', async () => {
-    const store = storeOf();
-    const all = stage({}, { store });
-    await all.read();
-    assert.deepEqual(store.held, {});
-  });
-});
-
 describe('stopping', () => {
-  test('tells what is under way to stop, ends when it has, and begins nothing more', async () => {
+  test('aborts what is under way, ends when it has ended, and begins nothing more', async () => {
     const all = stage({ refreshMs: 1000 });
     all.answers.push(later().promise);
     await all.read();
@@ -428,26 +360,5 @@ describe('stopping', () => {
     await all.advance(10_000);
     assert.equal(all.calls.length, 1);
     assert.equal(all.clock.pendingTimers, 0);
-  });
-
-  test('waits for what is being stored', async () => {
-    let stored: () => void = () => undefined;
-    const slow = { ...storeOf(), save: () => new Promise<void>((resolve) => (stored = resolve)) };
-    const all = stage({ durable: true }, { store: slow });
-    await all.read();
-    let isOver = false;
-    const stopping = all.facts.stop().then(() => (isOver = true));
-    await all.settle();
-    assert.equal(isOver, false);
-    stored();
-    await stopping;
-  });
-
-  test('does not wait for a store that never answers', async () => {
-    const silent = { ...storeOf(), load: () => new Promise<undefined>(() => undefined) };
-    const all = stage({ durable: true }, { store: silent });
-    await all.read();
-    await all.facts.stop();
-    assert.deepEqual(all.calls, []);
   });
 });

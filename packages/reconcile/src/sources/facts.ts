@@ -1,21 +1,9 @@
 // Runs the work behind facts: starts it when something reads a key, retries with back-off, refreshes on its period, and
 // stops when nothing reads the key any more.
-import type { Clock, Logger, Random, Timer } from '@capstan/kube';
+import type { Clock, Logger, Random, Timer } from '@capstan/kube/cluster';
 import type { Engine, Table } from '../engine/index.ts';
 import { type FactDefinition, type FactState, factError } from '../read/fact.ts';
 import { createPlaces, type Places } from './places.ts';
-
-/** Where durable facts outlive the process. */
-export interface FactStore {
-  load(fact: string, key: string): Promise<StoredFact | undefined>;
-  save(fact: string, key: string, stored: StoredFact): Promise<void>;
-}
-
-export interface StoredFact {
-  readonly value: unknown;
-  /** When it was fetched, milliseconds since the epoch. */
-  readonly at: number;
-}
 
 /** A fact whatever its types are. */
 export type AnyFact = FactDefinition<unknown, unknown, unknown>;
@@ -36,7 +24,6 @@ export interface FactsOptions {
   clock: Clock;
   random: Random;
   logger: Logger;
-  store?: FactStore;
 }
 
 const RETRY_MS = 1000;
@@ -67,7 +54,7 @@ interface OpenFact {
 }
 
 export function createFacts(options: FactsOptions): Facts {
-  const { engine, clock, random, logger, store } = options;
+  const { engine, clock, random, logger } = options;
   const open = new Map<AnyFact, OpenFact>();
   const running = new Set<Promise<void>>();
   let isStopped = false;
@@ -90,7 +77,7 @@ export function createFacts(options: FactsOptions): Facts {
             again: false,
           };
           opened.entries.set(key, entry);
-          own(begin(opened, entry));
+          own(attempt(opened, entry));
         },
         idle(key) {
           const entry = opened.entries.get(key);
@@ -110,22 +97,6 @@ export function createFacts(options: FactsOptions): Facts {
       places: createPlaces(fact.concurrency ?? CONCURRENCY),
     };
     return opened;
-  }
-
-  /** What is durable is there at once, and fetched again only when its period has passed. */
-  async function begin(opened: OpenFact, entry: Entry): Promise<void> {
-    const { fact, table } = opened;
-    entry.running = true;
-    const stored = fact.durable && store !== undefined ? await loadQuietly(fact, entry) : undefined;
-    entry.running = false;
-    if (entry.abort.signal.aborted) return;
-    if (stored !== undefined) {
-      table.put(entry.key, { value: stored.value, error: undefined });
-      if (fact.refreshMs !== undefined) schedule(opened, entry, Math.max(0, stored.at + fact.refreshMs - clock.now()));
-      if (!entry.again) return;
-      entry.again = false;
-    }
-    await attempt(opened, entry);
   }
 
   async function attempt(opened: OpenFact, entry: Entry): Promise<void> {
@@ -162,7 +133,6 @@ export function createFacts(options: FactsOptions): Facts {
       if (entry.abort.signal.aborted) return;
       entry.failures = 0;
       table.put(entry.key, { value, error: undefined });
-      if (fact.durable && store !== undefined) own(saveQuietly(fact, entry.key, value));
       if (fact.refreshMs !== undefined) schedule(opened, entry, fact.refreshMs);
     } catch (error) {
       if (!entry.abort.signal.aborted) failed(opened, entry, previous, error);
@@ -195,24 +165,6 @@ export function createFacts(options: FactsOptions): Facts {
   function own(work: Promise<void>): void {
     const settled = work.finally(() => running.delete(settled));
     running.add(settled);
-  }
-
-  async function loadQuietly(fact: AnyFact, entry: Entry): Promise<StoredFact | undefined> {
-    try {
-      return store && (await withSignal(store.load(fact.name, entry.key), entry.abort.signal));
-    } catch (error) {
-      if (!entry.abort.signal.aborted)
-        logger.warn('could not read a stored fact; it is fetched again', { fact: fact.name, key: entry.key, error });
-      return undefined;
-    }
-  }
-
-  async function saveQuietly(fact: AnyFact, key: string, value: unknown): Promise<void> {
-    try {
-      await store?.save(fact.name, key, { value, at: clock.now() });
-    } catch (error) {
-      logger.warn('could not store a fact; it will be fetched again after a restart', { fact: fact.name, key, error });
-    }
   }
 
   return {

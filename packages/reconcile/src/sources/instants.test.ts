@@ -103,7 +103,7 @@ test('an instant may be given as Kubernetes writes times', async () => {
   assert.deepEqual([all.answer('a'), all.answer('b')], [true, true]);
 });
 
-test('an instant that nobody waits for any more takes no timer, and is right when it is asked for again', async () => {
+test('an instant that nothing waits for any more takes no timer, and is right when it is asked for again', async () => {
   const all = stage();
   const root = await all.ask('a', START + 1000);
   assert.equal(all.pendingTimers, 1);

@@ -2,7 +2,7 @@
 // waits for, so there is no other clock and no forgotten requeue. A timer counts the time that the process runs, not what the
 // clock shows: after a suspended machine wakes up, or the clock is set forward, it is late by as much. So while an instant is
 // waited for that is further away, the clock is compared with all of them once a minute.
-import { type Clock, parseTime, type Timer } from '@capstan/kube';
+import { type Clock, parseTime, type Timer } from '@capstan/kube/cluster';
 import type { Engine, Table, Tracker } from '../engine/index.ts';
 import { ReadErrors } from '../errors.ts';
 

@@ -1,5 +1,5 @@
 // Keeps sources open while something reads them: one table and one state each, opened again with back-off when they end.
-import { type Clock, type Logger, type Random, sleep } from '@capstan/kube';
+import { type Clock, type Logger, type Random, sleep } from '@capstan/kube/cluster';
 import type { Engine, Table } from '../engine/index.ts';
 import { SourceErrors } from '../errors.ts';
 import { factError } from '../read/fact.ts';

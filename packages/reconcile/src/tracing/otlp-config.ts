@@ -1,7 +1,7 @@
 // The exporter's settings by the environment variables that OpenTelemetry defines:
 // https://opentelemetry.io/docs/specs/otel/protocol/exporter/ and …/configuration/sdk-environment-variables/
 
-import type { Logger } from '@capstan/kube';
+import type { Logger } from '@capstan/kube/cluster';
 import { TracingErrors } from '../errors.ts';
 import { type Sampler, samplerNamed } from './sampler.ts';
 import type { Attributes } from './tracer.ts';

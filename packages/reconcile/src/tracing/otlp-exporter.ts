@@ -3,7 +3,7 @@
 
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { type Clock, type Logger, type Random, sleep } from '@capstan/kube';
+import { type Clock, type Logger, type Random, sleep } from '@capstan/kube/cluster';
 import { within } from '../within.ts';
 import type { OtlpConfig } from './otlp-config.ts';
 import { otlpPayload } from './otlp-payload.ts';
@@ -112,7 +112,7 @@ export function createOtlpExporter(options: OtlpExporterOptions): OtlpExporter {
           },
           body,
           signal: timed,
-          // Elsewhere nobody has a right to the headers.
+          // The headers must not be sent to another server.
           redirect: 'error',
         });
         return resultOf(answer.status, answer.headers.get('retry-after'), await answer.text());

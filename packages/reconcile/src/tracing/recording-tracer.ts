@@ -1,4 +1,4 @@
-import type { Clock, Random } from '@capstan/kube';
+import type { Clock, Random } from '@capstan/kube/cluster';
 import type { Sampler } from './sampler.ts';
 import { createSpanId, createTraceId } from './trace-context.ts';
 import type { Attributes, Span, SpanContext, Tracer } from './tracer.ts';
@@ -33,7 +33,7 @@ export interface RecordingTracerOptions {
 export function createRecordingTracer({ clock, random, sampler, finish }: RecordingTracerOptions): Tracer {
   return {
     startSpan(name, initial = {}, parent) {
-      // What noopTracer gives out is nobody's parent.
+      // A context from noopTracer is not a parent.
       const parentContext = parent === undefined || /^0*$/.test(parent.traceId) ? undefined : parent;
       const traceId = parentContext?.traceId ?? createTraceId(random);
       const isSampled = sampler(traceId, parentContext);

@@ -1,6 +1,6 @@
 // Ids and their form between processes: https://www.w3.org/TR/trace-context/
 
-import type { Random } from '@capstan/kube';
+import type { Random } from '@capstan/kube/cluster';
 import type { SpanContext } from './tracer.ts';
 
 export function createTraceId(random: Random): string {

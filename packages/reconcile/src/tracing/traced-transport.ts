@@ -1,4 +1,4 @@
-import type { ApiRequest, Transport } from '@capstan/kube';
+import type { ApiRequest, Transport } from '@capstan/kube/cluster';
 import { formatTraceparent } from './trace-context.ts';
 import type { Tracer } from './tracer.ts';
 

@@ -18,7 +18,7 @@ interface Payload {
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 
-/** Tracing under a virtual clock, towards a collector that answers as told. */
+/** Tracing under a virtual clock, towards a collector with given answers. */
 function setUp(environment: TracingOptions['environment'] = ENDPOINT, answer: () => Response | Promise<Response> = ok) {
   const clock = createVirtualClock();
   const requests: { url: string; headers: Headers; payload: Payload }[] = [];

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, type Random, untilAborted } from '@capstan/kube';
+import { type Clock, type Logger, type Random, untilAborted } from '@capstan/kube/cluster';
 import { type Environment, otlpConfig } from './otlp-config.ts';
 import { createOtlpExporter } from './otlp-exporter.ts';
 import { createRecordingTracer } from './recording-tracer.ts';

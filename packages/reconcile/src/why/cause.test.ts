@@ -15,13 +15,13 @@ describe('the record of a cause', () => {
   const objects = (...causes: ReturnType<typeof cause>[]) =>
     causeRecord('2026-01-01T00:00:00Z', 'x.y', 'Site default/a', causes).changes.map(({ object }) => object);
 
-  test('tells what the plan was made from, and not what our own writes changed on the way', () => {
+  test('reports what the plan was made from, and not what our own writes changed on the way', () => {
     const secret = cause('Secret', ['hash default/a', 'x.y default/a', 'writes of x.y default/a']);
     const child = cause('our ConfigMap', ['writes of x.y default/a']);
     assert.deepEqual(objects(secret, child), ['Secret default/a']);
   });
 
-  test('tells of an edit of the object itself without our own writes, and of its status only where nothing else changed', () => {
+  test('reports an edit of the object itself without our own writes, and its status only where nothing else changed', () => {
     const own = (...paths: string[]) => ({ ...cause('Site', ['writes of x.y default/a']), paths });
     const child = cause('our ConfigMap', ['writes of x.y default/a']);
     const secret = cause('Secret', ['x.y default/a', 'writes of x.y default/a']);
@@ -35,7 +35,7 @@ describe('the record of a cause', () => {
     assert.deepEqual(recordOf([own('metadata.labels.generation')]).changes[0]?.paths, ['metadata.labels.generation']);
   });
 
-  test('tells neither what had only to be fetched nor what followed from an earlier plan, unless there is nothing else', () => {
+  test('reports neither what had only to be fetched nor what followed from an earlier plan, unless there is nothing else', () => {
     const made = { ...cause('Cluster', ['x.y default/a']), before: 'absent' };
     const fetched = { ...cause('Secret', ['hash default/a', 'x.y default/a']), before: 'unknown' };
     const followed = { ...cause('ReplicaSet.apps', ['x.y default/a']), isAside: true as const };
@@ -44,7 +44,7 @@ describe('the record of a cause', () => {
     assert.deepEqual(objects(followed), ['ReplicaSet.apps default/a']);
   });
 
-  test('tells of drift when there is nothing else', () => {
+  test('reports drift when there is nothing else', () => {
     assert.deepEqual(objects(cause('our Deployment.apps', ['writes of x.y default/a'])), [
       'our Deployment.apps default/a',
     ]);
@@ -73,7 +73,7 @@ describe('the annotation', () => {
     });
   });
 
-  test('is read as it was written, and is nothing when somebody broke it', () => {
+  test('is read as it was written, and is nothing when a user broke it', () => {
     const record = recordOf(many(3));
     assert.deepEqual(parseCause(formatCause(record)), record);
     for (const text of [undefined, '', '{', 'null', '7', '{"changes":1,"by":"x"}', '{"changes":[]}'])
@@ -90,7 +90,7 @@ describe('the annotation', () => {
     assert.ok(long.changes.length > 1);
   });
 
-  test('tells at least one change, however long its names are', () => {
+  test('reports at least one change, however long its names are', () => {
     const paths = Array.from({ length: 8 }, () => 'p'.repeat(900));
     const huge = recordOf(many(3, { paths, via: paths, source: { table: 'fact image', key: 'k'.repeat(5000) } }));
     assert.ok(formatCause(huge).length <= 1500);
@@ -125,7 +125,7 @@ describe('causes of several waves before one write', () => {
     );
   });
 
-  test('of objects of one name and different kinds are told apart', () => {
+  test('of objects of one name and different kinds are distinguished', () => {
     const other = changed('default/a', { source: { table: 'Secret', key: 'default/a' } });
     assert.equal(mergeCauses([changed('default/a')], [other]).length, 2);
   });

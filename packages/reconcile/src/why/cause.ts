@@ -1,6 +1,6 @@
 // Why something was written: the inputs that changed, digests before and after, and the path from them. Kept small enough
 // for an annotation, and never holding a value.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Cause, Input } from '../engine/index.ts';
 
 export interface CauseRecord {
@@ -50,7 +50,7 @@ export function causeRecord(at: string, by: string, owner: string, causes: reado
   });
 }
 
-/** An object's own status and the server's records follow from the rest: they are told only where nothing else changed. */
+/** An object's own status and the server's records follow from the rest: they are reported only where nothing else changed. */
 function telling(paths: readonly string[]): readonly string[] {
   return isStatusOnly(paths) ? paths : paths.filter((path) => !FOLLOWS.test(path));
 }
@@ -63,7 +63,7 @@ const FOLLOWS = /^(status\.|metadata\.(resourceVersion|generation|managedFields)
 
 /**
  * Of all that changed, what decided: what the plan was made from, not what only its comparison with the cluster saw (our own
- * last write, mostly); not what follows from earlier plans; and not what had only to be fetched. Each is told where there is
+ * last write, mostly); not what follows from earlier plans; and not what had only to be fetched. Each is reported if there is
  * nothing else.
  */
 function told(changes: readonly CauseChange[], owner: string, aside: ReadonlySet<CauseChange>): readonly CauseChange[] {
@@ -119,7 +119,7 @@ export function changedInputs(inputs: readonly Input[], persisted: string): read
 const NAME_DIGITS = 8;
 
 function nameHash({ source }: Input): string {
-  return createHash('sha256').update(`${source.table} ${source.key}`).digest('hex').slice(0, NAME_DIGITS);
+  return hash('sha256', `${source.table} ${source.key}`, 'hex').slice(0, NAME_DIGITS);
 }
 
 function causeOf({ source, digest, via }: Input): Cause {

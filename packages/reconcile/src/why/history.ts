@@ -1,6 +1,6 @@
 import type { CauseRecord } from './cause.ts';
 
-/** What was written lately and why, in this process: a ring per object, and a bounded number of objects. */
+/** What was written lately and why, in this process: a ring for each object, and a bounded size of all rings together. */
 export interface History {
   record(object: string, entry: HistoryEntry): void;
   /** Newest first. */
@@ -13,21 +13,36 @@ export interface HistoryEntry {
 }
 
 const ENTRIES = 10;
-const OBJECTS = 10_000;
+/** About 15,000 entries; of the objects that were not written for longest, nothing is kept beyond this. */
+const CHARACTERS = 4 * 1024 * 1024;
 
 export function createHistory(): History {
-  const rings = new Map<string, HistoryEntry[]>();
+  // As text, a fifth of what the same records take as objects: there are many, and hardly any is ever read.
+  const rings = new Map<string, readonly string[]>();
+  let size = 0;
+
+  function forget(object: string, ring: readonly string[]): void {
+    rings.delete(object);
+    size -= sizeOf(object, ring);
+  }
+
   return {
     record(object, entry) {
-      const ring = rings.get(object) ?? [];
-      ring.unshift(entry);
-      if (ring.length > ENTRIES) ring.pop();
+      const before = rings.get(object) ?? [];
+      if (before.length > 0) forget(object, before);
+      const ring = [JSON.stringify(entry), ...before.slice(0, ENTRIES - 1)];
       // Set again, so that the map is in the order of last use and the first one is the oldest.
-      rings.delete(object);
       rings.set(object, ring);
-      const oldest = rings.keys().next();
-      if (rings.size > OBJECTS && !oldest.done) rings.delete(oldest.value);
+      size += sizeOf(object, ring);
+      for (const [oldest, entries] of rings) {
+        if (size <= CHARACTERS || oldest === object) break;
+        forget(oldest, entries);
+      }
     },
-    of: (object) => rings.get(object) ?? [],
+    of: (object) => (rings.get(object) ?? []).map((text) => JSON.parse(text) as HistoryEntry),
   };
+}
+
+function sizeOf(object: string, ring: readonly string[]): number {
+  return ring.reduce((sum, { length }) => sum + length, object.length);
 }

@@ -1,5 +1,5 @@
 // A feed brings the objects of one kind into one table of the engine, and shows our own writes there at once.
-import { groupOf, type InformerEvent, type InformerView, type KubeObject, keyOfObject, refOf } from '@capstan/kube';
+import { groupOf, type InformerEvent, type InformerView, type KubeObject, refOf } from '@capstan/kube/cluster';
 import type { Table } from '../engine/index.ts';
 import { holderOf } from './views.ts';
 
@@ -27,7 +27,7 @@ export function createFeed(
   const onEvents = (events: readonly InformerEvent<KubeObject>[]) => {
     for (const event of events) {
       if (event.type === 'upsert' || event.type === 'delete') {
-        const key = keyOfObject(event.object);
+        const { key } = event;
         // With one informer the event says it all; with several another may hold the key.
         const object =
           informers.length > 1 ? holderOf(informers, key) : event.type === 'upsert' ? event.object : undefined;
@@ -61,7 +61,7 @@ export function createFeed(
   };
 }
 
-/** An informer of another alias will never hear of the object: if it took it in, nobody would ever take it out. */
+/** An informer of another alias never receives the object from its watch: if it took it in, it would never remove it. */
 function isOf({ kind }: InformerView<KubeObject>, object: KubeObject): boolean {
   return kind.kind === object.kind && kind.group === groupOf(object.apiVersion);
 }

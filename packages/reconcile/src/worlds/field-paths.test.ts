@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import type { KubeObject } from '@capstan/kube';
 import { createFieldFilter, type FieldNeed } from './field-paths.ts';
 
+const annotations = { 'example.com/one': '1', 'example.com/two': '2' };
 const pod = {
   apiVersion: 'v1',
   kind: 'Pod',
@@ -15,8 +16,8 @@ const pod = {
     generateName: 'a-',
     labels: { app: 'web' },
     annotations: {
-      'example.com/one': '1',
-      'example.com/two': '2',
+      ...annotations,
+      'kubectl.kubernetes.io/last-applied-configuration': '{}',
       'capstan.dev/applied': 'x',
       'original.capstan.dev/i': 'y',
     },
@@ -54,6 +55,17 @@ describe('a cache keeps', () => {
       'the union of all declarations: the longer path is part of the shorter',
       [{ paths: ['status.phase'] }, { paths: ['status'] }, { paths: ['status.conditions.type'] }],
       { ...base, status: pod.status },
+    ],
+    [
+      'all annotations, kubectl’s copy of the object excepted',
+      [{ paths: ['metadata.annotations'] }],
+      {
+        ...base,
+        metadata: {
+          ...metadata,
+          annotations: { ...annotations, 'capstan.dev/applied': 'x', 'original.capstan.dev/i': 'y' },
+        },
+      },
     ],
     [
       'annotations of others that are named',

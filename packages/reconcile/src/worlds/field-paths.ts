@@ -1,6 +1,11 @@
 // Which fields of a kind a cache keeps: the union of what its readers declare. Kept in any case is the metadata that the
 // runtime itself needs: identity, labels, owners, finalizers, its own marks and managed fields.
-import { type CompiledLabelSelector, compileLabelSelector, type KubeObject, type LabelSelector } from '@capstan/kube';
+import {
+  type CompiledLabelSelector,
+  compileLabelSelector,
+  type KubeObject,
+  type LabelSelector,
+} from '@capstan/kube/cluster';
 import { ReadErrors } from '../errors.ts';
 import { parsePath } from '../field-path.ts';
 import { INVENTORY_LABEL } from '../marks.ts';
@@ -93,8 +98,17 @@ function add(tree: Map<string, Tree>, [first, ...rest]: readonly string[]): void
   add(next, rest);
 }
 
+/** Of annotations that are kept, kubectl's copy of the whole object is not: no reader needs it twice. */
+const ANNOTATIONS = 'metadata.annotations';
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
 function kept(value: unknown, tree: Tree, guarded: string | undefined, at: string): unknown {
-  if (tree === ALL || typeof value !== 'object' || value === null) return value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (tree === ALL && at === ANNOTATIONS && LAST_APPLIED in value) {
+    const { [LAST_APPLIED]: _copy, ...others } = value;
+    return others;
+  }
+  if (tree === ALL) return value;
   if (Array.isArray(value)) return value.map((item) => kept(item, tree, guarded, at));
   const result: Record<string, unknown> = {};
   for (const [field, part] of Object.entries(value)) {

@@ -18,17 +18,19 @@ const secret = (resourceVersion: string, uid = 'first'): Secret => ({
   kind: 'Secret',
   metadata: { namespace: 'default', name: 's', uid, resourceVersion },
 });
+const named = (name: string): Secret => ({ ...secret('1'), metadata: { ...secret('1').metadata, name } });
 const KEY = keyOfObject(secret('1'));
 
 const versionOf = (object: KubeObject | undefined) => object?.metadata.resourceVersion ?? 'absent';
 
 /** A feed whose metadata watch and whose answers to GET the test gives. */
-function stage({ isSynced = true } = {}) {
+function stage({ isSynced = true, isListRefused = false } = {}) {
   const clock = createVirtualClock();
   const engine = createEngine({ clock });
   const listeners = new Set<(events: readonly InformerEvent<KubeObject>[]) => void>();
   const held = new Map<string, KubeObject>();
-  const watch = { isSynced };
+  const watch = { isSynced, isListRefused };
+  const lists: string[] = [];
   const publish = (event: InformerEvent<KubeObject>) => {
     for (const listener of listeners) listener([event]);
   };
@@ -38,6 +40,7 @@ function stage({ isSynced = true } = {}) {
       return watch.isSynced;
     },
     get: (key: string) => held.get(key),
+    list: () => [...held.values()],
     subscribe(listener: (events: readonly InformerEvent<KubeObject>[]) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -57,6 +60,13 @@ function stage({ isSynced = true } = {}) {
         },
       });
       return promise;
+    },
+    list(_kind: unknown, { continue: from = '0', limit = 0 }: { continue?: string; limit?: number }) {
+      lists.push(from);
+      if (watch.isListRefused) return Promise.reject(new Error('forbidden'));
+      const end = Number(from) + limit;
+      const items = [...held.values()].slice(Number(from), end);
+      return Promise.resolve({ items, resourceVersion: '9', ...(end < held.size && { continue: String(end) }) });
     },
   } as unknown as Client;
   const signal = new AbortController().signal;
@@ -78,9 +88,32 @@ function stage({ isSynced = true } = {}) {
   return {
     feed,
     gets,
+    lists,
+    has: (name: string) => feed.table.peek(keyOfObject(named(name))) !== undefined,
     async read() {
       root = engine.hold(reader, KEY);
       await engine.flush();
+      await engine.flush();
+    },
+    /** As many other objects are there, and read. */
+    async readMany(count: number) {
+      for (let index = 0; index < count; index++) {
+        const object = named(`s-${index}`);
+        held.set(keyOfObject(object), object);
+        engine.hold(reader, keyOfObject(object));
+      }
+      await engine.flush();
+      await engine.flush();
+    },
+    /** So many more that nothing reads. */
+    add(count: number) {
+      for (let index = 0; index < count; index++) {
+        const object = named(`unread-${index}`);
+        held.set(keyOfObject(object), object);
+      }
+    },
+    async settle() {
+      await clock.settle();
       await engine.flush();
     },
     async leave() {
@@ -182,4 +215,48 @@ test('content that is not read any more is dropped, and fetched again when it is
   assert.equal(all.value, 'suspended');
   await all.gets[1]?.answer(secret('5'));
   assert.equal(all.value, '5');
+});
+
+test('of many objects that are read at once some are fetched at a time, and each gets its turn', async () => {
+  const all = stage();
+  await all.readMany(200);
+  assert.equal(all.gets.length, 64);
+  for (let answered = 0; answered < 200; answered++) {
+    await all.gets[answered]?.answer({
+      ...secret('1'),
+      metadata: { ...secret('1').metadata, name: `s-${answered}` },
+    });
+    assert.ok(all.gets.length - answered - 1 <= 64);
+  }
+  assert.equal(all.gets.length, 200);
+});
+
+test('many objects of which most of a namespace is read are listed, in pages', async () => {
+  const all = stage();
+  await all.readMany(1_200);
+  assert.deepEqual(all.lists, []);
+  await all.gets[0]?.answer(named('s-0'));
+  await all.settle();
+  assert.deepEqual(all.lists, ['0', '500', '1000']);
+  assert.equal(all.has('s-1199'), true);
+  assert.equal(all.gets.length, 64);
+});
+
+test('where objects may not be listed, they are fetched one by one', async () => {
+  const all = stage({ isListRefused: true });
+  await all.readMany(300);
+  await all.gets[0]?.answer(named('s-0'));
+  await all.settle();
+  assert.deepEqual(all.lists, ['0']);
+  for (let index = 1; index < 300; index++) await all.gets[index]?.answer(named(`s-${index}`));
+  assert.equal(all.has('s-299'), true);
+});
+
+test('few objects of a large namespace are fetched one by one', async () => {
+  const all = stage();
+  all.add(1_000);
+  await all.readMany(300);
+  await all.gets[0]?.answer(named('s-0'));
+  await all.settle();
+  assert.deepEqual(all.lists, []);
 });

@@ -1,5 +1,5 @@
 // Referenced data is fetched, not hoarded: the metadata of a kind is watched, and the content of exactly those objects is
-// fetched that something reads. What nobody reads any more is dropped.
+// fetched that something reads. What is no longer read is dropped.
 import {
   type Client,
   type Clock,
@@ -13,7 +13,7 @@ import {
   type ObjectKey,
   refOfKey,
   type Timer,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 import type { Engine, Table } from '../engine/index.ts';
 import type { Feed } from './feed.ts';
 
@@ -29,6 +29,11 @@ export interface ReferencedFeedOptions {
   signal: AbortSignal;
 }
 
+/** Requests under way at a time: thousands at once would only wait in the client. */
+const CONCURRENCY = 64;
+/** From so many waiting keys of a namespace on, they are listed, if they are at least half of what the namespace has. */
+const MANY = 200;
+const PAGE = 500;
 const FIRST_RETRY_MS = 200;
 const LAST_RETRY_MS = 30_000;
 
@@ -39,6 +44,15 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
     ObjectKey,
     { fetching: boolean; again: boolean; failures: number; timer: Timer | undefined }
   >();
+  /** Keys that wait for a request to end, in the order in which they were asked for. */
+  const queue = new Set<ObjectKey>();
+  /** Keys whose namespace is being listed. */
+  const listed = new Set<ObjectKey>();
+  /** Namespaces whose objects may not be listed: theirs are fetched one by one. */
+  const unlistable = new Set<string>();
+  /** Queues up to this length have been looked at for a namespace to list. */
+  let counted = 0;
+  let underWay = 0;
   const isSynced = () => metadata.every((informer) => informer.isSynced);
   const seen = (key: ObjectKey) => metadata.map((informer) => informer.get(key)).find((found) => found !== undefined);
 
@@ -54,6 +68,8 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
       idle(key) {
         wanted.get(key)?.timer?.cancel();
         wanted.delete(key);
+        queue.delete(key);
+        listed.delete(key);
         table.forget(key);
       },
     },
@@ -75,8 +91,85 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
       want.again = true;
       return;
     }
+    if (underWay >= CONCURRENCY) {
+      queue.add(key);
+      return;
+    }
     want.fetching = true;
+    underWay++;
     void fetch(key, want);
+  }
+
+  /** A request has ended: the next key that still needs one gets its turn. */
+  function next(): void {
+    underWay--;
+    if (queue.size === 0) counted = 0;
+    if (queue.size >= MANY && queue.size > counted && listed.size === 0) {
+      counted = queue.size * 2;
+      const namespace = crowdedNamespace();
+      if (namespace !== undefined) void list(namespace);
+    }
+    for (const key of queue) {
+      if (underWay >= CONCURRENCY) return;
+      queue.delete(key);
+      refresh(key);
+    }
+  }
+
+  /** One of which most is wanted, as after a start: a page of a list costs a fraction of as many requests. */
+  function crowdedNamespace(): string | undefined {
+    const counts = new Map<string, { waiting: number; all: number }>();
+    for (const key of queue) {
+      const { namespace = '' } = refOfKey(key);
+      const count = counts.get(namespace);
+      if (count) count.waiting++;
+      else counts.set(namespace, { waiting: 1, all: 0 });
+    }
+    for (const informer of metadata) {
+      for (const object of informer.list()) {
+        const count = counts.get(object.metadata.namespace ?? '');
+        if (count) count.all++;
+      }
+    }
+    const isCrowded = ([namespace, { waiting, all }]: [string, { waiting: number; all: number }]) =>
+      waiting >= MANY && waiting * 2 >= all && !unlistable.has(namespace);
+    return [...counts].find(isCrowded)?.[0];
+  }
+
+  /** What the list does not have in the version of the metadata is fetched as usual afterwards. */
+  async function list(namespace: string): Promise<void> {
+    for (const key of queue) if ((refOfKey(key).namespace ?? '') === namespace) listed.add(key);
+    for (const key of listed) queue.delete(key);
+    underWay++;
+    try {
+      let from: string | undefined;
+      do {
+        const where = {
+          ...(namespace !== '' && { namespace }),
+          limit: PAGE,
+          ...(from !== undefined && { continue: from }),
+        };
+        const page = await client.list(kind, { ...where, signal });
+        for (const object of page.items) {
+          const key = keyOfObject(object);
+          if (wanted.has(key) && isCurrent(key, object)) take(key, object);
+        }
+        from = page.continue === '' ? undefined : page.continue;
+      } while (from !== undefined);
+    } catch (error) {
+      if (!signal.aborted) {
+        unlistable.add(namespace);
+        logger.debug('could not list referenced objects; they are fetched one by one', {
+          kind: kind.kind,
+          namespace,
+          error,
+        });
+      }
+    } finally {
+      for (const key of listed) queue.add(key);
+      listed.clear();
+      next();
+    }
   }
 
   async function fetch(key: ObjectKey, want: NonNullable<ReturnType<typeof wanted.get>>): Promise<void> {
@@ -101,6 +194,7 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
       }
     } finally {
       want.fetching = false;
+      next();
       if (want.again && wanted.get(key) === want) {
         want.again = false;
         refresh(key);
@@ -153,6 +247,8 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
       for (const stop of stops) stop();
       for (const want of wanted.values()) want.timer?.cancel();
       wanted.clear();
+      queue.clear();
+      listed.clear();
     },
   };
 }

@@ -58,7 +58,7 @@ describe('a world caches', () => {
     assert.equal(needOf(ConfigMap, { reads }, {})?.optional, false);
   });
 
-  test('nothing that nobody declares', () => {
+  test('nothing that nothing declares', () => {
     assert.equal(needOf(Deployment, { reads: [Service] }), undefined);
   });
 });
@@ -107,7 +107,7 @@ describe('of several declarations', () => {
       );
   });
 
-  test('a kind is optional when nobody needs it', () => {
+  test('a kind is optional when nothing needs it', () => {
     const optional = { reads: [reading(Service, 'everywhere', { optional: true })] };
     assert.equal(needOf(Service, optional)?.optional, true);
     assert.equal(needOf(Service, optional, optional)?.optional, true);

@@ -1,5 +1,5 @@
 // What a world must cache, from what all its reconcilers declare.
-import { type Kind, kindId } from '@capstan/kube';
+import { type Kind, kindId } from '@capstan/kube/cluster';
 import { LOCAL, type ReadDeclaration, type Role, roleOf, type WriteDeclaration } from '../reconciler.ts';
 import type { FieldNeed } from './field-paths.ts';
 
@@ -38,7 +38,7 @@ export function rolesOf(declaring: readonly Declaring[]): readonly Role[] {
 
 /**
  * What a world of a role must cache: the union of all declarations for that role. The widest reach
- * wins, fields unite, and a kind is optional only if nobody needs it.
+ * wins, fields unite, and a kind is optional only if every declaration says so.
  */
 export function requirementsOf(declaring: readonly Declaring[], role: Role = LOCAL): Map<string, KindRequirement> {
   const requirements = new Map<string, KindRequirement>();
@@ -63,7 +63,7 @@ export function requirementsOf(declaring: readonly Declaring[], role: Role = LOC
     const resource = roleOf(one) === role ? one.resource : undefined;
     // A reconciler whose own kind may not be installed says so among its reads.
     const isOptional = (kind: Kind) => reads.some((read) => read.optional && kindId(read.kind) === kindId(kind));
-    // Whoever declares which fields of a kind are read reconciles and writes it so, too.
+    // Declared fields of a kind also apply where the same reconciler reconciles or writes it.
     const fieldsOf = (kind: Kind) => {
       const read = reads.find((each) => kindId(each.kind) === kindId(kind));
       return read === undefined ? {} : needOf(read);
@@ -76,7 +76,7 @@ export function requirementsOf(declaring: readonly Declaring[], role: Role = LOC
       else need(kind, { reads: READS[reach], ...common });
     }
     for (const { kind, what } of writes) {
-      // Whoever reads a kind as optional can do without it, and writes nothing of it then.
+      // A reconciler that reads a kind as optional can do without it, and writes nothing of it then.
       const optional = isOptional(kind);
       if (what !== 'others') need(kind, { children: true, optional, ...fieldsOf(kind) });
       if (what !== 'children') need(kind, { reads: 'all', optional, ...fieldsOf(kind) });

@@ -99,13 +99,13 @@ describe('a static world', () => {
     );
   });
 
-  test('caches no kind that nobody declares', () => {
+  test('caches no kind that nothing declares', () => {
     const { world } = worldOf({}, { objects: [service('a')] });
     assert.equal(world.readTable(Service), undefined);
     assert.equal(world.indexOf(index(Service, 'x', () => [])), undefined);
   });
 
-  test('does not know what it is told not to know', () => {
+  test('does not know the kinds that are declared unknown', () => {
     const { world, see } = worldOf({ reads: [Service] }, { unknown: ['Service'] });
     assert.equal(
       see((tracker) => tracker.keys(tableOf(world.readTable, Service))),

@@ -1,9 +1,17 @@
 // A world that holds exactly the objects it is given: for pure tests of reconcilers, and for previews without a cluster. It
 // shows what the caches of a real one would: aliases as one view, and of kinds that are only written our own objects alone.
-import { type Client, groupOf, type Kind, type KubeObject, keyOfObject, kindId, silentLogger } from '@capstan/kube';
+import {
+  type Client,
+  groupOf,
+  type Kind,
+  type KubeObject,
+  keyOfObject,
+  kindId,
+  silentLogger,
+} from '@capstan/kube/cluster';
 import type { Engine, Index, Table } from '../engine/index.ts';
 import { inventoryOf } from '../inventory.ts';
-import type { Access } from '../read/index.ts';
+import type { Access, WatchProblem } from '../read/index.ts';
 import { createFieldFilter, type FieldFilter } from './field-paths.ts';
 import type { KindRequirement } from './requirements.ts';
 import { createViews, originAmong, writtenKinds } from './views.ts';
@@ -13,11 +21,11 @@ export interface StaticWorldOptions {
   name: string;
   engine: Engine;
   requirements: ReadonlyMap<string, KindRequirement>;
-  /** Those of kinds that nobody declares are left out. */
+  /** Those of kinds that no reconciler declares are left out. */
   objects: readonly KubeObject[];
   /** Kind ids that are not known yet: reading them suspends. */
   unknown?: readonly string[];
-  /** By kind id, what a server says of kinds that it does not serve or show: they suspend, and read.access() tells. */
+  /** By kind id, the access to kinds that a server does not serve or show: reads suspend, and read.access() reports it. */
   access?: Readonly<Record<string, Access>>;
 }
 
@@ -68,10 +76,16 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     indexes.set(id, made);
     return made;
   };
+  const watchProblems = engine.table<WatchProblem>({ name: `problems of watches of ${name}` });
+  watchProblems.synced();
   return {
     name,
     access,
+    watchProblems,
     get client(): Client {
+      throw new TypeError('a static world has no server to write to');
+    },
+    targetFor() {
       throw new TypeError('a static world has no server to write to');
     },
     beyond: engine.table<KubeObject>({ name: BEYOND }),
@@ -79,6 +93,7 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     originOf: (kind, view) => views.originOf(view) ?? originAmong(kind, view, [written.get(writtenId(kind, view))]),
     readTable: tableOf,
     childTable: tableOf,
+    keepsWhole: (kind) => tables.get(kindId(kind))?.requirement.fields === undefined,
     markIndex: (kind) => indexOf(kind, 'inventory marks', inventoriesMarked),
     indexOf: (index) => indexOf(index.kind, index.name, index.keysOf),
     peek: (kind) => [...written.values()].flatMap((object) => (idOf(object) === kindId(kind) ? object : [])),

@@ -1,14 +1,14 @@
 // Aliases are one view: objects of several kinds, or in several forms, enter one table in one normal form. The object that
 // a view was made of is remembered, because statuses, finalizers and owner references belong to that one.
+import type { DefinedKind } from '@capstan/kube';
 import {
-  type DefinedKind,
   type InformerView,
   type Kind,
   type KubeObject,
   keyOfObject,
   type Logger,
   type ObjectKey,
-} from '@capstan/kube';
+} from '@capstan/kube/cluster';
 
 export interface Origin {
   /** The kind under which the object was written. */
@@ -19,7 +19,7 @@ export interface Origin {
 export interface Views {
   /** The normal form of an object, remembered with its origin. */
   viewOf(kind: Kind, object: KubeObject): KubeObject;
-  /** Where a view came from; undefined when it is no view, or was put together anew from one (tables share what stays equal). */
+  /** Where a view came from; undefined when it is no view, or was rebuilt from one (tables share what stays equal). */
   originOf(view: KubeObject): Origin | undefined;
 }
 

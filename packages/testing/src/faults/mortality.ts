@@ -1,5 +1,5 @@
 // The life and death of one incarnation's connections. A dead process hears nothing any more: what it waits for stays
-// unanswered, until whoever cleans up aborts the request or closes the transport.
+// unanswered, until the one that cleans up aborts the request or closes the transport.
 import { connectionClosed, requestAborted } from '../errors.ts';
 
 export interface Mortality {
@@ -41,11 +41,15 @@ export function createMortality(address: string): Mortality {
       return dead;
     },
     alive<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-      if (dead) return hang(signal);
+      if (dead) {
+        // What becomes of it reaches nothing any more.
+        promise.catch(() => {});
+        return hang(signal);
+      }
       return new Promise<T>((resolve, reject) => {
         const mourn = () => void hang(signal).catch(reject);
         mourners.add(mourn);
-        // Whoever has died was taken off the list, and does not hear the answer any more.
+        // The one that has died was taken off the list, and does not hear the answer any more.
         const hear = () => {
           if (mourners.delete(mourn)) resolve(promise);
         };

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
-/** Ports of loopback that were free a moment ago; whoever starts on one and finds it taken asks again. */
+/** Ports of loopback that were free a moment ago; the one that starts on one and finds it taken asks again. */
 export async function freePorts(count: number): Promise<number[]> {
   // All are held until the last is chosen, so that no two are the same.
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));

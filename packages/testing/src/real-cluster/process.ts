@@ -1,8 +1,9 @@
 // A program that runs beside a test and never outlives it. It is started through a shell that keeps a watcher behind: the
-// watcher holds the other end of a pipe to this process, and when that closes, for whatever reason (kill -9 of the test run
-// included), it ends the program and removes the folder of its data.
+// watcher holds the other end of a pipe to this process, and when that closes without a word, for whatever reason (kill -9 of the
+// test run included), it ends the program and removes the folder of its data.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
 
 export interface ProcessOptions {
   program: string;
@@ -25,14 +26,17 @@ const KEPT_LINES = 400;
 
 export function startProcess({ program, args, folder }: ProcessOptions): RunningProcess {
   const child = spawn('/bin/sh', ['-c', GUARDED, program, folder, program, ...args], {
-    stdio: ['pipe', 'pipe', 'pipe'],
+    // The last is the watcher's: Node.js closes the first by itself when the program ends.
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     // In a group of its own: a signal to that of the test must leave the watcher to do its work.
     detached: true,
     // Nothing of the environment reaches a control plane: proxies, for one, would take its loopback traffic elsewhere.
     env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: folder },
   });
+  const watcher = child.stdio[3] as Writable;
+  watcher.on('error', () => {});
   const lines: string[] = [];
-  for (const stream of [child.stdout, child.stderr]) {
+  for (const stream of [child.stdout as Readable, child.stderr as Readable]) {
     let rest = '';
     stream.setEncoding('utf8').on('data', (text: string) => {
       const parts = (rest + text).split('\n');
@@ -44,10 +48,9 @@ export function startProcess({ program, args, folder }: ProcessOptions): Running
   let hasExited = false;
   const exited = ended(child).then(() => {
     hasExited = true;
-    // The watcher goes as well.
-    child.stdin.destroy();
+    // The watcher goes as well, and leaves the folder: the program may be started on it again.
+    watcher.end('ended\n');
   });
-  child.stdin.on('error', () => {});
   return {
     pid: child.pid,
     lastLines: (count = 20) => lines.slice(-count),
@@ -74,4 +77,4 @@ async function ended(child: ChildProcess): Promise<void> {
 }
 
 // $1 is the folder, the rest the command. `exec` gives the program the pid of the shell, which the watcher knows as $$.
-const GUARDED = `folder=$1; shift; exec 3<&0; { trap '' HUP INT TERM; cat <&3 >/dev/null; kill -KILL $$; rm -rf "$folder"; } >/dev/null 2>&1 & exec "$@" </dev/null 3<&-`;
+const GUARDED = `folder=$1; shift; { trap '' HUP INT TERM; read -r ended <&3 || { kill -KILL $$; rm -rf "$folder"; }; } >/dev/null 2>&1 & exec "$@" </dev/null 3<&-`;

@@ -73,7 +73,7 @@ test('with controllers and simulated nodes a Deployment becomes available, and i
 
 for (const [how, signal, isGroup] of [
   ['that is killed', 'SIGKILL', false],
-  ['whose whole group is told to end', 'SIGTERM', true],
+  ['whose whole process group is terminated', 'SIGTERM', true],
 ] as const) {
   test(`a program does not outlive the process that started it, not even one ${how}`, (t) =>
     outlived(t, signal, isGroup));

@@ -57,6 +57,12 @@ export interface RealCluster {
   program(name: Program): string;
   /** Starts the controllers, those that ran before ended: they begin with every kind that is there by now. */
   startControllers(controllers: true | readonly string[]): Promise<void>;
+  /** Ends a part, which others notice as an outage; `resume` starts it again on its data and its port. */
+  interrupt(part: 'etcd' | 'kube-apiserver'): Promise<void>;
+  /** Starts a part that was interrupted, and resolves when the server answers. */
+  resume(part: 'etcd' | 'kube-apiserver'): Promise<void>;
+  /** Removes the history of etcd: what watches from an older version gets 410 Gone. */
+  compact(): Promise<void>;
   /** Of the parts, for measurements. */
   readonly pids: Readonly<Partial<Record<Program, number>>>;
   /** What a part printed last. */
@@ -73,7 +79,7 @@ export async function startRealCluster(options: RealClusterOptions = {}): Promis
     try {
       return await startOnce(binaries, options);
     } catch (error) {
-      // Somebody was faster on one of the ports: other ports are taken.
+      // A user was faster on one of the ports: other ports are taken.
       if (attempt === PORT_ATTEMPTS || !(error instanceof PortTaken)) throw error;
     }
   }
@@ -94,14 +100,20 @@ async function startOnce(binaries: Binaries, options: RealClusterOptions): Promi
     if (path === undefined) throw TestingErrors.NoProgram(name, binaries.folder);
     return path;
   };
+  const flags = new Map<Program, readonly string[]>();
   const run = (name: Program, args: readonly string[]) => {
     const running = startProcess({ program: program(name), args, folder });
     started.push({ name, process: running });
+    flags.set(name, args);
     return running;
+  };
+  const end = async (part: Program, graceMs?: number) => {
+    const at = started.findIndex(({ name }) => name === part);
+    if (at >= 0) await started.splice(at, 1)[0]?.process.stop(graceMs);
   };
   const close = async () => {
     for (const one of open.toReversed()) await one.close();
-    // The last started is the first to end; etcd goes when nobody writes to it any more.
+    // The last started is the first to end; etcd goes when nothing writes to it any more.
     for (const { process } of started.toReversed()) await process.stop();
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   };
@@ -136,8 +148,7 @@ async function startOnce(binaries: Binaries, options: RealClusterOptions): Promi
     const kubeconfigOf = async (name: string, groups: readonly string[] = []) =>
       write(`${name.replaceAll(/[^\w-]+/g, '_')}.kubeconfig`, kubeconfigFor(url, pki.ca, await pki.user(name, groups)));
     const startControllers: RealCluster['startControllers'] = async (controllers) => {
-      const before = started.findIndex(({ name }) => name === 'kube-controller-manager');
-      if (before >= 0) await started.splice(before, 1)[0]?.process.stop();
+      await end('kube-controller-manager');
       run('kube-controller-manager', [
         `--kubeconfig=${await kubeconfigOf('system:kube-controller-manager')}`,
         `--controllers=${controllers === true ? '*' : controllers.join(',')}`,
@@ -174,6 +185,14 @@ async function startOnce(binaries: Binaries, options: RealClusterOptions): Promi
       kubeconfigOf: ({ name, groups }) => kubeconfigOf(name, groups),
       program,
       startControllers,
+      // As when its machine fails: open watches are not waited for.
+      interrupt: (part) => end(part, 0),
+      async resume(part) {
+        run(part, flags.get(part) ?? []);
+        const parts = started.filter(({ name }) => name === 'etcd' || name === 'kube-apiserver');
+        if (parts.length === 2) await untilReady(admin, clock, parts);
+      },
+      compact: () => compact(clientPort),
       get pids() {
         return Object.fromEntries(started.map(({ name, process }) => [name, process.pid]));
       },
@@ -207,6 +226,17 @@ async function untilReady(
   }
 }
 
+/** Through etcd's JSON gateway: everything before the present revision. */
+async function compact(clientPort: number): Promise<void> {
+  const post = async (path: string, body: object) => {
+    const answer = await fetch(`http://127.0.0.1:${clientPort}${path}`, { method: 'POST', body: JSON.stringify(body) });
+    if (!answer.ok) throw TestingErrors.NotCompacted(answer.status, await answer.text());
+    return (await answer.json()) as { header?: { revision?: string } };
+  };
+  const { header } = await post('/v3/kv/range', { key: 'AA==', limit: 1 });
+  await post('/v3/kv/compaction', { revision: header?.revision, physical: true });
+}
+
 function etcdFlags(data: string, clientPort: number, peerPort: number, isDurable: boolean): string[] {
   const client = `http://127.0.0.1:${clientPort}`;
   const peer = `http://127.0.0.1:${peerPort}`;
@@ -217,7 +247,8 @@ function etcdFlags(data: string, clientPort: number, peerPort: number, isDurable
     `--listen-peer-urls=${peer}`,
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=default=${peer}`,
-    // One member has nobody to wait for: the defaults (100 ms, 1,000 ms) make the first election the slowest part of the start.
+    // One member has no others to wait for: the defaults (100 ms, 1,000 ms) make the first election the slowest part of the
+    // start.
     '--heartbeat-interval=10',
     '--election-timeout=100',
     '--log-level=warn',
@@ -240,7 +271,7 @@ function apiServerFlags({ files }: RealPki, etcdPort: number, port: number, cert
     `--service-account-key-file=${files.signingKey}`,
     `--service-account-signing-key-file=${files.signingKey}`,
     '--service-cluster-ip-range=10.96.0.0/12',
-    // An address of documentation (RFC 5737): it must be none of loopback, and nobody is told of it.
+    // An address for documentation (RFC 5737): it must not be a loopback address, and it is not published.
     '--advertise-address=192.0.2.1',
     '--endpoint-reconciler-type=none',
     '--allow-privileged=true',

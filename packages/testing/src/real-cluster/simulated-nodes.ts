@@ -1,5 +1,5 @@
 // Nodes that exist in the API only: Node objects that are ready, leases that are renewed, and pods that become Running and
-// Ready, with an address, as soon as they are bound, and that go at once when they are told to. Enough for every controller
+// Ready, with an address, as soon as they are bound, and that go at once when they are deleted. Enough for every controller
 // to do its work; nothing is run.
 import {
   type Client,
@@ -45,7 +45,7 @@ export async function simulateNodes(options: SimulatedNodesOptions): Promise<Sim
   const pods = createInformer({ client, kind: Pod, clock, random, logger: silentLogger });
   const running = new Map<string, Promise<void>>();
   let turn = 0;
-  // One write at a time a pod; what changed meanwhile is looked at again when its turn comes.
+  // One write at a time a pod; what changed meanwhile is re-checked when its turn comes.
   const tend = (pod: Pod) => {
     const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
     const before = running.get(key) ?? Promise.resolve();
@@ -54,7 +54,7 @@ export async function simulateNodes(options: SimulatedNodesOptions): Promise<Sim
         ended.signal.aborted ? undefined : step(options, pods.get(key) ?? pod, names[turn++ % names.length] ?? ''),
       )
       .catch((error: unknown) => {
-        // Somebody else was faster; the event of what they did brings us back.
+        // Another client was faster; the event of what they did brings us back.
         if (!isConflict(error) && !isNotFound(error) && !ended.signal.aborted) throw error;
       })
       .finally(() => {

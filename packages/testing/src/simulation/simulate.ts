@@ -1,18 +1,7 @@
 // One simulated history: people change things, the program follows, the network and the server misbehave, the process dies
 // between any two writes and is started again. In the end, with everything healthy, the state must be the one that is
 // reached without faults, nothing may be written any more, and no child may be left over.
-import {
-  ClusterRole,
-  ConfigMap,
-  Deployment,
-  diff,
-  equal,
-  type Kind,
-  type KubeObject,
-  keyOfObject,
-  kindId,
-  Secret,
-} from '@capstan/kube';
+import { ClusterRole, ConfigMap, Deployment, type Kind, kindId, Secret } from '@capstan/kube';
 import { createTestCluster, type TestCluster } from '../cluster.ts';
 import { formatFaults } from '../faults/fault-log.ts';
 import { randomSchedule } from '../faults/fault-schedule.ts';
@@ -22,6 +11,8 @@ import { type Incarnation, startIncarnation } from '../incarnation.ts';
 import { createRandom, type SeededRandom } from '../random.ts';
 import { recordingTransport } from '../stage/recording-transport.ts';
 import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts';
+import { differences, type State, stateOf } from './cluster-state.ts';
+import { recover, SILENCE_MS } from './recovery.ts';
 import { createScript, type Move } from './script.ts';
 import { Fleet, Site, simulatedOperator } from './simulated-operator.ts';
 
@@ -43,11 +34,6 @@ export interface SimulationReport {
 
 const OPERATORS = [simulatedOperator];
 const KINDS: readonly Kind[] = [Site, Fleet, ConfigMap, Deployment, Secret, ClusterRole];
-/** Longer than every back-off and time-out between a fault and the recovery from it. */
-const RECOVERY_MS = 60 * 60_000;
-/** Longer than any watch may be silent. */
-const SILENCE_MS = 10 * 60_000;
-
 export async function simulate({ seed, moves = 6 }: SimulationOptions): Promise<SimulationReport> {
   const script = createScript(createRandom(seed).fork('script'), moves);
   const reference = await calmHistory(seed, script);
@@ -63,8 +49,6 @@ export async function simulate({ seed, moves = 6 }: SimulationOptions): Promise<
   };
 }
 
-type State = ReadonlyMap<string, unknown>;
-
 async function calmHistory(seed: number, script: readonly Move[][]): Promise<State> {
   const clock = createVirtualClock();
   const random = createRandom(seed);
@@ -75,9 +59,9 @@ async function calmHistory(seed: number, script: readonly Move[][]): Promise<Sta
       await clock.advance(afterMs);
       await act(cluster.client);
     }
-    await recover(clock, program);
+    await recover(clock, program.runtime);
   }
-  const state = await stateOf(cluster);
+  const state = await stateOf(cluster, KINDS);
   await program.stop();
   await cluster.close();
   return state;
@@ -98,7 +82,7 @@ async function stormyHistory(seed: number, script: readonly Move[][]) {
   const faults: FaultyTransport['faults'][number][] = [];
   let crashes = 0;
   let life = begin(cluster, clock, random.fork('life 0'), schedule);
-  /** The process is gone: nobody tidies up after it, its successor finds what it left. */
+  /** The process is gone without any cleanup: its successor finds what it left. */
   const reincarnate = (calm: boolean) => {
     life.clock.kill();
     faults.push(...life.transport.faults);
@@ -119,12 +103,12 @@ async function stormyHistory(seed: number, script: readonly Move[][]) {
     life.transport.crashAfterWrites(Number.POSITIVE_INFINITY);
     // Connections that fell silent are noticed only when they have been so for too long.
     await clock.advance(SILENCE_MS);
-    if (!(await recover(clock, life.program))) {
+    if (!(await recover(clock, life.program.runtime))) {
       problems.push(`did not come to rest: ${JSON.stringify(life.program.runtime.status())}`);
     }
   }
   problems.push(...(await writesAfterRest(clock, cluster, life)));
-  const state = await stateOf(cluster);
+  const state = await stateOf(cluster, KINDS);
   faults.push(...life.transport.faults);
   life.clock.kill();
   await cluster.close();
@@ -144,14 +128,6 @@ function begin(
   return { clock: mortal, transport, program };
 }
 
-/** Lets the program come to rest with everything healthy; false when it does not. */
-async function recover(clock: VirtualClock, { runtime }: Incarnation): Promise<boolean> {
-  await clock.settle();
-  const isAtRest = () =>
-    runtime.isSynced && runtime.isIdle && runtime.unsettled === 0 && runtime.suspended === 0 && runtime.isCurrent;
-  return (await clock.runUntilIdle(RECOVERY_MS, isAtRest)) === 'held';
-}
-
 /** A settled cluster sees no write: not in the next minutes, and not from a new process. */
 async function writesAfterRest(clock: VirtualClock, cluster: TestCluster, life: Life): Promise<string[]> {
   const before = life.transport.writes;
@@ -162,56 +138,12 @@ async function writesAfterRest(clock: VirtualClock, cluster: TestCluster, life: 
   life.clock.kill();
   const transport = recordingTransport(cluster.transport());
   const successor = startIncarnation({ operators: OPERATORS, transport, clock, random: createRandom(1) });
-  await recover(clock, successor);
+  await recover(clock, successor.runtime);
   if (transport.writes.length > 0)
     problems.push(`a restart on the settled cluster wrote: ${transport.writes.join(', ')}`);
   await successor.stop();
   return problems;
 }
-
-async function stateOf(cluster: TestCluster): Promise<State> {
-  const state = new Map<string, unknown>();
-  for (const kind of KINDS) {
-    const { items } = await cluster.client.list(kind);
-    for (const object of items) state.set(`${kindId(kind)} ${keyOfObject(object)}`, normalised(object));
-  }
-  return state;
-}
-
-/** Without what differs between any two histories: identities, versions, times, and the causes that depend on the order of events. */
-function normalised(object: KubeObject): unknown {
-  const {
-    uid: _uid,
-    resourceVersion: _version,
-    generation: _generation,
-    creationTimestamp: _created,
-    managedFields: _fields,
-    annotations = {},
-    ownerReferences,
-    ...metadata
-  } = object.metadata;
-  const kept = Object.entries(annotations).filter(([name]) => !VOLATILE.has(name));
-  const owners = ownerReferences?.map(({ uid: _owner, ...reference }) => reference);
-  const { status, ...rest } = object as KubeObject & { status?: { conditions?: object[] } };
-  const conditions = status?.conditions?.map((condition) => ({
-    ...condition,
-    lastTransitionTime: undefined,
-    observedGeneration: undefined,
-  }));
-  return {
-    ...rest,
-    metadata: { ...metadata, annotations: Object.fromEntries(kept), owners },
-    status: status && { ...status, observedGeneration: undefined, conditions },
-  };
-}
-
-const VOLATILE = new Set([
-  'capstan.dev/cause',
-  'capstan.dev/rolled',
-  'capstan.dev/applied',
-  'capstan.dev/template-history',
-  'capstan.dev/held',
-]);
 
 /** What is compared with must itself be right: every Site has its Deployment with its own hash, every Fleet its ConfigMap. */
 function unserved(state: State): string[] {
@@ -226,20 +158,5 @@ function unserved(state: State): string[] {
     if (hash === undefined || rolled !== hash)
       problems.push(`${id} with the hash ${hash} has a Deployment with ${rolled}`);
   }
-  return problems;
-}
-
-function differences(expected: State, actual: State): string[] {
-  const problems: string[] = [];
-  for (const [id, object] of expected) {
-    if (!actual.has(id)) problems.push(`${id} is missing`);
-    else if (!equal(object, actual.get(id))) {
-      const paths = diff(object, actual.get(id), 5);
-      problems.push(
-        `${id} differs at ${paths.join(', ')}: expected ${JSON.stringify(object)}, found ${JSON.stringify(actual.get(id))}`,
-      );
-    }
-  }
-  for (const id of actual.keys()) if (!expected.has(id)) problems.push(`${id} is left over`);
   return problems;
 }

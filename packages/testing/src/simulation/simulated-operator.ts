@@ -41,7 +41,7 @@ export const Site = defineKind({
     image: string(),
     secret: optional(string()),
     pages: map(string(), { default: {} }),
-    /** A ConfigMap of somebody else that gets a field from us. */
+    /** A ConfigMap of another client that gets a field from us. */
     borrowed: optional(string()),
     roles: array(string(), { default: [] }),
   }),

@@ -116,7 +116,7 @@ test('a watch that is opened is given time for what it has to bring, but not whe
   assert.ok((await restAfterOpening(transport, rest, { resourceVersion: '7' })) < QUIET);
 });
 
-test('after a deletion every watch of the kind is given time until one has told when it was', async () => {
+test('after a deletion every watch of the kind is given time until one has reported its version', async () => {
   const gone = { kind: 'Status', status: 'Success', details: { uid: 'u' } };
   const { inner, bring } = scripted(answered(gone));
   const { follow, rest } = createActivity();

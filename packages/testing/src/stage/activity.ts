@@ -1,4 +1,4 @@
-// When a program that talks to a server over real connections is at rest. Nobody can know that for certain from outside, but
+// When a program that talks to a server over real connections is at rest. That cannot be known for certain from outside, but
 // nearly: no request is under way; every open watch has brought the writes that went through these transports and that it
 // must bring (its kind, its namespace, its labels); and for a moment nothing has arrived. What the server does by itself,
 // later than that moment, is not waited for.
@@ -23,7 +23,7 @@ export interface Activity {
 const QUIET_MS = 40;
 /** After mere questions: nothing can follow from them but their answers. */
 const CALM_MS = 3;
-/** A watch that has not brought a write for so long never will: the object was gone again before it could be told. */
+/** A watch that has not brought a write for so long never will: the object was gone again before it could be reported. */
 const LOST_MS = 3_000;
 const POLL_MS = 5;
 

@@ -44,7 +44,7 @@ export async function emptyCluster(client: Client, kept: (name: string) => boole
     const { name = '' } = metadata;
     if (OWN_NAMESPACES.has(name) || name === DEFAULT) continue;
     await client.delete(Namespace, { name }).catch(orGone);
-    // Nobody but us looks after namespaces here, and there is nothing in them any more.
+    // No controller but this code finalizes namespaces here, and there is nothing in them any more.
     const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: [] } };
     await client.request({ method: 'PUT', path: `/api/v1/namespaces/${name}/finalize`, body }).catch(orGone);
   }
@@ -53,7 +53,7 @@ export async function emptyCluster(client: Client, kept: (name: string) => boole
 /** Whether the garbage collector has work: an object is there whose owners are all gone, or that waits for what it owns. */
 export async function hasGarbage(client: Client): Promise<boolean> {
   const all = (await Promise.all((await changeableKinds(client)).map((kind) => listed(client, kind)))).flat();
-  // What is kept can own something, too: a CRD has children of whoever is started with it.
+  // What is kept can own something, too: a CRD has children of the one that is started with it.
   const kept = (await Promise.all([client.list(CustomResourceDefinition), client.list(Namespace)])).flatMap(
     ({ items }): readonly KubeObject[] => items,
   );

@@ -62,7 +62,7 @@ test('kinds that the next stage wants too stay, and what is of them goes, wherev
     await assert.rejects(second.client.create(CustomResourceDefinition, crdOf('Web')), /already exists/);
   }));
 
-test('what nobody has claimed is gone when the program starts', () =>
+test('a kind that no test has claimed is gone when the program starts', () =>
   onServer(async (cluster, open) => {
     const first = await open();
     await first.client.create(CustomResourceDefinition, crdOf('Web'));
@@ -71,7 +71,7 @@ test('what nobody has claimed is gone when the program starts', () =>
     assert.deepEqual(await names(cluster), ['owns.example.org']);
   }));
 
-test('whoever looks before that does not see it either', () =>
+test('a reader that looks before that does not see it either', () =>
   onServer(async (_cluster, open) => {
     const first = await open();
     await first.client.create(CustomResourceDefinition, crdOf('Web'));
@@ -79,7 +79,7 @@ test('whoever looks before that does not see it either', () =>
     assert.equal(await second.client.find(CustomResourceDefinition, { name: 'webs.example.org' }), undefined);
   }));
 
-test('one that was changed meanwhile is made anew, and so is one that should be different', () =>
+test('one that was changed meanwhile is recreated, and so is one that should be different', () =>
   onServer(async (cluster, open) => {
     const first = await open();
     await first.client.create(CustomResourceDefinition, crdOf('Web'));

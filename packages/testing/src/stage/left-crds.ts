@@ -1,7 +1,7 @@
 // Custom kinds on a real server that several stages use one after the other. A real server takes a second to serve a new kind,
-// and lets whoever creates the first object of it wait for two more. So kinds are left in place from one stage to the next,
+// and lets the client that creates the first object wait for two more. So kinds are left in place from one stage to the next,
 // without objects: the operators' own ones, and those that a test creates, which are then only claimed by the next test that
-// creates the same. What nobody has claimed by the time the program starts is removed: the program never sees it. One that
+// creates the same. A kind that no test has claimed when the program starts is removed: the program never sees it. One that
 // was changed after it was made is not left.
 import {
   type ApiRequest,
@@ -30,7 +30,7 @@ interface Left {
 export interface StageCrds {
   /** The same transport for the test: a kind that it creates can be used when the answer is there. */
   serving(inner: Transport): Transport;
-  /** Removes what nobody has claimed. */
+  /** Removes the kinds that no test has claimed. */
   begin(): Promise<void>;
 }
 
@@ -95,7 +95,7 @@ export async function openCrds(
       async request(request) {
         const { method, path, query = {} } = request;
         if (method === 'POST' && path === CRDS && query['dryRun'] === undefined) return create(request, inner);
-        // Whoever asks otherwise finds what this stage has made, and nothing else.
+        // The one that asks otherwise finds what this stage has made, and nothing else.
         if (path.startsWith(CRDS)) await discard([...unclaimed]);
         return inner.request(request);
       },
@@ -104,7 +104,7 @@ export async function openCrds(
   };
 }
 
-/** Names of those that nobody has changed or removed since. */
+/** Names of those that have not been changed or removed since. */
 async function unchangedOf(client: Client, left: LeftCrds): Promise<ReadonlySet<string>> {
   const { items } = await client.list(CustomResourceDefinition);
   const unchanged = items.filter(({ metadata: { name = '', uid, generation, deletionTimestamp } }) => {

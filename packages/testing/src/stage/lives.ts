@@ -41,7 +41,7 @@ export interface LivesOptions extends Pick<IncarnationOptions, 'runtime'> {
   given?: (client: Client) => Promise<void>;
 }
 
-/** An empty cluster with the operators' kinds, and nobody living there yet. */
+/** An empty cluster with the operators' kinds, before any program runs. */
 export async function createLives({ operators, given, ...options }: LivesOptions): Promise<Lives> {
   const open = chosenServer() === 'real' ? realStageServer : embeddedStageServer;
   let current: Life | undefined;
@@ -88,5 +88,5 @@ export async function createLives({ operators, given, ...options }: LivesOptions
 }
 
 const isResting = (runtime: Runtime) => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0;
-/** While it is listing it waits for nobody but the server. */
+/** While it is listing it waits only for the server. */
 const isWorking = (runtime: Runtime) => runtime.isSynced && !runtime.isIdle;

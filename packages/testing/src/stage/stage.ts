@@ -2,7 +2,7 @@
 // program runs under its own account with exactly its generated role: a denied request fails the test. The same test runs on
 // the embedded server and, with CAPSTAN_TEST_SERVER=real, on a real one.
 import { type Client, systemClock } from '@capstan/kube';
-import type { Operator } from '@capstan/reconcile';
+import type { DigestKey, Operator } from '@capstan/reconcile';
 import { TestingErrors } from '../errors.ts';
 import { type Incarnation, type IncarnationOptions, startIncarnation } from '../incarnation.ts';
 import { createRandom, type SeededRandom } from '../random.ts';
@@ -28,12 +28,12 @@ export interface Stage {
   pass(ms: number): Promise<void>;
   /** As settle, after the server has collected what belonged to objects that are gone: a real one takes its time. */
   collected(): Promise<void>;
-  /** Stops the program and starts another one on the same cluster. */
-  restart(): Promise<void>;
+  /** Stops the program and starts another one on the same cluster, from then on with another digest key where one is given. */
+  restart(changes?: { digestKey?: DigestKey; meanwhile?: (client: Client) => Promise<void> }): Promise<void>;
   end(): Promise<void>;
 }
 
-export interface StageOptions extends Partial<Pick<IncarnationOptions, 'logger' | 'runtime' | 'world'>> {
+export interface StageOptions extends Partial<Pick<IncarnationOptions, 'logger' | 'runtime' | 'digestKey' | 'world'>> {
   operators: readonly Operator[];
   /** Done before the program starts. */
   given?: (client: Client) => Promise<void>;
@@ -57,7 +57,7 @@ export async function createStage({ operators, given, ...options }: StageOptions
     return { transport, check, program: startIncarnation({ operators, transport, clock, random, ...options }) };
   };
   let current = await start();
-  // While it is listing it waits for nobody but the server.
+  // While it is listing it waits only for the server.
   isBusy = () => current.program.runtime.isSynced && !current.program.runtime.isIdle;
   const stop = async () => {
     await current.program.stop();
@@ -95,8 +95,10 @@ export async function createStage({ operators, given, ...options }: StageOptions
       }
       await stage.settle();
     },
-    async restart() {
+    async restart({ digestKey, meanwhile } = {}) {
       await stop();
+      if (digestKey !== undefined) options.digestKey = digestKey;
+      await meanwhile?.(client);
       current = await start();
       await stage.settle();
     },

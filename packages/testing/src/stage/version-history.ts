@@ -12,9 +12,9 @@ export interface VersionHistory {
 
 export function createVersionHistory(): VersionHistory {
   const latest = new Map<string, bigint>();
-  /** Collections of objects that are gone, by uid, until a watch tells in which version. */
+  /** Collections of objects that are gone, by uid, until a watch reports in which version. */
   const gone = new Map<string, string>();
-  /** Of these a watch has told, which may be before the answer to the deletion. */
+  /** The uids that a watch has reported, which may be before the answer to the deletion. */
   const told = new Set<string>();
   const reach = (collection: string, version: bigint) => {
     if (version > (latest.get(collection) ?? 0n)) latest.set(collection, version);

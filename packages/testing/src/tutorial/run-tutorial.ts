@@ -116,7 +116,7 @@ async function runBlock(commands: readonly string[], expected: readonly string[]
 }
 
 function isLooking(command: string): boolean {
-  return /^"[^"]+" (?:get|rollout (?:history|status)|apps\/capstan\/src\/(?:main|programs\/\w+)\.m?[jt]s (?:why|plan|status|backends))(?: |$)/.test(
+  return /^curl |^"[^"]+" (?:get|rollout (?:history|status)|apps\/capstan\/src\/(?:main|programs\/\w+)\.m?[jt]s (?:why|plan|status|backends|show|explain|diagnose|cable-policy (?:list|explain)))(?: |$)/.test(
     command,
   );
 }

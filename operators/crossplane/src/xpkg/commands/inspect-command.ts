@@ -1,12 +1,8 @@
-import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { stringify } from 'yaml';
-import { parseReference } from '../../oci/reference.ts';
-import { openImageFile } from '../image-file.ts';
-import { remoteImage } from '../image-source.ts';
 import { type Inspection, inspectImage } from '../inspect.ts';
-import type { XpkgArgs, XpkgCommand, XpkgIo } from './command.ts';
-import { clientFor, DEFAULT_REGISTRY, REGISTRY_FLAGS } from './registry-flags.ts';
+import type { XpkgCommand } from './command.ts';
+import { withPackage } from './package-target.ts';
+import { REGISTRY_FLAGS } from './registry-flags.ts';
 
 export const inspectCommand: XpkgCommand = {
   usage: 'inspect [-o text|json|yaml] FILE|REFERENCE',
@@ -18,7 +14,7 @@ export const inspectCommand: XpkgCommand = {
     ...REGISTRY_FLAGS,
   },
   async run(args, io) {
-    const inspection = await inspect(args.positionals[0] ?? '', args, io);
+    const inspection = await withPackage(args.positionals[0] ?? '', args, io, inspectImage);
     const output = args.text('output') ?? 'text';
     if (output === 'text') io.stdout(textOf(inspection));
     else {
@@ -30,27 +26,6 @@ export const inspectCommand: XpkgCommand = {
     return 0;
   },
 };
-
-/** A path that is a file is one; everything else is a reference. */
-async function inspect(target: string, args: XpkgArgs, io: XpkgIo): Promise<Inspection> {
-  const path = resolve(io.cwd, target);
-  const isFile = await stat(path).then(
-    (found) => found.isFile(),
-    () => /\.xpkg$|^\.{0,2}\//.test(target),
-  );
-  if (isFile) {
-    const image = await openImageFile(path);
-    return inspectImage(image).finally(() => void image.close());
-  }
-  const { client, ask } = await clientFor(args, io);
-  try {
-    return await inspectImage(
-      await remoteImage(client, parseReference(target, { defaultRegistry: DEFAULT_REGISTRY }), ask),
-    );
-  } finally {
-    await client.close();
-  }
-}
 
 function textOf({ image, digest, size, platform, layers, foundBy, meta, objects, inputs }: Inspection): string {
   const rows: [string, string][] = [

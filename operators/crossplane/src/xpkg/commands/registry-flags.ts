@@ -1,8 +1,9 @@
 // How a command reaches registries: certificates, and the credentials that `docker login` and others keep in
-// config.json. Credential helpers are programs and are not run; what they would give is not there.
+// config.json, or leave to credential helpers that it names.
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Ask, createRegistryClient, type RegistryClient } from '../../oci/client.ts';
+import { keychainWithHelpers, systemHelpers } from '../../oci/credential-helpers.ts';
 import { anonymous, type Keychain, keychainOfDockerConfig } from '../../oci/keychain.ts';
 import { proxyOf } from '../../oci/proxy.ts';
 import type { XpkgArgs, XpkgFlag, XpkgIo } from './command.ts';
@@ -31,5 +32,6 @@ async function dockerKeychain({ env, cwd }: XpkgIo): Promise<Keychain> {
   if (folder === undefined) return anonymous;
   const path = resolve(cwd, folder, 'config.json');
   const text = await readFile(path, 'utf8').catch(() => undefined);
-  return text === undefined ? anonymous : keychainOfDockerConfig(text, path);
+  if (text === undefined) return anonymous;
+  return keychainWithHelpers(text, path, keychainOfDockerConfig(text, path), systemHelpers(env));
 }

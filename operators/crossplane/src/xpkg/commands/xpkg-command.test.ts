@@ -3,13 +3,18 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { parse } from 'yaml';
+import { gunzipSync } from 'node:zlib';
+import { systemClock } from '@capstan/kube';
+import { createRandom, createTestCluster } from '@capstan/testing';
+import { parse, parseAllDocuments } from 'yaml';
+import { Provider } from '../../kinds/index.ts';
 import { createRegistryClient } from '../../oci/client.ts';
 import { digestOf } from '../../oci/digest.ts';
 import { parseReference } from '../../oci/reference.ts';
+import { createCrossplane } from '../../operator.ts';
 import { startRegistry } from '../../registry/index.ts';
+import { tarFile, writeTar } from '../archive/tar-writer.ts';
 import { bytesOf } from '../image.test-support.ts';
-import { tarFile, writeTar } from '../tar-writer.ts';
 import { globOf } from './source-files.ts';
 import { xpkgCommand } from './xpkg-command.ts';
 
@@ -28,14 +33,21 @@ after(async () => {
 
 /** The command in a folder of its own files. */
 async function run(cwd: string, ...argv: string[]) {
+  return runWith({ cwd }, ...argv);
+}
+
+async function runWith(more: object, ...argv: string[]) {
   let [stdout, stderr] = ['', ''];
-  const code = await xpkgCommand(argv, {
-    stdout: (text) => void (stdout += text),
-    stderr: (text) => void (stderr += text),
+  const io = {
+    stdout: (text: string) => void (stdout += text),
+    stderr: (text: string) => void (stderr += text),
     env: { DOCKER_CONFIG: join(root, 'docker') },
-    cwd,
+    cwd: root,
     signal: new AbortController().signal,
-  });
+    files: { read: () => Promise.reject(new Error('no files')) },
+    ...more,
+  };
+  const code = await xpkgCommand(argv, io);
   return { code, stdout, stderr };
 }
 
@@ -238,4 +250,45 @@ test('patterns of files stay within one folder', () => {
     ['****.yaml', 'aaaa.yaml', true],
   ] as const)
     assert.equal(globOf(pattern).test(name), matches, `${pattern} ${name}`);
+});
+
+test('extract writes the objects of a package file as Crossplane keeps them', async () => {
+  const cwd = folder('extract', { 'crossplane.yaml': META, 'crds/a.yaml': CRD });
+  assert.equal((await run(cwd, 'build', '-o', 'a.xpkg')).code, 0);
+  const { code, stdout, stderr } = await run(cwd, 'extract', '--from-xpkg', 'a.xpkg', '-o', 'cache.gz');
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.equal(stdout, `${join(cwd, 'cache.gz')}\n`);
+  const kinds = parseAllDocuments(gunzipSync(readFileSync(join(cwd, 'cache.gz'))).toString('utf8')).map(
+    (document) => (document.toJS() as { kind: string }).kind,
+  );
+  assert.deepEqual(kinds, ['Provider', 'CustomResourceDefinition']);
+  assert.equal((await run(cwd, 'extract')).code, 2);
+  assert.match((await run(cwd, 'extract', 'crds/a.yaml')).stderr, /^error: /);
+});
+
+test('install creates a package in the cluster and update gives it another version', async (t) => {
+  const cluster = await createTestCluster({
+    clock: systemClock,
+    random: createRandom(1),
+    operators: [createCrossplane()],
+  });
+  t.after(() => cluster.close());
+  const io = { connect: () => Promise.resolve({ ...cluster.transport(), namespace: 'default', context: 'test' }) };
+  const image = 'registry.example/team/provider-nop';
+  const made = await runWith(io, 'install', 'provider', `${image}:v1`, '--runtime-config=debug', '-m', '-r', '3');
+  assert.deepEqual(made, { code: 0, stdout: 'provider.pkg.crossplane.io/team-provider-nop created\n', stderr: '' });
+  const found = await cluster.client.get(Provider, { name: 'team-provider-nop' });
+  assert.deepEqual(
+    [found.spec.package, found.spec.revisionActivationPolicy, found.spec.revisionHistoryLimit],
+    [`${image}:v1`, 'Manual', 3],
+  );
+  assert.equal(found.spec.runtimeConfigRef?.name, 'debug');
+  assert.match((await runWith(io, 'install', 'provider', `${image}:v1`)).stderr, /already exists/);
+  assert.equal(
+    (await runWith(io, 'update', 'provider', `${image}:v2`)).stdout,
+    'provider.pkg.crossplane.io/team-provider-nop updated\n',
+  );
+  assert.equal((await cluster.client.get(Provider, { name: 'team-provider-nop' })).spec.package, `${image}:v2`);
+  assert.match((await runWith(io, 'update', 'provider', `${image}:v2`, 'other')).stderr, /not found/);
+  assert.equal((await runWith(io, 'install', 'composition', image)).code, 2);
 });

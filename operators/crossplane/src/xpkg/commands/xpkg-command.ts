@@ -1,4 +1,4 @@
-// `crossplane xpkg build|push|inspect`: making, publishing and looking at packages, without Docker.
+// `crossplane xpkg`: building, publishing, inspecting and installing packages, without Docker.
 import { CodedError, reasonOf } from '@capstan/kube';
 import { buildCommand } from './build-command.ts';
 import {
@@ -9,13 +9,18 @@ import {
   XpkgUsageErrors,
   xpkgCommandHelp,
 } from './command.ts';
+import { extractCommand } from './extract-command.ts';
 import { inspectCommand } from './inspect-command.ts';
+import { installCommand, updateCommand } from './install-command.ts';
 import { pushCommand } from './push-command.ts';
 
 const COMMANDS: Readonly<Record<string, XpkgCommand>> = {
   build: buildCommand,
   push: pushCommand,
   inspect: inspectCommand,
+  extract: extractCommand,
+  install: installCommand,
+  update: updateCommand,
 };
 
 /** Runs what follows `crossplane xpkg`. Resolves to the exit code: 0, 1 for a failure, 2 for a mistake in the command. */
@@ -45,5 +50,5 @@ function generalHelp(): string {
   const lines = Object.values(COMMANDS).map(
     ({ usage, summary }) => `  ${usage}\n      ${summary.replace(/\n/g, '\n      ')}`,
   );
-  return `Usage: crossplane xpkg COMMAND [flags]\n\n${lines.join('\n')}\n\ncrossplane xpkg COMMAND --help tells more about one of them.\n`;
+  return `Usage: crossplane xpkg COMMAND [flags]\n\n${lines.join('\n')}\n\ncrossplane xpkg COMMAND --help shows more about one of them.\n`;
 }

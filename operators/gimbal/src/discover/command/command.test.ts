@@ -67,7 +67,7 @@ describe('the flags of a discoverer', () => {
     assert.throws(() => given('--resync-interval=-1s'), /use a duration such as 30s, 500ms or 0/);
   });
 
-  it('that cannot be understood are told with what to do', () => {
+  it('that cannot be parsed are reported with what to do', () => {
     const flags = (...argv: string[]) => checkFlags('kubernetes', parseFlags('kubernetes', argv));
     assert.throws(() => flags('--nonsense'), /has no flag --nonsense; see gimbal discover kubernetes --help/);
     assert.throws(() => flags('--reconciliation-period=30s'), /has no flag --reconciliation-period/);
@@ -120,6 +120,12 @@ describe('what the remote side has to grant', () => {
     const out = io();
     await runRbac(['remote', 'openstack'], out);
     assert.match(out.text(), /load-balancer_global_observer/);
-    await assert.rejects(runRbac(['remote', 'vmware'], out), /there is no backend of type "vmware"/);
+    await assert.rejects(
+      runRbac(['remote', 'vmware'], out),
+      /there is no backend of type "vmware"; use gimbal rbac remote kubernetes or/,
+    );
+    const help = io();
+    assert.equal(await runRbac(['remote', '--help'], help), 0);
+    assert.match(help.text(), /^Usage: gimbal rbac remote /);
   });
 });

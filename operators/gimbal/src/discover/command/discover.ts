@@ -95,6 +95,18 @@ async function discover(type: BackendType, given: Given, io: DiscoverIo): Promis
     metrics: metrics.registry,
     probes: { readiness: { synced: () => discoverer.isReady || 'the first comparison is not complete' } },
   });
+  const healthPort = given['health-port'] ?? (type === 'openstack' && io.env['POD_IP'] ? HEALTH_PORT : undefined);
+  const cloudHealth =
+    healthPort === undefined
+      ? undefined
+      : await serveHealth({
+          address: listenAddress({ ...given, 'prometheus-listen-address': healthPort }, io.env),
+          clock,
+          signal,
+          logger,
+          probes: { liveness: { cloud: () => discoverer.isLive || 'the cloud does not answer' } },
+        });
+  if (cloudHealth !== undefined) logger.info('serving the health of the cloud', { health: cloudHealth.address });
   logger.info('discovering', { type, version: VERSION, address: server.address });
   try {
     await discoverer.run(signal);
@@ -105,9 +117,12 @@ async function discover(type: BackendType, given: Given, io: DiscoverIo): Promis
   } finally {
     await client.close();
   }
-  await server.closed;
+  await Promise.all([server.closed, cloudHealth?.closed]);
   return 0;
 }
+
+/** As Gimbal's own discoverer of clouds has it. */
+const HEALTH_PORT = 8000;
 
 interface Surroundings {
   readonly io: DiscoverIo;

@@ -41,13 +41,13 @@ export const FLAGS = {
     value: 'ID',
     help: 'The remote side must be this one; otherwise nothing is changed.',
   },
-  'credentials-id': { type: 'string', value: 'TEXT', help: 'Told on the status: which credentials are in use.' },
+  'credentials-id': { type: 'string', value: 'TEXT', help: 'Shown on the status: which credentials are in use.' },
   namespaces: { type: 'list', value: 'GLOB,…', help: 'Namespaces (or projects) to look at; default all.' },
   'exclude-namespaces': { type: 'list', value: 'GLOB,…', help: 'Those to pass over; default kube-system.' },
   'create-namespaces': { type: 'boolean', help: 'Make namespaces that are missing here; default false.' },
   'write-endpoints': {
     type: 'boolean',
-    help: 'Also write Endpoints, for whoever does not read slices; default false.',
+    help: 'Also write Endpoints, for clients that do not read slices; default false.',
   },
   'num-threads': {
     type: 'integer',
@@ -110,6 +110,12 @@ export const FLAGS = {
     type: 'integer',
     value: 'PORT',
     help: 'Of /metrics, /healthz and /readyz; default 8080, 0 any.',
+  },
+  'health-port': {
+    type: 'integer',
+    only: 'openstack',
+    value: 'PORT',
+    help: 'Of a /healthz that says whether the cloud answers; default 8000 in a pod, else none.',
   },
   'bind-address': { type: 'string', value: 'IP', help: 'Where to listen; default $POD_IP, else every address.' },
   'log-format': { type: 'string', value: 'FORMAT', help: 'json (default) or text.' },

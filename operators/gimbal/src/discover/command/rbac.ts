@@ -6,6 +6,10 @@ import type { DiscoverIo } from './io.ts';
 /** `remote kubernetes`, `remote openstack` or `local`; resolves to an exit code. */
 export async function runRbac(argv: readonly string[], io: Pick<DiscoverIo, 'stdout'>): Promise<number> {
   const [side, type, ...rest] = argv;
+  if (argv.includes('--help') || argv.includes('-h')) {
+    io.stdout(side === 'local' ? LOCAL_HELP : REMOTE_HELP);
+    return 0;
+  }
   const name = flag(rest, 'name') ?? 'gimbal-discoverer';
   const namespace = flag(rest, 'namespace') ?? 'gimbal-discovery';
   const text =
@@ -20,10 +24,36 @@ export async function runRbac(argv: readonly string[], io: Pick<DiscoverIo, 'std
         : side === 'remote' && type === 'openstack'
           ? REMOTE_OPENSTACK
           : undefined;
-  if (text === undefined) throw DiscoverErrors.UnknownType(type ?? side);
+  if (text === undefined) throw DiscoverErrors.UnknownSide(type);
   io.stdout(text);
   return 0;
 }
+
+const REMOTE_HELP = `Usage: gimbal rbac remote kubernetes|openstack [--name NAME] [--namespace NAMESPACE]
+
+Prints what the remote side has to grant to a discoverer, with the steps from there to its Secret.
+
+Examples:
+  gimbal rbac remote kubernetes | kubectl --context remote apply -f -
+  gimbal rbac remote openstack
+
+Flags:
+      --name NAME            The account on the remote cluster; default gimbal-discoverer.
+      --namespace NAMESPACE  Its namespace there; default gimbal-discovery.
+`;
+
+const LOCAL_HELP = `Usage: gimbal rbac local [--name NAME] [--namespace NAMESPACE] [--backend NAME]
+
+Prints what a discoverer needs in this cluster, as manifests.
+
+Examples:
+  gimbal rbac local --backend east | kubectl apply -f -
+
+Flags:
+      --name NAME            The account of the discoverer; default gimbal-discoverer.
+      --namespace NAMESPACE  Its namespace; default gimbal-discovery.
+      --backend NAME         The backend that it discovers.
+`;
 
 function flag(argv: readonly string[], name: string): string | undefined {
   const index = argv.findIndex((argument) => argument === `--${name}` || argument.startsWith(`--${name}=`));
@@ -38,7 +68,7 @@ export const REMOTE_RULES = [
   { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
 ] as const;
 
-/** Rules in this cluster, for all namespaces. Endpoints only for `--write-endpoints`. */
+/** Rules in this cluster, for all namespaces. Of Endpoints `list`, `watch` and `delete` are enough without `--write-endpoints`. */
 export const LOCAL_RULES = [
   {
     apiGroups: [''],
@@ -132,27 +162,7 @@ metadata:
   namespace: ${namespace}
   annotations:
     kubernetes.io/service-account.name: ${name}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: ${name}
-rules:
-${ruleLines(REMOTE_RULES)}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata:
-  name: ${name}
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
-  name: ${name}
-subjects:
-  - kind: ServiceAccount
-    name: ${name}
-    namespace: ${namespace}
-`;
+${clusterRights(name, namespace, REMOTE_RULES)}`;
 }
 
 function localRbac(name: string, namespace: string, backend = 'BACKEND'): string {
@@ -162,27 +172,7 @@ kind: ServiceAccount
 metadata:
   name: ${name}
   namespace: ${namespace}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: ${name}
-rules:
-${ruleLines(LOCAL_RULES)}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata:
-  name: ${name}
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
-  name: ${name}
-subjects:
-  - kind: ServiceAccount
-    name: ${name}
-    namespace: ${namespace}
----
+${clusterRights(name, namespace, LOCAL_RULES)}---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
@@ -200,6 +190,31 @@ roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
   name: ${name}-${backend}
+subjects:
+  - kind: ServiceAccount
+    name: ${name}
+    namespace: ${namespace}
+`;
+}
+
+/** A ClusterRole, bound to the discoverer's account. */
+function clusterRights(name: string, namespace: string, rules: Parameters<typeof ruleLines>[0]): string {
+  return `---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: ${name}
+rules:
+${ruleLines(rules)}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: ${name}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: ${name}
 subjects:
   - kind: ServiceAccount
     name: ${name}

@@ -156,7 +156,7 @@ describe('a service of a remote cluster', () => {
     assert.equal(map({ service: service({}, { clusterIP: 'None', ports: [] }), slices: [] }).state, 'present');
   });
 
-  it('of type ExternalName is told and not brought here', () => {
+  it('of type ExternalName is reported and not mirrored', () => {
     const remote = service({}, { type: 'ExternalName', externalName: 'db.example.com', ports: [] });
     const finding = map({ service: remote, slices: [] });
     assert.equal(finding.state, 'invalid');
@@ -164,7 +164,7 @@ describe('a service of a remote cluster', () => {
     assert.equal(finding.problems[0]?.type, 'ExternalNameUnsupported');
   });
 
-  it('comes without addresses that cannot be used here; they are counted and told once', () => {
+  it('is mirrored without addresses that cannot be used here; they are counted and reported once', () => {
     const addresses = [
       '10.0.0.1',
       '127.0.0.1',
@@ -230,7 +230,7 @@ describe('Endpoints', () => {
     ]);
   });
 
-  it('hold 1000 addresses; the rest is told', () => {
+  it('hold 1000 addresses; the rest is reported', () => {
     const many = Array.from({ length: 1001 }, (_, index) => ({ ip: `10.1.${index >> 8}.${index & 255}` }));
     const subsets = [{ addresses: many, ports: [{ port: 80 }] }];
     const finding = present(map({ service: service(), endpoints: { ...endpoints, subsets } }, true));

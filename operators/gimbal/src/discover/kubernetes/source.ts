@@ -1,29 +1,26 @@
-// A remote cluster as a source: its Services and their endpoints by watch. Slices are read where the cluster has them and lets
-// us; an older cluster, or a role from before slices, gives Endpoints instead. Nothing is ever written there.
+// A remote cluster as a source: its Services and their endpoints, as the runtime delivers them (remote-operator.ts), under the
+// keys that they have here. Slices are read where the cluster has them and lets us; an older cluster, or a role from before
+// slices, gives Endpoints instead. Nothing is ever written there.
 import {
   type Client,
   type Clock,
-  createInformer,
-  EndpointSlice,
-  Endpoints,
-  type Informer,
-  type InformerEvent,
-  type KubeObject,
+  type EndpointSlice,
   keyOf,
   type Logger,
   Namespace,
   type Random,
-  Service,
+  refOfKey,
   sleep,
 } from '@capstan/kube/cluster';
+import { createRuntime, type SinkBatch, type SinkContext } from '@capstan/reconcile/contract';
 import { ABSENT, type Finding } from '../mirror/mirror.ts';
 import { type NamespaceFilter, namespaceFilter } from '../mirror/namespaces.ts';
 import type { Problem } from '../mirror/problem.ts';
 import { discoveredName } from '../names/discovered-name.ts';
 import { createListeners, type Source } from '../sync/source.ts';
-import { isDiscovered, mapService, type RemoteService } from './map-service.ts';
-import { trimEndpoints, trimService, trimSlice } from './trim.ts';
-import { troubleOf } from './trouble.ts';
+import { mapService } from './map-service.ts';
+import { createRemoteOperator, REMOTE, type Remote, type RemoteWatches } from './remote-operator.ts';
+import { problemOfWatch } from './watch-problem.ts';
 
 export interface KubernetesSourceOptions {
   client: Client;
@@ -41,113 +38,59 @@ export interface KubernetesSourceOptions {
 
 export function createKubernetesSource(options: KubernetesSourceOptions): Source {
   const { client, backend, clock, random, logger, writeEndpoints } = options;
-  const common = { client, clock, random, logger };
   const isWatched = namespaceFilter(options.namespaces);
   const listeners = createListeners();
-  const services = createInformer({ ...common, kind: Service, trim: trimService });
-  const slices = createInformer({ ...common, kind: EndpointSlice, trim: trimSlice });
-  const endpoints = createInformer({ ...common, kind: Endpoints, trim: trimEndpoints });
-  /** Remote names by the key here; more than one only where cut names collide. */
+  /** Keys there by the key here; more than one only where cut names collide. */
   const names = new Map<string, Set<string>>();
-  /** Slices by `namespace/name` of their service there. */
-  const slicesOf = new Map<string, Map<string, EndpointSlice>>();
   const made = new WeakMap<EndpointSlice, EndpointSlice>();
+  let current: SinkContext<Remote, never>['current'] = () => new Map();
+  let watches: RemoteWatches = { services: undefined, endpoints: undefined };
   let usesEndpoints = false;
+  let isTaken = false;
   let identity: string | undefined;
   let isIdentified = false;
   let wrong: Problem | undefined;
 
-  const localKey = (namespace: string, name: string) => keyOf({ namespace, name: discoveredName(backend, name) });
-  const ofEndpoints = (): Informer<EndpointSlice> | Informer<Endpoints> => (usesEndpoints ? endpoints : slices);
-
-  services.subscribe((events) => {
+  function taken({ changes, snapshot }: SinkBatch<Remote>): void {
     const keys = new Set<string>();
-    for (const event of events) {
-      if (event.type !== 'upsert' && event.type !== 'delete') continue;
-      const { namespace = '', name = '' } = event.object.metadata;
-      if (!isWatched(namespace)) continue;
-      const key = localKey(namespace, name);
-      const known = names.get(key) ?? new Set();
-      if (event.type === 'upsert' && isDiscovered(event.object)) known.add(name);
-      else known.delete(name);
-      if (known.size > 0) names.set(key, known);
-      else names.delete(key);
-      keys.add(key);
+    for (const { key, after } of changes) {
+      const { namespace = '', name } = refOfKey(key);
+      const local = keyOf({ namespace, name: discoveredName(backend, name) });
+      const known = names.get(local) ?? new Set();
+      if (after === undefined) known.delete(key);
+      else known.add(key);
+      if (known.size > 0) names.set(local, known);
+      else names.delete(local);
+      keys.add(local);
     }
+    isTaken = true;
     listeners.changed(keys);
-    stateOf(events);
-  });
-
-  slices.subscribe((events) => {
-    const keys = new Set<string>();
-    for (const event of events) {
-      if (event.type !== 'upsert' && event.type !== 'delete') continue;
-      const { object } = event;
-      const old = event.type === 'upsert' ? event.old : undefined;
-      if (old !== undefined && serviceOf(old) !== serviceOf(object)) moveSlice(old, false, keys);
-      moveSlice(object, event.type === 'upsert', keys);
-    }
-    if (!usesEndpoints) listeners.changed(keys);
-    stateOf(events);
-  });
-
-  endpoints.subscribe((events) => {
-    const keys = new Set<string>();
-    for (const event of events) {
-      if (event.type !== 'upsert' && event.type !== 'delete') continue;
-      const { namespace = '', name = '' } = event.object.metadata;
-      if (isWatched(namespace)) keys.add(localKey(namespace, name));
-    }
-    listeners.changed(keys);
-    stateOf(events);
-  });
-
-  function moveSlice(slice: EndpointSlice, isThere: boolean, keys: Set<string>): void {
-    const { namespace = '', name = '' } = slice.metadata;
-    const service = serviceOf(slice);
-    if (service === '' || !isWatched(namespace)) return;
-    const of = keyOf({ namespace, name: service });
-    const some = slicesOf.get(of) ?? new Map<string, EndpointSlice>();
-    if (isThere) some.set(name, slice);
-    else some.delete(name);
-    if (some.size > 0) slicesOf.set(of, some);
-    else slicesOf.delete(of);
-    keys.add(localKey(namespace, service));
+    if (snapshot) listeners.state();
   }
 
-  function stateOf(events: readonly InformerEvent<KubeObject>[]): void {
-    if (events.some(({ type }) => type === 'state' || type === 'synced')) listeners.state();
-  }
-
-  const isWell = () =>
-    wrong === undefined && isIdentified && trouble() === undefined && services.isSynced && ofEndpoints().isSynced;
+  const isWell = () => isTaken && isIdentified && trouble() === undefined;
 
   function trouble(): Problem | undefined {
     if (wrong !== undefined) return wrong;
     const what = usesEndpoints ? 'endpointslices or endpoints' : 'endpointslices';
-    return troubleOf(services.state(), 'services') ?? troubleOf(ofEndpoints().state(), what);
+    return problemOfWatch(watches.services, 'services') ?? problemOfWatch(watches.endpoints, what);
   }
 
   function find(key: string): Finding {
-    const [first, ...others] = [...(names.get(key) ?? [])].toSorted();
-    const namespace = key.slice(0, key.indexOf('/'));
-    if (first === undefined) return ABSENT;
-    const remoteKey = keyOf({ namespace, name: first });
-    const service = services.get(remoteKey);
-    if (service === undefined) return ABSENT;
-    const remote: RemoteService = usesEndpoints
-      ? { service, endpoints: endpoints.get(remoteKey) }
-      : { service, slices: [...(slicesOf.get(remoteKey)?.values() ?? [])] };
+    const [first = '', ...others] = [...(names.get(key) ?? [])].toSorted();
+    const remote = current().get(first)?.value;
+    if (remote === undefined) return ABSENT;
     // Where there are many slices, those that did not change are not made again; where there are few, that would only cost memory.
     const isLarge = (remote.slices?.length ?? 0) >= LARGE_SERVICE;
     const finding = mapService(remote, { backend, writeEndpoints, ...(isLarge && { made }) });
     if (others.length === 0 || finding.state === 'absent') return finding;
+    const { namespace = '', name: winner } = refOfKey(first);
     const collisions = others.map(
-      (name): Problem => ({
+      (other): Problem => ({
         type: 'NameCollision',
-        message: `its name here would be that of the service ${first}, which comes first; rename one of them`,
+        message: `its name here would be that of the service ${winner}, which comes first; rename one of them`,
         namespace,
-        name,
+        name: refOfKey(other).name,
       }),
     );
     return { ...finding, problems: [...finding.problems, ...collisions] };
@@ -162,7 +105,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
       } catch (error) {
         if (!(error instanceof Error) || !('code' in error) || error.code !== 403) {
           logger.debug('the remote cluster does not say who it is', { error });
-          // The informers say in detail what is wrong; here it only matters that it is not known yet.
+          // The watches say in detail what is wrong; here it only matters that it is not known yet.
           await sleep(clock, wait, signal).catch(() => {});
           continue;
         }
@@ -171,7 +114,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
       if (expectIdentity !== undefined && identity !== undefined && identity !== expectIdentity) {
         wrong = {
           type: 'WrongCluster',
-          message: `the credentials lead to another cluster (${identity}) than before (${expectIdentity}): nothing is changed; correct the Secret, or delete and create the backend anew`,
+          message: `the credentials lead to another cluster (${identity}) than before (${expectIdentity}): nothing is changed; correct the Secret, or delete and recreate the backend`,
         };
         logger.error(wrong.message);
       }
@@ -181,29 +124,48 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
     }
   }
 
-  async function watchEndpoints(signal: AbortSignal): Promise<void> {
-    const stopping = new AbortController();
-    const stop = () => stopping.abort();
-    signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) stop();
-    const refused = slices.subscribe((events) => {
-      for (const event of events) {
-        if (event.type !== 'state' || slices.isSynced) continue;
-        if (event.state.reason === 'NotServed' || event.state.reason === 'Forbidden') stop();
-      }
+  /** Reads the cluster with its endpoints from one kind; ends early when the cluster refuses slices from the start. */
+  async function follow(endpoints: 'EndpointSlice' | 'Endpoints', signal: AbortSignal): Promise<void> {
+    const refused = new AbortController();
+    const runtime = createRuntime({
+      operators: [
+        createRemoteOperator({
+          endpoints,
+          isWatched,
+          opened(context) {
+            current = context.current;
+          },
+          taken,
+          watched(next) {
+            watches = next;
+            const reason = next.endpoints?.reason;
+            const isRefused = !isTaken && (reason === 'NotServed' || reason === 'Forbidden');
+            if (endpoints === 'EndpointSlice' && isRefused) refused.abort();
+            else listeners.state();
+          },
+        }),
+      ],
+      clock,
+      random,
+      logger,
+      deliveryHistory: false,
     });
-    await slices.run(stopping.signal);
-    refused();
-    signal.removeEventListener('abort', stop);
+    runtime.addWorld({ name: REMOTE, role: REMOTE, client });
+    await runtime.run(AbortSignal.any([signal, refused.signal]));
+  }
+
+  async function followAll(signal: AbortSignal): Promise<void> {
+    await follow('EndpointSlice', signal);
     if (signal.aborted) return;
     logger.info('the remote cluster gives no EndpointSlices; its Endpoints are read instead');
     usesEndpoints = true;
-    await endpoints.run(signal);
+    watches = { services: undefined, endpoints: undefined };
+    await follow('Endpoints', signal);
   }
 
   return {
     get isSynced() {
-      return isIdentified && services.isSynced && ofEndpoints().isSynced;
+      return isIdentified && isTaken;
     },
     get isLive() {
       return isWell();
@@ -225,7 +187,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
           if (!signal.aborted && isWell()) listeners.cycle();
         }
       };
-      await Promise.all([services.run(signal), watchEndpoints(signal), identify(signal), cycles()]);
+      await Promise.all([followAll(signal), identify(signal), cycles()]);
     },
   };
 }
@@ -234,7 +196,3 @@ const CYCLE_MS = 30_000;
 const LARGE_SERVICE = 8;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
-
-function serviceOf(slice: EndpointSlice): string {
-  return slice.metadata.labels?.['kubernetes.io/service-name'] ?? '';
-}

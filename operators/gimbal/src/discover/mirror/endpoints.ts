@@ -1,4 +1,4 @@
-// Endpoints, for whoever still reads them (`--write-endpoints`). They carry the label that keeps the cluster from making
+// Endpoints, for the one that still reads them (`--write-endpoints`). They carry the label that keeps the cluster from making
 // slices out of them: ours are there already.
 import type { EndpointAddress, EndpointSlice, EndpointSubset, Endpoints } from '@capstan/kube/cluster';
 import { type Labels, mirroredMetadata, type Origin } from './metadata.ts';

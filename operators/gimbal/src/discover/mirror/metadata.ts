@@ -1,5 +1,5 @@
 // Labels and annotations of what is discovered. The source's own are copied first, then ours are laid over them. Which keys
-// were copied is written on the object, so that a key that disappears there disappears here, and one that somebody else set
+// were copied is written on the object, so that a key that disappears there disappears here, and one that another client set
 // here is left alone. The same annotation marks the object as made by a discoverer: nothing without it is ever removed.
 
 import { BACKEND_LABEL, GROUP, LABEL_FAMILIES, SERVICE_LABEL } from '../../kinds/group.ts';
@@ -56,7 +56,7 @@ export function copiedKeys(annotations: Labels | undefined): CopiedKeys | undefi
     const keys: { labels?: unknown; annotations?: unknown } = typeof value === 'object' && value !== null ? value : {};
     return { labels: texts(keys.labels), annotations: texts(keys.annotations) };
   } catch {
-    // Somebody wrote over it: it is ours all the same, and is mended with the next write.
+    // A user wrote over it: it is ours all the same, and is fixed with the next write.
     return { labels: [], annotations: [] };
   }
 }
@@ -76,7 +76,7 @@ function copied(source: Labels = {}, over: Labels = {}): Record<string, string> 
   return Object.fromEntries(kept);
 }
 
-/** What tells something about the source that is not true of its copy stays there. */
+/** Metadata that is true only of the source is not copied. */
 function isCopied(key: string): boolean {
   const slash = key.indexOf('/');
   const prefix = slash < 0 ? '' : key.slice(0, slash);

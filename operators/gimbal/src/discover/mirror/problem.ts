@@ -15,7 +15,7 @@ export type ProblemType =
   | 'InvalidNamespace'
   | 'InvalidService'
   | 'ExternalNameUnsupported'
-  /** An object of that name is somebody else's. */
+  /** An object of that name is another owner's. */
   | 'NameCollision'
   | 'EndpointInvalid'
   | 'LimitExceeded'

@@ -1,5 +1,5 @@
 // What of an object here is ours, as one text: two objects with the same text need no write. Fields that the server fills in,
-// and keys that somebody else set, are not in it; keys that we copied are, so that a change to one of them is mended.
+// and keys that another client set, are not in it; keys that we copied are, so that a change to one of them is fixed.
 import { createHash } from 'node:crypto';
 import {
   canonicalJson,
@@ -78,7 +78,7 @@ export function addressCount(object: KubeObject): number {
   return (object.subsets ?? []).reduce((sum, { addresses = [] }) => sum + addresses.length, 0);
 }
 
-/** Addresses that take requests: not told counts as ready, as Kubernetes has it. */
+/** Addresses that take requests: a missing `ready` condition counts as ready, as in Kubernetes. */
 export function readyAddresses(endpoints: readonly Pick<Endpoint, 'addresses' | 'conditions'>[]): number {
   const ready = endpoints.filter(({ conditions }) => conditions?.ready !== false);
   return ready.reduce((sum, { addresses }) => sum + addresses.length, 0);

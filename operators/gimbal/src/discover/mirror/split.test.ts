@@ -18,7 +18,7 @@ describe('splitting endpoints into slices', () => {
     assert.ok(changed.length <= 2, `${changed.length} slices changed: that of the old and that of the new address`);
   });
 
-  it('loses nobody, doubles nobody, and does not depend on the order', () => {
+  it('loses no endpoint, duplicates none, and does not depend on the order', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.ipV4(), { maxLength: 200 }), fc.integer({ min: 1, max: 20 }), (all, max) => {
         const parts = split(all, itself, max);

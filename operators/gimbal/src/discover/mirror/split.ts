@@ -13,7 +13,7 @@ export function split<T>(members: readonly T[], keyOf: (member: T) => string, ma
   const hashed = members.map((member) => ({ member, hash: hashOf(keyOf(member)) }));
   const parts: Part<T>[] = [];
   const divide = (some: typeof hashed, bits: string) => {
-    // 32 bits are enough for every set whose keys differ; members with one key cannot be told apart, and stay together.
+    // 32 bits are enough for every set whose keys differ; members with one key cannot be distinguished, and stay together.
     if (some.length <= max || bits.length === 32) {
       if (some.length > 0 || bits === '') parts.push({ bits, members: some.map(({ member }) => member) });
       return;

@@ -1,5 +1,5 @@
 // The names that discovered services get here. Bit for bit those of Gimbal's own discoverers, quirks included, because routes
-// refer to services by these names: whoever moves from them to us must find every route as it was.
+// refer to services by these names: the one that moves from them to us must find every route as it was.
 import { createHash } from 'node:crypto';
 
 /** Names of Services, and label values, have at most so many characters. */

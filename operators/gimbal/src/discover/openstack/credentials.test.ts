@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { keystoneUrl, readCloudCredentials } from './credentials.ts';
 
-function read(files: Record<string, string>, more: { endpoint?: string } = {}) {
+function read(files: Record<string, string>, more: { endpoint?: string; env?: Record<string, string> } = {}) {
   const missing = Object.assign(new Error('ENOENT'), { code: 'ENOENT' });
   return readCloudCredentials({
     folder: '/secret',
@@ -19,6 +19,25 @@ function read(files: Record<string, string>, more: { endpoint?: string } = {}) {
 const password = { username: 'u', password: 'p\n', 'auth-url': 'http://cloud:5000', 'tenant-name': 'admin' };
 
 describe('credentials of a cloud', () => {
+  it('that are no secrets may come from variables; the Secret counts first, and a password is never taken from there', async () => {
+    const env = {
+      OS_AUTH_URL: 'http://cloud:5000',
+      OS_USERNAME: 'u',
+      OS_PROJECT_NAME: 'admin',
+      OS_USER_DOMAIN_NAME: 'Users',
+      OS_REGION_NAME: 'one',
+      OS_PASSWORD: 'not this one',
+    };
+    assert.deepEqual(await read({ password: 'p' }, { env }), {
+      authUrl: 'http://cloud:5000/v3',
+      login: { username: 'u', password: 'p', userDomain: 'Users', project: 'admin', projectDomain: 'Users' },
+      region: 'one',
+      ca: undefined,
+    });
+    assert.equal((await read({ ...password, region: 'two' }, { env })).region, 'two');
+    await assert.rejects(read({}, { env }), /none of the keys password/);
+  });
+
   it('are read under each of their spellings', async () => {
     const expected = {
       authUrl: 'http://cloud:5000/v3',
@@ -51,7 +70,7 @@ describe('credentials of a cloud', () => {
     await assert.rejects(read({ 'application-credential-id': 'i' }), /without application-credential-secret/);
   });
 
-  it('that are not all there are told by the key that is missing', async () => {
+  it('that are incomplete are reported with the missing key', async () => {
     await assert.rejects(read({ ...password, password: '' }), /has none of the keys password, OS_PASSWORD/);
     await assert.rejects(read({}), /has none of the keys username/);
     await assert.rejects(read({ ...password, 'auth-url': 'cloud' }), /auth-url of the Secret cannot be used/);

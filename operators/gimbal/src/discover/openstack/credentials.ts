@@ -45,13 +45,19 @@ export interface CredentialOptions {
   endpoint?: string | undefined;
   /** A file with the cloud's authority, instead of the one in the Secret. */
   caFile?: string | undefined;
+  /** `OS_*` variables, for what the Secret does not hold and is no secret. */
+  env?: Readonly<Record<string, string | undefined>> | undefined;
 }
+
+/** What is never taken from the environment, which other processes and crash reports can see. */
+const SECRET: ReadonlySet<keyof typeof CLOUD_KEYS> = new Set(['password', 'applicationSecret']);
 
 export async function readCloudCredentials({
   files,
   folder,
   endpoint,
   caFile,
+  env = {},
 }: CredentialOptions): Promise<CloudCredentials> {
   const find = async (name: keyof typeof CLOUD_KEYS): Promise<string | undefined> => {
     for (const key of CLOUD_KEYS[name]) {
@@ -59,7 +65,8 @@ export async function readCloudCredentials({
       const text = (await readKey(files, folder, key))?.trim();
       if (text) return text;
     }
-    return undefined;
+    const variables = SECRET.has(name) ? [] : CLOUD_KEYS[name].filter((key) => key.startsWith('OS_'));
+    return variables.map((variable) => env[variable]?.trim()).find((text) => text);
   };
   const need = async (name: keyof typeof CLOUD_KEYS): Promise<string> => {
     const text = await find(name);
@@ -88,8 +95,14 @@ export async function readCloudCredentials({
     authUrl: keystoneUrl(endpoint ?? (await need('authUrl'))),
     login,
     region: await find('region'),
-    ca: caFile === undefined ? await find('ca') : await readCa(files, caFile),
+    ca: caFile === undefined ? ((await find('ca')) ?? (await caOf(files, env))) : await readCa(files, caFile),
   };
+}
+
+/** `OS_CACERT` names a file. */
+async function caOf(files: CredentialFiles, env: NonNullable<CredentialOptions['env']>): Promise<string | undefined> {
+  const file = env['OS_CACERT']?.trim();
+  return file ? readCa(files, file) : undefined;
 }
 
 async function readCa(files: CredentialFiles, file: string): Promise<string> {

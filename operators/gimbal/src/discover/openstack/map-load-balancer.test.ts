@@ -85,7 +85,7 @@ describe('a load balancer', () => {
     ]);
   });
 
-  it('tells listeners of one port apart by their protocol', () => {
+  it('distinguishes listeners of one port by their protocol', () => {
     const both = present({ listeners: [listener(53, { protocol: 'UDP' }), listener(53, { protocol: 'TCP' })] });
     assert.deepEqual(
       both.service.spec?.ports?.map(({ name, protocol }) => `${name} ${protocol}`),
@@ -127,14 +127,14 @@ describe('a load balancer', () => {
     assert.deepEqual(conditionsOf({ isBackup: true }, [member('10.0.0.2', { operating: 'ERROR' })]), yes);
   });
 
-  it('tells weights that differ', () => {
+  it('reports weights that differ', () => {
     const even = present({ members: [member('10.0.0.1', { weight: 5 }), member('10.0.0.2', { weight: 5 })] });
     assert.equal(even.service.metadata.annotations?.[WEIGHTS_ANNOTATION], undefined);
     const uneven = present({ members: [member('10.0.0.1', { weight: 5 }), member('10.0.0.2')] });
     assert.equal(uneven.service.metadata.annotations?.[WEIGHTS_ANNOTATION], '{"10.0.0.1:8080":5,"10.0.0.2:8080":1}');
   });
 
-  it('leaves out members that are no addresses, and tells so', () => {
+  it('leaves out members that are not addresses, and reports them', () => {
     const { finding, shown } = present({ members: [member('10.0.0.1'), member('db.example.com'), member('fd00::1')] });
     assert.deepEqual(shown.map(({ address }) => String(address)).toSorted(), ['10.0.0.1', 'fd00::1']);
     assert.deepEqual(
@@ -144,7 +144,7 @@ describe('a load balancer', () => {
     assert.equal(finding.invalidEndpoints, 1);
   });
 
-  it('in ERROR stays and is told; one that is being deleted is gone', () => {
+  it('in ERROR stays and is reported; one that is being deleted is gone', () => {
     const { finding } = present({ balancer: { provisioning: 'ERROR' }, members: [member('10.0.0.1')] });
     assert.deepEqual(
       finding.problems.map(({ type }) => type),

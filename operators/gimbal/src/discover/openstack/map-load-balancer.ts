@@ -79,7 +79,7 @@ function namespaceProblem(project: string): string | undefined {
 
 const portKey = ({ port, protocol, id }: Listener) => `${String(port).padStart(5, '0')}/${protocolOf(protocol)}/${id}`;
 
-/** HTTP, HTTPS and the like are TCP to whoever connects. */
+/** HTTP, HTTPS and the like are TCP to the one that connects. */
 function protocolOf(protocol: string): 'TCP' | 'UDP' | 'SCTP' {
   return protocol === 'UDP' || protocol === 'SCTP' ? protocol : 'TCP';
 }
@@ -111,7 +111,7 @@ function slicesOf(
   refused: string[],
 ): EndpointSlice[] {
   const groups = new Map<string, { addressType: 'IPv4' | 'IPv6'; port: number; endpoints: Endpoint[] }>();
-  // A backup counts only when nobody else can serve.
+  // A backup counts only when no other member can serve.
   const isServed = members.some((member) => !member.isBackup && isReady(member));
   for (const member of members) {
     const { address, port } = member;

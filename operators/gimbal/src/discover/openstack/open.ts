@@ -10,7 +10,7 @@ import { createSession } from './session.ts';
 import { createCloudSource } from './source.ts';
 
 export interface CloudSurroundings {
-  readonly io: { readonly files: CredentialFiles };
+  readonly io: { readonly files: CredentialFiles; readonly env: Readonly<Record<string, string | undefined>> };
   readonly clock: Clock;
   readonly logger: Logger;
   readonly redactor: Redactor;
@@ -29,6 +29,7 @@ export async function openCloud(given: Given, around: CloudSurroundings): Promis
     folder: given['credentials-dir'] ?? '',
     endpoint: given.endpoint,
     caFile: given['openstack-certificate-authority'],
+    env: around.io.env,
   });
   const { login, ca } = credentials;
   redactor.redact('secret' in login ? login.secret : login.password);
@@ -38,7 +39,7 @@ export async function openCloud(given: Given, around: CloudSurroundings): Promis
   const identity = fixedCredentials({ tls: ca === undefined ? {} : { ca } });
   const session = createSession({
     credentials,
-    interface: given['openstack-interface'] ?? 'public',
+    interface: given['openstack-interface'] ?? interfaceOf(around.io.env),
     clock,
     timeoutMs,
     open: (server) =>
@@ -62,6 +63,11 @@ export async function openCloud(given: Given, around: CloudSurroundings): Promis
     logger,
     observe: metrics,
   });
+}
+
+/** `publicURL` is an older spelling of `public`. */
+function interfaceOf(env: CloudSurroundings['io']['env']): string {
+  return (env['OS_INTERFACE'] || env['OS_ENDPOINT_TYPE'] || 'public').replace(/URL$/, '');
 }
 
 /** As long as a timer can be. */

@@ -1,7 +1,8 @@
 // A cloud as a source, by polling: three lists for all projects together, and the members of pools. Octavia has no list of all
 // members, so those of a pool are asked for when anything about the pool or its load balancer looks different, and of every
 // fifth pool in each cycle whatever it looks like: a change that leaves no trace in the lists is seen after five cycles.
-// A cycle counts as a whole or not at all.
+// A cycle counts as a whole or not at all, but for pools whose members are refused: what is known of their load balancers stays,
+// their projects are reported, and all others go on.
 import { type Clock, keyOf, type Logger, reasonOf, sleep, validateDns1123Label } from '@capstan/kube/cluster';
 import { isCode } from '../errors.ts';
 import { ABSENT, type Finding } from '../mirror/mirror.ts';
@@ -50,6 +51,12 @@ interface KnownMembers {
   readonly members: readonly Member[];
 }
 
+interface FoundMembers {
+  readonly members: Map<string, KnownMembers>;
+  /** Pools whose members the cloud does not list, and why. */
+  readonly refused: ReadonlyMap<string, unknown>;
+}
+
 export function createCloudSource(options: CloudSourceOptions): Source {
   const { session, backend, clock, logger, observe, periodMs, parallel = 8 } = options;
   const listeners = createListeners();
@@ -79,15 +86,15 @@ export function createCloudSource(options: CloudSourceOptions): Source {
     ]);
     checkIdentity();
     const names = new Map(projects.map(({ id, name }) => [id, name]));
-    const members = await part('ListPools', membersOf(pools, new Map(balancers.map((each) => [each.id, each]))));
-    take(balancers, allListeners, pools, members, names);
+    const found = await part('ListPools', membersOf(pools, new Map(balancers.map((each) => [each.id, each]))));
+    take(balancers, allListeners, pools, found, names);
   }
 
   function checkIdentity(): void {
     const { expectIdentity } = options;
     if (expectIdentity === undefined || session.cloud === undefined || session.cloud === expectIdentity) return;
     throw new WrongCloud(
-      `the credentials lead to another cloud (${session.cloud}) than before (${expectIdentity}): nothing is changed; correct the Secret, or delete and create the backend anew`,
+      `the credentials lead to another cloud (${session.cloud}) than before (${expectIdentity}): nothing is changed; correct the Secret, or delete and recreate the backend`,
     );
   }
 
@@ -95,8 +102,9 @@ export function createCloudSource(options: CloudSourceOptions): Source {
   async function membersOf(
     pools: readonly Pool[],
     balancers: ReadonlyMap<string, LoadBalancer>,
-  ): Promise<Map<string, KnownMembers>> {
+  ): Promise<FoundMembers> {
     const result = new Map<string, KnownMembers>();
+    const refused = new Map<string, Error>();
     const asked: { pool: Pool; trace: string }[] = [];
     for (const [index, pool] of pools.entries()) {
       const trace = JSON.stringify([
@@ -116,22 +124,36 @@ export function createCloudSource(options: CloudSourceOptions): Source {
           try {
             result.set(pool.id, { trace, members: await listMembers(session, pool.id) });
           } catch (error) {
+            if (!isCode(error, 'Refused', 'BadAnswer')) throw error;
             // Deleted between two requests: the next cycle will not list it any more.
-            if (!isCode(error, 'Refused') || !/ with 404/.test(error.message)) throw error;
+            if (!isCode(error, 'Refused') || !/ with 404/.test(error.message)) refused.set(pool.id, error);
           }
         }
       }),
     );
-    return result;
+    const [first] = refused.values();
+    // Nothing but refusals: that is no matter of a single project.
+    if (first !== undefined && result.size === 0) throw first;
+    for (const [id] of refused) {
+      const before = known.get(id);
+      if (before !== undefined) result.set(id, before);
+    }
+    return { members: result, refused };
   }
 
   function take(
     balancers: readonly LoadBalancer[],
     allListeners: readonly Listener[],
     pools: readonly Pool[],
-    members: Map<string, KnownMembers>,
+    { members, refused }: FoundMembers,
     names: ReadonlyMap<string, string>,
   ): void {
+    const withheld = new Map(
+      pools.flatMap(({ id, balancerIds }) =>
+        refused.has(id) ? balancerIds.map((balancer): [string, unknown] => [balancer, refused.get(id)]) : [],
+      ),
+    );
+    const failing = new Map<string, unknown>();
     const poolsById = new Map(pools.map((pool) => [pool.id, pool]));
     const membersByPool = new Map([...members].map(([id, { members: some }]) => [id, some]));
     const ofBalancer = new Map<string, Listener[]>();
@@ -148,6 +170,12 @@ export function createCloudSource(options: CloudSourceOptions): Source {
         continue;
       }
       const key = keyOf({ namespace: project, name: discoveredName(backend, balancer.id.toLowerCase()) });
+      if (withheld.has(balancer.id)) {
+        observeProject(project, withheld.get(balancer.id));
+        const before = entries.get(key);
+        if (before !== undefined) next.set(key, before);
+        continue;
+      }
       const remote = {
         balancer,
         project,
@@ -164,13 +192,21 @@ export function createCloudSource(options: CloudSourceOptions): Source {
       if (before?.digest === after?.digest && before !== undefined) next.set(key, before);
       else changed.add(key);
     }
-    general = [...unusable].map(
+    const invalid = [...unusable].map(
       ([name, count]): Problem => ({
         type: 'InvalidNamespace',
         message: `the project ${JSON.stringify(name)} cannot be a namespace, so its ${count} load balancers are not brought here; rename it to lowercase letters, digits and hyphens`,
         name,
       }),
     );
+    const unseen = [...failing].map(
+      ([name, error]): Problem => ({
+        type: 'RemoteError',
+        message: `load balancers of the project ${name} cannot be looked at: ${reasonOf(error)}; what was discovered of them stays`,
+        name,
+      }),
+    );
+    general = [...invalid, ...unseen];
     entries = next;
     known = members;
     cycles++;
@@ -179,6 +215,11 @@ export function createCloudSource(options: CloudSourceOptions): Source {
     listeners.changed(changed);
     listeners.state();
     listeners.cycle();
+
+    function observeProject(project: string, error: unknown): void {
+      if (!failing.has(project)) observe?.cycleFailed('ListPools');
+      failing.set(project, failing.get(project) ?? error);
+    }
   }
 
   return {

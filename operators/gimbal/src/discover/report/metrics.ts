@@ -1,8 +1,9 @@
 // The metrics of a discoverer: the fifteen of Gimbal's own under their names, and below them what they leave out.
 import { type Clock, refOfKey } from '@capstan/kube/cluster';
 import { createRegistry, type Registry } from '@capstan/reconcile/metrics';
+import { processMetrics } from '@capstan/reconcile/process-metrics';
 import type { ProblemType } from '../mirror/problem.ts';
-import type { HandsObserver } from '../sync/hands.ts';
+import type { WriteObserver } from '../sync/object-writer.ts';
 import type { Census, Tally } from './census.ts';
 
 export interface MetricsOptions {
@@ -12,7 +13,7 @@ export interface MetricsOptions {
   clock: Clock;
 }
 
-/** What is looked at when somebody scrapes. */
+/** What is looked at when a user scrapes. */
 export interface Observed {
   readonly census: Census;
   readonly queued: () => number;
@@ -24,7 +25,7 @@ export interface Observed {
   readonly holdsLease: () => boolean;
 }
 
-export interface DiscovererMetrics extends HandsObserver {
+export interface DiscovererMetrics extends WriteObserver {
   readonly registry: Registry;
   /** From here on the state of the discoverer is shown. */
   attach(observed: Observed): void;
@@ -180,26 +181,7 @@ export function createMetrics({ backend, type, version, clock }: MetricsOptions)
     'When both sides were last known to agree, in seconds since the epoch.',
     ({ lastSync }) => seconds(lastSync()),
   );
-  registry.gauge({
-    name: 'process_resident_memory_bytes',
-    help: 'Memory of this process.',
-    collect: () => [[{}, process.memoryUsage.rss()]] as const,
-  });
-  registry.gauge({
-    name: 'nodejs_heap_size_total_bytes',
-    help: 'Memory that the heap of this process takes.',
-    collect: () => [[{}, process.memoryUsage().heapTotal]] as const,
-  });
-  registry.gauge({
-    name: 'nodejs_heap_size_used_bytes',
-    help: 'Memory that is in use in the heap of this process.',
-    collect: () => [[{}, process.memoryUsage().heapUsed]] as const,
-  });
-  registry.counter({
-    name: 'process_cpu_seconds_total',
-    help: 'Processor time of this process.',
-    collect: () => [[{}, cpuSeconds()]] as const,
-  });
+  processMetrics(registry);
 
   const labelsOf = (key: string) => {
     const { namespace = '', name } = refOfKey(key);
@@ -235,9 +217,4 @@ export function createMetrics({ backend, type, version, clock }: MetricsOptions)
 
 function seconds(ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : ms / 1000;
-}
-
-function cpuSeconds(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1e6;
 }

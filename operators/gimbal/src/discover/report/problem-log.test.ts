@@ -22,7 +22,7 @@ describe('the log of problems', () => {
     assert.equal(again?.lastAt, clock.now());
   });
 
-  it('forgets what is gone, and tells of coming and going only', () => {
+  it('forgets what is gone, and reports a problem only when it appears, changes or disappears', () => {
     const log = createProblemLog({ clock: createVirtualClock() });
     let told = 0;
     log.onChange(() => told++);

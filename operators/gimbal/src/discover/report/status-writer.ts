@@ -52,7 +52,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
     written = discoveryOf(answer) ?? next;
   }
 
-  /** Until something may have changed, or volatile figures have to be looked at again. */
+  /** Until something may have changed, or volatile figures have to be re-checked. */
   function change(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const timer = clock.after(LOOK_MS, () => end());

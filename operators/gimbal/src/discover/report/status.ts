@@ -97,7 +97,7 @@ export function discoveryOf(object: KubeObject | undefined): DiscoveryStatus | u
   return { ...discovery, synced: discovery.synced ?? false, version: discovery.version, counts: discovery.counts };
 }
 
-/** The problems that a status tells of, to go on counting from. */
+/** The problems that a status reports, to continue their counts. */
 export function rememberedProblems(status: DiscoveryStatus | undefined): LoggedProblem[] {
   return (status?.errors ?? []).map(({ type, message, statusTime, firstTime, count = 1, namespace, name }) => ({
     // Only compared with what this discoverer finds itself.

@@ -8,7 +8,7 @@ import { ABSENT } from '../mirror/mirror.ts';
 import { createLateSource } from './late-source.ts';
 import type { Source } from './source.ts';
 
-it('credentials that are missing are told, and looked for until they are there', async () => {
+it('missing credentials are reported, and read again until they exist', async () => {
   const clock = createVirtualClock();
   let isThere = false;
   const opened: Source = {

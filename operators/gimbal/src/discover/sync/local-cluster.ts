@@ -20,7 +20,7 @@ import { type LocalRecord, RECORDS, type RecordKind, toRecord } from './local-re
 export interface LocalClusterOptions {
   client: Client;
   backend: string;
-  /** Whether Endpoints are ours to write; when they are not, none are watched either. */
+  /** Whether Endpoints are written. Where they are not, those that Gimbal's own discoverer left are removed all the same. */
   writeEndpoints: boolean;
   clock: Clock;
   random: Random;
@@ -39,7 +39,7 @@ export interface LocalCluster {
   create(kind: RecordKind, object: KubeObject, signal: AbortSignal): Promise<void>;
   change(kind: RecordKind, wanted: KubeObject, record: LocalRecord, signal: AbortSignal): Promise<void>;
   remove(kind: RecordKind, record: LocalRecord, signal: AbortSignal): Promise<void>;
-  /** The object as it is on the server, whoever owns it. */
+  /** The object as it is on the server, regardless of its owner. */
   find(kind: RecordKind, object: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined>;
   createNamespace(name: string, signal: AbortSignal): Promise<void>;
   /** Calls back when the object of a name that is another's is gone; returns what ends that. */
@@ -68,7 +68,7 @@ export function createLocalCluster(options: LocalClusterOptions): LocalCluster {
   const informers = {
     Service: informerOf('Service'),
     EndpointSlice: informerOf('EndpointSlice'),
-    ...(writeEndpoints && { Endpoints: informerOf('Endpoints') }),
+    Endpoints: informerOf('Endpoints'),
   };
   const own = Object.entries(informers) as [RecordKind, Informer<LocalRecord>][];
   const watched = [
@@ -85,7 +85,7 @@ export function createLocalCluster(options: LocalClusterOptions): LocalCluster {
       const keys = new Set<string>();
       let isSynced = false;
       for (const event of events) {
-        if (event.type === 'synced') isSynced = true;
+        if (event.type === 'synced' || event.type === 'state') isSynced = true;
         if (event.type === 'upsert') {
           if (event.old !== undefined && event.old.unit !== event.object.unit) drop(kind, event.old, keys);
           put(kind, event.object, keys);
@@ -131,13 +131,17 @@ export function createLocalCluster(options: LocalClusterOptions): LocalCluster {
     if (unit.slices.size === 0 && unit.service === undefined && unit.endpoints === undefined) units.delete(record.unit);
   }
 
+  // Endpoints that it may not list are not its own: it is started as one that writes slices alone.
+  const isKnown = ([kind, informer]: [RecordKind, Informer<LocalRecord>]) =>
+    informer.isSynced || (kind === 'Endpoints' && !writeEndpoints && informer.state().reason === 'Forbidden');
+
   // What we may not list we do not know.
   const knowsNamespaces = () => namespaces.isSynced && namespaces.state().reason !== 'Forbidden';
 
   return {
     get isSynced() {
       const isForbidden = namespaces.state().reason === 'Forbidden';
-      return watched.every(([, informer]) => informer.isSynced) && (namespaces.isSynced || isForbidden);
+      return watched.every(isKnown) && (namespaces.isSynced || isForbidden);
     },
     get size() {
       return watched.reduce((sum, [, informer]) => sum + informer.size, 0);
@@ -167,7 +171,7 @@ export function createLocalCluster(options: LocalClusterOptions): LocalCluster {
     },
     async remove(kind, record, signal) {
       const { uid = '', resourceVersion } = record.metadata;
-      // Of exactly this version: whoever took it over in between keeps it.
+      // Of exactly this version: the one that took it over in between keeps it.
       const preconditions = { uid, ...(resourceVersion !== undefined && { resourceVersion }) };
       const lingering = await client.delete(RECORDS[kind], refOf(record), { preconditions, signal });
       if (lingering === undefined) informers[kind]?.observeDelete(refOf(record), uid);

@@ -30,7 +30,7 @@ export interface SourceListener {
   cycle(): void;
 }
 
-/** Tells several listeners; one that throws does not keep the others from hearing. */
+/** Notifies several listeners; one that throws does not prevent the others from being notified. */
 export function createListeners(): SourceListener & { add(listener: SourceListener): () => void } {
   const listeners = new Set<SourceListener>();
   return {

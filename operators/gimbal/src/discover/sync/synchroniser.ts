@@ -25,8 +25,8 @@ import type { Census } from '../report/census.ts';
 import type { ProblemLog } from '../report/problem-log.ts';
 import type { DeletionGuard } from './deletion-guard.ts';
 import { type Difference, difference } from './difference.ts';
-import { createHands, type HandsObserver } from './hands.ts';
 import type { LocalCluster } from './local-cluster.ts';
+import { createObjectWriter, type WriteObserver } from './object-writer.ts';
 import type { Source } from './source.ts';
 
 export interface SynchroniserOptions {
@@ -44,11 +44,11 @@ export interface SynchroniserOptions {
   threads: number;
   /** Of writes. */
   bucket: Bucket;
-  /** Everything is compared anew so often. */
+  /** Everything is compared again so often. */
   resyncMs: number;
   /** Whether a missing namespace is made. */
   createNamespaces: boolean;
-  observe?: HandsObserver;
+  observe?: WriteObserver;
 }
 
 export interface Synchroniser {
@@ -76,7 +76,7 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
   let isReady = false;
   let lastSync: number | undefined;
 
-  const hands = createHands({ ...options, pace });
+  const writer = createObjectWriter({ ...options, pace });
 
   function digestOf(wanted: KubeObject): string {
     const known = digests.get(wanted);
@@ -192,9 +192,9 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
     }
     const diff = examine(key);
     const mayRemove = leadership.holds && guard.allows(key);
-    const outcome = await hands.carryOut(key, { ...diff, removals: mayRemove ? diff.removals : [] }, signal);
+    const outcome = await writer.carryOut(key, { ...diff, removals: mayRemove ? diff.removals : [] }, signal);
     if (signal.aborted) return done;
-    // Counted anew: what was done is in the copy of this cluster already.
+    // Counted again: what was done is in the copy of this cluster already.
     examine(key);
     showHeld();
     tried(key);

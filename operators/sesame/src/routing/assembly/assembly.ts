@@ -1,19 +1,21 @@
 // From pieces to resources: counts who needs what, composes the resources that hosts share, and says what has changed. A change
 // of one piece costs that piece and what it is a part of.
 import { hash } from 'node:crypto';
+import type { Message } from '../../envoy/index.ts';
 import type { Resource, ResourceKey } from '../../xds/index.ts';
-import { fallbackChain } from '../listener/filter-chain.ts';
+import { fallbackChain, HTTPS_LISTENER } from '../listener/filter-chain.ts';
 import { httpListener, httpsListener, ownListeners, runtimeResource } from '../listener/listeners.ts';
 import { FALLBACK_ROUTES, HTTP_ROUTES, sharedRoutes } from '../listener/virtual-host.ts';
 import type { RoutingSettings } from '../settings.ts';
 import type { Piece } from './piece.ts';
+import { RouteConfigurations } from './route-configurations.ts';
 import { SharedParts } from './shared-parts.ts';
 
 export interface Assembly {
   /** Resources that changed because these pieces did; undefined for what is gone. */
   take(changes: Iterable<PieceChange>): Map<ResourceKey, Resource | undefined>;
   /** A changed configuration: listeners are created again. */
-  configure(settings: RoutingSettings): Map<ResourceKey, Resource | undefined>;
+  configure(settings: RoutingSettings, authorization: Message | undefined): Map<ResourceKey, Resource | undefined>;
 }
 
 export interface PieceChange {
@@ -21,16 +23,18 @@ export interface PieceChange {
   readonly after: Piece | undefined;
 }
 
-export function createAssembly(initial: RoutingSettings): Assembly {
+export function createAssembly(initial: RoutingSettings, initialAuthorization?: Message): Assembly {
   const pieces = new Map<string, Piece>();
-  const owners = new Map<ResourceKey, Map<string, Resource>>();
+  const owners = new Owners();
   const endpoints = new Map<ResourceKey, Resource>();
   /** How many clusters need the endpoints. */
   const needed = new Map<ResourceKey, number>();
   const plain = new SharedParts();
   const chains = new SharedParts();
   const fallback = new SharedParts();
+  const configurations = new RouteConfigurations();
   let settings = initial;
+  let authorization = initialAuthorization;
   let settingsHash = hashOf(settings);
   let own: readonly Resource[] = [];
   let isStarted = false;
@@ -47,51 +51,45 @@ export function createAssembly(initial: RoutingSettings): Assembly {
   };
 
   const release = (owner: string, resource: Resource, out: Map<ResourceKey, Resource | undefined>) => {
-    const held = owners.get(resource.key);
-    const before = held && [...held.values()][0];
-    if (!held?.delete(owner)) return;
-    if (held.size === 0) {
-      owners.delete(resource.key);
-      out.set(resource.key, undefined);
-      if (before) need(before, -1, out);
-    } else out.set(resource.key, [...held.values()][0]);
+    const before = owners.first(resource.key);
+    if (!owners.delete(resource.key, owner)) return;
+    const left = owners.first(resource.key);
+    out.set(resource.key, left);
+    if (!left && before) need(before, -1, out);
   };
 
   const acquire = (owner: string, resource: Resource, out: Map<ResourceKey, Resource | undefined>) => {
-    let held = owners.get(resource.key);
-    if (!held) {
-      held = new Map();
-      owners.set(resource.key, held);
-      need(resource, 1, out);
-    }
-    held.set(owner, resource);
+    if (!owners.first(resource.key)) need(resource, 1, out);
+    owners.set(resource.key, owner, resource);
     // The newest one counts where two differ, which only a moment between two evaluations can show.
     out.set(resource.key, resource);
   };
 
   const shared = (out: Map<ResourceKey, Resource | undefined>, isForced: boolean) => {
     if (plain.isChanged || isForced) {
-      const { fragments, hash: content, requires } = plain.take();
+      const { fragments, size, hash: content, requires } = plain.take();
       out.set('rds/ingress_http', sharedRoutes(HTTP_ROUTES, fragments, content, requires));
-      out.set('lds/ingress_http', fragments.length > 0 ? httpListener(settings, undefined) : undefined);
+      out.set('lds/ingress_http', size > 0 ? httpListener(settings, authorization) : undefined);
     }
     const hadFallback = fallback.isChanged;
     if (fallback.isChanged || isForced) {
-      const { fragments, hash: content, requires } = fallback.take();
+      const { fragments, size, hash: content, requires } = fallback.take();
       out.set(
         'rds/ingress_fallbackcert',
-        fragments.length > 0 ? sharedRoutes(FALLBACK_ROUTES, fragments, content, requires) : undefined,
+        size > 0 ? sharedRoutes(FALLBACK_ROUTES, fragments, content, requires) : undefined,
       );
       const { name, namespace } = settings.httpproxy.fallbackCertificate ?? {};
-      const chain = fragments.length > 0 ? fallbackChain(`${namespace ?? ''}/${name ?? ''}`, settings) : undefined;
+      const chain = size > 0 ? fallbackChain(`${namespace ?? ''}/${name ?? ''}`, settings) : undefined;
       // After all hosts: it takes what none of them matches.
       chains.put('fallback', chain && { name: '\u{10ffff}', fragment: chain, requires: [] });
     }
+    // Each chain was encoded when it was hashed. To encode all of them for a check would keep a form that no client may ask for.
+    if (isForced) httpsListener(settings, () => [], settingsHash, []).check();
     if (chains.isChanged || hadFallback || isForced) {
-      const { fragments, hash: content, requires } = chains.take();
+      const { fragments, size, hash: content, requires } = chains.take();
       out.set(
         'lds/ingress_https',
-        fragments.length > 0 ? httpsListener(settings, fragments, `${content}${settingsHash}`, requires) : undefined,
+        size > 0 ? httpsListener(settings, fragments, `${content}${settingsHash}`, requires) : undefined,
       );
     }
   };
@@ -127,14 +125,17 @@ export function createAssembly(initial: RoutingSettings): Assembly {
         plain.put(key, after?.plain);
         chains.put(key, after?.chain);
         fallback.put(key, after?.fallback);
+        configurations.take(key, before, after);
       }
       shared(out, !isStarted);
+      configurations.compose(out);
       isStarted = true;
       return encoded(out);
     },
-    configure(next) {
+    configure(next, nextAuthorization) {
       const out = new Map<ResourceKey, Resource | undefined>();
       settings = next;
+      authorization = nextAuthorization;
       settingsHash = hashOf(next);
       ownResources(out);
       shared(out, true);
@@ -143,9 +144,53 @@ export function createAssembly(initial: RoutingSettings): Assembly {
   };
 }
 
+/** Which pieces have a resource. Nearly every resource has one owner, so that only the others have a map of them. */
+class Owners {
+  readonly #only = new Map<ResourceKey, { readonly owner: string; readonly resource: Resource }>();
+  readonly #several = new Map<ResourceKey, Map<string, Resource>>();
+
+  first(key: ResourceKey): Resource | undefined {
+    const only = this.#only.get(key);
+    if (only) return only.resource;
+    for (const resource of this.#several.get(key)?.values() ?? []) return resource;
+    return undefined;
+  }
+
+  set(key: ResourceKey, owner: string, resource: Resource): void {
+    const several = this.#several.get(key);
+    const only = this.#only.get(key);
+    if (several) several.set(owner, resource);
+    else if (!only || only.owner === owner) this.#only.set(key, { owner, resource });
+    else {
+      this.#only.delete(key);
+      this.#several.set(
+        key,
+        new Map([
+          [only.owner, only.resource],
+          [owner, resource],
+        ]),
+      );
+    }
+  }
+
+  /** Whether it was one. */
+  delete(key: ResourceKey, owner: string): boolean {
+    if (this.#only.get(key)?.owner === owner) return this.#only.delete(key);
+    const several = this.#several.get(key);
+    if (!several?.delete(owner)) return false;
+    const [last, ...more] = several.size === 1 ? several : [];
+    if (last && more.length === 0) {
+      this.#several.delete(key);
+      this.#only.set(key, { owner: last[0], resource: last[1] });
+    }
+    return true;
+  }
+}
+
 /** A listener that cannot be encoded is a bug that must show here, where the sink reports it, and not in a stream. */
 function encoded(out: Map<ResourceKey, Resource | undefined>): Map<ResourceKey, Resource | undefined> {
-  for (const resource of out.values()) if (resource?.type === 'lds') resource.bytes('grpc', 'whole');
+  for (const resource of out.values())
+    if (resource?.type === 'lds' && resource.name !== HTTPS_LISTENER) resource.check();
   return out;
 }
 

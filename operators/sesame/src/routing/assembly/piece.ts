@@ -1,6 +1,5 @@
 // What one host, Service or extension contributes to what is served. Pieces are put together by the assembly.
-import { hash } from 'node:crypto';
-import type { Fragment } from '../../envoy/index.ts';
+import { type Fragment, hexHash, type Message } from '../../envoy/index.ts';
 import type { Resource, ResourceKey } from '../../xds/index.ts';
 import type { RoutingSettings } from '../settings.ts';
 
@@ -12,6 +11,18 @@ export interface SharedPart {
   readonly requires: readonly ResourceKey[];
 }
 
+/** A route configuration of a listener of a Gateway: composed of the parts that name it, and of hosts that no route serves. */
+export interface RouteConfiguration {
+  readonly name: string;
+  readonly more: readonly Fragment[];
+}
+
+/** A virtual host of such a configuration. */
+export interface RoutePart {
+  readonly routes: string;
+  readonly part: SharedPart;
+}
+
 export interface PieceContent {
   /** Resources of their own. Several pieces may have the same one; it is served while one of them has it. */
   readonly resources?: readonly Resource[];
@@ -21,11 +32,18 @@ export interface PieceContent {
   readonly chain?: SharedPart | undefined;
   /** Virtual host for clients without SNI. */
   readonly fallback?: SharedPart | undefined;
+  /** Virtual host of a route configuration that another piece defines. */
+  readonly routePart?: RoutePart | undefined;
+  readonly configurations?: readonly RouteConfiguration[];
   /** Endpoints are served only while a cluster needs them. */
   readonly endpoints?: readonly Resource[];
   /** The configuration that all pieces were computed with. */
   readonly settings?: RoutingSettings;
+  /** The authorization that holds for every host of the plain listener. */
+  readonly authorization?: Message | undefined;
 }
+
+const NONE: readonly never[] = [];
 
 /** Two pieces with the same id serve the same. */
 export class Piece {
@@ -34,22 +52,31 @@ export class Piece {
   readonly plain: SharedPart | undefined;
   readonly chain: SharedPart | undefined;
   readonly fallback: SharedPart | undefined;
+  readonly routePart: RoutePart | undefined;
+  readonly configurations: readonly RouteConfiguration[];
   readonly endpoints: readonly Resource[];
   readonly settings: RoutingSettings | undefined;
+  readonly authorization: Message | undefined;
 
-  constructor({ resources = [], plain, chain, fallback, endpoints = [], settings }: PieceContent) {
+  constructor({ resources = NONE, plain, chain, fallback, endpoints = NONE, settings, ...content }: PieceContent) {
+    const { authorization, routePart, configurations = NONE } = content;
     this.resources = resources;
     this.plain = plain;
     this.chain = chain;
     this.fallback = fallback;
+    this.routePart = routePart;
+    this.configurations = configurations;
     this.endpoints = endpoints;
     this.settings = settings;
+    this.authorization = authorization;
     const parts = [
       ...[...resources, ...endpoints].map((resource) => `${resource.key} ${resource.version('whole')}`),
       ...[plain, chain, fallback].map((part) => (part ? partHash(part) : '')),
-      settings ? JSON.stringify(settings) : '',
+      routePart ? `${routePart.routes} ${partHash(routePart.part)}` : '',
+      ...configurations.map((each) => `${each.name} ${moreHash(each)}`),
+      settings ? JSON.stringify([settings, authorization]) : '',
     ];
-    this.id = hash('sha256', parts.join('\n'), 'hex');
+    this.id = hexHash(parts.join('\n'));
   }
 }
 
@@ -57,13 +84,10 @@ export function isSamePiece(left: Piece, right: Piece): boolean {
   return left.id === right.id;
 }
 
-const hashes = new WeakMap<Fragment, string>();
-
 export function partHash({ fragment }: SharedPart): string {
-  let found = hashes.get(fragment);
-  if (found === undefined) {
-    found = hash('sha256', fragment.bytes('grpc'), 'hex');
-    hashes.set(fragment, found);
-  }
-  return found;
+  return fragment.hash();
+}
+
+export function moreHash({ more }: RouteConfiguration): string {
+  return more.map((fragment) => fragment.hash()).join('');
 }

@@ -9,6 +9,7 @@ import { loadBalancing } from '../policy/load-balancing.ts';
 import { type Findings, ProblemLog, reporterOf } from '../problems.ts';
 import { upstreamValidation } from '../proxy/proxy-services.ts';
 import type { RoutingSettings } from '../settings.ts';
+import { envoyTimeout } from '../timeouts.ts';
 import type { SliceView } from '../upstream/endpoints.ts';
 import { circuitBreakers, findPort, protocolOptions, transport, type UpstreamProtocol } from '../upstream/upstream.ts';
 
@@ -34,17 +35,26 @@ export function extensionPiece(
     reporter.error(
       'SpecError',
       'InconsistentProtocol',
-      'upstream TLS validation not supported when using protocol h2c or http/1.1',
+      `spec.validation: there is nothing to verify over ${spec.protocol ?? ''}; use the protocol h2, or remove it`,
     );
+  if (spec.protocol !== undefined && !['', 'h2', 'h2c', 'http/1.1'].includes(spec.protocol))
+    reporter.error(
+      'SpecError',
+      'UnsupportedProtocol',
+      `spec.protocol: ${JSON.stringify(spec.protocol)} is not known; use h2, h2c or http/1.1`,
+    );
+  const response = envoyTimeout(spec.timeoutPolicy?.response);
+  if ('problem' in response)
+    reporter.error('SpecError', 'TimeoutPolicyNotValid', `spec.timeoutPolicy.response: ${response.problem}`);
   if (spec.timeoutPolicy?.idle)
     reporter.warn(
       'SpecError',
       'IgnoredField',
-      'ignoring field "Spec.TimeoutPolicy.Idle"; it has no effect on ExtensionServices',
+      'spec.timeoutPolicy.idle: it has no effect on an ExtensionService; remove it',
     );
   const validation =
     spec.validation && protocol === 'h2'
-      ? upstreamValidation(spec.validation, namespace, protocol, lookup, reporter)
+      ? upstreamValidation(spec.validation, namespace, protocol, lookup, reporter, 'spec')
       : undefined;
   const weights = spec.services.map(({ weight }) => weight ?? 0);
   const isEven = weights.every((weight) => weight === 0);
@@ -56,7 +66,9 @@ export function extensionPiece(
       reporter.error(
         'ServiceError',
         'ServiceUnresolvedReference',
-        `unresolved service "${namespace}/${service}": ${found ? `port "${port}" on service not matched` : 'service not found'}`,
+        found
+          ? `spec.services[${index}].port: Service ${namespace}/${service} has no TCP port ${port}; use one that it has`
+          : `spec.services[${index}].name: Service ${namespace}/${service} does not exist; create it or correct the name`,
       );
       continue;
     }
@@ -64,7 +76,7 @@ export function extensionPiece(
       reporter.error(
         'ServiceError',
         'UnsupportedServiceType',
-        `Service "${namespace}/${service}" is of unsupported type "ExternalName"`,
+        `spec.services[${index}].name: Service ${namespace}/${service} is of type ExternalName, which Envoy cannot call here; use another Service`,
       );
       continue;
     }
@@ -83,7 +95,7 @@ export function extensionPiece(
   const findings = log.visit(ref);
   if (findings.errors.length > 0 || validation === 'broken') return { piece: new Piece({}), findings };
   const breakers = circuitBreakers(undefined, spec.circuitBreakerPolicy ?? settings.envoy.cluster.circuitBreakers);
-  const { lbPolicy } = loadBalancing(spec.loadBalancerPolicy, reporter);
+  const { lbPolicy } = loadBalancing(spec.loadBalancerPolicy, reporter, 'spec');
   const cluster = createResource({
     type: 'cds',
     name,

@@ -3,15 +3,15 @@ import type { Ingress } from '@capstan/kube';
 import type { Message } from '../../envoy/index.ts';
 import type { Resource } from '../../xds/index.ts';
 import type { HeaderMatch, PathMatch } from '../conditions.ts';
-import { regexProblem } from '../conditions.ts';
+import { notRegex, regexProblem } from '../conditions.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
 import { envoyHeaders, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
-import { envoyTimeout } from '../policy/timeouts.ts';
 import type { TlsTermination } from '../proxy/proxy-tls.ts';
 import type { HostPart } from '../proxy/translate-root.ts';
 import { type RouteEntry, routeMetadata, routeViolations, upgradeToHttps } from '../route-entry.ts';
 import type { RoutingSettings } from '../settings.ts';
-import { secretResource, tlsSecretProblem } from '../upstream/tls-secret.ts';
+import { envoyTimeout } from '../timeouts.ts';
+import { NO_SECRET, secretResource, tlsSecretProblem } from '../upstream/tls-secret.ts';
 import { externalNameProblem, protocolOf, upstreamResource } from '../upstream/upstream.ts';
 
 export interface TranslatedIngress {
@@ -99,6 +99,11 @@ class IngressTranslation {
     return undefined;
   }
 
+  /** Once, however many paths have it. */
+  #report(problem: string): void {
+    if (!this.#problems.includes(problem)) this.#problems.push(problem);
+  }
+
   #tls(): Map<string, TlsTermination> {
     const found = new Map<string, TlsTermination>();
     for (const { hosts = [], secretName } of this.#ingress.spec?.tls ?? []) {
@@ -113,7 +118,7 @@ class IngressTranslation {
         continue;
       }
       const secret = this.#lookup.secret(ref.namespace, ref.name);
-      const problem = secret ? tlsSecretProblem(secret) : 'it does not exist';
+      const problem = secret ? tlsSecretProblem(secret) : NO_SECRET;
       if (!secret || problem !== undefined) {
         this.#problems.push(`spec.tls: Secret ${where} cannot be used: ${problem ?? ''}`);
         continue;
@@ -121,6 +126,11 @@ class IngressTranslation {
       const { tls } = this.#settings.envoy.listener;
       const least = this.#annotation('tls-minimum-protocol-version');
       const most = this.#annotation('tls-maximum-protocol-version');
+      for (const [which, version] of Object.entries({ minimum: least, maximum: most }))
+        if (version !== undefined && version !== '1.2' && version !== '1.3')
+          this.#report(
+            `annotation tls-${which}-protocol-version: ${JSON.stringify(version)} is not known and ignored; use 1.2 or 1.3`,
+          );
       for (const host of hosts) {
         found.set(host.toLowerCase(), {
           secret: secretResource(secret),
@@ -141,7 +151,7 @@ class IngressTranslation {
     return paths.flatMap(({ path = '/', pathType, backend }) => {
       const matches = pathMatch(path === '' ? '/' : path, pathType);
       if ('problem' in matches) {
-        this.#problems.push(`spec.rules: the path ${path} of ${host} cannot be used: ${matches.problem}`);
+        this.#problems.push(`spec.rules: the path of ${host}, ${notRegex(path, matches.problem)}`);
         return [];
       }
       const entry = this.#forward(backend, path);
@@ -153,7 +163,7 @@ class IngressTranslation {
       ];
       if (!refused) return [{ match, ...entry, permitInsecure: true }];
       this.#problems.push(
-        `spec.rules: Envoy would refuse the path ${path} of ${host}: ${refused.path} ${refused.problem}`,
+        `spec.rules: Envoy would refuse the path ${path} of ${host} (${refused.path} ${refused.problem}); correct the value that it comes from`,
       );
       return [];
     });
@@ -166,8 +176,8 @@ class IngressTranslation {
     if (!backend.service || !service) {
       this.#problems.push(
         backend.service
-          ? `Service ${where} does not exist; create it or correct the backend`
-          : 'only Services are supported as backends',
+          ? `spec.rules: Service ${where} does not exist; create it or correct the backend`
+          : `spec.rules: the backend of the path ${path} is ${backend.resource ? `a ${backend.resource.kind}` : 'empty'}; name a Service`,
       );
       return undefined;
     }
@@ -177,9 +187,9 @@ class IngressTranslation {
     );
     const problem = found
       ? externalNameProblem(service, this.#settings.enableExternalNameService)
-      : `it has no TCP port ${port?.number ?? port?.name ?? ''}`;
+      : `it has no TCP port ${port?.number ?? port?.name ?? ''}; use one that it has`;
     if (!found || problem !== undefined) {
-      this.#problems.push(`Service ${where} cannot be used: ${problem ?? ''}`);
+      this.#problems.push(`spec.rules: Service ${where} cannot be used: ${problem ?? ''}`);
       return undefined;
     }
     const protocol = protocolOf(service, found);
@@ -199,7 +209,7 @@ class IngressTranslation {
         .map((each) => each.trim()) ?? [];
     const timeout = envoyTimeout(this.#annotation('response-timeout', 'request-timeout'));
     if ('problem' in timeout)
-      this.#problems.push(`annotation response-timeout: ${timeout.problem}; requests have no timeout`);
+      this.#report(`annotation response-timeout: ${timeout.problem}; until then requests have no timeout`);
     const { applyToIngress, requestHeaders, responseHeaders } = this.#settings.policy;
     const action: Message = {
       cluster: cluster.name,
@@ -225,6 +235,12 @@ class IngressTranslation {
     const text = this.#annotation('num-retries') ?? '';
     const count = /^-?\d+$/.test(text) ? Number(text) : 0;
     const perTry = envoyTimeout(this.#annotation('per-try-timeout'));
+    if (text !== '' && !/^-?\d+$/.test(text))
+      this.#report(
+        `annotation num-retries: ${JSON.stringify(text)} is not a number, and 1 is used; write one such as 3`,
+      );
+    if ('problem' in perTry)
+      this.#report(`annotation per-try-timeout: ${perTry.problem}; until then tries have no timeout of their own`);
     const timeout = 'value' in perTry ? perTry.value : undefined;
     return {
       retry_policy: {

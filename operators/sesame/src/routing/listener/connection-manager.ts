@@ -2,8 +2,8 @@
 import { CONFIG_SOURCE, Fragment, type Message, typed } from '../../envoy/index.ts';
 import { extensionClusterName } from '../policy/authorization.ts';
 import { FILTER } from '../policy/filter-names.ts';
-import { settingTimeout } from '../policy/timeouts.ts';
 import type { RoutingSettings } from '../settings.ts';
+import { settingTimeout } from '../timeouts.ts';
 import { accessLog } from './access-log.ts';
 
 export interface ManagerOptions {

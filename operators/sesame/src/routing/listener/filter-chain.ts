@@ -63,7 +63,7 @@ type Termination = Pick<
 
 export function downstreamTls(
   tls: Termination,
-  secretName: string,
+  secretNames: string | readonly string[],
   settings: RoutingSettings,
   isHttp: boolean,
 ): Message {
@@ -78,7 +78,7 @@ export function downstreamTls(
         cipherSuites,
         ecdhCurves,
       }),
-      tls_certificate_sds_secret_configs: [{ name: secretName, sds_config: CONFIG_SOURCE }],
+      tls_certificate_sds_secret_configs: [secretNames].flat().map((name) => ({ name, sds_config: CONFIG_SOURCE })),
       ...(isHttp && alpn.length > 0 && { alpn_protocols: alpn }),
       ...(tls.clientValidation && { validation_context: tls.clientValidation }),
     },
@@ -93,7 +93,7 @@ export function downstreamTls(
 /** Clusters without weight get nothing, unless none has any: then all get the same. */
 export function tcpProxy(
   statPrefix: string,
-  upstreams: readonly WeightedUpstream[],
+  upstreams: readonly { readonly cluster: Pick<WeightedUpstream['cluster'], 'name'>; readonly weight: number }[],
   logPath: string,
   settings: RoutingSettings,
 ): Message {

@@ -1,7 +1,7 @@
 // Listeners: the two for traffic, and those for Envoy's own statistics, readiness and admin pages.
-import { type Fragment, type Message, typed } from '../../envoy/index.ts';
+import { CONFIG_SOURCE, type Fragment, type Message, typed } from '../../envoy/index.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
-import type { RoutingSettings } from '../settings.ts';
+import type { RoutingSettings, TlsFileSettings } from '../settings.ts';
 import { connectionManager } from './connection-manager.ts';
 import { HTTPS_LISTENER } from './filter-chain.ts';
 import { HTTP_ROUTES } from './virtual-host.ts';
@@ -27,7 +27,7 @@ export function httpListener(settings: RoutingSettings, authorization: Message |
 /** Composed of the chains of all hosts with TLS, in the order of their names. */
 export function httpsListener(
   settings: RoutingSettings,
-  chains: readonly Fragment[],
+  chains: () => readonly Fragment[],
   contentHash: string,
   requires: readonly ResourceKey[],
 ): Resource {
@@ -40,7 +40,7 @@ export function httpsListener(
     value: () => ({
       name: HTTPS_LISTENER,
       ...listenerAddress(https.address, https.port),
-      filter_chains: chains,
+      filter_chains: chains(),
       ...listenerFilters(settings, true),
       ...listenerOptions(settings, https.address),
     }),
@@ -69,6 +69,7 @@ export function listenerFilters({ envoy }: RoutingSettings, isTls: boolean): Mes
             name: 'envoy.filters.listener.tls_inspector',
             typed_config: typed('envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector', {
               ...(tls.fingerprint?.ja3 === true && { enable_ja3_fingerprinting: true }),
+              ...(tls.fingerprint?.ja4 === true && { enable_ja4_fingerprinting: true }),
             }),
           },
         ]
@@ -117,13 +118,14 @@ const STATS_CLUSTER = 'envoy-admin';
 /** Statistics and readiness for probes and scrapers, and the read-only admin pages on loopback. */
 export function ownListeners(settings: RoutingSettings): Resource[] {
   const { metrics, health, omEnforcedHealth, network } = settings.envoy;
-  const isOne = metrics.address === health.address && metrics.port === health.port && metrics.tls === undefined;
-  const listeners: Resource[] = [];
-  const add = (name: string, address: string, port: number, paths: readonly Message[]) =>
-    listeners.push(ownListener(name, address, port, paths));
+  const hasTls = (metrics.tls?.certFile ?? '') !== '';
+  const isOne = metrics.address === health.address && metrics.port === health.port && !hasTls;
+  const listeners: Resource[] = hasTls ? metricsSecrets(metrics.tls ?? {}) : [];
+  const add = (name: string, address: string, port: number, paths: readonly Message[], transport: Message = {}) =>
+    listeners.push(ownListener(name, address, port, paths, transport));
   if (isOne) add('stats-health', metrics.address, metrics.port, [READY, STATS]);
   else {
-    add('stats', metrics.address, metrics.port, [STATS]);
+    add('stats', metrics.address, metrics.port, [STATS], hasTls ? metricsTransport(metrics.tls ?? {}) : {});
     add('health', health.address, health.port, [READY]);
   }
   if (omEnforcedHealth?.port) add('health-om-enforced', omEnforcedHealth.address, omEnforcedHealth.port, [READY]);
@@ -163,7 +165,13 @@ function exactPath(path: string): Message {
   };
 }
 
-function ownListener(name: string, address: string, port: number, routes: readonly Message[]): Resource {
+function ownListener(
+  name: string,
+  address: string,
+  port: number,
+  routes: readonly Message[],
+  transport: Message,
+): Resource {
   const manager = typed('envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
     stat_prefix: name,
     route_config: { name, virtual_hosts: [{ name: 'backend', domains: ['*'], routes }] },
@@ -173,10 +181,43 @@ function ownListener(name: string, address: string, port: number, routes: readon
   const value = {
     name,
     ...listenerAddress(address, port),
-    filter_chains: [{ filters: [{ name: 'envoy.filters.network.http_connection_manager', typed_config: manager }] }],
+    filter_chains: [
+      { filters: [{ name: 'envoy.filters.network.http_connection_manager', typed_config: manager }], ...transport },
+    ],
     socket_options: [],
   };
   return createResource({ type: 'lds', name, value });
+}
+
+const METRICS_CERTIFICATE = 'metrics-tls-certificate';
+const METRICS_CA = 'metrics-ca-certificate';
+
+/** Certificates for statistics are files of Envoy's own pod. */
+function metricsSecrets({ caFile = '', certFile = '', keyFile = '' }: TlsFileSettings): Resource[] {
+  const secret = (name: string, value: Message) => createResource({ type: 'sds', name, value: { name, ...value } });
+  const certificate = { certificate_chain: { filename: certFile }, private_key: { filename: keyFile } };
+  return [
+    secret(METRICS_CERTIFICATE, { tls_certificate: certificate }),
+    ...(caFile === '' ? [] : [secret(METRICS_CA, { validation_context: { trusted_ca: { filename: caFile } } })]),
+  ];
+}
+
+function metricsTransport({ caFile = '' }: TlsFileSettings): Message {
+  const source = (name: string) => ({ name, sds_config: CONFIG_SOURCE });
+  const context = {
+    common_tls_context: {
+      tls_params: { tls_minimum_protocol_version: 'TLSv1_3' },
+      tls_certificate_sds_secret_configs: [source(METRICS_CERTIFICATE)],
+      ...(caFile !== '' && { validation_context_sds_secret_config: source(METRICS_CA) }),
+    },
+    ...(caFile !== '' && { require_client_certificate: true }),
+  };
+  return {
+    transport_socket: {
+      name: 'envoy.transport_sockets.tls',
+      typed_config: typed('envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext', context),
+    },
+  };
 }
 
 /** The runtime layer: limits of regular expressions and what the configuration adds. */

@@ -61,18 +61,24 @@ export function sharedHost(routesName: string, parts: VirtualHostParts, origins:
   return { fragment, resource };
 }
 
-/** All plain hosts: one resource, composed of the bytes of each host. */
+/** One resource, composed of the bytes of each host; for delta clients it is split, and only the hosts in `more` stay in it. */
 export function sharedRoutes(
   name: string,
-  hosts: readonly Fragment[],
+  hosts: () => readonly Fragment[],
   contentHash: string,
   requires: readonly ResourceKey[],
+  more: readonly Fragment[] = [],
 ): Resource {
   return createResource({
     type: 'rds',
     name,
-    value: () => ({ name, virtual_hosts: hosts, ...COMMON }),
-    splitValue: { name, ...COMMON, vhds: { config_source: ADS_SOURCE } },
+    value: () => ({ name, virtual_hosts: [...hosts(), ...more], ...COMMON }),
+    splitValue: {
+      name,
+      ...(more.length > 0 && { virtual_hosts: more }),
+      ...COMMON,
+      vhds: { config_source: ADS_SOURCE },
+    },
     contentHash,
     requires,
   });

@@ -1,9 +1,11 @@
 // External authorization: the filter of a host, and what routes say about it.
 import { type Message, typed } from '../../envoy/index.ts';
+import type { ExtensionService } from '../../kinds/extension-service.ts';
 import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
 import type { Lookup } from '../lookup.ts';
 import type { Reporter } from '../problems.ts';
-import { envoyTimeout } from './timeouts.ts';
+import type { RoutingSettings } from '../settings.ts';
+import { envoyTimeout } from '../timeouts.ts';
 
 export type AuthorizationSpec = NonNullable<ProxyVirtualHost['authorization']>;
 
@@ -22,7 +24,7 @@ export function authorizationFilter(
     reporter.error(
       'AuthError',
       'AuthBadResourceVersion',
-      `Spec.Virtualhost.Authorization.extensionRef specifies an unsupported resource version ${JSON.stringify(ref.apiVersion)}`,
+      `spec.virtualhost.authorization.extensionRef.apiVersion: ${JSON.stringify(ref.apiVersion)} is not known; use projectsesame.io/v1alpha1`,
     );
     return undefined;
   }
@@ -31,16 +33,18 @@ export function authorizationFilter(
     reporter.error(
       'AuthError',
       'ExtensionServiceNotFound',
-      `Spec.Virtualhost.Authorization.ServiceRef extension service ${JSON.stringify(where)} not found`,
+      `spec.virtualhost.authorization.extensionRef: ExtensionService ${where} does not exist; create it or correct the name`,
     );
     return undefined;
   }
-  const timeout = envoyTimeout(spec.responseTimeout);
+  // A duration of the ExtensionService that is none is reported there.
+  const own = envoyTimeout(extension.spec.timeoutPolicy?.response);
+  const timeout = spec.responseTimeout || 'problem' in own ? envoyTimeout(spec.responseTimeout) : own;
   if ('problem' in timeout) {
     reporter.error(
       'AuthError',
       'AuthResponseTimeoutInvalid',
-      `Spec.Virtualhost.Authorization.ResponseTimeout is invalid: ${timeout.problem}`,
+      `spec.virtualhost.authorization.responseTimeout: ${timeout.problem}`,
     );
     return undefined;
   }
@@ -50,7 +54,7 @@ export function authorizationFilter(
     reporter.error(
       'AuthError',
       'AuthContextForHTTP',
-      'Spec.Virtualhost.Authorization.AuthPolicy.Context has no effect with the service type http; remove it',
+      'spec.virtualhost.authorization.authPolicy.context: a service of the type http gets none; remove it, or use serviceType grpc',
     );
     return undefined;
   }
@@ -76,6 +80,22 @@ export function authorizationFilter(
   });
   return { filter, cluster };
 }
+
+/**
+ * The authorization of every plain host; undefined where none is configured. A service that does not exist is asked all the same:
+ * Envoy cannot reach it and refuses, which is what was asked for.
+ */
+export function globalAuthorization({ globalExtAuth }: RoutingSettings, lookup: Lookup): Message | undefined {
+  if (globalExtAuth?.extensionRef === undefined) return undefined;
+  const asked: Lookup = {
+    ...lookup,
+    extensionService: (namespace, name) => lookup.extensionService(namespace, name) ?? ABSENT,
+  };
+  return authorizationFilter(globalExtAuth, '', asked, SILENT)?.filter;
+}
+
+const ABSENT = { metadata: {}, spec: { services: [] } } as unknown as ExtensionService;
+const SILENT: Reporter = { error: () => undefined, warn: () => undefined };
 
 export function extensionClusterName(namespace: string, name: string): string {
   return `extension/${namespace}/${name}`;
@@ -104,11 +124,10 @@ function httpService(
   timeout: string | undefined,
   reporter: Reporter,
 ): Message | undefined {
-  const patterns = (
-    list: typeof httpSettings extends undefined ? never : NonNullable<typeof httpSettings>['allowedUpstreamHeaders'],
-  ): Message[] | undefined => {
+  const patterns = (field: 'allowedUpstreamHeaders' | 'allowedAuthorizationHeaders'): Message[] | undefined => {
     const found: Message[] = [];
-    for (const { exact, prefix, suffix, contains, ignoreCase } of list ?? []) {
+    for (const [index, each] of (httpSettings?.[field] ?? []).entries()) {
+      const { exact, prefix, suffix, contains, ignoreCase } = each;
       const given = Object.entries({ exact, prefix, suffix, contains }).filter(
         ([, value]) => value !== undefined && value !== '',
       );
@@ -117,7 +136,7 @@ function httpService(
         reporter.error(
           'AuthError',
           'AuthBadAllowedHeader',
-          'Spec.Virtualhost.Authorization.HTTPSettings has a header with not exactly one of exact, prefix, suffix, contains',
+          `spec.virtualhost.authorization.httpSettings.${field}[${index}]: it has ${given.length} of exact, prefix, suffix and contains; set exactly one of them`,
         );
         return undefined;
       }
@@ -125,8 +144,8 @@ function httpService(
     }
     return found;
   };
-  const upstream = patterns(httpSettings?.allowedUpstreamHeaders);
-  const request = patterns(httpSettings?.allowedAuthorizationHeaders);
+  const upstream = patterns('allowedUpstreamHeaders');
+  const request = patterns('allowedAuthorizationHeaders');
   if (!upstream || !request) return undefined;
   return {
     http_service: {

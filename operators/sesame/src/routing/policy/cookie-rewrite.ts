@@ -7,18 +7,20 @@ export type CookieRewrite = NonNullable<ProxyRoute['cookieRewritePolicies']>[num
 /** Of services first, then of routes: the first policy for a name counts. */
 export function cookieProblem(policies: readonly CookieRewrite[]): string | undefined {
   const seen = new Set<string>();
-  for (const { name, pathRewrite, domainRewrite, secure, sameSite } of policies) {
-    if (seen.has(name)) return `duplicate cookie rewrite rule for cookie ${JSON.stringify(name)}`;
+  for (const [index, { name, pathRewrite, domainRewrite, secure, sameSite }] of policies.entries()) {
+    const at = `cookieRewritePolicies[${index}]`;
+    if (seen.has(name)) return `${at}.name: ${JSON.stringify(name)} has another policy; merge the two`;
     seen.add(name);
-    if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)) return `cookie name ${JSON.stringify(name)} is not valid`;
+    if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name))
+      return `${at}.name: ${JSON.stringify(name)} is no cookie name; use letters, digits and !#$%&'*+-.^_\`|~`;
     if (pathRewrite === undefined && domainRewrite === undefined && secure === undefined && sameSite === undefined)
-      return `no attributes rewritten for cookie ${JSON.stringify(name)}`;
+      return `${at}: it rewrites nothing; set pathRewrite, domainRewrite, secure or sameSite`;
     if (sameSite !== undefined && !['Strict', 'Lax', 'None'].includes(sameSite))
-      return `sameSite of cookie ${JSON.stringify(name)} is ${JSON.stringify(sameSite)}; use Strict, Lax or None`;
+      return `${at}.sameSite: ${JSON.stringify(sameSite)} is not known; use Strict, Lax or None`;
     if (pathRewrite !== undefined && /[;\p{Cc}]/u.test(pathRewrite.value))
-      return `path of cookie ${JSON.stringify(name)} is not valid`;
+      return `${at}.pathRewrite.value: ${JSON.stringify(pathRewrite.value)} is no path; leave out ";" and control characters`;
     if (domainRewrite !== undefined && !/^[A-Za-z0-9.-]+$/.test(domainRewrite.value))
-      return `domain of cookie ${JSON.stringify(name)} is not valid`;
+      return `${at}.domainRewrite.value: ${JSON.stringify(domainRewrite.value)} is no domain; use letters, digits, "." and "-"`;
   }
   return undefined;
 }

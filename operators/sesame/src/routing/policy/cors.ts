@@ -1,19 +1,19 @@
 import { type Message, typed } from '../../envoy/index.ts';
 import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
 import { regexProblem } from '../conditions.ts';
-import { durationMs } from './timeouts.ts';
+import { durationMs } from '../timeouts.ts';
 
 /** The policy for Envoy, or what is wrong with it. */
 export function corsPolicy(spec: NonNullable<ProxyVirtualHost['corsPolicy']>): Message | { problem: string } {
   const origins: Message[] = [];
-  for (const origin of spec.allowOrigin) {
+  for (const [index, origin] of spec.allowOrigin.entries()) {
     if (origin === '*') origins.push({ safe_regex: { regex: '.*' } });
     else if (isExactOrigin(origin)) origins.push({ exact: origin, ignore_case: true });
     else {
       const problem = regexProblem(origin);
       if (problem !== undefined)
         return {
-          problem: `invalid allowed origin ${JSON.stringify(origin)}: allowed origin is invalid exact match and invalid regex match`,
+          problem: `allowOrigin[${index}]: ${JSON.stringify(origin)} is neither an origin such as https://shop.example.com nor a regular expression of RE2 (${problem}); correct it`,
         };
       origins.push({ safe_regex: { regex: origin } });
     }
@@ -21,8 +21,9 @@ export function corsPolicy(spec: NonNullable<ProxyVirtualHost['corsPolicy']>): M
   let maxAge: string | undefined;
   if (spec.maxAge !== undefined && spec.maxAge !== '') {
     const ms = durationMs(spec.maxAge);
-    if (ms === undefined) return { problem: `invalid max age value ${JSON.stringify(spec.maxAge)}` };
-    if (ms < 0) return { problem: `invalid max age value ${JSON.stringify(spec.maxAge)}: it is negative` };
+    if (ms === undefined)
+      return { problem: `maxAge: ${JSON.stringify(spec.maxAge)} is not a duration; write one such as 10m` };
+    if (ms < 0) return { problem: `maxAge: ${JSON.stringify(spec.maxAge)} is negative; write a duration such as 10m` };
     maxAge = String(Math.floor(ms / 1000));
   }
   return typed('envoy.extensions.filters.http.cors.v3.CorsPolicy', {

@@ -37,30 +37,35 @@ export function headerPolicy(
   const remove: string[] = [];
   let hostRewrite: string | undefined;
   let hostRewriteHeader: string | undefined;
-  for (const { name, value } of spec.set ?? []) {
+  for (const [index, { name, value }] of (spec.set ?? []).entries()) {
     const key = canonicalHeader(name);
-    if (set.has(key)) return { problem: `duplicate header addition: ${JSON.stringify(key)}` };
+    const at = `set[${index}]`;
+    if (set.has(key)) return { problem: `${at}.name: ${JSON.stringify(key)} is set twice; keep one of them` };
     if (key === 'Host') {
-      if (context.direction === 'response') return { problem: 'rewriting "Host" header is not supported' };
+      if (context.direction === 'response')
+        return { problem: `${at}.name: "Host" is no header of responses; remove it` };
       const header = /^%REQ\(([A-Za-z0-9-]+)\)%$/.exec(value)?.[1];
       if (header !== undefined && context.allowsHostHeader === true) hostRewriteHeader = canonicalHeader(header);
       else if (header !== undefined)
-        return { problem: 'rewriting "Host" header from another header is only supported at route level' };
+        return {
+          problem: `${at}.value: Host can only be taken from a header by the policy of a route; move it there, or write the host`,
+        };
       else hostRewrite = value;
       continue;
     }
     if (!isHeaderName(key))
       return {
-        problem: `invalid set header ${JSON.stringify(key)}: a valid HTTP header must consist of alphanumeric characters or '-'`,
+        problem: `${at}.name: ${JSON.stringify(key)} is no header name; use letters, digits and "-"`,
       };
     set.set(key, escapeHeaderValue(value, context.variables ?? {}));
   }
-  for (const name of spec.remove ?? []) {
+  for (const [index, name] of (spec.remove ?? []).entries()) {
     const key = canonicalHeader(name);
-    if (remove.includes(key)) return { problem: `duplicate header removal: ${JSON.stringify(key)}` };
+    if (remove.includes(key))
+      return { problem: `remove[${index}]: ${JSON.stringify(key)} is removed twice; keep one of them` };
     if (!isHeaderName(key))
       return {
-        problem: `invalid remove header ${JSON.stringify(key)}: a valid HTTP header must consist of alphanumeric characters or '-'`,
+        problem: `remove[${index}]: ${JSON.stringify(key)} is no header name; use letters, digits and "-"`,
       };
     remove.push(key);
   }

@@ -8,10 +8,11 @@ const HOST = 'sesame-envoy-healthcheck';
 
 export function healthCheckProblem({ path, expectedStatuses = [] }: HttpSpec): string | undefined {
   if (path !== '' && !path.startsWith('/'))
-    return `healthcheck path: invalid path ${JSON.stringify(path)}: it does not start with /`;
-  if (/[?#]/.test(path)) return `healthcheck path: invalid path ${JSON.stringify(path)}: it has a query or a fragment`;
-  for (const { start, end } of expectedStatuses)
-    if (start >= end) return `expected statuses: start ${start} is not less than end ${end}`;
+    return `path: ${JSON.stringify(path)} does not start with "/"; write ${JSON.stringify(`/${path}`)}`;
+  if (/[?#]/.test(path)) return `path: ${JSON.stringify(path)} has a query or a fragment; leave it out`;
+  for (const [index, { start, end }] of expectedStatuses.entries())
+    if (start >= end)
+      return `expectedStatuses[${index}]: start ${start} is not less than end ${end}; the end is not part of the range`;
   return undefined;
 }
 
@@ -36,9 +37,12 @@ function common({
   unhealthyThresholdCount,
   healthyThresholdCount,
 }: TcpSpec | HttpSpec): Message {
+  const interval = `${positive(intervalSeconds) ?? 10}s`;
   return {
     timeout: `${positive(timeoutSeconds) ?? 2}s`,
-    interval: `${positive(intervalSeconds) ?? 10}s`,
+    interval,
+    // Envoy's own is a minute: an endpoint that fails its first check, before the first request, would be out for as long.
+    no_traffic_interval: interval,
     unhealthy_threshold: positive(unhealthyThresholdCount) ?? 3,
     healthy_threshold: positive(healthyThresholdCount) ?? 2,
   };

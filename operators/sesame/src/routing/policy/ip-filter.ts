@@ -15,15 +15,26 @@ export function ipFilter(allow: Rules, deny: Rules): Message | IpFilterProblem |
   const hasDeny = (deny?.length ?? 0) > 0;
   if (!hasAllow && !hasDeny) return undefined;
   if (hasAllow && hasDeny)
-    return { reason: 'IncompatibleIPAddressFilters', problem: 'cannot specify both ipAllowPolicy and ipDenyPolicy' };
+    return {
+      reason: 'IncompatibleIPAddressFilters',
+      problem: 'ipAllowPolicy: there is also an ipDenyPolicy; keep one of them',
+    };
   const principals: Message[] = [];
-  for (const { source, cidr } of (hasAllow ? allow : deny) ?? []) {
+  for (const [index, { source, cidr }] of ((hasAllow ? allow : deny) ?? []).entries()) {
+    const at = `${hasAllow ? 'ipAllowPolicy' : 'ipDenyPolicy'}[${index}]`;
     const range = cidrRange(cidr);
     if (!range)
-      return { reason: 'InvalidCIDR', problem: `${cidr} failed to parse: it is neither an address nor a CIDR` };
+      return {
+        reason: 'InvalidCIDR',
+        problem: `${at}.cidr: ${JSON.stringify(cidr)} is neither an address nor a CIDR; write one such as 10.0.0.0/8`,
+      };
     if (source === 'Peer') principals.push({ direct_remote_ip: range });
     else if (source === 'Remote') principals.push({ remote_ip: range });
-    else return { reason: 'IPFilterPolicyNotValid', problem: `source ${JSON.stringify(source)} is not Peer or Remote` };
+    else
+      return {
+        reason: 'IPFilterPolicyNotValid',
+        problem: `${at}.source: ${JSON.stringify(source)} is not known; use Peer or Remote`,
+      };
   }
   const policy = { permissions: [{ any: true }], principals };
   return typed('envoy.extensions.filters.http.rbac.v3.RBACPerRoute', {

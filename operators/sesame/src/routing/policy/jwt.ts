@@ -5,9 +5,9 @@ import { createResource, type Resource } from '../../xds/index.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
 import type { Reporter } from '../problems.ts';
 import type { RoutingSettings } from '../settings.ts';
-import { CA_CERT, caSecretProblem } from '../upstream/tls-secret.ts';
+import { durationMs, seconds } from '../timeouts.ts';
+import { CA_CERT, caSecretProblem, NO_SECRET } from '../upstream/tls-secret.ts';
 import { dnsFamily, transport, type UpstreamValidation } from '../upstream/upstream.ts';
-import { durationMs, seconds } from './timeouts.ts';
 
 type Provider = NonNullable<ProxyVirtualHost['jwtProviders']>[number];
 
@@ -36,32 +36,30 @@ export function jwtFilter(
     reporter.error('JWTVerificationError', reason, message);
     return undefined;
   };
-  for (const provider of providers) {
+  for (const [index, provider] of providers.entries()) {
     const { name } = provider;
+    const at = `spec.virtualhost.jwtProviders[${index}]`;
     if (names.has(name))
-      return fail('DuplicateProviderName', `Spec.VirtualHost.JWTProviders is invalid: duplicate name ${name}`);
+      return fail(
+        'DuplicateProviderName',
+        `${at}.name: ${JSON.stringify(name)} is another provider's; rename one of them`,
+      );
     names.add(name);
     if (provider.default === true) {
       if (defaultProvider !== undefined)
         return fail(
           'MultipleDefaultProvidersSpecified',
-          'Spec.VirtualHost.JWTProviders is invalid: at most one provider can be set as the default',
+          `${at}.default: ${JSON.stringify(defaultProvider)} is the default already; keep one of them`,
         );
       defaultProvider = name;
     }
     if (provider.remoteJWKS && provider.localJWKS)
-      return fail(
-        'JWKSSourceConflict',
-        `Spec.VirtualHost.JWTProviders is invalid: ${name} has both remoteJWKS and localJWKS`,
-      );
+      return fail('JWKSSourceConflict', `${at}: it has both remoteJWKS and localJWKS; keep one of them`);
     const source = provider.remoteJWKS
-      ? remoteKeys(provider.remoteJWKS, namespace, lookup, settings, fail)
+      ? remoteKeys(provider.remoteJWKS, namespace, lookup, settings, fail, `${at}.remoteJWKS`)
       : provider.localJWKS
-        ? localKeys(provider.localJWKS, namespace, lookup, fail)
-        : fail(
-            'JWKSSourceMissing',
-            `Spec.VirtualHost.JWTProviders is invalid: ${name} has neither remoteJWKS nor localJWKS`,
-          );
+        ? localKeys(provider.localJWKS, namespace, lookup, fail, `${at}.localJWKS`)
+        : fail('JWKSSourceMissing', `${at}: it has neither remoteJWKS nor localJWKS; set one of them`);
     if (!source) return undefined;
     if (source.cluster) clusters.push(source.cluster);
     entries[name] = {
@@ -85,22 +83,33 @@ export function jwtRequirement(name: string): Message {
 type Fail = (reason: string, message: string) => undefined;
 type Keys = { readonly value: Message; readonly cluster?: Resource } | undefined;
 
-function localKeys(spec: NonNullable<Provider['localJWKS']>, namespace: string, lookup: Lookup, fail: Fail): Keys {
+function localKeys(
+  spec: NonNullable<Provider['localJWKS']>,
+  namespace: string,
+  lookup: Lookup,
+  fail: Fail,
+  at: string,
+): Keys {
   const ref = secretReference(spec.secretName, namespace);
-  const secret = lookup.secret(ref.namespace, ref.name);
-  const content = secret?.data[spec.key ?? 'jwks'] ?? secret?.data[spec.key ?? ''];
-  if (!secret || !content || !isDelegated(lookup, ref, namespace))
+  const where = `${ref.namespace}/${ref.name}`;
+  if (!isDelegated(lookup, ref, namespace))
     return fail(
       'LocalJWKSInvalid',
-      `Spec.VirtualHost.JWTProviders.LocalJWKS is invalid: Secret ${ref.namespace}/${ref.name} with the key ${spec.key ?? 'jwks'} is not there or not delegated`,
+      `${at}.secretName: Secret ${where} is not delegated to the namespace ${namespace}; add a TLSCertificateDelegation there`,
     );
+  const secret = lookup.secret(ref.namespace, ref.name);
+  if (!secret) return fail('LocalJWKSInvalid', `${at}.secretName: Secret ${where} cannot be used: ${NO_SECRET}`);
+  const key = spec.key ?? 'jwks';
+  const content = secret.data[key];
+  if (!content) return fail('LocalJWKSInvalid', `${at}.key: Secret ${where} has no key ${JSON.stringify(key)}; add it`);
   try {
     const parsed: unknown = JSON.parse(content.toString('utf8'));
-    if (typeof parsed !== 'object' || parsed === null || !('keys' in parsed)) throw new Error('no keys');
+    if (typeof parsed !== 'object' || parsed === null || !('keys' in parsed) || !Array.isArray(parsed.keys))
+      throw new Error('no keys');
   } catch {
     return fail(
       'LocalJWKSInvalid',
-      `Spec.VirtualHost.JWTProviders.LocalJWKS is invalid: Secret ${ref.namespace}/${ref.name} does not hold a JSON web key set`,
+      `${at}.key: ${JSON.stringify(key)} of Secret ${where} is not a JSON web key set; put one there, {"keys": [...]}`,
     );
   }
   return { value: { local_jwks: { inline_string: content.toString('utf8') } } };
@@ -112,20 +121,26 @@ function remoteKeys(
   lookup: Lookup,
   settings: RoutingSettings,
   fail: Fail,
+  at: string,
 ): Keys {
-  const at = 'Spec.VirtualHost.JWTProviders.RemoteJWKS';
   let url: URL;
   try {
     url = new URL(spec.uri);
   } catch {
     return /:\d+(\/|$)/.test(spec.uri)
-      ? fail('RemoteJWKSPortInvalid', `${at}.URI has an invalid port: ${spec.uri}`)
-      : fail('RemoteJWKSURIInvalid', `${at}.URI is invalid: ${spec.uri}`);
+      ? fail(
+          'RemoteJWKSPortInvalid',
+          `${at}.uri: the port of ${JSON.stringify(spec.uri)} is none; use a number from 1 to 65535`,
+        )
+      : fail(
+          'RemoteJWKSURIInvalid',
+          `${at}.uri: ${JSON.stringify(spec.uri)} is no URI; write one such as https://issuer.example.com/keys`,
+        );
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     return fail(
       'RemoteJWKSSchemeInvalid',
-      `${at}.URI has invalid scheme ${JSON.stringify(url.protocol.slice(0, -1))}, must be http or https`,
+      `${at}.uri: the scheme of ${JSON.stringify(spec.uri)} is not known; use http or https`,
     );
   const isTls = url.protocol === 'https:';
   let validation: UpstreamValidation | undefined;
@@ -133,20 +148,20 @@ function remoteKeys(
     if (!isTls)
       return fail(
         'RemoteJWKSUpstreamValidationInvalid',
-        `${at}.UpstreamValidation must not be specified when URI scheme is http.`,
+        `${at}.validation: there is nothing to verify over http; use https in uri, or remove it`,
       );
     const ref = secretReference(spec.validation.caSecret, namespace);
     if (!isDelegated(lookup, ref, namespace))
       return fail(
         'RemoteJWKSCACertificateNotDelegated',
-        `${at}.UpstreamValidation.CACertificate Secret ${ref.namespace}/${ref.name} is not configured for certificate delegation`,
+        `${at}.validation.caSecret: Secret ${ref.namespace}/${ref.name} is not delegated to the namespace ${namespace}; add a TLSCertificateDelegation there`,
       );
     const secret = lookup.secret(ref.namespace, ref.name);
-    const problem = secret ? caSecretProblem(secret) : 'Secret not found';
+    const problem = secret ? caSecretProblem(secret) : NO_SECRET;
     if (!secret || problem !== undefined)
       return fail(
         'RemoteJWKSUpstreamValidationInvalid',
-        `${at}.UpstreamValidation is invalid: invalid CA Secret "${ref.namespace}/${ref.name}": ${problem ?? ''}`,
+        `${at}.validation.caSecret: Secret ${ref.namespace}/${ref.name} cannot be used: ${problem ?? ''}`,
       );
     validation = {
       caName: `${ref.namespace}/${ref.name}`,
@@ -158,19 +173,19 @@ function remoteKeys(
   if (timeout === undefined)
     return fail(
       'RemoteJWKSTimeoutInvalid',
-      `${at}.Timeout is invalid: ${JSON.stringify(spec.timeout)} is not a duration`,
+      `${at}.timeout: ${JSON.stringify(spec.timeout)} is not a duration; write one such as 1s`,
     );
   const cache = spec.cacheDuration === undefined ? 300_000 : durationMs(spec.cacheDuration);
   if (cache === undefined)
     return fail(
       'RemoteJWKSCacheDurationInvalid',
-      `${at}.CacheDuration is invalid: ${JSON.stringify(spec.cacheDuration)} is not a duration`,
+      `${at}.cacheDuration: ${JSON.stringify(spec.cacheDuration)} is not a duration; write one such as 5m`,
     );
   const family = spec.dnsLookupFamily ? spec.dnsLookupFamily : settings.envoy.cluster.dnsLookupFamily;
   if (!['auto', 'v4', 'v6', 'all'].includes(family))
     return fail(
       'RemoteJWKSDNSLookupFamilyInvalid',
-      `${at}.DNSLookupFamily has an invalid value ${JSON.stringify(family)}, must be auto, all, v4 or v6`,
+      `${at}.dnsLookupFamily: ${JSON.stringify(family)} is not known; use auto, all, v4 or v6`,
     );
   const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port);
   const isStandard = port === (isTls ? 443 : 80);

@@ -20,33 +20,35 @@ const STRATEGIES: Readonly<Record<string, string>> = {
 };
 
 /** Without a usable hash policy RequestHash falls back to round robin, with a warning. */
-export function loadBalancing(spec: LoadBalancerSpec, reporter: Reporter): LoadBalancing {
+export function loadBalancing(spec: LoadBalancerSpec, reporter: Reporter, at = 'spec'): LoadBalancing {
   if (!spec?.strategy) return { lbPolicy: 'ROUND_ROBIN', hashPolicy: [] };
   if (spec.strategy === 'Cookie')
     return { lbPolicy: 'RING_HASH', hashPolicy: [{ cookie: { name: COOKIE, ttl: '0s', path: '/' } }] };
-  if (spec.strategy === 'RequestHash') return requestHash(spec, reporter);
+  if (spec.strategy === 'RequestHash') return requestHash(spec, reporter, `${at}.loadBalancerPolicy`);
   const lbPolicy = STRATEGIES[spec.strategy];
   if (lbPolicy === undefined)
     reporter.warn(
       'SpecError',
       'IgnoredField',
-      `ignoring field "Spec.Routes.LoadBalancerPolicy": unknown strategy ${JSON.stringify(spec.strategy)}`,
+      `${at}.loadBalancerPolicy.strategy: ${JSON.stringify(spec.strategy)} is not known, RoundRobin is used; use RoundRobin, WeightedLeastRequest, Random, Cookie or RequestHash`,
     );
   return { lbPolicy: lbPolicy ?? 'ROUND_ROBIN', hashPolicy: [] };
 }
 
-function requestHash(spec: NonNullable<LoadBalancerSpec>, reporter: Reporter): LoadBalancing {
+function requestHash(spec: NonNullable<LoadBalancerSpec>, reporter: Reporter, at: string): LoadBalancing {
   const hashPolicy: Message[] = [];
   const seen = new Set<string>();
-  const ignore = (what: string) =>
-    reporter.warn('SpecError', 'IgnoredField', `ignoring invalid ${what} in load balancer policy`);
-  for (const { terminal, headerHashOptions, queryParameterHashOptions, hashSourceIP } of spec.requestHashPolicies ??
-    []) {
+  for (const [index, policySpec] of (spec.requestHashPolicies ?? []).entries()) {
+    const { terminal, headerHashOptions, queryParameterHashOptions, hashSourceIP } = policySpec;
+    const ignore = (what: string) =>
+      reporter.warn('SpecError', 'IgnoredField', `${at}.requestHashPolicies[${index}]${what}; the policy is ignored`);
     const given = [headerHashOptions, queryParameterHashOptions, hashSourceIP === true ? true : undefined].filter(
       (each) => each !== undefined,
     );
     if (given.length !== 1) {
-      ignore('request hash policy: exactly one of the hash options must be set');
+      ignore(
+        `: it has ${given.length} of headerHashOptions, queryParameterHashOptions and hashSourceIP, and exactly one is needed`,
+      );
       continue;
     }
     const end = terminal === true ? { terminal: true } : {};
@@ -55,7 +57,7 @@ function requestHash(spec: NonNullable<LoadBalancerSpec>, reporter: Reporter): L
     if (headerHashOptions) {
       const name = headerHashOptions.headerName ?? '';
       if (!isHeaderName(name)) {
-        ignore(`header hash policy options with name ${JSON.stringify(name)}`);
+        ignore(`.headerHashOptions.headerName: ${JSON.stringify(name)} is no header name`);
         continue;
       }
       id = `header ${name.toLowerCase()}`;
@@ -63,14 +65,14 @@ function requestHash(spec: NonNullable<LoadBalancerSpec>, reporter: Reporter): L
     } else if (queryParameterHashOptions) {
       const name = queryParameterHashOptions.parameterName ?? '';
       if (name === '') {
-        ignore('query parameter hash policy options with an empty name');
+        ignore('.queryParameterHashOptions.parameterName: it is empty');
         continue;
       }
       id = `query ${name.toLowerCase()}`;
       policy = { query_parameter: { name }, ...end };
     }
     if (seen.has(id)) {
-      ignore(`duplicate hash policy (${id})`);
+      ignore(`: an earlier policy hashes the same (${id})`);
       continue;
     }
     seen.add(id);
@@ -80,7 +82,7 @@ function requestHash(spec: NonNullable<LoadBalancerSpec>, reporter: Reporter): L
   reporter.warn(
     'SpecError',
     'IgnoredField',
-    'ignoring field "Spec.Routes.LoadBalancerPolicy": no valid request hash policies, falling back to RoundRobin',
+    `${at}.requestHashPolicies: none can be used, and RoundRobin is used instead; add one with headerHashOptions, queryParameterHashOptions or hashSourceIP`,
   );
   return { lbPolicy: 'ROUND_ROBIN', hashPolicy: [] };
 }

@@ -18,15 +18,26 @@ type Rules = NonNullable<NonNullable<ProxyRoute['pathRewritePolicy']>['replacePr
 export function prefixReplacement(rules: Rules, match: RouteMatch): PrefixReplacement | RewriteProblem | undefined {
   if (rules.length === 0) return undefined;
   if (match.path.kind !== 'prefix')
-    return { reason: 'MustHavePrefix', problem: 'cannot specify prefix replacements without a prefix condition' };
+    return {
+      reason: 'MustHavePrefix',
+      problem: 'pathRewritePolicy: the route has no prefix condition; add one, or remove the rewrite',
+    };
   const seen = new Set<string>();
   const general: string[] = [];
   for (const { prefix = '' } of rules) {
     if (prefix === '') {
       general.push(prefix);
-      if (general.length > 1) return { reason: 'AmbiguousReplacement', problem: 'ambiguous prefix replacement' };
+      if (general.length > 1)
+        return {
+          reason: 'AmbiguousReplacement',
+          problem:
+            'pathRewritePolicy.replacePrefix: more than one entry has no prefix, so that it is not clear which counts; keep one of them',
+        };
     } else if (seen.has(prefix))
-      return { reason: 'DuplicateReplacement', problem: `duplicate replacement prefix '${prefix}'` };
+      return {
+        reason: 'DuplicateReplacement',
+        problem: `pathRewritePolicy.replacePrefix: the prefix ${JSON.stringify(prefix)} has more than one entry; keep one of them`,
+      };
     seen.add(prefix);
   }
   const { value } = match.path;

@@ -15,23 +15,24 @@ export interface RateLimit {
 
 const UNITS: Readonly<Record<string, string>> = { second: '1s', minute: '60s', hour: '3600s' };
 
-/** The limits, or what is wrong with them. `statPrefix` names the statistics. */
+/** The limits, or what is wrong with them: `.FIELD: …` or `: …`. `statPrefix` names the statistics. */
 export function rateLimit(spec: RateLimitSpec | undefined, statPrefix: string): RateLimit | { problem: string } {
   if (!spec) return { perFilter: {}, rateLimits: [] };
   if (spec.local === undefined && spec.global === undefined)
-    return { problem: 'at least one of local and global must be set' };
+    return { problem: ': it has neither local nor global; set one of them, or remove the policy' };
   const local = spec.local && localRateLimit(spec.local, statPrefix);
-  if (local && 'problem' in local) return { problem: `local rate limit policy: ${String(local['problem'])}` };
+  if (local && 'problem' in local) return { problem: `.local${String(local['problem'])}` };
   const descriptors = spec.global?.descriptors ?? [];
   const rateLimits: Message[] = [];
-  for (const { entries = [] } of descriptors) {
+  for (const [index, { entries = [] }] of descriptors.entries()) {
     const actions: Message[] = [];
-    for (const entry of entries) {
+    const at = `.global.descriptors[${index}].entries`;
+    for (const [number, entry] of entries.entries()) {
       const action = descriptorAction(entry);
-      if ('problem' in action) return { problem: `global rate limit policy: ${String(action['problem'])}` };
+      if ('problem' in action) return { problem: `${at}[${number}]${String(action['problem'])}` };
       actions.push(action);
     }
-    if (actions.length === 0) return { problem: 'global rate limit policy: a descriptor has no entries' };
+    if (actions.length === 0) return { problem: `${at}: it is empty; add an entry, or remove the descriptor` };
     rateLimits.push({ actions });
   }
   return {
@@ -48,16 +49,19 @@ export function rateLimit(spec: RateLimitSpec | undefined, statPrefix: string): 
 }
 
 function localRateLimit(spec: NonNullable<RateLimitSpec['local']>, statPrefix: string): Message {
-  if (spec.requests <= 0) return { problem: `invalid requests value ${spec.requests} in local rate limit policy` };
+  if (spec.requests <= 0)
+    return { problem: `.requests: ${spec.requests} is not above zero; write how many requests may pass` };
   const interval = UNITS[spec.unit];
   if (interval === undefined)
-    return { problem: `invalid unit ${JSON.stringify(spec.unit)} in local rate limit policy` };
+    return { problem: `.unit: ${JSON.stringify(spec.unit)} is not known; use second, minute or hour` };
   const headers: Message[] = [];
   const seen = new Set<string>();
-  for (const { name, value } of spec.responseHeadersToAdd ?? []) {
+  for (const [index, { name, value }] of (spec.responseHeadersToAdd ?? []).entries()) {
     const key = canonicalHeader(name);
-    if (seen.has(key)) return { problem: `duplicate header addition: ${JSON.stringify(key)}` };
-    if (!isHeaderName(key)) return { problem: `invalid set header ${JSON.stringify(key)}` };
+    const at = `.responseHeadersToAdd[${index}].name`;
+    if (seen.has(key)) return { problem: `${at}: ${JSON.stringify(key)} is added twice; keep one of them` };
+    if (!isHeaderName(key))
+      return { problem: `${at}: ${JSON.stringify(key)} is no header name; use letters, digits and "-"` };
     seen.add(key);
     headers.push({ header: { key, value: value.replaceAll('%', '%%') }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' });
   }
@@ -83,7 +87,10 @@ function descriptorAction(entry: Entry): Message {
   const given = [genericKey, requestHeader, requestHeaderValueMatch, remoteAddress].filter(
     (each) => each !== undefined,
   );
-  if (given.length !== 1) return { problem: 'rate limit descriptor entry must have exactly one field set' };
+  if (given.length !== 1)
+    return {
+      problem: `: it has ${given.length} of genericKey, requestHeader, requestHeaderValueMatch and remoteAddress; set exactly one of them`,
+    };
   if (genericKey)
     return {
       generic_key: { descriptor_value: genericKey.value, ...(genericKey.key && { descriptor_key: genericKey.key }) },
@@ -92,7 +99,7 @@ function descriptorAction(entry: Entry): Message {
     return { request_headers: { header_name: requestHeader.headerName, descriptor_key: requestHeader.descriptorKey } };
   if (requestHeaderValueMatch) {
     const headers = mergeHeaders((requestHeaderValueMatch.headers ?? []).map((header) => ({ header })));
-    if (headers.length === 0) return { problem: 'requestHeaderValueMatch must have at least one header condition' };
+    if (headers.length === 0) return { problem: '.requestHeaderValueMatch.headers: there is no condition; add one' };
     return {
       header_value_match: {
         descriptor_value: requestHeaderValueMatch.value,

@@ -1,4 +1,6 @@
+import type { Violation } from '../../envoy/index.ts';
 import type { HTTPProxy } from '../../kinds/http-proxy.ts';
+import type { Resource } from '../../xds/index.ts';
 import type { Lookup } from '../lookup.ts';
 import type { JwtFilter } from '../policy/jwt.ts';
 import { type ProblemLog, type Reporter, reporterOf } from '../problems.ts';
@@ -20,6 +22,14 @@ export interface RootContext {
   readonly isAuthorizationDisabled: boolean;
   /** SDS name of the certificate that Envoy shows to services. */
   readonly clientCertificate: string | undefined;
+  /** Clusters by name and the proxy that asks for them: routes of a host use the same few again and again. */
+  readonly clusters: Map<string, CheckedCluster>;
+}
+
+/** A cluster, and what Envoy would refuse in it. */
+export interface CheckedCluster {
+  readonly cluster: Resource;
+  readonly refused: Violation | undefined;
 }
 
 export function reporterFor({ log }: RootContext, proxy: HTTPProxy): Reporter {

@@ -18,7 +18,8 @@ export function collectRoutes(
   const visited = [...path, proxy];
   const entries: RouteEntry[] = [];
   const seen = new Set<string>();
-  for (const include of proxy.spec.includes ?? []) {
+  for (const [index, include] of (proxy.spec.includes ?? []).entries()) {
+    const at = `spec.includes[${index}]`;
     const own = include.conditions ?? [];
     const conditions = [...inherited, ...own];
     const failed = (): RouteEntry[] => (own.length === 0 ? [] : [badGateway(proxy, conditions)]);
@@ -27,26 +28,21 @@ export function collectRoutes(
       reporterFor(context, proxy).error(
         'IncludeError',
         'DuplicateMatchConditions',
-        'duplicate conditions defined on an include',
+        `${at}.conditions: another include of this HTTPProxy has the same conditions; change or remove one of them`,
       );
       continue;
     }
     seen.add(id);
     const problem = pathProblem(own, true);
     if (problem !== undefined) {
-      reporterFor(context, proxy).error('IncludeError', 'PathMatchConditionsNotValid', problem);
+      reporterFor(context, proxy).error('IncludeError', 'PathMatchConditionsNotValid', `${at}.${problem}`);
       continue;
     }
-    const child = findInclude(
-      context,
-      proxy,
-      { name: include.name, namespace: include.namespace },
-      visited,
-      'IncludeError',
-    );
+    const child = findInclude(context, proxy, { ...include, at }, visited, 'IncludeError');
     entries.push(...(child ? collectRoutes(context, child, conditions, visited) : failed()));
   }
-  for (const route of proxy.spec.routes ?? []) entries.push(...translateRoute(proxy, route, inherited, context));
+  for (const [index, route] of (proxy.spec.routes ?? []).entries())
+    entries.push(...translateRoute(proxy, route, inherited, context, `spec.routes[${index}]`));
   return entries;
 }
 
@@ -54,7 +50,7 @@ export function collectRoutes(
 export function findInclude(
   context: RootContext,
   proxy: HTTPProxy,
-  include: { readonly name: string; readonly namespace?: string | undefined },
+  include: { readonly name: string; readonly namespace?: string | undefined; readonly at: string },
   visited: readonly HTTPProxy[],
   type: 'IncludeError' | 'TCPProxyIncludeError',
 ): HTTPProxy | undefined {
@@ -67,12 +63,16 @@ export function findInclude(
     reporter.error(
       type,
       'IncludeNotFound',
-      type === 'IncludeError' ? `include ${where} not found` : `include ${where} not found`,
+      `${include.at}: HTTPProxy ${where} does not exist; create it or correct the name`,
     );
     return undefined;
   }
   if (child.spec.virtualhost !== undefined) {
-    reporter.error(type, 'RootIncludesRoot', 'root httpproxy cannot include another root httpproxy');
+    reporter.error(
+      type,
+      'RootIncludesRoot',
+      `${include.at}: HTTPProxy ${where} has a virtualhost of its own; remove it there, or include another HTTPProxy`,
+    );
     return undefined;
   }
   const isCycle = visited.some(
@@ -86,8 +86,8 @@ export function findInclude(
       type,
       'IncludeCreatesCycle',
       isCycle
-        ? `include creates an include cycle: ${chain}`
-        : `includes are nested more than ${MAX_DEPTH} deep: ${where}`,
+        ? `${include.at}: the includes form a cycle (${chain}); remove one of them`
+        : `${include.at}: the includes are nested more than ${MAX_DEPTH} deep at ${where}; include it nearer to the root`,
     );
     return undefined;
   }

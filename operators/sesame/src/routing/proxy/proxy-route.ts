@@ -22,35 +22,36 @@ import { jwtRequirement } from '../policy/jwt.ts';
 import { loadBalancing } from '../policy/load-balancing.ts';
 import { expandReplacement, prefixReplacement } from '../policy/path-rewrite.ts';
 import { rateLimit } from '../policy/rate-limit.ts';
-import { envoyTimeout } from '../policy/timeouts.ts';
 import type { Reporter } from '../problems.ts';
 import { clusterAction, directResponse, type RouteEntry, routeMetadata, routeViolations } from '../route-entry.ts';
+import { envoyTimeout } from '../timeouts.ts';
 import { namesOf, type RootContext, reporterFor } from './proxy-context.ts';
 import { resolveServices } from './proxy-services.ts';
 
-/** `inherited` are the conditions of the includes on the way here. */
+/** `inherited` are the conditions of the includes on the way here, `at` the path of the route in its object. */
 export function translateRoute(
   proxy: HTTPProxy,
   route: ProxyRoute,
   inherited: readonly MatchCondition[],
   context: RootContext,
+  at: string,
 ): RouteEntry[] {
   const reporter = reporterFor(context, proxy);
   const own = route.conditions ?? [];
   const problem = pathProblem(own, false);
   if (problem !== undefined) {
-    reporter.error('RouteError', 'PathMatchConditionsNotValid', problem);
+    reporter.error('RouteError', 'PathMatchConditionsNotValid', `${at}.${problem}`);
     return [];
   }
   const conditions = [...inherited, ...own];
-  const headers = headerProblem(conditions);
+  const headers = headerProblem(conditions, inherited.length);
   if (headers !== undefined) {
-    reporter.error('RouteError', 'HeaderMatchConditionsNotValid', headers);
+    reporter.error('RouteError', 'HeaderMatchConditionsNotValid', `${at}.${headers}`);
     return [];
   }
-  const query = queryProblem(conditions);
+  const query = queryProblem(conditions, inherited.length);
   if (query !== undefined) {
-    reporter.error('RouteError', 'QueryParameterMatchConditionsNotValid', query);
+    reporter.error('RouteError', 'QueryParameterMatchConditionsNotValid', `${at}.${query}`);
     return [];
   }
   const match: RouteMatch = {
@@ -59,13 +60,17 @@ export function translateRoute(
     query: mergeQuery(conditions),
   };
   const permitInsecure = route.permitInsecure === true && !context.settings.httpproxy.disablePermitInsecure;
-  const entries = new RouteTranslation(proxy, route, match, context, reporter).entries();
+  const entries = new RouteTranslation(proxy, route, match, context, reporter, at).entries();
   const failed = { match, value: { ...directResponse(502), ...metadata(proxy) }, clusters: [], permitInsecure };
   if (entries === undefined) return [failed];
   const refused = entries.flatMap((entry) => routeViolations(entry));
   const [first] = refused;
   if (!first) return entries.map((entry) => ({ ...entry, permitInsecure }));
-  reporter.error('RouteError', 'RefusedByEnvoy', `Envoy would refuse the route: ${first.path} ${first.problem}`);
+  reporter.error(
+    'RouteError',
+    'RefusedByEnvoy',
+    `${at}: Envoy would refuse the route (${first.path} ${first.problem}); correct the value that it comes from`,
+  );
   // A match that is refused cannot be answered either.
   return refused.some(({ path }) => path.startsWith('match')) ? [] : [failed];
 }
@@ -80,8 +85,17 @@ class RouteTranslation {
   readonly #match: RouteMatch;
   readonly #context: RootContext;
   readonly #reporter: Reporter;
+  readonly #at: string;
 
-  constructor(proxy: HTTPProxy, route: ProxyRoute, match: RouteMatch, context: RootContext, reporter: Reporter) {
+  constructor(
+    proxy: HTTPProxy,
+    route: ProxyRoute,
+    match: RouteMatch,
+    context: RootContext,
+    reporter: Reporter,
+    at: string,
+  ) {
+    this.#at = at;
     this.#proxy = proxy;
     this.#route = route;
     this.#match = match;
@@ -97,16 +111,16 @@ class RouteTranslation {
       allowsHostHeader: true,
       variables: { NAMESPACE: this.#proxy.metadata.namespace ?? '' },
     });
-    if ('problem' in request) return this.#fail('RequestHeadersPolicyInvalid', `${request.problem} on request headers`);
+    if ('problem' in request)
+      return this.#fail('RequestHeadersPolicyInvalid', `requestHeadersPolicy.${request.problem}`);
     const response = headerPolicy(route.responseHeadersPolicy, {
       direction: 'response',
       variables: { NAMESPACE: this.#proxy.metadata.namespace ?? '' },
     });
     if ('problem' in response)
-      return this.#fail('ResponseHeaderPolicyInvalid', `${response.problem} on response headers`);
+      return this.#fail('ResponseHeaderPolicyInvalid', `responseHeadersPolicy.${response.problem}`);
     const cookies = cookieProblem(route.cookieRewritePolicies ?? []);
-    if (cookies !== undefined)
-      return this.#fail('CookieRewritePoliciesInvalid', `${cookies} on route cookie rewrite rules`);
+    if (cookies !== undefined) return this.#fail('CookieRewritePoliciesInvalid', cookies);
     const actions = [
       route.services?.length ? route.services : undefined,
       route.requestRedirectPolicy,
@@ -116,14 +130,13 @@ class RouteTranslation {
     if (count !== 1)
       return this.#fail(
         'RouteActionCountNotValid',
-        'must set exactly one of route.services or route.requestRedirectPolicy or route.directResponsePolicy',
+        `${count === 0 ? 'it has none' : `it has ${count}`} of services, requestRedirectPolicy and directResponsePolicy; set exactly one of them`,
       );
 
     const filters = this.#filters();
     if (!filters) return undefined;
     const limits = rateLimit(route.rateLimitPolicy, `vhost.${this.#context.fqdn}`);
-    if ('problem' in limits)
-      return this.#fail('RateLimitPolicyNotValid', `route.rateLimitPolicy is invalid: ${limits.problem}`);
+    if ('problem' in limits) return this.#fail('RateLimitPolicyNotValid', `rateLimitPolicy${limits.problem}`);
     const perFilter = { ...filters, ...limits.perFilter };
     const common = {
       ...envoyHeaders(request, 'request'),
@@ -133,6 +146,12 @@ class RouteTranslation {
     };
     if (route.directResponsePolicy) {
       const { statusCode, body } = route.directResponsePolicy;
+      const size = Buffer.byteLength(body ?? '');
+      if (size > MAX_BODY_BYTES)
+        return this.#fail(
+          'RefusedByEnvoy',
+          `directResponsePolicy.body: it has ${size} bytes, and Envoy takes ${MAX_BODY_BYTES}; shorten it, or let a Service answer`,
+        );
       return [this.#entry({ ...directResponse(statusCode, body), ...common })];
     }
     if (route.requestRedirectPolicy) return this.#redirect(common);
@@ -140,8 +159,13 @@ class RouteTranslation {
   }
 
   #fail(reason: string, message: string): undefined {
-    this.#reporter.error('RouteError', reason, message);
+    this.#reporter.error('RouteError', reason, this.#path(message));
     return undefined;
+  }
+
+  /** `spec.routes[1].FIELD: MESSAGE`; a message about the route as a whole names no field. */
+  #path(message: string): string {
+    return /^[a-zA-Z.[\]0-9]+: /.test(message) ? `${this.#at}.${message}` : `${this.#at}: ${message}`;
   }
 
   #entry(value: Message, clusters: readonly Resource[] = [], match = this.#match): Omit<RouteEntry, 'permitInsecure'> {
@@ -163,7 +187,7 @@ class RouteTranslation {
       this.#reporter.error(
         'JWTVerificationError',
         'InvalidJWTVerificationPolicy',
-        'route.jwtVerificationPolicy cannot specify both require and disabled',
+        this.#path('jwtVerificationPolicy: it has both require and disabled; keep one of them'),
       );
       return undefined;
     }
@@ -171,7 +195,9 @@ class RouteTranslation {
       this.#reporter.error(
         'JWTVerificationError',
         'JWTProviderNotDefined',
-        `Route references an undefined JWT provider ${JSON.stringify(policy.require)}`,
+        this.#path(
+          `jwtVerificationPolicy.require: the provider ${JSON.stringify(policy.require)} is not one of spec.virtualhost.jwtProviders of the root; add it there or correct the name`,
+        ),
       );
       return undefined;
     }
@@ -179,7 +205,7 @@ class RouteTranslation {
     if (provider) filters[FILTER.jwt] = jwtRequirement(provider);
     const addresses = ipFilter(route.ipAllowPolicy, route.ipDenyPolicy);
     if (addresses && 'problem' in addresses) {
-      this.#reporter.error('IPFilterError', String(addresses['reason']), `route: ${String(addresses['problem'])}`);
+      this.#reporter.error('IPFilterError', String(addresses['reason']), `${this.#at}.${String(addresses['problem'])}`);
       return undefined;
     }
     if (addresses) filters[FILTER.rbac] = addresses;
@@ -190,12 +216,15 @@ class RouteTranslation {
   #redirect(common: Message): Omit<RouteEntry, 'permitInsecure'>[] | undefined {
     const policy = this.#route.requestRedirectPolicy ?? {};
     if (policy.path && policy.prefix)
-      return this.#fail('RequestRedirectPolicy', 'cannot specify both redirect path and redirect prefix');
+      return this.#fail(
+        'RequestRedirectPolicy',
+        'requestRedirectPolicy: it has both path and prefix; keep one of them',
+      );
     const code = REDIRECT_CODES[policy.statusCode ?? 302];
     if (code === undefined)
       return this.#fail(
         'RequestRedirectPolicy',
-        `statusCode ${policy.statusCode ?? ''} is not one of 301, 302, 303, 307, 308`,
+        `requestRedirectPolicy.statusCode: ${policy.statusCode ?? ''} is no redirect; use 301, 302, 303, 307 or 308`,
       );
     const { match: path } = { match: this.#match.path };
     const redirect = (prefix?: string): Message => ({
@@ -211,7 +240,10 @@ class RouteTranslation {
     });
     if (!policy.prefix) return [this.#entry(redirect())];
     if (path.kind !== 'prefix')
-      return this.#fail('RequestRedirectPolicy', 'cannot specify redirect prefix without a prefix condition');
+      return this.#fail(
+        'RequestRedirectPolicy',
+        'requestRedirectPolicy.prefix: the route has no prefix condition; add one, or use path',
+      );
     return expandReplacement({ prefix: path.value, replacement: policy.prefix }, this.#siblings()).map(
       ({ prefix, rewrite }) =>
         this.#entry(redirect(rewrite), [], { ...this.#match, path: { kind: 'prefix', value: prefix } }),
@@ -228,9 +260,9 @@ class RouteTranslation {
     if (!timeouts) return undefined;
     if (route.healthCheckPolicy) {
       const problem = healthCheckProblem(route.healthCheckPolicy);
-      if (problem !== undefined) return this.#fail('HealthCheckPolicyInvalid', problem);
+      if (problem !== undefined) return this.#fail('HealthCheckPolicyInvalid', `healthCheckPolicy.${problem}`);
     }
-    const { lbPolicy, hashPolicy } = loadBalancing(route.loadBalancerPolicy, this.#reporter);
+    const { lbPolicy, hashPolicy } = loadBalancing(route.loadBalancerPolicy, this.#reporter, this.#at);
     const resolved = resolveServices(
       this.#proxy,
       route.services ?? [],
@@ -241,6 +273,7 @@ class RouteTranslation {
         routeHost: request.hostRewrite,
         cookies: route.cookieRewritePolicies ?? [],
         problemType: 'ServiceError',
+        at: this.#at,
       },
       this.#context,
     );
@@ -251,6 +284,13 @@ class RouteTranslation {
       ...resolved.upstreams.map(({ cluster }) => cluster),
       ...(resolved.mirror ? [resolved.mirror.cluster] : []),
     ];
+    const perTry = envoyTimeout(route.retryPolicy?.perTryTimeout);
+    if ('problem' in perTry)
+      this.#reporter.warn(
+        'SpecError',
+        'IgnoredField',
+        this.#path(`retryPolicy.perTryTimeout: ${perTry.problem}; until then tries have no timeout of their own`),
+      );
     const action = {
       ...target,
       ...(timeouts.response !== undefined && { timeout: timeouts.response }),
@@ -267,7 +307,7 @@ class RouteTranslation {
     const replacement = prefixReplacement(route.pathRewritePolicy?.replacePrefix ?? [], this.#match);
     if (!replacement) return [this.#entry({ route: action, ...common }, clusters)];
     if ('problem' in replacement) {
-      this.#reporter.error('PrefixReplaceError', replacement.reason, replacement.problem);
+      this.#reporter.error('PrefixReplaceError', replacement.reason, `${this.#at}.${replacement.problem}`);
       return undefined;
     }
     return expandReplacement(replacement, this.#siblings()).map(({ prefix, rewrite }) =>
@@ -292,15 +332,15 @@ class RouteTranslation {
     for (const field of ['response', 'idle', 'idleConnection'] as const) {
       const timeout = envoyTimeout(timeoutPolicy[field]);
       if ('problem' in timeout)
-        return this.#fail(
-          'TimeoutPolicyNotValid',
-          `route.timeoutPolicy failed to parse: error parsing ${field} timeout: ${timeout.problem}`,
-        );
+        return this.#fail('TimeoutPolicyNotValid', `timeoutPolicy.${field}: ${timeout.problem}`);
       values[field] = timeout.value;
     }
     return { response: values['response'], idle: values['idle'], idleConnection: values['idleConnection'] };
   }
 }
+
+/** Of the answer that a route has itself; Envoy refuses the whole host for a longer one. */
+const MAX_BODY_BYTES = 4_096;
 
 const REDIRECT_CODES: Readonly<Record<number, string>> = {
   301: 'MOVED_PERMANENTLY',

@@ -2,7 +2,7 @@
 import type { Message } from '../../envoy/index.ts';
 import type { HTTPProxy, ProxyService } from '../../kinds/http-proxy.ts';
 import type { Resource } from '../../xds/index.ts';
-import { isDelegated, type Lookup, type ServiceView, secretReference } from '../lookup.ts';
+import { isDelegated, type Lookup, type ServicePortView, type ServiceView, secretReference } from '../lookup.ts';
 import {
   type CookieRewrite,
   cookieProblem,
@@ -11,20 +11,23 @@ import {
 } from '../policy/cookie-rewrite.ts';
 import { FILTER } from '../policy/filter-names.ts';
 import { envoyHeaders, hasHeaders, headerPolicy, withDefaultHeaders } from '../policy/header-policy.ts';
-import { durationMs, seconds } from '../policy/timeouts.ts';
 import type { Reporter } from '../problems.ts';
 import type { WeightedUpstream } from '../route-entry.ts';
+import { durationMs, seconds } from '../timeouts.ts';
 import { CA_CERT, caSecretProblem } from '../upstream/tls-secret.ts';
 import {
+  circuitBreakerMistakes,
   externalNameProblem,
   findPort,
   protocolOf,
   type SlowStart,
+  type UpstreamOptions,
   type UpstreamProtocol,
   type UpstreamValidation,
+  upstreamName,
   upstreamResource,
 } from '../upstream/upstream.ts';
-import { namesOf, type RootContext, reporterFor } from './proxy-context.ts';
+import { type CheckedCluster, namesOf, type RootContext, reporterFor } from './proxy-context.ts';
 
 export interface ServiceOptions {
   readonly lbPolicy: string;
@@ -34,6 +37,8 @@ export interface ServiceOptions {
   readonly routeHost: string | undefined;
   readonly cookies: readonly CookieRewrite[];
   readonly problemType: 'ServiceError' | 'TCPProxyError';
+  /** The path of the object that has the services: `spec.routes[1]`. */
+  readonly at: string;
 }
 
 export interface ResolvedServices {
@@ -59,18 +64,23 @@ export function resolveServices(
   const forwarded = services.filter(({ mirror }) => mirror !== true);
   const mirrors = services.filter(({ mirror }) => mirror === true);
   if (mirrors.length > 1) {
-    reporter.error('ServiceError', 'OnlyOneMirror', 'only one service per route may be nominated as mirror');
+    reporter.error(
+      'ServiceError',
+      'OnlyOneMirror',
+      `${options.at}.services: ${mirrors.length} services are mirrors; a route can have one`,
+    );
     return { upstreams: [], mirror: undefined, isBroken: true };
   }
   const weights = effectiveWeights(forwarded);
+  const at = (service: ProxyService) => `${options.at}.services[${services.indexOf(service)}]`;
   const upstreams: WeightedUpstream[] = [];
   for (const [index, service] of forwarded.entries()) {
-    const upstream = resolveService(proxy, service, weights[index] ?? 0, options, context, reporter);
+    const upstream = resolveService(proxy, service, weights[index] ?? 0, options, context, reporter, at(service));
     if (upstream === 'broken') return { upstreams: [], mirror: undefined, isBroken: true };
     if (upstream) upstreams.push(upstream);
   }
   const [mirrored] = mirrors;
-  const copy = mirrored && resolveService(proxy, mirrored, 1, options, context, reporter);
+  const copy = mirrored && resolveService(proxy, mirrored, 1, options, context, reporter, at(mirrored));
   const percent = mirrored?.weight ? Math.min(mirrored.weight, 100) : 100;
   return {
     upstreams,
@@ -87,38 +97,43 @@ function resolveService(
   options: ServiceOptions,
   context: RootContext,
   reporter: Reporter,
+  at: string,
 ): WeightedUpstream | 'broken' | undefined {
   const { lookup, settings } = context;
   const { namespace } = namesOf(proxy);
   const fail = (reason: string, message: string): 'broken' => {
-    reporter.error('ServiceError', reason, message);
+    reporter.error('ServiceError', reason, `${at}${message}`);
     return 'broken';
   };
   if (spec.port < 1 || spec.port > 65_535)
-    return fail('ServicePortInvalid', `service ${JSON.stringify(spec.name)}: port must be in the range 1-65535`);
+    return fail('ServicePortInvalid', `.port: ${spec.port} is no port; use a number from 1 to 65535`);
   const service = lookup.service(namespace, spec.name);
   const problem = service
     ? serviceProblem(service, spec, settings.enableExternalNameService)
-    : `service "${namespace}/${spec.name}" not found`;
+    : `.name: Service ${namespace}/${spec.name} does not exist; create it or correct the name`;
   const port = service && findPort(service, spec.port);
   if (!service || !port || problem !== undefined) {
-    const prefix = options.problemType === 'ServiceError' ? 'Spec.Routes' : 'Spec.TCPProxy';
-    reporter.error(
-      options.problemType,
-      'ServiceUnresolvedReference',
-      `${prefix} unresolved service reference: ${problem ?? ''}`,
-    );
+    reporter.error(options.problemType, 'ServiceUnresolvedReference', `${at}${problem ?? ''}`);
     return undefined;
   }
+  for (const [annotation, value] of circuitBreakerMistakes(service))
+    reporter.warn(
+      'SpecError',
+      'IgnoredField',
+      `${at}.name: the annotation projectsesame.io/${annotation} of Service ${namespace}/${spec.name} is ${JSON.stringify(value)}, which is ignored; write a number above zero`,
+    );
   if (spec.protocol !== undefined && !['h2', 'h2c', 'tls', ''].includes(spec.protocol))
-    return fail('UnsupportedProtocol', `unsupported protocol: ${spec.protocol}`);
+    return fail(
+      'UnsupportedProtocol',
+      `.protocol: ${JSON.stringify(spec.protocol)} is not known; use h2, h2c or tls, or leave it out for HTTP/1.1`,
+    );
   const protocol = (spec.protocol ? spec.protocol : protocolOf(service, port)) as UpstreamProtocol;
 
   const variables = { NAMESPACE: namespace, SERVICE_NAME: spec.name, SERVICE_PORT: String(spec.port) };
   const request = headerPolicy(spec.requestHeadersPolicy, { direction: 'request', variables });
-  if ('problem' in request) return fail('RequestHeadersPolicyInvalid', `${request.problem} on request headers`);
+  if ('problem' in request) return fail('RequestHeadersPolicyInvalid', `.requestHeadersPolicy.${request.problem}`);
   const response = headerPolicy(spec.responseHeadersPolicy, { direction: 'response', variables });
-  if ('problem' in response) return fail('ResponseHeadersPolicyInvalid', `${response.problem} on response headers`);
+  if ('problem' in response) return fail('ResponseHeadersPolicyInvalid', `.responseHeadersPolicy.${response.problem}`);
   const requestHeaders = withDefaultHeaders(request, settings.policy.requestHeaders, {
     direction: 'request',
     variables,
@@ -131,21 +146,20 @@ function resolveService(
   const cookies = spec.cookieRewritePolicies ?? [];
   const cookieError = cookieProblem(cookies);
   if (cookieError !== undefined) {
-    reporter.error('RouteError', 'CookieRewritePoliciesInvalid', `${cookieError} on service cookie rewrite rules`);
+    reporter.error('RouteError', 'CookieRewritePoliciesInvalid', `${at}.${cookieError}`);
     return 'broken';
   }
   const slowStart = spec.slowStartPolicy && readSlowStart(spec.slowStartPolicy);
-  if (slowStart && 'problem' in slowStart)
-    return fail('SlowStartInvalid', `slowStartPolicy is invalid: ${slowStart.problem}`);
+  if (slowStart && 'problem' in slowStart) return fail('SlowStartInvalid', `.slowStartPolicy.${slowStart.problem}`);
   if (slowStart && !['ROUND_ROBIN', 'LEAST_REQUEST'].includes(options.lbPolicy))
     return fail(
       'SlowStartInvalid',
-      'slow start is only supported with RoundRobin or WeightedLeastRequest load balancer strategy',
+      '.slowStartPolicy: it needs the strategy RoundRobin or WeightedLeastRequest; change loadBalancerPolicy.strategy of the route, or remove it',
     );
-  const validation = spec.validation && upstreamValidation(spec.validation, namespace, protocol, lookup, reporter);
+  const validation = spec.validation && upstreamValidation(spec.validation, namespace, protocol, lookup, reporter, at);
   if (validation === 'broken') return 'broken';
 
-  const cluster = upstreamResource(
+  const { cluster, refused } = checkedCluster(
     service,
     port,
     {
@@ -160,13 +174,12 @@ function resolveService(
       slowStart: slowStart ?? undefined,
       origins: [`HTTPProxy ${namespace}/${proxy.metadata.name}`],
     },
-    settings,
+    context,
   );
-  const [refused] = cluster.violations();
   if (refused)
     return fail(
       'RefusedByEnvoy',
-      `service ${JSON.stringify(spec.name)}: Envoy would refuse its cluster: ${refused.path} ${refused.problem}`,
+      `: Envoy would refuse its cluster (${refused.path} ${refused.problem}); correct the value that it comes from`,
     );
   const ownCookies =
     cookies.length > 0
@@ -183,21 +196,41 @@ function resolveService(
   return { cluster, weight, more };
 }
 
+function checkedCluster(
+  service: ServiceView,
+  port: ServicePortView,
+  options: UpstreamOptions,
+  { clusters, settings }: RootContext,
+): CheckedCluster {
+  const id = `${upstreamName(service, port, options)} ${options.origins?.[0] ?? ''}`;
+  let checked = clusters.get(id);
+  if (!checked) {
+    const cluster = upstreamResource(service, port, options, settings);
+    checked = { cluster, refused: cluster.violations()[0] };
+    clusters.set(id, checked);
+  }
+  return checked;
+}
+
 function serviceProblem(service: ServiceView, spec: ProxyService, isExternalNameEnabled: boolean): string | undefined {
   const external = externalNameProblem(service, isExternalNameEnabled);
-  if (external !== undefined) return external;
-  const where = `"${service.namespace}/${service.name}"`;
-  if (!findPort(service, spec.port)) return `port "${spec.port}" on service ${where} not matched`;
+  if (external !== undefined) return `.name: ${external}`;
+  const where = `Service ${service.namespace}/${service.name}`;
+  const ports = service.ports.filter(({ protocol }) => protocol === 'TCP').map(({ port }) => port);
+  const known = ports.length === 0 ? 'give it one' : `use ${ports.join(' or ')}`;
+  if (!findPort(service, spec.port)) return `.port: ${where} has no TCP port ${spec.port}; ${known}`;
   if (spec.healthPort !== undefined && !findPort(service, spec.healthPort))
-    return `health port "${spec.healthPort}" on service ${where} not matched`;
+    return `.healthPort: ${where} has no TCP port ${spec.healthPort}; ${known}`;
   return undefined;
 }
 
 function readSlowStart(spec: NonNullable<ProxyService['slowStartPolicy']>): SlowStart | { problem: string } {
   const window = durationMs(spec.window);
-  if (window === undefined) return { problem: `window ${JSON.stringify(spec.window)} is not a duration` };
+  if (window === undefined)
+    return { problem: `window: ${JSON.stringify(spec.window)} is not a duration; write one such as 30s` };
   const aggression = Number(spec.aggression ?? '1.0');
-  if (!Number.isFinite(aggression)) return { problem: `aggression ${JSON.stringify(spec.aggression)} is not a number` };
+  if (!Number.isFinite(aggression))
+    return { problem: `aggression: ${JSON.stringify(spec.aggression)} is not a number; write one such as "1.0"` };
   return { window: seconds(window), aggression, minWeightPercent: spec.minWeightPercent ?? 10 };
 }
 
@@ -207,6 +240,7 @@ export function upstreamValidation(
   protocol: UpstreamProtocol,
   lookup: Lookup,
   reporter: Reporter,
+  at: string,
 ): UpstreamValidation | 'broken' | undefined {
   if (protocol !== 'tls' && protocol !== 'h2') return undefined;
   const ref = secretReference(spec.caSecret, namespace);
@@ -215,23 +249,24 @@ export function upstreamValidation(
     reporter.error(
       'TLSError',
       'CACertificateNotDelegated',
-      `service.UpstreamValidation.CACertificate Secret ${JSON.stringify(where)} is not configured for certificate delegation`,
+      `${at}.validation.caSecret: Secret ${where} is not delegated to the namespace ${namespace}; add a TLSCertificateDelegation there`,
     );
     return 'broken';
   }
   const fail = (message: string): 'broken' => {
-    reporter.error('ServiceError', 'TLSUpstreamValidation', `TLS upstream validation policy error: ${message}`);
+    reporter.error('ServiceError', 'TLSUpstreamValidation', `${at}.validation.${message}`);
     return 'broken';
   };
   const secret = lookup.secret(ref.namespace, ref.name);
-  if (!secret) return fail(`invalid CA Secret ${JSON.stringify(where)}: Secret not found`);
+  if (!secret) return fail(`caSecret: Secret ${where} does not exist; create it or correct the name`);
   const problem = caSecretProblem(secret);
-  if (problem !== undefined) return fail(`invalid CA Secret ${JSON.stringify(where)}: ${problem}`);
+  if (problem !== undefined) return fail(`caSecret: Secret ${where} cannot be used: ${problem}`);
   const subjectNames = spec.subjectNames ?? [spec.subjectName];
-  if (spec.subjectName === '' || subjectNames.length === 0) return fail('missing subject alternative name');
+  if (spec.subjectName === '' || subjectNames.length === 0)
+    return fail('subjectName: it is empty; write the name that the certificate of the service has');
   if (subjectNames[0] !== spec.subjectName)
     return fail(
-      `first entry of SubjectNames (${subjectNames[0] ?? ''}) does not match SubjectName (${spec.subjectName})`,
+      `subjectNames[0]: ${JSON.stringify(subjectNames[0] ?? '')} is not subjectName (${JSON.stringify(spec.subjectName)}); make them equal`,
     );
   return { caName: where, ca: secret.data[CA_CERT] ?? Buffer.alloc(0), subjectNames };
 }

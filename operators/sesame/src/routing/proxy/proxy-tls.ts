@@ -10,6 +10,7 @@ import {
   CRL,
   caSecretProblem,
   crlSecretProblem,
+  NO_SECRET,
   secretResource,
   tlsSecretProblem,
 } from '../upstream/tls-secret.ts';
@@ -46,12 +47,12 @@ export function tlsTermination(
   if (!isDelegated(lookup, ref, namespace))
     return fail(
       'DelegationNotPermitted',
-      `Spec.VirtualHost.TLS Secret ${JSON.stringify(where)} certificate delegation not permitted`,
+      `spec.virtualhost.tls.secretName: Secret ${where} is not delegated to the namespace ${namespace}; add a TLSCertificateDelegation there`,
     );
   const secret = lookup.secret(ref.namespace, ref.name);
-  const problem = secret ? tlsSecretProblem(secret) : 'Secret not found';
+  const problem = secret ? tlsSecretProblem(secret) : NO_SECRET;
   if (!secret || problem !== undefined)
-    return fail('SecretNotValid', `Spec.VirtualHost.TLS Secret ${JSON.stringify(where)} is invalid: ${problem ?? ''}`);
+    return fail('SecretNotValid', `spec.virtualhost.tls.secretName: Secret ${where} cannot be used: ${problem ?? ''}`);
 
   let fallback: Resource | undefined;
   if (tls.enableFallbackCertificate === true) {
@@ -62,6 +63,13 @@ export function tlsTermination(
   const clients = tls.clientValidation && clientValidation(tls.clientValidation, namespace, lookup, fail);
   if (tls.clientValidation && !clients) return undefined;
   const versions = settings.envoy.listener.tls;
+  for (const field of ['minimumProtocolVersion', 'maximumProtocolVersion'] as const)
+    if (tls[field] && !['1.2', '1.3'].includes(tls[field]))
+      reporter.warn(
+        'SpecError',
+        'IgnoredField',
+        `spec.virtualhost.tls.${field}: ${JSON.stringify(tls[field])} is not known, and ${versions[field]} of the SesameConfiguration is used; use 1.2 or 1.3`,
+      );
   return {
     secret: secretResource(secret),
     // A host may only narrow what the configuration allows.
@@ -86,24 +94,27 @@ function fallbackCertificate(
   fail: Fail,
 ): Resource | undefined {
   if (tls.clientValidation)
-    return fail('TLSIncompatibleFeatures', 'Spec.Virtualhost.TLS fallback & client validation are incompatible');
+    return fail(
+      'TLSIncompatibleFeatures',
+      'spec.virtualhost.tls.enableFallbackCertificate: it cannot be combined with clientValidation; remove one of them',
+    );
   const { name, namespace } = settings.httpproxy.fallbackCertificate ?? {};
   if (!name || !namespace)
     return fail(
       'FallbackNotPresent',
-      'Spec.Virtualhost.TLS enabled fallback but the fallback Certificate Secret is not configured in Sesame configuration file',
+      'spec.virtualhost.tls.enableFallbackCertificate: there is no fallback certificate; set httpproxy.fallbackCertificate in the SesameConfiguration',
     );
   if (!isDelegated(lookup, { name, namespace }, root.metadata.namespace ?? ''))
     return fail(
       'FallbackNotDelegated',
-      `Spec.Virtualhost.TLS fallback Secret "${namespace}/${name}" is not configured for certificate delegation`,
+      `spec.virtualhost.tls.enableFallbackCertificate: Secret ${namespace}/${name} is not delegated to the namespace ${root.metadata.namespace ?? ''}; add a TLSCertificateDelegation there`,
     );
   const secret = lookup.secret(namespace, name);
-  const problem = secret ? tlsSecretProblem(secret) : 'Secret not found';
+  const problem = secret ? tlsSecretProblem(secret) : NO_SECRET;
   if (!secret || problem !== undefined)
     return fail(
       'FallbackNotValid',
-      `Spec.Virtualhost.TLS Secret "${namespace}/${name}" fallback certificate is invalid: ${problem ?? ''}`,
+      `spec.virtualhost.tls.enableFallbackCertificate: Secret ${namespace}/${name} cannot be used: ${problem ?? ''}`,
     );
   return secretResource(secret);
 }
@@ -121,20 +132,20 @@ function clientValidation(
     if (!isDelegated(lookup, ref, namespace))
       return fail(
         'DelegationNotPermitted',
-        `Spec.VirtualHost.TLS CA Secret ${JSON.stringify(where)} is invalid: Certificate delegation not permitted`,
+        `spec.virtualhost.tls.clientValidation.caSecret: Secret ${where} is not delegated to the namespace ${namespace}; add a TLSCertificateDelegation there`,
       );
     const secret = lookup.secret(ref.namespace, ref.name);
-    const problem = secret ? caSecretProblem(secret) : 'Secret not found';
+    const problem = secret ? caSecretProblem(secret) : NO_SECRET;
     if (!secret || problem !== undefined)
       return fail(
         'ClientValidationInvalid',
-        `Spec.VirtualHost.TLS client validation is invalid: invalid CA Secret ${JSON.stringify(where)}: ${problem ?? ''}`,
+        `spec.virtualhost.tls.clientValidation.caSecret: Secret ${where} cannot be used: ${problem ?? ''}`,
       );
     context['trusted_ca'] = { inline_bytes: secret.data[CA_CERT] ?? Buffer.alloc(0) };
   } else if (spec.skipClientCertValidation !== true)
     return fail(
       'ClientValidationInvalid',
-      'Spec.VirtualHost.TLS client validation is invalid: CA Secret must be specified',
+      'spec.virtualhost.tls.clientValidation.caSecret: it is empty; name a Secret with ca.crt, or set skipClientCertValidation',
     );
   if (spec.skipClientCertValidation === true) context['trust_chain_verification'] = 'ACCEPT_UNTRUSTED';
   if (spec.crlSecret) {
@@ -143,14 +154,14 @@ function clientValidation(
     if (!isDelegated(lookup, ref, namespace))
       return fail(
         'DelegationNotPermitted',
-        `Spec.VirtualHost.TLS CRL Secret ${JSON.stringify(where)} is invalid: Certificate delegation not permitted`,
+        `spec.virtualhost.tls.clientValidation.crlSecret: Secret ${where} is not delegated to the namespace ${namespace}; add a TLSCertificateDelegation there`,
       );
     const secret = lookup.secret(ref.namespace, ref.name);
-    const problem = secret ? crlSecretProblem(secret) : 'Secret not found';
+    const problem = secret ? crlSecretProblem(secret) : NO_SECRET;
     if (!secret || problem !== undefined)
       return fail(
         'ClientValidationInvalid',
-        `Spec.VirtualHost.TLS client validation is invalid: invalid CRL Secret ${JSON.stringify(where)}: ${problem ?? ''}`,
+        `spec.virtualhost.tls.clientValidation.crlSecret: Secret ${where} cannot be used: ${problem ?? ''}`,
       );
     context['crl'] = { inline_bytes: secret.data[CRL] ?? Buffer.alloc(0) };
     if (spec.crlOnlyVerifyLeafCert === true) context['only_verify_leaf_cert_crl'] = true;

@@ -14,7 +14,7 @@ import { type RateLimitSpec, rateLimit } from '../policy/rate-limit.ts';
 import { type Findings, ProblemLog, type Reporter, reporterOf } from '../problems.ts';
 import { type RouteEntry, upgradeToHttps, type WeightedUpstream } from '../route-entry.ts';
 import type { AuthorizationSettings, RoutingSettings } from '../settings.ts';
-import { secretResource, tlsSecretProblem } from '../upstream/tls-secret.ts';
+import { NO_SECRET, secretResource, tlsSecretProblem } from '../upstream/tls-secret.ts';
 import { namesOf, type RootContext } from './proxy-context.ts';
 import { collectRoutes, findInclude } from './proxy-includes.ts';
 import { resolveServices } from './proxy-services.ts';
@@ -95,19 +95,23 @@ class RootTranslation {
       this.#reporter.error(
         'RootNamespaceError',
         'RootProxyNotAllowedInNamespace',
-        'root HTTPProxy cannot be defined in this namespace',
+        `metadata.namespace: roots are only allowed in ${roots.join(', ')} (httpproxy.rootNamespaces of the SesameConfiguration); move it there`,
       );
       return false;
     }
     if (!fqdn) {
-      this.#reporter.error('VirtualHostError', 'FQDNNotSpecified', 'Spec.VirtualHost.Fqdn must be specified');
+      this.#reporter.error(
+        'VirtualHostError',
+        'FQDNNotSpecified',
+        'spec.virtualhost.fqdn: it is empty; write the host that is served',
+      );
       return false;
     }
     if (!isFqdn(fqdn)) {
       this.#reporter.error(
         'VirtualHostError',
         'FQDNNotSpecified',
-        `Spec.VirtualHost.Fqdn ${JSON.stringify(fqdn)} is not a host name`,
+        `spec.virtualhost.fqdn: ${JSON.stringify(fqdn)} is not a host name; write one such as shop.example.com or *.example.com`,
       );
       return false;
     }
@@ -115,7 +119,7 @@ class RootTranslation {
       this.#reporter.error(
         'VirtualHostError',
         'DuplicateVhost',
-        `fqdn ${JSON.stringify(fqdn)} is used in multiple HTTPProxies: ${duplicates.toSorted().join(', ')}`,
+        `spec.virtualhost.fqdn: ${JSON.stringify(fqdn)} is the host of several HTTPProxies (${duplicates.toSorted().join(', ')}) and none is served; keep one of them, which may include the others`,
       );
       return false;
     }
@@ -124,7 +128,7 @@ class RootTranslation {
       this.#reporter.error(
         'SpecError',
         'NothingDefined',
-        'HTTPProxy.Spec must have at least one Route, Include, or a TCPProxy',
+        'spec: it has neither routes nor includes nor a tcpproxy; add one of them',
       );
       return false;
     }
@@ -175,6 +179,7 @@ class RootTranslation {
       isAuthorizationDisabled:
         this.#host.authorization?.authPolicy?.disabled ?? this.#settings.globalExtAuth?.authPolicy?.disabled ?? false,
       clientCertificate: this.#clientCertificate?.name,
+      clusters: new Map(),
     };
     let tcp: WeightedUpstream[] | undefined;
     if (spec.tcpproxy) {
@@ -182,7 +187,7 @@ class RootTranslation {
         this.#reporter.error(
           'TCPProxyError',
           'TLSMustBeConfigured',
-          'Spec.TCPProxy requires that either Spec.TLS.Passthrough or Spec.TLS.SecretName be set',
+          'spec.tcpproxy: it needs TLS, by which its host is found; set spec.virtualhost.tls.secretName or passthrough',
         );
         return undefined;
       }
@@ -207,16 +212,20 @@ class RootTranslation {
       return false;
     };
     if (!tls.secretName && tls.passthrough !== true)
-      return fail('Spec.VirtualHost.TLS: neither Passthrough nor SecretName were specified');
+      return fail('spec.virtualhost.tls: it has neither secretName nor passthrough; set one of them');
     if (tls.secretName && tls.passthrough === true)
-      return fail('Spec.VirtualHost.TLS: both Passthrough and SecretName were specified');
+      return fail('spec.virtualhost.tls: it has both secretName and passthrough; keep one of them');
     if (tls.passthrough === true && tls.clientValidation)
-      return fail('Spec.VirtualHost.TLS passthrough cannot be combined with tls.clientValidation');
+      return fail(
+        'spec.virtualhost.tls.clientValidation: TLS that is passed through is not looked into; remove it or passthrough',
+      );
     if (tls.passthrough === true && !this.#root.spec.tcpproxy)
-      return fail('Spec.VirtualHost.TLS passthrough needs Spec.TCPProxy');
+      return fail('spec.virtualhost.tls.passthrough: it needs spec.tcpproxy; add it, or use secretName');
     const [least, most] = [tls.minimumProtocolVersion ?? '', tls.maximumProtocolVersion ?? ''];
     if (least === '1.3' && most === '1.2')
-      return fail('Spec.Virtualhost.TLS the minimum protocol version is greater than the maximum protocol version');
+      return fail(
+        `spec.virtualhost.tls.minimumProtocolVersion: ${least} is above maximumProtocolVersion (${most}); lower it or raise the other`,
+      );
     return true;
   }
 
@@ -227,7 +236,7 @@ class RootTranslation {
       this.#reporter.error(
         'JWTVerificationError',
         'JWTVerificationNotPermitted',
-        'Spec.VirtualHost.JWTProviders can only be defined for root HTTPProxies that terminate TLS',
+        'spec.virtualhost.jwtProviders: tokens are only verified where TLS ends here; set spec.virtualhost.tls.secretName',
       );
       return 'broken';
     }
@@ -235,7 +244,7 @@ class RootTranslation {
       this.#reporter.error(
         'TLSError',
         'TLSIncompatibleFeatures',
-        'Spec.Virtualhost.TLS fallback & JWT verification are incompatible',
+        'spec.virtualhost.tls.enableFallbackCertificate: it cannot be combined with jwtProviders; remove one of them',
       );
       return 'broken';
     }
@@ -253,7 +262,7 @@ class RootTranslation {
       this.#reporter.error(
         'AuthError',
         'AuthNotPermitted',
-        'Spec.VirtualHost.Authorization.ExtensionServiceRef can only be defined for root HTTPProxies that terminate TLS',
+        'spec.virtualhost.authorization: requests are only authorized where TLS ends here; set spec.virtualhost.tls.secretName, or globalExtAuth in the SesameConfiguration',
       );
       return 'broken';
     }
@@ -261,7 +270,7 @@ class RootTranslation {
       this.#reporter.error(
         'TLSError',
         'TLSIncompatibleFeatures',
-        'Spec.Virtualhost.TLS fallback & client authorization are incompatible',
+        'spec.virtualhost.tls.enableFallbackCertificate: it cannot be combined with authorization; remove one of them',
       );
       return 'broken';
     }
@@ -282,7 +291,7 @@ class RootTranslation {
         this.#reporter.error(
           'CORSError',
           'PolicyDidNotParse',
-          `Spec.VirtualHost.CORSPolicy: ${String(cors['problem'])}`,
+          `spec.virtualhost.corsPolicy.${String(cors['problem'])}`,
         );
         return undefined;
       }
@@ -293,7 +302,7 @@ class RootTranslation {
       this.#reporter.error(
         'VirtualHostError',
         'RateLimitPolicyNotValid',
-        `Spec.VirtualHost.RateLimitPolicy is invalid: ${limits.problem}`,
+        `spec.virtualhost.rateLimitPolicy${limits.problem}`,
       );
       return undefined;
     }
@@ -303,7 +312,7 @@ class RootTranslation {
       this.#reporter.error(
         'IPFilterError',
         String(addresses['reason']),
-        `Spec.VirtualHost: ${String(addresses['problem'])}`,
+        `spec.virtualhost.${String(addresses['problem'])}`,
       );
       return undefined;
     }
@@ -321,12 +330,12 @@ class RootTranslation {
     const { name, namespace } = this.#settings.envoy.clientCertificate ?? {};
     if (!name || !namespace) return undefined;
     const secret = this.#lookup.secret(namespace, name);
-    const problem = secret ? tlsSecretProblem(secret) : 'Secret not found';
+    const problem = secret ? tlsSecretProblem(secret) : NO_SECRET;
     if (secret && problem === undefined) return secretResource(secret);
     this.#reporter.warn(
       'TLSError',
       'SecretNotValid',
-      `the client certificate Secret "${namespace}/${name}" of the configuration is invalid: ${problem ?? ''}`,
+      `envoy.clientCertificate of the SesameConfiguration: Secret ${namespace}/${name} cannot be used: ${problem ?? ''}`,
     );
     return undefined;
   }
@@ -345,12 +354,18 @@ class RootTranslation {
       reporter.error(
         'TCPProxyError',
         'NoServicesAndInclude',
-        'cannot specify services and include in the same httpproxy',
+        'spec.tcpproxy: it has both services and include; keep one of them',
       );
       return undefined;
     }
     if (include) {
-      const child = findInclude(context, proxy, include, visited, 'TCPProxyIncludeError');
+      const child = findInclude(
+        context,
+        proxy,
+        { ...include, at: 'spec.tcpproxy.include' },
+        visited,
+        'TCPProxyIncludeError',
+      );
       if (!child) return undefined;
       if (!child.spec.tcpproxy) {
         this.#log.visit(namesOf(child));
@@ -358,14 +373,18 @@ class RootTranslation {
           namesOf(child),
           'TCPProxyError',
           'NothingDefined',
-          'either services or inclusion must be specified',
+          `spec.tcpproxy: it is missing, and ${namesOf(proxy).namespace}/${namesOf(proxy).name} includes this HTTPProxy by its tcpproxy; add services`,
         );
         return undefined;
       }
       return this.#tcp(context, child, child.spec.tcpproxy, visited);
     }
     if (!spec.services?.length) {
-      reporter.error('TCPProxyError', 'NothingDefined', 'either services or inclusion must be specified');
+      reporter.error(
+        'TCPProxyError',
+        'NothingDefined',
+        'spec.tcpproxy: it has neither services nor include; add one of them',
+      );
       return undefined;
     }
     const strategy = spec.loadBalancerPolicy?.strategy;
@@ -373,19 +392,20 @@ class RootTranslation {
       reporter.warn(
         'TCPProxyError',
         'IgnoredField',
-        `ignoring field "Spec.TCPProxy.LoadBalancerPolicy"; ${strategy} load balancer strategy is not supported by TCPProxy`,
+        `spec.tcpproxy.loadBalancerPolicy.strategy: ${strategy} needs HTTP, and RoundRobin is used instead; use RoundRobin, WeightedLeastRequest or Random`,
       );
     const usable = strategy === 'Cookie' || strategy === 'RequestHash' ? undefined : spec.loadBalancerPolicy;
     const resolved = resolveServices(
       proxy,
       spec.services,
       {
-        lbPolicy: loadBalancing(usable, reporter).lbPolicy,
+        lbPolicy: loadBalancing(usable, reporter, 'spec.tcpproxy').lbPolicy,
         healthCheck: spec.healthCheckPolicy && tcpHealthCheck(spec.healthCheckPolicy),
         idleTimeout: undefined,
         routeHost: undefined,
         cookies: [],
         problemType: 'TCPProxyError',
+        at: 'spec.tcpproxy',
       },
       context,
     );

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** Names of clusters and virtual hosts are shorter than this, because Envoy's statistics are named by them. */
 const MAX_NAME = 60;
@@ -10,7 +10,7 @@ const MAX_NAME = 60;
 export function hashName(...parts: readonly string[]): string {
   const joined = parts.join('/');
   if (joined.length < MAX_NAME) return joined;
-  const digest = createHash('sha256').update(joined).digest('hex');
+  const digest = hash('sha256', joined, 'hex');
   const shortened = [...parts];
   for (let index = parts.length - 1; index >= 0; index -= 1) {
     shortened[index] = truncate(Math.floor(MAX_NAME / parts.length), parts[index] ?? '', digest.slice(0, 6));
@@ -29,5 +29,9 @@ export function truncate(length: number, text: string, suffix: string): string {
 
 /** The first five bytes of the SHA-1, as hexadecimal. */
 export function shortHash(text: string): string {
-  return createHash('sha1').update(text).digest('hex').slice(0, 10);
+  if (text === '') return NOTHING;
+  return hash('sha1', text, 'hex').slice(0, 10);
 }
+
+/** Of a cluster for which nothing is configured: that is most of them. */
+const NOTHING = hash('sha1', '', 'hex').slice(0, 10);

@@ -7,10 +7,14 @@ export const TLS_CERT = 'tls.crt';
 export const TLS_KEY = 'tls.key';
 export const CA_CERT = 'ca.crt';
 export const CRL = 'crl.pem';
+/** The problem of a Secret that is not there. */
+export const NO_SECRET = 'it does not exist; create it or correct the name';
 
 // A Secret is looked at by every route that uses it; what comes out depends on nothing but the view.
 const problems = new WeakMap<SecretView, { readonly problem: string | undefined }>();
 const resources = new WeakMap<SecretView, Resource>();
+/** Parsed to find out when it expires, until the Secret is checked: parsing takes longer than all else about a Secret. */
+const firstCertificates = new WeakMap<SecretView, { readonly text: string; readonly certificate: X509Certificate }>();
 
 /** What is wrong with the Secret as a server's or client's certificate; undefined when nothing is. */
 export function tlsSecretProblem(secret: SecretView): string | undefined {
@@ -22,22 +26,39 @@ export function tlsSecretProblem(secret: SecretView): string | undefined {
   return known.problem;
 }
 
-function checkTlsSecret({ type, data }: SecretView): string | undefined {
+function checkTlsSecret(secret: SecretView): string | undefined {
+  const { type, data, expired } = secret;
   if (type !== 'kubernetes.io/tls' && type !== 'Opaque')
-    return `Secret type is not "kubernetes.io/tls" or "Opaque" (${JSON.stringify(type)})`;
+    return `its type is ${JSON.stringify(type)}; use kubernetes.io/tls or Opaque`;
   const certificate = data[TLS_CERT];
   const key = data[TLS_KEY];
-  if (!certificate || certificate.length === 0) return `missing TLS certificate (${TLS_CERT})`;
-  if (!key || key.length === 0) return `missing TLS private key (${TLS_KEY})`;
-  const parsed = readCertificates(certificate);
-  if ('problem' in parsed) return `invalid TLS certificate: ${parsed.problem}`;
+  if (!certificate || certificate.length === 0)
+    return `${TLS_CERT} is missing or empty; put the certificate there, in PEM`;
+  if (!key || key.length === 0) return `${TLS_KEY} is missing or empty; put the private key there, in PEM`;
+  const parsed = readCertificates(certificate, firstCertificates.get(secret));
+  firstCertificates.delete(secret);
+  if ('problem' in parsed) return `${TLS_CERT} ${parsed.problem}`;
   const [leaf] = parsed.certificates;
-  if (!leaf) return 'invalid TLS certificate: failed to locate certificate';
+  if (!leaf) return `${TLS_CERT} has no certificate in PEM; put one there`;
   if (!/CN=./.test(leaf.subject ?? '') && !leaf.subjectAltName)
-    return 'invalid TLS certificate: certificate has no common name or subject alt name';
+    return `the certificate in ${TLS_CERT} has neither a common name nor a subject alternative name; issue one with the host name`;
   const privateKey = readKey(key);
-  if ('problem' in privateKey) return `invalid TLS private key: ${privateKey.problem}`;
-  if (!leaf.checkPrivateKey(privateKey.key)) return 'invalid TLS private key: it is not the key of the certificate';
+  if ('problem' in privateKey) return `${TLS_KEY} ${privateKey.problem}`;
+  if (!leaf.checkPrivateKey(privateKey.key))
+    return `${TLS_KEY} is not the key of the first certificate in ${TLS_CERT}; put the matching pair there, the host's certificate first`;
+  const weak = weakness(leaf.publicKey);
+  if (weak !== undefined) return weak;
+  if (expired !== undefined) return `the certificate in ${TLS_CERT} expired at ${expired}; renew it`;
+  return undefined;
+}
+
+/** Keys that Envoy refuses to load. */
+function weakness({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): string | undefined {
+  const { modulusLength = 0, namedCurve = '' } = asymmetricKeyDetails;
+  if (asymmetricKeyType === 'rsa' && modulusLength < 2048)
+    return `the RSA key of the certificate in ${TLS_CERT} has ${modulusLength} bits; use 2048 or more`;
+  if (asymmetricKeyType === 'ec' && !['prime256v1', 'secp384r1', 'secp521r1'].includes(namedCurve))
+    return `the key of the certificate in ${TLS_CERT} is on the curve ${namedCurve}; use P-256, P-384 or P-521`;
   return undefined;
 }
 
@@ -45,17 +66,45 @@ export function caSecretProblem({ type, data }: SecretView): string | undefined 
   const ca = data[CA_CERT];
   if (!ca || ca.length === 0)
     return type === 'kubernetes.io/tls' || type === 'Opaque'
-      ? `empty ${JSON.stringify(CA_CERT)} key`
-      : `Secret type is not "kubernetes.io/tls" or "Opaque" (${JSON.stringify(type)})`;
+      ? `${CA_CERT} is missing or empty; put the certificates of the authority there, in PEM`
+      : `its type is ${JSON.stringify(type)}; use Opaque, with ${CA_CERT}`;
   const parsed = readCertificates(ca);
-  if ('problem' in parsed) return `invalid CA certificate bundle: ${parsed.problem}`;
-  return parsed.certificates.length > 0 ? undefined : 'invalid CA certificate bundle: failed to locate certificate';
+  if ('problem' in parsed) return `${CA_CERT} ${parsed.problem}`;
+  return parsed.certificates.length > 0 ? undefined : `${CA_CERT} has no certificate in PEM; put one there`;
 }
 
 export function crlSecretProblem({ data }: SecretView): string | undefined {
   const crl = data[CRL];
-  if (!crl || crl.length === 0) return `empty ${JSON.stringify(CRL)} key`;
-  return blocks(crl).some(({ label }) => label === 'X509 CRL') ? undefined : 'failed to locate CRL';
+  if (!crl || crl.length === 0) return `${CRL} is missing or empty; put the revocation list there, in PEM`;
+  const lists = blocks(crl).filter(({ label }) => label === 'X509 CRL');
+  if (lists.length === 0) return `${CRL} has no "X509 CRL" in PEM; put one there`;
+  return lists.every(({ text }) => isDerSequence(text))
+    ? undefined
+    : `${CRL} has a list that cannot be parsed; issue it again`;
+}
+
+/** When the first certificate of the Secret ends to be valid, in milliseconds; undefined without one. */
+export function expiryOf(secret: SecretView): number | undefined {
+  const certificate = secret.data[TLS_CERT];
+  const [first] = certificate ? blocks(certificate) : [];
+  if (first?.label !== 'CERTIFICATE') return undefined;
+  try {
+    const parsed = new X509Certificate(first.text);
+    firstCertificates.set(secret, { text: first.text, certificate: parsed });
+    return parsed.validToDate.getTime();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Node has no parser for revocation lists: what is cut off or no DER at all is found by its outermost length. */
+function isDerSequence(pem: string): boolean {
+  const der = Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64');
+  const [tag = 0, first = 0] = der;
+  if (tag !== 0x30) return false;
+  if (first < 0x80) return der.length === first + 2;
+  const size = first & 0x7f;
+  return size <= 4 && der.length > size + 2 && der.length === der.readUIntBE(2, size) + size + 2;
 }
 
 /** Its name is that of the Secret, so a renewal changes this resource and nothing that refers to it. */
@@ -70,14 +119,15 @@ export function secretResource(secret: SecretView): Resource {
 
 function encodeSecret(secret: SecretView): Resource {
   const name = secretName(secret);
+  const { data } = secret;
   return createResource({
     type: 'sds',
     name,
     value: {
       name,
       tls_certificate: {
-        certificate_chain: { inline_bytes: secret.data[TLS_CERT] ?? Buffer.alloc(0) },
-        private_key: { inline_bytes: secret.data[TLS_KEY] ?? Buffer.alloc(0) },
+        certificate_chain: { inline_bytes: data[TLS_CERT] ?? Buffer.alloc(0) },
+        private_key: { inline_bytes: data[TLS_KEY] ?? Buffer.alloc(0) },
       },
     },
     origins: [`Secret ${secret.namespace}/${secret.name}`],
@@ -88,14 +138,18 @@ export function secretName({ namespace, name }: { namespace: string; name: strin
   return `${namespace}/${name}`;
 }
 
-function readCertificates(pem: Buffer): { certificates: X509Certificate[] } | { problem: string } {
+function readCertificates(
+  pem: Buffer,
+  known?: { readonly text: string; readonly certificate: X509Certificate },
+): { certificates: X509Certificate[] } | { problem: string } {
   const certificates: X509Certificate[] = [];
   for (const { label, text } of blocks(pem)) {
-    if (label !== 'CERTIFICATE') return { problem: `unexpected PEM block ${JSON.stringify(label)}` };
+    if (label !== 'CERTIFICATE')
+      return { problem: `has a PEM block ${JSON.stringify(label)}; leave only certificates there` };
     try {
-      certificates.push(new X509Certificate(text));
-    } catch (error) {
-      return { problem: `failed to parse certificate: ${(error as Error).message}` };
+      certificates.push(text === known?.text ? known.certificate : new X509Certificate(text));
+    } catch {
+      return { problem: 'has a certificate that cannot be parsed; issue it again' };
     }
   }
   return { certificates };
@@ -104,15 +158,17 @@ function readCertificates(pem: Buffer): { certificates: X509Certificate[] } | { 
 function readKey(pem: Buffer): { key: KeyObject } | { problem: string } {
   const found = blocks(pem).filter(({ label }) => label !== 'EC PARAMETERS');
   const [first, second] = found;
-  if (!first) return { problem: 'failed to locate private key' };
-  if (second) return { problem: 'multiple private keys' };
+  if (!first) return { problem: 'has no private key in PEM; put one there' };
+  if (second) return { problem: 'has more than one private key; leave one' };
   if (!/^(RSA |EC )?PRIVATE KEY$/.test(first.label))
-    return { problem: `unexpected PEM block ${JSON.stringify(first.label)}` };
+    return {
+      problem: `has a PEM block ${JSON.stringify(first.label)}; put an unencrypted PKCS #8, PKCS #1 or EC key there`,
+    };
   try {
     return { key: createPrivateKey(first.text) };
   } catch {
     // The message of the error may quote the key.
-    return { problem: 'failed to parse key' };
+    return { problem: 'has a key that cannot be parsed; put an unencrypted PKCS #8, PKCS #1 or EC key there' };
   }
 }
 

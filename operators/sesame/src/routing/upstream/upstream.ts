@@ -3,8 +3,8 @@ import { isIP } from 'node:net';
 import { CONFIG_SOURCE, type Message, typed } from '../../envoy/index.ts';
 import { createResource, type Resource, resourceKey } from '../../xds/index.ts';
 import type { ServicePortView, ServiceView } from '../lookup.ts';
-import { settingTimeout } from '../policy/timeouts.ts';
 import type { CircuitBreakers, RoutingSettings } from '../settings.ts';
+import { settingTimeout } from '../timeouts.ts';
 import { hashName, shortHash } from './envoy-names.ts';
 
 export type UpstreamProtocol = '' | 'h2' | 'h2c' | 'tls';
@@ -20,14 +20,22 @@ export interface UpstreamOptions {
   readonly sni?: string;
   readonly idleTimeout?: string | undefined;
   readonly slowStart?: SlowStart | undefined;
+  /** Part of the name, for what the other options do not tell apart. */
+  readonly variant?: string;
   readonly origins?: readonly string[];
 }
 
 export interface UpstreamValidation {
   readonly caName: string;
-  readonly ca: Buffer;
+  /** `system`: the authorities of Envoy's machine. */
+  readonly ca: Buffer | 'system';
   readonly subjectNames: readonly string[];
+  /** URIs that the certificate may have instead; none by default. */
+  readonly subjectUris?: readonly string[];
 }
+
+/** Where the images of Envoy have the authorities that their distribution trusts. */
+const SYSTEM_CAS = '/etc/ssl/certs/ca-certificates.crt';
 
 export interface SlowStart {
   readonly window: string;
@@ -59,7 +67,7 @@ export function externalNameProblem(service: ServiceView, isEnabled: boolean): s
   if (externalName === undefined || externalName === '') return undefined;
   const where = `${service.namespace}/${service.name}`;
   if (!isEnabled)
-    return `${where} is an ExternalName service, these are not currently enabled. See the config.enableExternalNameService config file setting`;
+    return `Service ${where} is of type ExternalName, which is off; set enableExternalNameService in the SesameConfiguration, or use another Service`;
   const host = externalName.toLowerCase().replace(/\.$/, '');
   const isLocal =
     host === 'localhost' ||
@@ -67,7 +75,7 @@ export function externalNameProblem(service: ServiceView, isEnabled: boolean): s
     host === 'localhost.localdomain' ||
     host === 'local.projectsesame.io';
   if (isLocal || isForbiddenAddress(host))
-    return `${where} is an ExternalName service that points to localhost, this is not allowed`;
+    return `Service ${where} is an ExternalName of this machine or link (${externalName}), which is not allowed; name another host`;
   return undefined;
 }
 
@@ -117,7 +125,7 @@ export function upstreamResource(
 }
 
 /** Clusters that differ in nothing that is configured share their name. */
-function upstreamName(service: ServiceView, port: ServicePortView, options: UpstreamOptions): string {
+export function upstreamName(service: ServiceView, port: ServicePortView, options: UpstreamOptions): string {
   const {
     lbPolicy = '',
     healthCheck,
@@ -127,16 +135,18 @@ function upstreamName(service: ServiceView, port: ServicePortView, options: Upst
     idleTimeout = '',
     slowStart,
     healthPort,
+    variant = '',
   } = options;
   const parts = [
     lbPolicy === 'ROUND_ROBIN' ? '' : lbPolicy,
     healthCheck ? JSON.stringify(healthCheck) : '',
-    validation ? validation.caName + validation.subjectNames.join(',') : '',
+    validation ? validation.caName + [...validation.subjectNames, ...(validation.subjectUris ?? [])].join(',') : '',
     protocol,
     sni,
     idleTimeout,
     slowStart ? `${slowStart.window}${slowStart.aggression}${slowStart.minWeightPercent}` : '',
     healthPort === undefined || healthPort === port.port ? '' : String(healthPort),
+    variant,
   ];
   return hashName(service.namespace, service.name, String(port.port), shortHash(parts.join('')));
 }
@@ -155,6 +165,16 @@ function externalDiscovery(name: string, host: string, port: ServicePortView, se
     dns_lookup_family: family,
     load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }] },
   };
+}
+
+const BREAKERS = ['max-connections', 'max-pending-requests', 'max-requests', 'max-retries', 'per-host-max-connections'];
+
+/** Annotations for circuit breakers that are no number. */
+export function circuitBreakerMistakes({ annotations }: ServiceView): (readonly [annotation: string, value: string])[] {
+  return BREAKERS.flatMap((name) => {
+    const value = annotations[name];
+    return value === undefined || (/^\d+$/.test(value) && Number(value) > 0) ? [] : [[name, value] as const];
+  });
 }
 
 export function circuitBreakers(
@@ -242,12 +262,14 @@ export function transport(
   };
 }
 
-function validationContext({ ca, subjectNames }: UpstreamValidation): Message {
+function validationContext({ ca, subjectNames, subjectUris = [] }: UpstreamValidation): Message {
+  const names = [
+    ...subjectNames.map((exact) => ({ san_type: 'DNS', matcher: { exact } })),
+    ...subjectUris.map((exact) => ({ san_type: 'URI', matcher: { exact } })),
+  ];
   return {
-    trusted_ca: { inline_bytes: ca },
-    ...(subjectNames.length > 0 && {
-      match_typed_subject_alt_names: subjectNames.map((name) => ({ san_type: 'DNS', matcher: { exact: name } })),
-    }),
+    trusted_ca: ca === 'system' ? { filename: SYSTEM_CAS } : { inline_bytes: ca },
+    ...(names.length > 0 && { match_typed_subject_alt_names: names }),
   };
 }
 

@@ -129,7 +129,7 @@ export const clusterRoleBindings: GeneratedKind = {
         { apiGroup: 'x', kind: 'ClusterRole', name: '' },
       ]),
     })),
-    // Nobody whom other sequences ask for.
+    // Subjects that no other sequence asks about.
     ...maybe(random, 0.9, () => ({
       subjects: subset(random, [
         { kind: 'User', name: 'carol' },

@@ -21,7 +21,7 @@ export interface GeneratedKind {
   /** Custom kinds do not take strategic patches. */
   isCustom?: boolean;
   fieldSelectors?: readonly string[];
-  /** Controllers write to it after every write: it is looked at again until the two agree. */
+  /** Controllers write to it after every write: it is re-checked until the two agree. */
   settles?: boolean;
 }
 

@@ -1,6 +1,7 @@
 import { type GeneratedKind, maybe, subset } from './kind.ts';
 
-const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
+/** What a real server gives every new node. */
+export const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
 const TAINTS = [
   { key: 'a', value: 'b', effect: 'NoSchedule' },
   { key: 'a', effect: 'NoExecute' },
@@ -14,7 +15,7 @@ export const nodes: GeneratedKind = {
   kind: 'Node',
   names: ['{ns}-a', '{ns}-b'],
   content: (random) => ({
-    // A real server taints a node that is new, which nobody here would take away again.
+    // A real server taints a new node, and nothing here would remove the taint.
     ...maybe(random, 1, () => ({
       spec: {
         ...maybe(random, 0.3, () => ({ unschedulable: true })),

@@ -3,7 +3,7 @@ import type { GeneratedKind } from '../kinds/kind.ts';
 import { MERGE, type Unnumbered } from './request.ts';
 
 /**
- * As somebody who may do nothing, or what a binding of this sequence lets him. The real server hears of a new binding after a moment, so everything here
+ * As a user who may do nothing, or what a binding of this sequence lets him. The real server hears of a new binding after a moment, so everything here
  * may be asked again.
  */
 export function foreign(random: SeededRandom, kind: GeneratedKind, path: string): Unnumbered {

@@ -1,18 +1,31 @@
 import type { SeededRandom } from '@capstan/testing';
 import type { GeneratedKind } from '../kinds/kind.ts';
+import { NOT_READY } from '../kinds/machines.ts';
 import { APPLY, JSON_PATCH, MERGE, STRATEGIC, type Unnumbered, writeQuery } from './request.ts';
 
 export function malformed(random: SeededRandom, kind: GeneratedKind, name: string, path: string): Unnumbered {
   const { apiVersion, kind: type } = kind;
-  const whole = JSON.stringify({ apiVersion, kind: type, metadata: { name } });
+  // A real server taints a new node, and nothing here would remove the taint.
+  const spec = type === 'Node' ? { spec: { taints: [NOT_READY] } } : {};
+  const whole = JSON.stringify({ apiVersion, kind: type, metadata: { name }, ...spec });
   const query = writeQuery(random);
   // A Service without a name is given an address first, and refused for that.
   const nameless: Unnumbered[] = [
     { method: 'POST', path: kind.collection, text: 'null', ...query },
     { method: 'POST', path: kind.collection, text: '{}', ...query },
   ];
+  const plain: Unnumbered[] = [
+    {
+      method: 'POST',
+      path: kind.collection,
+      text: `kind: ${type}\napiVersion: ${apiVersion}\nmetadata:\n  name: "${name}"\n`,
+      contentType: 'application/yaml',
+      ...query,
+    },
+  ];
   return random.pick<Unnumbered>([
     ...(type === 'Service' ? [] : nameless),
+    ...(type === 'Node' ? [] : plain),
     { method: 'POST', path: kind.collection, text: '{"kind":', ...query },
     { method: 'POST', path: kind.collection, text: '', ...query },
     { method: 'POST', path: kind.collection, text: '[]', ...query },
@@ -23,13 +36,6 @@ export function malformed(random: SeededRandom, kind: GeneratedKind, name: strin
       method: 'POST',
       path: kind.collection,
       text: `kind: ${type}\napiVersion: ${apiVersion}\nmetadata:\n  name: [${name}\n`,
-      contentType: 'application/yaml',
-      ...query,
-    },
-    {
-      method: 'POST',
-      path: kind.collection,
-      text: `kind: ${type}\napiVersion: ${apiVersion}\nmetadata:\n  name: "${name}"\n`,
       contentType: 'application/yaml',
       ...query,
     },
@@ -55,7 +61,7 @@ export function malformed(random: SeededRandom, kind: GeneratedKind, name: strin
     { method: 'DELETE', path, text: 'nonsense', ...query },
     { method: 'DELETE', path, text: '{"propagationPolicy":5}' },
     { method: 'GET', path: `${path}/nothing` },
-    // Under a group of custom resources nobody answers with a Status; here everybody gets one.
+    // Under a group of custom resources nothing answers with a Status; here everybody gets one.
     ...(kind.isCustom ? [] : [{ method: 'GET' as const, path: kind.collection.replace(/\/[^/]*$/, '/nothing') }]),
     { method: 'PUT', path: `${path}/status`, text: '{}' },
   ]);

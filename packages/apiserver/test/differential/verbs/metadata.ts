@@ -25,7 +25,7 @@ function labels(random: SeededRandom): Record<string, unknown> {
   ]);
 }
 
-/** The one object that nobody deletes: what the garbage collector does in its own time is for sequences of its own. */
+/** The one object that is never deleted: the garbage collector works in its own time and has sequences of its own. */
 function owner(random: SeededRandom): Record<string, unknown> {
   return {
     apiVersion: 'v1',

@@ -41,7 +41,7 @@ export function watch(random: SeededRandom, kind: GeneratedKind, _before: readon
   const version = random.pick<Record<string, string>>([
     {},
     { resourceVersion: '0' },
-    // How far back a real server remembers custom resources depends on when it was last told about their definition.
+    // How far back a real server remembers custom resources depends on when their definition last changed.
     kind.isCustom ? {} : { resourceVersion: `@rv:${kind.collection}/${kind.names[0]}` },
     { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: 'true' },
     { sendInitialEvents: 'true' },

@@ -38,6 +38,20 @@ export function form(random: SeededRandom): Pick<Unnumbered, 'accept' | 'query'>
   ]);
 }
 
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+
+/** In protobuf, which custom resources have no form for. */
+export function encoded(random: SeededRandom, kind: GeneratedKind): Pick<Unnumbered, 'accept'> {
+  if (kind.isCustom) return {};
+  return {
+    accept: random.pick([
+      PROTOBUF,
+      `${PROTOBUF},application/json`,
+      `${PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json`,
+    ]),
+  };
+}
+
 /** Other sequences share what lies in no namespace. */
 export function isShared(kind: GeneratedKind): boolean {
   return !kind.collection.includes('{ns}');

@@ -342,6 +342,25 @@ export const MutatingWebhookConfiguration = externalKind<types.MutatingWebhookCo
 });
 export type MutatingWebhookConfiguration = types.MutatingWebhookConfiguration;
 
+export const ValidatingAdmissionPolicy = externalKind<types.ValidatingAdmissionPolicy>({
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  kind: 'ValidatingAdmissionPolicy',
+  plural: 'validatingadmissionpolicies',
+  scope: 'Cluster',
+  hasStatus: true,
+});
+export type ValidatingAdmissionPolicy = types.ValidatingAdmissionPolicy;
+
+export const ValidatingAdmissionPolicyBinding = externalKind<types.ValidatingAdmissionPolicyBinding>({
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  plural: 'validatingadmissionpolicybindings',
+  scope: 'Cluster',
+});
+export type ValidatingAdmissionPolicyBinding = types.ValidatingAdmissionPolicyBinding;
+
 export const ValidatingWebhookConfiguration = externalKind<types.ValidatingWebhookConfiguration>({
   group: 'admissionregistration.k8s.io',
   version: 'v1',
@@ -434,6 +453,8 @@ export const builtinKinds: readonly Kind[] = [
   Role,
   RoleBinding,
   MutatingWebhookConfiguration,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
   ValidatingWebhookConfiguration,
   CustomResourceDefinition,
   PriorityClass,
@@ -455,6 +476,7 @@ export type {
   AggregationRule,
   AppArmorProfile,
   AttachedVolume,
+  AuditAnnotation,
   AzureDiskVolumeSource,
   AzureFileVolumeSource,
   Binding,
@@ -532,6 +554,7 @@ export type {
   EventSource,
   Eviction,
   ExecAction,
+  ExpressionWarning,
   ExternalDocumentation,
   ExternalMetricSource,
   ExternalMetricStatus,
@@ -598,6 +621,7 @@ export type {
   LoadBalancerStatus,
   LocalObjectReference,
   MatchCondition,
+  MatchResources,
   MetaDeleteOptions,
   MetaStatus,
   MetaStatusCause,
@@ -611,6 +635,7 @@ export type {
   ModifyVolumeStatus,
   MutatingWebhook,
   NFSVolumeSource,
+  NamedRuleWithOperations,
   NamespaceCondition,
   NamespaceSpec,
   NamespaceStatus,
@@ -643,6 +668,8 @@ export type {
   ObjectMetricStatus,
   ObjectReference,
   Overhead,
+  ParamKind,
+  ParamRef,
   PersistentVolumeClaimCondition,
   PersistentVolumeClaimSpec,
   PersistentVolumeClaimStatus,
@@ -755,12 +782,18 @@ export type {
   TokenReviewStatus,
   Toleration,
   TopologySpreadConstraint,
+  TypeChecking,
   TypedLocalObjectReference,
   TypedObjectReference,
   UncountedTerminatedPods,
   UserInfo,
+  ValidatingAdmissionPolicyBindingSpec,
+  ValidatingAdmissionPolicySpec,
+  ValidatingAdmissionPolicyStatus,
   ValidatingWebhook,
+  Validation,
   ValidationRule,
+  Variable,
   VersionInfo,
   Volume,
   VolumeDevice,

@@ -1,7 +1,7 @@
 // IP addresses and CIDRs, as Kubernetes allows them in rules: no zones, no IPv4 addresses inside IPv6 ones, no leading zeros.
 import { goQuote } from '../../schema/go-text.ts';
 import { CelError } from '../errors.ts';
-import { func, method, type Overload } from '../overload.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import type { Cidr, Ip } from '../values.ts';
 
 const IP = 'net.IP';

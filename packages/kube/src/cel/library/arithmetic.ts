@@ -1,6 +1,6 @@
 import { addLists } from '../equality.ts';
 import { CelError } from '../errors.ts';
-import { func, type Overload } from '../overload.ts';
+import { func, type Overload } from '../typing/overload.ts';
 import { type CelList, type Duration, type Timestamp, type Uint, uint } from '../values.ts';
 
 const MIN_INT = -(2n ** 63n);

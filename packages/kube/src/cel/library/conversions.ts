@@ -1,6 +1,6 @@
 import { parseDurationNanos } from '../../duration.ts';
 import { CelError } from '../errors.ts';
-import { func, method, type Overload } from '../overload.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import { type Duration, type Timestamp, type TypeValue, typeName, type Uint, type Value } from '../values.ts';
 import { checkedDuration, checkedInt, checkedTimestamp, checkedUint } from './arithmetic.ts';
 import { formatTimestamp, parseTimestamp } from './times.ts';

@@ -1,6 +1,6 @@
 import { compareValues, equalValues } from '../equality.ts';
 import { CelError } from '../errors.ts';
-import { func, method, type Overload } from '../overload.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import { type CelList, itemsOf, kindOf, type Uint, uint, type Value } from '../values.ts';
 import { checkedInt } from './arithmetic.ts';
 

@@ -1,4 +1,4 @@
-import { type FunctionTable, functionTable } from '../overload.ts';
+import { type FunctionTable, functionTable } from '../typing/overload.ts';
 import { addresses } from './addresses.ts';
 import { arithmetic } from './arithmetic.ts';
 import { conversions } from './conversions.ts';

@@ -1,6 +1,6 @@
 import { compareValues, equalValues } from '../equality.ts';
 import { CelCostError, CelError } from '../errors.ts';
-import { func, method, type Overload } from '../overload.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import { type CelList, type Duration, itemOf, itemsOf, kindOf, list, type Uint, uint, type Value } from '../values.ts';
 import { checkedDuration, checkedInt, checkedUint } from './arithmetic.ts';
 

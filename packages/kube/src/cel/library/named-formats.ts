@@ -1,6 +1,6 @@
 // format.dns1123Label().validate(text): the formats that Kubernetes names, and what it says when a text does not fit.
-import { formatCheck } from '../../schema/formats.ts';
-import { func, method, type Overload } from '../overload.ts';
+import { formatCheck } from '../../schema/validation/formats.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import { list, type NamedFormat, NONE, some } from '../values.ts';
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';

@@ -1,5 +1,5 @@
 import { CelError } from '../errors.ts';
-import { func, method, type Overload } from '../overload.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import {
   type CelList,
   type CelOptional,

@@ -1,6 +1,6 @@
 import { parseQuantity } from '../../quantity.ts';
 import { CelError } from '../errors.ts';
-import { func, method, type Overload } from '../overload.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import type { Quantity } from '../values.ts';
 
 const NANO = 1_000_000_000n;

@@ -1,6 +1,6 @@
 import { compileRegexp, type Regexp, RegexpError } from '../../regexp/index.ts';
 import { CelError } from '../errors.ts';
-import { func, method, type Overload } from '../overload.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import { list } from '../values.ts';
 
 /** Patterns are mostly literals, so that few are compiled again and again; the last ones are kept. */

@@ -1,5 +1,5 @@
 import { compareValues, equalValues } from '../equality.ts';
-import { func, method, type Overload } from '../overload.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import { type CelList, type CelMap, type CelObject, characterCount, fieldOf, itemOf, type Value } from '../values.ts';
 
 const ORDERED = ['bool', 'int', 'uint', 'double', 'string', 'bytes', 'timestamp', 'duration'];

@@ -1,6 +1,6 @@
 import { compareSemver } from '../equality.ts';
 import { CelError } from '../errors.ts';
-import { func, method, type Overload } from '../overload.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import type { Semver } from '../values.ts';
 
 const SEMVER = 'kubernetes.Semver';

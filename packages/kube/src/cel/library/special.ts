@@ -1,4 +1,4 @@
-import { func, method, type Overload } from '../overload.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import type { Value } from '../values.ts';
 
 // What does not look at all of its arguments, or looks into them, is planned as such; here are only the signatures.

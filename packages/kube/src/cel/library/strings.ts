@@ -1,6 +1,6 @@
 import { goQuote } from '../../schema/go-text.ts';
 import { CelError } from '../errors.ts';
-import { func, method, type Overload } from '../overload.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import { type CelList, itemsOf, list, typeName } from '../values.ts';
 import { formatText } from './format-text.ts';
 

@@ -1,6 +1,6 @@
 // Points in time to the nanosecond, and their parts in a time zone.
 import { CelError } from '../errors.ts';
-import { method, type Overload } from '../overload.ts';
+import { method, type Overload } from '../typing/overload.ts';
 import type { Duration, Timestamp } from '../values.ts';
 
 const BILLION = 1_000_000_000n;

@@ -1,7 +1,7 @@
-import { formatCheck } from '../../schema/formats.ts';
 import { goQuote } from '../../schema/go-text.ts';
+import { formatCheck } from '../../schema/validation/formats.ts';
 import { CelError } from '../errors.ts';
-import { func, method, type Overload } from '../overload.ts';
+import { func, method, type Overload } from '../typing/overload.ts';
 import { list, mapValue, type Url } from '../values.ts';
 
 const URL_TYPE = 'kubernetes.URL';

@@ -154,7 +154,7 @@ async function clientCertificates() {
   return { ca, good, other, expired, early };
 }
 
-test('what cannot be used is told before the first request: one sentence with the file and what to do', async () => {
+test('unusable configuration is reported before the first request: one sentence with the file and what to do', async () => {
   const { ca, good, other, expired, early } = await clientCertificates();
   const pair = ({ certificate, key }: CertificateAndKey) => ({
     'client-certificate-data': data(certificate),
@@ -219,7 +219,7 @@ test('what cannot be used is told before the first request: one sentence with th
   await connection.close();
 });
 
-test('files that are not there are told apart', async () => {
+test('files that are not there are distinguished', async () => {
   await assert.rejects(
     connect({ ...files({}), kubeconfig: '/nope' }),
     /^ConfigError: cannot read \/nope: ENOENT.*; check the path/,
@@ -347,7 +347,7 @@ console.log(JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1beta1',
   assert.deepEqual((await connection.request(get)).body, { login: `Bearer a+b,eu,false,${server}` });
 });
 
-test('an exec plugin that is missing, fails or prints nonsense is told in one sentence', async (t) => {
+test('an exec plugin that is missing, fails or prints nonsense is reported in one sentence', async (t) => {
   const cases: [script: string, exec: Record<string, unknown>, message: RegExp][] = [
     [
       '',

@@ -12,7 +12,7 @@ export interface Edge {
   readFile: (path: string) => Promise<string>;
   homeDir: string;
   run: RunProgram;
-  /** Whether somebody could answer questions on standard input. */
+  /** Whether a user could answer questions on standard input. */
   isTerminal: boolean;
   clock: Clock;
   logger: Logger;

@@ -67,11 +67,18 @@ export async function openCredentials(config: ClusterConfig, edge: Edge): Promis
     }
   }
 
+  const isFixed =
+    plugin === undefined && tokenFile === undefined && [ca, cert, key].every((material) => material?.isFixed ?? true);
   await load(false, false);
   return {
-    current: () => load(false, true),
+    current() {
+      if (!isFixed || identity === undefined) return load(false, true);
+      // The only thing about it that time changes.
+      if (checked?.validity !== undefined) checkValidity(checked.validity, cert?.place ?? user.file, edge.clock.now());
+      return identity;
+    },
     async refused(refused) {
-      // Somebody else has renewed them in the meantime.
+      // Another request has renewed them in the meantime.
       if (identity !== refused) return true;
       plugin?.forget();
       return (await load(true, true)) !== refused;
@@ -101,6 +108,8 @@ function checkLogins({ user, userName }: ClusterConfig): void {
 
 interface Material {
   source: FileSource;
+  /** In the kubeconfig itself, which is read once. */
+  isFixed: boolean;
   /** The file to name when it is wrong. */
   place: string;
 }
@@ -112,12 +121,13 @@ function materialOf(
   file: string | undefined,
   edge: Edge,
 ): Material | undefined {
-  if (data === undefined) return file === undefined ? undefined : { source: createFileSource(file, edge), place: file };
+  if (data === undefined)
+    return file === undefined ? undefined : { source: createFileSource(file, edge), isFixed: false, place: file };
   const pem = Buffer.from(data, 'base64').toString('utf8');
   if (!pem.includes('-----BEGIN ')) {
     throw ConfigErrors.BadCertificate(what, kubeconfig, 'its data is not PEM in base64');
   }
-  return { source: { read: async () => pem }, place: kubeconfig };
+  return { source: { read: async () => pem }, isFixed: true, place: kubeconfig };
 }
 
 function validityOf(cert: string, place: string): CertificateValidity {
@@ -134,7 +144,8 @@ function checkValidity({ notBefore, notAfter }: CertificateValidity, place: stri
 }
 
 function usable(tls: TlsMaterial, caPlace: string, certPlace: string): void {
-  // A text without a certificate in it would be taken for "trust nobody", and give a riddle at the first handshake.
+  // A text without a certificate in it would be read as an empty trust store, and the first handshake would fail without a
+  // clear reason.
   if (tls.ca !== undefined && !tls.ca.includes('-----BEGIN CERTIFICATE-----')) {
     throw ConfigErrors.BadCertificate('certificate authority', caPlace, 'it holds no certificate');
   }

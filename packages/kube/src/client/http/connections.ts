@@ -4,7 +4,7 @@
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import type { buildConnector, Dispatcher, Pool } from 'undici';
 import type { TlsMaterial } from './credentials.ts';
-import { undici, undiciParts } from './undici.ts';
+import { undiciParts, undiciProxyAgent } from './undici.ts';
 
 export interface ConnectionsOptions {
   /** Scheme, host and port. */
@@ -38,7 +38,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       const pool = { ...POOL, ...more, connectTimeout: options.connectTimeoutMs };
       const connect = connectOptions(tls, secureContext, options.connectTimeoutMs);
       if (options.proxyUrl !== undefined) {
-        const { ProxyAgent } = undici();
+        const ProxyAgent = undiciProxyAgent();
         return new ProxyAgent({ ...pool, uri: options.proxyUrl, requestTls: connect, proxyTls: { allowH2: false } });
       }
       const { Pool, buildConnector } = undiciParts();
@@ -88,7 +88,7 @@ const POOL: Pool.Options = {
   headersTimeout: 0,
   bodyTimeout: 0,
   // Below the shortest idle time-out that is usual for load balancers (60 s): a connection that the other side closes
-  // just when a request goes out is the one failure that cannot be told from a lost answer.
+  // just when a request goes out is the one failure that cannot be distinguished from a lost answer.
   keepAliveTimeout: 50_000,
 };
 

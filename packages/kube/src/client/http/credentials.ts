@@ -2,8 +2,8 @@
 // service accounts, with files that are read again and plugins that are run again).
 
 export interface Credentials {
-  /** What to send now. Cheap while nothing has changed; may read files or run a program when something has. */
-  current(): Promise<Identity>;
+  /** What to send now. At once while nothing can have changed; else it may read files or run a program. */
+  current(): Identity | Promise<Identity>;
   /** The server answered 401 to this identity. Resolves to true when `current` now gives another one, worth one more try. */
   refused(identity: Identity): Promise<boolean>;
   /** Ends what still runs (an exec plugin). */
@@ -33,5 +33,5 @@ export interface TlsMaterial {
 /** An identity that never changes. */
 export function fixedCredentials(identity: Partial<Identity> = {}): Credentials {
   const fixed: Identity = { headers: identity.headers ?? {}, tls: identity.tls ?? {} };
-  return { current: async () => fixed, refused: async () => false, close: async () => {} };
+  return { current: () => fixed, refused: async () => false, close: async () => {} };
 }

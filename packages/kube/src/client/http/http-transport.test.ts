@@ -72,7 +72,7 @@ test('method, path, query, headers and body arrive as given, and the answer come
   assert.ok((result.responseBytes ?? 0) > 50);
   assert.deepEqual(result.body, {
     method: 'PATCH',
-    url: '/api/v1/n%20s?fieldManager=a+b&force=true',
+    url: '/api/v1/n%20s?fieldManager=a%20b&force=true',
     accept: 'application/json;as=Table',
     type: 'application/merge-patch+json',
     one: '1',
@@ -137,7 +137,7 @@ test('no more requests run at once than there are connections', async (t) => {
   assert.equal(server.accepted, 2);
 });
 
-test('nobody listening is said so, and nothing was sent', async (t) => {
+test('a server that does not listen is reported as such, and nothing was sent', async (t) => {
   const server = await startServer(() => {});
   await server.close();
   const transport = createHttpTransport({ server: server.address });
@@ -241,6 +241,37 @@ test('events arrive in batches as their lines are completed, characters cut in t
   response.end(bytes.subarray(middle));
   assert.deepEqual((await stream.next()).value, [event('bü'), event('c')]);
   assert.equal((await stream.next()).done, true);
+});
+
+test('a watch that is not iterated is not read any further, and loses nothing', async (t) => {
+  const hand = byHand();
+  const { transport } = await setup(t, hand.handler);
+  const opening = transport.watch(watch);
+  const [, response] = await hand.next();
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.flushHeaders();
+  const stream = streamOf(await opening);
+  const count = 400;
+  const filling = 'x'.repeat(100_000);
+  let written = 0;
+  const writing = (async () => {
+    for (; written < count; written++) {
+      if (!response.write(lineOf(`${written} ${filling}`))) await once(response, 'drain');
+    }
+    response.end();
+  })();
+  // As many turns as it would take to send everything several times over.
+  for (let turn = 0; turn < 2000; turn++) await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(written < count, `the server could write ${written} events of ${count}`);
+  const names: string[] = [];
+  for (let step = await stream.next(); !step.done; step = await stream.next()) {
+    for (const { object } of step.value) names.push((object as { metadata: { name: string } }).metadata.name);
+  }
+  await writing;
+  assert.deepEqual(
+    names.map((name) => Number(name.split(' ')[0])),
+    Array.from({ length: count }, (_, index) => index),
+  );
 });
 
 test('a time-out ends the opening of a watch, and never the open watch', async (t) => {
@@ -462,7 +493,7 @@ test('TLS spoken to a plain server is recognised', async (t) => {
   await assert.rejects(transport.request(get), { kind: 'tls', message: /does not speak TLS/ });
 });
 
-test('a proxy is used where one is given, and its refusal is told from a refusal of the server', async (t) => {
+test('a proxy is used where one is given, and its refusal is distinguished from a refusal of the server', async (t) => {
   const { ca, leaf } = await certificates();
   const server = await startServer((_request, response) => answer(response, 'through'), {
     cert: leaf.certificate,

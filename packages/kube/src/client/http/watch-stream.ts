@@ -1,10 +1,10 @@
-import type { Readable } from 'node:stream';
 import { isRecord } from '../../json/is-record.ts';
 import type { WatchEvent, WatchStream } from '../transport.ts';
+import type { Incoming } from './exchange.ts';
 import { createLineSplitter } from './line-splitter.ts';
 
 export interface WatchStreamOptions {
-  body: Readable;
+  body: Incoming;
   maxLineBytes: number;
   /** The errors to throw, by what happened. */
   failures: {
@@ -13,69 +13,104 @@ export interface WatchStreamOptions {
     cut: () => Error;
     broken: (cause: unknown) => Error;
   };
+  /** Called once, when the watch is over for whatever reason. */
+  closed(): void;
 }
 
+/** Bytes that wait to be iterated before no more are read. */
+const HIGH_WATER = 1024 * 1024;
+
 /** The events of a watch's body: one batch for each chunk that completes at least one line. */
-export function createWatchStream(options: WatchStreamOptions): WatchStream {
-  const { body, failures } = options;
-  // Errors are met in the loop below; before it is entered and after its end nobody listens, and Node would end the process.
-  body.on('error', () => {});
-  const batches = read(options);
+export function createWatchStream({ body, maxLineBytes, failures, closed }: WatchStreamOptions): WatchStream {
+  const lines = createLineSplitter(maxLineBytes);
+  const batches: WatchEvent[][] = [];
+  let waitingBytes = 0;
+  let isPaused = false;
+  let over: { readonly error?: Error } | undefined;
+  let waiting: { resolve(result: IteratorResult<WatchEvent[]>): void; reject(error: Error): void } | undefined;
+
+  function finish(error?: Error): void {
+    if (over !== undefined) return;
+    over = error === undefined ? {} : { error };
+    body.close();
+    closed();
+    const waiter = waiting;
+    waiting = undefined;
+    if (error === undefined) waiter?.resolve(DONE);
+    else waiter?.reject(error);
+  }
+
+  function hand(batch: WatchEvent[], bytes: number): void {
+    const waiter = waiting;
+    waiting = undefined;
+    if (waiter !== undefined) return waiter.resolve({ done: false, value: batch });
+    batches.push(batch);
+    waitingBytes += bytes;
+    if (waitingBytes > HIGH_WATER && !isPaused) {
+      isPaused = true;
+      body.pause();
+    }
+  }
+
+  body.take({
+    chunk(bytes) {
+      if (over !== undefined) return;
+      const batch: WatchEvent[] = [];
+      let isMalformed = false;
+      for (const line of lines.push(bytes)) {
+        const event = parse(line);
+        isMalformed = event === undefined;
+        if (event === undefined) break;
+        batch.push(event);
+      }
+      // What arrived in order before a bad line is still good.
+      if (batch.length > 0) hand(batch, bytes.length);
+      if (isMalformed) finish(failures.malformed());
+      else if (lines.isOverflown) finish(failures.tooLong());
+    },
+    end(error) {
+      if (error !== undefined) finish(failures.broken(error));
+      else finish(lines.pendingBytes > 0 ? failures.cut() : undefined);
+    },
+  });
+
   return {
     [Symbol.asyncIterator]: () => ({
-      next: () => batches.next(),
-      async return() {
-        // Also when the loop was never entered, in which case the generator's own clean-up does not run.
-        body.destroy();
-        await batches.return(undefined).catch(() => {});
-        return { done: true, value: undefined };
+      next() {
+        const batch = batches.shift();
+        if (batch !== undefined) {
+          if (batches.length === 0) {
+            waitingBytes = 0;
+            if (isPaused) body.resume();
+            isPaused = false;
+          }
+          return Promise.resolve({ done: false, value: batch });
+        }
+        if (over === undefined) {
+          return new Promise((resolve, reject) => {
+            waiting = { resolve, reject };
+          });
+        }
+        const { error } = over;
+        // Thrown once; after that the stream is over.
+        over = {};
+        return error === undefined ? Promise.resolve(DONE) : Promise.reject(error);
       },
-      async throw(error: unknown) {
-        body.destroy();
-        throw error instanceof Error ? error : failures.broken(error);
+      return() {
+        batches.length = 0;
+        finish();
+        return Promise.resolve(DONE);
+      },
+      throw(error: unknown) {
+        batches.length = 0;
+        finish();
+        return Promise.reject(error instanceof Error ? error : failures.broken(error));
       },
     }),
   };
 }
 
-async function* read({
-  body,
-  maxLineBytes,
-  failures,
-}: WatchStreamOptions): AsyncGenerator<readonly WatchEvent[], undefined> {
-  const lines = createLineSplitter(maxLineBytes);
-  try {
-    for await (const chunk of chunksOf(body, failures.broken)) {
-      const batch: WatchEvent[] = [];
-      for (const line of lines.push(chunk)) {
-        const event = parse(line);
-        if (event === undefined) {
-          // What arrived in order before the bad line is still good.
-          if (batch.length > 0) yield batch;
-          throw failures.malformed();
-        }
-        batch.push(event);
-      }
-      if (batch.length > 0) yield batch;
-      if (lines.isOverflown) throw failures.tooLong();
-    }
-    if (lines.pendingBytes > 0) throw failures.cut();
-    return undefined;
-  } finally {
-    body.destroy();
-  }
-}
-
-async function* chunksOf(body: Readable, broken: (cause: unknown) => Error): AsyncGenerator<Buffer, undefined> {
-  try {
-    for await (const chunk of body) {
-      if (Buffer.isBuffer(chunk)) yield chunk;
-    }
-  } catch (cause) {
-    throw broken(cause);
-  }
-  return undefined;
-}
+const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 function parse(line: string): WatchEvent | undefined {
   try {

@@ -1,9 +1,6 @@
 // One evaluation of a fork, by pulling: a node's outcome is asked for, and found in the main graph unless the overlay
 // reaches it. Nodes that run leave a shadow; nodes that the main graph does not have are shadows only.
-import { share } from '@capstan/kube';
-import { canonicalCycle } from '../cycle.ts';
-import { cycleOutcome, projectionChanged, sameTrouble } from '../evaluate.ts';
-import { newNode } from '../meet.ts';
+import { share } from '@capstan/kube/cluster';
 import {
   CELL,
   type Cycle,
@@ -17,7 +14,10 @@ import {
   type Outcome,
   QUERY,
   SETTLED,
-} from '../model.ts';
+} from '../graph/model.ts';
+import { canonicalCycle } from '../wave/cycle.ts';
+import { cycleOutcome, projectionChanged, sameTrouble } from '../wave/evaluate.ts';
+import { newNode } from '../wave/read-node.ts';
 import type { View } from './overlay.ts';
 import type { Reach } from './reach.ts';
 

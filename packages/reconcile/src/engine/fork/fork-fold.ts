@@ -1,8 +1,9 @@
 // A fold in a fork: a copy of the main graph's state, patched by the members that moved; or folded afresh where there is
 // no way to copy, or nothing to patch.
-import { depsOf } from '../edge.ts';
+
 import type { FoldOptions } from '../engine-types.ts';
 import { firstTrouble, isProjection, patchState, projected } from '../fold.ts';
+import { depsOf } from '../graph/edge.ts';
 import {
   type DerivationState,
   type FoldPart,
@@ -14,10 +15,10 @@ import {
   type Node,
   type Outcome,
   QUERY,
-} from '../model.ts';
-import { predicateId, waitingForWhere } from '../query.ts';
-import { tableState } from '../table.ts';
-import { canonicalWhere } from '../where.ts';
+} from '../graph/model.ts';
+import { predicateId, waitingForWhere } from '../graph/query.ts';
+import { tableState } from '../graph/table.ts';
+import { canonicalWhere } from '../graph/where.ts';
 import { closeForkCycle, type Evaluation, forkNode, isRunning, outcomeOf, type Shadow } from './evaluation.ts';
 import { isListUnknown, type Seen, viewList } from './overlay.ts';
 

@@ -1,5 +1,5 @@
 import type { Derivation, Index, Presence, Projection, Settled, Table, Tracker } from '../engine-types.ts';
-import { EngineErrors, Suspended } from '../errors.ts';
+import { EngineErrors, Suspended } from '../graph/errors.ts';
 import {
   type DerivationState,
   HAS_ERROR,
@@ -10,12 +10,12 @@ import {
   type Outcome,
   type TableState,
   UNKNOWN,
-} from '../model.ts';
-import { predicateId, waitingForWhere } from '../query.ts';
-import { presenceName } from '../run.ts';
-import { settledOf } from '../settled.ts';
-import { tableState } from '../table.ts';
-import { canonicalWhere, type Where } from '../where.ts';
+} from '../graph/model.ts';
+import { predicateId, waitingForWhere } from '../graph/query.ts';
+import { settledOf } from '../graph/settled.ts';
+import { tableState } from '../graph/table.ts';
+import { canonicalWhere, type Where } from '../graph/where.ts';
+import { presenceName } from '../wave/run.ts';
 import { closeForkCycle, type Evaluation, forkNode, isRunning, outcomeOf, type Shadow } from './evaluation.ts';
 import { runFoldInFork } from './fork-fold.ts';
 import { isListUnknown, type Seen, viewList, viewPresence, viewValue } from './overlay.ts';

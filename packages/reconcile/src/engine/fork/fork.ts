@@ -1,5 +1,5 @@
 import type { Change, Derivation, Fork, Settled } from '../engine-types.ts';
-import { EngineErrors } from '../errors.ts';
+import { EngineErrors } from '../graph/errors.ts';
 import {
   type DerivationState,
   FRESH,
@@ -9,10 +9,10 @@ import {
   IS_SUSPENDED,
   type Node,
   type Outcome,
-} from '../model.ts';
-import { settledOf } from '../settled.ts';
-import { tableState } from '../table.ts';
-import { compareChanges } from '../wave.ts';
+} from '../graph/model.ts';
+import { settledOf } from '../graph/settled.ts';
+import { tableState } from '../graph/table.ts';
+import { compareChanges } from '../wave/wave.ts';
 import { type Evaluation, forkNode, outcomeOf, type Shadow } from './evaluation.ts';
 import { runInFork } from './fork-run.ts';
 import { type Liveness, livenessOf } from './liveness.ts';

@@ -1,7 +1,7 @@
 // Which nodes would be alive: those that some root still reaches by the reads of the fork. Only nodes that may have lost
 // a reader are looked at, and from each the way up to a root is short.
-import { depsOf } from '../edge.ts';
-import { HAS_VALUE, NODE, type Node } from '../model.ts';
+import { depsOf } from '../graph/edge.ts';
+import { HAS_VALUE, NODE, type Node } from '../graph/model.ts';
 import type { Evaluation, Shadow } from './evaluation.ts';
 
 export interface Liveness {

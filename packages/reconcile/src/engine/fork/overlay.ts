@@ -1,9 +1,9 @@
 // The tables as a fork sees them: the main graph's cells, with the overlay's in front. Nothing here touches the graph.
-import { share } from '@capstan/kube';
-import { ABSENT, type Cell, KNOWN, NO_MARK, presenceOf, type Query, type TableState, UNKNOWN } from '../model.ts';
-import { isUnknown, matches, namespaceOfKey } from '../query.ts';
-import { sizeOf } from '../small-set.ts';
-import type { Where } from '../where.ts';
+import { share } from '@capstan/kube/cluster';
+import { ABSENT, type Cell, KNOWN, NO_MARK, presenceOf, type Query, type TableState, UNKNOWN } from '../graph/model.ts';
+import { isUnknown, matches, namespaceOfKey } from '../graph/query.ts';
+import { sizeOf } from '../graph/small-set.ts';
+import type { Where } from '../graph/where.ts';
 
 export interface Seen {
   key: string;

@@ -1,6 +1,6 @@
 // What an overlay may reach: from the cells that differ, along the edges of the main graph, to every node above. A node
 // outside keeps its main result; one inside looks first whether the reads by which it was reached really differ.
-import { projectionChanged } from '../evaluate.ts';
+
 import {
   type Edge,
   KEYS,
@@ -12,8 +12,9 @@ import {
   type RootState,
   type TableState,
   UNKNOWN,
-} from '../model.ts';
-import { hasMember, isSuspended, matches } from '../query.ts';
+} from '../graph/model.ts';
+import { hasMember, isSuspended, matches } from '../graph/query.ts';
+import { projectionChanged } from '../wave/evaluate.ts';
 import { isListUnknown, mainPresence, mainValue, type View, viewPresence } from './overlay.ts';
 
 export interface Reach {

@@ -1,9 +1,9 @@
 // Random graphs whose every decision is in their data: which objects, lists and derivations a node reads, whether it
 // throws, and what it returns follow from the seed (the derivations' steps) and from the objects.
-import { canonicalJson } from '@capstan/kube';
+import { canonicalJson } from '@capstan/kube/cluster';
 import type { Derivation, Engine, Index, Projection, Settled, Table, Tracker } from '../engine-types.ts';
-import { fields } from '../projection.ts';
-import type { Selector, SelectorTerm, Where } from '../where.ts';
+import { fields } from '../graph/projection.ts';
+import type { Selector, SelectorTerm, Where } from '../graph/where.ts';
 import { type Dice, dice } from './random.ts';
 
 export interface Item {
@@ -151,11 +151,11 @@ function addFold(engine: Engine, roll: Dice, context: Context, i: number, sink: 
     part: part as Derivation<unknown>,
     empty: () => new Map<string, unknown>(),
     put(state: Map<string, unknown>, member: string, value: unknown, previous: unknown) {
-      if (!Object.is(state.get(member), previous)) throw new Error('a fold was told a wrong previous part');
+      if (!Object.is(state.get(member), previous)) throw new Error('a fold got a wrong previous part');
       state.set(member, value);
     },
     remove(state: Map<string, unknown>, member: string, value: unknown) {
-      if (!Object.is(state.get(member), value)) throw new Error('a fold was told a wrong part');
+      if (!Object.is(state.get(member), value)) throw new Error('a fold got a wrong part');
       state.delete(member);
     },
     result: (state: Map<string, unknown>) => [...state].sort(([a], [b]) => (a < b ? -1 : 1)),

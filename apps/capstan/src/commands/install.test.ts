@@ -1,0 +1,143 @@
+// Operators that are installed in an embedded cluster run there as processes, from the same manifests that a real one gets.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, describe, test } from 'node:test';
+import { type Client, ClusterRole, connect, createClient, Deployment, type KubeObject, Lease } from '@capstan/kube';
+import { parseAllDocuments } from 'yaml';
+import { testIo } from '../cli/test-io.test-support.ts';
+import { runCommandLine } from '../cli.ts';
+
+const NAMESPACE = 'capstan-system';
+const OPERATOR = ['--operators', 'kroxylicious'];
+
+describe('capstan install', { timeout: 180_000 }, () => {
+  const data = mkdtempSync(join(tmpdir(), 'capstan-install-'));
+  const main = new URL('../main.ts', import.meta.url).pathname;
+  const args = ['up', '--operators', ',', '--listen', '127.0.0.1:0', '--data', data, '-o', 'json'];
+  const flags = ['--disable-warning=ExperimentalWarning', main, ...args];
+  const up = spawn(process.execPath, flags, { stdio: ['ignore', 'pipe', 'ignore'] });
+  let client: Client;
+  before(async () => {
+    for await (const line of createInterface({ input: up.stdout })) if (line.includes('"ready"')) break;
+    client = createClient({ transport: await connect({ env: { KUBECONFIG: join(data, 'kubeconfig') } }) });
+  });
+  after(async () => {
+    await client?.close();
+    up.kill('SIGTERM');
+    if (up.exitCode === null) await once(up, 'exit');
+    rmSync(data, { recursive: true, force: true });
+  });
+  async function capstan(...argv: string[]) {
+    const { io, out, err } = testIo({});
+    const files = { ...io.files, read: (path: string) => readFile(path, 'utf8') };
+    const real = { ...io, files, env: { KUBECONFIG: join(data, 'kubeconfig') }, connect };
+    const code = await runCommandLine(argv, real);
+    return { code, out: out(), err: err() };
+  }
+
+  test('installs an operator that becomes ready and leads', async () => {
+    const { code, out, err } = await capstan('install', ...OPERATOR, '--timeout', '90s');
+    assert.equal(code, 0, err);
+    assert.match(out, /Capstan is installed/);
+    assert.match(err, /kroxylicious is ready/);
+    const { status } = await client.get(Deployment, { namespace: NAMESPACE, name: 'capstan-kroxylicious' });
+    assert.equal(status?.readyReplicas, 2);
+    // Replicas are ready before one of them leads.
+    const lease = { namespace: NAMESPACE, name: 'capstan-kroxylicious' };
+    for (let holder = ''; holder === ''; ) holder = (await client.find(Lease, lease))?.spec?.holderIdentity ?? '';
+  });
+
+  test('does not install a second time elsewhere', async () => {
+    const { code, err } = await capstan('install', ...OPERATOR, '-n', 'other');
+    assert.equal(code, 1);
+    assert.match(err, /already installed in this cluster, in the namespace capstan-system; use -n capstan-system/);
+  });
+
+  test('installing again writes nothing new', async () => {
+    const ref = { namespace: NAMESPACE, name: 'capstan-kroxylicious' };
+    const before = await client.get(Deployment, ref);
+    const { code, err } = await capstan('install', ...OPERATOR, '--timeout', '30s');
+    assert.equal(code, 0, err);
+    assert.equal((await client.get(Deployment, ref)).metadata.generation, before.metadata.generation);
+  });
+
+  test('with --admission what operators could only report is refused, until the webhook is gone', async () => {
+    const { code, err } = await capstan('install', ...OPERATOR, '--admission', '--timeout', '90s');
+    assert.equal(code, 0, err);
+    assert.match(err, /admission is ready/);
+    const service = (name: string) => ({
+      apiVersion: 'kroxylicious.io/v1alpha1',
+      kind: 'KafkaService',
+      metadata: { namespace: 'default', name },
+      spec: { bootstrapServers: 'kafka:99999' },
+    });
+    const kind = { ...kafkaProxy, kind: 'KafkaService', plural: 'kafkaservices' } as const;
+    const refused = () => client.create(kind, service('wrong'), { dryRun: true }).then(() => '', String);
+    // Its authority is registered a moment after it serves.
+    for (let answer = ''; !/KafkaService default\/wrong is not valid: spec\.bootstrapServers/.test(answer); )
+      answer = await refused();
+    // Its own account suffices, and a broken webhook is no obstacle.
+    await client.patch(Deployment, { namespace: NAMESPACE, name: 'capstan-admission' }, 'merge', {
+      spec: { replicas: 0 },
+    });
+    for (let answer = 'refused'; answer !== ''; ) answer = await refused();
+    await client.create(kind, service('unchecked'));
+    await client.delete(kind, { namespace: 'default', name: 'unchecked' });
+  });
+
+  test('an upgrade that does not become ready is taken back', async () => {
+    const ref = { namespace: NAMESPACE, name: 'capstan-kroxylicious' };
+    const { code, err } = await capstan('upgrade', ...OPERATOR, '--image', 'capstan:broken', '--timeout', '1ms');
+    assert.equal(code, 1);
+    assert.match(err, /the operator kroxylicious did not become ready: .*; its Deployment is as it was before/);
+    const { spec } = await client.get(Deployment, ref);
+    assert.doesNotMatch(JSON.stringify(spec), /capstan:broken/);
+  });
+
+  test('does not remove operators whose objects are there, unless it is said what becomes of them', async () => {
+    const proxy = { apiVersion: 'kroxylicious.io/v1alpha1', kind: 'KafkaProxy' };
+    const body = { ...proxy, metadata: { namespace: 'default', name: 'kept' }, spec: {} } as KubeObject;
+    await client.create(kafkaProxy, body);
+    const refused = await capstan('uninstall', ...OPERATOR);
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, /1 KafkaProxy\.kroxylicious\.io; delete them with --delete-objects/);
+    const contradiction = await capstan('uninstall', ...OPERATOR, '--keep-objects', '--delete-objects');
+    assert.equal(contradiction.code, 2);
+    const { code, err } = await capstan('uninstall', ...OPERATOR, '--delete-objects', '--timeout', '60s');
+    assert.equal(code, 0, err);
+    assert.equal(await client.find(Deployment, { namespace: NAMESPACE, name: 'capstan-kroxylicious' }), undefined);
+    assert.equal(await client.find(ClusterRole, { name: 'capstan-kroxylicious' }), undefined);
+  });
+
+  test('prints manifests whose pods meet the restricted profile', async () => {
+    const { out } = await capstan('install', '-o', 'yaml', '--image', 'registry.example.com/capstan:1');
+    const objects = parseAllDocuments(out).map((document) => document.toJS() as KubeObject);
+    const deployments = objects.filter(({ kind }) => kind === 'Deployment') as Deployment[];
+    assert.equal(deployments.length, 5);
+    for (const { spec, metadata } of deployments) {
+      const pod = spec?.template.spec;
+      assert.equal(pod?.securityContext?.runAsNonRoot, true, metadata.name);
+      for (const { securityContext, image } of pod?.containers ?? []) {
+        assert.deepEqual(securityContext?.capabilities?.drop, ['ALL']);
+        assert.equal(securityContext?.allowPrivilegeEscalation, false);
+        assert.equal(securityContext?.readOnlyRootFilesystem, true);
+        assert.equal(image, 'registry.example.com/capstan:1');
+      }
+    }
+  });
+});
+
+const kafkaProxy = {
+  apiVersion: 'kroxylicious.io/v1alpha1',
+  group: 'kroxylicious.io',
+  version: 'v1alpha1',
+  kind: 'KafkaProxy',
+  plural: 'kafkaproxies',
+  scope: 'Namespaced',
+} as const;

@@ -1,0 +1,59 @@
+import { discover, systemClock } from '@capstan/kube';
+import { command, withCluster } from '@capstan/reconcile/command-line';
+import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
+import { applyInstallation } from '../install/apply.ts';
+import {
+  ADMISSION_OPTION,
+  admissionOperators,
+  IMAGE_OPTIONS,
+  INSTALL_OPTIONS,
+  installationOf,
+} from '../install/install-options.ts';
+import { installationObjects } from '../install/manifests.ts';
+import { manifests } from '../text/output.ts';
+
+export default command({
+  usage: 'install [--operators LIST] [-n NAMESPACE] [--image IMAGE] [--admission] [-o yaml]',
+  description:
+    'Installs operators in a cluster: their definitions, accounts with the permissions that they declare and no others, and a\n' +
+    'Deployment for each, with probes, a PodDisruptionBudget and a NetworkPolicy. Waits until all are ready. With -o the\n' +
+    'manifests are printed instead, for kubectl or GitOps. Installing again changes what differs.',
+  examples: [
+    'capstan install --image registry.example.com/capstan:1.0.0',
+    'capstan install --operators sesame,kroxylicious -n edge',
+    'capstan install -o yaml > capstan.yaml',
+  ],
+  options: {
+    ...INSTALL_OPTIONS,
+    ...IMAGE_OPTIONS,
+    ...ADMISSION_OPTION,
+    ...OPERATOR_OPTIONS,
+    output: { type: 'string', short: 'o', oneOf: ['yaml', 'json'], help: 'Print the manifests, and apply nothing.' },
+  },
+  operatorFlags: true,
+  async run(args, io) {
+    const { flags } = args;
+    const operators = await requireOperators(args, io);
+    const admission = await admissionOperators(flags.admission ?? false);
+    if (flags.output !== undefined) {
+      const { foundations, workloads } = installationObjects(installationOf(operators, flags, undefined, admission));
+      io.stdout(await manifests([...foundations, ...[...workloads.values()].flat()], flags.output));
+      return 0;
+    }
+    return withCluster(flags, io, async ({ client, context }) => {
+      const installation = installationOf(operators, flags, await discover(client, { signal: io.signal }), admission);
+      const names = operators.map(({ name }) => name).join(', ');
+      io.stderr(`Installing ${names} in the namespace ${installation.namespace} of ${context} ...\n`);
+      await applyInstallation({
+        client,
+        clock: io.clock ?? systemClock,
+        installation,
+        timeoutMs: flags.timeout,
+        report: (line) => io.stderr(`  ${line}\n`),
+        signal: io.signal,
+      });
+      io.stdout('Capstan is installed. Next: capstan status\n');
+      return 0;
+    });
+  },
+});

@@ -1,0 +1,42 @@
+import { discover, systemClock } from '@capstan/kube';
+import { command, UsageErrors, withCluster } from '@capstan/reconcile/command-line';
+import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
+import { admissionOperators, INSTALL_OPTIONS, installationOf } from '../install/install-options.ts';
+import { removeInstallation } from '../install/remove.ts';
+
+export default command({
+  usage: 'uninstall [--delete-objects | --keep-objects] [--operators LIST] [-n NAMESPACE]',
+  description:
+    'Removes operators, their permissions and their definitions. Objects of their kinds must be gone already, unless a flag says\n' +
+    'what becomes of them: --delete-objects deletes them first, while the operators still run, with what they stand for;\n' +
+    '--keep-objects leaves them, and their definitions, as they are.',
+  examples: ['capstan uninstall', 'capstan uninstall --keep-objects --operators gimbal'],
+  options: {
+    ...INSTALL_OPTIONS,
+    ...OPERATOR_OPTIONS,
+    'delete-objects': { type: 'boolean', help: 'Delete the objects of the operators first.' },
+    'keep-objects': { type: 'boolean', help: 'Keep objects and definitions.' },
+  },
+  operatorFlags: true,
+  async run(args, io) {
+    const { flags } = args;
+    const [deletes, keeps] = [flags['delete-objects'] ?? false, flags['keep-objects'] ?? false];
+    if (deletes && keeps) throw UsageErrors.Conflicting('--delete-objects', '--keep-objects');
+    const operators = await requireOperators(args, io);
+    // With the last operators the webhook has nothing left to check.
+    const admission = await admissionOperators(flags.operators === undefined);
+    return withCluster(flags, io, async ({ client }) => {
+      await removeInstallation({
+        client,
+        clock: io.clock ?? systemClock,
+        installation: installationOf(operators, flags, await discover(client, { signal: io.signal }), admission),
+        objects: deletes ? 'delete' : keeps ? 'keep' : undefined,
+        timeoutMs: flags.timeout,
+        report: (line) => io.stderr(`  ${line}\n`),
+        signal: io.signal,
+      });
+      io.stdout('Capstan is removed.\n');
+      return 0;
+    });
+  },
+});

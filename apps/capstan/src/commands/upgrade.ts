@@ -1,0 +1,41 @@
+import { Deployment, discover, systemClock } from '@capstan/kube';
+import { command, withCluster } from '@capstan/reconcile/command-line';
+import { ADMISSION_NAME } from '../admission/names.ts';
+import { CliErrors } from '../cli/errors.ts';
+import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
+import { applyInstallation } from '../install/apply.ts';
+import { admissionOperators, IMAGE_OPTIONS, INSTALL_OPTIONS, installationOf } from '../install/install-options.ts';
+
+export default command({
+  usage: 'upgrade [--operators LIST] [-n NAMESPACE] [--image IMAGE]',
+  description:
+    'Brings the operators that are installed to this version: definitions first, then the operators. When one does not become\n' +
+    'ready, every operator that is not ready gets its former Deployment back; definitions are not reverted.',
+  examples: ['capstan upgrade --image registry.example.com/capstan:1.1.0'],
+  options: { ...INSTALL_OPTIONS, ...IMAGE_OPTIONS, ...OPERATOR_OPTIONS },
+  operatorFlags: true,
+  async run(args, io) {
+    const { flags } = args;
+    const all = await requireOperators(args, io);
+    return withCluster(flags, io, async ({ client }) => {
+      const { signal } = io;
+      const served = await discover(client, { signal });
+      const { namespace } = installationOf(all, flags, served);
+      const { items } = await client.list(Deployment, { namespace, signal });
+      const installed = new Set(items.map(({ metadata }) => metadata.name));
+      const operators = all.filter(({ name }) => flags.operators !== undefined || installed.has(`capstan-${name}`));
+      if (!operators.some(({ name }) => installed.has(`capstan-${name}`))) throw CliErrors.NotInstalledYet(namespace);
+      const admission = await admissionOperators(installed.has(ADMISSION_NAME));
+      await applyInstallation({
+        client,
+        clock: io.clock ?? systemClock,
+        installation: installationOf(operators, flags, served, admission),
+        timeoutMs: flags.timeout,
+        report: (line) => io.stderr(`  ${line}\n`),
+        signal,
+      });
+      io.stdout('Capstan is upgraded. Next: capstan status\n');
+      return 0;
+    });
+  },
+});

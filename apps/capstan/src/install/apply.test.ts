@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import kroxylicious from '@capstan/kroxylicious';
+import { type Client, CustomResourceDefinition, systemClock } from '@capstan/kube';
+import { createRandom, createTestCluster } from '@capstan/testing';
+import { applyInstallation } from './apply.ts';
+import { installationOf } from './install-options.ts';
+
+for (const [version, isTooOld] of [
+  ['v1.27.16', true],
+  ['v1.9.0-gke.3', true],
+  ['v1.28.0', false],
+] as const) {
+  test(`an API server ${version} is ${isTooOld ? 'refused before anything is applied' : 'new enough'}`, async (t) => {
+    const { client, close } = await createTestCluster({ clock: systemClock, random: createRandom(1) });
+    t.after(close);
+    const aged: Client = {
+      ...client,
+      request: (request) =>
+        request.path === '/version'
+          ? Promise.resolve({ status: 200, headers: {}, body: { gitVersion: version } })
+          : client.request(request),
+    };
+    const installing = applyInstallation({
+      client: aged,
+      clock: systemClock,
+      installation: installationOf([kroxylicious], {}, undefined),
+      // Nothing runs pods here.
+      timeoutMs: 1,
+      report() {},
+      signal: new AbortController().signal,
+    });
+    const message = isTooOld
+      ? /the API server is too old: it is Kubernetes v1\.\S+, and Capstan needs 1\.28 or newer; upgrade the cluster/
+      : /the operator kroxylicious did not become ready/;
+    await assert.rejects(installing, message);
+    const { items } = await client.list(CustomResourceDefinition);
+    assert.equal(items.length > 0, !isTooOld);
+  });
+}

@@ -1,0 +1,156 @@
+// Applies an installation and waits until its operators are ready: definitions first, because operators of a new version expect
+// them, then all operators. When one does not become ready, every one that is not ready gets its former Deployment back.
+import {
+  type Client,
+  type Clock,
+  Deployment,
+  type Discovery,
+  discover,
+  isForbidden,
+  isNotFound,
+  type Kind,
+  type KubeObject,
+  Namespace,
+  Pod,
+  podProblem,
+  refOf,
+  rolloutProgress,
+  sleep,
+} from '@capstan/kube';
+import { ensureCrds, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import { CliErrors } from '../cli/errors.ts';
+import { type Installation, installationObjects, isDefinition, MANAGED_BY } from './manifests.ts';
+
+export interface ApplyInstallationOptions {
+  client: Client;
+  clock: Clock;
+  installation: Installation;
+  timeoutMs: number;
+  /** A line for people. */
+  report(line: string): void;
+  signal: AbortSignal;
+}
+
+const FIELD_MANAGER = 'capstan-install';
+const POLL_MS = 500;
+
+export async function applyInstallation(options: ApplyInstallationOptions): Promise<void> {
+  const { client, clock, installation, report, signal } = options;
+  const { foundations, workloads } = installationObjects(installation);
+  await refuseOldServer(client, signal);
+  await refuseSecondInstallation(client, installation.namespace, signal);
+  const kinds = await discover(client, { signal });
+  for (const one of foundations) await applied(one);
+  report(`${foundations.filter(isDefinition).length} definitions and the permissions are in place`);
+  await ensureCrds({ client, clock, operators: installation.operators, install: false, wait: true, signal });
+  const deadline = clock.now() + options.timeoutMs;
+  const before = new Map<string, Deployment | undefined>();
+  for (const [operator, objects] of workloads) {
+    const { namespace } = installation;
+    before.set(operator, await client.find(Deployment, { namespace, name: `capstan-${operator}` }, { signal }));
+    for (const one of objects) await applied(one);
+  }
+  for (const operator of workloads.keys()) {
+    const problem = await untilReady(operator, deadline, options);
+    if (problem !== undefined) {
+      await restore([...before.values()].filter((one) => one !== undefined));
+      throw CliErrors.NotReady(operator, problem, before.get(operator) !== undefined);
+    }
+    report(`${operator} is ready`);
+  }
+
+  /** Their pods as they were. Definitions are not reverted: a newer one accepts what an older one did. */
+  async function restore(deployments: readonly Deployment[]): Promise<void> {
+    for (const { apiVersion, kind, metadata, spec } of deployments) {
+      const ref = refOf({ apiVersion, kind, metadata });
+      if (rolloutProgress(await client.get(Deployment, ref, { signal })).isComplete) continue;
+      const body = { apiVersion, kind, metadata: { ...ref, labels: metadata.labels }, spec } as Deployment;
+      await client.apply(Deployment, body, { fieldManager: FIELD_MANAGER, force: true, signal });
+    }
+  }
+
+  async function applied(one: KubeObject): Promise<void> {
+    try {
+      await client.apply(kindOf(kinds, one), one, { fieldManager: FIELD_MANAGER, force: true, signal });
+    } catch (error) {
+      if (isTerminating(error)) throw CliErrors.NamespaceGoing(one.metadata.namespace ?? '');
+      if (isForbidden(error)) throw CliErrors.InstallForbidden(nameOf(one), error.message);
+      throw error;
+    }
+  }
+}
+
+/** Two sets of operators would share one Lease: the second would never do anything. */
+async function refuseSecondInstallation(client: Client, namespace: string, signal: AbortSignal): Promise<void> {
+  const labelSelector = Object.entries(MANAGED_BY)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+  for await (const { items } of client.pages(Deployment, { labelSelector, signal })) {
+    const other = items.find((one) => one.metadata.namespace !== namespace);
+    if (other !== undefined) throw CliErrors.InstalledElsewhere(other.metadata.namespace ?? '');
+  }
+  for (const name of new Set([SYSTEM_NAMESPACE, namespace])) {
+    const existing = await client.find(Namespace, { name }, { signal });
+    if (existing?.metadata.deletionTimestamp !== undefined) throw CliErrors.NamespaceGoing(name);
+  }
+}
+
+const OLDEST_MINOR = 28;
+
+/** A server that does not show its version is taken for one that is new enough. */
+async function refuseOldServer(client: Client, signal: AbortSignal): Promise<void> {
+  const { body } = await client.request({ method: 'GET', path: '/version', signal });
+  const { gitVersion = '' } = (body ?? {}) as { gitVersion?: string };
+  const minor = /^v1\.(\d+)/.exec(gitVersion)?.[1];
+  if (minor !== undefined && Number(minor) < OLDEST_MINOR)
+    throw CliErrors.ServerTooOld(gitVersion, `1.${OLDEST_MINOR}`);
+}
+
+/** Undefined when it is ready; else why it is not, at the deadline. */
+async function untilReady(
+  operator: string,
+  deadline: number,
+  { client, clock, installation: { namespace }, report, signal }: ApplyInstallationOptions,
+): Promise<string | undefined> {
+  const ref = { namespace, name: `capstan-${operator}` };
+  let reported = '';
+  for (;;) {
+    const deployment = await client.get(Deployment, ref, { signal });
+    const { isComplete, available, wanted, problem } = rolloutProgress(deployment);
+    if (isComplete) return undefined;
+    const cause = problem?.message ?? (await podProblemOf(client, ref, signal));
+    const line = `${operator}: ${available} of ${wanted} ready${cause === undefined ? '' : `; ${cause}`}`;
+    if (line !== reported) report(line);
+    reported = line;
+    if (clock.now() >= deadline) return cause ?? `${available} of ${wanted} replicas are ready`;
+    await sleep(clock, POLL_MS, signal);
+  }
+}
+
+async function podProblemOf(
+  client: Client,
+  { namespace, name }: { namespace: string; name: string },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { items } = await client.list(Pod, { namespace, labelSelector: `app.kubernetes.io/name=${name}`, signal });
+  // What holds a rollout up is the newest pod; one of the version before may have had problems of its own.
+  const newestFirst = items.toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)));
+  return newestFirst.map((pod) => podProblem(pod)?.message).find((message) => message !== undefined);
+}
+
+const createdAt = ({ metadata }: Pod) => metadata.creationTimestamp ?? '';
+
+export function kindOf(served: Discovery, { apiVersion, kind }: KubeObject): Kind {
+  const found = served.kindOf(apiVersion, kind);
+  if (found === undefined) throw CliErrors.KindNotServed(apiVersion, kind);
+  return found;
+}
+
+export function nameOf({ kind, metadata: { namespace, name } }: KubeObject): string {
+  return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+}
+
+/** The server refuses that as forbidden, which is not a question of rights. */
+function isTerminating(error: unknown): boolean {
+  return !isNotFound(error) && /being terminated/.test(String(error));
+}

@@ -1,0 +1,72 @@
+// The flags of `capstan install`, `upgrade` and `uninstall`, and the installation that they describe.
+import type { Discovery } from '@capstan/kube';
+import type { Operator } from '@capstan/reconcile';
+import { SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import {
+  CLUSTER_OPTIONS,
+  type Flags,
+  type FlagValues,
+  positiveDuration,
+  wholeNumber,
+} from '@capstan/reconcile/command-line';
+import { BUILT_IN_OPERATORS } from '../operators.ts';
+import { VERSION } from '../version.ts';
+import type { Installation } from './manifests.ts';
+
+export const INSTALL_OPTIONS = {
+  ...CLUSTER_OPTIONS,
+  namespace: {
+    type: 'string',
+    short: 'n',
+    value: 'NAME',
+    help: `Where the operators run; default ${SYSTEM_NAMESPACE}.`,
+  },
+  timeout: {
+    type: 'string',
+    value: 'DURATION',
+    default: '5m',
+    parse: positiveDuration,
+    help: 'How long to wait.',
+  },
+} as const satisfies Flags;
+
+export const IMAGE_OPTIONS = {
+  image: { type: 'string', value: 'IMAGE', default: `capstan:${VERSION}`, help: 'The image of Capstan.' },
+  replicas: {
+    type: 'string',
+    value: 'COUNT',
+    default: '2',
+    parse: wholeNumber(1, 9),
+    help: 'Of each operator; one writes, the others wait to take over.',
+  },
+} as const satisfies Flags;
+
+export const ADMISSION_OPTION = {
+  admission: {
+    type: 'boolean',
+    help: 'Install the admission webhook too, which refuses objects that operators could only report as invalid.',
+  },
+} as const satisfies Flags;
+
+/** The operators whose kinds the webhook checks: all, whichever are installed now, so that one that comes later is checked too. */
+export async function admissionOperators(isWanted: boolean): Promise<readonly Operator[]> {
+  if (!isWanted) return [];
+  return Promise.all(BUILT_IN_OPERATORS.map(async ({ load }) => (await load()).default));
+}
+
+export function installationOf(
+  operators: readonly Operator[],
+  flags: { namespace?: string | undefined } & Partial<FlagValues<typeof IMAGE_OPTIONS>>,
+  served: Pick<Discovery, 'kindOf'> | undefined,
+  admission: readonly Operator[] = [],
+): Installation {
+  return {
+    operators,
+    namespace: flags.namespace ?? SYSTEM_NAMESPACE,
+    image: flags.image ?? `capstan:${VERSION}`,
+    version: VERSION,
+    replicas: flags.replicas ?? 2,
+    hasServiceMonitors: served?.kindOf('monitoring.coreos.com/v1', 'ServiceMonitor') !== undefined,
+    admission,
+  };
+}

@@ -1,0 +1,59 @@
+// What an installation is, and what its objects have in common.
+import type { Kind, KubeObject } from '@capstan/kube';
+import type { Operator } from '@capstan/reconcile';
+
+export interface Installation {
+  readonly operators: readonly Operator[];
+  readonly namespace: string;
+  readonly image: string;
+  readonly version: string;
+  readonly replicas: number;
+  /** Whether the cluster serves ServiceMonitors of the Prometheus operator. */
+  readonly hasServiceMonitors: boolean;
+  /** The operators whose kinds the admission webhook checks; none: it is not installed. */
+  readonly admission: readonly Operator[];
+}
+
+export const MANAGED_BY = { 'app.kubernetes.io/managed-by': 'capstan-install' };
+/** Numbers that no user of the image's base has. */
+const USER = 65532;
+
+/** A pod of one container that meets the restricted profile and writes to /tmp alone. */
+export function restrictedPod(account: string, selector: Record<string, string>, container: object) {
+  return {
+    serviceAccountName: account,
+    terminationGracePeriodSeconds: 45,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: USER,
+      runAsGroup: USER,
+      fsGroup: USER,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    // Replicas on different nodes where there are several: one of them must outlive a node.
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey: 'kubernetes.io/hostname',
+        whenUnsatisfiable: 'ScheduleAnyway',
+        labelSelector: { matchLabels: selector },
+      },
+    ],
+    containers: [
+      {
+        ...container,
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+        volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
+      },
+    ],
+    volumes: [{ name: 'tmp', emptyDir: {} }],
+  };
+}
+
+export function object(kind: Kind, metadata: KubeObject['metadata'], parts: object = {}): KubeObject {
+  return { apiVersion: kind.apiVersion, kind: kind.kind, metadata, ...parts };
+}

@@ -1,0 +1,126 @@
+// What runs operators in a cluster: a namespace, definitions, permissions, and for each operator a Deployment with what
+// belongs to it. The same objects are applied, printed for GitOps, and removed again.
+import {
+  CustomResourceDefinition,
+  Deployment,
+  type KubeObject,
+  Namespace,
+  NetworkPolicy,
+  PodDisruptionBudget,
+  Service,
+} from '@capstan/kube';
+import { type Operator, rbacManifests, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import { ADMISSION } from '../admission/names.ts';
+import { admissionPermissions, admissionWorkload } from './admission-objects.ts';
+import { type Installation, MANAGED_BY, object, restrictedPod } from './installation.ts';
+
+export { type Installation, MANAGED_BY } from './installation.ts';
+
+export interface InstallationObjects {
+  /** What others stand on: the namespace, definitions, permissions. */
+  readonly foundations: readonly KubeObject[];
+  /** What runs and serves the operators, by operator. */
+  readonly workloads: ReadonlyMap<string, readonly KubeObject[]>;
+}
+
+const METRICS_PORT = 8080;
+const HEALTH_PORT = 8081;
+/** Operators whose own pods run Capstan's image, and the flag that names it. */
+const OWN_IMAGE = new Set(['gimbal', 'sesame', 'submariner']);
+
+export function installationObjects(installation: Installation): InstallationObjects {
+  const { operators, namespace, admission } = installation;
+  const labels = { ...MANAGED_BY, 'app.kubernetes.io/part-of': 'capstan' };
+  return {
+    foundations: [
+      // Leases and digest keys are in the system namespace, wherever the operators run: two installations exclude each other.
+      ...[...new Set([SYSTEM_NAMESPACE, namespace])].map((name) =>
+        object(Namespace, { name, labels: { ...labels, ...RESTRICTED } }),
+      ),
+      ...operators.flatMap(({ kinds }) => kinds.map((kind) => labelled(kind.crd() as KubeObject, labels))),
+      ...operators.flatMap((operator) => rbacManifests(operator, { namespace }).map((one) => labelled(one, labels))),
+      ...(admission.length === 0 ? [] : admissionPermissions(installation).map((one) => labelled(one, labels))),
+    ],
+    workloads: new Map([
+      ...operators.map((operator): [string, readonly KubeObject[]] => [
+        operator.name,
+        workloadOf(operator, installation),
+      ]),
+      ...(admission.length === 0 ? [] : ([[ADMISSION, admissionWorkload(installation)]] as const)),
+    ]),
+  };
+}
+
+/** Every container here meets the strictest of Kubernetes' profiles, and none that does not may come beside them. */
+const RESTRICTED = {
+  'pod-security.kubernetes.io/enforce': 'restricted',
+  'pod-security.kubernetes.io/warn': 'restricted',
+};
+
+function workloadOf({ name: operator }: Operator, installation: Installation): readonly KubeObject[] {
+  const { namespace, replicas, version, hasServiceMonitors } = installation;
+  const name = `capstan-${operator}`;
+  const selector = { 'app.kubernetes.io/name': name };
+  const labels = {
+    ...selector,
+    ...MANAGED_BY,
+    'app.kubernetes.io/part-of': 'capstan',
+    'app.kubernetes.io/version': version,
+  };
+  const metadata = { name, namespace, labels };
+  const ports = [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }];
+  const monitor = {
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'ServiceMonitor',
+    metadata,
+    spec: { selector: { matchLabels: selector }, endpoints: [{ port: 'metrics' }] },
+  };
+  return [
+    // Nothing but probes and metrics comes in; an operator reaches whatever its objects name.
+    object(NetworkPolicy, metadata, {
+      spec: {
+        podSelector: { matchLabels: selector },
+        policyTypes: ['Ingress'],
+        ingress: [{ ports: [METRICS_PORT, HEALTH_PORT].map((port) => ({ protocol: 'TCP', port })) }],
+      },
+    }),
+    ...(replicas > 1
+      ? [object(PodDisruptionBudget, metadata, { spec: { minAvailable: 1, selector: { matchLabels: selector } } })]
+      : []),
+    object(Service, metadata, { spec: { selector, ports } }),
+    ...(hasServiceMonitors ? [monitor] : []),
+    object(Deployment, metadata, {
+      spec: {
+        replicas,
+        selector: { matchLabels: selector },
+        strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+        template: { metadata: { labels }, spec: podOf(operator, selector, installation) },
+      },
+    }),
+  ];
+}
+
+function podOf(operator: string, selector: Record<string, string>, { image }: Installation) {
+  const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
+  return restrictedPod(`capstan-${operator}`, selector, {
+    name: 'operator',
+    image,
+    args: ['run', `--operators=${operator}`, ...(OWN_IMAGE.has(operator) ? [`--${operator}.image=${image}`] : [])],
+    ports: [
+      { name: 'metrics', containerPort: METRICS_PORT },
+      { name: 'health', containerPort: HEALTH_PORT },
+    ],
+    startupProbe: { ...probe('/healthz'), periodSeconds: 1, failureThreshold: 60 },
+    livenessProbe: { ...probe('/healthz'), periodSeconds: 10 },
+    readinessProbe: { ...probe('/readyz'), periodSeconds: 2 },
+    resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+  });
+}
+
+function labelled(one: KubeObject, labels: Record<string, string>): KubeObject {
+  return { ...one, metadata: { ...one.metadata, labels: { ...one.metadata.labels, ...labels } } };
+}
+
+export function isDefinition({ kind }: KubeObject): boolean {
+  return kind === CustomResourceDefinition.kind;
+}

@@ -1,0 +1,163 @@
+// The state of all operators in a cluster: what writes, what is there, what is not healthy and why.
+import { type Client, isForbidden, isNotFound, type KubeObject, keyOfObject, kindId } from '@capstan/kube/cluster';
+import { type Health, healthOf } from './health-of.ts';
+import { type Leader, leaderOf } from './leader-of.ts';
+import { affectedBy, dependencies, rootCausesFirst } from './root-cause.ts';
+import { type SimulatedPods, simulatedPods } from './simulated-pods.ts';
+import type { StatusKind, StatusOperator } from './status-operators.ts';
+
+/** What the table has in place of a number where the cluster does not have the kind. */
+export const NOT_INSTALLED = 'not installed';
+
+export interface StatusReport {
+  readonly healthy: boolean;
+  /** Root causes first. */
+  readonly problems: readonly Problem[];
+  readonly operators: readonly Leader[];
+  readonly kinds: readonly KindStatus[];
+  /** Only of an embedded cluster. */
+  readonly simulated?: SimulatedPods;
+}
+
+export interface Problem extends Health {
+  /** `Kind.group`; `Operator` for an operator that does not run. */
+  readonly kind: string;
+  /** `namespace/name` */
+  readonly object: string;
+  /** `Kind namespace/name` of the unhealthy objects that it depends on; none for a root cause. */
+  readonly dependsOn: readonly string[];
+  /** `Kind namespace/name` of the unhealthy objects that depend on it, directly or through others. */
+  readonly affects: readonly string[];
+}
+
+export interface KindStatus {
+  readonly operator: string;
+  /** `Kind.group` */
+  readonly kind: string;
+  /** Undefined when the kind cannot be read, and why. */
+  readonly objects?: number;
+  readonly problem?: string;
+  readonly notReady: readonly (Health & { readonly object: string })[];
+}
+
+export interface GatherStatusOptions {
+  client: Client;
+  operators: readonly StatusOperator[];
+  /** Undefined: all. */
+  namespace: string | undefined;
+  now: number;
+  signal: AbortSignal;
+}
+
+export async function gatherStatus(options: GatherStatusOptions): Promise<StatusReport> {
+  const { client, operators, namespace, now, signal } = options;
+  const [leaders, kinds, simulated] = await Promise.all([
+    Promise.all(operators.map((operator) => leaderOf(client, operator, now, signal))),
+    Promise.all(operators.flatMap((operator) => operator.kinds.map((kind) => listed(operator, kind, options)))),
+    simulatedPods(client, namespace, signal),
+  ]);
+  const stopped = stoppedOperators(leaders, kinds);
+  const problems = [...stopped, ...objectProblems(kinds)];
+  return {
+    healthy: problems.length === 0 && kinds.every(({ problem }) => problem === undefined),
+    problems,
+    operators: leaders,
+    kinds: kinds.map(({ found, ...kind }) => ({
+      ...kind,
+      notReady: found.map(({ object, health }) => ({ object: keyOfObject(object), ...health })),
+    })),
+    ...(simulated && { simulated }),
+  };
+}
+
+interface Found {
+  readonly object: KubeObject;
+  readonly health: Health;
+}
+
+interface Listed extends Omit<KindStatus, 'notReady'> {
+  readonly found: readonly Found[];
+}
+
+async function listed(
+  operator: StatusOperator,
+  { kind, isSilent }: StatusKind,
+  options: GatherStatusOptions,
+): Promise<Listed> {
+  const { client, namespace, signal } = options;
+  const where = kind.scope === 'Namespaced' && namespace !== undefined ? { namespace } : {};
+  const base = { operator: operator.name, kind: kindId(kind) };
+  const found: Found[] = [];
+  let objects = 0;
+  try {
+    for await (const page of client.pages(kind, { ...where, signal })) {
+      objects += page.items.length;
+      for (const object of page.items) {
+        const health = healthOf(object, isSilent);
+        if (health.state !== 'Ready') found.push({ object, health });
+      }
+    }
+  } catch (error) {
+    // One kind that cannot be read must not hide the others.
+    if (isNotFound(error)) return { ...base, problem: NOT_INSTALLED, found };
+    if (isForbidden(error)) return { ...base, problem: 'you may not list it', found };
+    throw error;
+  }
+  return { ...base, objects, found };
+}
+
+/** An operator that does not run is the cause of everything that waits for it. */
+function stoppedOperators(leaders: readonly Leader[], kinds: readonly Listed[]): Problem[] {
+  return leaders.flatMap(({ operator, holder, summary, isKnown }) => {
+    const own = kinds.filter((kind) => kind.operator === operator);
+    const objects = own.reduce((sum, kind) => sum + (kind.objects ?? 0), 0);
+    if (holder !== undefined || !isKnown || objects === 0) return [];
+    const waiting = own.flatMap(({ kind, found }) =>
+      found.filter(({ health }) => health.state === 'Pending').map(({ object }) => shortName(kind, object)),
+    );
+    return [
+      {
+        kind: 'Operator',
+        object: operator,
+        state: 'Stopped' as const,
+        reason: 'NoLeader',
+        message: `${summary.replace(/^none: /, '')}; start it with capstan run or capstan install`,
+        dependsOn: [],
+        affects: waiting,
+      },
+    ];
+  });
+}
+
+function objectProblems(kinds: readonly Listed[]): Problem[] {
+  const all = kinds.flatMap(({ kind, found }) =>
+    found.map(({ object, health }) => ({ id: kind, kind: plainKind(kind), object, health, message: health.message })),
+  );
+  const dependsOn = dependencies(all);
+  const nameAt = (index: number) => {
+    const one = all[index];
+    return one === undefined ? [] : [shortName(one.id, one.object)];
+  };
+  return rootCausesFirst(dependsOn).flatMap((index) => {
+    const one = all[index];
+    if (one === undefined) return [];
+    return [
+      {
+        kind: one.id,
+        object: keyOfObject(one.object),
+        ...one.health,
+        dependsOn: (dependsOn[index] ?? []).flatMap(nameAt),
+        affects: [...affectedBy(index, dependsOn)].toSorted((a, b) => a - b).flatMap(nameAt),
+      },
+    ];
+  });
+}
+
+function shortName(kind: string, object: KubeObject): string {
+  return `${plainKind(kind)} ${keyOfObject(object)}`;
+}
+
+/** `Kind.group` without its group. */
+export function plainKind(kind: string): string {
+  return kind.split('.')[0] ?? kind;
+}

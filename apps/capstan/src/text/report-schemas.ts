@@ -1,0 +1,154 @@
+// The schemas of what commands print with -o json and -o yaml: docs/cli-output.schema.json is made from them, and a test holds
+// the commands to them. Fields are only ever added.
+import { anyValue, array, boolean, enumOf, integer, type JsonSchema, object, type Schema, string } from '@capstan/kube';
+
+const optional = { optional: true } as const;
+const strings = (description: string) => array(string(), { description });
+
+const health = {
+  state: enumOf(['NotReady', 'Pending', 'Paused', 'Deleting', 'Error', 'Stopped']),
+  reason: string({ description: 'Type and reason of the condition that reports the problem.' }),
+  message: string(),
+  since: string({ ...optional, description: 'When that condition last changed; RFC 3339.' }),
+};
+
+const status = object({
+  healthy: boolean({ description: 'No problem, and every kind could be read.' }),
+  problems: array(
+    object({
+      kind: string({ description: 'Kind.group, or Operator for an operator that does not run.' }),
+      object: string({ description: 'namespace/name, or name.' }),
+      ...health,
+      dependsOn: strings('Unhealthy objects that it depends on, as Kind namespace/name; none for a root cause.'),
+      affects: strings('Unhealthy objects that depend on it, directly or through others.'),
+    }),
+    { description: 'Root causes first.' },
+  ),
+  operators: array(
+    object({
+      operator: string(),
+      holder: string({ ...optional, description: 'The instance that writes; absent when there is none.' }),
+      isKnown: boolean({ description: 'False when the Lease may not be read.' }),
+      summary: string(),
+    }),
+  ),
+  kinds: array(
+    object({
+      operator: string(),
+      kind: string({ description: 'Kind.group' }),
+      objects: integer({ ...optional, description: 'Absent when the kind cannot be read.' }),
+      problem: string({ ...optional, description: 'Why it cannot be read.' }),
+      notReady: array(object({ object: string(), ...health })),
+    }),
+  ),
+  simulated: object(
+    {
+      pods: strings('Pods that are only simulated, as namespace/name.'),
+      others: integer({ description: 'Pods of the same nodes that run as processes, or wait.' }),
+    },
+    { ...optional, description: 'Only of an embedded cluster.' },
+  ),
+});
+
+const changes = {
+  paths: strings('The fields that change; none for Secrets and for objects that are created.'),
+  changes: array(
+    object({
+      path: string(),
+      before: anyValue({ ...optional, nullable: true, description: 'Absent when the field is added.' }),
+      after: anyValue({ ...optional, nullable: true, description: 'Absent when the field is removed.' }),
+    }),
+  ),
+};
+
+const plan = object({
+  given: array(
+    object({
+      verb: enumOf(['create', 'change', 'delete', 'none']),
+      object: string({ description: 'Kind namespace/name' }),
+      ...changes,
+    }),
+    { description: 'What the manifests themselves change.' },
+  ),
+  writes: array(
+    object({
+      level: integer({ description: 'From 1: level 2 follows from what level 1 writes.' }),
+      by: string({ description: 'operator.reconciler' }),
+      for: string({ description: 'What the reconciler works on, as Kind namespace/name.' }),
+      verb: enumOf(['apply', 'create', 'mint', 'hold', 'share', 'withdraw', 'patch', 'delete', 'status', 'finalizer']),
+      object: string({ description: 'Kind namespace/name' }),
+      ...changes,
+      creates: boolean({ ...optional, description: 'The object does not exist yet.' }),
+      disturbs: string({ ...optional, description: 'What it does to running things: rolls pods.' }),
+    }),
+  ),
+  later: array(
+    object({
+      object: string({ description: 'Kind namespace/name' }),
+      by: string({ description: 'operator.reconciler' }),
+      for: string({ description: 'What the reconciler works on, as Kind namespace/name.' }),
+      until: string({ description: 'When, as in "the new one is ready".' }),
+    }),
+    { description: 'What is deleted once its replacement is ready.' },
+  ),
+  deliveries: array(
+    object({
+      by: string({ description: 'operator.sink' }),
+      key: string(),
+      change: enumOf(['added', 'changed', 'removed']),
+      disturbs: string(optional),
+    }),
+    { description: 'What would be delivered outside the cluster.' },
+  ),
+  unknowns: strings('What cannot be known beforehand.'),
+  refusals: strings(
+    'What the server would refuse of the operators, as Kind namespace/name by operator.reconciler: message.',
+  ),
+  notes: strings('What had to be assumed.'),
+  levels: integer(),
+});
+
+const cause = {
+  at: string({ description: 'RFC 3339.' }),
+  by: string({ description: 'operator.reconciler' }),
+  for: string({ description: 'Kind.group namespace/name' }),
+  changes: array(
+    object({
+      object: string({ description: 'Kind.group namespace/name' }),
+      paths: strings('The fields that changed.'),
+      from: string({ description: 'A short digest, absent or unknown.' }),
+      to: string(),
+      via: strings('From the changed object to the plan, nearest first.'),
+    }),
+  ),
+  more: integer({ ...optional, description: 'How many more changes there were.' }),
+  inputs: string(optional),
+};
+
+const why = object({
+  object: string({ description: 'Kind namespace/name' }),
+  belongsTo: strings('Its owners, as far as it took to find a cause.'),
+  cause: object(cause, { nullable: true, description: 'Null when Capstan left no cause.' }),
+  rolled: object(cause, {
+    ...optional,
+    description: 'What its pods were last rolled for, when that was an earlier change.',
+  }),
+  template: object({ from: string(), to: string() }, { ...optional, description: 'Digests of its pod template.' }),
+  owner: string(optional),
+  managers: array(object({ name: string(), at: string(optional) })),
+});
+
+const version = object({ capstan: string(), node: string() });
+
+export const REPORT_SCHEMAS = { status, plan, why, version } as const satisfies Record<string, Schema>;
+
+/** The document in docs/: one definition a command. */
+export function reportSchemaDocument(): object {
+  const definitions = Object.entries(REPORT_SCHEMAS).map(([name, { json }]) => [name, json] as [string, JsonSchema]);
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'What capstan prints with -o json',
+    description: 'One definition a command. Made from apps/capstan/src/text/report-schemas.ts.',
+    $defs: Object.fromEntries(definitions),
+  };
+}

@@ -1,0 +1,203 @@
+// A client of the xDS protocol that costs next to nothing: it finds type, nonce and names in a response and keeps nothing of it, because it
+// shares the cores with what is measured. It knows nothing of the control plane: the same client measures each of them.
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface DiscoveryConnection {
+  /** Opens a stream; `delta` as the protocol has it. */
+  open(path: string, isDelta: boolean, onResponse: (response: DiscoveryResponse) => void): DiscoveryStream;
+  /** Of all responses. */
+  readonly bytes: number;
+  /** The first of what went wrong on any stream. */
+  readonly problem: Error | undefined;
+  close(): void;
+}
+
+export interface DiscoveryStream {
+  /** `names` are those that are added (delta), or all of them. */
+  subscribe(typeUrl: string, names: readonly string[]): void;
+  ack(response: DiscoveryResponse, names: readonly string[]): void;
+}
+
+export interface DiscoveryResponse {
+  readonly bytes: Buffer;
+  readonly typeUrl: string;
+  readonly nonce: string;
+  readonly version: string;
+  readonly resources: number;
+}
+
+const WINDOW = 16 * 1024 * 1024;
+const RETRY_MS = 20;
+
+/** Tries again until the server listens. */
+export async function connectDiscovery(port: number, limitMs: number): Promise<DiscoveryConnection> {
+  const deadline = performance.now() + limitMs;
+  for (;;) {
+    const session = await attempt(port);
+    if (session) return connectionOf(session);
+    if (performance.now() > deadline) throw new Error(`port ${port}: nothing listens after ${limitMs} ms`);
+    await sleep(RETRY_MS);
+  }
+}
+
+function attempt(port: number): Promise<ClientHttp2Session | undefined> {
+  return new Promise((resolve) => {
+    const session = connect(`http://127.0.0.1:${port}`, {
+      settings: { initialWindowSize: WINDOW, enablePush: false },
+      maxSessionMemory: 8_192,
+    });
+    session.once('error', () => resolve(undefined));
+    // How many streams it may open is known with the server's settings.
+    session.once('remoteSettings', () => {
+      session.setLocalWindowSize(WINDOW);
+      session.on('error', () => undefined);
+      resolve(session);
+    });
+  });
+}
+
+function connectionOf(session: ClientHttp2Session): DiscoveryConnection {
+  let bytes = 0;
+  let problem: Error | undefined;
+  let isClosing = false;
+  return {
+    get bytes() {
+      return bytes;
+    },
+    get problem() {
+      return problem;
+    },
+    open(path, isDelta, onResponse) {
+      const http = session.request({
+        ':method': 'POST',
+        ':path': path,
+        'content-type': 'application/grpc',
+        te: 'trailers',
+      });
+      http.on('error', (error: Error) => {
+        if (!isClosing) problem ??= error;
+      });
+      http.on('end', () => {
+        if (!isClosing) problem ??= new Error(`${path}: the stream has ended`);
+      });
+      readMessages(http, (message) => {
+        bytes += message.length;
+        onResponse(readResponse(message, isDelta));
+      });
+      return isDelta ? deltaStream(http) : worldStream(http);
+    },
+    close() {
+      isClosing = true;
+      session.destroy();
+    },
+  };
+}
+
+function readMessages(http: ClientHttp2Stream, onMessage: (message: Buffer) => void): void {
+  let chunks: Buffer[] = [];
+  let length = 0;
+  let wanted = PREFIX;
+  http.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    length += chunk.length;
+    while (length >= wanted) {
+      const all = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+      const size = PREFIX + all.readUInt32BE(1);
+      chunks = [all];
+      if (all.length < size) {
+        wanted = size;
+        return;
+      }
+      const rest = all.subarray(size);
+      chunks = rest.length > 0 ? [rest] : [];
+      length = rest.length;
+      wanted = PREFIX;
+      onMessage(all.subarray(PREFIX, size));
+    }
+  });
+}
+
+const PREFIX = 5;
+const NODE = field(1, Buffer.from('bench'));
+
+function deltaStream(http: ClientHttp2Stream): DiscoveryStream {
+  let isFirst = true;
+  const send = (typeUrl: string, names: readonly string[], nonce: string) => {
+    write(http, [
+      ...(isFirst ? [field(1, NODE)] : []),
+      field(2, Buffer.from(typeUrl)),
+      ...names.map((name) => field(3, Buffer.from(name))),
+      ...(nonce === '' ? [] : [field(6, Buffer.from(nonce))]),
+    ]);
+    isFirst = false;
+  };
+  return {
+    subscribe: (typeUrl, names) => send(typeUrl, names, ''),
+    ack: ({ typeUrl, nonce }) => send(typeUrl, [], nonce),
+  };
+}
+
+function worldStream(http: ClientHttp2Stream): DiscoveryStream {
+  let isFirst = true;
+  const send = (typeUrl: string, names: readonly string[], version: string, nonce: string) => {
+    write(http, [
+      ...(version === '' ? [] : [field(1, Buffer.from(version))]),
+      ...(isFirst ? [field(2, NODE)] : []),
+      ...names.map((name) => field(3, Buffer.from(name))),
+      field(4, Buffer.from(typeUrl)),
+      ...(nonce === '' ? [] : [field(5, Buffer.from(nonce))]),
+    ]);
+    isFirst = false;
+  };
+  return {
+    subscribe: (typeUrl, names) => send(typeUrl, names, '', ''),
+    ack: ({ typeUrl, nonce, version }, names) => send(typeUrl, names, version, nonce),
+  };
+}
+
+function write(http: ClientHttp2Stream, fields: readonly Buffer[]): void {
+  const body = Buffer.concat(fields);
+  const prefix = Buffer.alloc(PREFIX);
+  prefix.writeUInt32BE(body.length, 1);
+  http.write(Buffer.concat([prefix, body]));
+}
+
+function field(number: number, value: Buffer): Buffer {
+  const head = [number * 8 + 2];
+  let rest = value.length;
+  for (; rest > 0x7f; rest >>>= 7) head.push((rest & 0x7f) | 0x80);
+  head.push(rest);
+  return Buffer.concat([Buffer.from(head), value]);
+}
+
+/** Version 1, resources 2, type 4, nonce 5; of delta there is no version, and 6 are the names of what is gone. */
+function readResponse(bytes: Buffer, isDelta: boolean): DiscoveryResponse {
+  let [typeUrl, nonce, version] = ['', '', ''];
+  let resources = 0;
+  let at = 0;
+  const varint = (): number => {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = bytes[at] ?? 0;
+      at += 1;
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80) return value;
+    }
+  };
+  while (at < bytes.length) {
+    const tag = varint();
+    if ((tag & 7) !== 2) {
+      varint();
+      continue;
+    }
+    const length = varint();
+    const number = tag >>> 3;
+    if (number === 2) resources += 1;
+    else if (number === 4) typeUrl = bytes.toString('utf8', at, at + length);
+    else if (number === 5) nonce = bytes.toString('utf8', at, at + length);
+    else if (number === 1 && !isDelta) version = bytes.toString('utf8', at, at + length);
+    at += length;
+  }
+  return { bytes, typeUrl, nonce, version, resources };
+}

@@ -1,0 +1,33 @@
+import { loadavg } from 'node:os';
+import { type Figure, type Result, result } from '../measure/result.ts';
+
+/** Figures of one run, each with Contour's beside it where it was measured, and with the load of the machine. */
+export class Figures {
+  readonly results: Result[] = [];
+  readonly #label: string;
+  readonly #hasPeer: boolean;
+  readonly #isJudged: boolean;
+
+  constructor(label: string, hasPeer: boolean, isJudged: boolean) {
+    this.#label = label;
+    this.#hasPeer = hasPeer;
+    this.#isJudged = isJudged;
+  }
+
+  /** A figure that may be zero: Contour's is in the note, not in a ratio. */
+  note(name: string, unit: string, [own = Number.NaN, other]: readonly number[]): void {
+    const note = other === undefined ? `load ${load()}` : `Contour: ${other}; load ${load()}`;
+    this.results.push(result({ name: `${this.#label}: ${name}`, unit, rounds: [own], note }));
+  }
+
+  /** Values in the order of the control planes. */
+  add(name: string, unit: string, [own = Number.NaN, other]: readonly number[], below?: number): void {
+    const peer = this.#hasPeer && other !== undefined ? { peer: { name: 'Contour', rounds: [other] } } : {};
+    const figure: Figure = { name: `${this.#label}: ${name}`, unit, rounds: [own], ...peer };
+    if (this.#isJudged && below !== undefined) figure.below = below;
+    figure.note = `load ${load()}`;
+    this.results.push(result(figure));
+  }
+}
+
+const load = () => (loadavg()[0] ?? 0).toFixed(1);

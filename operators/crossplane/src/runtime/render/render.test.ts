@@ -1,0 +1,553 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { validateDns1035Label } from '@capstan/kube';
+import fc from 'fast-check';
+import { defaultRuntimeConfig } from '../default-config.ts';
+import { normalizeRuntimeConfig } from '../normalize.ts';
+import { EMPTY_RUNTIME_CONFIG, type RuntimeConfig } from '../runtime-config.ts';
+import { configOf, functionRevision, inputWith, podConfig, provider, schemas } from './render.test-support.ts';
+import { renderRuntime } from './render.ts';
+
+const security = { runAsNonRoot: true, runAsUser: 2000, runAsGroup: 2000 };
+const labels = {
+  'pkg.crossplane.io/revision': 'provider-example-1234567890ab',
+  'pkg.crossplane.io/provider': 'provider-example',
+};
+const items = ['tls.crt', 'tls.key', 'ca.crt'].map((key) => ({ key, path: key }));
+
+function podOf(config: RuntimeConfig = EMPTY_RUNTIME_CONFIG, revision = provider) {
+  const { deployment, notes } = renderRuntime(inputWith({ config, revision }));
+  const template = deployment.spec?.template;
+  const [container, ...sidecars] = template?.spec?.containers ?? [];
+  assert.ok(container);
+  return { deployment, notes, template, pod: template?.spec, container, sidecars };
+}
+
+test('a bare Provider revision gives the whole default Deployment', () => {
+  assert.deepEqual(renderRuntime(inputWith()).deployment, {
+    metadata: { name: provider.name, namespace: 'crossplane-system' },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: {
+          labels,
+          annotations: {
+            'prometheus.io/scrape': 'true',
+            'prometheus.io/port': '8080',
+            'prometheus.io/path': '/metrics',
+          },
+        },
+        spec: {
+          securityContext: security,
+          serviceAccountName: provider.name,
+          volumes: [
+            { name: 'tls-client-certs', secret: { secretName: 'provider-example-tls-client', items } },
+            { name: 'tls-server-certs', secret: { secretName: 'provider-example-tls-server', items } },
+          ],
+          containers: [
+            {
+              name: 'package-runtime',
+              image: provider.image,
+              imagePullPolicy: 'IfNotPresent',
+              securityContext: { ...security, privileged: false, allowPrivilegeEscalation: false },
+              ports: [
+                { name: 'metrics', containerPort: 8080 },
+                { name: 'webhook', containerPort: 9443 },
+              ],
+              env: [
+                { name: 'TLS_CLIENT_CERTS_DIR', value: '/tls/client' },
+                { name: 'TLS_SERVER_CERTS_DIR', value: '/tls/server' },
+                { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
+                {
+                  name: 'PROVIDER_NAME',
+                  valueFrom: { fieldRef: { fieldPath: "metadata.labels['pkg.crossplane.io/provider']" } },
+                },
+                {
+                  name: 'REVISION_NAME',
+                  valueFrom: { fieldRef: { fieldPath: "metadata.labels['pkg.crossplane.io/revision']" } },
+                },
+                { name: 'REVISION_UID', value: 'no-such-uid' },
+                { name: 'ESS_TLS_CERTS_DIR', value: '$(TLS_CLIENT_CERTS_DIR)' },
+                { name: 'WEBHOOK_TLS_CERT_DIR', value: '$(TLS_SERVER_CERTS_DIR)' },
+              ],
+              volumeMounts: [
+                { name: 'tls-client-certs', mountPath: '/tls/client', readOnly: true },
+                { name: 'tls-server-certs', mountPath: '/tls/server', readOnly: true },
+              ],
+            },
+          ],
+        },
+      },
+    },
+  });
+});
+
+test('a Provider has a Service for its webhooks and a ServiceAccount, all called as the revision', () => {
+  const { service, serviceAccount, serviceAccountName, endpoint } = renderRuntime(inputWith());
+  const metadata = { name: provider.name, namespace: 'crossplane-system' };
+  assert.deepEqual(service, {
+    metadata,
+    spec: { selector: labels, ports: [{ name: 'webhook', protocol: 'TCP', port: 9443, targetPort: 'webhook' }] },
+  });
+  assert.deepEqual(serviceAccount, { metadata });
+  assert.equal(serviceAccountName, provider.name);
+  assert.equal(endpoint, undefined);
+});
+
+test('a Function has a headless Service, an endpoint, a server certificate and no client certificate', () => {
+  const { service, endpoint, deployment } = renderRuntime(inputWith({ revision: functionRevision }));
+  assert.equal(service.spec?.clusterIP, 'None');
+  assert.deepEqual(service.spec?.ports, [
+    { name: 'grpc', protocol: 'TCP', port: 9443, targetPort: 'grpc', appProtocol: 'tls' },
+  ]);
+  assert.equal(endpoint, `dns:///${functionRevision.name}.crossplane-system:9443`);
+  const { template } = deployment.spec ?? {};
+  assert.deepEqual(
+    template?.spec?.volumes?.map(({ name }) => name),
+    ['tls-server-certs'],
+  );
+  assert.deepEqual(template?.spec?.containers[0]?.ports, [
+    { name: 'metrics', containerPort: 8080 },
+    { name: 'grpc', containerPort: 9443 },
+  ]);
+  // Functions are not scraped by default.
+  assert.equal(template?.metadata?.annotations, undefined);
+});
+
+test('a runtime config sets replicas, pod labels, volumes before ours, and the port that is scraped', () => {
+  const config = configOf({
+    deploymentTemplate: {
+      spec: {
+        replicas: 3,
+        template: {
+          metadata: { labels: { k: 'v' } },
+          spec: {
+            volumes: [{ name: 'vol-a' }],
+            containers: [
+              {
+                name: 'package-runtime',
+                volumeMounts: [{ name: 'vol-a', mountPath: '/a' }],
+                ports: [{ name: 'metrics', containerPort: 7070 }],
+              },
+            ],
+          },
+        },
+      },
+    },
+  });
+  const { deployment, template, container, pod } = podOf(config);
+  assert.equal(deployment.spec?.replicas, 3);
+  assert.deepEqual(template?.metadata?.labels, { k: 'v', ...labels });
+  assert.deepEqual(
+    pod?.volumes?.map(({ name }) => name),
+    ['vol-a', 'tls-client-certs', 'tls-server-certs'],
+  );
+  assert.deepEqual(
+    container.volumeMounts?.map(({ name }) => name),
+    ['vol-a', 'tls-client-certs', 'tls-server-certs'],
+  );
+  assert.deepEqual(container.ports, [
+    { name: 'metrics', containerPort: 7070 },
+    { name: 'webhook', containerPort: 9443 },
+  ]);
+  assert.equal(template?.metadata?.annotations?.['prometheus.io/port'], '7070');
+});
+
+test('a template that says anything about scraping is taken at its word', () => {
+  const config = configOf({
+    deploymentTemplate: { spec: { template: { metadata: { annotations: { 'prometheus.io/scrape': 'false' } } } } },
+  });
+  assert.deepEqual(podOf(config).template?.metadata?.annotations, { 'prometheus.io/scrape': 'false' });
+});
+
+test('names, labels and annotations of templates are used; a sidecar that is listed first comes second; resources stay', () => {
+  const resources = { limits: { cpu: '1' } };
+  const config = configOf({
+    deploymentTemplate: {
+      metadata: { name: 'my-deploy', labels: { a: '1' }, annotations: { b: '2' } },
+      spec: {
+        template: {
+          spec: {
+            containers: [
+              { name: 'sidecar', image: 's' },
+              { name: 'package-runtime', resources },
+            ],
+          },
+        },
+      },
+    },
+    serviceTemplate: { metadata: { name: 'my-service', labels: { c: '3' } } },
+    serviceAccountTemplate: { metadata: { name: 'my-account', annotations: { d: '4' } } },
+  });
+  const { deployment, service, serviceAccount } = renderRuntime(inputWith({ config }));
+  assert.deepEqual(deployment.metadata, {
+    name: 'my-deploy',
+    namespace: 'crossplane-system',
+    labels: { a: '1' },
+    annotations: { b: '2' },
+  });
+  assert.deepEqual(service.metadata, { name: 'my-service', namespace: 'crossplane-system', labels: { c: '3' } });
+  assert.deepEqual(serviceAccount?.metadata, {
+    name: 'my-account',
+    namespace: 'crossplane-system',
+    annotations: { d: '4' },
+  });
+  const { container, sidecars, pod } = podOf(config);
+  assert.deepEqual(container.resources, resources);
+  assert.deepEqual(sidecars, [{ name: 'sidecar', image: 's' }]);
+  assert.equal(pod?.serviceAccountName, 'my-account');
+});
+
+test('a Deployment with a name of its own is not bound to a revision; a Service leads to the active one', () => {
+  const config = configOf({
+    deploymentTemplate: { metadata: { name: 'fixed' } },
+    serviceTemplate: { metadata: { name: 'fixed' } },
+  });
+  const { deployment, service } = renderRuntime(inputWith({ config }));
+  const stable = { 'pkg.crossplane.io/provider': 'provider-example' };
+  assert.deepEqual(deployment.spec?.selector, { matchLabels: stable });
+  assert.deepEqual(service.spec?.selector, labels);
+  // The pods carry the revision all the same.
+  assert.deepEqual(deployment.spec?.template.metadata?.labels, labels);
+});
+
+test('the ports of a Function are renumbered by name and never there twice', () => {
+  const config = podConfig({
+    containers: [
+      {
+        name: 'package-runtime',
+        ports: [
+          { name: 'grpc', containerPort: 9943 },
+          { name: 'metrics', containerPort: 9080 },
+        ],
+      },
+    ],
+  });
+  const { deployment, service } = renderRuntime(inputWith({ config, revision: functionRevision }));
+  assert.deepEqual(deployment.spec?.template.spec?.containers[0]?.ports, [
+    { name: 'grpc', containerPort: 9943 },
+    { name: 'metrics', containerPort: 9080 },
+  ]);
+  assert.deepEqual(service.spec?.ports?.[0]?.targetPort, 'grpc');
+});
+
+test('a port that has the number under another name is used, since a number cannot be there twice', () => {
+  const config = podConfig({
+    containers: [{ name: 'package-runtime', ports: [{ name: 'https', containerPort: 9443 }, { containerPort: 8080 }] }],
+  });
+  const { deployment, service } = renderRuntime(inputWith({ config }));
+  assert.deepEqual(deployment.spec?.template.spec?.containers[0]?.ports, [
+    { name: 'https', containerPort: 9443 },
+    { name: 'metrics', containerPort: 8080 },
+  ]);
+  assert.equal(service.spec?.ports?.[0]?.targetPort, 'https');
+});
+
+for (const [title, containers, wanted] of [
+  ['without containers it is the only one', [], ['package-runtime']],
+  ['when it is first it stays', ['package-runtime'], ['package-runtime']],
+  ['when it is missing it comes first', ['other'], ['package-runtime', 'other']],
+  ['in the middle it moves to the front', ['a', 'package-runtime', 'b'], ['package-runtime', 'a', 'b']],
+  ['at the end it moves to the front', ['a', 'b', 'package-runtime'], ['package-runtime', 'a', 'b']],
+] as const) {
+  test(`the runtime container: ${title}`, () => {
+    const config = podConfig({ containers: containers.map((name) => ({ name })) });
+    assert.deepEqual(
+      podOf(config).pod?.containers.map(({ name }) => name),
+      wanted,
+    );
+  });
+}
+
+test('env, volumes and mounts that the manager sets replace the template’s of the same name, with a note', () => {
+  const { container, pod, notes } = podOf(
+    podConfig({
+      volumes: [{ name: 'tls-server-certs', emptyDir: {} }, { name: 'mine' }],
+      containers: [
+        {
+          name: 'package-runtime',
+          env: [
+            { name: 'WEBHOOK_TLS_CERT_DIR', value: '/nowhere' },
+            { name: 'POD_NAMESPACE', value: 'wrong' },
+            { name: 'MINE', value: '$(POD_NAMESPACE)' },
+          ],
+          volumeMounts: [
+            { name: 'mine', mountPath: '/tls/server' },
+            { name: 'tls-server-certs', mountPath: '/again' },
+          ],
+        },
+      ],
+    }),
+  );
+  const env = container.env?.map(({ name }) => name) ?? [];
+  assert.deepEqual(env.toSorted(), [...new Set(env)].toSorted());
+  // In its place, so that the template's own may refer to it.
+  assert.deepEqual(env.slice(0, 2), ['POD_NAMESPACE', 'MINE']);
+  assert.deepEqual(container.env?.[0]?.valueFrom, { fieldRef: { fieldPath: 'metadata.namespace' } });
+  assert.equal(container.env?.at(-1)?.value, '$(TLS_SERVER_CERTS_DIR)');
+  assert.deepEqual(
+    pod?.volumes?.map(({ name }) => name),
+    ['tls-server-certs', 'mine', 'tls-client-certs'],
+  );
+  assert.equal(pod?.volumes?.[0]?.secret?.secretName, 'provider-example-tls-server');
+  assert.deepEqual(container.volumeMounts, [
+    { name: 'tls-server-certs', mountPath: '/tls/server', readOnly: true },
+    { name: 'tls-server-certs', mountPath: '/again' },
+    { name: 'tls-client-certs', mountPath: '/tls/client', readOnly: true },
+  ]);
+  assert.deepEqual(notes.map(({ message }) => /entry (\S+),/.exec(message)?.[1] ?? '').toSorted(), [
+    '/tls/server',
+    'POD_NAMESPACE',
+    'WEBHOOK_TLS_CERT_DIR',
+    'tls-server-certs',
+  ]);
+});
+
+test('the package’s image and pull policy are laid over the template’s, with notes', () => {
+  const config = podConfig({ containers: [{ name: 'package-runtime', image: 'mine:v1', imagePullPolicy: 'Always' }] });
+  const { container, notes } = podOf(config);
+  assert.equal(container.image, provider.image);
+  assert.equal(container.imagePullPolicy, 'IfNotPresent');
+  assert.deepEqual(
+    notes.map(({ reason }) => reason),
+    ['TemplateImageReplaced', 'TemplatePullPolicyReplaced'],
+  );
+});
+
+test('the template’s image is kept with the annotation on the config', () => {
+  const spec = {
+    deploymentTemplate: {
+      spec: { template: { spec: { containers: [{ name: 'package-runtime', image: 'mine:v1' }] } } },
+    },
+  };
+  const { container, notes, deployment } = podOf(configOf(spec, { 'capstan.dev/keep-template-image': 'true' }));
+  assert.equal(container.image, 'mine:v1');
+  assert.deepEqual(notes, []);
+  assert.equal(deployment.metadata.annotations, undefined);
+});
+
+test('pull secrets are the package’s, the ImageConfig’s and the template’s, each once', () => {
+  const rendered = renderRuntime(
+    inputWith({
+      revision: { ...provider, pullSecrets: ['package', 'both'] },
+      imageConfigPullSecret: 'image-config',
+      managerPullSecrets: ['manager'],
+      foundPullSecrets: ['found', 'manager'],
+      config: podConfig({ imagePullSecrets: [{ name: 'both' }, { name: 'template' }] }),
+    }),
+  );
+  assert.deepEqual(
+    rendered.deployment.spec?.template.spec?.imagePullSecrets?.map(({ name }) => name),
+    ['package', 'both', 'image-config', 'template'],
+  );
+  assert.deepEqual(
+    rendered.serviceAccount?.imagePullSecrets?.map(({ name }) => name),
+    ['package', 'both', 'manager', 'found'],
+  );
+});
+
+for (const [title, account, pod, name, isManaged] of [
+  ['nothing named', undefined, undefined, provider.name, true],
+  ['the template names it', 'mine', undefined, 'mine', true],
+  ['the pod names another', undefined, 'theirs', 'theirs', false],
+  ['both name the same', 'mine', 'mine', 'mine', true],
+  ['both name different ones', 'mine', 'theirs', 'theirs', false],
+] as const) {
+  test(`the ServiceAccount: ${title}`, () => {
+    const config = configOf({
+      ...(account && { serviceAccountTemplate: { metadata: { name: account } } }),
+      ...(pod && { deploymentTemplate: { spec: { template: { spec: { serviceAccountName: pod } } } } }),
+    });
+    const { serviceAccount, serviceAccountName, deployment } = renderRuntime(inputWith({ config }));
+    assert.equal(serviceAccountName, name);
+    assert.equal(deployment.spec?.template.spec?.serviceAccountName, name);
+    assert.equal(serviceAccount?.metadata.name, isManaged ? name : undefined);
+  });
+}
+
+test('selectors of the template have no effect', () => {
+  const config = configOf({
+    deploymentTemplate: {
+      spec: { selector: { matchLabels: { a: 'b' }, matchExpressions: [{ key: 'x', operator: 'Exists' }] } },
+    },
+  });
+  const { deployment, notes } = podOf(config);
+  assert.deepEqual(deployment.spec?.selector, { matchLabels: labels });
+  assert.deepEqual(
+    notes.map(({ reason }) => reason),
+    ['TemplateSelectorReplaced'],
+  );
+});
+
+test('everything else of a pod is the user’s: it arrives as it was written', () => {
+  const pod = {
+    affinity: { nodeAffinity: {} },
+    tolerations: [{ key: 'k', operator: 'Exists' }],
+    nodeSelector: { disk: 'ssd' },
+    hostNetwork: true,
+    priorityClassName: 'high',
+    terminationGracePeriodSeconds: 5,
+    initContainers: [{ name: 'init', image: 'i' }],
+    topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway' }],
+    securityContext: { fsGroup: 7 },
+  };
+  const own = {
+    args: ['--debug'],
+    command: ['/bin/provider'],
+    resources: { requests: { cpu: '100m', memory: 1024 } },
+    livenessProbe: { httpGet: { path: '/', port: 'metrics' } },
+    readinessProbe: { tcpSocket: { port: 8080 } },
+    lifecycle: { preStop: { sleep: { seconds: 1 } } },
+    envFrom: [{ secretRef: { name: 's' } }],
+    securityContext: { readOnlyRootFilesystem: true },
+  };
+  const strategy = { type: 'Recreate' };
+  const config = configOf({
+    deploymentTemplate: {
+      spec: {
+        replicas: 0,
+        strategy,
+        minReadySeconds: 3,
+        template: { spec: { ...pod, containers: [{ name: 'package-runtime', ...own }] } },
+      },
+    },
+  });
+  const { deployment, pod: rendered, container } = podOf(config);
+  for (const [field, value] of Object.entries(pod))
+    assert.deepEqual({ ...rendered }[field as 'hostNetwork'], value, field);
+  for (const [field, value] of Object.entries(own)) assert.deepEqual({ ...container }[field as 'tty'], value, field);
+  assert.equal(deployment.spec?.replicas, 0);
+  assert.equal(deployment.spec?.minReadySeconds, 3);
+  assert.deepEqual(deployment.spec?.strategy, strategy);
+});
+
+test('rendering with the default config equals rendering with an empty one', () => {
+  for (const stage of ['alpha', 'beta', 'GA'] as const) {
+    const { config, warnings } = normalizeRuntimeConfig(defaultRuntimeConfig(stage), schemas);
+    assert.deepEqual(warnings, []);
+    assert.ok(config);
+    for (const revision of [provider, functionRevision]) {
+      assert.deepEqual(renderRuntime(inputWith({ revision, config })), renderRuntime(inputWith({ revision })));
+    }
+  }
+});
+
+test('a name that is too long for a label is cut there and whole for the program', () => {
+  const packageName = `${'a'.repeat(80)}.example`;
+  const { container, template } = podOf(EMPTY_RUNTIME_CONFIG, { ...provider, packageName });
+  const label = template?.metadata?.labels?.['pkg.crossplane.io/provider'] ?? '';
+  assert.ok(label.length <= 63 && label.startsWith('aaaa'));
+  assert.deepEqual(
+    container.env?.find(({ name }) => name === 'PROVIDER_NAME'),
+    { name: 'PROVIDER_NAME', value: packageName },
+  );
+});
+
+const name = fc.constantFrom('a', 'b', 'POD_NAMESPACE', 'WEBHOOK_TLS_CERT_DIR', 'TLS_SERVER_CERTS_DIR');
+const volumeName = fc.constantFrom('a', 'b', 'tls-server-certs', 'tls-client-certs');
+const container = fc.record(
+  {
+    name: fc.constantFrom('package-runtime', 'x', 'y'),
+    env: fc.uniqueArray(fc.record({ name, value: fc.constantFrom('1', '2', '$(a)') }), {
+      maxLength: 4,
+      selector: ({ name: own }) => own,
+    }),
+    ports: fc.uniqueArray(
+      fc.record(
+        { name: fc.constantFrom('metrics', 'webhook', 'grpc', 'p'), containerPort: fc.constantFrom(80, 8080, 9443) },
+        { requiredKeys: ['containerPort'] },
+      ),
+      { maxLength: 3, selector: ({ containerPort }) => containerPort },
+    ),
+    volumeMounts: fc.uniqueArray(
+      fc.record({ name: volumeName, mountPath: fc.constantFrom('/a', '/tls/server', '/tls/client') }),
+      { maxLength: 3, selector: ({ mountPath }) => mountPath },
+    ),
+  },
+  { requiredKeys: ['name'], noNullPrototype: true },
+);
+const pods = fc.record(
+  {
+    containers: fc.uniqueArray(container, { maxLength: 3, selector: ({ name: own }) => own }),
+    volumes: fc.uniqueArray(fc.record({ name: volumeName }), { maxLength: 3, selector: ({ name: own }) => own }),
+    imagePullSecrets: fc.uniqueArray(fc.record({ name: fc.constantFrom('s', 't') }), {
+      maxLength: 2,
+      selector: ({ name: own }) => own,
+    }),
+  },
+  { requiredKeys: [], noNullPrototype: true },
+);
+
+test('whatever a template holds, nothing is there twice, ours is there, and the config is not changed', () => {
+  fc.assert(
+    fc.property(pods, fc.constantFrom(provider, functionRevision), (generated, revision) => {
+      // Without the generator's own prototypes.
+      const pod = JSON.parse(JSON.stringify(generated)) as typeof generated;
+      const config = podConfig(pod);
+      const before = structuredClone(config);
+      const { container: own, pod: rendered, sidecars } = podOf(config, revision);
+      assert.deepEqual(config, before);
+      const keys = {
+        env: own.env?.map((entry) => entry.name),
+        ports: own.ports?.map(({ containerPort }) => String(containerPort)),
+        mounts: own.volumeMounts?.map(({ mountPath }) => mountPath),
+        volumes: rendered?.volumes?.map((entry) => entry.name),
+        secrets: rendered?.imagePullSecrets?.map((entry) => entry.name ?? ''),
+      };
+      for (const [list, found = []] of Object.entries(keys)) assert.equal(new Set(found).size, found.length, list);
+      const expected = renderRuntime(inputWith({ revision })).deployment.spec?.template.spec;
+      for (const volume of expected?.volumes ?? [])
+        assert.ok(rendered?.volumes?.some((one) => one.name === volume.name && one.secret));
+      for (const entry of expected?.containers[0]?.env ?? [])
+        assert.deepEqual(
+          own.env?.find((one) => one.name === entry.name),
+          entry,
+        );
+      assert.deepEqual(
+        sidecars,
+        (pod.containers ?? []).filter((one) => one.name !== 'package-runtime'),
+      );
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('a Service whose revision begins with a digit gets a name that a Service may have', () => {
+  const name = `3scale-${'x'.repeat(43)}-0123456789ab`;
+  const { service, deployment } = renderRuntime(inputWith({ revision: { ...provider, name: '3scale-0123456789ab' } }));
+  assert.equal(service.metadata.name, 'p-3scale-0123456789ab');
+  assert.equal(deployment.metadata.name, '3scale-0123456789ab');
+  const long = renderRuntime(inputWith({ revision: { ...provider, name } })).service.metadata.name ?? '';
+  assert.deepEqual(validateDns1035Label(long), []);
+});
+
+test('a label of ours that the template sets otherwise is noted; one that it sets alike is not', () => {
+  const labelled = (given: Record<string, string>) =>
+    podOf(configOf({ deploymentTemplate: { spec: { template: { metadata: { labels: given } } } } }));
+  const { notes, template } = labelled({ ...labels, 'pkg.crossplane.io/provider': 'mine', team: 'a' });
+  assert.deepEqual(template?.metadata?.labels, { ...labels, team: 'a' });
+  assert.deepEqual(
+    notes.map(({ reason, message }) => [reason, /an entry pkg\.crossplane\.io\/provider, which/.test(message)]),
+    [['TemplateEntryReplaced', true]],
+  );
+  assert.deepEqual(labelled({ ...labels, team: 'a' }).notes, []);
+});
+
+test('a path that the template mounts twice is found before the server refuses it', () => {
+  const volumeMounts = [
+    { name: 'a', mountPath: '/data' },
+    { name: 'b', mountPath: '/data' },
+  ];
+  const spec = { template: { spec: { containers: [{ name: 'package-runtime', volumeMounts }] } } };
+  const { errors } = normalizeRuntimeConfig(
+    {
+      apiVersion: 'pkg.crossplane.io/v1beta1',
+      kind: 'DeploymentRuntimeConfig',
+      metadata: { name: 'test' },
+      spec: { deploymentTemplate: { spec } },
+    },
+    schemas,
+  );
+  assert.match(errors[0]?.message ?? '', /volumeMounts\[1\] has the mountPath of .*volumeMounts\[0\] \(\/data\)/);
+});

@@ -1,0 +1,88 @@
+// Layers come gzipped, as zstd, or plain; which one is detected from their first bytes and not from the manifest's
+// media type. How much may come out is bounded twice: in bytes, and by the ratio to what went in, so that a small bomb is
+// recognised long before it has filled anything.
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip, createZstdDecompress } from 'node:zlib';
+import { PackageErrors } from '../errors.ts';
+import { createByteSource } from './byte-source.ts';
+
+export interface DecompressLimits {
+  /** Bytes that may come out. Default 8 GiB: images with a runtime are large. */
+  readonly maxBytes?: number;
+  /** What comes out may be so many times what went in, once it is more than 64 MiB. Default 200. */
+  readonly maxRatio?: number;
+}
+
+const RATIO_FROM = 64 * 1024 * 1024;
+
+/** The bytes as they were before they were compressed. */
+export async function* decompress(
+  chunks: AsyncIterable<Uint8Array>,
+  { maxBytes = 8 * 1024 ** 3, maxRatio = 200 }: DecompressLimits = {},
+): AsyncGenerator<Buffer> {
+  const source = createByteSource(chunks);
+  const head = await source.take(4);
+  let bytesIn = head.length;
+  async function* counted(): AsyncGenerator<Buffer> {
+    if (head.length > 0) yield head;
+    for (;;) {
+      const chunk = await source.some(Number.MAX_SAFE_INTEGER);
+      if (chunk.length === 0) return;
+      bytesIn += chunk.length;
+      yield chunk;
+    }
+  }
+  let bytesOut = 0;
+  try {
+    for await (const chunk of inflate(head, counted())) {
+      bytesOut += chunk.length;
+      if (bytesOut > maxBytes) throw PackageErrors.TooLarge('what a layer unpacks to', `${maxBytes} bytes`);
+      if (bytesOut > RATIO_FROM && bytesOut > bytesIn * maxRatio)
+        throw PackageErrors.Hostile(`${bytesIn} bytes unpack to more than ${maxRatio} times as many`);
+      yield chunk;
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+async function* inflate(head: Buffer, chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  const unpack =
+    head[0] === 0x1f && head[1] === 0x8b
+      ? createGunzip()
+      : head.length === 4 && head.readUInt32BE() === 0x28b52ffd
+        ? createZstdDecompress()
+        : undefined;
+  if (unpack === undefined) {
+    yield* chunks;
+    return;
+  }
+  let fromSource: Error | undefined;
+  const watched = (async function* () {
+    try {
+      yield* chunks;
+    } catch (error) {
+      fromSource = error instanceof Error ? error : new Error('the source ended', { cause: error });
+      throw error;
+    }
+  })();
+  // The iteration below reports what goes wrong; the callback is there because pipeline asks for one.
+  pipeline(Readable.from(watched, { objectMode: false }), unpack, () => {});
+  try {
+    for await (const chunk of unpack) yield chunk as Buffer;
+  } catch (error) {
+    if (fromSource !== undefined) throw fromSource;
+    throw unpackError(error);
+  } finally {
+    unpack.destroy();
+  }
+}
+
+function unpackError(error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'Z_BUF_ERROR' || (error instanceof Error && /unexpected end of file/.test(error.message)))
+    return PackageErrors.Truncated('in the middle of compressed data');
+  if (code.startsWith('Z_') || code.startsWith('ZSTD_') || code.startsWith('ERR_ZLIB') || code.startsWith('ERR__ZSTD'))
+    return PackageErrors.BadArchive(`its compressed data is damaged (${code})`);
+  return error;
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { ContainerStatus, Pod } from '@capstan/kube';
+import { podTroubleOf } from './pod-problem.ts';
+
+const labels = { 'app.kubernetes.io/managed-by': 'kroxylicious-operator', 'kroxylicious.io/virtual-cluster': 'orders' };
+const container = (parts: Partial<ContainerStatus>): ContainerStatus => ({
+  name: 'proxy',
+  image: 'proxy',
+  imageID: '',
+  ready: false,
+  restartCount: 1,
+  ...parts,
+});
+const pod = (container?: ContainerStatus, metadata: object = {}): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { namespace: 'edge', name: 'p-1', labels, ...metadata },
+  status: { containerStatuses: container === undefined ? [] : [container] },
+});
+const ended = (message?: string, exitCode = 1) => ({
+  terminated: { exitCode, reason: 'Error', ...(message === undefined ? {} : { message }) },
+});
+const STACK = [
+  'Exception in thread "main" java.lang.IllegalArgumentException: Could not parse configuration',
+  '\tat io.kroxylicious.proxy.config.ConfigParser.parseConfiguration(ConfigParser.java:62)',
+  'Caused by: com.example.Outer: outer',
+  '\t... 1 more',
+  "Caused by: com.example.UnknownPlugin: no plugin 'Nonsense'",
+  '\tat com.example.Registry.find(Registry.java:113)',
+  '\t... 18 more',
+].join('\n');
+
+describe('the trouble of a pod', () => {
+  test('is the innermost cause of a proxy that ended, the same between two attempts and during one', () => {
+    const text = "pod p-1 ended with code 1: com.example.UnknownPlugin: no plugin 'Nonsense'";
+    for (const state of [{ waiting: { reason: 'CrashLoopBackOff' } }, { running: {} }])
+      assert.deepEqual(podTroubleOf(pod(container({ state, lastState: ended(STACK) }))), { cluster: 'orders', text });
+    assert.equal(podTroubleOf(pod(container({ state: ended(STACK) })))?.text, text);
+    assert.equal(
+      podTroubleOf(pod(container({ lastState: ended('two\nlines') })))?.text,
+      'pod p-1 ended with code 1: lines',
+    );
+    const cut = (first: string) =>
+      podTroubleOf(pod(container({ lastState: ended(`${first}\n\tat a.B(B.java:1)`) })))?.text;
+    assert.equal(cut('ed by: no plugin'), 'pod p-1 ended with code 1: … ed by: no plugin');
+    assert.equal(cut('at a.C(C.java:1)'), 'pod p-1 ended with code 1; see its log');
+    assert.equal(podTroubleOf(pod(container({ lastState: ended() })))?.text, 'pod p-1 ended with code 1; see its log');
+  });
+
+  test('is an image, a volume or a node that is not there', () => {
+    const waiting = { reason: 'ErrImagePull', message: 'not found' };
+    assert.equal(podTroubleOf(pod(container({ state: { waiting } })))?.text, 'pod p-1 waits: ErrImagePull: not found');
+    const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes' }];
+    assert.equal(podTroubleOf({ ...pod(), status: { conditions } })?.text, 'pod p-1 cannot be scheduled: 0/3 nodes');
+  });
+
+  test('is none while it starts, when it is ready whatever happened before, and when it goes', () => {
+    assert.equal(podTroubleOf(pod()), undefined);
+    assert.equal(podTroubleOf(pod(container({ state: { waiting: { reason: 'ContainerCreating' } } }))), undefined);
+    assert.equal(podTroubleOf(pod(container({ ready: true, lastState: ended(STACK) }))), undefined);
+    assert.equal(podTroubleOf(pod(container({ lastState: ended('', 0) }))), undefined);
+    const going = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+    assert.equal(podTroubleOf(pod(container({ lastState: ended(STACK) }), going)), undefined);
+  });
+});

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { describe, test } from 'node:test';
+import type { Clock, Secret } from '@capstan/kube';
+import { caBundleOf, fingerprintsIn, webhookCertificate } from './certificates.ts';
+
+const DAY = 24 * 60 * 60 * 1000;
+const START = Date.parse('2026-01-01T00:00:00Z');
+const dnsNames = ['webhook', 'webhook.system.svc'];
+
+/** The Secret through time: what the runtime does with a minter, and what the server trusts. */
+class Life {
+  now = START;
+  secret: Secret | undefined;
+  trusted: readonly string[] | undefined;
+
+  /** Looks once, as the runtime does when time or an input changed; whether something was made. */
+  async look(names: readonly string[] = dnsNames): Promise<boolean> {
+    const inputs = { dnsNames: names, ...(this.trusted && { trusted: this.trusted }) };
+    const reached = (instant: number | string) => this.now >= new Date(instant).getTime();
+    if (this.secret !== undefined && webhookCertificate.valid(this.secret, inputs, { reached })) return false;
+    const clock = { now: () => this.now } as Clock;
+    const signal = new AbortController().signal;
+    this.secret = await webhookCertificate.make(inputs, this.secret, { clock, signal });
+    return true;
+  }
+
+  /** The registration gets what the Secret holds. */
+  register(): void {
+    this.trusted = fingerprintsIn(caBundleOf(this.secret) ?? '');
+  }
+
+  text(key: string): string {
+    return Buffer.from(this.secret?.data?.[key] ?? '', 'base64').toString('utf8');
+  }
+
+  get certificate(): X509Certificate {
+    return new X509Certificate(this.text('tls.crt'));
+  }
+
+  /** Whether a server with this bundle takes the certificate that is served. */
+  isAccepted(): boolean {
+    const bundle = this.text('ca.crt').match(/-----BEGIN[^-]+-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+    return bundle
+      .map((pem) => new X509Certificate(pem))
+      .filter(({ fingerprint256 }) => this.trusted?.includes(fingerprint256))
+      .some((authority) => this.certificate.verify(authority.publicKey));
+  }
+}
+
+async function begun(): Promise<Life> {
+  const life = new Life();
+  await life.look();
+  life.register();
+  return life;
+}
+
+describe('the certificate of the webhook', () => {
+  test('is made once, and stays until two thirds of its life are over', async () => {
+    const life = await begun();
+    const first = life.certificate.fingerprint256;
+    life.now += 240 * DAY;
+    assert.equal(await life.look(), false);
+    life.now += 10 * DAY;
+    const authority = life.text('ca.crt');
+    assert.equal(await life.look(), true);
+    assert.notEqual(life.certificate.fingerprint256, first);
+    assert.equal(life.text('ca.crt'), authority, 'what the server trusts stays');
+    assert.ok(life.isAccepted());
+    assert.equal(await life.look(), false);
+  });
+
+  test('is made again for other names, and where it cannot be read', async () => {
+    const life = await begun();
+    assert.equal(await life.look(['other', 'webhook']), true);
+    assert.ok(life.certificate.checkHost('other'));
+    for (const key of ['tls.crt', 'tls.key', 'ca.crt', 'ca.key']) {
+      const { data = {} } = life.secret ?? {};
+      life.secret = { ...(life.secret as Secret), data: { ...data, [key]: Buffer.from('garbage').toString('base64') } };
+      assert.equal(await life.look(['other', 'webhook']), true, key);
+      for (let looks = 0; await life.look(['other', 'webhook']); looks++) assert.ok(looks < 3, key);
+      life.register();
+      for (let looks = 0; await life.look(['other', 'webhook']); looks++) assert.ok(looks < 3, key);
+      assert.ok(life.isAccepted(), key);
+    }
+  });
+
+  test('of a new authority is served once the server trusts that: the one that is served is always accepted', async () => {
+    const life = await begun();
+    const [first] = life.trusted ?? [];
+    // Ten years in steps of a month; the registration follows some looks later, as an operator that is slow or away.
+    for (let month = 0; month < 130; month++) {
+      life.now += 30 * DAY;
+      while (await life.look()) assert.ok(life.isAccepted(), `month ${month}`);
+      if (month % 2 === 0) {
+        life.register();
+        while (await life.look()) assert.ok(life.isAccepted(), `month ${month}`);
+      }
+      assert.ok(life.isAccepted(), `month ${month}`);
+      assert.ok(life.certificate.validToDate.getTime() > life.now, `month ${month}`);
+    }
+    life.register();
+    assert.notEqual(life.trusted?.[0], first, 'the authority was renewed');
+    assert.ok((life.trusted?.length ?? 0) <= 2);
+  });
+
+  test('has the form that PEM files of a server have: a key in PKCS #8, and no key of the authority beside it', async () => {
+    const life = await begun();
+    assert.match(life.text('tls.key'), /^-----BEGIN PRIVATE KEY-----/);
+    assert.equal(life.text('tls.crt').match(/BEGIN CERTIFICATE/g)?.length, 1);
+    assert.equal(life.certificate.ca, false);
+  });
+});

@@ -1,0 +1,108 @@
+// Snapshots: Secrets of our own with copies of the content that pods mount for a cluster, where its proxy asks for them
+// (`rollout.onStaleInput: Snapshot`). Pods mount the copies and never the sources, so a source that is broken or deleted later
+// keeps no pod from starting.
+//
+// A snapshot holds the keys that the configuration names and no others. Its name follows from its content by the keyed digest,
+// so it never changes; and no digest of a secret that could be guessed is in a name. Under a new digest key the name stays as
+// long as what is stored is equal.
+import { equal, Secret } from '@capstan/kube';
+import { aside, type Digest, plainDigest, type Reader } from '@capstan/reconcile';
+import { shortHash } from '../hash/combine-hashes.ts';
+import { VirtualKafkaCluster } from '../kinds/index.ts';
+import type { Mount, MountSource } from '../resolution/mounts.ts';
+import { keysOf } from '../tls/resolve-tls.ts';
+import type { ClusterFragment } from './cluster-fragment.ts';
+import type { NamespacedRef } from './keys.ts';
+
+export interface Snapshot {
+  readonly name: string;
+  /** What it is a copy of: `Secret kms`. */
+  readonly of: string;
+  /** In base64. */
+  readonly data: Readonly<Record<string, string>>;
+}
+
+export interface Snapshots {
+  readonly mounts: readonly Mount[];
+  readonly snapshots: readonly Snapshot[];
+}
+
+/** The mounts with a snapshot for each source; those of content that is not there stay as they are. */
+export function takeSnapshots(
+  mounts: readonly Mount[],
+  { ref, read, digest }: { ref: NamespacedRef; read: Reader; digest: Digest },
+): Snapshots {
+  const sources = new Map<string, Mount>();
+  for (const mount of mounts) {
+    const of = sourceOf(mount);
+    const keys = [...new Set([...(sources.get(of)?.keys ?? []), ...(mount.keys ?? [])])].toSorted();
+    sources.set(of, { ...mount, keys });
+  }
+  const before = new Map(read.get(VirtualKafkaCluster, ref, lastSnapshotsOf) ?? []);
+  const snapshots = [...sources].flatMap(([of, { source, name, origin, keys = [] }]): Snapshot[] => {
+    const from = origin ?? { source, namespace: ref.namespace, name };
+    const data = contentOf(read, from, keys);
+    if (data === undefined) return [];
+    // Of a Secret nothing but its values is keyed, of a ConfigMap nothing at all: the name depends on no other read.
+    const content = from.source === 'Secret' ? digest(Object.values(data)) : plainDigest(Object.values(data));
+    const wanted = `${ref.name}-snapshot-${shortHash(plainDigest(of, keys, content))}`;
+    const last = before.get(of);
+    const isSame =
+      last !== undefined &&
+      last !== wanted &&
+      equal(read.get(Secret, { namespace: ref.namespace, name: last }, dataOf), data);
+    return [{ name: isSame ? last : wanted, of, data }];
+  });
+  const names = new Map(snapshots.map(({ of, name }) => [of, name]));
+  return {
+    snapshots,
+    mounts: mounts.map(({ origin: _origin, ...mount }) => {
+      const snapshot = names.get(sourceOf(mount));
+      return snapshot === undefined ? withoutKeys(mount) : { ...mount, snapshot };
+    }),
+  };
+}
+
+/** A mount as pods have it that mount the source itself: all of its keys. */
+export function withoutKeys({ keys: _keys, origin: _origin, ...mount }: Mount): Mount {
+  return mount;
+}
+
+/** Names of the snapshots that configurations mount. */
+export function snapshotNames(...fragments: readonly (ClusterFragment | undefined)[]): string[] {
+  const mounts = fragments.flatMap((fragment) => fragment?.mounts ?? []);
+  return [...new Set(mounts.flatMap(({ snapshot }) => snapshot ?? []))];
+}
+
+/** Names of the snapshots of a cluster that are there. */
+export const storedSnapshotsOf = aside(
+  ({ status }: VirtualKafkaCluster): readonly string[] => status?.memory?.snapshots ?? [],
+);
+
+/** For reads that only ask whether a snapshot is there. */
+export const isStored = aside((_snapshot: Secret) => true);
+
+/** What a rollout waits for until its snapshots are there. */
+export function snapshotsAwaited(names: readonly string[]): string {
+  return `the snapshots ${names.join(', ')} are being stored; see the conditions of their virtual cluster if that takes long`;
+}
+
+const sourceOf = ({ source, name }: Pick<Mount, 'source' | 'name'>) => `${source} ${name}`;
+
+const dataOf = aside(({ data }: Secret) => data ?? {});
+
+const lastSnapshotsOf = aside(({ status }: VirtualKafkaCluster): readonly (readonly [string, string])[] => {
+  const { mounts = [] } = (status?.memory?.lastGood ?? {}) as Partial<ClusterFragment>;
+  return mounts.flatMap((mount) => (mount.snapshot === undefined ? [] : [[sourceOf(mount), mount.snapshot] as const]));
+});
+
+function contentOf(
+  read: Reader,
+  { source, ...at }: { source: MountSource; namespace: string; name: string },
+  keys: readonly string[],
+): Record<string, string> | undefined {
+  const find = keysOf(read, source, at);
+  const found = keys.map((key) => [key, find?.(key)?.bytes.toString('base64')] as const);
+  const isWhole = found.length > 0 && found.every(([, content]) => content !== undefined);
+  return isWhole ? Object.fromEntries(found.map(([key, content = '']) => [key, content])) : undefined;
+}

@@ -1,0 +1,139 @@
+// `sesame explain HOST[/PATH]`: reads the cluster as Sesame does, and computes what it serves for one host.
+import { randomBytes } from 'node:crypto';
+import { isNotFound, silentLogger, systemClock } from '@capstan/kube';
+import { alwaysLeader, createRuntime, type Derived, derivation, operator, sink } from '@capstan/reconcile';
+import { command, type Io, REPORT_OUTPUT, UsageErrors, withCluster } from '@capstan/reconcile/command-line';
+import { effectiveConfiguration } from '../configuration/index.ts';
+import { type Explanation, explanations, settingsOnly } from '../explain/explain.ts';
+import { explanationText } from '../explain/explanation-text.ts';
+import { servedGatewayKinds } from '../gateway/api/served-kinds.ts';
+import { type GatewayKinds, gatewayParts, type Placement, type Publication } from '../gateway/index.ts';
+import { SesameConfiguration } from '../kinds/index.ts';
+import type { RoutingSettings } from '../routing/settings.ts';
+import { ROUTE_READS } from '../routing/tracked-lookup.ts';
+import { routingSettingsOf } from '../serve/routing-settings.ts';
+import { routeGraph } from '../serving/pieces.ts';
+import { CommandErrors } from './errors.ts';
+import { SESAME_CLUSTER_OPTIONS, sesameNamespace } from './namespace.ts';
+
+export default command({
+  usage: 'explain HOST[/PATH]',
+  description:
+    'Explains what Envoy does with a request: the listeners of HTTPProxies and Ingresses and of each Gateway, their filters, the routes\n' +
+    'for the path in their order, the objects that they come from, and the Services with their endpoints. Exit code 1 when nothing\n' +
+    'serves the host.',
+  examples: ['sesame explain shop.example.com/cart', 'sesame explain shop.example.com -o json'],
+  positionals: 1,
+  options: {
+    ...SESAME_CLUSTER_OPTIONS,
+    'sesame-config': {
+      type: 'string',
+      value: 'NAME',
+      default: 'sesame',
+      help: 'The SesameConfiguration; defaults are used where there is none.',
+    },
+    'gateway-controller-name': {
+      type: 'string',
+      value: 'NAME',
+      default: 'projectsesame.io/gateway-controller',
+      help: 'Gateways of GatewayClasses with this controller are explained.',
+    },
+    output: REPORT_OUTPUT,
+  },
+  async run({ command: name, flags, positionals: [asked] }, io) {
+    if (asked === undefined) throw UsageErrors.Missing(name, 'a host', 'sesame explain shop.example.com/cart');
+    const key = keyOf(asked);
+    const explanation = await withCluster(flags, io, async ({ client }) => {
+      const ref = { namespace: sesameNamespace(flags.namespace, io.env), name: flags['sesame-config'] };
+      const object = await client.get(SesameConfiguration, ref, { signal: io.signal }).catch((error: unknown) => {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      });
+      const source = { from: 'resource', name: ref.name } as const;
+      const { value } = effectiveConfiguration({ given: object?.spec, source });
+      const kinds = await servedGatewayKinds(client, io.signal);
+      const settings = settingsOnly(routingSettingsOf(value));
+      return explain(key, settings, gatewaysOf(settings, kinds, flags['gateway-controller-name']), client, io);
+    });
+    io.stdout(
+      flags.output === 'json' ? `${JSON.stringify(explanation, undefined, 2)}\n` : explanationText(explanation),
+    );
+    return explanation.servedAs === undefined ? 1 : 0;
+  },
+});
+
+/** `HOST`, `HOST/PATH` and URLs. */
+function keyOf(asked: string): string {
+  const plain = asked.replace(/^https?:\/\//, '');
+  const slash = plain.indexOf('/');
+  const host = (slash < 0 ? plain : plain.slice(0, slash)).replace(/:\d+$/, '');
+  const path = slash < 0 ? '/' : (plain.slice(slash).split(/[?#]/)[0] ?? '/');
+  return `${host}${path}`;
+}
+
+/** Every Gateway of the controller: an instance serves one of them, and here it is not known which. */
+function gatewaysOf(settings: Derived<RoutingSettings>, kinds: GatewayKinds, controllerName: string) {
+  const parts = gatewayParts({
+    settings,
+    kinds,
+    selects: (read, _key, className, { lookup }) =>
+      lookup(read).gatewayClass(className)?.controllerName === controllerName,
+    placements: derivation<Placement | undefined>({ name: 'explained-placement', compute: () => ({ address: '::' }) }),
+    publications: derivation<Publication>({
+      name: 'explained-publication',
+      compute: () => ({ addresses: [], unusable: [] }),
+    }),
+  });
+  return { graph: parts.graph, kinds, reads: parts.reads };
+}
+
+const PATIENCE_MS = 30_000;
+
+async function explain(
+  key: string,
+  settings: Derived<RoutingSettings>,
+  gateways: ReturnType<typeof gatewaysOf>,
+  client: Parameters<ReturnType<typeof createRuntime>['addWorld']>[0]['client'],
+  io: Io,
+): Promise<Explanation> {
+  const { clock = systemClock } = io;
+  const { promise, resolve, reject } = Promise.withResolvers<Explanation>();
+  const answer = sink<Explanation>({
+    name: 'explanation',
+    of: explanations(routeGraph(settings), gateways),
+    keys: derivation<readonly string[]>({ name: 'explained', compute: () => [key] }),
+    reads: [...ROUTE_READS, ...gateways.reads],
+    lease: 'none',
+    open: () => ({
+      take({ changes }) {
+        for (const { after } of changes) if (after) resolve(after);
+      },
+    }),
+  });
+  const runtime = createRuntime({
+    operators: [operator({ name: 'sesame-explain', kinds: [], reconcilers: [], sinks: [answer] })],
+    clock,
+    random: Math.random,
+    logger: silentLogger,
+    leadership: () => alwaysLeader,
+  });
+  runtime.setDigestKey({ id: 'process', bytes: randomBytes(32) });
+  runtime.addWorld({ name: '', client });
+  const ending = new AbortController();
+  const running = runtime.run(AbortSignal.any([io.signal, ending.signal]));
+  const timer = clock.after(PATIENCE_MS, () => {
+    const waiting = runtime.status().worlds.flatMap(({ waitingFor }) => waitingFor);
+    reject(CommandErrors.CannotReadCluster(waiting.join(', ') || 'caches'));
+  });
+  running.catch(reject);
+  const interrupt = () => reject(io.signal.reason as Error);
+  io.signal.addEventListener('abort', interrupt, { once: true });
+  try {
+    return await promise;
+  } finally {
+    io.signal.removeEventListener('abort', interrupt);
+    timer.cancel();
+    ending.abort();
+    await running;
+  }
+}

@@ -1,0 +1,63 @@
+// What each replica reports about itself, in an annotation of its own Lease.
+import { type Lease, parseTime } from '@capstan/kube';
+import type { Version } from '../serve/in-force.ts';
+
+/** A resource that an Envoy refused. */
+export interface Nack {
+  /** The object that it was made from, `HTTPProxy default/shop`, or the name of the resource. */
+  readonly object: string;
+  /** lds, rds, cds, … */
+  readonly type: string;
+  readonly message: string;
+}
+
+export interface InstanceRecord {
+  /** The SesameConfiguration that it looks at. */
+  readonly configuration: string;
+  readonly state: 'Running' | 'Starting' | 'Stopped' | 'Failed';
+  readonly source: 'resource' | 'defaults' | 'file';
+  /** What is in force everywhere in the process. */
+  readonly version?: Version | undefined;
+  /** What stands in the way, for people. */
+  readonly problem?: string | undefined;
+  readonly nacks: readonly Nack[];
+}
+
+export const INSTANCE_LABEL = 'projectsesame.io/instance';
+export const INSTANCE_ANNOTATION = 'projectsesame.io/instance-state';
+
+/** At most so many refusals are reported; the others are in the metrics. */
+export const MAX_NACKS = 32;
+const MAX_MESSAGE = 500;
+
+/** How long a Lease holds without a renewal, and how often it is renewed. */
+export const LEASE_SECONDS = 30;
+export const RENEW_MS = 10_000;
+
+export function formatRecord(record: InstanceRecord): string {
+  const nacks = record.nacks
+    .slice(0, MAX_NACKS)
+    .map((nack) => ({ ...nack, message: nack.message.slice(0, MAX_MESSAGE) }));
+  return JSON.stringify({ ...record, nacks });
+}
+
+export interface Instance {
+  readonly name: string;
+  readonly record: InstanceRecord;
+  /** Milliseconds since the epoch: from then on it counts as gone. */
+  readonly expiresAt: number;
+}
+
+/** The instance of a Lease; undefined for a Lease that is none, or is not readable. */
+export function instanceOf({ metadata, spec }: Lease): Instance | undefined {
+  const text = metadata.annotations?.[INSTANCE_ANNOTATION];
+  if (text === undefined || spec?.renewTime === undefined) return undefined;
+  try {
+    const record = JSON.parse(text) as InstanceRecord;
+    const name = metadata.name ?? '';
+    const expiresAt = parseTime(spec.renewTime) + (spec.leaseDurationSeconds ?? LEASE_SECONDS) * 1000;
+    return { name: name.replace(/^sesame-/, ''), record: { ...record, nacks: record.nacks ?? [] }, expiresAt };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,42 @@
+// Rules of a GRPCRoute: a call is a POST to /SERVICE/METHOD.
+import { notRegex, type PathMatch, type RouteMatch, regexProblem } from '../../routing/conditions.ts';
+import type { GRPCRoute, GRPCRouteMatch } from '../api/objects.ts';
+import { headerMatch, type RuleContext, translateRules, valueMatches } from './http-rules.ts';
+import type { TranslatedRoute } from './translated-route.ts';
+
+export function translateGrpcRoute({ spec }: GRPCRoute, context: RuleContext): TranslatedRoute {
+  const rules = spec.rules ?? [{}];
+  return translateRules(
+    // A call may take as long as its own deadline says.
+    rules.map((rule) => ({ rule: { ...rule, timeouts: { request: '0s' } }, matches: matchesOf(rule.matches) })),
+    context,
+  );
+}
+
+function matchesOf(matches: readonly GRPCRouteMatch[] | undefined): RouteMatch[] | { problem: string } {
+  const found: RouteMatch[] = [];
+  for (const [index, match] of (matches?.length ? matches : [{}]).entries()) {
+    const path = pathOf(match);
+    if ('problem' in path) return { problem: `matches[${index}].method: ${path.problem}` };
+    const headers = valueMatches(match.headers, true);
+    if ('problem' in headers) return { problem: `matches[${index}].headers${headers.problem}` };
+    found.push({ path, headers: headers.map(headerMatch), query: [] });
+  }
+  return found;
+}
+
+const ANY = '[^/]+';
+
+function pathOf({ method }: GRPCRouteMatch): PathMatch | { problem: string } {
+  const { type = 'Exact', service, method: name } = method ?? {};
+  if (!service && !name) return { kind: 'prefix', value: '/' };
+  if (type === 'RegularExpression') {
+    const value = `/(?:${service || ANY})/(?:${name || ANY})`;
+    const problem = regexProblem(value);
+    return problem === undefined ? { kind: 'regex', value } : { problem: notRegex(value, problem) };
+  }
+  if (service && name) return { kind: 'exact', value: `/${service}/${name}` };
+  return service
+    ? { kind: 'prefix', value: `/${service}/` }
+    : { kind: 'regex', value: `/${ANY}/${(name ?? '').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}` };
+}

@@ -1,0 +1,93 @@
+// What can be said about an HTTPProxy before it is stored: what its status would report, less what depends on Services, Secrets
+// and other objects that may come later. Hosts of other proxies and chains of includes are looked at: an edit that takes a host
+// from another proxy would take both down.
+import { type AdmissionCheck, admissionCheck } from '@capstan/reconcile';
+import { defaultConfiguration } from '../configuration/effective.ts';
+import { HTTPProxy } from '../kinds/http-proxy.ts';
+import { isSameClass } from './classes.ts';
+import type { Lookup, ServicePortView } from './lookup.ts';
+import type { Problem } from './problems.ts';
+import { translateRoot } from './proxy/translate-root.ts';
+
+/** Reasons that another object cannot take away. */
+const OWN_REASONS = new Set([
+  'CookieRewritePoliciesInvalid',
+  'DuplicateMatchConditions',
+  'FQDNNotSpecified',
+  'HeaderMatchConditionsNotValid',
+  'IncludeCreatesCycle',
+  'InvalidJWTVerificationPolicy',
+  'JWTProviderNotDefined',
+  'NoServicesAndInclude',
+  'NothingDefined',
+  'OnlyOneMirror',
+  'PathMatchConditionsNotValid',
+  'PolicyDidNotParse',
+  'QueryParameterMatchConditionsNotValid',
+  'RateLimitPolicyNotValid',
+  'TimeoutPolicyNotValid',
+  'TLSConfigNotValid',
+  'TLSIncompatibleFeatures',
+]);
+/** Of a proxy that others include: its routes are checked below a host of no one. */
+const NO_HOST = 'included.invalid';
+
+export const HTTP_PROXY_ADMISSION: AdmissionCheck = admissionCheck({
+  kind: HTTPProxy,
+  reads: [HTTPProxy],
+  check(proxy, { list }) {
+    const others = list(HTTPProxy).filter((other) => keyOf(other) !== keyOf(proxy));
+    const fqdn = proxy.spec.virtualhost?.fqdn?.toLowerCase();
+    const hasSameHost = (other: HTTPProxy) =>
+      other.spec.virtualhost?.fqdn?.toLowerCase() === fqdn && isSameClass(other, proxy);
+    const sameHost = fqdn === undefined ? [] : others.filter(hasSameHost);
+    const whole = problemsOf(proxy, others);
+    // Without its certificate a host is not looked at further: its routes are, by themselves.
+    const routes = problemsOf(withoutPolicies(proxy), others).filter(
+      ({ reason }) => reason !== 'TLSIncompatibleFeatures',
+    );
+    const own = [...whole, ...routes].filter(({ reason }) => OWN_REASONS.has(reason)).map(({ message }) => message);
+    const names = sameHost.map(keyOf).toSorted().join(', ');
+    const duplicate = `spec.virtualhost.fqdn: ${JSON.stringify(fqdn)} is the host of HTTPProxy ${names}, and then none of them would be served; use another host, or include this one there`;
+    return { errors: [...new Set([...own, ...(sameHost.length > 0 ? [duplicate] : [])])] };
+  },
+});
+
+function problemsOf(proxy: HTTPProxy, others: readonly HTTPProxy[]): readonly Problem[] {
+  const isRoot = proxy.spec.virtualhost !== undefined;
+  const root = isRoot ? proxy : { ...proxy, spec: { ...proxy.spec, virtualhost: { fqdn: NO_HOST } } };
+  const known = new Map([...others, root].map((one) => [keyOf(one), one]));
+  const { findings } = translateRoot(root, lookupOf(proxy, known), defaultConfiguration(), { isDuplicate: false });
+  return findings.get(keyOf(proxy))?.errors ?? [];
+}
+
+function withoutPolicies(proxy: HTTPProxy): HTTPProxy {
+  const { virtualhost, ...spec } = proxy.spec;
+  return { ...proxy, spec: { ...spec, ...(virtualhost && { virtualhost: { fqdn: virtualhost.fqdn } }) } };
+}
+
+/** Every Service that the proxy names is there, with the ports that it names. */
+function lookupOf(proxy: HTTPProxy, known: ReadonlyMap<string, HTTPProxy>): Lookup {
+  const { routes = [], tcpproxy } = proxy.spec;
+  const named = [...routes.flatMap(({ services = [] }) => services), ...(tcpproxy?.services ?? [])];
+  return {
+    proxy: (namespace, name) => known.get(`${namespace}/${name}`),
+    service(namespace, name) {
+      const ports = named
+        .filter((service) => service.name === name)
+        .flatMap(({ port, healthPort }) => [port, healthPort])
+        .filter((port) => port !== undefined)
+        .map(
+          (port): ServicePortView => ({ name: '', port, protocol: 'TCP', appProtocol: undefined, targetPort: port }),
+        );
+      return { namespace, name, type: 'ClusterIP', externalName: undefined, ports, annotations: {} };
+    },
+    secret: () => undefined,
+    extensionService: () => undefined,
+    delegations: () => [],
+  };
+}
+
+function keyOf({ metadata }: HTTPProxy): string {
+  return `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
+}

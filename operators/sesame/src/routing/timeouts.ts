@@ -1,0 +1,44 @@
+// Durations of the API: Go's syntax, "infinity", or nothing for Envoy's default.
+import { parseDuration } from '@capstan/kube';
+
+/** Undefined: Envoy's default. "0s" switches a timeout off. */
+export type EnvoyTimeout = string | undefined;
+
+/** The problem, when the text is no duration. */
+export function envoyTimeout(text: string | undefined): { value: EnvoyTimeout } | { problem: string } {
+  if (text === undefined || text === '') return { value: undefined };
+  if (text === 'infinity' || text === 'infinite') return { value: '0s' };
+  const ms = durationMs(text);
+  if (ms === undefined)
+    return { problem: `${JSON.stringify(text)} is not a duration; write one such as 30s or 1m30s, or infinity` };
+  if (ms < 0) return { problem: `${JSON.stringify(text)} is negative; write a duration such as 30s, or infinity` };
+  return { value: ms === 0 ? undefined : seconds(ms) };
+}
+
+/** Of the configuration, whose durations are valid. */
+export function settingTimeout(text: string | undefined): EnvoyTimeout {
+  if (text === undefined) return undefined;
+  const known = settingTimeouts.get(text);
+  if (known !== undefined || settingTimeouts.has(text)) return known;
+  const timeout = envoyTimeout(text);
+  const value = 'value' in timeout ? timeout.value : undefined;
+  settingTimeouts.set(text, value);
+  return value;
+}
+
+/** A configuration has few durations, and every cluster asks for them. */
+const settingTimeouts = new Map<string, EnvoyTimeout>();
+
+export function durationMs(text: string): number | undefined {
+  try {
+    return parseDuration(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** As protobuf's JSON has durations. */
+export function seconds(ms: number): string {
+  const text = (ms / 1000).toFixed(9).replace(/\.?0+$/, '');
+  return `${text}s`;
+}

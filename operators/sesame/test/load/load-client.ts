@@ -1,0 +1,120 @@
+// Requests at a steady rate, over connections that are kept and over new ones, with and without TLS. Every answer is counted.
+import { Agent as HttpAgent, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+
+export interface LoadOptions {
+  readonly requestsPerSecond: number;
+  readonly host: string;
+  readonly httpPort: number;
+  readonly httpsPort: number;
+  readonly ca: string;
+  /** What has just been changed, for the report of a failure. */
+  during(): string;
+}
+
+export interface LoadClient {
+  /** Of the answers so far, how many were what. `200` is the only good one. */
+  readonly answers: ReadonlyMap<string, number>;
+  readonly sent: () => number;
+  /** Ends after the last answer. */
+  stop(): Promise<LoadCount>;
+}
+
+export interface LoadCount {
+  readonly requests: number;
+  readonly perSecond: number;
+  readonly failures: number;
+  /** Sent a second time, because the connection that was kept had been closed. */
+  readonly repeated: number;
+  /** Of requests that failed, `WHAT: COUNT`. */
+  readonly failed: readonly string[];
+  /** The first ten that failed, with what was changed then. */
+  readonly firstFailed: readonly string[];
+}
+
+const TICK_MS = 10;
+/** An answer that takes longer has failed. */
+const PATIENCE_MS = 15_000;
+
+export function startLoad({ requestsPerSecond, host, httpPort, httpsPort, ca, during }: LoadOptions): LoadClient {
+  const answers = new Map<string, number>();
+  const pending = new Set<Promise<void>>();
+  const kept = {
+    http: new HttpAgent({ keepAlive: true, maxSockets: 8 }),
+    https: new HttpsAgent({ keepAlive: true, maxSockets: 8, ca, servername: host }),
+  };
+  let sent = 0;
+  let repeated = 0;
+  const first: string[] = [];
+  const one = (index: number): Promise<void> => {
+    const isSecure = index % 2 === 1;
+    const isKept = index % 4 < 2;
+    const common = { host: '127.0.0.1', path: '/', headers: { host }, timeout: PATIENCE_MS };
+    return new Promise((resolve) => {
+      const began = during();
+      const count = (what: string) => {
+        if (what !== '200' && first.length < 10) first.push(`${what}, sent during ${began}, ended during ${during()}`);
+        answers.set(what, (answers.get(what) ?? 0) + 1);
+        resolve();
+      };
+      const kind = `${isSecure ? 'https' : 'http'}, ${isKept ? 'kept' : 'new'} connection`;
+      const request = isSecure
+        ? requestHttps({
+            ...common,
+            port: httpsPort,
+            ca,
+            servername: host,
+            agent: isKept ? kept.https : false,
+          })
+        : requestHttp({ ...common, port: httpPort, agent: isKept ? kept.http : false });
+      request.on('response', (response) => {
+        let body = '';
+        response.on('data', (chunk) => (body += String(chunk)));
+        response.on('end', () =>
+          count(response.statusCode === 200 ? '200' : `${response.statusCode} ${body} (${kind})`),
+        );
+        response.on('error', (error) => count(`${error.message} in an answer (${kind})`));
+      });
+      request.on('timeout', () => request.destroy(new Error('no answer in 15 s')));
+      request.on('error', (error) => {
+        // Both sides may close a connection that is kept: a client that finds it closed sends again, as browsers and proxies do.
+        const isRace = request.reusedSocket && 'code' in error && error.code === 'ECONNRESET';
+        if (!isRace) {
+          count(`${error.message} (${kind})`);
+          return;
+        }
+        repeated += 1;
+        resolve(one(index));
+      });
+      request.end();
+    });
+  };
+  const began = performance.now();
+  const timer = setInterval(() => {
+    const due = Math.floor(((performance.now() - began) / 1000) * requestsPerSecond);
+    for (; sent < due; sent += 1) {
+      const answer = one(sent).finally(() => pending.delete(answer));
+      pending.add(answer);
+    }
+  }, TICK_MS);
+  return {
+    answers,
+    sent: () => sent,
+    async stop() {
+      clearInterval(timer);
+      const seconds = (performance.now() - began) / 1000;
+      await Promise.all(pending);
+      kept.http.destroy();
+      kept.https.destroy();
+      const failed = [...answers].filter(([what]) => what !== '200');
+      return {
+        requests: sent,
+        repeated,
+        perSecond: sent / seconds,
+        failures: failed.reduce((sum, [, count]) => sum + count, 0),
+        firstFailed: first,
+        failed: failed.map(([what, count]) => `${what}: ${count}`),
+      };
+    },
+  };
+}

@@ -1,0 +1,103 @@
+// A Gateway with HTTPRoutes through a real Envoy. On the embedded server only: the backends are on loopback, which a real server
+// refuses in endpoints.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { suite, test } from 'node:test';
+import { EndpointSlice, Service } from '@capstan/kube';
+import { createStage } from '@capstan/testing';
+import { testSettings } from '../../src/routing/default-settings.ts';
+import { sharedGateways } from '../conformance/shared-gateways.ts';
+import { at, gateway, gatewayClass, httpRoute, installKinds, kinds, service } from '../gateway/fixtures.ts';
+import { missingEnvoy, startEnvoy, waitFor } from './envoy.ts';
+import { freePort } from './free-port.ts';
+import { send } from './http-client.ts';
+import { BACKENDS, listen } from './ingress-stage.ts';
+
+suite('Gateway API through a real Envoy', { skip: missingEnvoy() }, () => {
+  // On the delta stream the virtual hosts of a listener are resources of their own.
+  for (const mode of ['grpc', 'delta-ads'] as const)
+    test(`${mode}: a Gateway serves its HTTPRoutes by host, path and weight, and a broken backend answers 500`, async (context) => {
+      const [port, own] = [await freePort(), await freePort()];
+      const settings = testSettings((each) => {
+        each.envoy.metrics.port = own;
+        each.envoy.health.port = own;
+      });
+      const { operator, server } = sharedGateways(settings, {
+        placement: { address: '127.0.0.1', ports: { 80: port } },
+      });
+      const stage = await createStage({ operators: [operator], given: installKinds });
+      context.after(() => stage.end());
+      const envoy = await startEnvoy({ xdsPort: (await server).port, mode });
+      context.after(() => envoy.stop());
+      for (const name of ['shop', 'blog']) {
+        const http = createServer((request, response) =>
+          response.end(`${name} ${String(request.headers['x-added'] ?? '')}`.trim()),
+        );
+        const backend = await listen(context, http, () => http.closeAllConnections());
+        await stage.client.create(Service, service(name));
+        await stage.client.create(EndpointSlice, {
+          apiVersion: 'discovery.k8s.io/v1',
+          kind: 'EndpointSlice',
+          metadata: { ...at(name), labels: { 'kubernetes.io/service-name': name } },
+          addressType: 'IPv4',
+          endpoints: [{ addresses: [BACKENDS], conditions: { ready: true } }],
+          ports: [{ name: 'http', port: backend, protocol: 'TCP' }],
+        });
+      }
+      await stage.client.create(kinds.GatewayClass, gatewayClass());
+      const listeners = [
+        { name: 'http', port: 80, protocol: 'HTTP' },
+        { name: 'own', port: 80, protocol: 'HTTP', hostname: 'own.test' },
+      ];
+      await stage.client.create(kinds.Gateway, gateway('edge', { listeners }));
+      await stage.client.create(kinds.HTTPRoute, httpRoute('all', 'edge', { hostnames: ['*.wild.test'] }));
+      const to = (name: string, weight = 1) => ({ name, port: 80, weight });
+      await stage.client.create(
+        kinds.HTTPRoute,
+        httpRoute('shop', 'edge', {
+          hostnames: ['shop.test'],
+          rules: [
+            { backendRefs: [to('shop')] },
+            { matches: [{ path: { value: '/both' } }], backendRefs: [to('shop'), to('blog')] },
+            {
+              matches: [{ path: { value: '/changed' } }],
+              filters: [
+                { type: 'RequestHeaderModifier', requestHeaderModifier: { set: [{ name: 'x-added', value: 'yes' }] } },
+              ],
+              backendRefs: [to('blog')],
+            },
+            { matches: [{ path: { value: '/broken' } }], backendRefs: [to('missing')] },
+          ],
+        }),
+      );
+      await stage.settle();
+      const get = async (path: string, host = 'shop.test') => {
+        const { status, body } = await send({ port, host, path });
+        return status === 200 ? body : status;
+      };
+      await waitFor(async () => (await get('/')) === 'shop', 'the route');
+      assert.equal(await get('/changed/x'), 'blog yes');
+      assert.equal(await get('/broken'), 500);
+      assert.equal(await get('/', 'other.test'), 404);
+      assert.equal(await get('/', 'any.wild.test'), 'shop');
+      // It has a listener of its own, and no route: nothing of a wider listener is served.
+      assert.equal(await get('/', 'own.test'), 404);
+      const moved = [{ op: 'replace', path: '/spec/rules/0/backendRefs/0/name', value: 'blog' }];
+      await stage.client.patch(kinds.HTTPRoute, at('all'), 'json', moved);
+      await stage.settle();
+      await waitFor(async () => (await get('/', 'any.wild.test')) === 'blog', 'the edited route');
+      await stage.client.delete(kinds.HTTPRoute, at('all'));
+      await stage.settle();
+      await waitFor(async () => (await get('/', 'any.wild.test')) === 404, 'the end of a route');
+      const seen = new Set<string | number>();
+      await waitFor(async () => {
+        seen.add(await get('/both'));
+        return seen.size === 2;
+      }, 'both backends');
+      assert.deepEqual(seen, new Set(['blog', 'shop']));
+      assert.deepEqual(
+        (await server).reports().flatMap(({ rejections }) => rejections),
+        [],
+      );
+    });
+});

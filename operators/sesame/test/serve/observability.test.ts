@@ -1,0 +1,184 @@
+// What a running Sesame shows of what it serves: metrics, the graph, and the explanation of a request.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Client, EndpointSlice, Ingress, Service } from '@capstan/kube';
+import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
+import { connectXds } from '../../src/xds/index.ts';
+import { runCommand } from '../commands/command-io.ts';
+import { type Replica, ref, type ServeStage, served, servers, until } from './fixtures.ts';
+
+async function service(client: Client, name: string, address: string): Promise<void> {
+  await client.create(Service, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: ref(name),
+    spec: { ports: [{ name: 'http', port: 80, protocol: 'TCP' }] },
+  });
+  await client.create(EndpointSlice, {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { ...ref(name), labels: { 'kubernetes.io/service-name': name } },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: [address], conditions: { ready: true } }],
+    ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
+  });
+}
+
+async function proxy(client: Client, name: string, spec: HTTPProxy['spec']): Promise<void> {
+  await client.create(HTTPProxy, { apiVersion: HTTPProxy.apiVersion, kind: 'HTTPProxy', metadata: ref(name), spec });
+}
+
+async function running(stage: ServeStage): Promise<Replica> {
+  const { client } = stage.cluster;
+  await service(client, 'shop', '10.0.0.1');
+  await service(client, 'cart', '10.0.0.2');
+  await proxy(client, 'shop', {
+    virtualhost: { fqdn: 'shop.test' },
+    routes: [
+      { conditions: [{ prefix: '/' }], services: [{ name: 'shop', port: 80 }] },
+      {
+        conditions: [{ prefix: '/cart' }],
+        services: [
+          { name: 'cart', port: 80, weight: 1 },
+          { name: 'shop', port: 80, weight: 3 },
+        ],
+      },
+      {
+        conditions: [{ prefix: '/cart' }, { header: { name: 'x-beta', present: true } }],
+        services: [{ name: 'cart', port: 80 }],
+      },
+    ],
+  });
+  await proxy(client, 'broken', {
+    virtualhost: { fqdn: 'broken.test' },
+    routes: [{ services: [{ name: 'missing', port: 80 }] }],
+  });
+  await proxy(client, 'orphan', { routes: [{ services: [{ name: 'shop', port: 80 }] }] });
+  const replica = await stage.start();
+  await stage.becomes('Applied', 'True', await stage.apply(servers(replica)));
+  return replica;
+}
+
+test('metrics have the names that dashboards know, with the prefix of Sesame', async () => {
+  await served(async (stage) => {
+    const replica = await running(stage);
+    const client = connectXds({ host: '127.0.0.1', port: replica.ports.xds, nodeId: 'envoy-1' });
+    try {
+      const stream = client.open({ type: 'cds', isDelta: false });
+      stream.request({});
+      stream.nack(await stream.next(), 'default/shop/80 is not to my taste', []);
+      const metric = async (line: string) => {
+        const seen = await until(
+          async () => {
+            const body = (await replica.get('/metrics'))?.body ?? '';
+            return body.split('\n').includes(line) ? body : undefined;
+          },
+          `${line} in\n${(await replica.get('/metrics'))?.body
+            .split('\n')
+            .filter((each) => each.startsWith('sesame_'))
+            .join('\n')}`,
+        );
+        return seen;
+      };
+      await metric('sesame_httpproxy{namespace="default"} 3');
+      await metric('sesame_httpproxy_root{namespace="default"} 2');
+      await metric('sesame_httpproxy_orphaned{namespace="default"} 1');
+      await metric('sesame_httpproxy_valid{namespace="default",vhost="shop.test"} 1');
+      await metric('sesame_httpproxy_invalid{namespace="default",vhost="broken.test"} 1');
+      await metric('sesame_dag_cache_object{kind="HTTPProxy"} 3');
+      await metric('sesame_xds_clients 1');
+      await metric('sesame_xds_responses_total{type="cds"} 1');
+      const text = await metric('sesame_status_update_success_total{kind="HTTPProxy"} 3');
+      for (const name of [
+        'sesame_build_info',
+        'sesame_dagrebuild_timestamp',
+        'sesame_dagrebuild_total',
+        'sesame_dagrebuild_seconds_count',
+        'sesame_cachehandler_onupdate_duration_seconds_count',
+        'sesame_status_update_total',
+        'sesame_status_update_failed_total',
+        'sesame_status_update_conflict_total',
+        'sesame_status_update_noop_total',
+        'sesame_status_update_duration_seconds_count',
+        'sesame_xds_refused_resources',
+      ])
+        assert.match(text, new RegExp(`^${name}[{ ]`, 'm'), name);
+      await stage.cluster.client.delete(HTTPProxy, ref('orphan'));
+      await metric('sesame_httpproxy{namespace="default"} 2');
+      assert.match(await metric('sesame_eventhandler_operation_total{op="delete",kind="HTTPProxy"} 1'), /op="update"/);
+    } finally {
+      await client.close();
+    }
+  });
+});
+
+test('/debug/dag is a graph from listeners to endpoints, and /debug/xds shows what Envoys have', async () => {
+  await served(async (stage) => {
+    const replica = await running(stage);
+    const dag = (await replica.get('/debug/dag', replica.ports.debug))?.body ?? '';
+    assert.match(dag, /^digraph DAG \{\nrankdir="LR"\n/);
+    for (const line of [
+      '"lds/ingress_http" -> "rds/ingress_http"',
+      '"rds/ingress_http" -> "rds/ingress_http/shop.test"',
+      '"rds/ingress_http/shop.test" -> "cds/default/cart/80/da39a3ee5e" [label="prefix /cart, header x-beta"]',
+      '"cds/default/cart/80/da39a3ee5e" -> "eds/default/cart/http"',
+      '"eds/default/cart/http" [shape=box, label="endpoints default/cart/http\\n10.0.0.2:8080"]',
+    ])
+      assert.ok(dag.split('\n').includes(line), `${line}\n${dag}`);
+    const xds = await replica.get('/debug/xds', replica.ports.debug);
+    assert.deepEqual((JSON.parse(xds?.body ?? '{}') as { clients?: unknown }).clients, []);
+  });
+});
+
+test('sesame explain names the route, why it is taken, its objects, filters and endpoints', async () => {
+  await served(async (stage) => {
+    const { client } = stage.cluster;
+    await running(stage);
+    await client.create(Ingress, {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'Ingress',
+      metadata: ref('wild'),
+      spec: {
+        rules: [
+          {
+            host: '*.wild.test',
+            http: {
+              paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'shop', port: { number: 80 } } } }],
+            },
+          },
+        ],
+      },
+    });
+    const explain = (what: string) =>
+      runCommand(`explain ${what} -n default`, {}, { transport: () => stage.cluster.transport() });
+    const cart = await explain('http://shop.test:8080/cart/1?x=y');
+    assert.equal(cart.code, 0, cart.err);
+    assert.match(
+      cart.out,
+      /^shop\.test\/cart\/1\n {2}listener ingress_http on 0\.0\.0\.0:8080\n {4}filters: .*router\n/,
+    );
+    assert.match(cart.out, /route prefix \/cart, header x-beta \(taken when its conditions hold\)/);
+    assert.match(
+      cart.out,
+      /route prefix \/cart \(taken when no route above is\)\n {6}from HTTPProxy default\/shop\n {6}to Service default\/cart port 80, 25 % .*\n {8}endpoints: 10\.0\.0\.2:8080/,
+    );
+    assert.doesNotMatch(cart.out, /route prefix \/ /, 'what is never reached is left out');
+    assert.match(
+      (await explain('shop.test/other')).out,
+      /route prefix \/ \(taken: the most specific route for the path\)/,
+    );
+    const broken = await explain('broken.test');
+    assert.match(broken.out, /answers 503/);
+    assert.match(broken.out, /problems:\n {4}HTTPProxy default\/broken: ServiceUnresolvedReference: .*missing/);
+    const wild = await explain('a.wild.test/x -o json');
+    const { servedAs, listeners } = JSON.parse(wild.out) as {
+      servedAs: string;
+      listeners: { routes: { from: string }[] }[];
+    };
+    assert.deepEqual([servedAs, listeners[0]?.routes[0]?.from], ['*.wild.test', 'Ingress default/wild']);
+    const none = await explain('nowhere.test');
+    assert.equal(none.code, 1);
+    assert.match(none.out, /nothing serves this host/);
+    assert.equal((await runCommand('explain')).code, 2);
+  });
+});

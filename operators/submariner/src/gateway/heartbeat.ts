@@ -1,0 +1,81 @@
+// Which gateways of a cluster are alive. Each renews a Lease of its own; the active one removes the Gateway objects of those that
+// have not for a while. A Gateway object itself is written only when something changed.
+import { type Client, type Clock, isNotFound, Lease } from '@capstan/kube';
+import { Gateway } from '../kinds/index.ts';
+
+export interface Heartbeat {
+  /** Renews this gateway's Lease, and, as the active one, removes what dead gateways left. */
+  beat(isActive: boolean): Promise<void>;
+  /** Removes this gateway's Lease. */
+  end(): Promise<void>;
+}
+
+export interface HeartbeatOptions {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly node: string;
+  readonly clock: Clock;
+}
+
+export const BEAT_MS = 10_000;
+const EXPIRY_MS = 30_000;
+
+export function createHeartbeat({ client, namespace, node, clock }: HeartbeatOptions): Heartbeat {
+  const own = { namespace, name: leaseOf(node) };
+  /** When the Lease of another gateway was last seen to change: clocks of other nodes do not count. */
+  const seen = new Map<string, { readonly renewed: string; readonly at: number }>();
+  let wasActive = false;
+
+  const removeDead = async () => {
+    const { items: gateways } = await client.list(Gateway, { namespace });
+    const isTakingOver = !wasActive;
+    for (const { metadata, status } of gateways) {
+      const { name = '' } = metadata;
+      if (name === node) continue;
+      const renewed = await renewalOf(name);
+      const before = seen.get(name);
+      if (before === undefined || before.renewed !== renewed) seen.set(name, { renewed, at: clock.now() });
+      const isExpired = clock.now() - (seen.get(name)?.at ?? 0) >= EXPIRY_MS;
+      // There is one active gateway, and this is it: an earlier one that is alive reports itself as passive.
+      if (!isExpired && !(isTakingOver && status?.haStatus === 'active')) continue;
+      await quietly(client.delete(Gateway, { namespace, name }));
+      if (isExpired) await quietly(client.delete(Lease, { namespace, name: leaseOf(name) }));
+    }
+    for (const name of seen.keys()) if (!gateways.some(({ metadata }) => metadata.name === name)) seen.delete(name);
+  };
+  const renewalOf = async (name: string): Promise<string> => {
+    try {
+      return (await client.get(Lease, { namespace, name: leaseOf(name) })).spec?.renewTime ?? '';
+    } catch (error) {
+      if (isNotFound(error)) return '';
+      throw error;
+    }
+  };
+
+  return {
+    async beat(isActive) {
+      const lease = {
+        apiVersion: Lease.apiVersion,
+        kind: 'Lease',
+        metadata: own,
+        spec: {
+          holderIdentity: node,
+          leaseDurationSeconds: EXPIRY_MS / 1000,
+          renewTime: new Date(clock.now()).toISOString().replace('Z', '000Z'),
+        },
+      };
+      await client.apply(Lease, lease, { fieldManager: 'submariner-gateway', force: true });
+      if (isActive) await removeDead();
+      wasActive = isActive;
+    },
+    end: () => quietly(client.delete(Lease, own)),
+  };
+}
+
+function leaseOf(node: string): string {
+  return `submariner-gateway-${node}`;
+}
+
+async function quietly(work: Promise<unknown>): Promise<void> {
+  await work.catch(() => {});
+}

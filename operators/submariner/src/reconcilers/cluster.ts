@@ -1,0 +1,52 @@
+// Whether the networks of a cluster can be reached from the others: what is wrong with them is on its Cluster object.
+import { conditionType, derivation, plan, reading, reconciler } from '@capstan/reconcile';
+import { isCidr } from '../drivers/addresses.ts';
+import { Cluster } from '../kinds/index.ts';
+import { type ClusterNetworks, findOverlaps } from '../networks/overlaps.ts';
+
+const accepted = conditionType<'Accepted' | 'OverlappingSubnets' | 'InvalidSubnet'>('Accepted');
+
+const networksOf = ({ spec }: Cluster): ClusterNetworks => ({
+  id: spec.cluster_id,
+  // With Globalnet the global networks are what others see.
+  subnets: spec.global_cidr.length > 0 ? spec.global_cidr : [...spec.service_cidr, ...spec.cluster_cidr],
+});
+
+/** By namespace: the first overlap of each cluster that has one. */
+const overlaps = derivation<Readonly<Record<string, string>>>({
+  name: 'overlapping networks',
+  compute: ({ key: namespace, read }) =>
+    Object.fromEntries(findOverlaps(read.list(Cluster, { namespace }, networksOf))),
+});
+
+/** By namespace and cluster, so that a cluster is looked at again only when its own answer changes. */
+const overlapOf = derivation<string>({
+  name: 'overlap of a cluster',
+  compute({ key, read }) {
+    const [namespace = '', id = ''] = key.split('/');
+    return read.derived(overlaps, namespace)[id] ?? '';
+  },
+});
+
+export const cluster = reconciler<Cluster>({
+  name: 'cluster',
+  resource: Cluster,
+  reads: [reading(Cluster, 'everywhere')],
+  reconcile({ object, read }) {
+    const { id, subnets } = networksOf(object);
+    const wrong = subnets.filter((subnet) => !isCidr(subnet));
+    if (wrong.length > 0)
+      return plan({
+        conditions: [
+          accepted.isFalse(
+            'InvalidSubnet',
+            `cluster "${id}": ${wrong.join(', ')} is not a subnet, and gets no route; write ADDRESS/LENGTH`,
+          ),
+        ],
+      });
+    const overlap = read.derived(overlapOf, `${object.metadata.namespace ?? ''}/${id}`);
+    return plan({
+      conditions: [overlap === '' ? accepted.isTrue('Accepted', '') : accepted.isFalse('OverlappingSubnets', overlap)],
+    });
+  },
+});

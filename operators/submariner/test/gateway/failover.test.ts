@@ -1,0 +1,140 @@
+// Two gateways of one cluster, one active and one passive, on real cables; and options that change while they run.
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { Endpoint, Gateway, MEMBER_NAMESPACE } from '../../src/kinds/index.ts';
+import { ping, pingOutage } from '../cables/traffic.ts';
+import { createUnderlay, skip, type TestGateway, type Underlay } from '../cables/underlay.ts';
+import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess, until } from './set.ts';
+
+/** Shorter than in a cluster, so that the test is. */
+const LEASE = { LEADERSHIP_LEASEDURATION: '3', LEADERSHIP_RENEWDEADLINE: '2', LEADERSHIP_RETRYPERIOD: '1' };
+const place = { namespace: MEMBER_NAMESPACE };
+
+describe('a cluster with two gateways', { skip }, () => {
+  let underlay: Underlay;
+  let set: ClusterSet;
+  const processes = new Map<string, GatewayProcess>();
+  const network = (id: string): TestGateway => {
+    const found = underlay.gateways.find((each) => each.id === id);
+    assert.ok(found);
+    return found;
+  };
+  const options = (member: string) => join(set.folder, `options-${member}`);
+  const start = async (member: string, id: string, env: Record<string, string> = {}) => {
+    mkdirSync(options(member), { recursive: true });
+    const more = { ...LEASE, SUBMARINER_CABLEDRIVERCUSTOMCONFIGPATH: options(member), ...env };
+    processes.set(id, await set.gateway(member, network(id), { node: id, env: more }));
+  };
+  const states = async (member: string) => {
+    const { items } = await set.client(member).list(Gateway, place);
+    return items.map(({ metadata, status }) => `${metadata.name} ${status?.haStatus}`).join(', ');
+  };
+  const become = (what: string, ms: number, member: string, wanted: string) =>
+    until(
+      what,
+      ms,
+      async () => (await states(member)) === wanted,
+      async () => [await states(member), [...processes].map(([id, each]) => [id, each.log().slice(-1500)])],
+    );
+  /** Where a member's cables lead, and in which state they are. */
+  const cables = async (member: string) =>
+    (await connectionsOf(set, member))
+      .map(({ usingIP, status, usingNAT }) => `${usingIP} ${status}${usingNAT ? ' NAT' : ''}`)
+      .join();
+  const connected = (member: string, id: string, ms = 20_000) =>
+    until(
+      `${member} is connected to ${id}`,
+      ms,
+      async () => (await cables(member)) === `${network(id).local.privateIP} connected`,
+      async () => [
+        await connectionsOf(set, member),
+        [...processes].map(([name, each]) => [name, each.log().slice(-2000)]),
+      ],
+    );
+
+  before(async () => {
+    underlay = createUnderlay(['east1', 'east2', 'west'], { networkOf: (id) => (id === 'west' ? 2 : 1) });
+    set = await createClusterSet({ east: [], west: [] });
+    await start('east', 'east1');
+    // Its public address leads nowhere: without NAT discovery it would be used.
+    await start('west', 'west', { SUBMARINER_PUBLICIP: 'ipv4:172.31.200.200', SUBMARINER_NATENABLED: 'true' });
+    await connected('east', 'west', 30_000);
+  });
+  after(async () => {
+    await set?.close();
+    underlay?.close();
+  });
+
+  test('uses the private address of a gateway that answers there, and not its public one', async () => {
+    const [connection] = await connectionsOf(set, 'east');
+    assert.equal(connection?.endpoint.public_ip, '172.31.200.200');
+    assert.deepEqual(await ping(network('east1'), network('west').address), { sent: 3, received: 3 });
+    assert.deepEqual(await ping(network('east1'), network('west').address6), { sent: 3, received: 3 });
+  });
+
+  test('has one active gateway, and one that has no cables', async () => {
+    await start('east', 'east2');
+    await become('both are there', 20_000, 'east', 'east1 active, east2 passive');
+    const { items } = await set.client('east').list(Endpoint, place);
+    const own = items.filter(({ spec }) => spec.cluster_id === 'east');
+    assert.deepEqual(
+      own.map(({ spec }) => spec.hostname),
+      ['east1'],
+    );
+  });
+
+  test('goes over to the other gateway when the active one dies, and the other cluster follows', async () => {
+    await processes.get('east1')?.kill('SIGKILL');
+    await become('east2 is active', 15_000, 'east', 'east2 active');
+    await connected('west', 'east2');
+    assert.deepEqual(await ping(network('west'), network('east2').address), { sent: 3, received: 3 });
+    const { items } = await set.client('west').list(Endpoint, place);
+    const hosts = items.filter(({ spec }) => spec.cluster_id === 'east').map(({ spec }) => spec.hostname);
+    assert.deepEqual(hosts, ['east2'], 'the Endpoint of the dead gateway is gone everywhere');
+  });
+
+  test('leaves the gateway active that took over, until it ends in order', async () => {
+    await start('east', 'east1');
+    await become('east1 is back', 20_000, 'east', 'east1 passive, east2 active');
+    await processes.get('east2')?.kill('SIGTERM');
+    await become('east1 takes over', 10_000, 'east', 'east1 active');
+    await connected('west', 'east1');
+    assert.deepEqual(await ping(network('west'), network('east1').address), { sent: 3, received: 3 });
+    const links = (await network('east2').host().query('ip', 'link', 'show')).map(({ ifname }) => String(ifname));
+    assert.deepEqual(links.toSorted(), ['cni0', 'lo', 'veth0']);
+  });
+
+  test('names options that differ, and keeps the cable until both have them', async () => {
+    const running = pingOutage(network('west'), network('east1').address, { count: 400, intervalMs: 20 });
+    writeFileSync(join(options('east'), 'vxlanID'), '100');
+    const message = async () => (await connectionsOf(set, 'west'))[0]?.statusMessage ?? '';
+    await until('it is named', 8000, async () =>
+      /option vxlanID of vxlan differs: "100" in cluster "east", its default in cluster "west"/.test(await message()),
+    );
+    writeFileSync(join(options('west'), 'vxlanID'), '100');
+    await connected('west', 'east1');
+    await connected('east', 'west');
+    const { outageMs } = await running;
+    assert.ok(outageMs < 60, `no answer for ${outageMs} ms`);
+    const links = await network('west').host().query('ip', '-d', 'link', 'show', 'type', 'vxlan');
+    assert.match(JSON.stringify(links), /"id":100/);
+  });
+
+  test('reports a wrong option, and leaves its cables as they are', async () => {
+    const running = ping(network('west'), network('east1').address, { count: 150, intervalMs: 20 });
+    writeFileSync(join(options('east'), 'mtu'), 'big');
+    const failure = async () =>
+      (await set.client('east').get(Gateway, { ...place, name: 'east1' })).status?.statusFailure ?? '';
+    await until('it is reported', 5000, async () => /mtu: Invalid value: "big"/.test(await failure()));
+    assert.deepEqual(await running, { sent: 150, received: 150 });
+    writeFileSync(join(options('east'), 'mtu'), '1300');
+    await until('it is solved', 5000, async () => (await failure()) === '');
+    await until('the route has it', 5000, async () => {
+      const routes = await network('east1').host().query('ip', 'route', 'show', 'table', '100', 'proto', '144');
+      return JSON.stringify(routes).includes('1300');
+    });
+    assert.deepEqual(await ping(network('west'), network('east1').address), { sent: 3, received: 3 });
+  });
+});

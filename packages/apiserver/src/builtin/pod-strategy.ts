@@ -1,0 +1,209 @@
+// What Kubernetes' admission gives to every new pod: an account, a priority, patience with nodes that are not ready, and
+// the class of service that follows from its resources.
+import {
+  type Container,
+  compareQuantities,
+  type Pod,
+  type PodSpec,
+  type Random,
+  type RuntimeClass,
+  type ServiceAccount,
+  type Toleration,
+  type UnknownObject,
+  type Volume,
+} from '@capstan/kube';
+import { forbidden } from '../errors.ts';
+import { equalJson } from '../json/copy.ts';
+import { generateName } from '../resources/names.ts';
+import type { Store } from '../store/store.ts';
+
+const PATIENCE_SECONDS = 300;
+const IMPATIENT = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+
+/** What a pod says of itself before anybody has looked at it. */
+export function newPodStatus(object: UnknownObject): Pod['status'] & object {
+  const { spec } = object as Pod;
+  return { phase: 'Pending', qosClass: qosClass(spec?.containers ?? [], spec?.initContainers ?? []) };
+}
+
+/** A time that is less than none is one second. */
+export function withGrace(pod: UnknownObject): UnknownObject {
+  const { spec } = pod as Pod;
+  if ((spec?.terminationGracePeriodSeconds ?? 0) >= 0) return pod;
+  return { ...pod, spec: { ...spec, terminationGracePeriodSeconds: 1 } };
+}
+
+/** `random` draws the name of the volume for the account's token; without it no account is looked up. */
+export function admitPod(store: Store, given: UnknownObject, random?: Random): UnknownObject {
+  const object = random ? withAccount(store, given, random) : given;
+  const { spec } = object as Pod;
+  if (!spec) return object;
+  const serviceAccountName = spec.serviceAccountName || 'default';
+  return {
+    ...object,
+    spec: {
+      ...spec,
+      serviceAccountName,
+      serviceAccount: serviceAccountName,
+      tolerations: withPatience(spec.tolerations ?? []),
+      ...priorityOf(store, object),
+      ...runtimeOf(store, object),
+    },
+  };
+}
+
+/** What the runtime class of a pod adds to it: what running it costs besides, and where it can run. */
+function runtimeOf(store: Store, { spec, metadata }: Pod): Partial<PodSpec> {
+  const name = spec?.runtimeClassName;
+  if (name === undefined) return {};
+  const refuse = (why: string) =>
+    forbidden({ group: '', resource: 'pods' }, metadata.name ?? '', `pod rejected: ${why}`);
+  const found = store.get('node.k8s.io/runtimeclasses', name) as RuntimeClass | undefined;
+  if (!found) throw refuse(`RuntimeClass ${JSON.stringify(name)} not found`);
+  const overhead = found.overhead?.podFixed;
+  if (overhead && spec?.overhead && !equalJson(overhead, spec.overhead)) {
+    throw refuse("Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+  }
+  const { nodeSelector, tolerations } = found.scheduling ?? {};
+  const clash = Object.entries(nodeSelector ?? {}).find(
+    ([key, value]) => (spec?.nodeSelector?.[key] ?? value) !== value,
+  );
+  if (clash) throw refuse('conflict: runtimeClass.scheduling.nodeSelector and pod.spec.nodeSelector differ');
+  return {
+    ...(overhead && { overhead }),
+    ...(nodeSelector && { nodeSelector: { ...spec?.nodeSelector, ...nodeSelector } }),
+    ...(tolerations && { tolerations: withPatience([...(spec?.tolerations ?? []), ...tolerations]) }),
+  };
+}
+
+const ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
+const TOKEN_SECONDS = 3607;
+
+/** The pod with the token of its account in every container that has nothing of its own there. */
+function withAccount(store: Store, pod: UnknownObject, random: Random): UnknownObject {
+  const { spec, metadata } = pod as Pod;
+  if (!spec) return pod;
+  const { namespace = '' } = metadata;
+  const name = spec.serviceAccountName || 'default';
+  const account = store.get('/serviceaccounts', `${namespace}/${name}`) as ServiceAccount | undefined;
+  if (!account) {
+    const why = `error looking up service account ${namespace}/${name}: serviceaccount ${JSON.stringify(name)} not found`;
+    throw forbidden({ group: '', resource: 'pods' }, metadata.name ?? '', why);
+  }
+  const pullSecrets = spec.imagePullSecrets?.length ? spec.imagePullSecrets : account.imagePullSecrets;
+  const wants = spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
+  const volume = generateName('kube-api-access-', random);
+  const mount = { name: volume, readOnly: true, mountPath: ACCOUNT_FOLDER };
+  let isMounted = false;
+  const mounted = (list: readonly Container[]) =>
+    list.map((container) => {
+      const mounts = container.volumeMounts ?? [];
+      if (!wants || mounts.some(({ mountPath }) => mountPath === ACCOUNT_FOLDER)) return container;
+      isMounted = true;
+      return { ...container, volumeMounts: [...mounts, mount] };
+    });
+  const containers = mounted(spec.containers ?? []);
+  const initContainers = spec.initContainers && mounted(spec.initContainers);
+  const volumes = isMounted ? [...(spec.volumes ?? []), tokenVolume(volume)] : spec.volumes;
+  return {
+    ...pod,
+    spec: {
+      ...spec,
+      ...(spec.containers && { containers }),
+      ...(initContainers && { initContainers }),
+      ...(volumes && { volumes }),
+      ...(pullSecrets?.length && { imagePullSecrets: pullSecrets }),
+    },
+  };
+}
+
+function tokenVolume(name: string): Volume {
+  return {
+    name,
+    projected: {
+      sources: [
+        { serviceAccountToken: { expirationSeconds: TOKEN_SECONDS, path: 'token' } },
+        { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+        {
+          downwardAPI: {
+            items: [{ path: 'namespace', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } }],
+          },
+        },
+      ],
+      defaultMode: 0o644,
+    },
+  };
+}
+
+/** Patience with nodes cannot be taken away: admission gives it back. */
+export function keepPatience(object: UnknownObject): UnknownObject {
+  const { spec } = object as Pod;
+  if (!spec) return object;
+  const tolerations = withPatience(spec.tolerations ?? []);
+  return tolerations.length === (spec.tolerations ?? []).length
+    ? object
+    : { ...object, spec: { ...spec, tolerations } };
+}
+
+function withPatience(tolerations: readonly Toleration[]): Toleration[] {
+  const added = IMPATIENT.filter(
+    (key) => !tolerations.some((one) => (one.key === key || !one.key) && (!one.effect || one.effect === 'NoExecute')),
+  );
+  return [
+    ...tolerations,
+    ...added.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: PATIENCE_SECONDS })),
+  ];
+}
+
+const CLASSES = 'scheduling.k8s.io/priorityclasses';
+const SYSTEM: Readonly<Record<string, number>> = {
+  'system-cluster-critical': 2_000_000_000,
+  'system-node-critical': 2_000_001_000,
+};
+
+function priorityOf(store: Store, { metadata, spec }: Pod) {
+  const name = spec?.priorityClassName ?? '';
+  const ofName = (wanted: string) =>
+    store.get(CLASSES, wanted) as { value?: number; preemptionPolicy?: string } | undefined;
+  if (name === '') {
+    const chosen = store.list(CLASSES, '').find(({ object }) => object['globalDefault'] === true)?.object;
+    const priorityClassName = chosen?.metadata.name;
+    const { value = 0, preemptionPolicy = 'PreemptLowerPriority' } = ofName(priorityClassName ?? '') ?? {};
+    return { priority: value, preemptionPolicy, ...(priorityClassName !== undefined && { priorityClassName }) };
+  }
+  const found = ofName(name);
+  const priority = found?.value ?? SYSTEM[name];
+  if (priority === undefined) {
+    const pods = { group: '', resource: 'pods' };
+    throw forbidden(pods, metadata.name ?? '', `no PriorityClass with name ${name} was found`);
+  }
+  return { priority, preemptionPolicy: found?.preemptionPolicy ?? 'PreemptLowerPriority' };
+}
+
+const COMPUTE = ['cpu', 'memory'] as const;
+
+/** Guaranteed: every container is limited, and gets what it is limited to. Best effort: none says anything. */
+function qosClass(...lists: (readonly Container[])[]): string {
+  const containers = lists.flat();
+  const isSet = (quantity: string | undefined) =>
+    quantity !== undefined && safely(() => compareQuantities(quantity, '0') > 0);
+  const says = ({ resources }: Container) =>
+    COMPUTE.some((name) => isSet(resources?.limits?.[name]) || isSet(resources?.requests?.[name]));
+  if (!containers.some(says)) return 'BestEffort';
+  const isFixed = ({ resources }: Container) =>
+    COMPUTE.every((name) => {
+      const limit = resources?.limits?.[name];
+      const request = resources?.requests?.[name] ?? limit;
+      return limit !== undefined && request !== undefined && safely(() => compareQuantities(limit, request) === 0);
+    });
+  return containers.every(isFixed) ? 'Guaranteed' : 'Burstable';
+}
+
+// Validation, which comes later, says what is wrong with a quantity.
+function safely(test: () => boolean): boolean {
+  try {
+    return test();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ServiceSpec, UnknownObject } from '@capstan/kube';
+import { manualClock, seeded, testServer } from '../server.test-support.ts';
+import { createApiServer } from '../server.ts';
+
+const SERVICES = '/api/v1/namespaces/default/services';
+const MERGE = { contentType: 'application/merge-patch+json' };
+const service = (name: string, spec: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name },
+  spec: { ports: [{ port: 80 }], ...spec },
+});
+const IN_RANGE = /^127\.(?:9[6-9]|10\d|11[01])\./;
+const specOf = (object: UnknownObject) => object['spec'] as ServiceSpec;
+
+describe('addresses of services', () => {
+  it('gives each its own, and the families that go with it', async () => {
+    const { ok } = testServer();
+    const first = specOf(await ok('POST', SERVICES, service('a')));
+    const second = specOf(await ok('POST', SERVICES, service('b')));
+    assert.deepEqual(first.clusterIPs, [first.clusterIP]);
+    assert.match(first.clusterIP ?? '', IN_RANGE);
+    assert.notEqual(first.clusterIP, second.clusterIP);
+    assert.deepEqual([first.ipFamilies, first.ipFamilyPolicy], [['IPv4'], 'SingleStack']);
+  });
+
+  it('begins elsewhere in each cluster: those of one machine share its addresses', async () => {
+    const made = [1, 2].map(async (seed) => {
+      const { ok } = testServer({ random: seeded(seed) });
+      return specOf(await ok('POST', SERVICES, service('a'))).clusterIP;
+    });
+    const [one, other] = await Promise.all(made);
+    assert.notEqual(one, other);
+  });
+
+  it('has no field manager', async () => {
+    const { ok } = testServer();
+    const made = await ok('POST', SERVICES, service('a'));
+    const fields = made.metadata.managedFields?.[0]?.fieldsV1?.['f:spec'] as object;
+    assert.ok(!('f:clusterIP' in fields) && 'f:ports' in fields);
+  });
+
+  it('gives a wished one, unless it is taken or not ours', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', SERVICES, service('a', { clusterIP: '127.97.1.1' }));
+    const taken = await refused('POST', SERVICES, service('b', { clusterIP: '127.97.1.1' }));
+    assert.equal(
+      taken.details?.causes?.[0]?.message,
+      'Invalid value: ["127.97.1.1"]: failed to allocate IP 127.97.1.1: provided IP is already allocated',
+    );
+    const foreign = await refused('POST', SERVICES, service('b', { clusterIP: '10.0.0.1' }));
+    assert.match(foreign.message ?? '', /not in the valid range\. The range of valid IPs is 127\.96\.0\.0\/12/);
+    await ok('DELETE', `${SERVICES}/a`);
+    await ok('POST', SERVICES, service('b', { clusterIP: '127.97.1.1' }));
+  });
+
+  it('gives none to a headless one, nor to an alias', async () => {
+    const { ok } = testServer();
+    const headless = specOf(await ok('POST', SERVICES, service('a', { clusterIP: 'None', selector: { a: 'b' } })));
+    assert.deepEqual([headless.clusterIPs, headless.ipFamilyPolicy], [['None'], 'SingleStack']);
+    const alias = specOf(await ok('POST', SERVICES, service('b', { type: 'ExternalName', externalName: 'x.example' })));
+    assert.deepEqual([alias.clusterIP, alias.ipFamilies], [undefined, undefined]);
+  });
+
+  it('stays with who replaces it without naming it, and does not change', async () => {
+    const { ok, refused } = testServer();
+    const made = await ok('POST', SERVICES, service('a'));
+    const replaced = specOf(await ok('PUT', `${SERVICES}/a`, service('a', { selector: { a: 'b' } })));
+    assert.equal(replaced.clusterIP, specOf(made).clusterIP);
+    const moved = await refused('PATCH', `${SERVICES}/a`, { spec: { clusterIP: '127.98.0.1' } }, MERGE);
+    assert.equal(moved.details?.causes?.[0]?.message, 'Invalid value: ["127.98.0.1"]: may not change once set');
+  });
+
+  it('goes when the service becomes an alias, and comes back', async () => {
+    const { ok } = testServer();
+    await ok('POST', SERVICES, service('a'));
+    const alias = { type: 'ExternalName', externalName: 'x.example', clusterIP: null, clusterIPs: null };
+    assert.equal(specOf(await ok('PATCH', `${SERVICES}/a`, { spec: alias }, MERGE)).clusterIP, undefined);
+    const back = specOf(await ok('PATCH', `${SERVICES}/a`, { spec: { type: 'ClusterIP', externalName: null } }, MERGE));
+    assert.match(back.clusterIP ?? '', IN_RANGE);
+  });
+
+  it('is not taken by a dry run', async () => {
+    const { ok } = testServer();
+    const query = { dryRun: 'All' };
+    const tried = specOf(await ok('POST', SERVICES, service('a', { clusterIP: '127.97.0.9' }), { query }));
+    assert.equal(tried.clusterIP, '127.97.0.9');
+    await ok('POST', SERVICES, service('b', { clusterIP: '127.97.0.9' }));
+  });
+
+  it('stays what it was in an object that is carried over', async () => {
+    const { ok } = testServer();
+    const made = await ok('POST', SERVICES, service('a'));
+    // The same object, written as it is into another server, keeps what it has.
+    const other = createApiServer({ clock: manualClock(), random: seeded(1) });
+    const { metadata, ...rest } = made;
+    const transport = other.transport();
+    await transport.request({ method: 'POST', path: SERVICES, body: { ...rest, metadata: { name: metadata.name } } });
+    const answer = await transport.request({ method: 'POST', path: SERVICES, body: service('b') });
+    assert.notEqual(specOf(answer.body as UnknownObject).clusterIP, specOf(made).clusterIP);
+  });
+});
+
+describe('node ports', () => {
+  const portOf = (object: UnknownObject) => specOf(object).ports?.[0]?.nodePort ?? 0;
+
+  it('gives each port one of the range, TCP and UDP of a number the same', async () => {
+    const { ok } = testServer();
+    const ports = [
+      { name: 'a', port: 53 },
+      { name: 'b', port: 53, protocol: 'UDP' },
+      { name: 'c', port: 80 },
+    ];
+    const given = specOf(await ok('POST', SERVICES, service('a', { type: 'NodePort', ports }))).ports ?? [];
+    assert.ok(given.every(({ nodePort = 0 }) => nodePort >= 30_000 && nodePort <= 32_767));
+    assert.equal(given[0]?.nodePort, given[1]?.nodePort);
+    assert.notEqual(given[0]?.nodePort, given[2]?.nodePort);
+  });
+
+  it('refuses one that is taken or outside', async () => {
+    const { ok, refused } = testServer();
+    const wish = (name: string, nodePort: number) =>
+      service(name, { type: 'NodePort', ports: [{ port: 80, nodePort }] });
+    await ok('POST', SERVICES, wish('a', 30_080));
+    const taken = await refused('POST', SERVICES, wish('b', 30_080));
+    assert.equal(taken.details?.causes?.[0]?.message, 'Invalid value: 30080: provided port is already allocated');
+    const outside = await refused('POST', SERVICES, wish('b', 80));
+    assert.match(outside.message ?? '', /The range of valid ports is 30000-32767/);
+  });
+
+  it('keeps it through a replacement, and gives it back with the type', async () => {
+    const { ok } = testServer();
+    const made = portOf(await ok('POST', SERVICES, service('a', { type: 'NodePort' })));
+    assert.equal(portOf(await ok('PUT', `${SERVICES}/a`, service('a', { type: 'NodePort' }))), made);
+    assert.equal(portOf(await ok('PATCH', `${SERVICES}/a`, { spec: { type: 'ClusterIP' } }, MERGE)), 0);
+    await ok('POST', SERVICES, service('b', { type: 'NodePort', ports: [{ port: 80, nodePort: made }] }));
+  });
+});

@@ -1,0 +1,287 @@
+// What distinguishes the built-in kinds beyond their schemas: names, generation, defaults, grace, selectable fields.
+import type { EndpointSlice, PodSpec, UnknownObject } from '@capstan/kube';
+import { defaultDefinition } from '../crd/definition-strategy.ts';
+import { equalJson, isObject, valueAt, withValueAt } from '../json/copy.ts';
+import { label, type NameRule, pathSegment, subdomain } from '../resources/names.ts';
+import type { ScalePaths, Strategy } from '../resources/resource.ts';
+import { serviceWarnings, sliceWarnings } from '../validation/network-warnings.ts';
+import { podWarnings } from '../validation/pod-warnings.ts';
+import { keepPatience, newPodStatus, withGrace } from './pod-strategy.ts';
+
+type Defaults = (object: UnknownObject) => UnknownObject;
+
+/** By `plural.group`, the core group without a suffix. */
+export function builtinStrategy(id: string): Strategy {
+  return {
+    validateName: NAME_RULES[id] ?? subdomain,
+    allowsUnconditionalUpdate: !CONDITIONAL.has(id),
+    allowsCreateOnUpdate: CREATE_ON_UPDATE.has(id),
+    countsGeneration: COUNTS_GENERATION.has(id),
+    countsEmpty: COUNTS_EMPTY.has(id),
+    returnsDeleted: RETURNS_DELETED.has(id),
+    ...(POD_PLACES[id] && { warnings: podWarningsAt(POD_PLACES[id]) }),
+    ...(id === 'services' && { warnings: (service) => serviceWarnings(service) }),
+    ...(id === 'endpointslices.discovery.k8s.io' && {
+      warnings: (slice, old) => (old ? [] : sliceWarnings(slice as unknown as EndpointSlice)),
+    }),
+    ...SPECIAL[id],
+  };
+}
+
+export const builtinScale: ScalePaths = {
+  spec: ['spec', 'replicas'],
+  status: ['status', 'replicas'],
+  selector: ['spec', 'selector'],
+};
+
+export const builtinSelectableFields: Readonly<Record<string, readonly string[]>> = {
+  pods: [
+    'spec.nodeName',
+    'spec.restartPolicy',
+    'spec.schedulerName',
+    'spec.serviceAccountName',
+    'spec.hostNetwork',
+    'status.phase',
+    'status.podIP',
+    'status.nominatedNodeName',
+  ],
+  nodes: ['spec.unschedulable'],
+  namespaces: ['status.phase'],
+  secrets: ['type'],
+  services: ['spec.clusterIP', 'spec.type'],
+  replicationcontrollers: ['status.replicas'],
+  'jobs.batch': ['status.successful'],
+  events: [
+    ...['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map(
+      (one) => `involvedObject.${one}`,
+    ),
+    'reason',
+    'reportingComponent',
+    'source',
+    'type',
+  ],
+  'events.k8s.io': [],
+  'events.events.k8s.io': [
+    ...['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map(
+      (one) => `regarding.${one}`,
+    ),
+    'reason',
+    'reportingController',
+    'type',
+  ],
+};
+
+export const builtinDefaults: Readonly<Record<string, Defaults>> = {
+  'customresourcedefinitions.apiextensions.k8s.io': defaultDefinition,
+  secrets: (secret) => {
+    const { stringData, ...rest } = secret;
+    const type = secret['type'] ?? 'Opaque';
+    if (!isObject(stringData)) return { ...rest, type };
+    const encoded = Object.entries(stringData).map(([key, value]): [string, string] => [
+      key,
+      Buffer.from(String(value)).toString('base64'),
+    ]);
+    const data = { ...(isObject(secret['data']) ? secret['data'] : {}), ...Object.fromEntries<unknown>(encoded) };
+    return { ...rest, data, type };
+  },
+  'daemonsets.apps': (daemonSet) => {
+    const { annotations } = daemonSet.metadata;
+    if (annotations?.[TEMPLATE_GENERATION] !== undefined) return daemonSet;
+    return withTemplateGeneration(daemonSet, 0);
+  },
+  namespaces: labelled,
+};
+
+function labelled(namespace: UnknownObject): UnknownObject {
+  const { name } = namespace.metadata;
+  if (name === undefined || namespace.metadata.labels?.[NAMESPACE_LABEL] === name) return namespace;
+  const labels = { ...namespace.metadata.labels, [NAMESPACE_LABEL]: name };
+  return { ...namespace, metadata: { ...namespace.metadata, labels } };
+}
+
+/** Counts the changes of a DaemonSet's template: an annotation of what was a field once. */
+const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
+
+function withTemplateGeneration(daemonSet: UnknownObject, generation: number): UnknownObject {
+  const annotations = { ...daemonSet.metadata.annotations, [TEMPLATE_GENERATION]: String(generation) };
+  return { ...daemonSet, metadata: { ...daemonSet.metadata, annotations } };
+}
+
+function nextTemplateGeneration(daemonSet: UnknownObject, old: UnknownObject): number {
+  const before = Number(old.metadata.annotations?.[TEMPLATE_GENERATION] ?? 0);
+  const path = ['spec', 'template'];
+  return equalJson(valueAt(daemonSet, path), valueAt(old, path)) ? before : before + 1;
+}
+
+const NAMESPACE_LABEL = 'kubernetes.io/metadata.name';
+
+const NAME_RULES: Readonly<Record<string, NameRule>> = {
+  namespaces: label,
+  services: label,
+  'statefulsets.apps': label,
+  events: pathSegment,
+  'poddisruptionbudgets.policy': pathSegment,
+  'roles.rbac.authorization.k8s.io': pathSegment,
+  'rolebindings.rbac.authorization.k8s.io': pathSegment,
+  'clusterroles.rbac.authorization.k8s.io': pathSegment,
+  'clusterrolebindings.rbac.authorization.k8s.io': pathSegment,
+};
+
+const CONDITIONAL = new Set([
+  'customresourcedefinitions.apiextensions.k8s.io',
+  'leases.coordination.k8s.io',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
+  'poddisruptionbudgets.policy',
+  'validatingadmissionpolicies.admissionregistration.k8s.io',
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io',
+]);
+
+const CREATE_ON_UPDATE = new Set([
+  'services',
+  'endpoints',
+  'events',
+  'events.events.k8s.io',
+  'leases.coordination.k8s.io',
+  'roles.rbac.authorization.k8s.io',
+  'rolebindings.rbac.authorization.k8s.io',
+  'clusterroles.rbac.authorization.k8s.io',
+  'clusterrolebindings.rbac.authorization.k8s.io',
+]);
+
+const COUNTS_GENERATION = new Set([
+  'pods',
+  'deployments.apps',
+  'daemonsets.apps',
+  'replicasets.apps',
+  'statefulsets.apps',
+  'cronjobs.batch',
+  'jobs.batch',
+  'podtemplates',
+  'replicationcontrollers',
+  'ingresses.networking.k8s.io',
+  'ingressclasses.networking.k8s.io',
+  'networkpolicies.networking.k8s.io',
+  'poddisruptionbudgets.policy',
+  'endpointslices.discovery.k8s.io',
+  'priorityclasses.scheduling.k8s.io',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
+  'validatingadmissionpolicies.admissionregistration.k8s.io',
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io',
+  'customresourcedefinitions.apiextensions.k8s.io',
+]);
+
+const COUNTS_EMPTY = new Set([
+  'networkpolicies.networking.k8s.io',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io',
+]);
+
+/** Where the kinds that make pods say what they are like. */
+const POD_PLACES: Readonly<Record<string, readonly string[]>> = {
+  pods: ['spec'],
+  'deployments.apps': ['spec', 'template', 'spec'],
+  'replicasets.apps': ['spec', 'template', 'spec'],
+  'daemonsets.apps': ['spec', 'template', 'spec'],
+  'statefulsets.apps': ['spec', 'template', 'spec'],
+  'jobs.batch': ['spec', 'template', 'spec'],
+  'cronjobs.batch': ['spec', 'jobTemplate', 'spec', 'template', 'spec'],
+  podtemplates: ['template', 'spec'],
+  replicationcontrollers: ['spec', 'template', 'spec'],
+};
+
+const ENDLESS =
+  'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended';
+
+/** Whether a change counts as a generation: annotations of a Deployment do. */
+function counts(object: UnknownObject, old: UnknownObject): boolean {
+  if (!equalJson(object['spec'], old['spec'])) return true;
+  const notes = ({ metadata }: UnknownObject) => metadata.annotations ?? {};
+  return object.kind === 'Deployment' && !equalJson(notes(object), notes(old));
+}
+
+// A change of metadata only does not repeat the warnings.
+function podWarningsAt(path: readonly string[]): NonNullable<Strategy['warnings']> {
+  return (object, old) => {
+    const limit = valueAt(object, ['spec', 'revisionHistoryLimit']);
+    const isEndless = object.kind === 'StatefulSet' && typeof limit === 'number' && limit < 0;
+    const always = isEndless ? [ENDLESS] : [];
+    // A pod that is there is changed by programs, who read no warnings.
+    if (old && (path.length === 1 || !counts(object, old))) return always;
+    return [...podWarnings(path.join('.'), valueAt(object, path) as PodSpec | undefined), ...always];
+  };
+}
+
+/** A Job selects its pods by its own uid, unless its author says that he selects them himself. */
+function withJobSelector(job: UnknownObject): UnknownObject {
+  if (valueAt(job, ['spec', 'manualSelector']) === true) return job;
+  const { uid = '', name = '' } = job.metadata;
+  const own = { 'batch.kubernetes.io/controller-uid': uid, 'batch.kubernetes.io/job-name': name };
+  const former = { 'controller-uid': uid, 'job-name': name };
+  const given = valueAt(job, ['spec', 'template', 'metadata', 'labels']);
+  const labels = { ...(isObject(given) ? given : {}), ...own, ...former };
+  const labelled = withValueAt(job, ['spec', 'template', 'metadata', 'labels'], labels);
+  const selector = { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } };
+  return withValueAt(labelled, ['spec', 'selector'], selector) as UnknownObject;
+}
+
+/**
+ * How many pods may be down at once is behind a feature gate: the manager that sets the field owns it, and its value is
+ * dropped.
+ */
+function withoutGated(set: UnknownObject): UnknownObject {
+  const path = ['spec', 'updateStrategy', 'rollingUpdate'];
+  const update = valueAt(set, path);
+  if (!isObject(update) || update['maxUnavailable'] === undefined) return set;
+  const { maxUnavailable: _, ...rest } = update;
+  return withValueAt(set, path, rest) as UnknownObject;
+}
+
+/** The finalizer by which contents are deleted first cannot be left out. */
+function withKubernetes(namespace: UnknownObject): unknown[] {
+  const given = (valueAt(namespace, ['spec', 'finalizers']) as unknown[] | null | undefined) ?? [];
+  return given.includes('kubernetes') ? given : [...given, 'kubernetes'];
+}
+
+const RETURNS_DELETED = new Set(['namespaces', 'pods', 'serviceaccounts', 'services']);
+
+const POD_GRACE_SECONDS = 30;
+const PROTECTED = new Set(['default', 'kube-system', 'kube-public']);
+
+const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
+  pods: {
+    prepareCreate: (pod) => ({ ...withGrace(pod), status: newPodStatus(pod) }),
+    prepareUpdate: (pod, _old, subresource) => (subresource === '' ? keepPatience(pod) : pod),
+    // Only a kubelet can need time: without a node, or once everything has ended, the pod goes at once.
+    gracePeriod: (pod, asked) => {
+      const phase = valueAt(pod, ['status', 'phase']);
+      if (!valueAt(pod, ['spec', 'nodeName']) || phase === 'Succeeded' || phase === 'Failed') return 0;
+      const wanted = valueAt(pod, ['spec', 'terminationGracePeriodSeconds']);
+      return asked ?? (typeof wanted === 'number' ? wanted : POD_GRACE_SECONDS);
+    },
+  },
+  'daemonsets.apps': {
+    prepareCreate: (daemonSet) => withTemplateGeneration(daemonSet, 1),
+    prepareUpdate: (daemonSet, old) => withTemplateGeneration(daemonSet, nextTemplateGeneration(daemonSet, old)),
+  },
+  persistentvolumeclaims: { prepareCreate: (claim) => ({ ...claim, status: { phase: 'Pending' } }) },
+  'statefulsets.apps': { prepareCreate: withoutGated, prepareUpdate: withoutGated },
+  'jobs.batch': { complete: (job, old) => ({ object: old ? job : withJobSelector(job), errors: [] }) },
+  nodes: { keepsStatus: true },
+  namespaces: {
+    prepareCreate: (namespace) => ({
+      ...namespace,
+      spec: { finalizers: withKubernetes(namespace) },
+      status: { phase: 'Active' },
+    }),
+    prepareUpdate: (namespace, old, subresource) =>
+      subresource === 'finalize' ? namespace : { ...namespace, spec: old['spec'] ?? {} },
+    refuseDelete: ({ metadata }) =>
+      PROTECTED.has(metadata.name ?? '') ? 'this namespace may not be deleted' : undefined,
+    // A name that was drawn is known only now.
+    complete: (namespace) => ({ object: labelled(namespace), errors: [] }),
+    isHeld: (namespace) => ((valueAt(namespace, ['spec', 'finalizers']) as unknown[] | undefined) ?? []).length > 0,
+    prepareDelete: (namespace) => ({ ...namespace, status: { phase: 'Terminating' } }),
+  },
+};

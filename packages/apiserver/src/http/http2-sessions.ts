@@ -1,0 +1,95 @@
+// HTTP/2, which Go's clients choose where it is offered: all their requests and watches share one connection. Requests and responses
+// have the form of HTTP/1.1's, so that everything else is the same.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  createSecureServer,
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { TLSSocket } from 'node:tls';
+
+export interface Http2Sessions {
+  /** Speaks HTTP/2 on a connection that has agreed to. */
+  take(socket: TLSSocket): void;
+  /** Lets requests that are under way finish, and takes no more. */
+  close(): void;
+  destroy(): void;
+}
+
+/** As many as kube-apiserver allows a connection. */
+const MAX_STREAMS = 1_000;
+/** Of a connection, for answers that its client has yet to read. Beyond it, requests are refused. */
+const MAX_MEGABYTES = 256;
+const WINDOW_BYTES = 1024 * 1024;
+
+export function createHttp2Sessions(
+  listener: (message: IncomingMessage, response: ServerResponse) => void,
+): Http2Sessions {
+  const sessions = new Set<ServerHttp2Session>();
+  const server = createSecureServer(
+    {
+      Http2ServerRequest: Request,
+      Http2ServerResponse: Response,
+      settings: { maxConcurrentStreams: MAX_STREAMS, initialWindowSize: WINDOW_BYTES },
+      maxSessionMemory: MAX_MEGABYTES,
+    },
+    (message, response) => listener(message as unknown as IncomingMessage, response as unknown as ServerResponse),
+  );
+  let taken: TLSSocket | undefined;
+  server.on('session', (session) => {
+    sessions.add(session);
+    if (taken) connections.set(session, taken);
+    session.once('close', () => sessions.delete(session));
+    session.on('error', () => {});
+  });
+  server.on('sessionError', () => {});
+  return {
+    take(socket) {
+      socket.on('error', () => {});
+      taken = socket;
+      server.emit('secureConnection', socket);
+      taken = undefined;
+    },
+    close() {
+      for (const session of sessions) session.close();
+    },
+    destroy() {
+      for (const session of sessions) session.destroy();
+    },
+  };
+}
+
+/** The connection of each session: what Node.js shows of it instead cannot be told apart from others. */
+const connections = new WeakMap<object, TLSSocket>();
+
+/** What IncomingMessage and ServerResponse have besides, and HTTP/2's own classes have not, or have differently. */
+class Request extends Http2ServerRequest {}
+class Response extends Http2ServerResponse<Request> {}
+
+Object.defineProperties(Request.prototype, {
+  socket: {
+    get(this: Request): TLSSocket | undefined {
+      const session = this.stream.session;
+      return session && connections.get(session);
+    },
+  },
+  /** Each value of a header by itself. */
+  headersDistinct: {
+    get(this: Request): Record<string, string[]> {
+      const distinct: Record<string, string[]> = {};
+      for (let at = 0; at + 1 < this.rawHeaders.length; at += 2) {
+        const values = (distinct[(this.rawHeaders[at] ?? '').toLowerCase()] ??= []);
+        values.push(this.rawHeaders[at + 1] ?? '');
+      }
+      return distinct;
+    },
+  },
+});
+Object.defineProperty(Response.prototype, 'destroyed', {
+  get(this: Response): boolean {
+    const stream = this.stream as ServerHttp2Stream | undefined;
+    return stream === undefined || stream.destroyed;
+  },
+});

@@ -1,0 +1,40 @@
+import { validateEmbeddedResources } from '../schema/embedded-resource.ts';
+import { type FieldError, invalidField } from '../schema/field-error.ts';
+import type { JsonSchema } from '../schema/json-schema.ts';
+import { prune } from '../schema/prune.ts';
+import { type EvaluateRule, validateRules } from '../schema/rules.ts';
+import { validateSchema } from '../schema/validation/validate-schema.ts';
+
+/** `isRoot`: the schema is that of a whole object. Each default must be what would be left of it after pruning, and valid. Below additionalProperties there are none to check. */
+export function checkDefaults(
+  schema: JsonSchema,
+  path: string,
+  evaluateRule?: EvaluateRule,
+  isRoot = false,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  if (schema.default !== undefined && schema.default !== null) {
+    errors.push(
+      ...checkDefault(isRoot ? { ...schema, 'x-kubernetes-embedded-resource': true } : schema, path, evaluateRule),
+    );
+  }
+  if (schema.items) errors.push(...checkDefaults(schema.items, `${path}.items`, evaluateRule));
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    errors.push(...checkDefaults(property, `${path}.properties[${name}]`, evaluateRule));
+  }
+  return errors;
+}
+
+function checkDefault(schema: JsonSchema, path: string, evaluateRule: EvaluateRule | undefined): FieldError[] {
+  const at = `${path}.default`;
+  const errors: FieldError[] = [];
+  const isResource = schema['x-kubernetes-embedded-resource'] === true;
+  if (prune(schema, schema.default, { isResource }).dropped.length > 0) {
+    errors.push(invalidField(at, schema.default, 'must not have unknown fields'));
+  }
+  const embedded = validateEmbeddedResources(schema, schema.default, at);
+  errors.push(...(embedded.length > 0 ? embedded : validateSchema(schema, schema.default, { path: at })));
+  if (errors.length === 0 && evaluateRule)
+    errors.push(...validateRules(schema, schema.default, evaluateRule, undefined, at));
+  return errors;
+}

@@ -1,0 +1,28 @@
+import type { Kind, KubeObject } from '@capstan/kube/cluster';
+
+/**
+ * What an operator can say about an object before it is stored, beyond the rules of its definition: the same validation that its
+ * reconcilers use, run by the admission webhook (`capstan install --admission`). Pure. An object is refused for its errors;
+ * what may be corrected by another object later (a reference, for one) is a warning, or nothing: the status reports it.
+ */
+export interface AdmissionCheck<T extends KubeObject = KubeObject> {
+  readonly kind: Kind<T>;
+  /** Kinds whose objects it looks at beside the one in question; the webhook caches them. None by default. */
+  readonly reads?: readonly Kind[];
+  check(object: T, others: AdmissionView): AdmissionFindings;
+}
+
+export interface AdmissionFindings {
+  /** As in `spec.routes[0]: …; what to do`. */
+  readonly errors: readonly string[];
+  readonly warnings?: readonly string[];
+}
+
+export interface AdmissionView {
+  /** Every object of a kind that the check reads, as far as it is known; the one in question as it was before. */
+  list<T extends KubeObject>(kind: Kind<T>): readonly T[];
+}
+
+export function admissionCheck<T extends KubeObject>(check: AdmissionCheck<T>): AdmissionCheck {
+  return check;
+}

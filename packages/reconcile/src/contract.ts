@@ -1,0 +1,10 @@
+// What a program needs that is small and runs many times: the definitions of an operator's parts and the runtime. The manager,
+// health, metrics and previews are not here.
+export { type Operator, operator } from './operator.ts';
+export { type DerivationDefinition, derivation } from './read/derivation.ts';
+export { index, type KindIndex } from './read/kind-index.ts';
+export type { Reader, WatchProblem } from './read/reader.ts';
+export { type SourceDefinition, type SourceTable, source } from './read/source.ts';
+export { reading } from './reconciler.ts';
+export { createRuntime, type Runtime } from './runtime/runtime.ts';
+export { type Sink, type SinkBatch, type SinkContext, type SinkSession, sink } from './sinks/sink.ts';

@@ -1,0 +1,321 @@
+// The graph's parts. One edge object per read, in a doubly linked list at its source and in an array at its reader, so
+// that there is no Set per node; cells, queries and nodes are the three sources and begin with the same fields.
+import type { Clock } from '@capstan/kube/cluster';
+import type { Cause, Demand, DerivationOptions, FoldOptions, Projection } from '../engine-types.ts';
+import type { SmallSet } from './small-set.ts';
+import type { Where } from './where.ts';
+
+export const CELL = 0;
+export const QUERY = 1;
+export const NODE = 2;
+
+export type Source = Cell | Query | Node;
+
+/** How an edge reads its source. */
+export const VALUE = 0;
+export const PRESENCE = 1;
+export const LIST = 2;
+export const KEYS = 3;
+export const SETTLED = 4;
+export const MODE = 7;
+/** The edge closes a cycle: heights do not follow it. */
+export const CYCLIC = 8;
+/** Not read by the last run, which ended in trouble: it keeps its source alive and is otherwise dead. */
+export const RETAINED = 16;
+
+export interface Edge {
+  source: Source;
+  reader: Node;
+  project: Projection | undefined;
+  mode: number;
+  previous: Edge | undefined;
+  next: Edge | undefined;
+}
+
+/** Why a cell without a value is not what its table says. */
+export const NO_MARK = 0;
+export const MARK_UNKNOWN = 1;
+export const MARK_ABSENT = 2;
+
+/** One key of a table: there while it has a value, a mark or a reader. */
+export interface Cell {
+  kind: typeof CELL;
+  first: Edge | undefined;
+  /** The last run that read it unprojected: a second such read needs no edge. */
+  stamp: number;
+  table: TableState;
+  key: string;
+  /** undefined: none. */
+  value: unknown;
+  mark: number;
+}
+
+/** The members of a table by one key function. The same bucket holds objects (to read) and queries (to wake). */
+export interface BucketIndex {
+  name: string;
+  keysOf: (value: unknown, key: string) => readonly string[];
+  buckets: Map<string, Bucket>;
+}
+
+export interface Bucket {
+  index: BucketIndex;
+  key: string;
+  cells: SmallSet<Cell>;
+  queries: SmallSet<Query>;
+  /** Above so many cells its queries look for a better bucket. */
+  limit: number;
+}
+
+/** An interned list: registered in the buckets of one index, and caching cells, not objects. */
+export interface Query {
+  kind: typeof QUERY;
+  first: Edge | undefined;
+  stamp: number;
+  table: TableState;
+  canonical: string;
+  where: Where;
+  /** undefined until it was first read: nothing can wake it before. */
+  anchor: Bucket[] | undefined;
+  /** Sorted by key; undefined until first read. */
+  cells: Cell[] | undefined;
+  roots: Set<RootState> | undefined;
+  /** The last event that was tested against it. */
+  seen: number;
+  /** In the list of queries to drop. */
+  idle: boolean;
+}
+
+export interface TableState {
+  id: number;
+  name: string;
+  labels: ((value: unknown) => Readonly<Record<string, string>> | undefined) | undefined;
+  namespace: ((value: unknown, key: string) => string) | undefined;
+  sensitive: boolean;
+  demand: Demand | undefined;
+  cells: Map<string, Cell>;
+  values: number;
+  synced: boolean;
+  /** Keys with MARK_UNKNOWN. */
+  unknown: Set<string>;
+  indexes: Map<string, BucketIndex>;
+  /** Names of declared indexes: queries are distinguished by them. */
+  indexNames: Set<string>;
+  queries: Map<string, Query>;
+  whereQueries: number;
+  warned: boolean;
+  roots: Set<RootState>;
+  /** Changes for the next wave: a value, or one of the marks wrapped. */
+  incoming: Map<string, Incoming>;
+  incomingSynced: boolean;
+  /** Changes that the running wave takes in. */
+  entering: Map<string, Incoming> | undefined;
+  enteringSynced: boolean;
+  demandedKeys: Set<string> | undefined;
+  demandedLists: Map<string, Where> | undefined;
+}
+
+/** A pending change of a key: its value, or without one the mark it gets. */
+export interface Incoming {
+  value: unknown;
+  mark: number;
+}
+
+export const FRESH = 0;
+export const HAS_VALUE = 1;
+export const HAS_ERROR = 2;
+export const IS_SUSPENDED = 3;
+
+/** What a node came to: `value` is the value, the Error, or the list of what it waits for. */
+export interface Outcome {
+  state: number;
+  value: unknown;
+}
+
+export const FRESH_OUTCOME: Outcome = Object.freeze({ state: FRESH, value: undefined });
+
+// Flags of a node.
+export const DIRTY = 1;
+export const QUEUED = 2;
+export const RUNNING = 4;
+/** Counted among the queued nodes that have readers. */
+export const INFLUENCES = 8;
+export const IDLE = 16;
+export const DISPOSED = 32;
+
+export interface Node {
+  kind: typeof NODE;
+  first: Edge | undefined;
+  stamp: number;
+  derivation: DerivationState;
+  key: string;
+  state: number;
+  value: unknown;
+  deps: readonly Edge[];
+  /** Above that of every node it reads, cyclic edges excepted. Only grows. */
+  height: number;
+  flags: number;
+  /** Roots that hold it. */
+  holds: number;
+  /** The wave of its last run. */
+  ran: number;
+  cycle: Cycle | undefined;
+  fold: FoldState | undefined;
+}
+
+/** One cycle, the same for every member: its path begins at the smallest name. */
+export interface Cycle {
+  members: readonly Node[];
+  names: readonly string[];
+  canonical: string;
+  error: Error;
+}
+
+export interface DerivationState {
+  id: number;
+  name: string;
+  nodes: Map<string, Node>;
+  compute: DerivationOptions<unknown>['compute'];
+  /** Runs a node once, as an ordinary computation or as a fold. */
+  attempt: (graph: Graph, node: Node) => RunFrame;
+  equals: ((before: unknown, after: unknown) => boolean) | undefined;
+  sink: boolean;
+  onCycle: ((members: readonly string[]) => unknown) | undefined;
+  disposeDelay: number;
+  fold: FoldOptions<unknown, unknown, unknown> | undefined;
+  /** The derivation that this one is made of, if it is a chunked join. */
+  part: DerivationState | undefined;
+}
+
+/** What a fold remembers between its runs. */
+export interface FoldState {
+  state: unknown;
+  parts: Map<string, FoldPart>;
+  /** Members whose part is an error or suspended: they are not in the state. */
+  unsettled: Map<string, Outcome>;
+  /** Members that moved since the last run. */
+  moved: Set<string>;
+  /** The state cannot be patched: fold afresh. */
+  stale: boolean;
+}
+
+export interface FoldPart {
+  /** The read of the part's node; none where the part is a projection. */
+  edge: Edge | undefined;
+  /** Whether the state has it, and then as what. */
+  included: boolean;
+  part: unknown;
+}
+
+export interface RootState {
+  derivation: DerivationState;
+  table: TableState | undefined;
+  query: Query | undefined;
+  members: Map<string, Node>;
+  stopped: boolean;
+}
+
+/** A cell that changed in this wave. */
+export interface CellEvent {
+  cell: Cell;
+  before: unknown;
+  beforePresence: number;
+  after: unknown;
+  afterPresence: number;
+}
+
+export const KNOWN = 0;
+export const ABSENT = 1;
+export const UNKNOWN = 2;
+
+/** What the last wave did, kept until the next one for those who ask for causes. */
+export interface WaveRecord {
+  number: number;
+  cells: Map<Cell, CellEvent>;
+  queries: Map<Query, CellEvent[]>;
+  /** The first outcome of every node that changed; of new nodes only sinks. */
+  changed: Map<Node, Outcome>;
+  runs: number;
+  cutoffs: number;
+  restarts: number;
+  rerun: Map<Node, number>;
+  /** What first made a node dirty, brought it to life or gave it up; of new nodes only sinks. */
+  triggers: Map<Node, Source>;
+  causes: Map<CellEvent, Map<unknown, Omit<Cause, 'via'>>>;
+}
+
+/** A run in progress and, when it is over, what it came to. */
+export interface RunFrame {
+  node: Node;
+  resultState: number;
+  result: unknown;
+  parent: RunFrame | undefined;
+  /** The node takes part in this cycle, whatever its computation returned. */
+  cycled: Cycle | undefined;
+  /** The run met a node that is not settled yet: it counts for nothing and is made again. */
+  restart: boolean;
+}
+
+export interface Graph {
+  clock: Clock;
+  sliceMs: number;
+  freeze: boolean;
+  retain: boolean;
+  maxRuns: number;
+  onPending: (() => void) | undefined;
+  warn: (message: string) => void;
+  sensitiveDigest: ((value: unknown, seen?: unknown) => string) | undefined;
+  /** Of values that were named in a cause: what came after one change is what was before the next. */
+  digests: WeakMap<object, string>;
+
+  tables: TableState[];
+  derivations: DerivationState[];
+  nextId: number;
+  /** Forgotten as soon as nothing is left in them. */
+  retired: Set<TableState | DerivationState>;
+  /** The run that may read now. */
+  active: RunFrame | undefined;
+  nextRun: number;
+  nextEvent: number;
+  predicateIds: WeakMap<object, number>;
+  nextPredicate: number;
+
+  pending: boolean;
+  /** Changes to roots and invalidations: done at the start of the next wave. */
+  operations: (() => void)[];
+
+  /** Dirty nodes by height; `low` is at most the lowest height in use. */
+  queue: Node[][];
+  low: number;
+  /** The height that the wave has reached. */
+  height: number;
+  /** Queued nodes that have readers, so whose change others would see. */
+  influencers: number;
+
+  running: boolean;
+  wave: WaveRecord;
+  idleNodes: Node[];
+  idleQueries: Query[];
+  cyclic: Set<Node>;
+  /** Nodes with retained edges to nodes. */
+  retaining: Set<Node>;
+  /** Some node lost a reader or a root in this wave. */
+  released: boolean;
+  lingering: Map<Node, number>;
+  grown: Set<Bucket>;
+  demandKeys: Map<TableState, Set<string>>;
+  demandLists: Map<TableState, Map<string, Query>>;
+
+  edges: number;
+  predicateEvaluations: number;
+  runs: number;
+}
+
+export function presenceOf(cell: Cell): number {
+  if (cell.value !== undefined) return KNOWN;
+  if (cell.mark !== NO_MARK) return cell.mark === MARK_UNKNOWN ? UNKNOWN : ABSENT;
+  return cell.table.synced ? ABSENT : UNKNOWN;
+}
+
+export function nodeName(node: { derivation: { name: string }; key: string }): string {
+  return `${node.derivation.name}(${node.key})`;
+}

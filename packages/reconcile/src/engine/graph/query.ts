@@ -1,0 +1,265 @@
+// Lists. A query is interned by its canonical `where`, and registered in the smallest buckets that every member of it
+// must be in: those of an equality or In term, of "has the label", of a declared index, of its namespace, or of all.
+// Namespaces, labels and declared indexes are all the same index with a key function, made on first use.
+import { type Bucket, type BucketIndex, type Cell, type Graph, QUERY, type Query, type TableState } from './model.ts';
+import { sizeOf, withItem, withoutItem } from './small-set.ts';
+import { canonicalWhere, describeWhere, type SelectorTerm, type Where } from './where.ts';
+
+export function queryFor<V>(graph: Graph, table: TableState, where: Where<V>): Query {
+  const wanted = where as unknown as Where;
+  const canonical = canonicalWhere(wanted, (predicate) => predicateId(graph, predicate));
+  let query = table.queries.get(canonical);
+  if (query !== undefined) return query;
+  query = {
+    kind: QUERY,
+    first: undefined,
+    stamp: 0,
+    table,
+    canonical,
+    where: wanted,
+    anchor: undefined,
+    cells: undefined,
+    roots: undefined,
+    seen: 0,
+    idle: false,
+  };
+  table.queries.set(canonical, query);
+  if (wanted.where !== undefined && ++table.whereQueries > MANY_PREDICATES && !table.warned) {
+    table.warned = true;
+    graph.warn(
+      `more than ${MANY_PREDICATES} lists of ${table.name} use a predicate, and every event is tested against each; declare an index`,
+    );
+  }
+  return query;
+}
+
+const MANY_PREDICATES = 100;
+
+/** The members in the order of their keys. The array is the query's own: not to be kept or changed. */
+export function materialize(graph: Graph, query: Query): readonly Cell[] {
+  if (query.cells !== undefined) return query.cells;
+  query.anchor ??= register(query, chooseBuckets(query));
+  const cells: Cell[] = [];
+  for (const bucket of query.anchor) {
+    for (const cell of bucket.cells) if (isMember(graph, query, cell.value, cell.key)) cells.push(cell);
+  }
+  // An object has one value of a label, but may be in several buckets of a declared index: those are read one at a time.
+  query.cells = cells.sort(byKey).slice();
+  return query.cells;
+}
+
+export function isMember(graph: Graph, query: Query, value: unknown, key: string): boolean {
+  graph.predicateEvaluations++;
+  return matches(query.table, query.where, value, key);
+}
+
+export function matches(table: TableState, where: Where, value: unknown, key: string): boolean {
+  if (where.namespace !== undefined && namespaceOf(table, value, key) !== where.namespace) return false;
+  if (where.selector !== undefined && !where.selector.matches(table.labels?.(value))) return false;
+  if (where.index !== undefined && !where.index[0].keysOf(value, key).includes(where.index[1])) return false;
+  return where.where === undefined || where.where(value, key);
+}
+
+/** Whether a list cannot be answered: its table is not synced, or a key that may belong to it is unknown. */
+export function isSuspended(query: Query): boolean {
+  return isUnknown(query.table, query.where);
+}
+
+export function isUnknown(table: TableState, where: Where): boolean {
+  if (!table.synced) return true;
+  if (table.unknown.size === 0) return false;
+  if (where.namespace === undefined || table.namespace !== undefined) return true;
+  for (const key of table.unknown) if (namespaceOfKey(key) === where.namespace) return true;
+  return false;
+}
+
+export function waitingForList(query: Query): string {
+  return waitingForWhere(query.table, query.where);
+}
+
+export function waitingForWhere(table: TableState, where: Where): string {
+  return `${table.name}[${describeWhere(where)}]`;
+}
+
+/** A cell entered the query: the cached list takes it in at its place. */
+export function addMember(query: Query, cell: Cell): void {
+  if (query.cells === undefined) return;
+  const at = position(query.cells, cell.key);
+  if (query.cells[at] !== cell) query.cells.splice(at, 0, cell);
+}
+
+export function removeMember(query: Query, cell: Cell): void {
+  if (query.cells === undefined) return;
+  const at = position(query.cells, cell.key);
+  if (query.cells[at] === cell) query.cells.splice(at, 1);
+}
+
+export function hasMember(query: Query, key: string): Cell | undefined {
+  if (query.cells === undefined) return undefined;
+  const cell = query.cells[position(query.cells, key)];
+  return cell?.key === key ? cell : undefined;
+}
+
+/** Forgets a query that nothing reads. */
+export function dropQuery(query: Query): void {
+  query.table.queries.delete(query.canonical);
+  if (query.where.where !== undefined) query.table.whereQueries--;
+  unregister(query);
+  query.cells = undefined;
+}
+
+/** Queries of a bucket that has outgrown its limit choose again. */
+export function chooseAgain(bucket: Bucket): void {
+  const queries = [...bucket.queries];
+  for (const query of queries) {
+    const better = chooseBuckets(query);
+    if (better[0] === bucket || totalSize(better) >= sizeOf(bucket.cells)) continue;
+    unregister(query);
+    query.anchor = register(query, better);
+  }
+  bucket.limit = limitFor(bucket);
+}
+
+/** The bucket of a key, made if need be. */
+export function bucketFor(index: BucketIndex, key: string): Bucket {
+  let bucket = index.buckets.get(key);
+  if (bucket === undefined) {
+    bucket = { index, key, cells: NOTHING, queries: NOTHING, limit: NO_LIMIT };
+    index.buckets.set(key, bucket);
+  }
+  return bucket;
+}
+
+export function freeBucket(bucket: Bucket): void {
+  if (sizeOf(bucket.cells) === 0 && sizeOf(bucket.queries) === 0) {
+    bucket.index.buckets.delete(bucket.key);
+  }
+}
+
+function chooseBuckets(query: Query): Bucket[] {
+  const { table, where } = query;
+  let best: { index: BucketIndex; keys: readonly string[]; size: number } | undefined;
+  const offer = (index: BucketIndex, keys: readonly string[]) => {
+    let size = 0;
+    for (const key of keys) size += sizeOf(index.buckets.get(key)?.cells ?? NOTHING);
+    if (best === undefined || size < best.size) best = { index, keys, size };
+  };
+  if (where.index !== undefined) {
+    const [declared, value] = where.index;
+    offer(
+      indexOf(table, `index ${declared.name}`, (item, key) => declared.keysOf(item, key)),
+      [value],
+    );
+  }
+  if (where.namespace !== undefined) {
+    offer(
+      indexOf(table, 'namespace', (value, key) => [namespaceOf(table, value, key)]),
+      [where.namespace],
+    );
+  }
+  for (const term of where.selector?.terms ?? []) {
+    // Good enough: an index on one more label costs every event, a few more tests cost little.
+    if (best !== undefined && best.size > 0 && best.size <= SMALL_BUCKET) break;
+    offerTerm(table, term, offer);
+  }
+  best ??= { index: indexOf(table, 'all', () => ALL_KEYS), keys: ALL_KEYS, size: 0 };
+  const { index, keys } = best;
+  return keys.map((key) => bucketFor(index, key));
+}
+
+const SMALL_BUCKET = 8;
+const ALL_KEYS: readonly string[] = [''];
+const NO_KEYS: readonly string[] = [];
+const NOTHING: readonly never[] = [];
+/** A small integer on purpose: a double would be a heap object in every bucket. */
+const NO_LIMIT = 2 ** 30 - 1;
+
+function offerTerm(
+  table: TableState,
+  term: SelectorTerm,
+  offer: (index: BucketIndex, keys: readonly string[]) => void,
+): void {
+  const { key: label } = term;
+  if (term.operator === 'In') {
+    const index = indexOf(table, `label ${label}`, (value) => {
+      const found = table.labels?.(value)?.[label];
+      return found === undefined ? NO_KEYS : [found];
+    });
+    offer(index, [...new Set(term.values)]);
+  } else if (term.operator === 'Exists') {
+    offer(
+      indexOf(table, `has ${label}`, (value) => (table.labels?.(value)?.[label] === undefined ? NO_KEYS : ALL_KEYS)),
+      ALL_KEYS,
+    );
+  }
+}
+
+function indexOf(table: TableState, name: string, keysOf: BucketIndex['keysOf']): BucketIndex {
+  let index = table.indexes.get(name);
+  if (index !== undefined) return index;
+  index = { name, keysOf, buckets: new Map() };
+  table.indexes.set(name, index);
+  for (const cell of table.cells.values()) {
+    if (cell.value === undefined) continue;
+    for (const key of keysOf(cell.value, cell.key)) {
+      const bucket = bucketFor(index, key);
+      bucket.cells = withItem(bucket.cells, cell);
+    }
+  }
+  return index;
+}
+
+function register(query: Query, buckets: Bucket[]): Bucket[] {
+  for (const bucket of buckets) {
+    if (sizeOf(bucket.queries) === 0) bucket.limit = limitFor(bucket);
+    bucket.queries = withItem(bucket.queries, query);
+  }
+  return buckets;
+}
+
+function unregister(query: Query): void {
+  for (const bucket of query.anchor ?? []) {
+    bucket.queries = withoutItem(bucket.queries, query);
+    freeBucket(bucket);
+  }
+  query.anchor = undefined;
+}
+
+function limitFor(bucket: Bucket): number {
+  return Math.max(64, sizeOf(bucket.cells) * 10);
+}
+
+function totalSize(buckets: readonly Bucket[]): number {
+  return buckets.reduce((size, bucket) => size + sizeOf(bucket.cells), 0);
+}
+
+function namespaceOf(table: TableState, value: unknown, key: string): string {
+  return table.namespace === undefined ? namespaceOfKey(key) : table.namespace(value, key);
+}
+
+export function namespaceOfKey(key: string): string {
+  const slash = key.indexOf('/');
+  return slash < 0 ? '' : key.slice(0, slash);
+}
+
+/** Where a key is, or would be, in cells sorted by key. */
+export function position(cells: readonly Cell[], key: string): number {
+  let low = 0;
+  let high = cells.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((cells[middle] as Cell).key < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export function byKey(a: Cell, b: Cell): number {
+  return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
+}
+
+export function predicateId(graph: Graph, predicate: object): number {
+  let id = graph.predicateIds.get(predicate);
+  if (id === undefined) graph.predicateIds.set(predicate, (id = ++graph.nextPredicate));
+  return id;
+}

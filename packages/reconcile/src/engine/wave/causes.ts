@@ -1,0 +1,149 @@
+// Why a sink changed: back from the sink along the reads that changed in this wave, breadth first, to the cells that
+// did. Made only for those who ask, while the wave's record is there; strings only, so that nothing old is kept alive.
+import { hash } from 'node:crypto';
+import { canonicalJson, diff } from '@capstan/kube/cluster';
+import type { Cause, Projection } from '../engine-types.ts';
+import { depsOf } from '../graph/edge.ts';
+import {
+  CELL,
+  type CellEvent,
+  FRESH,
+  type Graph,
+  KEYS,
+  KNOWN,
+  MODE,
+  NODE,
+  type Node,
+  nodeName,
+  PRESENCE,
+  QUERY,
+  RETAINED,
+  type Source,
+  UNKNOWN,
+  type WaveRecord,
+} from '../graph/model.ts';
+import { fieldPaths, isAside, toldView, valueAt } from '../graph/projection.ts';
+import { projectionChanged } from './evaluate.ts';
+
+export function causesOf(graph: Graph, wave: WaveRecord, sink: Node): Cause[] {
+  const causes = new Map<CellEvent, Cause>();
+  const chains = new Map<Node, readonly string[]>([[sink, [nodeName(sink)]]]);
+  for (const [node, via] of chains) {
+    if (causes.size >= MAX_CAUSES || chains.size > MAX_NODES) break;
+    const found = (event: CellEvent, project: Projection | undefined) => {
+      if (causes.size >= MAX_CAUSES || causes.has(event)) return;
+      causes.set(event, { ...describe(graph, wave, event, project), via: shorten(via) });
+    };
+    const before = causes.size;
+    const follow = (reader: Node) => {
+      if (!chains.has(reader)) chains.set(reader, [nodeName(reader), ...via]);
+    };
+    const known = chains.size;
+    if (wave.changed.get(node)?.state !== FRESH) {
+      for (const { source, project, mode } of depsOf(node))
+        if ((mode & RETAINED) === 0) look(wave, source, project, mode & MODE, found, follow);
+    }
+    // What made it run may no longer be among its reads; what brought it to life or gave it up never was.
+    const trigger = wave.triggers.get(node);
+    if (trigger !== undefined && causes.size === before && chains.size === known) {
+      look(wave, trigger, undefined, 0, found, follow);
+    }
+  }
+  return [...causes.values()];
+}
+
+const MAX_CAUSES = 10;
+const MAX_NODES = 500;
+const MAX_PATHS = 8;
+const MAX_VIA = 6;
+
+function look(
+  wave: WaveRecord,
+  source: Source,
+  project: Projection | undefined,
+  mode: number,
+  found: (event: CellEvent, project: Projection | undefined) => void,
+  follow: (node: Node) => void,
+): void {
+  if (source.kind === CELL) {
+    const event = wave.cells.get(source);
+    if (event !== undefined && isSeen(event, project, mode)) found(event, project);
+  } else if (source.kind === QUERY) {
+    for (const event of wave.queries.get(source) ?? []) if (isSeen(event, project, mode)) found(event, project);
+  } else if (source.kind === NODE && (wave.changed.has(source) || wave.triggers.has(source))) {
+    follow(source);
+  }
+}
+
+function isSeen(event: CellEvent, project: Projection | undefined, mode: number): boolean {
+  if (event.beforePresence !== event.afterPresence) return true;
+  if (mode === PRESENCE || mode === KEYS) return false;
+  return project === undefined || projectionChanged(project, event.before, event.after, event.cell.key);
+}
+
+/** A cause without its way; made once for all sinks that share it. */
+function describe(
+  graph: Graph,
+  wave: WaveRecord,
+  event: CellEvent,
+  project: Projection | undefined,
+): Omit<Cause, 'via'> {
+  let known = wave.causes.get(event);
+  if (known === undefined) wave.causes.set(event, (known = new Map<unknown, Omit<Cause, 'via'>>()));
+  let cause = known.get(project);
+  if (cause === undefined) {
+    const { table, key } = event.cell;
+    cause = {
+      source: { table: table.name, key },
+      paths: pathsOf(event, project),
+      before: digestOf(graph, event, event.beforePresence, event.before),
+      after: digestOf(graph, event, event.afterPresence, event.after),
+      ...(isAside(project) ? { isAside: true as const } : {}),
+    };
+    known.set(project, cause);
+  }
+  return cause;
+}
+
+function pathsOf({ cell, before, after }: CellEvent, project: Projection | undefined): string[] {
+  if (before === undefined || after === undefined) return [];
+  if (project === undefined) return diff(before, after, MAX_PATHS);
+  const told = toldView(project);
+  if (told !== undefined) return diff(told(before), told(after), MAX_PATHS);
+  const paths = fieldPaths(project);
+  if (paths === undefined) {
+    try {
+      return diff(project(before, cell.key), project(after, cell.key), MAX_PATHS);
+    } catch {
+      return [];
+    }
+  }
+  const found = paths.flatMap((path) =>
+    diff(valueAt(before, path), valueAt(after, path), MAX_PATHS).map((changed) => join(path.join('.'), changed)),
+  );
+  return found.slice(0, MAX_PATHS);
+}
+
+function join(prefix: string, path: string): string {
+  if (path === '.') return prefix;
+  return path.startsWith('[') ? prefix + path : `${prefix}.${path}`;
+}
+
+function digestOf(graph: Graph, event: CellEvent, presence: number, value: unknown): string {
+  if (presence === UNKNOWN) return 'unknown';
+  if (presence !== KNOWN) return 'absent';
+  if (event.cell.table.sensitive) return graph.sensitiveDigest?.(value) ?? '';
+  if (typeof value !== 'object' || value === null) return contentDigest(value);
+  let digest = graph.digests.get(value);
+  if (digest === undefined) graph.digests.set(value, (digest = contentDigest(value)));
+  return digest;
+}
+
+function contentDigest(value: unknown): string {
+  return hash('sha256', canonicalJson(value), 'hex').slice(0, 12);
+}
+
+/** Both ends count most: the derivation that read the source, and those nearest to the sink. */
+function shorten(via: readonly string[]): readonly string[] {
+  return via.length <= MAX_VIA ? via : [via[0] as string, ...via.slice(via.length - MAX_VIA + 1)];
+}

@@ -1,0 +1,105 @@
+// The end of a wave: nodes that nothing reads or holds go, and with them what only they read.
+import { depsOf, idleNode, unlink } from '../graph/edge.ts';
+import {
+  DIRTY,
+  DISPOSED,
+  FRESH,
+  type Graph,
+  IDLE,
+  INFLUENCES,
+  type Node,
+  type Query,
+  RUNNING,
+} from '../graph/model.ts';
+import { requestWave } from '../graph/pending.ts';
+import { dropQuery } from '../graph/query.ts';
+
+/** Yields after every node, so that the caller may pause. */
+/** Forgets retired tables and derivations in which nothing is left. */
+export function forgetRetired(graph: Graph): void {
+  for (const retired of graph.retired) {
+    const isEmpty =
+      'nodes' in retired ? retired.nodes.size === 0 : retired.cells.size === 0 && retired.queries.size === 0;
+    if (!isEmpty) continue;
+    graph.retired.delete(retired);
+    if ('nodes' in retired) graph.derivations.splice(graph.derivations.indexOf(retired), 1);
+    else graph.tables.splice(graph.tables.indexOf(retired), 1);
+  }
+}
+
+export function* collectIdle(graph: Graph): Generator<void> {
+  expire(graph);
+  do {
+    for (let node = graph.idleNodes.pop(); node !== undefined; node = graph.idleNodes.pop()) {
+      node.flags &= ~IDLE;
+      if (isLive(node) || (node.flags & DISPOSED) !== 0) continue;
+      if (node.derivation.disposeDelay > 0 && !linger(graph, node)) continue;
+      dispose(graph, node);
+      yield;
+    }
+    collectCycles(graph);
+  } while (graph.idleNodes.length > 0);
+  for (let query = graph.idleQueries.pop(); query !== undefined; query = graph.idleQueries.pop()) {
+    query.idle = false;
+    if (!isRead(query)) dropQuery(query);
+  }
+}
+
+export function isRead(query: Query): boolean {
+  return query.first !== undefined || query.roots !== undefined;
+}
+
+function isLive(node: Node): boolean {
+  return node.first !== undefined || node.holds > 0;
+}
+
+function dispose(graph: Graph, node: Node): void {
+  if ((node.flags & INFLUENCES) !== 0) graph.influencers--;
+  node.flags = (node.flags & ~(DIRTY | INFLUENCES | RUNNING)) | DISPOSED;
+  node.derivation.nodes.delete(node.key);
+  graph.cyclic.delete(node);
+  graph.retaining.delete(node);
+  graph.lingering.delete(node);
+  if (node.derivation.sink && node.state !== FRESH && !graph.wave.changed.has(node)) {
+    graph.wave.changed.set(node, { state: node.state, value: node.value });
+  }
+  for (const edge of depsOf(node)) unlink(graph, edge);
+  node.deps = [];
+  node.fold = undefined;
+}
+
+/** True when the node's time is up. */
+function linger(graph: Graph, node: Node): boolean {
+  const until = graph.lingering.get(node);
+  const now = graph.clock.now();
+  if (until !== undefined) return now >= until;
+  const { disposeDelay } = node.derivation;
+  graph.lingering.set(node, now + disposeDelay);
+  graph.clock.after(disposeDelay, () => requestWave(graph));
+  return false;
+}
+
+function expire(graph: Graph): void {
+  for (const node of graph.lingering.keys()) {
+    if (isLive(node)) graph.lingering.delete(node);
+    else idleNode(graph, node);
+  }
+}
+
+/** Members of a cycle, and what trouble retains, may keep each other alive; they go when no root is above any of them. */
+function collectCycles(graph: Graph): void {
+  if (!graph.released) return;
+  graph.released = false;
+  for (const member of [...graph.cyclic, ...graph.retaining]) {
+    if ((member.flags & DISPOSED) !== 0) continue;
+    const above = new Set([member]);
+    let held = false;
+    for (const node of above) {
+      held ||= node.holds > 0;
+      if (held) break;
+      for (let edge = node.first; edge !== undefined; edge = edge.next) above.add(edge.reader);
+    }
+    if (held) continue;
+    for (const node of above) if ((node.flags & DISPOSED) === 0) dispose(graph, node);
+  }
+}

@@ -1,0 +1,266 @@
+// The parts of operators in the worlds that are there: a writer for each reconciler and a delivery for each sink, started and
+// stopped with their world, or by the derivation that switches them on and off.
+import { type Clock, formatTime, type KubeObject, type Logger, type Random } from '@capstan/kube/cluster';
+import { createTurns } from '../apply/index.ts';
+import type { Change, Derivation, Engine, Wave } from '../engine/index.ts';
+import type { Operator } from '../operator.ts';
+import type { EventInput } from '../plan/index.ts';
+import { bindDerived, type ReadSources, unmarked } from '../read/world-reader.ts';
+import { type Reconciler, roleOf } from '../reconciler.ts';
+import {
+  type BoundSink,
+  createDelivery,
+  createKeySets,
+  type Delivery,
+  type KeySets,
+  type Sink,
+} from '../sinks/index.ts';
+import type { Tracer } from '../tracing/index.ts';
+import { causeRecord, type History } from '../why/index.ts';
+import { requirementsOf, type World, type WorldSet } from '../worlds/index.ts';
+import type { Leases } from './leases.ts';
+import { type ApiWriterObserver, createApiWriter } from './writer/api-writer.ts';
+import { type Binding, bindReconciler } from './writer/binding.ts';
+
+export interface PartsOptions {
+  engine: Engine;
+  sources: ReadSources;
+  worlds: WorldSet;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  history: History;
+  /** Whether deliveries enter the history. */
+  deliveryHistory: boolean;
+  leases: Leases;
+  tracer: Tracer;
+  /** Takes in what is pending, and evaluates. */
+  settle(): Promise<void>;
+  /** Writes an Event about an object. */
+  tell(world: World, operator: Operator, owner: KubeObject, event: EventInput): void;
+  observe(binding: Binding): ApiWriterObserver | undefined;
+}
+
+export interface Parts {
+  readonly all: ReadonlySet<Part>;
+  /** Starts what an operator has for the role of a world. */
+  bind(world: World, operator: Operator): void;
+  /** Stops everything in a world. */
+  unbind(world: World): Promise<void>;
+  /** Hands over what a wave changed. */
+  take(wave: Wave): void;
+  /** Opens parts that are started from now on, while their lease is held. */
+  isOpen: boolean;
+}
+
+/** A reconciler's writer or an operator's sink, as long as it is bound. */
+export interface Part {
+  readonly operator: Operator;
+  readonly world: World;
+  readonly sink: BoundSink;
+  /** Whose changes it takes. */
+  readonly derivations: readonly Derivation<unknown>[];
+  readonly binding?: Binding;
+  readonly delivers?: SinkBinding;
+  objects(): number;
+  unbind(): void;
+}
+
+/** A sink of an operator in a world. */
+export interface SinkBinding {
+  readonly id: string;
+  readonly operator: Operator;
+  readonly sink: Sink;
+  readonly world: World;
+  /** What it delivers. */
+  readonly derivation: Derivation<unknown>;
+  readonly keys: KeySets;
+}
+
+interface Switch {
+  readonly world: World;
+  take(change: Change): void;
+  stop(): void;
+}
+
+export function createParts(options: PartsOptions): Parts {
+  const { engine, sources, worlds, clock, random, logger, history, deliveryHistory, leases } = options;
+  const parts = new Set<Part>();
+  const takers = new Map<unknown, Set<BoundSink>>();
+  /** What switches parts on and off. */
+  const switches = new Map<unknown, Switch>();
+  const turns = createTurns();
+  let isOpen = false;
+
+  function bind(world: World, operator: Operator): void {
+    const role = worlds.roleOf(world.name);
+    for (const reconciler of operator.reconcilers)
+      if (roleOf(reconciler) === role)
+        bindPart(world, operator, reconciler, () =>
+          writerOf(bindReconciler(engine, sources, operator, reconciler, world)),
+        );
+    for (const sink of operator.sinks ?? [])
+      if (roleOf(sink) === role) bindPart(world, operator, sink, () => deliveryOf(world, operator, sink));
+  }
+
+  /** Starts a part, or lets a derivation switch it on and off. */
+  function bindPart(world: World, operator: Operator, declared: Reconciler | Sink, create: () => Part): void {
+    if (declared.enabled === undefined) {
+      start(create());
+      return;
+    }
+    const kinds = [...requirementsOf([declared], roleOf(declared)).keys()];
+    const on = bindDerived(sources, world, operator.name, declared.enabled);
+    const derivation = engine.derive<boolean>({
+      name: `${operator.name}.${declared.name} is enabled`,
+      sink: true,
+      compute: (_key, tracker) => unmarked(tracker.derived(on, '')) === true,
+    });
+    let running: { part: Part; unuse: () => void } | undefined;
+    const turn = (isOn: boolean) => {
+      if (isOn && running === undefined) {
+        const unuse = world.use(kinds);
+        running = { part: create(), unuse };
+        start(running.part);
+      } else if (!isOn && running !== undefined) {
+        const { part, unuse } = running;
+        running = undefined;
+        void stop(part).finally(unuse);
+      }
+    };
+    const root = engine.hold(derivation, '');
+    switches.set(derivation, {
+      world,
+      // What is not known leaves it as it is.
+      take: (change) => change.after?.state === 'value' && turn(change.after.value === true),
+      stop() {
+        root.stop();
+        engine.retire(derivation);
+      },
+    });
+  }
+
+  function writerOf(binding: Binding): Part {
+    const { operator, world } = binding;
+    const observe = options.observe(binding);
+    const sink = createApiWriter({
+      binding,
+      engine,
+      clock,
+      random,
+      logger,
+      history,
+      settle: options.settle,
+      mayWrite: () => leases.of(operator, 'operator').holds,
+      turns,
+      tracer: options.tracer,
+      tell: (owner, event) => options.tell(world, operator, owner, event),
+      ...(observe ? { observe } : {}),
+    });
+    const root = engine.each(binding.table, {}, binding.writes);
+    return {
+      operator,
+      world,
+      sink,
+      binding,
+      derivations: [binding.writes],
+      objects: () => binding.table.size,
+      unbind() {
+        root.stop();
+        binding.troubles.drop('absent');
+        binding.conflicts.drop('absent');
+        binding.foreign.drop('absent');
+        sources.problems.delete(`${binding.operator.name}.${binding.reconciler.name}@${world.name}`);
+        engine.retire(binding.plans, binding.writes, binding.troubles, binding.conflicts, binding.foreign);
+      },
+    };
+  }
+
+  function deliveryOf(world: World, operator: Operator, sink: Sink): Part {
+    const id = world.name === '' ? `${operator.name}.${sink.name}` : `${operator.name}.${sink.name}@${world.name}`;
+    const derivation = bindDerived(sources, world, operator.name, sink.of);
+    const keys = createKeySets({
+      engine,
+      sources,
+      world,
+      operator: operator.name,
+      id,
+      sink,
+      delivered: derivation,
+      onNamed: (key) => delivery.expect(key),
+      onDropped: (key) => delivery.unexpect(key),
+    });
+    const delivery: Delivery = createDelivery({
+      id,
+      operator,
+      sink,
+      keys,
+      tables: sources.sinks.of(world.name, sink),
+      world: world.name,
+      clock,
+      random,
+      logger: logger.with({ operator: operator.name }),
+      mayAct: () => leases.of(operator, sink.lease).holds,
+      ...(deliveryHistory && {
+        delivered({ key }, causes) {
+          const cause = causeRecord(formatTime(clock.now()), id, `${sink.name} ${key}`, causes);
+          history.record(`${sink.name} ${key}`, { verb: 'deliver', cause });
+        },
+      }),
+    });
+    return {
+      operator,
+      world,
+      sink: delivery,
+      delivers: { id, operator, sink, world, derivation, keys },
+      derivations: [derivation, ...keys.derivations],
+      objects: () => delivery.size,
+      unbind() {},
+    };
+  }
+
+  function start(part: Part): void {
+    parts.add(part);
+    for (const derivation of part.derivations)
+      takers.set(derivation, (takers.get(derivation) ?? new Set()).add(part.sink));
+    if (isOpen && leases.of(part.operator, part.sink.lease).holds) part.sink.open();
+  }
+
+  async function stop(part: Part): Promise<void> {
+    parts.delete(part);
+    part.unbind();
+    await part.sink.close({ drain: false });
+    await part.sink.end?.();
+    for (const derivation of part.derivations) {
+      const sinks = takers.get(derivation);
+      sinks?.delete(part.sink);
+      if (sinks?.size === 0) takers.delete(derivation);
+    }
+  }
+
+  return {
+    all: parts,
+    bind,
+    async unbind(world) {
+      for (const [derivation, one] of switches) {
+        if (one.world !== world) continue;
+        switches.delete(derivation);
+        one.stop();
+      }
+      await Promise.all([...parts].filter((part) => part.world === world).map(stop));
+    },
+    take(wave) {
+      for (const change of wave.changes) {
+        switches.get(change.derivation)?.take(change);
+        for (const sink of takers.get(change.derivation) ?? []) sink.take(change);
+      }
+      for (const { sink } of parts) sink.waveEnded?.();
+    },
+    get isOpen() {
+      return isOpen;
+    },
+    set isOpen(value) {
+      isOpen = value;
+    },
+  };
+}

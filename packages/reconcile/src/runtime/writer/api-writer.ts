@@ -1,0 +1,381 @@
+// The sink of a reconciler: takes the writes that waves publish, and carries them out key by key while the lease is held.
+// Losing the lease stops it at once; gaining it sends out what is pending as it is.
+import {
+  type Clock,
+  formatTime,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  kindId,
+  type Logger,
+  type ObjectRef,
+  type Random,
+  refOf,
+} from '@capstan/kube/cluster';
+import { carryOut, createKeyState, failedAgain, type KeyState, type Target, type Turns } from '../../apply/index.ts';
+import { identity, isSettled, type WriteSet } from '../../diff/index.ts';
+import type { Cause, Change, Engine, Input, Settled } from '../../engine/index.ts';
+import { RuntimeErrors } from '../../errors.ts';
+import { inventoryOf } from '../../inventory.ts';
+import { CAUSE_ANNOTATION, INVENTORY_LABEL } from '../../marks.ts';
+import { type EventInput, placeOf } from '../../plan/index.ts';
+import {
+  createQueue,
+  done,
+  FRESH,
+  type Outcome,
+  type Queue,
+  type QueueObserver,
+  RESYNC,
+  retry,
+  retryAfter,
+  runWorkers,
+  type WorkerObserver,
+} from '../../queue/index.ts';
+import { DEFAULT_CONCURRENCY } from '../../reconciler.ts';
+import type { BoundSink } from '../../sinks/index.ts';
+import type { Tracer } from '../../tracing/index.ts';
+import {
+  type CauseRecord,
+  causeRecord,
+  changedInputs,
+  formatCause,
+  formatInputs,
+  type History,
+  mergeCauses,
+  parseCause,
+} from '../../why/index.ts';
+import type { Binding } from './binding.ts';
+
+export interface ApiWriterOptions {
+  binding: Binding;
+  engine: Engine;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  history: History;
+  /** Lets the caches take in what was written and evaluates again. */
+  settle(): Promise<void>;
+  tell(owner: KubeObject, event: EventInput): void;
+  /** Whether we lead: asked before every step, because the lease may be lost at any moment. */
+  mayWrite(): boolean;
+  /** Of all sinks: what several write to one object goes out one after the other. */
+  turns: Turns;
+  tracer: Tracer;
+  observe?: ApiWriterObserver;
+}
+
+export interface ApiWriterObserver {
+  readonly queue?: QueueObserver;
+  readonly workers?: WorkerObserver;
+  wrote?(verb: string, kind: Kind): void;
+}
+
+/** Destructive work needs caches that the server has confirmed within this time. */
+const FRESH_MS = 120_000;
+/** How often an object that stands in the way of a child is looked at again. */
+const FOREIGN_MS = 60_000;
+
+export function createApiWriter(options: ApiWriterOptions): BoundSink {
+  const { binding, engine, clock, random, logger, history } = options;
+  const { reconciler, world, operator } = binding;
+  const log = logger.with({ operator: operator.name, reconciler: reconciler.name });
+  const own = world.targetFor(operator.name);
+  const states = new Map<string, KeyState>();
+  /** Why a key has writes: collected until they are done. */
+  const causes = new Map<string, readonly Cause[]>();
+  const unsettled = new Set<string>();
+  /** Foreign objects that stand in the way of a key's children. */
+  const met = new Map<string, Map<string, { kind: Kind; ref: ObjectRef }>>();
+  const suspended = new Map<string, readonly string[]>();
+  /** Whether the wave with the first list of the resource is over: what appears from then on has just been created. */
+  let isListed = false;
+  /** Keys whose writes follow from the first evaluation by this process: what was before, only the children tell. */
+  const firstEvaluated = new Set<string>();
+  /** What was written with each write, for the history. */
+  const recorded = new WeakMap<object, CauseRecord>();
+  /** The inputs of the last key that was asked for: all writes of an attempt share them. */
+  let known: { key: string; planned: unknown; inputs: readonly Input[] } | undefined;
+  let open: { queue: Queue<string>; abort: AbortController; ended: Promise<void> } | undefined;
+
+  function take(change: Change): void {
+    const { key, after, before } = change;
+    if (after === undefined) {
+      forget(key);
+      return;
+    }
+    suspended.delete(key);
+    if (before === undefined) firstEvaluated.add(key);
+    if (after.state === 'suspended') {
+      suspended.set(key, after.waitingFor);
+      unsettled.delete(key);
+      // What made it ask for something that is not known yet is the cause of what follows, not that it became known.
+      if (before !== undefined) causes.set(key, mergeCauses(causes.get(key) ?? [], change.causes));
+      return;
+    }
+    showConflict(key, after);
+    if (!needsWork(after)) {
+      unsettled.delete(key);
+      causes.delete(key);
+      firstEvaluated.delete(key);
+      // What the server refused is not wanted any more: no later attempt would clear the report.
+      if (binding.troubles.peek(key) !== undefined) binding.troubles.delete(key);
+      return;
+    }
+    // Of a status that is left to write after the children, it is known already what it follows from.
+    if (!causes.has(key) || changesChildren(after)) {
+      causes.set(key, mergeCauses(causes.get(key) ?? [], change.causes));
+    }
+    unsettled.add(key);
+    // The first evaluation of everything must not delay fresh changes.
+    open?.queue.add(key, before === undefined && !isListed ? RESYNC : FRESH);
+  }
+
+  function showConflict(key: string, after: Settled<unknown>): void {
+    const notes = valueOf(after as Settled<WriteSet>)?.notes ?? [];
+    const conflict = notes.find(({ about }) => about === 'conflict');
+    if (conflict !== undefined) binding.conflicts.put(key, { reason: 'Conflict', message: conflict.message });
+    else if (binding.conflicts.peek(key) !== undefined) binding.conflicts.delete(key);
+  }
+
+  function taken(): void {
+    isListed ||= world.access.peek(kindId(reconciler.resource)) === 'served';
+  }
+
+  /** Nothing is kept of a key whose object is gone: work on it that is under way must not leave anything behind. */
+  const isAlive = (key: string) => engine.valueOf(binding.writes, key) !== undefined;
+
+  function forget(key: string): void {
+    unsettled.delete(key);
+    suspended.delete(key);
+    causes.delete(key);
+    states.delete(key);
+    firstEvaluated.delete(key);
+    if (known?.key === key) known = undefined;
+    for (const id of met.get(key)?.keys() ?? []) binding.foreign.delete(id);
+    met.delete(key);
+    binding.troubles.delete(key);
+    binding.conflicts.delete(key);
+  }
+
+  /** A foreign object is not watched: while one stands in the way, it is re-checked from time to time. */
+  async function lookAgain(key: string, signal: AbortSignal): Promise<void> {
+    for (const [id, { kind, ref }] of met.get(key) ?? []) {
+      const existing = await targetFor(kind).client.find(kind, ref, { signal });
+      if (!isAlive(key)) return;
+      if (existing !== undefined && inventoryOf(existing) === undefined) binding.foreign.put(id, existing);
+      else {
+        binding.foreign.delete(id);
+        met.get(key)?.delete(id);
+      }
+    }
+    if (met.get(key)?.size === 0) met.delete(key);
+    await options.settle();
+  }
+
+  function targetFor(kind: Kind): Target {
+    const found = binding.worldFor(kind);
+    if (found === undefined) throw RuntimeErrors.WorldGone(placeOf(kind) ?? '');
+    return found === world ? own : found.targetFor(operator.name);
+  }
+
+  /** Of what would be removed, in its world; without a kind the owner, whose absence from a plan removes everything. */
+  function isFresh(kind: Kind | undefined): boolean {
+    if (kind !== undefined) return binding.worldFor(kind)?.isFresh([kind], FRESH_MS) ?? false;
+    return world.isFresh([reconciler.resource], FRESH_MS);
+  }
+
+  async function handle(key: string, signal: AbortSignal): Promise<Outcome> {
+    const attributes = {
+      operator: operator.name,
+      reconciler: reconciler.name,
+      object: `${kindId(reconciler.resource)} ${key}`,
+    };
+    const span = options.tracer.startSpan('reconcile', attributes);
+    try {
+      const outcome = await work(key, signal);
+      if (outcome.type === 'retry' || outcome.type === 'terminal') span.recordError(outcome.error);
+      return outcome;
+    } finally {
+      span.end();
+    }
+  }
+
+  async function work(key: string, signal: AbortSignal): Promise<Outcome> {
+    if (met.has(key)) await lookAgain(key, signal);
+    if (!isAlive(key)) return done;
+    const state = states.get(key) ?? createKeyState();
+    states.set(key, state);
+    const isTriedAgain = state.failed !== undefined && state.failed.until <= clock.now();
+    if (isTriedAgain && errorOf(key) !== undefined) {
+      // A pure function that threw will throw again, unless it is not pure or was fixed: one more run before giving up again.
+      engine.invalidate(binding.plans, key);
+      engine.invalidate(binding.writes, key);
+      await options.settle();
+    }
+    const threw = errorOf(key);
+    const isNews = threw !== undefined && (state.failed === undefined || isTriedAgain);
+    if (isNews) state.failed = failedAgain(state, '', clock);
+    const performed = await carryOut({
+      writes: () => valueOf(engine.valueOf(binding.writes, key)),
+      owner() {
+        const object = binding.table.peek(key);
+        return object === undefined ? undefined : binding.ownership(object);
+      },
+      wave: options.settle,
+      isFresh,
+      report(trouble) {
+        if (!isAlive(key)) return;
+        if (trouble !== undefined) binding.troubles.put(key, trouble);
+        else if (binding.troubles.peek(key) !== undefined) binding.troubles.delete(key);
+      },
+      tell(event) {
+        const object = binding.table.peek(key);
+        if (object !== undefined) options.tell(object, event);
+      },
+      written(write) {
+        const kind = 'kind' in write ? write.kind : reconciler.resource;
+        options.observe?.wrote?.(write.verb, kind);
+        const object = 'kind' in write ? `${kindId(kind)} ${keyOf(write.ref)}` : `${kindId(kind)} ${key}`;
+        const { inputs: _inputs, ...cause } = recorded.get(write) ?? record(key, causesOf(key));
+        history.record(object, { verb: write.verb, cause });
+        log.debug('wrote', { verb: write.verb, object });
+      },
+      mayWrite: options.mayWrite,
+      isAwaited: () => open !== undefined && [...open.queue.state().ready.values()].some((count) => count > 0),
+      meetForeign(kind, object) {
+        if (inventoryOf(object) !== undefined || !isAlive(key)) return;
+        const id = identity(kind, object.metadata);
+        const known = met.get(key) ?? new Map<string, { kind: Kind; ref: ObjectRef }>();
+        met.set(key, known.set(id, { kind, ref: refOf(object) }));
+        binding.foreign.put(id, object);
+      },
+      state,
+      target: own,
+      targetFor,
+      manager: binding.manager,
+      finalizer: binding.finalizer,
+      clock,
+      cause(write) {
+        const cause = recordFor(key, write);
+        recorded.set(write, cause);
+        return formatCause(cause);
+      },
+      inTurn: (task) => options.turns(`${world.name} ${kindId(reconciler.resource)} ${key}`, task),
+      signal,
+    });
+    if (threw !== undefined && (performed.type === 'done' || performed.type === 'retryAfter')) {
+      if (isNews) return retry(threw);
+      const left = Math.max(1, (state.failed?.until ?? 0) - clock.now());
+      const ms = performed.type === 'retryAfter' ? Math.min(left, performed.ms) : left;
+      return retryAfter(ms, { keepsFailures: true });
+    }
+    return performed.type === 'done' && met.has(key) ? retryAfter(FOREIGN_MS) : performed;
+  }
+
+  /** What the reconciler threw, or what was thrown while its writes were computed. */
+  function errorOf(key: string): Error | undefined {
+    const planned = engine.valueOf(binding.plans, key);
+    if (planned?.state === 'error') return planned.error;
+    const written = engine.valueOf(binding.writes, key);
+    if (written?.state === 'error') return written.error;
+    const threw = valueOf(written)?.threw;
+    return threw === undefined ? undefined : new Error(threw);
+  }
+
+  function record(key: string, why: readonly Cause[]): CauseRecord {
+    const by = `${operator.name}.${reconciler.name}`;
+    return causeRecord(formatTime(clock.now()), by, `${kindId(reconciler.resource)} ${key}`, why);
+  }
+
+  const causesOf = (key: string) => causes.get(key) ?? [];
+
+  /** With all inputs, so that the next process knows which of them differ; and compared with those that this one has found. */
+  function recordFor(key: string, { kind, ref }: { kind: Kind; ref: ObjectRef }): CauseRecord {
+    const all = inputsFor(key);
+    const child = firstEvaluated.has(key) ? world.childTable(kind)?.peek(keyOf(ref)) : undefined;
+    const persisted = parseCause(child?.metadata.annotations?.[CAUSE_ANNOTATION])?.inputs;
+    const why = persisted === undefined || all.length === 0 ? causesOf(key) : changedInputs(all, persisted);
+    const inputs = formatInputs(all);
+    return { ...record(key, why), ...(inputs === undefined ? {} : { inputs }) };
+  }
+
+  /** What the plan was made from, our own children excepted: they follow from it. */
+  function inputsFor(key: string): readonly Input[] {
+    const planned = engine.valueOf(binding.plans, key);
+    if (known?.key !== key || known.planned !== planned) {
+      const all = engine.inputs(binding.plans, key);
+      known = { key, planned, inputs: all.filter(({ value }) => !isOurs(value)) };
+    }
+    return known.inputs;
+  }
+
+  return {
+    id: binding.id,
+    operator,
+    lease: 'operator',
+    take,
+    waveEnded: taken,
+    open() {
+      if (open !== undefined) return;
+      const abort = new AbortController();
+      const queue = createQueue<string>({
+        clock,
+        random,
+        name: binding.id,
+        ...(options.observe?.queue ? { observe: options.observe.queue } : {}),
+      });
+      const ended = runWorkers({
+        queue,
+        clock,
+        concurrency: reconciler.concurrency ?? DEFAULT_CONCURRENCY,
+        handle,
+        signal: abort.signal,
+        logger: log,
+        describe: (key) => `${reconciler.resource.kind} ${key}`,
+        ...(options.observe?.workers ? { observe: options.observe.workers } : {}),
+      });
+      open = { queue, abort, ended };
+      // An object that stands in the way of a child is not watched: it is re-checked now, and from then on from time to time.
+      for (const key of new Set([...unsettled, ...met.keys()])) queue.add(key, RESYNC);
+    },
+    async close({ drain }) {
+      const closing = open;
+      if (closing === undefined) return;
+      open = undefined;
+      if (drain) await closing.queue.shutDownWithDrain();
+      else closing.abort.abort();
+      closing.queue.shutDown();
+      await closing.ended;
+    },
+    get isIdle() {
+      if (open === undefined) return true;
+      const { ready, processing, held } = open.queue.state();
+      return processing === 0 && held === 0 && [...ready.values()].every((count) => count === 0);
+    },
+    get unsettled() {
+      return unsettled.size;
+    },
+    suspended,
+  };
+}
+
+function isOurs(value: unknown): boolean {
+  return (value as KubeObject | undefined)?.metadata?.labels?.[INVENTORY_LABEL] !== undefined;
+}
+
+function needsWork(after: Exclude<Settled<unknown>, { state: 'suspended' }>): boolean {
+  if (after.state === 'error') return true;
+  const writes = after.value as WriteSet;
+  return writes.threw !== undefined || !isSettled(writes);
+}
+
+function changesChildren(after: Exclude<Settled<unknown>, { state: 'suspended' }>): boolean {
+  if (after.state === 'error') return true;
+  const { groups, prune, finalizer } = after.value as WriteSet;
+  return finalizer !== undefined || prune.length > 0 || groups.some(({ writes }) => writes.length > 0);
+}
+
+function valueOf(settled: Settled<WriteSet> | undefined): WriteSet | undefined {
+  return settled?.state === 'value' ? settled.value : undefined;
+}

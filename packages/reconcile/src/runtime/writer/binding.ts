@@ -1,0 +1,421 @@
+// A reconciler in a world, as two derivations per object: its plan, and the writes that are left until the plan is so.
+// The second is a sink: what it publishes goes to the queue. Both are tracked, so drift of a child wakes the second alone.
+import type { JsonSchema } from '@capstan/kube';
+import {
+  type Kind,
+  type KubeObject,
+  keyOf,
+  keyOfObject,
+  kindId,
+  type ObjectKey,
+  reasonOf,
+  share,
+} from '@capstan/kube/cluster';
+import type { Ownership } from '../../diff/child-body.ts';
+import {
+  type DiffInput,
+  diff,
+  identity,
+  type KnownChild,
+  NOTHING,
+  type Observed,
+  statusOnly,
+  storedMemory,
+  type Trouble,
+  type WriteSet,
+} from '../../diff/index.ts';
+import { type DigestKey, keyedDigest } from '../../digest.ts';
+import { type Derivation, type Engine, Suspended, type Table, type Tracker } from '../../engine/index.ts';
+import { DefinitionErrors } from '../../errors.ts';
+import { fieldManager, inventoryId } from '../../inventory.ts';
+import { INVENTORY_LABEL } from '../../marks.ts';
+import { isPrimary, type Operator } from '../../operator.ts';
+import { checkedPlan } from '../../plan/check-plan.ts';
+import { type AppliedChild, type Child, inWorld, type Plan, placeOf, plan, released } from '../../plan/index.ts';
+import { collectSensitive } from '../../read/sensitive.ts';
+import { finalizersOf, statusOf, trackedObject, wholeOf } from '../../read/tracked-object.ts';
+import { declaredIn, digestOf, type ReadSources, type Run, WorldReader } from '../../read/world-reader.ts';
+import { finalizerOf, type Memory, type Reconciler, roleOf, writesElsewhere } from '../../reconciler.ts';
+import type { World } from '../../worlds/index.ts';
+import { childView, memoryView, ownerView } from './views.ts';
+
+/** Names the derivation that ends every chain of causes, so that it can be left out of what people read. */
+export const WRITES_PREFIX = 'writes of ';
+
+export interface Binding {
+  readonly operator: Operator;
+  readonly reconciler: Reconciler;
+  readonly world: World;
+  /** `operator.reconciler`, with `@world` where worlds have names. */
+  readonly id: string;
+  readonly manager: string;
+  readonly finalizer: string;
+  readonly table: Table<KubeObject>;
+  readonly plans: Derivation<Plan>;
+  readonly writes: Derivation<WriteSet>;
+  /** What the sink reported about its last attempt, by object key: a sink is a world too. */
+  readonly troubles: Table<Trouble>;
+  /** Children that the comparison found to belong to another owner, by object key: there is no attempt to report. */
+  readonly conflicts: Table<Trouble>;
+  /** Objects that stand where a child should be and that the cache of our own does not hold, by identity. */
+  readonly foreign: Table<KubeObject>;
+  ownership(object: KubeObject): Ownership;
+  /** The world that objects of a kind are written in; undefined when it is gone. */
+  worldFor(kind: Kind): World | undefined;
+}
+
+export function bindReconciler(
+  engine: Engine,
+  sources: ReadSources,
+  operator: Operator,
+  reconciler: Reconciler,
+  world: World,
+): Binding {
+  const name = `${operator.name}.${reconciler.name}`;
+  const id = world.name === '' ? name : `${name}@${world.name}`;
+  const manager = fieldManager(operator.name, reconciler.name);
+  const finalizer = finalizerOf(reconciler);
+  const { resource } = reconciler;
+  const table = world.readTable(resource);
+  if (table === undefined) throw new TypeError(`world ${world.name} does not cache ${kindId(resource)}`);
+  const declared = new Set([
+    declaredIn(roleOf(reconciler), resource),
+    ...[...reconciler.reads, ...reconciler.writes].map((each) => declaredIn(each.in ?? roleOf(reconciler), each.kind)),
+  ]);
+  const foreign = engine.table<KubeObject>({ name: `foreign objects in the way of ${id}` });
+  foreign.synced();
+  const troubles = engine.table<Trouble>({ name: `reports of ${id}` });
+  troubles.synced();
+  const conflicts = engine.table<Trouble>({ name: `conflicts of ${id}` });
+  conflicts.synced();
+  sources.problems.set(`${name}@${world.name}`, [troubles, conflicts]);
+
+  const plans = engine.derive<Plan>({
+    name: id,
+    compute(key, tracker) {
+      const object = trackedObject(tracker, table, key);
+      if (object === undefined) return plan();
+      const isGoing = object.metadata.deletionTimestamp !== undefined;
+      if (isGoing && !(tracker.get(table, key, finalizersOf)?.includes(finalizer) ?? false)) return plan();
+      if (isGoing && reconciler.release === undefined) return released();
+      const compute = () => {
+        const run: Run = {
+          tracker,
+          sources,
+          sensitive: sensitiveOf(resource, object),
+          declared,
+          name: id,
+          operator: operator.name,
+          key,
+        };
+        const context = {
+          object,
+          read: new WorldReader(run, world),
+          digest: digestOf(run),
+          memory: memoryOf(tracker, table, place, key, ownership),
+        };
+        const returned = isGoing ? reconciler.release?.(context) : reconciler.reconcile(context);
+        return keptOnce(checkedPlan(returned, reconciler), world);
+      };
+      return sources.purely === undefined ? compute() : sources.purely(`the reconciler ${reconciler.name}`, compute);
+    },
+  });
+
+  const owners = new WeakMap<KubeObject, Ownership>();
+  const ownership = (view: KubeObject): Ownership => {
+    const known = owners.get(view);
+    if (known !== undefined) return known;
+    const { kind, object } = world.originOf(resource, view);
+    const owner = { world: '', reconciler: name, kind, key: keyOfObject(object) };
+    const made = { inventory: inventoryId(owner), owner, object };
+    owners.set(view, made);
+    return made;
+  };
+  const place: Places = { world, reconciler, sources, worldFor: (kind) => worldFor(sources, world, kind) };
+  const traits = {
+    known: new WeakMap<AppliedChild, KnownChild>(),
+    manager,
+    finalizer,
+    hasRelease: reconciler.release !== undefined,
+    isPrimary: isPrimary(operator, reconciler) && hasObservedGeneration(resource),
+    hasStatus: (resource.hasStatus ?? false) && (reconciler.writesStatus ?? true),
+    isForeign: !('schema' in resource),
+  };
+
+  const writes = engine.derive<WriteSet>({
+    name: `${WRITES_PREFIX}${id}`,
+    sink: true,
+    compute(key, tracker) {
+      const view = tracker.get(table, key, ownerView);
+      if (view === undefined) return NOTHING;
+      const owned = ownership(wholeOf(view));
+      const elsewhere = writesElsewhere(reconciler)
+        ? ownedElsewhere(owned, tracker.get(sources.identities, world.name) ?? '')
+        : undefined;
+      const observed = observe(tracker, { ...place, table, troubles, foreign, key, owned, elsewhere });
+      const outcome = tracker.settled(plans, key);
+      const secretKey = () => tracker.get(sources.digestKey, operator.name) as DigestKey;
+      // Every string of a sensitive child counts as secret: what is none is only not shown to be none.
+      const keyed = (content: unknown) => keyedDigest([content], () => true, secretKey);
+      const input = (desired: Plan): DiffInput => ({
+        ...traits,
+        keyed,
+        plan: desired,
+        ownership: owned,
+        elsewhere,
+        observed,
+      });
+      // Suspended: no plan, nothing pruned; this read suspends too.
+      if (outcome.state === 'suspended') return diff(input(tracker.derived(plans, key)));
+      if (outcome.state === 'error')
+        return statusOnly(input(plan()), `the reconciler ${reconciler.name} threw: ${outcome.error.message}`);
+      try {
+        return diff(input(outcome.value));
+      } catch (error) {
+        if (error instanceof Suspended) throw error;
+        return statusOnly(input(plan()), `the writes of ${reconciler.name} cannot be computed: ${reasonOf(error)}`);
+      }
+    },
+  });
+
+  return {
+    operator,
+    reconciler,
+    world,
+    id,
+    manager,
+    finalizer,
+    table,
+    plans,
+    writes,
+    troubles,
+    conflicts,
+    foreign,
+    ownership,
+    worldFor: place.worldFor,
+  };
+}
+
+/**
+ * The plan with those parts of its children that the cache holds as well replaced by what the cache holds: of thousands of
+ * settled children the content is kept once. Equal for equal, so it is no read.
+ */
+function keptOnce(planned: Plan, world: World): Plan {
+  let isShared = false;
+  const kept = (child: Child): Child => {
+    if (child.how !== 'apply' || placeOf(child.kind) !== undefined || !world.keepsWhole(child.kind)) return child;
+    const cached = world.childTable(child.kind)?.peek(keyOf(child.ref));
+    const object = cached === undefined ? child.object : share(cached, child.object);
+    if (object === child.object) return child;
+    isShared = true;
+    return { ...child, object };
+  };
+  const groups = planned.groups.map((group) => ({ ...group, children: group.children.map(kept) }));
+  return isShared ? { ...planned, groups } : planned;
+}
+
+const NOT_CONTENT = new Set(['apiVersion', 'kind', 'metadata', 'status', 'type']);
+
+/** The content of a sensitive object is sensitive for its own reconciler too. */
+function sensitiveOf(kind: Kind, object: KubeObject): Set<string> | undefined {
+  if (!kind.sensitive) return undefined;
+  const found = new Set<string>();
+  // By name, because looking at metadata or status would count as a read.
+  const parts = Object.keys(object).filter((name) => !NOT_CONTENT.has(name));
+  for (const name of parts) collectSensitive((object as KubeObject & Record<string, unknown>)[name], found);
+  return found;
+}
+
+/** Whether the kind's status has the field at all: only kinds of ours say so. */
+function hasObservedGeneration(kind: unknown): boolean {
+  const { schema } = kind as { schema?: JsonSchema };
+  return schema?.properties?.['status']?.properties?.['observedGeneration'] !== undefined;
+}
+
+/** Read without being tracked: a change of what was remembered wakes no reconciler. */
+function memoryOf(
+  tracker: Tracker,
+  table: Table<KubeObject>,
+  { worldFor: find, sources, world }: Places,
+  key: ObjectKey,
+  ownership: (view: KubeObject) => Ownership,
+): Memory {
+  const owner = () => tracker.get(table, key, memoryView);
+  return {
+    get own() {
+      const view = owner();
+      return view === undefined ? undefined : (wholeOf(view) as { status?: { memory?: unknown } }).status?.memory;
+    },
+    of(kind, ref) {
+      const place = find(kind);
+      const from = place?.childTable(kind) ?? place?.readTable(kind);
+      const view = from === undefined ? undefined : tracker.get(from, keyOf(ref), memoryView);
+      const owned = owner();
+      if (view === undefined || owned === undefined) return undefined;
+      const own = ownership(wholeOf(owned));
+      const identityOf = () => tracker.get(sources.identities, world.name) ?? '';
+      return storedMemory(wholeOf(view), placeOf(kind) === undefined ? own : ownedElsewhere(own, identityOf()));
+    },
+  };
+}
+
+/** Where a reconciler reads and writes. */
+interface Places {
+  readonly world: World;
+  readonly reconciler: Reconciler;
+  readonly sources: ReadSources;
+  worldFor(kind: Kind): World | undefined;
+}
+
+interface Observation extends Places {
+  table: Table<KubeObject>;
+  troubles: Table<Trouble>;
+  foreign: Table<KubeObject>;
+  key: ObjectKey;
+  owned: Ownership;
+  elsewhere: Ownership | undefined;
+}
+
+function worldFor(sources: ReadSources, own: World, kind: Kind): World | undefined {
+  const name = placeOf(kind);
+  return name === undefined ? own : sources.worlds.get(name);
+}
+
+/** Children in another cluster are known by the identity of their owner's cluster, and no owner reference reaches them. */
+function ownedElsewhere({ owner, object }: Ownership, cluster: string): Ownership {
+  const { name, namespace } = object.metadata;
+  const abroad = { ...owner, world: cluster };
+  const unreferred = { ...object, metadata: { ...(namespace && { namespace }), ...(name && { name }) } };
+  return { inventory: inventoryId(abroad), owner: abroad, object: unreferred };
+}
+
+/** A declared kind in a world: where children of it may be. */
+interface WrittenPlace {
+  readonly kind: Kind;
+  readonly what: Reconciler['writes'][number]['what'];
+  readonly world: World;
+  readonly ownership: Ownership;
+}
+
+function observe(tracker: Tracker, observation: Observation): Observed {
+  const { table, world, reconciler, troubles, foreign, key, sources, elsewhere } = observation;
+  const tableOf = (kind: Kind) => tableFor(observation, kind);
+  const places = () => writtenPlaces(tracker, observation);
+  return {
+    child(kind, ref) {
+      const view = tracker.get(tableOf(kind), keyOf(ref), childView);
+      return view === undefined ? tracker.get(foreign, identity(kind, ref)) : wholeOf(view);
+    },
+    object: (kind, ref) => tracker.get(tableOf(kind), keyOf(ref)) ?? tracker.get(foreign, identity(kind, ref)),
+    inventory: () =>
+      places().flatMap(({ kind, what, world: place, ownership: { inventory } }) => {
+        const from = what === 'others' ? undefined : place.childTable(kind);
+        if (from === undefined || isAway(tracker, world, place, from)) return [];
+        if (isMissing(tracker, place, reconciler, kind)) return [];
+        return tracker
+          .list(from, { selector: new InventorySelector(inventory) }, childView)
+          .map((view) => ({ kind, object: wholeOf(view) }));
+      }),
+    marked: () =>
+      places().flatMap(({ kind, what, world: place, ownership: { inventory } }) => {
+        const marks = what === 'children' ? undefined : place.markIndex(kind);
+        if (marks === undefined || isAway(tracker, world, place, marks.table)) return [];
+        return tracker.by(marks, inventory).map((object) => ({ kind, object }));
+      }),
+    status: () => tracker.get(table, key, statusOf) as ReturnType<Observed['status']>,
+    finalizers: () => tracker.get(table, key, finalizersOf) ?? [],
+    reached: (instant) => sources.instants.reached(tracker, instant),
+    trouble: () => tracker.get(troubles, key),
+    ...(elsewhere === undefined ? {} : awayOf(tracker, observation)),
+  };
+}
+
+/** What cannot be looked at in other worlds, and why. */
+function awayOf(tracker: Tracker, observation: Observation): Required<Pick<Observed, 'away' | 'awayWorlds'>> {
+  const { world, sources } = observation;
+  return {
+    away(kind) {
+      const name = placeOf(kind);
+      if (name === undefined) return undefined;
+      const place = sources.worlds.find(tracker, name);
+      if (place === undefined) return `there is no cluster named ${name}; add its kubeconfig Secret`;
+      const isUnknown = isAway(tracker, world, place, tableFor(observation, kind));
+      return isUnknown
+        ? `the cluster ${name} cannot be reached; see that its address and credentials are right`
+        : undefined;
+    },
+    awayWorlds() {
+      const away = writtenPlaces(tracker, observation).filter(({ kind, world: place }) => {
+        const from = place.childTable(kind) ?? place.readTable(kind);
+        return from !== undefined && isAway(tracker, world, place, from);
+      });
+      return [...new Set(away.map(({ world: { name } }) => name))].toSorted();
+    },
+  };
+}
+
+/** Every declared kind in every world of its role. */
+function writtenPlaces(
+  tracker: Tracker,
+  { world, reconciler, sources, owned, elsewhere }: Observation,
+): readonly WrittenPlace[] {
+  return reconciler.writes.flatMap((declared): WrittenPlace[] => {
+    const { kind, what } = declared;
+    const role = declared.in ?? roleOf(reconciler);
+    if (role === roleOf(reconciler) || elsewhere === undefined) return [{ kind, what, world, ownership: owned }];
+    return sources.worlds.names(tracker, role).flatMap((name) => {
+      const place = sources.worlds.get(name);
+      return place === undefined ? [] : [{ kind: inWorld(kind, name), what, world: place, ownership: elsewhere }];
+    });
+  });
+}
+
+/** Of another world that was never listed nothing is known; our own is waited for instead. */
+function isAway(tracker: Tracker, own: World, place: World, table: Table<KubeObject>): boolean {
+  return place !== own && tracker.state(table, NO_OBJECT) === 'unknown';
+}
+
+/** No object has this key: what is known of it is what the table says of all that it does not hold. */
+const NO_OBJECT = '\u0000';
+
+/** Every owner has one: only its inventory is kept, and the rest is put together when it is asked for. */
+class InventorySelector {
+  private readonly inventory: string;
+
+  constructor(inventory: string) {
+    this.inventory = inventory;
+  }
+
+  get canonical(): string {
+    return `${INVENTORY_LABEL}=${this.inventory}`;
+  }
+
+  get terms() {
+    return [{ key: INVENTORY_LABEL, operator: 'In' as const, values: [this.inventory] }];
+  }
+
+  matches(labels: Readonly<Record<string, string>> | undefined): boolean {
+    return labels?.[INVENTORY_LABEL] === this.inventory;
+  }
+}
+
+/** Of a kind that the reconciler can do without, and that the server does not serve or show, there are no children to prune. */
+function isMissing(tracker: Tracker, world: World, { reads }: Reconciler, kind: Kind): boolean {
+  const id = kindId(kind);
+  const isOptional = reads.some((read) => read.optional && kindId(read.kind) === id);
+  return isOptional && tracker.get(world.access, id) !== 'served';
+}
+
+function tableFor({ reconciler, sources, worldFor: find }: Places, kind: Kind): Table<KubeObject> {
+  const name = placeOf(kind);
+  const role = name === undefined ? roleOf(reconciler) : sources.worlds.roleOf(name);
+  const declaration = reconciler.writes.find(
+    (write) => kindId(write.kind) === kindId(kind) && (write.in ?? roleOf(reconciler)) === role,
+  );
+  const world = find(kind);
+  const table =
+    declaration?.what === 'others' ? world?.readTable(kind) : (world?.childTable(kind) ?? world?.readTable(kind));
+  if (declaration === undefined || table === undefined)
+    throw DefinitionErrors.UndeclaredWrite(reconciler.name, kindId(kind), name === undefined ? undefined : role);
+  return table;
+}

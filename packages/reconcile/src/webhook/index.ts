@@ -1,0 +1,2 @@
+export * from './webhook-certificate.ts';
+export * from './webhook-server.ts';

@@ -1,0 +1,32 @@
+// npm run build: the npm package with all programs, in dist/capstan and as dist/capstan-VERSION.tgz, those of the libraries, and on
+// Linux an executable for this machine.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { buildLibraryPackages } from './build/library-packages.ts';
+import { buildProgramPackage } from './build/program-package.ts';
+import { buildExecutable, executableName } from './executable/build-executable.ts';
+
+// With --to FOLDER: the folder of the programs' package alone.
+const to = process.argv.includes('--to') ? process.argv.at(-1) : undefined;
+const root = dirname(import.meta.dirname);
+const dist = join(root, 'dist');
+const folder = join(dist, 'capstan');
+if (to !== undefined) {
+  await buildProgramPackage(root, to);
+  process.exit(0);
+}
+mkdirSync(dist, { recursive: true });
+await buildProgramPackage(root, folder);
+const packed = execFileSync('npm', ['pack', folder, '--pack-destination', dist, '--silent'], { encoding: 'utf8' });
+console.log(`dist/${packed.trim()}: try it in an empty folder with \`npx ./${packed.trim()} up\``);
+for (const library of buildLibraryPackages(root, join(dist, 'npm'))) {
+  const name = execFileSync('npm', ['pack', library, '--pack-destination', dist, '--silent'], { encoding: 'utf8' });
+  console.log(`dist/${name.trim()}`);
+}
+if (process.platform === 'linux') {
+  const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
+  const name = executableName(folder, architecture);
+  buildExecutable({ root, bundle: folder, architecture, to: join(dist, name) });
+  console.log(`dist/${name}`);
+}

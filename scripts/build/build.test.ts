@@ -1,0 +1,100 @@
+// The package as npm would unpack it: the programs start from it, on the Node.js that is there, and find what they need.
+import assert from 'node:assert/strict';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { buildProgramPackage } from './program-package.ts';
+
+const root = dirname(dirname(import.meta.dirname));
+const run = promisify(execFile);
+
+describe('the built package', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-build-'));
+  const installed = join(folder, 'node_modules/capstan');
+  const program = (name: string) => join(installed, 'bin', `${name}.js`);
+  before(async () => {
+    mkdirSync(join(folder, 'node_modules'));
+    await buildProgramPackage(root, installed);
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('has a launcher for every program, and each prints its usage', async () => {
+    const names = readdirSync(join(installed, 'bin')).map((file) => file.replace('.js', ''));
+    assert.deepEqual(names.toSorted(), [
+      'capstan',
+      'crossplane',
+      'gimbal',
+      'kroxylicious',
+      'sesame',
+      'subctl',
+      'submariner',
+    ]);
+    for (const name of names) {
+      const { stdout, stderr } = await run(process.execPath, [program(name), '--help'], { cwd: folder });
+      assert.match(stdout, /^Usage:/m, name);
+      assert.equal(stderr, '', name);
+    }
+  });
+
+  test('prints what the sources print, in every format', async () => {
+    const printed = async (...args: string[]) => (await run(process.execPath, [program('capstan'), ...args])).stdout;
+    assert.match(await printed('version', '-o', 'yaml'), /^capstan: \d/);
+    assert.match(await printed('crds', '--operators', 'gimbal'), /^---\napiVersion: apiextensions\.k8s\.io\/v1\n/);
+    assert.match(await printed('install', '-o', 'yaml', '--operators', 'sesame'), /kind: Deployment\n/);
+    assert.match(await printed('__complete', 'stat'), /^status\t/);
+  });
+
+  test('needs no other package than Node.js, and runs nothing from the workspace', () => {
+    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as { dependencies?: object };
+    assert.equal(manifest.dependencies, undefined);
+    for (const file of readdirSync(join(installed, 'lib')).filter((name) => name.endsWith('.js')))
+      assert.doesNotMatch(
+        readFileSync(join(installed, 'lib', file), 'utf8'),
+        /(?:from|import)\s*\(?['"](?:@capstan\/|[^'"]*\.ts['"])/,
+        file,
+      );
+  });
+
+  test('is the same tarball when it is built again, in another folder', { timeout: 120_000 }, async () => {
+    const again = join(folder, 'again');
+    await buildProgramPackage(root, again);
+    const packed = [installed, again].map((from, index) => {
+      const to = join(folder, `packed-${index}`);
+      mkdirSync(to);
+      execFileSync('npm', ['pack', from, '--pack-destination', to, '--silent'], { stdio: 'pipe' });
+      const [name = ''] = readdirSync(to);
+      return readFileSync(join(to, name));
+    });
+    assert.ok(packed[0]?.equals(packed[1] ?? Buffer.alloc(0)));
+  });
+
+  test('brings up a cluster with its demonstration in an empty folder', { timeout: 120_000 }, async () => {
+    const data = join(folder, 'data');
+    const args = ['up', '--demo', '--listen', '127.0.0.1:0', '--data', data, '-o', 'json', '--log-level', 'error'];
+    const up = spawn(process.execPath, [program('capstan'), ...args], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    try {
+      const events: string[] = [];
+      for await (const line of createInterface({ input: up.stdout })) {
+        events.push((JSON.parse(line) as { event: string }).event);
+        if (events.includes('ready')) break;
+      }
+      assert.deepEqual(events, ['started', 'ready']);
+      const env = { ...process.env, KUBECONFIG: join(data, 'kubeconfig') };
+      const { stdout } = await run(process.execPath, [program('capstan'), 'status'], { cwd: folder, env });
+      assert.match(stdout, /KafkaProxy\.kroxylicious\.io/);
+      assert.ok(existsSync(join(data, 'demo/crossplane/registry')), 'the packages of the demonstration were pushed');
+    } finally {
+      up.kill('SIGTERM');
+      if (up.exitCode === null) await once(up, 'exit');
+    }
+    assert.equal(up.exitCode, 0);
+  });
+});

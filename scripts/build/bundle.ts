@@ -1,0 +1,102 @@
+// The programs as JavaScript: one module for each, and what several of them need in chunks that they share, so that a command
+// loads what it uses and no more.
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { build, type OutputFile, type Plugin } from 'esbuild';
+
+export interface Bundle {
+  /** By the name of the module, without `.js`: the source that it begins with. */
+  readonly entries: Readonly<Record<string, string>>;
+  /** Where the modules go, all in one folder. */
+  readonly folder: string;
+  /** Where a folder is that modules look into at run time, seen from the modules. */
+  folderAt(path: string): string;
+  /** Values of names that the sources declare and the build knows. */
+  readonly constants: Readonly<Record<string, unknown>>;
+}
+
+/** Bundles until no program, worker or file is named that is not there too. */
+export async function bundle({ entries, folder, folderAt, constants }: Bundle): Promise<void> {
+  const programs = new Map(Object.entries(entries));
+  const named = new Map(Object.entries(entries).map(([name, file]) => [file, name]));
+  mkdirSync(join(folder, 'files'), { recursive: true });
+  let outputs: readonly OutputFile[] = [];
+  for (let known = -1; known !== programs.size; ) {
+    known = programs.size;
+    const built = await build({
+      entryPoints: Object.fromEntries(programs),
+      outdir: folder,
+      write: false,
+      bundle: true,
+      splitting: true,
+      format: 'esm',
+      platform: 'node',
+      target: 'node24',
+      // Stacks name functions, and sizes matter.
+      minifySyntax: true,
+      minifyWhitespace: true,
+      legalComments: 'none',
+      // See packages/kube/src/crd/define-kind.ts.
+      define: {
+        CAPSTAN_KINDS_ARE_CHECKED: 'true',
+        ...Object.fromEntries(Object.entries(constants).map(([name, value]) => [name, JSON.stringify(value)])),
+      },
+      chunkNames: 'chunk-[hash]',
+      // Packages in CommonJS that are bundled may ask for a built-in module by name.
+      banner: {
+        js: "import{createRequire as requireFrom}from'node:module';const require=requireFrom(import.meta.url);",
+      },
+      plugins: [filesBesideSources({ folder, folderAt, programs, named })],
+      logLevel: 'warning',
+    });
+    outputs = built.outputFiles;
+  }
+  for (const { path, contents } of outputs) writeFileSync(path, contents);
+}
+
+/** Without it, what a source requires by name is bundled. */
+const REQUIRE = /^const require = createRequire\(import\.meta\.url\);$/m;
+const BESIDE = /new URL\('([^']+)', import\.meta\.url\)/g;
+
+/** What sources find beside themselves by `new URL(…, import.meta.url)`: data is copied, programs and workers are bundled too. */
+function filesBesideSources(
+  options: Pick<Bundle, 'folder' | 'folderAt'> & { programs: Map<string, string>; named: Map<string, string> },
+): Plugin {
+  const { folder, folderAt, programs, named } = options;
+  const replace = (source: string, specifier: string): string => {
+    const path = resolve(dirname(source), specifier);
+    if (specifier.endsWith('/')) return folderAt(path);
+    if (/\.(?:ts|mjs)$/.test(path)) {
+      const name = named.get(path) ?? basename(path).replace(/\.\w+$/, '');
+      if (programs.get(name) !== undefined && programs.get(name) !== path)
+        throw new Error(`two programs would be ${name}.js: ${programs.get(name)} and ${path}; rename one of them`);
+      programs.set(name, path);
+      named.set(path, name);
+      return `./${name}.js`;
+    }
+    const bytes = readFileSync(path);
+    const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 8);
+    const copy = `files/${digest}-${basename(path)}`;
+    writeFileSync(join(folder, copy), bytes);
+    return `./${copy}`;
+  };
+  return {
+    name: 'files beside sources',
+    setup(building) {
+      building.onLoad({ filter: /\.(?:ts|mjs)$/ }, ({ path }) => {
+        if (path.includes('/node_modules/') && !relative(process.cwd(), path).startsWith('packages')) return undefined;
+        const text = readFileSync(path, 'utf8');
+        if (/import\.meta\.(?:dirname|filename)/.test(text))
+          throw new Error(
+            `${path}: names a file by its folder, which a bundle does not have; use new URL('…', import.meta.url)`,
+          );
+        const contents = text.replace(REQUIRE, '').replaceAll(BESIDE, (_whole, specifier: string) => {
+          const found = replace(path, specifier);
+          return `new URL('${found}', import.meta.url)`;
+        });
+        return { contents, loader: path.endsWith('.ts') ? 'ts' : 'js' };
+      });
+    },
+  };
+}

@@ -1,0 +1,80 @@
+// The npm package `capstan`: the programs, their launchers, the demonstrations.
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { BUILT_IN_OPERATORS, type StatusOperator, statusOperator } from '@capstan/cli/install';
+import { isPrimary } from '@capstan/reconcile';
+import { bundle } from './bundle.ts';
+
+interface Manifest {
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly bin: Readonly<Record<string, string>>;
+  readonly engines: object;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/** Writes the package into a folder, which is emptied first. */
+export async function buildProgramPackage(root: string, folder: string): Promise<void> {
+  const workspace = readManifest(join(root, 'package.json'));
+  const cli = readManifest(join(root, 'apps/capstan/package.json'));
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(join(folder, 'bin'), { recursive: true });
+  const programs = Object.entries(cli.bin).map(([name, file]) => [name, join(root, 'apps/capstan', file)] as const);
+  const demos = readdirSync(join(root, 'operators')).filter((name) => existsSync(demoOf(root, name)));
+  const prepared = demos.filter((name) => existsSync(join(demoOf(root, name), 'prepare.ts')));
+  await bundle({
+    entries: Object.fromEntries([
+      ...programs,
+      ...prepared.map((name) => [`demo-${name}`, join(demoOf(root, name), 'prepare.ts')] as const),
+    ]),
+    folder: join(folder, 'lib'),
+    folderAt: (path) => `../${relative(root, path)}/`,
+    constants: { CAPSTAN_STATUS_OPERATORS: await statusOperators() },
+  });
+  cpSync(join(import.meta.dirname, 'launcher.mjs'), join(folder, 'launcher.js'));
+  for (const [name] of programs)
+    writeFileSync(
+      join(folder, 'bin', `${name}.js`),
+      `#!/usr/bin/env node\nimport { launch } from '../launcher.js';\n\nawait launch('${name}');\n`,
+      { mode: 0o755 },
+    );
+  for (const name of demos) {
+    const to = demoOf(folder, name);
+    cpSync(demoOf(root, name), to, { recursive: true, filter: (path) => !path.endsWith('.ts') });
+    if (prepared.includes(name))
+      writeFileSync(join(to, 'prepare.js'), `export { default } from '../../../lib/demo-${name}.js';\n`);
+  }
+  // The ready screen of `capstan up` names them.
+  cpSync(join(root, 'docs'), join(folder, 'docs'), {
+    recursive: true,
+    filter: (path) => path === join(root, 'docs') || /^docs\/[\w-]+\.(?:md|json)$/.test(relative(root, path)),
+  });
+  for (const file of ['README.md', 'LICENSE', 'NOTICE'])
+    if (existsSync(join(root, file))) cpSync(join(root, file), join(folder, file));
+  const manifest = {
+    name: 'capstan',
+    version: cli.version,
+    description: workspace.description,
+    license: workspace.license,
+    type: 'module',
+    engines: workspace.engines,
+    bin: Object.fromEntries(programs.map(([name]) => [name, `bin/${name}.js`])),
+    optionalDependencies: workspace.optionalDependencies,
+  };
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/** What `capstan status` needs to know of the operators, so that it need not load them. */
+async function statusOperators(): Promise<readonly StatusOperator[]> {
+  const operators = await Promise.all(BUILT_IN_OPERATORS.map(async ({ load }) => (await load()).default));
+  return operators.map((operator) => statusOperator(operator, isPrimary));
+}
+
+function demoOf(root: string, operator: string): string {
+  return join(root, 'operators', operator, 'demo');
+}
+
+function readManifest(file: string): Manifest {
+  return JSON.parse(readFileSync(file, 'utf8')) as Manifest;
+}

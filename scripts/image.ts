@@ -1,0 +1,44 @@
+// npm run image: the container images, without a container engine, in dist/images: an OCI layout for both architectures, a
+// docker-archive for each, and SBOMs. The same sources give the same bytes.
+// Usage: npm run image [-- --arch amd64,arm64] [--push REGISTRY/PATH] [--lock]
+import { spawnSync } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { buildProgramPackage } from './build/program-package.ts';
+import { buildImages } from './image/build-images.ts';
+import { ARCHITECTURES, writeLock } from './image/debian-lock.ts';
+import { pushImages } from './image/push-images.ts';
+
+const root = dirname(import.meta.dirname);
+const { values } = parseArgs({
+  options: { arch: { type: 'string' }, push: { type: 'string' }, lock: { type: 'boolean' } },
+});
+if (values.lock) {
+  await writeLock();
+  console.log('scripts/image/debian.lock.json has the present versions of Debian');
+  process.exit(0);
+}
+for (const program of ['dpkg-deb', 'xz']) {
+  if (spawnSync(program, ['--version']).error !== undefined) {
+    console.error(`${program} is not installed: it unpacks packages of Debian; install it (Debian: dpkg, xz-utils)`);
+    process.exit(1);
+  }
+}
+const wanted = values.arch?.split(',') ?? ARCHITECTURES;
+const architectures = ARCHITECTURES.filter((name) => wanted.includes(name));
+if (architectures.length !== wanted.length) {
+  console.error(`--arch cannot be "${values.arch}"; use ${ARCHITECTURES.join(', ')} or both`);
+  process.exit(2);
+}
+const bundle = join(root, 'dist', 'capstan');
+await buildProgramPackage(root, bundle);
+const report = (line: string) => console.log(line);
+const built = await buildImages({
+  root,
+  bundle,
+  folder: join(root, 'dist', 'images'),
+  architectures,
+  epoch: Number(process.env['SOURCE_DATE_EPOCH'] ?? 0),
+  report,
+});
+if (values.push !== undefined) await pushImages(built, { to: values.push, report });
