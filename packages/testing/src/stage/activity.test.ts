@@ -9,9 +9,10 @@ const map = (resourceVersion: string, labels: Record<string, string> = {}) => ({
 });
 const write: ApiRequest = { method: 'PUT', path: '/api/v1/namespaces/x/configmaps/a' };
 
-/** A server whose watch brings what the test lets it bring. */
+/** A server whose watch brings what the test lets it bring, and ends when the test says so. */
 function scripted(answer: ApiResponse) {
   const events: WatchEvent[] = [];
+  let hasEnded = false;
   let wake = () => {};
   const inner: Transport = {
     address: 'scripted',
@@ -21,6 +22,7 @@ function scripted(answer: ApiResponse) {
         for (;;) {
           const next = events.splice(0);
           if (next.length > 0) yield next;
+          else if (hasEnded) return;
           else await new Promise<void>((resolve) => (wake = resolve));
         }
       })(),
@@ -30,6 +32,10 @@ function scripted(answer: ApiResponse) {
     inner,
     bring(event: WatchEvent) {
       events.push(event);
+      wake();
+    },
+    end() {
+      hasEnded = true;
       wake();
     },
   };
@@ -127,4 +133,29 @@ test('after a deletion every watch of the kind is given time until one has repor
   await rest();
   assert.ok((await restAfterOpening(transport, rest, { resourceVersion: '8' })) >= QUIET);
   assert.ok((await restAfterOpening(transport, rest, { resourceVersion: '9' })) < QUIET);
+});
+
+test('a watch that the server ended has lapsed until its client lists or watches the same again', async () => {
+  const { inner, end } = scripted(answered(map('7')));
+  const { follow, rest, hasLapsedWatch } = createActivity();
+  const transport = follow(inner);
+  await watching(transport, { labelSelector: 'app=web' });
+  assert.equal(hasLapsedWatch(), false);
+  end();
+  await rest();
+  assert.equal(hasLapsedWatch(), true);
+  await transport.request({ method: 'GET', path: '/api/v1/configmaps', query: { labelSelector: 'app=db' } });
+  assert.equal(hasLapsedWatch(), true, 'another selection');
+  await transport.request({ method: 'GET', path: '/api/v1/configmaps', query: { labelSelector: 'app=web' } });
+  assert.equal(hasLapsedWatch(), false);
+});
+
+test('a watch that its client left has not lapsed', async () => {
+  const { inner, bring } = scripted(answered(map('7')));
+  const { follow, hasLapsedWatch } = createActivity();
+  const stream = await follow(inner).watch({ method: 'GET', path: '/api/v1/configmaps' });
+  assert.ok(Symbol.asyncIterator in stream);
+  bring({ type: 'MODIFIED', object: map('7') });
+  for await (const _ of stream) break;
+  assert.equal(hasLapsedWatch(), false);
 });

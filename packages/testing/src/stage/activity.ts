@@ -18,6 +18,8 @@ export interface Activity {
   follow(inner: Transport): Transport;
   /** Resolves when all is at rest; true when something has happened since it was asked last. */
   rest(): Promise<boolean>;
+  /** Whether the server has ended a watch that its client has not asked for again: until then the client misses writes. */
+  hasLapsedWatch(): boolean;
 }
 
 const QUIET_MS = 40;
@@ -35,6 +37,8 @@ export function createActivity(): Activity {
   /** Whether events may be on their way: since the last rest something was written, or a watch opened that has some to bring. */
   let isStirred = false;
   const watches = new Set<OpenWatch>();
+  /** What the watches read that the server has ended, until their clients ask for it again. */
+  const lapsed = new Set<string>();
   const history = createVersionHistory();
   const note = () => {
     happened++;
@@ -53,6 +57,7 @@ export function createActivity(): Activity {
       address: inner.address,
       async request(request) {
         underWay++;
+        lapsed.delete(selectionOf(request));
         try {
           const response = await inner.request(request);
           isStirred ||= request.method !== 'GET';
@@ -66,6 +71,7 @@ export function createActivity(): Activity {
       },
       async watch(request) {
         underWay++;
+        lapsed.delete(selectionOf(request));
         try {
           const stream = await inner.watch(request);
           if (!isStream(stream)) return stream;
@@ -76,7 +82,10 @@ export function createActivity(): Activity {
             brought(watch, event);
             history.seen(watch.collection, event);
           };
-          return followed(stream, take, note, () => watches.delete(watch));
+          return followed(stream, take, note, (isOver) => {
+            watches.delete(watch);
+            if (isOver && request.signal?.aborted !== true) lapsed.add(selectionOf(request));
+          });
         } finally {
           underWay--;
           note();
@@ -97,6 +106,7 @@ export function createActivity(): Activity {
       told = happened;
       return hasHappened;
     },
+    hasLapsedWatch: () => lapsed.size > 0,
   };
 }
 
@@ -178,17 +188,26 @@ async function* followed(
   stream: WatchStream,
   take: (event: WatchEvent) => void,
   note: () => void,
-  ended: () => void,
+  /** `isOver`: by the stream, not by its reader. */
+  ended: (isOver: boolean) => void,
 ): AsyncGenerator<readonly WatchEvent[]> {
+  let isRead = false;
   try {
     for await (const events of stream) {
       note();
       for (const event of events) take(event);
+      isRead = true;
       yield events;
+      isRead = false;
     }
   } finally {
-    ended();
+    ended(!isRead);
   }
+}
+
+/** What a list or a watch reads: both have the same path. */
+function selectionOf({ path, query: { labelSelector = '', fieldSelector = '' } = {} }: ApiRequest): string {
+  return [path, labelSelector, fieldSelector].join('\n');
 }
 
 function brought(watch: OpenWatch, { type, object }: WatchEvent): void {

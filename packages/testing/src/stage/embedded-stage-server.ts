@@ -18,6 +18,8 @@ export async function embeddedStageServer(
     clock,
     client: cluster.client,
     transport: async (account) => cluster.transport(account),
+    // It keeps its watches when a definition changes.
+    hasLapsedWatch: () => false,
     // Each stage has one of its own.
     begin: async () => {},
     // It has no clock of its own.

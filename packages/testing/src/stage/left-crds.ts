@@ -28,7 +28,7 @@ interface Left {
 }
 
 export interface StageCrds {
-  /** The same transport for the test: a kind that it creates can be used when the answer is there. */
+  /** The same transport for the test: once a kind is created or changed, exactly its versions are served when the answer is there. */
   serving(inner: Transport): Transport;
   /** Removes the kinds that no test has claimed. */
   begin(): Promise<void>;
@@ -97,7 +97,11 @@ export async function openCrds(
         if (method === 'POST' && path === CRDS && query['dryRun'] === undefined) return create(request, inner);
         // The one that asks otherwise finds what this stage has made, and nothing else.
         if (path.startsWith(CRDS)) await discard([...unclaimed]);
-        return inner.request(request);
+        const answer = await inner.request(request);
+        const isChange = path.startsWith(`${CRDS}/`) && (method === 'PUT' || method === 'PATCH');
+        if (isChange && answer.status === 200 && query['dryRun'] === undefined)
+          await untilServed(client, (answer.body as CustomResourceDefinition).metadata.name ?? '');
+        return answer;
       },
     }),
     begin: () => discard([...unclaimed]),
@@ -126,11 +130,13 @@ async function untilServed(client: Client, name: string): Promise<void> {
     const { spec, status } = await client.get(CustomResourceDefinition, { name });
     const isEstablished = status?.conditions?.some((one) => one.type === 'Established' && one.status === 'True');
     if (!isEstablished) return false;
-    // It is said to be served a moment before it is.
-    const served = spec.versions.find((version) => version.served)?.name ?? '';
-    const path = `/apis/${spec.group}/${served}/${spec.names.plural}`;
-    const answer = await client.request({ method: 'GET', path, query: { limit: '1' } }).catch(() => undefined);
-    return answer?.status === 200;
+    // Its versions are said to be served a moment before they are, and are served for a moment after they no longer should be.
+    const checks = spec.versions.map(async (version) => {
+      const path = `/apis/${spec.group}/${version.name}/${spec.names.plural}`;
+      const answer = await client.request({ method: 'GET', path, query: { limit: '1' } }).catch(() => undefined);
+      return (answer?.status === 200) === version.served;
+    });
+    return (await Promise.all(checks)).every(Boolean);
   }, name);
 }
 

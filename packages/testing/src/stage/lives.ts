@@ -72,7 +72,7 @@ export async function createLives({ operators, given, ...options }: LivesOptions
         dieAfterWrites: (count) => transport.crashAfterWrites(count),
         async settle(maxMs = 120_000) {
           await clock.settle();
-          await clock.runUntilIdle(maxMs, () => transport.dead || isResting(runtime));
+          await clock.runUntilIdle(maxMs, () => transport.dead || (isResting(runtime) && !server.hasLapsedWatch()));
           check();
         },
         async end() {

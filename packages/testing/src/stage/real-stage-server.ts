@@ -46,6 +46,7 @@ export async function realStageServer(
       const own = groups.filter((group) => group !== 'system:authenticated');
       return activity.follow(await cluster.transport({ name, groups: own }));
     },
+    hasLapsedWatch: () => activity.hasLapsedWatch(),
     async begin() {
       await crds.begin();
       await collector.begin();

@@ -12,6 +12,8 @@ export interface StageServer {
   /** The administrator's. */
   readonly client: Client;
   transport(account: Account): Promise<Transport>;
+  /** Whether the server has ended a watch (it does when a definition changes) that the program has yet to open again. */
+  hasLapsedWatch(): boolean;
   /** The test has made what is given: nothing of another stage is there any more. */
   begin(): Promise<void>;
   /** After the test's clock has moved: the server's own has too. */

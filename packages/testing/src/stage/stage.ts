@@ -78,7 +78,8 @@ export async function createStage({ operators, given, ...options }: StageOptions
       // Events of the test's own writes reach the program only once everything is at rest.
       await clock.settle();
       const { runtime } = current.program;
-      await clock.runUntilIdle(maxMs, () => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0);
+      const isResting = () => runtime.isSynced && runtime.isIdle && runtime.unsettled === 0;
+      await clock.runUntilIdle(maxMs, () => isResting() && !server.hasLapsedWatch());
       current.check();
     },
     async pass(ms) {
