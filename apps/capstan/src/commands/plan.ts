@@ -19,7 +19,7 @@ const DIFFERS = 3;
 export default command({
   usage: 'plan -f FILE… | -k FOLDER [--delete] [--show-status] [--exit-code] [-o FORMAT]',
   description:
-    'Shows what applying (or with --delete: deleting) manifests would make the operators do: for each object what is created,\n' +
+    'Shows what the operators would do once manifests are applied (or with --delete: deleted): for each object what is created,\n' +
     'changed (old value → new value), rolled and deleted, what the server would refuse, and what cannot be known beforehand. It\n' +
     'reads the cluster and writes nothing.',
   examples: [

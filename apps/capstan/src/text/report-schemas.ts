@@ -79,7 +79,7 @@ const plan = object({
       object: string({ description: 'Kind namespace/name' }),
       ...changes,
       creates: boolean({ ...optional, description: 'The object does not exist yet.' }),
-      disturbs: string({ ...optional, description: 'What it does to running things: rolls pods.' }),
+      disturbs: string({ ...optional, description: 'How it disturbs what runs: rolls pods.' }),
     }),
   ),
   later: array(
@@ -148,7 +148,7 @@ export function reportSchemaDocument(): object {
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'What capstan prints with -o json',
-    description: 'One definition a command. Made from apps/capstan/src/text/report-schemas.ts.',
+    description: 'One definition for each command. Generated from apps/capstan/src/text/report-schemas.ts.',
     $defs: Object.fromEntries(definitions),
   };
 }

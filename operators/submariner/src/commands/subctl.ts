@@ -29,7 +29,7 @@ const DRY_RUN = { help: 'Show which pairs would change, and write nothing.' };
 
 export const COMMANDS: Readonly<Record<string, Command>> = {
   'deploy-broker': {
-    summary: 'Make a cluster the broker of a set of clusters',
+    summary: 'Set up a cluster as the broker of a set of clusters',
     usage: 'deploy-broker [flags]',
     flags: {
       'cable-driver': {
