@@ -131,13 +131,16 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   'show cables': {
     summary: 'Draw the clusters and their cables',
     usage: 'show cables [--format svg|dot|text] [flags]',
-    flags: { format: { value: 'FORMAT', help: 'svg, dot or text.' } },
+    flags: {
+      ...OUTPUT_FLAG,
+      format: { value: 'FORMAT', help: 'The picture of -o table: svg, dot or text; default text.' },
+    },
     run: showCables,
   },
   'diagnose cables': {
     summary: 'Report everything that is wrong with cables',
     usage: 'diagnose cables [flags]',
-    flags: {},
+    flags: OUTPUT_FLAG,
     run: diagnoseCables,
   },
 };
