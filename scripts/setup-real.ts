@@ -68,7 +68,7 @@ async function setUp(names: readonly string[]): Promise<number> {
     }
     console.log(`${name}: fetching about ${peer.size} MB into ${folder} ...`);
     if (!(await bring(name, peer))) {
-      console.error(`${name} could not be fetched; what was said is above. Check the network, then run this again.`);
+      console.error(`${name} could not be fetched; its output is above. Check the network, then run this again.`);
       return 1;
     }
     console.log(`${name}: there, in ${folder}`);

@@ -40,7 +40,7 @@ export function isThere(name: string, peer: Peer): boolean {
 export async function isThereAndWhole(name: string, peer: Peer): Promise<boolean> {
   if (!isThere(name, peer)) return false;
   if (peer.elsewhere?.() !== undefined || (await peer.isWhole?.(join(cacheFolder(), name))) !== false) return true;
-  console.log(`${name}: what is in ${join(cacheFolder(), name)} is damaged, and is made again`);
+  console.log(`${name}: what is in ${join(cacheFolder(), name)} is damaged, and is fetched again`);
   return false;
 }
 

@@ -72,7 +72,7 @@ test('what cannot be installed says why, breaks nothing, and can be repeated', {
     await client.delete(Namespace, { name: SYSTEM });
     const refused = await capstan('install', ...OPERATORS);
     assert.equal(refused.code, 1);
-    assert.match(refused.err, /the namespace capstan-system is being deleted; wait until it is gone/);
+    assert.match(refused.err, /the namespace capstan-system is being deleted; wait until it is deleted/);
     await client.patch(ConfigMap, held, 'merge', { metadata: { finalizers: null } });
     await until(async () => (await client.find(Namespace, { name: SYSTEM })) === undefined, 'the namespace is gone');
   });

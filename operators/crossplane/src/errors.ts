@@ -19,6 +19,7 @@ export const FactErrors = catalogue('crossplane', {
 export const CertificateErrors = catalogue('crossplane', {
   NoAuthority: (namespace: string, secret: string) => ({
     message: `there is no certificate authority in the Secret ${namespace}/${secret}`,
-    remedy: 'it is made when Crossplane starts; see the Events of the CustomResourceDefinition locks.pkg.crossplane.io',
+    remedy:
+      'it is created when Crossplane starts; see the Events of the CustomResourceDefinition locks.pkg.crossplane.io',
   }),
 });

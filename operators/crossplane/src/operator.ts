@@ -62,7 +62,7 @@ export function createCrossplane(given: Partial<Settings> = {}): Operator {
   const builtIn = Object.values(settings.runtimes).filter(isBuiltIn);
   return operator({
     name: 'crossplane',
-    description: 'Packages from OCI registries, installed and run as their runtime configuration says.',
+    description: 'Packages from OCI registries, installed and run by their runtime configuration.',
     kinds: [...new Set<Operator['kinds'][number]>([...CROSSPLANE_KINDS, ...builtIn.map(({ config }) => config.kind)])],
     admission: ADMISSION,
     reconcilers: [

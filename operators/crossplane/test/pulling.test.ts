@@ -99,7 +99,7 @@ describe('pull policies', () => {
         await stage.settle();
         const installed = await said(stage, Provider, 'example', 'Installed');
         assert.equal(installed?.status, 'True');
-        assert.match(installed?.message ?? '', /could not be looked up again: connection refused/);
+        assert.match(installed?.message ?? '', /could not be checked again: connection refused/);
         assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
         await stage.restart();
         assert.equal((await said(stage, Provider, 'example', 'Installed'))?.status, 'True');

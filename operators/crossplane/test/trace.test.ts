@@ -4,7 +4,9 @@ import { describe, test } from 'node:test';
 import { CustomResourceDefinition, type KubeObject, systemClock, type Transport } from '@capstan/kube';
 import type { Io } from '@capstan/reconcile/command-line';
 import { parseFlags } from '@capstan/reconcile/command-line';
-import { createRandom, createTestCluster } from '@capstan/testing';
+import { assertReport, createRandom, createTestCluster } from '@capstan/testing';
+import { parse } from 'yaml';
+import { REPORT_SCHEMAS } from '../src/commands/report-schemas.ts';
 import traceCommand from '../src/commands/trace-command.ts';
 import { Configuration, Provider } from '../src/kinds/index.ts';
 import { createCrossplane } from '../src/operator.ts';
@@ -120,7 +122,7 @@ describe('crossplane beta trace', () => {
     });
   });
 
-  test('prints JSON and a graph', async () => {
+  test('prints every format, by the documented schema, and a graph', async () => {
     const { registry, objects } = packages();
     await staged({ registry, objects }, async (stage) => {
       await allReady(stage);
@@ -133,6 +135,16 @@ describe('crossplane beta trace', () => {
       assert.deepEqual(
         tree.children?.map(({ object: { kind } }) => kind),
         ['ConfigurationRevision', 'Provider', 'Function'],
+      );
+      assertReport(REPORT_SCHEMAS['crossplane beta trace'], tree);
+      assert.deepEqual(parse(await trace(stage, ['configuration', 'platform'], { output: ['yaml'] })), tree);
+      assert.match(
+        await trace(stage, ['configuration', 'platform'], { output: ['name'] }),
+        /^configuration\.pkg\.crossplane\.io\/platform\nconfigurationrevision\.pkg\.crossplane\.io\/platform-/,
+      );
+      assert.equal(
+        await trace(stage, ['configuration', 'platform'], { output: ['default'] }),
+        await trace(stage, ['configuration', 'platform']),
       );
       const graph = await trace(stage, ['configuration', 'platform'], { output: ['dot'] });
       assert.match(graph, /^graph {2}\{\n/);

@@ -1,4 +1,4 @@
-export { type BackendRow, backendRows, cellsOf, HEADING as BACKEND_HEADING } from './commands/backends.ts';
+export { type BackendRow, backendRows, backendTable } from './commands/backends.ts';
 export { type FoundBackend, findBackend } from './commands/find-backends.ts';
 export { FLAGS } from './commands/flags.ts';
 export type { CommandContext } from './commands/follow.ts';

@@ -91,7 +91,7 @@ export function registerBackendMetrics({ registry, clock, peek }: MetricsContext
   );
   seconds(
     'gimbal_operator_credentials_expire_seconds',
-    'How long the credentials of a backend are still good, as far as they say.',
+    'How long the credentials of a backend are still valid, if known.',
     ({ credentials }) => credentials?.expires,
     -1,
   );

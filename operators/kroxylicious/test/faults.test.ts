@@ -122,7 +122,7 @@ describe('a fault of a virtual cluster', () => {
         name: 'TLS missing for a load balancer',
         spec: { ingresses: [{ ingressRef: { name: 'outside' } }] },
         reason: 'InvalidReferencedResource',
-        message: /speaks TLS/,
+        message: /uses TLS/,
       },
       {
         name: 'TLS where there is none',
@@ -574,7 +574,7 @@ describe('a cluster that breaks while it is served', () => {
       assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
       const held = condition(await get.proxy(client), 'Ready');
       assert.equal(held?.reason, 'Held');
-      assert.match(held.message, /breaking broke in the middle of a change.*mend or delete it/);
+      assert.match(held.message, /breaking became invalid during a change.*fix or delete it/);
       await create(client, opaque('kms', { password: 'third' }));
       await settle();
       assert.notEqual(checksum(await get.deployment(client)), checksum(before));

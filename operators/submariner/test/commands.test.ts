@@ -7,8 +7,11 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Cluster as EmbeddedCluster, startCluster } from '@capstan/apiserver';
 import { connect, createClient, Secret, systemClock } from '@capstan/kube';
+import { assertReport } from '@capstan/testing';
+import { parse } from 'yaml';
 import { COMMANDS, runSubctl } from '../src/commands/index.ts';
-import { Broker, CablePolicies, Cluster, Endpoint, Submariner } from '../src/kinds/index.ts';
+import { REPORT_SCHEMAS } from '../src/commands/report-schemas.ts';
+import { Broker, CablePolicies, Cluster, Endpoint, Gateway, Submariner } from '../src/kinds/index.ts';
 
 const seed = JSON.parse(readFileSync(new URL('seed/flags.json', import.meta.url), 'utf8')) as Record<string, string[]>;
 
@@ -263,6 +266,65 @@ describe('subctl', () => {
       /cable driver "ipsec" required by policy "on-prem" is not available in cluster "c1" \(available: vxlan\)/,
     );
     await broker.close();
+  });
+
+  test('prints every report in every format, by its documented schema', async () => {
+    const east = clientOf('east');
+    const endpoint = {
+      cluster_id: 'c2',
+      cable_name: 'submariner-cable-c2',
+      hostname: 'c2',
+      subnets: ['10.2.0.0/16'],
+      private_ip: '10.0.0.2',
+      public_ip: '',
+      nat_enabled: false,
+      backend: 'ipsec',
+    };
+    const connections = [
+      {
+        status: 'error' as const,
+        statusMessage: 'the other end does not answer, and this text is longer than a column of the table',
+        endpoint,
+        usingCableDriver: 'ipsec',
+        usingPolicy: 'on-prem',
+      },
+    ];
+    await east.create(Gateway, {
+      apiVersion: Gateway.apiVersion,
+      kind: Gateway.kind,
+      metadata: { namespace: 'submariner-operator', name: 'node-1' },
+      status: { haStatus: 'active', localEndpoint: { ...endpoint, cluster_id: 'east' }, connections },
+    });
+    await east.close();
+    const lines: Record<keyof typeof REPORT_SCHEMAS, [argv: string, code: number, name: RegExp]> = {
+      'subctl cable-policy list': ['--context broker', 0, /^cablepolicies\.submariner\.io\/default$/m],
+      'subctl cable-policy explain': ['c1 c2 --context broker', 0, /^cablepolicies\.submariner\.io\/on-prem\n$/],
+      'subctl show connections': ['--context east', 0, /^gateway\.submariner\.io\/node-1\n$/],
+      'subctl show endpoints': ['--context broker', 0, /^endpoint\.submariner\.io\/c1$/m],
+      'subctl show gateways': ['--context east', 0, /^gateway\.submariner\.io\/node-1\n$/],
+      'subctl show cables': ['--context broker', 0, /^cluster\.submariner\.io\/c3$/m],
+      'subctl diagnose cables': ['--context broker', 1, /^cluster\.submariner\.io\/c1$/m],
+    };
+    for (const [name, schema] of Object.entries(REPORT_SCHEMAS)) {
+      const [argv, code, names] = lines[name as keyof typeof REPORT_SCHEMAS];
+      const run = (format: string) => subctl(...name.split(' ').slice(1), ...argv.split(' '), '-o', format);
+      const json = await run('json');
+      assert.equal(json.code, code, json.stderr);
+      const report: unknown = JSON.parse(json.stdout);
+      assertReport(schema, report, name);
+      assert.ok(!/^\[?\]?$/.test(json.stdout.trim()), `${name} is empty`);
+      assert.deepEqual(parse((await run('yaml')).stdout), report);
+      assert.match((await run('name')).stdout, names);
+      const [table, wide] = [await run('table'), await run('wide')];
+      assert.deepEqual([table.code, wide.code], [code, code]);
+      assert.ok(table.stdout.length <= wide.stdout.length);
+      assert.match(
+        (await run('xml')).stderr,
+        /--output: "xml" is not a format; use one of table, wide, json, yaml, name/,
+      );
+    }
+    const { stdout } = await subctl('show', 'connections', '--context', 'east', '-o', 'wide');
+    assert.match(stdout, /this text is longer than a column of the table\n$/);
   });
 
   test('merges several kubeconfig files, and prints usage for unknown flags', async () => {

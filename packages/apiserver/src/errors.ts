@@ -385,7 +385,7 @@ export const ClusterErrors = catalogue('apiserver', {
   }),
   NotWritable: (path: string, problem: string) => ({
     message: `cannot write to ${path}: ${problem}`,
-    remedy: 'check that the folder is there, that it may be written to and that the disk has room',
+    remedy: 'check that the folder exists and is writable, and that the disk has free space',
   }),
   Corrupt: (path: string, problem: string) => ({
     message: `${path} is damaged: ${problem}; nothing in it has been changed`,
@@ -401,7 +401,7 @@ export const ClusterErrors = catalogue('apiserver', {
   }),
   NotKept: (path: string, problem: string) => ({
     message: `the change is not on disk: writing to ${path} gave "${problem}"`,
-    remedy: 'make room on the disk or repair it; the server tries again at the next request',
+    remedy: 'free space on the disk or repair it; the server retries at the next request',
   }),
   AddressInUse: (address: string) => ({
     message: `cannot listen on ${address}: the address is in use`,
@@ -420,11 +420,12 @@ export const ClusterErrors = catalogue('apiserver', {
     remedy: 'name each of them once',
   }),
   ForeignKubeconfig: (path: string) => ({
-    message: `${path} holds something else than the kubeconfig of this cluster, and is left as it is`,
+    message: `${path} is not the kubeconfig of this cluster, and is not changed`,
     remedy: 'choose another file with --kubeconfig-out',
   }),
   BadKey: (path: string, problem: string) => ({
     message: `cannot use the key or certificate in ${path}: ${problem}`,
-    remedy: 'put back a copy of it, or remove it to have another one made (kubeconfigs and tokens made with it end)',
+    remedy:
+      'restore a copy of it, or remove it and a new one is created (kubeconfigs and tokens issued with the old one become invalid)',
   }),
 });

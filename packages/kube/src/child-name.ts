@@ -21,7 +21,7 @@ export function childName(base: string, ...parts: string[]): string {
 
 /** Like childName, for another limit: 52 for a CronJob, say. */
 export function childNameWithin(max: number, base: string, ...parts: string[]): string {
-  if (max < HASH_LENGTH + 6) throw ValueErrors.ChildName(base, `${max} characters leave no room for a hash`);
+  if (max < HASH_LENGTH + 6) throw ValueErrors.ChildName(base, `${max} characters leave no space for a hash`);
   const joined = [base, ...parts].join('-');
   if (joined.length <= max && /^[a-z0-9]+(?:-+[a-z0-9]+)*$/.test(joined)) return joined;
   const readable = joined

@@ -29,7 +29,7 @@ test('the reason is the usual one where the server gives none', () => {
   assert.equal(error.reason, 'ServiceUnavailable');
   assert.equal(
     error.message,
-    'PATCH /x at https://c: the server answered 503 without a reason (503 ServiceUnavailable); try again, and look into the log of the API server',
+    'PATCH /x at https://c: the server answered 503 without a reason (503 ServiceUnavailable); try again, and check the log of the API server',
   );
 });
 

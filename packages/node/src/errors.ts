@@ -24,7 +24,7 @@ export const NodeErrors = catalogue('node', {
   }),
   ContainerNotStarted: (pod: string, container: string) => ({
     message: `container ${JSON.stringify(container)} in pod ${JSON.stringify(pod)} is waiting to start`,
-    remedy: 'look at its state with kubectl describe pod',
+    remedy: 'check its state with kubectl describe pod',
   }),
   Simulated: (pod: string, why: string) => ({
     message: `pod ${JSON.stringify(pod)} is simulated, nothing of it runs (${why})`,
@@ -32,7 +32,7 @@ export const NodeErrors = catalogue('node', {
   }),
   ContainerNotRunning: (pod: string, container: string) => ({
     message: `container ${JSON.stringify(container)} in pod ${JSON.stringify(pod)} is not running`,
-    remedy: 'look at its state with kubectl describe pod',
+    remedy: 'check its state with kubectl describe pod',
   }),
   NoInput: (pod: string, container: string) => ({
     message: `container ${JSON.stringify(container)} in pod ${JSON.stringify(pod)} has no input`,
@@ -40,11 +40,11 @@ export const NodeErrors = catalogue('node', {
   }),
   PodNotRunning: (pod: string) => ({
     message: `pod ${JSON.stringify(pod)} is not running`,
-    remedy: 'look at its state with kubectl describe pod',
+    remedy: 'check its state with kubectl describe pod',
   }),
   NoSuchPod: (pod: string, node: string) => ({
     message: `pod ${JSON.stringify(pod)} is not on node ${node}`,
-    remedy: 'look where it is with kubectl get pod -o wide',
+    remedy: 'find its node with kubectl get pod -o wide',
   }),
   CannotStart: (container: string, error: unknown) => ({
     message: `container ${container} could not be started: ${reasonOf(error)}`,

@@ -6,15 +6,15 @@ import { catalogue, reasonOf } from '@capstan/kube/cluster';
 export const ApplyErrors = catalogue('apply', {
   Unsettled: (rounds: number) => ({
     message: `the writes of this plan did not settle in ${rounds} rounds: something else writes against them`,
-    remedy: 'look at the managed fields of the objects that it writes for who that is',
+    remedy: 'check the managed fields of the objects that it writes',
   }),
   NotAsShown: (object: string) => ({
-    message: `${object} is not as the cache shows it, and was not after a second look either`,
-    remedy: 'wait: it is tried again; if it stays so, look for the object in a namespace that is not watched',
+    message: `${object} differs from the cache, also when read a second time`,
+    remedy: 'wait for the retry; if it persists, check for the object in a namespace that is not watched',
   }),
   DueAgain: (object: string, minter: string) => ({
-    message: `${object} was made by ${minter}, and is due to be recreated at once`,
-    remedy: 'look at its times and at the clock of this machine; it is made again every ten seconds at most',
+    message: `${object} was created by ${minter}, and is already due to be recreated`,
+    remedy: 'check its validity and the clock of this machine; it is recreated every ten seconds at most',
   }),
   StatusNotKept: (fields: readonly string[]) => ({
     message: `the server did not keep the status that was written to it (${fields.join(', ')})`,
@@ -82,11 +82,11 @@ export const DigestErrors = catalogue('digest', {
 export const LeadershipErrors = catalogue('leadership', {
   LeaseTooShort: (leaseMs: number, renewMs: number) => ({
     message: `a lease of ${leaseMs} ms is not longer than its renew deadline of ${renewMs} ms, so two could hold it at a time`,
-    remedy: 'make the lease duration longer or the renew deadline shorter',
+    remedy: 'use a longer lease duration or a shorter renew deadline',
   }),
   RenewTooShort: (renewMs: number, retryMs: number) => ({
     message: `a renew deadline of ${renewMs} ms leaves no time for a second try after ${retryMs} ms`,
-    remedy: 'make the renew deadline more than 1.2 times the retry period',
+    remedy: 'use a renew deadline of more than 1.2 times the retry period',
   }),
   NoRetry: (retryMs: number) => ({
     message: `a retry period of ${retryMs} ms would never rest`,
@@ -114,7 +114,7 @@ export const ManagerErrors = catalogue('manager', {
   }),
   StoppedLate: (seconds: number) => ({
     message: `not everything had ended ${seconds} s after the signal`,
-    remedy: 'the lease runs out by itself; the log says what was still under way',
+    remedy: 'the lease expires; the log shows what was still under way',
   }),
 });
 
@@ -124,7 +124,7 @@ export const MetricErrors = catalogue('metrics', {
     remedy: 'use letters, digits, underscores and colons, not beginning with a digit',
   }),
   NotTotal: (name: string) => ({
-    message: `the counter ${name} does not say that it is one`,
+    message: `the counter ${name} does not declare the type counter`,
     remedy: 'let its name end in _total',
   }),
   BadLabel: (name: string, label: string) => ({
@@ -215,10 +215,10 @@ export const RuntimeErrors = catalogue('runtime', {
   }),
   BadDigestKey: (namespace: string, name: string) => ({
     message: `the Secret ${namespace}/${name} holds no key for digests: it needs "id" (a word) and "key" (32 bytes)`,
-    remedy: 'delete it; a new one is made at the next start, and rolls nothing by itself',
+    remedy: 'delete it; a new one is created at the next start, and rolls nothing by itself',
   }),
   DigestKeyGone: (namespace: string, name: string) => ({
-    message: `the Secret ${namespace}/${name} was deleted while it was being made`,
+    message: `the Secret ${namespace}/${name} was deleted while it was being created`,
     remedy: 'find out who deletes it, and start again',
   }),
 });

@@ -8,11 +8,11 @@ export const TestingErrors = catalogue('testing', {
   }),
   EndlessYields: (turns: number, now: number) => ({
     message: `the virtual clock waited ${turns} turns at ${instant(now)} for the code under test to rest, and it still yields`,
-    remedy: 'look for a loop around clock.yield() that nothing ends',
+    remedy: 'find the loop around clock.yield() that does not end',
   }),
   EndlessTimers: (fired: number, now: number) => ({
     message: `the virtual clock fired ${fired} timers at ${instant(now)} without time passing`,
-    remedy: 'look for a timer of 0 ms that sets itself again',
+    remedy: 'find the timer of 0 ms that sets itself again',
   }),
   NoControlPlane: (missing: string) => ({ message: 'cannot start a real control plane', remedy: missing }),
   NoProgram: (program: string, folder: string) => ({
@@ -21,16 +21,16 @@ export const TestingErrors = catalogue('testing', {
       'unset KUBEBUILDER_ASSETS and run `npm run setup:real -- kubernetes`, or start without the part that needs it',
   }),
   PartEnded: (program: string, said: string) => ({
-    message: `${program} ended while the control plane was starting, and said: ${said}`,
-    remedy: 'read what it said; a damaged program is rebuilt by `npm run setup:real -- kubernetes`',
+    message: `${program} ended while the control plane was starting, with the output: ${said}`,
+    remedy: 'read its output; a damaged program is rebuilt by `npm run setup:real -- kubernetes`',
   }),
   NotCompacted: (status: number, said: string) => ({
     message: `etcd did not remove its history (status ${status}): ${said}`,
-    remedy: 'look at its log; its JSON gateway must not be switched off',
+    remedy: 'check its log; its JSON gateway must not be disabled',
   }),
   NotReady: (ms: number, said: string) => ({
-    message: `the real control plane was not ready after ${ms} ms; it last said: ${said}`,
-    remedy: 'look whether the machine is overloaded, then try again',
+    message: `the real control plane was not ready after ${ms} ms; its last output: ${said}`,
+    remedy: 'check whether the machine is overloaded, then try again',
   }),
   Denied: (requests: readonly string[]) => ({
     message: `the server denied what the program did under its own account: ${requests.join('; ')}`,
@@ -42,11 +42,11 @@ export const TestingErrors = catalogue('testing', {
   }),
   NotEstablished: (name: string) => ({
     message: `the real server does not serve the CRD ${name}`,
-    remedy: 'look at its conditions: its schema, or its names, are not accepted',
+    remedy: 'check its conditions: its schema or its names are not accepted',
   }),
   NotCollected: (ms: number) => ({
-    message: `after ${ms} ms the real server has not collected objects whose owners are gone`,
-    remedy: 'look at the log of its controller manager',
+    message: `after ${ms} ms the real server has not collected objects whose owners are deleted`,
+    remedy: 'check the log of its controller manager',
   }),
   NothingToPick: () => ({
     message: 'pick was given an empty list',

@@ -1,3 +1,4 @@
+export * from './assert-report.ts';
 export * from './cluster.ts';
 export * from './faults/fault-log.ts';
 export * from './faults/fault-schedule.ts';

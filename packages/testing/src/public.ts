@@ -1,6 +1,7 @@
 // What the published package exports: what tests of operators need. Everything else is in `@capstan/testing/internal`, which
 // may change in any release. `npm run generate:api` describes each name in docs/api/testing.md.
 export {
+  assertReport,
   type Binaries,
   createLives,
   createRandom,

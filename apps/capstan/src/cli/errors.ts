@@ -73,7 +73,7 @@ export const CliErrors = errorMakers(
       remedy: 'try again in a moment',
     }),
     BadDemo: (file: string) => ({
-      message: `${file} does not say how to prepare the demonstration: its default export is no function`,
+      message: `${file} does not export how to prepare the demonstration; its default export must be a function`,
       remedy:
         'export default async function prepare({ data, clusters, signal }), which returns the variables of the manifests',
     }),
@@ -91,7 +91,7 @@ export const CliErrors = errorMakers(
     }),
     NamespaceGoing: (namespace: string) => ({
       message: `the namespace ${namespace} is being deleted`,
-      remedy: 'wait until it is gone, or use another with -n',
+      remedy: 'wait until it is deleted, or use another one with -n',
     }),
     ServerTooOld: (version: string, oldest: string) => ({
       message: `the API server is too old: it is Kubernetes ${version}, and Capstan needs ${oldest} or newer`,
@@ -106,9 +106,9 @@ export const CliErrors = errorMakers(
       remedy: 'correct that and run this again, or give a longer --timeout',
     }),
     ObjectsLeft: (counted: string) => ({
-      message: `there are objects that the operators look after: ${counted}`,
+      message: `there are objects of these operators: ${counted}`,
       remedy:
-        'delete them with --delete-objects (what they stand for goes too), or keep them and their definitions with --keep-objects',
+        'delete them with --delete-objects (and with them what they created), or keep them and their definitions with --keep-objects',
     }),
     NotGone: (what: string) => ({
       message: `still there after the time that was given: ${what}`,
@@ -148,7 +148,7 @@ export const CliErrors = errorMakers(
     }),
     PartEnded: () => ({
       message: 'a part of the cluster ended by itself',
-      remedy: 'the log says which one and why; start it again with --log-level debug to see more',
+      remedy: 'the log shows which one and why; start it again with --log-level debug to see more',
     }),
   },
   (key, text, options) => new CodedError(`capstan/${key}`, text, options),

@@ -12,7 +12,7 @@ Commands:
 ${lines.join('\n')}
 
 Examples:
-  capstan up --demo                 a whole cluster on this machine, with something to look at
+  capstan up --demo                 a whole cluster on this machine, with example objects
   capstan status                    what is not healthy, and why
   capstan plan -f change.yaml       what would this change do?
   capstan why deployment/my-proxy   why was this changed?

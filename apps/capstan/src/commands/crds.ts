@@ -1,6 +1,5 @@
-import { command } from '@capstan/reconcile/command-line';
+import { command, formatManifests, MANIFEST_OUTPUT } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
-import { MANIFEST_OUTPUT, manifests } from '../text/output.ts';
 
 export default command({
   usage: 'crds [--operator FILE] [-o json]',
@@ -11,7 +10,7 @@ export default command({
   async run(args, io) {
     const operators = await requireOperators(args, io);
     const crds = operators.flatMap(({ kinds }) => kinds.map((kind) => kind.crd() as object));
-    io.stdout(await manifests(crds, args.flags.output));
+    io.stdout(await formatManifests(crds, args.flags.output));
     return 0;
   },
 });

@@ -1,5 +1,5 @@
 import { discover, systemClock } from '@capstan/kube';
-import { command, withCluster } from '@capstan/reconcile/command-line';
+import { command, formatManifests, withCluster } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { applyInstallation } from '../install/apply.ts';
 import {
@@ -10,7 +10,6 @@ import {
   installationOf,
 } from '../install/install-options.ts';
 import { installationObjects } from '../install/manifests.ts';
-import { manifests } from '../text/output.ts';
 
 export default command({
   usage: 'install [--operators LIST] [-n NAMESPACE] [--image IMAGE] [--admission] [-o yaml]',
@@ -37,7 +36,7 @@ export default command({
     const admission = await admissionOperators(flags.admission ?? false);
     if (flags.output !== undefined) {
       const { foundations, workloads } = installationObjects(installationOf(operators, flags, undefined, admission));
-      io.stdout(await manifests([...foundations, ...[...workloads.values()].flat()], flags.output));
+      io.stdout(await formatManifests([...foundations, ...[...workloads.values()].flat()], flags.output));
       return 0;
     }
     return withCluster(flags, io, async ({ client, context }) => {

@@ -1,6 +1,15 @@
 import { type DefinedKind, type Kind, type KubeObject, kindId, silentLogger, systemClock } from '@capstan/kube';
 import { type Operator, type PreviewChange, preview, SYSTEM_NAMESPACE } from '@capstan/reconcile';
-import { command, count, list, positiveDuration, UsageErrors } from '@capstan/reconcile/command-line';
+import {
+  command,
+  count,
+  formatReport,
+  list,
+  objectName,
+  positiveDuration,
+  REPORT_OUTPUT,
+  UsageErrors,
+} from '@capstan/reconcile/command-line';
 import { CliErrors } from '../cli/errors.ts';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
@@ -11,7 +20,6 @@ import { type Manifest, readKustomization, readManifests } from '../plan/read-ma
 import { warmRuntime } from '../plan/warm-runtime.ts';
 import { type GivenChange, wouldBecome, wouldBeDeleted } from '../plan/would-become.ts';
 import { coloursFor } from '../text/colours.ts';
-import { objectName, printed, REPORT_OUTPUT } from '../text/output.ts';
 
 /** With --exit-code. */
 const DIFFERS = 3;
@@ -19,7 +27,7 @@ const DIFFERS = 3;
 export default command({
   usage: 'plan -f FILE… | -k FOLDER [--delete] [--show-status] [--exit-code] [-o FORMAT]',
   description:
-    'Shows what applying (or with --delete: deleting) manifests would make the operators do: for each object what is created,\n' +
+    'Shows what the operators would do once manifests are applied (or with --delete: deleted): for each object what is created,\n' +
     'changed (old value → new value), rolled and deleted, what the server would refuse, and what cannot be known beforehand. It\n' +
     'reads the cluster and writes nothing.',
   examples: [
@@ -130,7 +138,7 @@ export default command({
           ],
         };
         io.stdout(
-          await printed(flags.output, {
+          await formatReport(flags.output, {
             value: report,
             text: (isWide) =>
               formatPlan(report, { isWide, colours: coloursFor(io), showStatus: flags['show-status'] ?? false }),

@@ -1,7 +1,6 @@
 import { rbacManifests, SYSTEM_NAMESPACE } from '@capstan/reconcile';
-import { command, list } from '@capstan/reconcile/command-line';
+import { command, formatManifests, list, MANIFEST_OUTPUT } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
-import { MANIFEST_OUTPUT, manifests } from '../text/output.ts';
 
 export default command({
   usage: 'rbac [--namespace NS] [--role ROLE] [--watch-namespaces LIST] [--operator FILE] [-o json]',
@@ -49,7 +48,7 @@ export default command({
         ...(watchNamespaces && { watchNamespaces }),
       }),
     );
-    io.stdout(await manifests(objects, flags.output));
+    io.stdout(await formatManifests(objects, flags.output));
     return 0;
   },
 });

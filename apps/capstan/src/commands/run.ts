@@ -1,4 +1,4 @@
-import { command, REPORT_OUTPUT } from '@capstan/reconcile/command-line';
+import { command, EVENT_OUTPUT } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { CLUSTER_OPTIONS } from '../cluster/open-cluster.ts';
 import { runOperators } from '../run/run-operators.ts';
@@ -15,7 +15,7 @@ export default command({
     'capstan run --operator ./my-operator.ts --watch-namespaces team-a,team-b --leader-elect=false',
     'capstan run --operator ./my-operator.ts --health-address :8081 --metrics-address :8080 --log-format json',
   ],
-  options: { ...RUN_OPTIONS, ...CLUSTER_OPTIONS, ...OPERATOR_OPTIONS, output: REPORT_OUTPUT },
+  options: { ...RUN_OPTIONS, ...CLUSTER_OPTIONS, ...OPERATOR_OPTIONS, output: EVENT_OUTPUT },
   operatorFlags: true,
   run: async (args, io) => runOperators(await requireOperators(args, io), args.flags, io),
 });

@@ -1,5 +1,5 @@
 import { isForbidden, Namespace, systemClock } from '@capstan/kube/cluster';
-import { command } from '@capstan/reconcile/command-line';
+import { command, formatReport, objectName, REPORT_OUTPUT } from '@capstan/reconcile/command-line';
 import { CliErrors } from '../cli/errors.ts';
 import { OPERATOR_OPTIONS } from '../cli/operator-options.ts';
 import { CLUSTER_OPTIONS, type Cluster, withCluster } from '../cluster/open-cluster.ts';
@@ -8,7 +8,6 @@ import { gatherStatus, type StatusReport } from '../status/gather-status.ts';
 import { statusOperators } from '../status/status-operators.ts';
 import { watchStatus } from '../status/watch-status.ts';
 import { coloursFor } from '../text/colours.ts';
-import { objectName, printed, REPORT_OUTPUT } from '../text/output.ts';
 
 /** With --exit-code. */
 const NOT_HEALTHY = 3;
@@ -38,7 +37,7 @@ export default command({
       if (namespace !== undefined) await requireNamespace(client, namespace, signal);
       const gather = () => gatherStatus({ client, operators, namespace, now: clock.now(), signal });
       const text = (report: StatusReport) =>
-        printed(flags.output, {
+        formatReport(flags.output, {
           value: report,
           text: (isWide) => formatStatus(report, isWide, coloursFor(io)),
           names: () => report.problems.map(({ kind, object }) => objectName(kind, object.split('/').at(-1) ?? object)),

@@ -7,9 +7,9 @@ import { removeInstallation } from '../install/remove.ts';
 export default command({
   usage: 'uninstall [--delete-objects | --keep-objects] [--operators LIST] [-n NAMESPACE]',
   description:
-    'Removes operators, their permissions and their definitions. Objects of their kinds must be gone already, unless a flag says\n' +
-    'what becomes of them: --delete-objects deletes them first, while the operators still run, with what they stand for;\n' +
-    '--keep-objects leaves them, and their definitions, as they are.',
+    'Removes operators, their permissions and their definitions. Objects of their kinds must be deleted already, unless one of these\n' +
+    'flags is given: --delete-objects deletes them first, while the operators still run, with what they stand for;\n' +
+    '--keep-objects keeps them and their definitions.',
   examples: ['capstan uninstall', 'capstan uninstall --keep-objects --operators gimbal'],
   options: {
     ...INSTALL_OPTIONS,

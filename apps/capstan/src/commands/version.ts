@@ -1,5 +1,4 @@
-import { command } from '@capstan/reconcile/command-line';
-import { printed, REPORT_OUTPUT } from '../text/output.ts';
+import { command, formatReport, REPORT_OUTPUT } from '@capstan/reconcile/command-line';
 import { VERSION } from '../version.ts';
 
 export default command({
@@ -10,7 +9,7 @@ export default command({
   async run({ flags }, io) {
     const node = process.versions.node;
     io.stdout(
-      await printed(flags.output, {
+      await formatReport(flags.output, {
         value: { capstan: VERSION, node },
         text: () => `capstan ${VERSION} (Node.js ${node})\n`,
         names: () => [`capstan/${VERSION}`],

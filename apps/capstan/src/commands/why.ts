@@ -1,9 +1,8 @@
 import { discover, keyOf } from '@capstan/kube';
-import { command, UsageErrors } from '@capstan/reconcile/command-line';
+import { command, formatReport, objectName, REPORT_OUTPUT, UsageErrors } from '@capstan/reconcile/command-line';
 import { CliErrors } from '../cli/errors.ts';
 import { findKind } from '../cluster/find-kind.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
-import { objectName, printed, REPORT_OUTPUT } from '../text/output.ts';
 import { findCause } from '../why/cause-chain.ts';
 import { formatAnswer } from '../why/format-answer.ts';
 
@@ -25,7 +24,7 @@ export default command({
       if (object === undefined) throw CliErrors.NoSuchObject(kind.kind, keyOf(ref));
       const answer = await findCause(client, discovery, object);
       io.stdout(
-        await printed(flags.output, {
+        await formatReport(flags.output, {
           value: { ...answer, cause: answer.cause ?? null },
           text: () => formatAnswer(answer),
           // The objects whose change was the cause.

@@ -2,7 +2,7 @@
 // leaves open (namespace, image, replicas) is a placeholder in these objects, which becomes an expression of the chart.
 import type { KubeObject } from '@capstan/kube';
 import { type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
-import { yamlText as yamlOf } from '../text/yaml-text.ts';
+import { stringify } from 'yaml';
 import { type Installation, installationObjects, isDefinition, MANAGED_BY } from './manifests.ts';
 
 /** Text by path. */
@@ -139,4 +139,9 @@ function withAnnotation(object: KubeObject, name: string, value: string): KubeOb
 
 function documents(objects: readonly KubeObject[]): string {
   return objects.map((object) => `---\n${yamlOf(object)}`).join('');
+}
+
+/** Without anchors and folded lines: they are legal, and hard to read. */
+function yamlOf(value: object): string {
+  return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
 }

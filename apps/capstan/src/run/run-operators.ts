@@ -1,10 +1,10 @@
 import { systemClock } from '@capstan/kube';
 import { createLogger, createManager, type Operator } from '@capstan/reconcile';
-import { CLUSTER_OPTIONS, connectTo, type FlagValues, type Io, REPORT_OUTPUT } from '@capstan/reconcile/command-line';
+import { CLUSTER_OPTIONS, connectTo, EVENT_OUTPUT, type FlagValues, type Io } from '@capstan/reconcile/command-line';
 import { RUN_OPTIONS, runSettings } from './run-options.ts';
 
 /** The flags of every command that runs operators until it is stopped. */
-export const RUN_FLAGS = { ...RUN_OPTIONS, ...CLUSTER_OPTIONS, output: REPORT_OUTPUT } as const;
+export const RUN_FLAGS = { ...RUN_OPTIONS, ...CLUSTER_OPTIONS, output: EVENT_OUTPUT } as const;
 
 /** Runs operators until the io's signal is aborted; resolves to the exit code. Throws when it cannot start. */
 export async function runOperators(

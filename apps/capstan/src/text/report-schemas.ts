@@ -1,6 +1,10 @@
 // The schemas of what commands print with -o json and -o yaml: docs/cli-output.schema.json is made from them, and a test holds
 // the commands to them. Fields are only ever added.
+import { REPORT_SCHEMAS as CROSSPLANE } from '@capstan/crossplane/report-schemas';
+import { REPORT_SCHEMAS as GIMBAL } from '@capstan/gimbal/report-schemas';
 import { anyValue, array, boolean, enumOf, integer, type JsonSchema, object, type Schema, string } from '@capstan/kube';
+import { REPORT_SCHEMAS as SESAME } from '@capstan/sesame/report-schemas';
+import { REPORT_SCHEMAS as SUBMARINER } from '@capstan/submariner/report-schemas';
 
 const optional = { optional: true } as const;
 const strings = (description: string) => array(string(), { description });
@@ -79,7 +83,7 @@ const plan = object({
       object: string({ description: 'Kind namespace/name' }),
       ...changes,
       creates: boolean({ ...optional, description: 'The object does not exist yet.' }),
-      disturbs: string({ ...optional, description: 'What it does to running things: rolls pods.' }),
+      disturbs: string({ ...optional, description: 'How it disturbs what runs: rolls pods.' }),
     }),
   ),
   later: array(
@@ -142,13 +146,14 @@ const version = object({ capstan: string(), node: string() });
 
 export const REPORT_SCHEMAS = { status, plan, why, version } as const satisfies Record<string, Schema>;
 
-/** The document in docs/: one definition a command. */
+/** The document in docs/: one definition for each command. Those of Capstan itself have no program before their name. */
 export function reportSchemaDocument(): object {
-  const definitions = Object.entries(REPORT_SCHEMAS).map(([name, { json }]) => [name, json] as [string, JsonSchema]);
+  const schemas: Record<string, Schema> = { ...REPORT_SCHEMAS, ...CROSSPLANE, ...GIMBAL, ...SESAME, ...SUBMARINER };
+  const definitions = Object.entries(schemas).map(([name, { json }]) => [name, json] as [string, JsonSchema]);
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: 'What capstan prints with -o json',
-    description: 'One definition a command. Made from apps/capstan/src/text/report-schemas.ts.',
+    title: 'What commands print with -o json and -o yaml',
+    description: 'One definition for each command. Generated from the report-schemas.ts of the programs.',
     $defs: Object.fromEntries(definitions),
   };
 }

@@ -35,7 +35,7 @@ export interface ReadyTextOptions {
 const PODS: Readonly<Record<UpSettings['unknownImages'], string>> = {
   simulate:
     'Pods whose image this machine cannot run are simulated; kubectl get pods -o wide marks them (--unknown-images=fail: they wait).',
-  fail: 'Pods whose image this machine cannot run wait with ImagePullBackOff (--unknown-images=simulate: they look as if they ran).',
+  fail: 'Pods whose image this machine cannot run wait with ImagePullBackOff (--unknown-images=simulate: they are simulated).',
 };
 
 const DOCS = fileURLToPath(new URL('../../../../docs/', import.meta.url));

@@ -16,7 +16,7 @@ export const UP_OPTIONS = {
   'kubeconfig-out': { type: 'string', value: 'FILE', help: 'Where to write the kubeconfig; default DIR/kubeconfig.' },
   'merge-kubeconfig': {
     type: 'boolean',
-    help: 'Put its contexts into $KUBECONFIG or ~/.kube/config too, and make the first one current.',
+    help: 'Add its contexts to $KUBECONFIG or ~/.kube/config, and set the first one as current.',
   },
   detach: { type: 'boolean', help: 'Run in the background, and return when it is ready.' },
   clusters: {
@@ -38,7 +38,7 @@ export const UP_OPTIONS = {
     default: 'simulate',
     help: 'Pods whose image this machine cannot run: simulate shows them as running and marks them, fail leaves them waiting.',
   },
-  demo: { type: 'boolean', help: 'Apply what the operators bring to look at (demo/*.yaml).' },
+  demo: { type: 'boolean', help: 'Apply the demonstration objects of the operators (demo/*.yaml).' },
   'log-format': { type: 'string', oneOf: ['json', 'text'], default: 'text', help: 'How log lines are written.' },
   'log-level': {
     type: 'string',

@@ -110,7 +110,7 @@ export const FLAGS = {
     value: 'DURATION',
     default: '1m',
     parse: duration({ minMs: 1000, remedy: 'use a duration of a second or more, such as 1m' }),
-    help: 'How often tags of packages with pull policy Always are looked up.',
+    help: 'How often tags of packages with pull policy Always are checked.',
   },
   'status-log-lines': {
     type: 'string',

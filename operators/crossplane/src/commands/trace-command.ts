@@ -1,5 +1,5 @@
 // `crossplane beta trace`: what belongs to a package, and what is wrong with it.
-import { CLUSTER_OPTIONS, command, UsageErrors, withCluster } from '@capstan/reconcile/command-line';
+import { CLUSTER_OPTIONS, command, REPORT_FORMATS, UsageErrors, withCluster } from '@capstan/reconcile/command-line';
 import { PACKAGE_KINDS } from '../packages/package-kind.ts';
 import { printTree } from '../trace/print.ts';
 import { createFinder, packageTree, resourceTree } from '../trace/tree.ts';
@@ -22,7 +22,14 @@ export default command({
   positionals: 2,
   options: {
     ...CLUSTER_OPTIONS,
-    output: { ...choice(['default', 'wide', 'json', 'dot'], 'default', 'How to print it.'), short: 'o' },
+    output: {
+      ...choice(
+        [...REPORT_FORMATS, 'dot', 'default'],
+        'table',
+        'How to print it; dot is for Graphviz, default the same as table.',
+      ),
+      short: 'o',
+    },
     'show-package-dependencies': choice(['unique', 'all', 'none'], 'unique', 'Which packages it depends on to show.'),
     'show-package-revisions': choice(['active', 'all', 'none'], 'active', 'Which revisions to show.'),
     'show-package-runtime-configs': {
@@ -61,7 +68,7 @@ export default command({
               },
               finder.find,
             );
-      io.stdout(printTree(tree, flags.output));
+      io.stdout(await printTree(tree, flags.output));
       return 0;
     });
   },

@@ -12,7 +12,7 @@ import { writeOutputs } from './outputs.ts';
 export const CONVERT_HELP = `Usage: crossplane convert deployment-runtime [FILE|DIR|-]... [-f FILE|DIR|-]... [-o FILE|DIR|-]
 
 Converts ControllerConfigs to DeploymentRuntimeConfigs and rewrites the Providers and Functions that refer to them.
-Everything else is passed on as it is: other documents byte for byte, comments, order and style. What cannot be carried
+Everything else is copied unchanged: other documents byte for byte, comments, order and style. What cannot be carried
 over, or is ambiguous, is reported on standard error. Read ControllerConfigs and packages in one go: only together can they
 be rewritten.
 

@@ -415,7 +415,7 @@ test('an equal config that is there already is used, and nothing is made twice',
   const { text, warnings, notes } = convert(stream(there, old, using()));
   assert.deepEqual(warnings, []);
   assert.equal(text, stream(there, old, used()));
-  assert.match(notes[0] ?? '', /left as it is; remove it/);
+  assert.match(notes[0] ?? '', /not changed; remove it/);
 });
 
 test('different ControllerConfigs of one name are left, with their packages', () => {
@@ -432,7 +432,7 @@ test('unknown fields and values of a wrong type are reported', () => {
   const text = stream(controllerConfig('spec: {replicas: many}\n'), using());
   const wrong = convert(text);
   assert.equal(wrong.text, text);
-  assert.match(wrong.warnings[0] ?? '', /left as it is: .*replicas must be a whole number/);
+  assert.match(wrong.warnings[0] ?? '', /not changed: .*replicas must be a whole number/);
 });
 
 test('Lists are converted item by item, in block style and as JSON', () => {

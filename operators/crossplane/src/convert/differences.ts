@@ -67,7 +67,7 @@ export function differencesOf(manifest: Manifest, users: readonly User[]): Conve
     if (takers.length > 0 && policy !== DEFAULT_PULL_POLICY)
       about(
         'warning',
-        `spec.imagePullPolicy (${policy}) is spec.packagePullPolicy of ${ids(takers)} now, where it also says how the package itself is fetched${HINTS[policy] ?? ''}`,
+        `spec.imagePullPolicy (${policy}) is spec.packagePullPolicy of ${ids(takers)} now, where it also controls how the package itself is fetched${HINTS[policy] ?? ''}`,
       );
   }
 
@@ -194,7 +194,7 @@ export function differencesOf(manifest: Manifest, users: readonly User[]): Conve
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  Always: ': its tag is looked up again and again, and a tag that moved is installed',
+  Always: ': its tag is checked periodically, and a tag that moved is installed',
   Never: ': a package that is not in the cache yet cannot be installed',
 };
 

@@ -1,6 +1,6 @@
 // What a conversion has to say: what cannot be carried over, what is ambiguous, what will be a little different.
 
-/** A part of a rendered object that is not what it was before the conversion. */
+/** A part of a rendered object that differs from it was before the conversion. */
 export interface RenderedChange {
   /** `Provider/provider-example`. */
   readonly package: string;

@@ -70,7 +70,7 @@ export function planConversion(manifests: readonly Manifest[], options: PlanOpti
       findings.push({ level, place: manifest.place, subject: `ControllerConfig ${name}`, message, changes });
     const { errors, warnings } = normalizeRuntimeConfig(value, options.schemas);
     if (errors.length > 0) {
-      for (const { message } of errors) about('warning', `left as it is: as a ${RUNTIME_CONFIG_KIND} ${message}`);
+      for (const { message } of errors) about('warning', `not changed: as a ${RUNTIME_CONFIG_KIND} ${message}`);
       return;
     }
     for (const { message } of warnings) about('warning', `not carried over: ${message}`);
@@ -82,7 +82,7 @@ export function planConversion(manifests: readonly Manifest[], options: PlanOpti
     if (taken.has(target))
       about(
         'note',
-        `the input has an equal ${RUNTIME_CONFIG_KIND} ${target} already, so the ControllerConfig is left as it is; remove it once nothing refers to it`,
+        `the input has an equal ${RUNTIME_CONFIG_KIND} ${target} already, so the ControllerConfig is not changed; remove it once nothing refers to it`,
       );
     else replacements.set(manifest, { how: 'runtimeConfig', value });
     for (const user of used) {
@@ -102,7 +102,7 @@ function obstacleOf(name: string, same: readonly Manifest[], used: readonly User
   const [first] = same;
   const subject = `ControllerConfig ${name}`;
   if (same.some(({ value }) => !equal(value, first?.value))) {
-    const message = `left as it is, with what uses it, because the input has ${same.length} different ones of that name; keep one of them`;
+    const message = `not changed, with what uses it, because the input has ${same.length} different ones of that name; keep one of them`;
     return same.map(({ place }) => ({ level: 'warning', place, subject, message, changes: [] }));
   }
   const rivals = used.flatMap(({ manifest, id }) => {
@@ -120,7 +120,7 @@ function obstacleOf(name: string, same: readonly Manifest[], used: readonly User
 }
 
 function missing({ place }: Manifest, subject: string, name: string): ConversionFinding {
-  const message = `refers to the ControllerConfig ${name}, which is not in the input, and is left as it is; convert both together`;
+  const message = `refers to the ControllerConfig ${name}, which is not in the input, and is not changed; convert both together`;
   return { level: 'warning', place, subject, message, changes: [] };
 }
 

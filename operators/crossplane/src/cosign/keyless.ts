@@ -180,9 +180,9 @@ type Pattern = ReturnType<typeof goRegExp>;
 
 function matcherOf({ issuer, issuerRegExp, subject, subjectRegExp }: Identity): ((signer: Signer) => boolean) | string {
   if (issuer === undefined && issuerRegExp === undefined)
-    return 'one of its identities has neither issuer nor issuerRegExp; anybody could sign: name the issuer';
+    return 'one of its identities has neither issuer nor issuerRegExp, so any issuer is accepted; set the issuer';
   if (subject === undefined && subjectRegExp === undefined)
-    return 'one of its identities has neither subject nor subjectRegExp; everybody whom the issuer knows could sign: name the subject';
+    return 'one of its identities has neither subject nor subjectRegExp, so any user of the issuer is accepted; set the subject';
   const patterns: [Pattern | undefined, Pattern | undefined] = [undefined, undefined];
   for (const [i, source] of [issuerRegExp, subjectRegExp].entries()) {
     if (source === undefined) continue;

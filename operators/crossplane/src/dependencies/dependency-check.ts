@@ -111,5 +111,5 @@ function problemOf(
   if (missing.length === 0) return undefined;
   const shown = missing.slice(0, SHOWN).map(({ source, constraints }) => `"${source}" (${constraints})`);
   const more = missing.length > SHOWN ? ` and ${missing.length - SHOWN} more` : '';
-  return `missing dependencies: ${shown.join(', ')}${more}; each is installed by itself when it can be had, else the package’s condition DependenciesUnresolved says why not`;
+  return `missing dependencies: ${shown.join(', ')}${more}; each is installed automatically when available, else the package’s condition DependenciesUnresolved gives the reason`;
 }

@@ -26,7 +26,8 @@ export function runtimeHealth(input: RuntimeHealthInput): Health {
   const { namespace = '', name = '' } = runtime.rendered.workload.metadata;
   const health = read.get(workload.kind, { namespace, name }, workload.health);
   if (health === undefined) {
-    const waits = payload.status === 'True' ? 'it is being made' : 'it waits until the package’s objects are installed';
+    const waits =
+      payload.status === 'True' ? 'it is being created' : 'it waits until the package’s objects are installed';
     return { status: 'False', message: `the ${workload.kind.kind} ${name} is not there yet: ${waits}` };
   }
   if (health.isComplete) return { status: 'True', message: '' };

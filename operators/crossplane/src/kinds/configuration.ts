@@ -28,7 +28,7 @@ export const ConfigurationRevision = defineKind({
   kind: 'ConfigurationRevision',
   scope: 'Cluster',
   categories: REVISION_CATEGORIES,
-  description: 'One version of a Configuration. Made for a Configuration, not by hand.',
+  description: 'One version of a Configuration. Created for a Configuration, not by users.',
   spec: object(revisionFields()),
   status: object(revisionStatusFields()),
   printerColumns: REVISION_COLUMNS.filter(({ name }) => name !== 'Runtime'),

@@ -33,7 +33,7 @@ export const FunctionRevision = defineKind({
   kind: 'FunctionRevision',
   scope: 'Cluster',
   categories: REVISION_CATEGORIES,
-  description: 'One version of a Function. Made for a Function, not by hand.',
+  description: 'One version of a Function. Created for a Function, not by users.',
   versions: [{ name: 'v1beta1' }],
   spec: object({ ...revisionFields(), ...revisionRuntimeFields() }),
   status: object({

@@ -87,7 +87,7 @@ export const ImageConfig = defineKind({
       },
       {
         optional: true,
-        description: 'The runtime configuration of packages that match, whatever they name themselves.',
+        description: 'The runtime configuration of packages that match; it overrides theirs.',
       },
     ),
   }),

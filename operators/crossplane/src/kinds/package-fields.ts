@@ -46,13 +46,13 @@ const pulling = () => ({
   packagePullPolicy: enumOf(['Always', 'IfNotPresent', 'Never'], {
     default: 'IfNotPresent',
     description:
-      'IfNotPresent: the registry is asked once for each spec.package. Always: its tag is looked up every minute. Never: only what is in the cache.',
+      'IfNotPresent: the registry is asked once for each spec.package. Always: its tag is checked every minute. Never: only what is in the cache.',
   }),
   ignoreCrossplaneConstraints: boolean({
     default: false,
-    description: 'Install whatever version the package asks for.',
+    description: 'Install the package even if it requires another version of Crossplane.',
   }),
-  skipDependencyResolution: boolean({ default: false, description: 'Neither look for dependencies nor install them.' }),
+  skipDependencyResolution: boolean({ default: false, description: 'Neither resolve nor install dependencies.' }),
   commonLabels: map(string(), { optional: true, description: 'Labels of every object that the package installs.' }),
   commonAnnotations: map(string(), {
     optional: true,
@@ -89,7 +89,7 @@ export const runtimeFields = () => ({
 
 export const revisionFields = () => ({
   desiredState: enumOf(['Active', 'Inactive']),
-  image: string({ minLength: 1, description: 'The spec.package that this revision was made of.' }),
+  image: string({ minLength: 1, description: 'The spec.package that this revision was created from.' }),
   revision: integer({ format: 'int64', minimum: 0, description: 'The higher, the newer.' }),
   ...pulling(),
 });
@@ -111,7 +111,7 @@ const appliedImageConfigRefs = () =>
   array(object({ name: string(), reason: enumOf(IMAGE_CONFIG_REASONS) }), {
     optional: true,
     listMapKeys: ['reason'],
-    description: 'The ImageConfigs that had a say, one for each purpose.',
+    description: 'The ImageConfigs in effect, one for each purpose.',
   });
 
 export const packageStatusFields = () => ({
@@ -119,7 +119,7 @@ export const packageStatusFields = () => ({
   currentRevision: string({ optional: true, description: 'The newest revision, active or not.' }),
   currentIdentifier: string({
     optional: true,
-    description: 'The spec.package that it was made of. Clear it to have the registry asked again.',
+    description: 'The spec.package that it was resolved from. Clear it to resolve it again.',
   }),
   resolvedPackage: string({ optional: true, description: 'The reference after ImageConfigs rewrote it.' }),
   appliedImageConfigRefs: appliedImageConfigRefs(),

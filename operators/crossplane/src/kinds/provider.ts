@@ -31,7 +31,7 @@ export const ProviderRevision = defineKind({
   kind: 'ProviderRevision',
   scope: 'Cluster',
   categories: REVISION_CATEGORIES,
-  description: 'One version of a Provider. Made for a Provider, not by hand.',
+  description: 'One version of a Provider. Created for a Provider, not by users.',
   spec: object({ ...revisionFields(), ...revisionRuntimeFields() }),
   status: object({ ...revisionStatusFields(), ...revisionRuntimeStatusFields() }),
   printerColumns: REVISION_COLUMNS,

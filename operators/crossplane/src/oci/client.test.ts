@@ -208,7 +208,7 @@ describe('a registry that does not behave', () => {
     );
     await assert.rejects(
       bytes(client.blob(byDigest, { digest: digestOf('x'), size: 50 })),
-      fails('wrong-digest', /sent \d+ bytes where its manifest says 50/),
+      fails('wrong-digest', /sent \d+ bytes, and its manifest has 50/),
     );
   });
 

@@ -8,7 +8,7 @@ export const ReferenceErrors = catalogue('crossplane', {
   }),
   BadPullSecret: (name: string, problem: string) => ({
     message: `the pull secret ${JSON.stringify(name)} cannot be used: ${problem}`,
-    remedy: 'make it with kubectl create secret docker-registry',
+    remedy: 'create it with kubectl create secret docker-registry',
   }),
   HelperFailed: (program: string, problem: string) => ({
     message: `the credential helper ${program} cannot be used: ${problem}`,
@@ -108,7 +108,7 @@ export const RegistryErrors = errorMakers(
     Tls: (what: string, said: string, cause?: unknown): RegistryErrorText => ({
       failure: 'tls',
       message: `${what}: no secure connection (${said})`,
-      remedy: 'give the certificate authority of the registry with --ca-bundle-path, or mend its certificate',
+      remedy: 'pass the certificate authority of the registry with --ca-bundle-path, or fix its certificate',
       cause,
     }),
     WrongDigest: (what: string, expected: string, got: string): RegistryErrorText => ({
@@ -118,7 +118,7 @@ export const RegistryErrors = errorMakers(
     }),
     WrongSize: (what: string, expected: number, got: string): RegistryErrorText => ({
       failure: 'wrong-digest',
-      message: `${what}: the registry sent ${got} bytes where its manifest says ${expected}`,
+      message: `${what}: the registry sent ${got} bytes, and its manifest has ${expected}`,
       remedy: 'push it again, and check what lies between here and the registry',
     }),
     Malformed: (what: string, problem: string): RegistryErrorText => ({
@@ -129,12 +129,12 @@ export const RegistryErrors = errorMakers(
     TooLarge: (what: string, limit: number): RegistryErrorText => ({
       failure: 'too-large',
       message: `${what} is larger than ${limit} bytes`,
-      remedy: 'check that this is the right image, or make it smaller',
+      remedy: 'check that this is the right image, or use a smaller one',
     }),
     Refused: (what: string, status: number, said: string): RegistryErrorText => ({
       failure: 'refused',
       message: `${what}: the registry answered ${status}${said === '' ? '' : ` (${said})`}`,
-      remedy: 'see what the registry says; nothing was changed here',
+      remedy: 'see the message of the registry; nothing was changed here',
     }),
   },
   (_key, { failure, message, remedy, retryAfterMs }, options) =>

@@ -96,7 +96,7 @@ function descriptor(value: unknown, what: string): Descriptor {
   if (typeof digest !== 'string' || !isDigest(digest))
     throw RegistryErrors.Malformed(what, 'its manifest names content by something else than a sha256 digest');
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0)
-    throw RegistryErrors.Malformed(what, `its manifest says no size for ${digest}`);
+    throw RegistryErrors.Malformed(what, `its manifest has no size for ${digest}`);
   return {
     mediaType: typeof mediaType === 'string' ? mediaType : '',
     digest,

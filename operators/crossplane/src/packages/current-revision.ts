@@ -45,9 +45,7 @@ export function currentRevision(input: CurrentInput): CurrentRevision | { readon
   const problem = error === undefined ? undefined : `${error.message}${missing(keychain)}`;
   const digest = value ?? before;
   if (digest === undefined) return { problem: problem ?? 'the registry gave no answer' };
-  return problem === undefined
-    ? by(digest)
-    : { ...by(digest), note: `the tag could not be looked up again: ${problem}` };
+  return problem === undefined ? by(digest) : { ...by(digest), note: `the tag could not be checked again: ${problem}` };
 }
 
 function missing({ missing: secrets }: Keychain): string {

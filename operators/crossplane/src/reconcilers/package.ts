@@ -57,7 +57,11 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
         appliedImageConfigRefs: image.applied.length === 0 ? drop() : image.applied,
       };
       if ('problem' in reference)
-        return unknown(revisions, `an ImageConfig makes ${image.image} of spec.package: ${reference.problem}`, status);
+        return unknown(
+          revisions,
+          `an ImageConfig rewrites spec.package to ${image.image}: ${reference.problem}`,
+          status,
+        );
       const secrets = [
         ...(object.spec.packagePullSecrets ?? []).map(({ name }) => name),
         ...(image.pullSecret === undefined ? [] : [image.pullSecret]),

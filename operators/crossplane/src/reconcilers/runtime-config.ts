@@ -24,7 +24,7 @@ export function createRuntimeConfigReconciler(
       const texts = (findings: readonly { message: string }[]) => findings.map(({ message }) => message).join('; ');
       if (found === undefined) return plan();
       if (found.errors.length > 0)
-        return plan({ conditions: [valid.isFalse('Invalid', `${texts(found.errors)}; what runs stays as it is`)] });
+        return plan({ conditions: [valid.isFalse('Invalid', `${texts(found.errors)}; what runs is not changed`)] });
       if (found.warnings.length > 0) return plan({ conditions: [valid.isTrue('Warnings', texts(found.warnings))] });
       return plan({ conditions: [noCondition(valid.type)] });
     },

@@ -61,7 +61,7 @@ for (const [name, store] of [
       assert.equal((await call(`${base}/v2/c/blobs/${digest}`)).text, text);
     });
 
-    test('keeps nothing of what is not what it says', async () => {
+    test('keeps nothing of what differs from it says', async () => {
       const base = await started({ store: await store() });
       const wrong = await call(`${base}/v2/a/blobs/uploads/?digest=${digest}`, 'POST', 'other');
       assert.equal(wrong.status, 400);

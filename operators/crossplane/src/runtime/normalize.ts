@@ -100,7 +100,7 @@ function hoisted(spec: JsonObject, deployment: JsonObject, name: (typeof TEMPLAT
   if (nested === undefined) return own;
   const inside = `spec.deploymentTemplate.${name}`;
   if (own !== undefined && !equal(own, nested)) {
-    found.errors.push(finding(inside, `is not what spec.${name} is`, `keep spec.${name} and remove the other`));
+    found.errors.push(finding(inside, `differs from spec.${name}`, `keep spec.${name} and remove the other`));
     return own;
   }
   found.warnings.push(finding(inside, `was taken for spec.${name}`, 'move it there'));
@@ -125,7 +125,7 @@ function withPodSpecInPlace(spec: JsonObject, path: string, podFields: ReadonlyS
     const place = joinPath(`${path}.spec`, field);
     const there = inner[field] ?? undefined;
     if (there !== undefined && !equal(there, value))
-      found.errors.push(finding(at, `is not what ${place} is`, `keep ${place} and remove the other`));
+      found.errors.push(finding(at, `differs from ${place}`, `keep ${place} and remove the other`));
     else found.warnings.push(finding(at, `was taken for ${place}`, 'move it there'));
   }
   return { ...spec, template: { ...rest, spec: { ...moved, ...withoutNulls(inner) } } };

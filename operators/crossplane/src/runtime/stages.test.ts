@@ -60,5 +60,5 @@ test('in GA a ControllerConfig holds the package up until it is converted', () =
   const { use, ignored } = chooseConfig(runtimeConfigFeature('GA', false), both);
   assert.equal(use, 'runtimeConfig');
   assert.deepEqual([ignored?.reason, ignored?.isBlocking], ['ControllerConfigRemoved', true]);
-  assert.match(ignored?.message ?? '', /left as it is.*crossplane convert/);
+  assert.match(ignored?.message ?? '', /not changed.*crossplane convert/);
 });

@@ -110,7 +110,7 @@ function controllerConfigIgnored(stage: Stage, name: string): IgnoredReference {
     return {
       field: 'spec.controllerConfigRef',
       reason: 'ControllerConfigRemoved',
-      message: `spec.controllerConfigRef names the ControllerConfig ${name}, and ControllerConfigs are no longer supported; what runs is left as it is: ${convert}`,
+      message: `spec.controllerConfigRef names the ControllerConfig ${name}, and ControllerConfigs are no longer supported; what runs is not changed: ${convert}`,
       isBlocking: true,
     };
   }

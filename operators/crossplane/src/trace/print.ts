@@ -1,24 +1,28 @@
-// A tree as text: a table with branches, JSON, or a graph for Graphviz; columns as upstream has them.
+// A tree as text: a table with branches, a document, or a graph for Graphviz; columns as upstream has them.
 import { isRecord, type KubeObject } from '@capstan/kube';
-import { json } from '@capstan/reconcile/command-line';
+import { formatReport, objectName, type ReportFormat } from '@capstan/reconcile/command-line';
 import { GROUP } from '../kinds/index.ts';
 import type { TraceNode } from './tree.ts';
 
-export type TraceOutput = 'default' | 'wide' | 'json' | 'dot';
+/** Upstream calls the table default. */
+export type TraceOutput = ReportFormat | 'default' | 'dot';
 
 const PACKAGES = ['Provider', 'Configuration', 'Function'];
 /** Longer messages are cut at their beginning, unless asked for. */
 const MESSAGE_LENGTH = 64;
 
-export function printTree(root: TraceNode, output: TraceOutput): string {
-  switch (output) {
-    case 'json':
-      return json(asJson(root));
-    case 'dot':
-      return asDot(root);
-    default:
-      return asTable(root, output === 'wide');
-  }
+export async function printTree(root: TraceNode, output: TraceOutput): Promise<string> {
+  if (output === 'dot') return asDot(root);
+  return formatReport(output === 'default' ? 'table' : output, {
+    value: asJson(root),
+    text: (isWide) => asTable(root, isWide),
+    names: () => namesOf(root),
+  });
+}
+
+function namesOf({ object: { apiVersion, kind, metadata }, children }: TraceNode): string[] {
+  const group = apiVersion.includes('/') ? `.${apiVersion.split('/')[0]}` : '';
+  return [objectName(`${kind}${group}`, metadata.name ?? ''), ...children.flatMap(namesOf)];
 }
 
 const isPackage = ({ apiVersion, kind }: KubeObject) => apiVersion.startsWith(`${GROUP}/`) && PACKAGES.includes(kind);

@@ -86,7 +86,7 @@ async function baseOf(runtime: ImageSource): Promise<{ config: Record<string, un
     const { digest, size, mediaType } = descriptor;
     const diffId = diffIds[index];
     if (typeof diffId !== 'string')
-      throw PackageErrors.NotAnImage(runtime.name, `its config does not say what layer ${index + 1} unpacks to`);
+      throw PackageErrors.NotAnImage(runtime.name, `its config has no digest of the unpacked layer ${index + 1}`);
     const open = () => runtime.blob(descriptor);
     layers.push(
       diffId === digest ? await gzippedLayer(open) : { digest, size, diffId, open, mediaType: layerType(mediaType) },

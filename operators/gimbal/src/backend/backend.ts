@@ -25,7 +25,7 @@ export const backendFields = derivation({
     const before = read.get(DiscoveryBackend, ref, acceptedOf);
     if (effective === undefined) return { effective: before, faults };
     if (before !== undefined && before.type !== effective.type) {
-      const message = `a backend does not change its type: it is ${before.type}; make another one for ${effective.type}`;
+      const message = `a backend does not change its type: it is ${before.type}; create another one for ${effective.type}`;
       return { effective: before, faults: [{ path: 'type', message }] };
     }
     return { effective, faults };

@@ -89,7 +89,7 @@ function merged({ cluster, spec }: Pick<DiscoveryBackend, 'spec' | 'cluster'>, f
   const place = cluster === undefined ? 'spec' : 'cluster';
   for (const name of Object.keys(cluster ?? {}) as (keyof BackendFields)[]) {
     if (spec?.[name] !== undefined && !isSame(cluster?.[name], spec[name]))
-      faults.push({ path: `cluster.${name}`, message: `it differs from spec.${name}; say it once` });
+      faults.push({ path: `cluster.${name}`, message: `it differs from spec.${name}; set one of them` });
   }
   return {
     place,
@@ -121,7 +121,7 @@ function taken<V>(
     } else if (found === undefined) {
       found = { name, value: parsed.value };
     } else if (found.value !== parsed.value) {
-      faults.push({ path: fields.pathOf(name), message: `it differs from ${found.name}; say it once` });
+      faults.push({ path: fields.pathOf(name), message: `it differs from ${found.name}; set one of them` });
     }
   }
   return found?.value;

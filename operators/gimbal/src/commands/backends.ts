@@ -1,5 +1,6 @@
 // `gimbal backends`: one line a backend.
 import { type Client, findCondition } from '@capstan/kube';
+import { table } from '@capstan/reconcile/command-line';
 import type { DiscoveryBackend } from '../kinds/index.ts';
 import { findBackends } from './find-backends.ts';
 
@@ -47,18 +48,26 @@ function stateOf(phase = 'Unknown', stage: string | undefined): string {
   return phase === 'Maintenance' && stage !== undefined ? stage : phase;
 }
 
-export const HEADING = ['NAME', 'NAMESPACE', 'TYPE', 'STATE', 'SERVICES', 'LAST SYNC', 'ERRORS'];
-
-export function cellsOf({ name, namespace, type, state, services, lastSyncSeconds, errors }: BackendRow): string[] {
-  return [
-    name,
-    namespace,
-    type ?? '-',
-    state,
-    services === undefined ? '-' : String(services),
-    lastSyncSeconds === undefined ? 'never' : `${age(lastSyncSeconds)} ago`,
-    errors.length === 0 ? '-' : summary(errors.map(({ type: each }) => each)),
-  ];
+/** Wide: with what is cut or left out of the table, and the messages of errors. */
+export function backendTable(rows: readonly BackendRow[], isWide: boolean): string {
+  if (rows.length === 0) return 'There are no backends; apply a DiscoveryBackend to have one.\n';
+  const wide = (...cells: string[]) => (isWide ? cells : []);
+  return table(
+    ['NAME', 'NAMESPACE', ...wide('KIND'), 'TYPE', 'STATE', 'SERVICES', ...wide('ENDPOINTS'), 'LAST SYNC', 'ERRORS'],
+    rows.map(({ name, namespace, kind, type, state, services, endpoints, lastSyncSeconds, errors }) => [
+      name,
+      namespace,
+      ...wide(kind),
+      type ?? '-',
+      state,
+      String(services ?? '-'),
+      ...wide(String(endpoints ?? '-')),
+      lastSyncSeconds === undefined ? 'never' : `${age(lastSyncSeconds)} ago`,
+      isWide
+        ? errors.map((error) => `${error.type}: ${error.message}`).join('; ') || '-'
+        : summary(errors.map((error) => error.type)) || '-',
+    ]),
+  );
 }
 
 function summary(types: readonly string[]): string {

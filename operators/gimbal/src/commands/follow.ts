@@ -43,7 +43,9 @@ export async function follow(
     told = line;
     if (code !== undefined) return code;
     if (clock.now() >= deadline) {
-      say(`${name}: that has not come about within ${Math.round(timeoutMs / 1000)} s; it goes on without us`);
+      say(
+        `${name}: not finished within ${Math.round(timeoutMs / 1000)} s; the operator continues, see gimbal backends`,
+      );
       return TIMED_OUT;
     }
     await sleep(clock, POLL_MS, signal);

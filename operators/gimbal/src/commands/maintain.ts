@@ -82,7 +82,9 @@ function resumeProgress(name: string, { status }: DiscoveryBackend, isNews: bool
   const isScheduled = (status?.effective?.maintenance.schedule.length ?? 0) > 0;
   // Without a schedule it is only that the operator has not come to it yet.
   return {
-    line: isScheduled ? `${name}: still in maintenance; its schedule may say so` : `${name}: waiting for the operator`,
+    line: isScheduled
+      ? `${name}: still in maintenance, by its schedule; see spec.maintenance.schedule`
+      : `${name}: waiting for the operator`,
   };
 }
 

@@ -132,7 +132,7 @@ function verified(
   if (was === undefined || is === undefined || was === is) return outcome;
   return {
     what: 'WrongCluster',
-    message: `they lead to another cluster (${is}) than before (${was}): all that was discovered would be replaced; correct the Secret, or make another backend for that cluster`,
+    message: `they lead to another cluster (${is}) than before (${was}): everything that was discovered would be replaced; correct the Secret, or create another backend for that cluster`,
   };
 }
 

@@ -63,7 +63,7 @@ export const DiscoverErrors = catalogue('gimbal-discover', {
   }),
   BadAnswer: (what: string, problem: string) => ({
     message: `the cloud's answer to ${what} cannot be used: ${problem}`,
-    remedy: 'try again; when it stays so, look at the log of the service',
+    remedy: 'try again; if it persists, check the log of the service',
   }),
   Refused: (what: string, status: number, said: string) => ({
     message: `the cloud answered ${what} with ${status}: ${said}`,

@@ -108,7 +108,7 @@ export const backendFields = () => ({
       'x-kubernetes-preserve-unknown-fields': true,
     }),
   ),
-  createNamespaces: flag('Whether missing namespaces are made. Default false.'),
+  createNamespaces: flag('Whether missing namespaces are created. Default false.'),
   numThreads: integer({ optional: true, minimum: 1, maximum: 256, description: 'Writes at the same time. Default 2.' }),
   clientQPS: integer({
     optional: true,

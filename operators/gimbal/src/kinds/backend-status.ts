@@ -31,7 +31,7 @@ const errorEntry = () =>
     firstTime: instant('When it was first seen.'),
     namespace: text('Of the object concerned.'),
     name: text('Of the object concerned.'),
-    resolved: instant('When its cause was gone.'),
+    resolved: instant('When its cause was resolved.'),
   });
 export type BackendError = TypeOf<ReturnType<typeof errorEntry>>;
 
@@ -73,7 +73,7 @@ const effective = () =>
       refreshInterval: integer({ description: 'Seconds.' }),
       debug: boolean(),
       clusterStatus: enumOf(['Enabled', 'Maintenance'], {
-        description: 'As it is written; the schedule comes on top.',
+        description: 'As written in the spec; the schedule comes on top.',
       }),
       namespaces: object({ include: array(string()), exclude: array(string()) }),
       createNamespaces: boolean(),
@@ -127,12 +127,12 @@ const maintenance = () =>
       routes: count('Routes that lead to the backend.'),
       routesDrained: count('Those that send it nothing.'),
       routesHeld: count('Those whose weights have not returned yet.'),
-      routesBlocked: count('Those that need a look.'),
+      routesBlocked: count('Those that block the drain.'),
       noCapacity: count('Those that have nowhere else to send requests.'),
       blocked: array(blockedRoute(), {
         optional: true,
         maxItems: MAX_BLOCKED,
-        description: 'Routes that need a look, the first of them.',
+        description: 'Routes that block the drain, the first of them.',
       }),
     },
     { optional: true, description: 'How far maintenance, or the return from it, has come.' },
@@ -151,7 +151,7 @@ const credentials = () =>
       endpoint: text('Used instead of the address in the Secret.'),
       identity: text('Of the remote cluster.'),
       since: time({ description: 'When they came into force.' }),
-      expires: instant('When they end, as far as they say so.'),
+      expires: instant('When they expire, if known.'),
       previous: text('The copy before.'),
       rotations: count('How often they were changed.'),
       failures: count('How many changes were refused.'),

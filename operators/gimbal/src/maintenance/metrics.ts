@@ -27,7 +27,7 @@ export function registerMaintenanceMetrics(registry: Registry, backends: () => r
   );
   gauge(
     'gimbal_operator_routes_blocked',
-    'Routes of a backend in maintenance that need a look; the status names the first of them.',
+    'Routes of a backend in maintenance that block the drain; the status names the first of them.',
     ({ routesBlocked }) => routesBlocked ?? 0,
   );
   gauge(

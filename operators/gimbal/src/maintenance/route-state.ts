@@ -344,7 +344,7 @@ function eventsOf(
           {
             type: 'Warning' as const,
             reason: 'OriginalWeightUnknown',
-            note: `${list(guessed)}: the annotation with the weights before maintenance was removed; look at them when it is over`,
+            note: `${list(guessed)}: the annotation with the weights before maintenance was removed; check the weights when maintenance is over`,
           },
         ]),
     ...(ambiguous.length === 0

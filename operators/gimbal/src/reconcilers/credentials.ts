@@ -156,7 +156,7 @@ function validity(
   otherName: string | undefined,
   read: Reader,
 ): ConditionInput {
-  const goesOn = inForce === undefined ? '' : '; the discoverer goes on with the credentials that it has';
+  const goesOn = inForce === undefined ? '' : '; the discoverer continues with its current credentials';
   switch (rotation.state) {
     case 'missing':
       return credentialsValid.isFalse('SecretMissing', `there is no Secret ${rotation.source}: create it${goesOn}`);
@@ -183,7 +183,7 @@ function validity(
   if (otherName !== undefined)
     return credentialsValid.isTrue(
       'BackendNameMismatch',
-      `the Secret says that it is for the backend "${otherName.slice(0, 63)}"; the name of the object counts`,
+      `the Secret is labelled for the backend "${otherName.slice(0, 63)}"; the name of the object counts`,
     );
   if (inForce === undefined) return credentialsValid.isTrue('Verified', 'they are taken into use');
   return credentialsValid.isTrue('Verified', '');
@@ -196,7 +196,7 @@ function refusedCondition(
 ): ConditionInput {
   const text = `the credentials in the Secret ${source} are not used: ${message}`;
   if (inForce === undefined) return credentialsValid.isFalse(what, text);
-  const kept = `${text}; the discoverer goes on with those that it has`;
+  const kept = `${text}; the discoverer continues with its current ones`;
   return credentialsValid.isFalse(what === 'WrongCluster' ? 'WrongCluster' : 'RotationFailed', kept);
 }
 
@@ -228,7 +228,7 @@ function pendingOf(
       if (!isOld || inForce?.previous === undefined) break;
       return rotationPending.isTrue(
         'CuttingOver',
-        'the discoverer with the new credentials compares both sides; the one before it goes on meanwhile',
+        'the discoverer with the new credentials compares both sides; the previous one continues meanwhile',
       );
     }
     default:

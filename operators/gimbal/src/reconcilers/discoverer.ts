@@ -224,7 +224,7 @@ function ownFindings({ deployment, pods }: Seen): Finding[] {
   );
   if (deployment?.stuck === undefined || !deployment.isAvailable) return crashes;
   const { message, since } = deployment.stuck;
-  const text = `the discoverer that should take over does not get ready, and the one before it goes on: ${message}`;
+  const text = `the discoverer that should take over does not become ready, and the previous one continues: ${message}`;
   return [...crashes, { type: 'RotationFailed', message: text, at: since }];
 }
 
@@ -250,8 +250,7 @@ function syncOf(discovery: ReturnType<typeof discoveryOf>, isRunning: boolean): 
     const cause = discovery.errors?.find(({ type }) => REMOTE.has(type));
     return synced.isFalse(cause?.type ?? 'Syncing', cause?.message ?? 'both sides are being compared');
   }
-  if (!isRunning)
-    return synced.isFalse('NotRunning', 'the discoverer does not run; what was discovered stays as it is');
+  if (!isRunning) return synced.isFalse('NotRunning', 'the discoverer does not run; what was discovered is kept');
   return synced.isTrue('Synced', '');
 }
 

@@ -91,7 +91,8 @@ const hasWeightsCondition = ({ status }: DiscoveryBackend) =>
 
 /** Weights that were edited beyond recognition while the backend was drained: users decide what they are. */
 function weightsOf({ ambiguous, shown }: RouteTotals, isThere: boolean): ConditionInput[] {
-  if (ambiguous === 0) return isThere ? [weightsCondition.isTrue('Restored', 'every weight is as it is meant')] : [];
+  if (ambiguous === 0)
+    return isThere ? [weightsCondition.isTrue('Restored', 'every weight has its desired value')] : [];
   const first = shown.filter(({ reason }) => reason === 'AmbiguousWeight').slice(0, NAMED);
   const texts = first.map(
     ({ kind, namespace, name, rule, message }) => `${kind} ${namespace}/${name}: ${rule} ${message}`,
@@ -187,7 +188,7 @@ function messageOf(
 ): string {
   const names = [...new Set(shown.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`))].slice(0, NAMED);
   const more = blocked > names.length ? ` and ${blocked - names.length} more` : '';
-  const look = blocked === 0 ? '' : `; to be looked at: ${names.join(', ')}${more}`;
+  const look = blocked === 0 ? '' : `; blocked: ${names.join(', ')}${more}`;
   const dry = noCapacity === 0 ? '' : `; ${noCapacity} without another service to take over`;
   if (state === 'Drained') return `none of ${routes} routes sends it requests${dry}${look}`;
   const news =

@@ -2,10 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Service } from '@capstan/kube';
+import { type Io, parseFlags } from '@capstan/reconcile/command-line';
+import { assertReport } from '@capstan/testing';
+import { parse } from 'yaml';
+import backends from '../../src/commands/program/backends.ts';
+import { REPORT_SCHEMAS } from '../../src/commands/report-schemas.ts';
 import {
   backendRows,
+  backendTable,
   type CommandContext,
-  cellsOf,
   drainBackend,
   findBackend,
   resumeBackend,
@@ -13,6 +18,24 @@ import {
 } from '../../src/index.ts';
 import { HTTPProxy, install, proxy } from '../maintenance/fixtures.ts';
 import { mirror, type Played, played, SECOND } from './fixtures.ts';
+
+/** `gimbal backends -o FORMAT`, as the program runs it. */
+async function listed({ transport, clock }: Played, format: string): Promise<string> {
+  let text = '';
+  const io = {
+    stdout: (part: string) => {
+      text += part;
+    },
+    env: {},
+    clock,
+    signal: new AbortController().signal,
+    connect: () =>
+      Promise.resolve({ ...transport, close: () => Promise.resolve(), namespace: 'default', context: 'stage' }),
+  };
+  const flags = parseFlags(backends.options, { output: [format] });
+  await backends.run({ command: 'gimbal backends', flags, positionals: [], operatorFlags: {} }, io as unknown as Io);
+  return text;
+}
 
 async function given(client: Parameters<NonNullable<Parameters<typeof played>[0]['given']>>[0]): Promise<void> {
   await install(client, 'http-proxy');
@@ -95,7 +118,7 @@ test('a timeout is reported, and the work goes on', () =>
     // No discoverer ever gets ready here.
     const { code, lines } = await ran(stage, (context) => rotateBackend(east, context, options));
     assert.equal(code, 1);
-    assert.match(lines.at(-1) ?? '', /not come about within 5 s/);
+    assert.match(lines.at(-1) ?? '', /not finished within 5 s/);
   }));
 
 test('credentials that are refused end a rotation with another code', () =>
@@ -105,7 +128,7 @@ test('credentials that are refused end a rotation with another code', () =>
     const options = { secret: 'next', isNow: true, waitMs: 60_000 };
     const { code, lines } = await ran(stage, (context) => rotateBackend(east, context, options));
     assert.equal(code, 3);
-    assert.match(lines.at(-1) ?? '', /not used: .*401.*goes on with those that it has/);
+    assert.match(lines.at(-1) ?? '', /not used: .*401.*continues with its current ones/);
     assert.ok(!lines.join().includes('s3cr3t'));
     assert.match((await stage.backend()).metadata.annotations?.['gimbal.heptio.com/rotate-now'] ?? '', /^\d{4}-/);
   }));
@@ -126,6 +149,18 @@ test('the list has a line for each backend, and an unknown name is reported with
     await stage.rollOut();
     await stage.report({ lastSync: new Date(stage.clock.now() - 300_000).toISOString() });
     const rows = await backendRows(stage.client, stage.clock.now());
-    assert.deepEqual(rows.map(cellsOf), [['east', 'default', 'kubernetes', 'Running', '2', '5m ago', '-']]);
+    assert.match(backendTable(rows, false), /^east +default +kubernetes +Running +2 +5m ago +-$/m);
+    assert.match(
+      backendTable(rows, true),
+      /^east +default +DiscoveryBackend +kubernetes +Running +2 +- +5m ago +-$/m,
+    );
+    for (const [format, expected] of [
+      ['json', (text: string) => assertReport(REPORT_SCHEMAS['gimbal backends'], JSON.parse(text))],
+      ['yaml', (text: string) => assert.deepEqual(parse(text), JSON.parse(JSON.stringify(rows)))],
+      ['name', (text: string) => assert.equal(text, 'discoverybackend.gimbal.heptio.com/east\n')],
+      ['table', (text: string) => assert.equal(text, backendTable(rows, false))],
+      ['wide', (text: string) => assert.equal(text, backendTable(rows, true))],
+    ] as const)
+      expected(await listed(stage, format));
     await assert.rejects(findBackend(stage.client, 'est'), /no backend called "est"; there are east/);
   }));

@@ -146,7 +146,7 @@ describe('a Secret that changes in place', () => {
       assert.deepEqual(await stage.errors(), ['RotationFailed']);
       assert.ok(stage.told.includes('RotationFailed'));
       assert.equal((await stage.backend()).status?.credentials?.failures, 1);
-      assert.match(await stage.message('CredentialsValid'), /401.*goes on with those that it has/);
+      assert.match(await stage.message('CredentialsValid'), /401.*continues with its current ones/);
       await stage.secret('east-kubecfg', FIRST);
       assert.deepEqual(await stage.conditions('CredentialsValid', 'RotationPending'), [
         'True Verified',

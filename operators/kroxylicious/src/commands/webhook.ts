@@ -65,7 +65,7 @@ export default command({
   usage: 'webhook [flags]',
   description:
     'Runs the webhook that puts a Kroxylicious proxy beside the containers of new pods, as the KroxyliciousSidecarConfig of their\n' +
-    'namespace says. The operator runs it by itself; this is for installations of your own.',
+    'namespace specifies. The operator runs it itself; this is for installations of your own.',
   examples: ['kroxylicious webhook --tls-cert-path=tls.crt --tls-key-path=tls.key'],
   options,
   async run({ flags }, io) {

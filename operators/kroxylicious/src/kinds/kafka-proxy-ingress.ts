@@ -65,7 +65,7 @@ export const KafkaProxyIngress = defineKind({
         {
           annotations: map(string(), {
             optional: true,
-            description: 'For the Services that are made; changing them restarts nothing.',
+            description: 'For the Services that are created; changing them restarts nothing.',
             rules: [
               {
                 rule: 'self.all(key, !key.startsWith("kroxylicious.io/") && key.size() >= 1 && key.size() <= 253)',

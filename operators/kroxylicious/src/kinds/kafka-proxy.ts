@@ -106,7 +106,7 @@ export const KafkaProxy = defineKind({
     conditions: conditions(),
     replicas: integer({ optional: true, format: 'int32', description: 'Pods that are ready.' }),
     selector: string({ optional: true, description: 'Selects its pods, for autoscalers.' }),
-    configHash: string({ optional: true, description: 'Hash of everything that the configuration was made from.' }),
+    configHash: string({ optional: true, description: 'Hash of all inputs of the configuration.' }),
     clusters: array(object({ name: string(), configHash: string({ optional: true }), conditions: conditions() }), {
       optional: true,
       listMapKeys: ['name'],

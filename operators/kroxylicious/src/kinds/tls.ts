@@ -23,7 +23,7 @@ export const trustAnchorRef = () =>
       key: string({ minLength: 1, description: 'The key that holds the certificates.' }),
       kind: string({ default: 'ConfigMap', description: 'ConfigMap or Secret.' }),
       group: string({ default: '' }),
-      storeType: enumOf(STORE_TYPES, { optional: true, description: 'By default as the end of the key says.' }),
+      storeType: enumOf(STORE_TYPES, { optional: true, description: 'By default from the suffix of the key.' }),
     },
     { optional: true, description: 'Whom to trust.' },
   );

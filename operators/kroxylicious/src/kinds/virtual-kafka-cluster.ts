@@ -32,7 +32,7 @@ const tls = object(
       description: 'REQUIRED by default when there is a trust anchor.',
     }),
   },
-  { required: ['certificateRef'], optional: true, description: 'For ingresses that speak TLS, and only for those.' },
+  { required: ['certificateRef'], optional: true, description: 'For ingresses with protocol TLS, and only for those.' },
 );
 
 export const VirtualKafkaCluster = defineKind({
@@ -55,7 +55,7 @@ export const VirtualKafkaCluster = defineKind({
   }),
   status: object({
     conditions: conditions(),
-    configHash: string({ optional: true, description: 'Hash of everything that its configuration was made from.' }),
+    configHash: string({ optional: true, description: 'Hash of all inputs of its configuration.' }),
     deployment: string({ optional: true, description: 'The Deployment that its Services lead to.' }),
     rollout: rolloutStatus(),
     ingresses: array(
@@ -74,7 +74,7 @@ export const VirtualKafkaCluster = defineKind({
   memory: object({
     lastGood: anyObject({
       optional: true,
-      description: 'The configuration that is kept in force while the present one has a fault.',
+      description: 'The configuration that is kept in force while the present one is not valid.',
     }),
     previousGood: anyObject({
       optional: true,
@@ -86,7 +86,7 @@ export const VirtualKafkaCluster = defineKind({
     }),
     versions: map(string(), {
       optional: true,
-      description: 'resourceVersions of the Secrets that the last good configuration was made from.',
+      description: 'resourceVersions of the Secrets that the last good configuration uses.',
     }),
     doubt: object(
       { hash: string(), secrets: array(string()) },

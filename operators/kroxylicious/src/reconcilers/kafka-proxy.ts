@@ -124,7 +124,7 @@ function sharedPlan(
       conditions: [
         ready.isFalse(
           'Held',
-          `what runs stays as it is: ${lost.join(', ')} broke in the middle of a change, and the configuration of it that runs is not known any more; mend or delete it`,
+          `what runs is not changed: ${lost.join(', ')} became invalid during a change, and its running configuration is no longer known; fix or delete it`,
         ),
       ],
     };
@@ -188,7 +188,7 @@ function sharedPlan(
     groups,
     conditions: [
       isHeld
-        ? ready.isFalse('Held', `what runs stays as it is: ${heldBecause(broken)}`)
+        ? ready.isFalse('Held', `what runs is not changed: ${heldBecause(broken)}`)
         : readyCondition(rollout, hash, () => podTroubles(read, ref.namespace, workloadSelector(workload))),
     ],
     status: { configHash: hash, selector: workloadSelector(workload) },
@@ -341,12 +341,12 @@ function readyCondition(
   hash: string,
   troubles: () => readonly PodProblem[],
 ): ConditionInput {
-  if (rollout === undefined) return ready.isFalse('RollingOut', 'the Deployment is being made');
+  if (rollout === undefined) return ready.isFalse('RollingOut', 'the Deployment is being created');
   const { isComplete, updated, available, wanted, trouble } = rollout;
   if (rollout.hash !== hash && rollout.isHeld)
     return ready.isFalse(
       'RolledBack',
-      `${available} pods run ${toldHash(rollout.hash ?? '')}, to which a user rolled back${sameFile(rollout.hash ?? '', hash) ? ' (with Secrets as they are now: nothing else differs)' : ''}; ${toldHash(hash)} is not rolled out until something that it is made from changes again`,
+      `${available} pods run ${toldHash(rollout.hash ?? '')}, to which a user rolled back${sameFile(rollout.hash ?? '', hash) ? ' (with Secrets as they are now: nothing else differs)' : ''}; ${toldHash(hash)} is not rolled out until one of its inputs changes again`,
     );
   if (rollout.hash !== hash)
     return ready.isFalse(

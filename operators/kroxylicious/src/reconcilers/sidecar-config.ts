@@ -24,7 +24,7 @@ export function createSidecarConfigReconciler({ webhookNamespace }: Settings): R
       const isCalled = read.get(MutatingWebhookConfiguration, { name: CONFIGURATION_NAME }, isThere) !== undefined;
       const available = read.get(Deployment, { namespace: webhookNamespace, name: WEBHOOK_NAME }, availableOf) ?? 0;
       if (isCalled && available > 0) return plan({ conditions: [ready.isTrue('Accepted', '')] });
-      const message = `pods get no sidecar yet: no pod of Deployment ${webhookNamespace}/${WEBHOOK_NAME} is ready; look at its pods and their events`;
+      const message = `pods get no sidecar yet: no pod of Deployment ${webhookNamespace}/${WEBHOOK_NAME} is ready; check its pods and their events`;
       return plan({ conditions: [ready.isFalse('WebhookNotRunning', message)] });
     },
   });

@@ -118,7 +118,7 @@ const MAX_TOLD = 3;
 function changeText({ object, paths, from, to, via }: CauseChange): string {
   const how =
     from === 'absent'
-      ? ' was made'
+      ? ' was created'
       : from === 'unknown'
         ? ' became known'
         : to === 'absent'

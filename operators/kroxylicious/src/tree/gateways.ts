@@ -94,7 +94,7 @@ export function resolveGateways(ingresses: readonly ClusterIngress[], around: Su
         problem(
           'Invalid',
           `${path}.ingressRef`,
-          `the ingresses ${routed} and ${name} would make the same Routes; a cluster can have one ingress by Routes`,
+          `the ingresses ${routed} and ${name} would create the same Routes; a cluster can have one ingress by Routes`,
           'Accepted',
         ),
       );
@@ -205,7 +205,7 @@ function resolveGatewayTls(
           problem(
             'InvalidReferencedResource',
             `${path}.tls`,
-            `the ingress ${ingressRef.name} speaks TLS, and no certificate is given; add tls.certificateRef`,
+            `the ingress ${ingressRef.name} uses TLS, and no certificate is given; add tls.certificateRef`,
           ),
         );
   }
@@ -214,7 +214,7 @@ function resolveGatewayTls(
       problem(
         'InvalidReferencedResource',
         `${path}.tls`,
-        `the ingress ${ingressRef.name} speaks plain TCP; remove tls, or use an ingress with protocol TLS`,
+        `the ingress ${ingressRef.name} uses plain TCP; remove tls, or use an ingress with protocol TLS`,
       ),
     );
   const common = { read, namespace: ref.namespace };
@@ -261,6 +261,6 @@ function clientAuthenticationWarnings(
   path: string,
 ): Warning[] {
   if (trustAnchorRef !== undefined || asked === 'NONE') return [];
-  const message = `${asked} has no effect without a trust anchor: clients are not asked for certificates; add tls.trustAnchorRef, or say NONE`;
+  const message = `${asked} has no effect without a trust anchor: clients are not asked for certificates; add tls.trustAnchorRef, or set NONE`;
   return [{ reason: 'ClientAuthenticationOff', path, message }];
 }

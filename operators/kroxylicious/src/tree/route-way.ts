@@ -79,7 +79,7 @@ const routeStateOf = ({ status }: OpenShiftRoute) => {
       .filter(({ conditions = [] }) => !conditions.some((condition) => refused.includes(condition)))
       .flatMap(({ host }) => (host ? [host] : []))
       .toSorted(),
-    refusal: first && (first.message || first.reason || 'it does not say why'),
+    refusal: first && (first.message || first.reason || 'it gives no reason'),
   };
 };
 

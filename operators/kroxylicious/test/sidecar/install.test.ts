@@ -139,7 +139,7 @@ test('a webhook that stops stays registered: its namespaces have no pods without
     assert.ok(await stage.client.find(MutatingWebhookConfiguration, REGISTRATION));
     const now = await ready(stage);
     assert.deepEqual([now?.status, now?.reason], ['False', 'WebhookNotRunning']);
-    assert.match(now?.message ?? '', /Deployment kroxylicious-webhook\/kroxylicious-webhook .*; look at/);
+    assert.match(now?.message ?? '', /Deployment kroxylicious-webhook\/kroxylicious-webhook .*; check its pods/);
   }));
 
 test('the last config takes the webhook with it', () =>

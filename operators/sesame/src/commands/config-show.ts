@@ -4,11 +4,14 @@ import {
   commandHelp,
   type Flags,
   type ForwardedCommand,
+  formatReport,
   type Io,
+  objectName,
   openCluster,
   parseCommandLine,
+  REPORT_OUTPUT,
+  table,
 } from '@capstan/reconcile/command-line';
-import { stringify } from 'yaml';
 import { type Effective, effectiveConfiguration, originText } from '../configuration/effective.ts';
 import { LEAVES, valueAt } from '../configuration/fields.ts';
 import { decodeFile, effectiveOfFile, fileProblemText, readConfigurationFile } from '../configuration/file/index.ts';
@@ -22,11 +25,15 @@ import { SesameUsage } from './usage.ts';
 
 const OPTIONS = {
   origin: { type: 'boolean', help: 'Prints where each value comes from.' },
-  output: { type: 'string', short: 'o', oneOf: ['yaml', 'json'], default: 'yaml', help: 'Format.' },
+  output: {
+    ...REPORT_OUTPUT,
+    default: 'yaml',
+    help: 'How to print it; table has one value in a line, wide also its origin.',
+  },
 } as const satisfies Flags;
 
 const HELP = {
-  usage: 'config show [--origin] [-o yaml|json] [flags of sesame serve]',
+  usage: 'config show [--origin] [-o FORMAT] [flags of sesame serve]',
   description:
     'Prints the configuration that `sesame serve` with the same flags would use. With --origin each value has the place that it comes\n' +
     'from: default, resource NAME, file PATH, flag --NAME or environment NAME. Exit code 1 when it is not valid.',
@@ -41,9 +48,19 @@ export default {
     const shown = command({
       ...HELP,
       async run({ flags }) {
-        const { effective, problems } = await load(serve, io);
+        const { effective, name, problems } = await load(serve, io);
         for (const problem of problems) io.stderr(`${problem}\n`);
-        io.stdout(flags.origin ? originLines(effective, flags.output) : plain(effective, flags.output));
+        const rows = originRows(effective);
+        // With --origin alone it is a table: values and origins are not a document of YAML that Sesame could read.
+        const isPlainOrigin = flags.origin === true && !own.some((argument) => /^(-o|--output)/.test(argument));
+        io.stdout(
+          await formatReport(isPlainOrigin ? 'wide' : flags.output, {
+            value: flags.origin ? rows : effective.value,
+            text: (isWide) => originTable(rows, isWide || flags.origin === true),
+            names: () =>
+              name === undefined ? [] : [objectName(`${SesameConfiguration.kind}.${SesameConfiguration.group}`, name)],
+          }),
+        );
         return effective.errors.length > 0 ? 1 : 0;
       },
     });
@@ -57,6 +74,8 @@ export default {
 
 interface Loaded {
   readonly effective: Effective;
+  /** Of the resource; undefined for a file. */
+  readonly name: string | undefined;
   readonly problems: readonly string[];
 }
 
@@ -74,7 +93,7 @@ async function load(argv: readonly string[], io: Io): Promise<Loaded> {
     const content = readConfigurationFile('text' in decoded ? decoded.text : '');
     const { effective, problems } = effectiveOfFile(content, { path, namespace, flags: fields, watchNamespaces });
     const all = 'problem' in decoded ? [decoded.problem, ...problems] : problems;
-    return { effective, problems: all.map((problem) => fileProblemText(path, problem)) };
+    return { effective, name: undefined, problems: all.map((problem) => fileProblemText(path, problem)) };
   }
   const name = start.get('sesame-config') ?? 'sesame';
   const where = { kubeconfig: start.get('kubeconfig'), context: start.get('context'), namespace };
@@ -97,7 +116,7 @@ async function load(argv: readonly string[], io: Io): Promise<Loaded> {
     const problems = [...effective.errors, ...effective.warnings].map(
       (problem) => `${problem.severity}: ${problemText(problem)}`,
     );
-    return { effective, problems: [...missing, ...problems] };
+    return { effective, name, problems: [...missing, ...problems] };
   } finally {
     await client.close();
   }
@@ -111,23 +130,22 @@ async function readConfiguration(path: string, io: Io): Promise<Uint8Array> {
   }
 }
 
-function plain({ value }: Effective, output: string | undefined): string {
-  return output === 'json'
-    ? `${JSON.stringify(value, undefined, 2)}\n`
-    : stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+interface OriginRow {
+  readonly path: string;
+  readonly value: unknown;
+  readonly origin: string;
 }
 
-function originLines({ value, origins }: Effective, output: string | undefined): string {
-  const rows = LEAVES.flatMap((path) => {
+function originRows({ value, origins }: Effective): OriginRow[] {
+  return LEAVES.flatMap((path) => {
     const origin = origins.get(path);
     return origin === undefined ? [] : [{ path, value: valueAt(value, path), origin: originText(origin) }];
   });
-  if (output === 'json') return `${JSON.stringify(rows, undefined, 2)}\n`;
-  const width = Math.max(...rows.map(({ path }) => path.length));
-  const originWidth = Math.max(...rows.map(({ origin }) => origin.length));
-  return rows
-    .map((row) => `${row.path.padEnd(width)}  ${row.origin.padEnd(originWidth)}  ${JSON.stringify(row.value) ?? ''}\n`)
-    .join('');
+}
+
+function originTable(rows: readonly OriginRow[], isWide: boolean): string {
+  const cells = rows.map(({ path, origin, value }) => [path, ...(isWide ? [origin] : []), JSON.stringify(value) ?? '']);
+  return table(['FIELD', ...(isWide ? ['ORIGIN'] : []), 'VALUE'], cells);
 }
 
 /** Splits the arguments: `config show`’s own, and those of serve, which it gets as positionals. */

@@ -21,8 +21,8 @@ export default command({
     'admin-port': { type: 'string', value: 'PORT', help: 'Deprecated: the admin interface is a unix socket.' },
     'admin-address': ADMIN_ADDRESS,
     'ready-file': READY_FILE,
-    'check-interval': { ...DURATION, default: '5s', help: 'Between looks at the connections.' },
-    'check-delay': { ...DURATION, default: '0s', help: 'Before the first look.' },
+    'check-interval': { ...DURATION, default: '5s', help: 'Interval between two checks of the connections.' },
+    'check-delay': { ...DURATION, default: '0s', help: 'Delay before the first check.' },
     'drain-delay': { ...DURATION, default: '0s', help: 'Before health checks fail.' },
     'min-open-connections': {
       type: 'string',

@@ -2,7 +2,15 @@
 import { randomBytes } from 'node:crypto';
 import { isNotFound, silentLogger, systemClock } from '@capstan/kube';
 import { alwaysLeader, createRuntime, type Derived, derivation, operator, sink } from '@capstan/reconcile';
-import { command, type Io, REPORT_OUTPUT, UsageErrors, withCluster } from '@capstan/reconcile/command-line';
+import {
+  command,
+  formatReport,
+  type Io,
+  objectName,
+  REPORT_OUTPUT,
+  UsageErrors,
+  withCluster,
+} from '@capstan/reconcile/command-line';
 import { effectiveConfiguration } from '../configuration/index.ts';
 import { type Explanation, explanations, settingsOnly } from '../explain/explain.ts';
 import { explanationText } from '../explain/explanation-text.ts';
@@ -17,7 +25,7 @@ import { CommandErrors } from './errors.ts';
 import { SESAME_CLUSTER_OPTIONS, sesameNamespace } from './namespace.ts';
 
 export default command({
-  usage: 'explain HOST[/PATH]',
+  usage: 'explain HOST[/PATH] [-o FORMAT]',
   description:
     'Explains what Envoy does with a request: the listeners of HTTPProxies and Ingresses and of each Gateway, their filters, the routes\n' +
     'for the path in their order, the objects that they come from, and the Services with their endpoints. Exit code 1 when nothing\n' +
@@ -56,11 +64,25 @@ export default command({
       return explain(key, settings, gatewaysOf(settings, kinds, flags['gateway-controller-name']), client, io);
     });
     io.stdout(
-      flags.output === 'json' ? `${JSON.stringify(explanation, undefined, 2)}\n` : explanationText(explanation),
+      await formatReport(flags.output, {
+        value: explanation,
+        text: (isWide) => explanationText(explanation, isWide),
+        names: () => sourcesOf(explanation),
+      }),
     );
     return explanation.servedAs === undefined ? 1 : 0;
   },
 });
+
+/** The objects whose routes are for the path. */
+function sourcesOf({ listeners }: Explanation): string[] {
+  return listeners.flatMap(({ routes }) =>
+    routes.flatMap(({ from }) => {
+      const [kind, name] = from?.split(' ') ?? [];
+      return kind === undefined || name === undefined ? [] : [objectName(kind, name.split('/').at(-1) ?? name)];
+    }),
+  );
+}
 
 /** `HOST`, `HOST/PATH` and URLs. */
 function keyOf(asked: string): string {

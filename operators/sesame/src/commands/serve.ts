@@ -225,6 +225,6 @@ async function createFromFile(
     );
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
-    logger.info(`SesameConfiguration ${namespace}/${name}: exists already and stays as it is`);
+    logger.info(`SesameConfiguration ${namespace}/${name}: exists already and is not changed`);
   }
 }

@@ -1,7 +1,17 @@
 // `sesame cli`: asks a running Sesame what it serves to Envoys, and prints it.
 import { reasonOf } from '@capstan/kube/values';
-import { command, type Flags, type FlagValues, type Io, UsageErrors } from '@capstan/reconcile/command-line';
-import { stringify } from 'yaml';
+import {
+  command,
+  type Flags,
+  type FlagValues,
+  formatReport,
+  type Io,
+  objectName,
+  REPORT_OUTPUT,
+  type ReportFormat,
+  table,
+  UsageErrors,
+} from '@capstan/reconcile/command-line';
 import type { Decoded, ResourceType } from '../envoy/index.ts';
 import { connectXds, type XdsResponse } from '../xds/index.ts';
 import { CommandErrors } from './errors.ts';
@@ -11,7 +21,7 @@ const TYPES: readonly ResourceType[] = ['lds', 'rds', 'cds', 'eds', 'sds', 'rtds
 
 const OPTIONS = {
   sesame: { type: 'string', value: 'HOST:PORT', default: '127.0.0.1:8001', help: 'Address of the xDS server.' },
-  output: { type: 'string', short: 'o', oneOf: ['json', 'yaml'], default: 'json', help: 'Form of the output.' },
+  output: { ...REPORT_OUTPUT, default: 'json', help: 'How to print it; name prints TYPE/NAME only.' },
   watch: { type: 'boolean', help: 'Prints what changes until it is interrupted.' },
   delta: { type: 'boolean', help: 'Subscribes to differences.' },
   nack: { type: 'boolean', help: 'Refuses what it gets, to see how Sesame takes it.' },
@@ -22,10 +32,11 @@ const OPTIONS = {
 } as const satisfies Flags;
 
 export default command({
-  usage: 'cli lds|rds|cds|eds|sds [NAME…] [--sesame HOST:PORT]',
+  usage: 'cli lds|rds|cds|eds|sds [NAME…] [--sesame HOST:PORT] [-o FORMAT]',
   description: 'Prints the resources of a type that Sesame serves, all or those named. Private keys are not shown.',
   examples: [
     'sesame cli rds ingress_http',
+    'sesame cli cds -o name',
     'sesame cli eds --watch --cafile ca.crt --cert-file tls.crt --key-file tls.key',
   ],
   positionals: 10_000,
@@ -44,7 +55,7 @@ export default command({
       stream.request(isDelta ? { resource_names_subscribe: names } : { resource_names: names });
       do {
         const response = await stream.next();
-        io.stdout(print(response, flags.output === 'yaml'));
+        io.stdout(await print(type, response, flags.output));
         if (flags.nack) stream.nack(response, 'refused by sesame cli --nack', names);
         else stream.ack(response, names);
       } while (flags.watch);
@@ -82,14 +93,29 @@ async function certificates(command: string, flags: FlagValues<typeof OPTIONS>, 
   return ca && cert && key ? { ca, cert, key } : undefined;
 }
 
-function print(response: XdsResponse, isYaml: boolean): string {
+async function print(type: ResourceType, response: XdsResponse, format: ReportFormat): Promise<string> {
+  const { version, typeUrl, resources, removed } = response;
   const value = {
-    ...(response.version !== '' && { version_info: response.version }),
-    type_url: response.typeUrl,
-    resources: [...response.resources.values()].map((resource) => shown(resource)),
-    ...(response.removed.length > 0 && { removed_resources: response.removed }),
+    ...(version !== '' && { version_info: version }),
+    type_url: typeUrl,
+    resources: [...resources.values()].map((resource) => shown(resource)),
+    ...(removed.length > 0 && { removed_resources: removed }),
   };
-  return isYaml ? `---\n${stringify(value)}` : `${JSON.stringify(value, null, 2)}\n`;
+  const rows = [
+    ...[...resources].map(([name, resource]) => [name, 'served', JSON.stringify(shown(resource))]),
+    ...removed.map((name) => [name, 'removed', '']),
+  ];
+  const text = (isWide: boolean) =>
+    table(
+      ['NAME', 'STATE', ...(isWide ? ['RESOURCE'] : [])],
+      rows.map((row) => (isWide ? row : row.slice(0, 2))),
+    );
+  const printed = await formatReport(format, {
+    value,
+    text,
+    names: () => [...resources.keys()].map((name) => objectName(type, name)),
+  });
+  return format === 'yaml' ? `---\n${printed}` : printed;
 }
 
 /** Bytes as base64, as protobuf's JSON has them, and no private key. */

@@ -58,7 +58,7 @@ function progressingCondition({ sesame, envoy, errors, waitingFor }: InstanceSta
   if (errors.length > 0)
     return progressing.isFalse(
       'InvalidConfiguration',
-      'what runs stays as it is until the errors are corrected; see ConfigurationValid',
+      'what runs is not changed until the errors are corrected; see ConfigurationValid',
     );
   if (waitingFor !== undefined) return progressing.isTrue('Waiting', `waiting for ${waitingFor}`);
   const unfinished = [

@@ -1,7 +1,7 @@
 import type { ExplainedRoute, Explanation } from './explain.ts';
 
-/** For people: from the listener to the endpoints, in the order of a request. */
-export function explanationText({ host, path, servedAs, listeners, problems }: Explanation): string {
+/** For people: from the listener to the endpoints, in the order of a request. Wide: also routes that no request reaches. */
+export function explanationText({ host, path, servedAs, listeners, problems }: Explanation, isWide = false): string {
   const lines = [`${host}${path}`];
   if (servedAs === undefined)
     lines.push(
@@ -16,7 +16,7 @@ export function explanationText({ host, path, servedAs, listeners, problems }: E
     for (const [index, route] of routes.entries()) {
       lines.push(...routeLines(route, index, taken));
       // What follows is never reached for this path.
-      if (index === taken) break;
+      if (index === taken && !isWide) break;
     }
   }
   if (problems.length > 0) lines.push('  problems:', ...problems.map((problem) => `    ${problem}`));
@@ -29,7 +29,9 @@ function routeLines({ match, from, answer, services }: ExplainedRoute, index: nu
       ? taken === 0
         ? 'taken: the most specific route for the path'
         : 'taken when no route above is'
-      : 'taken when its conditions hold';
+      : taken >= 0 && index > taken
+        ? 'never taken: a route above takes every request'
+        : 'taken when its conditions hold';
   return [
     `    route ${match} (${why})`,
     ...(from === undefined ? [] : [`      from ${from}`]),

@@ -132,7 +132,7 @@ const virtualhost = object(
     ipAllowPolicy: ipFilter('Only these addresses are served.'),
     ipDenyPolicy: ipFilter('These addresses are refused.'),
   },
-  { optional: true, description: 'Makes this a root: the host that its routes and includes are for.' },
+  { optional: true, description: 'The host of its routes and includes; it turns the object into a root.' },
 );
 
 const route = object({

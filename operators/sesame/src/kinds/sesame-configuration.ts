@@ -65,7 +65,7 @@ export const SesameConfiguration = defineKind({
   plural: 'sesameconfigurations',
   shortNames: ['sesameconfig'],
   description:
-    'The configuration of Sesame. An edit takes effect in the running Sesame, or the status says why it cannot.',
+    'The configuration of Sesame. An edit takes effect in the running Sesame, or the status gives the reason why not.',
   spec: optional(configurationSpec),
   status: object({
     conditions: detailedConditions(),

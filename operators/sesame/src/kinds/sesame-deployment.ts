@@ -114,8 +114,8 @@ export const SesameDeployment = defineKind({
     conditions: conditions(),
     availableSesames: integer({ optional: true, format: 'int32', description: 'Pods of Sesame that are available.' }),
     availableEnvoys: integer({ optional: true, format: 'int32', description: 'Pods of Envoy that are available.' }),
-    desiredSesames: integer({ optional: true, format: 'int32', description: 'Pods of Sesame that are wanted.' }),
-    desiredEnvoys: integer({ optional: true, format: 'int32', description: 'Pods of Envoy that are wanted.' }),
+    desiredSesames: integer({ optional: true, format: 'int32', description: 'Desired pods of Sesame.' }),
+    desiredEnvoys: integer({ optional: true, format: 'int32', description: 'Desired pods of Envoy.' }),
   }),
   rules: [
     {

@@ -56,7 +56,7 @@ function unchanged({ name, text, object }: NonNullable<Inputs['resource']>): Mig
     output: errors.length === 0 ? text : undefined,
     errors: errors.map((problem) => `${name}: error: ${problemText(problem)}`),
     warnings: warnings.map((problem) => `${name}: warning: ${problemText(problem)}`),
-    notes: [`${name} is a SesameConfiguration already and is printed as it is`],
+    notes: [`${name} is a SesameConfiguration already and is printed unchanged`],
   };
 }
 

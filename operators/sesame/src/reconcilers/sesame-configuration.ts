@@ -128,7 +128,7 @@ function nackWarnings(instances: readonly Instance[]): SubCondition[] {
         type: 'EnvoyRefused',
         status: 'True',
         reason: type.toUpperCase(),
-        message: `${object}: Envoy refused what was made from it (${message}); the last accepted version stays in force`,
+        message: `${object}: Envoy refused the configuration from it (${message}); the last accepted version stays in force`,
       });
   return [...found.values()].slice(0, MAX_NACKS);
 }

@@ -6,8 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { silentLogger, systemClock } from '@capstan/kube';
+import { assertReport } from '@capstan/testing';
 import { parse } from 'yaml';
 import { issueXdsCertificates } from '../../src/certificates/issue.ts';
+import { REPORT_SCHEMAS } from '../../src/commands/report-schemas.ts';
 import { openConnections } from '../../src/shutdown/admin.ts';
 import { SHUTDOWN_DEFAULTS, shutdownEnvoy } from '../../src/shutdown/shutdown.ts';
 import { serveShutdownManager } from '../../src/shutdown/shutdown-manager.ts';
@@ -70,6 +72,19 @@ describe('sesame config show', () => {
     assert.match(out, /^xdsServer\.port +flag --xds-port +9001$/m);
     assert.match(out, /^debug\.logLevel +file f +"debug"$/m);
     assert.match(out, /^health\.port +default +8000$/m);
+  });
+
+  test('prints every format, by the documented schema', async () => {
+    const run = async (flags: string) => (await runCommand(`config show -c f ${flags}`.trim(), { f: 'debug: true\n' })).out;
+    const plain: unknown = JSON.parse(await run('-o json'));
+    assertReport(REPORT_SCHEMAS['sesame config show'], plain);
+    assert.deepEqual(parse(await run('')), plain, 'YAML is the default');
+    const origins: unknown = JSON.parse(await run('--origin -o json'));
+    assertReport(REPORT_SCHEMAS['sesame config show --origin'], origins);
+    assert.deepEqual(parse(await run('--origin -o yaml')), origins);
+    assert.match(await run('-o table'), /^debug\.logLevel +"debug"$/m);
+    assert.match(await run('-o wide'), /^debug\.logLevel +file f +"debug"$/m);
+    assert.equal(await run('-o name'), '', 'a file is no object');
   });
 
   test('reports errors and ends with 1', async () => {

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { assertReport } from '@capstan/testing';
+import { parse } from 'yaml';
+import { REPORT_SCHEMAS } from '../../src/commands/report-schemas.ts';
 import { createResource } from '../../src/xds/index.ts';
 import { cluster, createXdsStage, put } from '../../src/xds/xds.test-support.ts';
 import { runCommand } from './command-io.ts';
@@ -15,6 +18,19 @@ suite('sesame cli', () => {
       printed.resources.map(({ name }) => name),
       ['b'],
     );
+  });
+
+  test('prints every format, by the documented schema', async (context) => {
+    const { store, server } = await createXdsStage(context);
+    put(store, cluster('a'), cluster('b'));
+    const run = async (format: string) =>
+      (await runCommand(`cli cds --sesame 127.0.0.1:${server.port} -o ${format}`)).out;
+    const report: unknown = JSON.parse(await run('json'));
+    assertReport(REPORT_SCHEMAS['sesame cli'], report);
+    assert.deepEqual(parse(await run('yaml')), report);
+    assert.equal(await run('name'), 'cds/a\ncds/b\n');
+    assert.equal(await run('table'), 'NAME  STATE\na     served\nb     served\n');
+    assert.match(await run('wide'), /^a +served +\{.*"name":"a"/m);
   });
 
   test('shows no private key', async (context) => {

@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Client, EndpointSlice, Ingress, Service } from '@capstan/kube';
+import { assertReport } from '@capstan/testing';
+import { parse } from 'yaml';
+import { REPORT_SCHEMAS } from '../../src/commands/report-schemas.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { connectXds } from '../../src/xds/index.ts';
 import { runCommand } from '../commands/command-io.ts';
@@ -176,6 +179,14 @@ test('sesame explain names the route, why it is taken, its objects, filters and 
       listeners: { routes: { from: string }[] }[];
     };
     assert.deepEqual([servedAs, listeners[0]?.routes[0]?.from], ['*.wild.test', 'Ingress default/wild']);
+    const report: unknown = JSON.parse(wild.out);
+    assertReport(REPORT_SCHEMAS['sesame explain'], report);
+    assert.deepEqual(parse((await explain('a.wild.test/x -o yaml')).out), report);
+    assert.equal((await explain('a.wild.test/x -o name')).out, 'ingress/wild\n');
+    assert.match(
+      (await explain('shop.test/cart/1 -o wide')).out,
+      /route prefix \/ \(never taken: a route above takes every request\)/,
+    );
     const none = await explain('nowhere.test');
     assert.equal(none.code, 1);
     assert.match(none.out, /nothing serves this host/);

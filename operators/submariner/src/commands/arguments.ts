@@ -1,5 +1,6 @@
 // The arguments of subctl: flags as the design's tables have them, and those of today's subctl.
 import { parseArgs } from 'node:util';
+import { REPORT_FORMATS } from '@capstan/reconcile/command-line';
 import { CommandErrors } from './errors.ts';
 import type { Flags } from './io.ts';
 
@@ -23,7 +24,7 @@ export const CLUSTER_FLAGS: Readonly<Record<string, FlagDefinition>> = {
 };
 
 export const OUTPUT_FLAG: Readonly<Record<string, FlagDefinition>> = {
-  output: { value: 'FORMAT', short: 'o', help: 'table, json or yaml.' },
+  output: { value: 'FORMAT', short: 'o', help: `${REPORT_FORMATS.join(', ')}; default table.` },
 };
 
 export function parseFlags(

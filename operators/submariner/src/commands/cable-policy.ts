@@ -1,5 +1,6 @@
 // subctl cable-policy add | list | delete | explain.
 import { isAlreadyExists, isNotFound, type JsonObject, type ObjectMeta, reasonOf } from '@capstan/kube';
+import { objectName } from '@capstan/reconcile/command-line';
 import { BROKER_ORIGIN, CablePolicies, CREATED_AT_ANNOTATION, ORIGIN_LABEL } from '../kinds/index.ts';
 import { isEncrypted } from '../policy/driver-names.ts';
 import { DEFAULT_POLICY, type Policy, readPolicy } from '../policy/read-policy.ts';
@@ -95,14 +96,24 @@ export async function listPolicies(context: CommandContext): Promise<number> {
       priority,
     })),
   }));
-  if (data.length === 0 && (context.flags.text('output') ?? 'table') === 'table') {
-    context.io.stdout('no cable policies found\n');
-    return 0;
-  }
-  const table = () =>
-    formatTable(
-      ['NAME', 'LEFT SELECTOR', 'RIGHT SELECTOR', 'CABLE DRIVER', 'CONFIG', 'PRIORITY', 'ORIGIN', 'PAIRS', 'STATUS'],
-      data.flatMap(({ name, origin, pairs, status, rules }) => {
+  const text = (isWide: boolean) => {
+    if (data.length === 0) return 'no cable policies found\n';
+    return formatTable(
+      [
+        ...[
+          'NAME',
+          'LEFT SELECTOR',
+          'RIGHT SELECTOR',
+          'CABLE DRIVER',
+          'CONFIG',
+          'PRIORITY',
+          'ORIGIN',
+          'PAIRS',
+          'STATUS',
+        ],
+        ...(isWide ? ['PROBLEMS'] : []),
+      ],
+      data.flatMap(({ name, origin, pairs, status, rules, problems }) => {
         const none = { left: '', right: '', driver: '', priority: 0, config: undefined };
         return (rules.length === 0 ? [none] : rules).map(({ left, right, driver, priority, config = '' }, index) => [
           rules.length > 1 ? `${name}[${index}]` : name,
@@ -114,11 +125,14 @@ export async function listPolicies(context: CommandContext): Promise<number> {
           origin,
           index === 0 ? String(pairs) : '',
           status,
+          ...(isWide ? [index === 0 ? problems.join('; ') : ''] : []),
         ]);
       }),
-      [30, 40, 40, 20, 30, 8, 24],
+      { limits: [30, 40, 40, 20, 30, 8, 24], isWide },
     );
-  print(context, data, table, 'cable-policy list');
+  };
+  const names = () => data.map(({ name }) => policyName(name));
+  await print(context, { value: data, text, names }, 'cable-policy list');
   return 0;
 }
 
@@ -133,7 +147,7 @@ function acceptanceOf({ name, problems }: Policy, { objects }: ClusterView): { s
 }
 
 export async function explainPolicy(context: CommandContext): Promise<number> {
-  const { flags, io } = context;
+  const { flags } = context;
   const named = [...flags.list('cluster'), ...flags.positionals];
   const [one, other] = named;
   if (one === undefined || other === undefined || named.length > 2)
@@ -148,7 +162,7 @@ export async function explainPolicy(context: CommandContext): Promise<number> {
   if (one === other) throw CommandErrors.Usage('a cluster has no cable to itself; name two', 'cable-policy explain');
   const explained = explainPair(find(one), find(other), view.policies, view);
   const { driver, candidates, message, policy, ambiguous, reason } = explained;
-  const table = () => {
+  const text = () => {
     const lines = [
       `${explained.left} - ${explained.right}: ${driver ?? 'not connected'}`,
       `  policy   ${policy} (${reason})${ambiguous ? ', ambiguous' : ''}`,
@@ -167,8 +181,18 @@ export async function explainPolicy(context: CommandContext): Promise<number> {
     const heading = ['', 'POLICY', 'CABLE DRIVER', 'PRIORITY', 'SPECIFICITY', 'CREATED', 'LEFT', 'RIGHT'];
     return `${lines.join('\n')}\n${rows.length === 0 ? '' : `\n${formatTable(heading, rows)}`}`;
   };
-  print({ ...context, io }, { ...explained, driver: driver ?? null }, table, 'cable-policy explain');
+  const report = { value: { ...explained, driver: driver ?? null }, text, names: () => [policyName(policyOf(policy))] };
+  await print(context, report, 'cable-policy explain');
   return 0;
+}
+
+function policyName(name: string): string {
+  return objectName(`${CablePolicies.kind}.${CablePolicies.group}`, name);
+}
+
+/** Without the index of the rule. */
+function policyOf(label: string): string {
+  return label.replace(/\[\d+\]$/, '');
 }
 
 type NewPolicy = CablePolicies;

@@ -43,8 +43,7 @@ export const CommandErrors = catalogue('subctl', {
   }),
   NoGateways: () => ({
     message: 'no gateways detected',
-    remedy:
-      'label a node submariner.io/gateway=true, and look at the pods of the DaemonSet submariner-gateway if there is one',
+    remedy: 'label a node submariner.io/gateway=true, and check the pods of the DaemonSet submariner-gateway',
   }),
   NoConnections: () => ({ message: 'no connections found', remedy: 'join a second cluster' }),
 });

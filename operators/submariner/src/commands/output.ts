@@ -1,15 +1,22 @@
-import { stringify } from 'yaml';
+import { formatReport, REPORT_FORMATS, type Report, type ReportFormat } from '@capstan/reconcile/command-line';
 import { CommandErrors } from './errors.ts';
 import type { CommandContext } from './io.ts';
+
+export interface TableOptions {
+  /** The longest text of each column; longer ones are cut. */
+  readonly limits?: readonly number[];
+  /** Nothing is cut. */
+  readonly isWide?: boolean;
+}
 
 /** A table as subctl prints it: upper-case headings, columns three spaces apart. */
 export function formatTable(
   heading: readonly string[],
   rows: readonly (readonly string[])[],
-  limits: readonly number[] = [],
+  { limits = [], isWide = false }: TableOptions = {},
 ): string {
   const cut = (text: string, column: number) => {
-    const limit = limits[column] ?? Number.POSITIVE_INFINITY;
+    const limit = isWide ? Number.POSITIVE_INFINITY : (limits[column] ?? Number.POSITIVE_INFINITY);
     return text.length > limit ? `${text.slice(0, limit - 1)}…` : text;
   };
   const cells = [heading, ...rows.map((row) => row.map(cut))];
@@ -25,11 +32,16 @@ export function formatTable(
     .join('');
 }
 
-/** Prints data as -o asks for; a table by default. */
-export function print({ io, flags }: CommandContext, data: unknown, table: () => string, command: string): void {
-  const format = flags.text('output') ?? 'table';
-  if (format === 'json') io.stdout(`${JSON.stringify(data, undefined, 2)}\n`);
-  else if (format === 'yaml') io.stdout(stringify(data));
-  else if (format === 'table' || format === 'text') io.stdout(table());
-  else throw CommandErrors.Usage(`--output: "${format}" is not a format (table, json, yaml)`, command);
+/** The format that -o asks for; text is an earlier name of table. */
+export function formatOf({ flags }: CommandContext, command: string): ReportFormat {
+  const given = flags.text('output') ?? 'table';
+  const format = given === 'text' ? 'table' : given;
+  const found = REPORT_FORMATS.find((each) => each === format);
+  if (found !== undefined) return found;
+  throw CommandErrors.Usage(`--output: "${given}" is not a format; use one of ${REPORT_FORMATS.join(', ')}`, command);
+}
+
+/** Prints a report as -o asks for; a table by default. */
+export async function print(context: CommandContext, report: Report, command: string): Promise<void> {
+  context.io.stdout(await formatReport(formatOf(context, command), report));
 }

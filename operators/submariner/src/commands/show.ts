@@ -1,12 +1,13 @@
 // subctl show connections | endpoints | gateways | cables, and subctl diagnose cables.
-import type { Connection, Gateway } from '../kinds/index.ts';
+import { objectName } from '@capstan/reconcile/command-line';
+import { CablePolicies, Cluster, type Connection, Endpoint, Gateway } from '../kinds/index.ts';
 import { createPairMatrix } from '../resolution/pair-matrix.ts';
 import { rankRules } from '../resolution/ranking.ts';
 import { decideFor } from '../resolution/resolver.ts';
 import { type ClusterView, findPlace, readGateways, readView } from './cluster-view.ts';
 import { CommandErrors } from './errors.ts';
 import { type CommandContext, progress } from './io.ts';
-import { formatTable, print } from './output.ts';
+import { formatOf, formatTable, print } from './output.ts';
 import { dotPicture, type Picture, svgPicture, textPicture } from './picture.ts';
 
 export async function showConnections(context: CommandContext): Promise<number> {
@@ -15,28 +16,31 @@ export async function showConnections(context: CommandContext): Promise<number> 
     (status?.connections ?? []).map((connection) => ({ gateway: metadata.name ?? '', ...connection })),
   );
   if (rows.length === 0) throw CommandErrors.NoConnections();
-  const table = () =>
+  const text = (isWide: boolean) =>
     formatTable(
-      ['GATEWAY', 'CLUSTER', 'REMOTE IP', 'NAT', 'CABLE DRIVER', 'POLICY', 'SUBNETS', 'STATUS', 'RTT avg'],
-      rows.map(
-        ({ gateway, endpoint, usingIP = '', usingNAT, usingCableDriver, usingPolicy = '', status, latencyRTT }) => [
-          gateway,
-          endpoint.cluster_id,
-          usingIP,
-          usingNAT ? 'yes' : 'no',
-          usingCableDriver ?? '',
-          usingPolicy,
-          endpoint.subnets.join(', '),
-          status,
-          latencyRTT?.average ?? '',
-        ],
-      ),
-      [30, 24, 40, 3, 14, 30, 40],
+      [
+        ...['GATEWAY', 'CLUSTER', 'REMOTE IP', 'NAT', 'CABLE DRIVER', 'POLICY', 'SUBNETS', 'STATUS', 'RTT avg'],
+        ...(isWide ? ['MESSAGE'] : []),
+      ],
+      rows.map(({ gateway, endpoint, usingIP = '', usingNAT, usingCableDriver, usingPolicy = '', status, ...rest }) => [
+        gateway,
+        endpoint.cluster_id,
+        usingIP,
+        usingNAT ? 'yes' : 'no',
+        usingCableDriver ?? '',
+        usingPolicy,
+        endpoint.subnets.join(', '),
+        status,
+        rest.latencyRTT?.average ?? '',
+        ...(isWide ? [rest.statusMessage ?? ''] : []),
+      ]),
+      { limits: [30, 24, 40, 3, 14, 30, 40], isWide },
     );
-  print(context, rows, table, 'show connections');
-  const say = progress(context.io);
+  const names = () => rows.map(({ gateway }) => nameOf(Gateway, gateway));
+  await print(context, { value: rows, text, names }, 'show connections');
+  const { failed } = progress(context.io);
   for (const { endpoint, status, statusMessage = 'no reason is known' } of rows)
-    if (status === 'error' || status === 'conflict') say.failed(withCluster(endpoint.cluster_id, statusMessage));
+    if (status === 'error' || status === 'conflict') failed(withCluster(endpoint.cluster_id, statusMessage));
   noteSimulated(context, gateways);
   return 0;
 }
@@ -45,19 +49,26 @@ export async function showEndpoints(context: CommandContext): Promise<number> {
   const view = await readView(context);
   const local = await localCluster(context, view);
   const rows = view.endpoints.map(({ spec }) => ({ ...spec, type: spec.cluster_id === local ? 'local' : 'remote' }));
-  const table = () =>
+  const text = (isWide: boolean) =>
     formatTable(
-      ['CLUSTER', 'ENDPOINT IP', 'PUBLIC IP', 'CABLE DRIVER', 'TYPE'],
-      rows.map(({ cluster_id: id, private_ip: privateIP, public_ip: publicIP, backend, backends = [], type }) => [
-        id,
-        privateIP,
-        publicIP,
-        backends.length === 0 ? backend : backends.map(({ cable_driver: driver }) => driver.name).join(', '),
-        type,
-      ]),
-      [24],
+      [
+        ...['CLUSTER', 'ENDPOINT IP', 'PUBLIC IP', 'CABLE DRIVER', 'TYPE'],
+        ...(isWide ? ['HOST NAME', 'CABLE NAME', 'SUBNETS'] : []),
+      ],
+      rows.map(
+        ({ cluster_id: id, private_ip: privateIP, public_ip: publicIP, backend, backends = [], type, ...rest }) => [
+          id,
+          privateIP,
+          publicIP,
+          backends.length === 0 ? backend : backends.map(({ cable_driver: driver }) => driver.name).join(', '),
+          type,
+          ...(isWide ? [rest.hostname, rest.cable_name, rest.subnets.join(', ')] : []),
+        ],
+      ),
+      { limits: [24], isWide },
     );
-  print(context, rows, table, 'show endpoints');
+  const names = () => view.endpoints.map(({ metadata }) => nameOf(Endpoint, metadata.name ?? ''));
+  await print(context, { value: rows, text, names }, 'show endpoints');
   return 0;
 }
 
@@ -68,13 +79,17 @@ export async function showGateways(context: CommandContext): Promise<number> {
     haStatus: status?.haStatus ?? '',
     summary: summaryOf(status),
   }));
-  const table = () =>
+  const text = (isWide: boolean) =>
     formatTable(
       ['NODE', 'HA STATUS', 'SUMMARY'],
       rows.map(({ node, haStatus, summary }) => [node, haStatus, summary]),
-      [30],
+      { limits: [30], isWide },
     );
-  print(context, rows, table, 'show gateways');
+  await print(
+    context,
+    { value: rows, text, names: () => rows.map(({ node }) => nameOf(Gateway, node)) },
+    'show gateways',
+  );
   noteSimulated(context, gateways);
   return 0;
 }
@@ -103,23 +118,38 @@ export async function showCables(context: CommandContext): Promise<number> {
   const draw = { text: textPicture, dot: dotPicture, svg: svgPicture }[format];
   if (draw === undefined)
     throw CommandErrors.Usage(`--format: "${format}" is not a format (svg, dot, text)`, 'show cables');
-  context.io.stdout(draw(picture));
+  const names = () => picture.clusters.map(({ id }) => nameOf(Cluster, id));
+  await print(context, { value: picture, text: () => draw(picture), names }, 'show cables');
   return 0;
+}
+
+function nameOf({ kind, group }: { readonly kind: string; readonly group: string }, name: string): string {
+  return objectName(`${kind}.${group}`, name);
 }
 
 /** Everything that is wrong with policies, pairs and connections; exit code 1 when something is. */
 export async function diagnoseCables(context: CommandContext): Promise<number> {
-  const say = progress(context.io);
+  // The table is what progress shows; other formats are for programs, which read stdout.
+  const isTable = ['table', 'wide'].includes(formatOf(context, 'diagnose cables'));
+  const shown = progress(context.io);
   const view = await readView(context);
-  let problems = 0;
-  const reported = new Set<string>();
-  const problem = (text: string) => {
-    problems++;
-    say.failed(text);
-    reported.add(text);
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const concerned: string[] = [];
+  const problem = (text: string, ...objects: string[]) => {
+    if (isTable) shown.failed(text);
+    problems.push(text);
+    concerned.push(...objects);
+  };
+  const say: Say = {
+    done: (text) => isTable && shown.done(text),
+    warning(text) {
+      if (isTable) shown.warning(text);
+      warnings.push(text);
+    },
   };
   for (const { name, problems: wrong } of view.policies)
-    for (const { message } of wrong) problem(`policy "${name}": ${message}`);
+    for (const { message } of wrong) problem(`policy "${name}": ${message}`, nameOf(CablePolicies, name));
   if (view.policies.every(({ problems: wrong }) => wrong.length === 0))
     say.done(
       `${view.policies.length === 1 ? '1 cable policy is' : `${view.policies.length} cable policies are`} valid`,
@@ -137,35 +167,50 @@ export async function diagnoseCables(context: CommandContext): Promise<number> {
     if (counts[index] === 0 && view.clusters.length > 1)
       say.warning(`policy "${label}": decides no pair of the clusters that are known`);
   for (const [index, cluster] of view.clusters.entries())
-    for (const { driver, message } of decideFor(cluster, view.clusters.slice(index + 1), { ...view, ranking }).values())
-      if (driver === undefined) problem(message);
+    for (const { left, right, driver, message } of decideFor(cluster, view.clusters.slice(index + 1), {
+      ...view,
+      ranking,
+    }).values())
+      if (driver === undefined) problem(message, nameOf(Cluster, left), nameOf(Cluster, right));
   for (const { metadata, status } of view.clusterObjects) {
     const accepted = status?.conditions?.find(({ type }) => type === 'Accepted');
-    if (accepted?.status === 'False') problem(accepted.message || `cluster "${metadata.name}" is not accepted`);
+    if (accepted?.status === 'False')
+      problem(accepted.message || `cluster "${metadata.name}" is not accepted`, nameOf(Cluster, metadata.name ?? ''));
   }
   const gateways = await readGateways(context, view.namespace);
   for (const { metadata, status } of gateways) {
     if (status?.statusFailure !== undefined && status.statusFailure !== '')
-      problem(`gateway ${metadata.name}: ${status.statusFailure}`);
-    for (const connection of status?.connections ?? []) diagnoseConnection(connection, say, problem, reported);
+      problem(`gateway ${metadata.name}: ${status.statusFailure}`, nameOf(Gateway, metadata.name ?? ''));
+    for (const connection of status?.connections ?? []) diagnoseConnection(connection, say, problem, problems);
   }
   noteSimulated(context, gateways);
-  if (problems === 0) say.done('No problem with cables was found');
-  return problems === 0 ? 0 : 1;
+  const healthy = problems.length === 0;
+  if (healthy) say.done('No problem with cables was found');
+  const value = { healthy, problems, warnings };
+  await print(context, { value, text: () => '', names: () => concerned }, 'diagnose cables');
+  return healthy ? 0 : 1;
+}
+
+interface Say {
+  done(text: string): void;
+  warning(text: string): void;
 }
 
 function diagnoseConnection(
   { status, statusMessage, endpoint }: Connection,
-  say: ReturnType<typeof progress>,
-  problem: (text: string) => void,
-  reported: ReadonlySet<string>,
+  say: Say,
+  problem: (text: string, ...objects: string[]) => void,
+  reported: readonly string[],
 ): void {
   const id = endpoint.cluster_id;
   // The policies of both ends say the same.
-  if (statusMessage !== undefined && reported.has(statusMessage)) return;
+  if (statusMessage !== undefined && reported.includes(statusMessage)) return;
   if (status === 'connecting') say.warning(`Connection to cluster "${id}" is in progress`);
   if (status === 'error' || status === 'conflict')
-    problem(`Connection to cluster "${id}" is not established: ${statusMessage ?? 'no reason is known'}`);
+    problem(
+      `Connection to cluster "${id}" is not established: ${statusMessage ?? 'no reason is known'}`,
+      nameOf(Cluster, id),
+    );
 }
 
 function summaryOf(status: Gateway['status']): string {

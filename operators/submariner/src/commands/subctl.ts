@@ -29,7 +29,7 @@ const DRY_RUN = { help: 'Show which pairs would change, and write nothing.' };
 
 export const COMMANDS: Readonly<Record<string, Command>> = {
   'deploy-broker': {
-    summary: 'Make a cluster the broker of a set of clusters',
+    summary: 'Set up a cluster as the broker of a set of clusters',
     usage: 'deploy-broker [flags]',
     flags: {
       'cable-driver': {
@@ -131,13 +131,16 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   'show cables': {
     summary: 'Draw the clusters and their cables',
     usage: 'show cables [--format svg|dot|text] [flags]',
-    flags: { format: { value: 'FORMAT', help: 'svg, dot or text.' } },
+    flags: {
+      ...OUTPUT_FLAG,
+      format: { value: 'FORMAT', help: 'The picture of -o table: svg, dot or text; default text.' },
+    },
     run: showCables,
   },
   'diagnose cables': {
     summary: 'Report everything that is wrong with cables',
     usage: 'diagnose cables [flags]',
-    flags: {},
+    flags: OUTPUT_FLAG,
     run: diagnoseCables,
   },
 };

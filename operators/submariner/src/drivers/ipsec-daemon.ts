@@ -185,7 +185,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
           throw DriverErrors.NotEstablished(
             cluster,
             'IPsec',
-            problem ?? `nothing heard in ${ESTABLISH_TIMEOUT_MS / 1000} s`,
+            problem ?? `no packet received in ${ESTABLISH_TIMEOUT_MS / 1000} s`,
           );
         const mayOpen = role !== 'server' && (isOpener || waited > PATIENCE_MS);
         if (mayOpen && attempt === undefined) {

@@ -308,7 +308,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
       for (const [cable, entry] of users) {
         const way = ways.get(keyOfCable(driver, entry.installed?.cable)) ?? {
           state: 'error' as const,
-          message: 'it is gone from the host',
+          message: 'it was removed from the host',
         };
         if (way.state !== entry.way?.state || way.message !== entry.way.message) changed = true;
         entry.way = way;

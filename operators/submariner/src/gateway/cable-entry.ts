@@ -48,7 +48,7 @@ export function reportOf(
     ...(way?.bytesOut !== undefined && { bytesOut: way.bytesOut }),
     ...(connectedAt !== undefined && { connectedAt }),
   };
-  if (driver === 'none') return { ...base, status: 'none', message: 'the policy wants no cable' };
+  if (driver === 'none') return { ...base, status: 'none', message: 'the policy selects no cable' };
   if (problem !== undefined) return { ...base, status: 'error', message: problem };
   if (installed === undefined || way === undefined)
     return { ...base, status: 'connecting', message: 'preparing the cable' };

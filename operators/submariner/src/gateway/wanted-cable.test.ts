@@ -174,7 +174,7 @@ describe('the cable of an Endpoint', () => {
       /which the broker asks for \(minimumSecurity\)/,
     ],
     [
-      'the policy wants no cable',
+      'the policy selects no cable',
       [...without('CablePolicies', 'default'), policy('default', { cableDriver: { name: 'none' } })],
       'none',
       /uses none/,

@@ -3,29 +3,31 @@ import { COMMON } from './group.ts';
 
 const config = (description: string) => map(string(), { optional: true, description });
 
-/** The fields of an Endpoint, which a Gateway's status repeats. */
-export const endpointSpec = () =>
-  object({
-    cluster_id: string({ minLength: 1, maxLength: 63 }),
-    cable_name: string({ minLength: 1 }),
-    healthCheckIP: string({ optional: true }),
-    healthCheckIPs: array(string(), { optional: true }),
-    hostname: string(),
-    subnets: array(string()),
-    private_ip: string(),
-    private_ips: array(string(), { optional: true }),
-    public_ip: string(),
-    public_ips: array(string(), { optional: true }),
-    nat_enabled: boolean(),
-    backend: string({ description: 'The default driver, for peers that know one only.' }),
-    backend_config: config('Of the default driver: udp-port, natt-discovery-port, preferred-server, publicKey, …'),
-    backends: array(
-      object({
-        cable_driver: object({ name: string(), config: config('What the other end must know to use this driver.') }),
-      }),
-      { optional: true, description: 'Every driver that this gateway offers, in order of preference.' },
-    ),
-  });
+/** The fields of an Endpoint. */
+export const endpointFields = () => ({
+  cluster_id: string({ minLength: 1, maxLength: 63 }),
+  cable_name: string({ minLength: 1 }),
+  healthCheckIP: string({ optional: true }),
+  healthCheckIPs: array(string(), { optional: true }),
+  hostname: string(),
+  subnets: array(string()),
+  private_ip: string(),
+  private_ips: array(string(), { optional: true }),
+  public_ip: string(),
+  public_ips: array(string(), { optional: true }),
+  nat_enabled: boolean(),
+  backend: string({ description: 'The default driver, for peers that know one only.' }),
+  backend_config: config('Of the default driver: udp-port, natt-discovery-port, preferred-server, publicKey, …'),
+  backends: array(
+    object({
+      cable_driver: object({ name: string(), config: config('What the other end must know to use this driver.') }),
+    }),
+    { optional: true, description: 'Every driver that this gateway offers, in order of preference.' },
+  ),
+});
+
+/** The spec of an Endpoint, which a Gateway's status repeats. */
+export const endpointSpec = () => object(endpointFields());
 
 export const Endpoint = defineKind({
   ...COMMON,

@@ -16,32 +16,32 @@ import { COMMON } from './group.ts';
 export const CONNECTION_STATES = ['connected', 'connecting', 'error', 'none', 'conflict'] as const;
 export type ConnectionState = (typeof CONNECTION_STATES)[number];
 
-const connection = () =>
-  object({
-    status: enumOf(CONNECTION_STATES),
-    statusMessage: string({ optional: true }),
-    endpoint: endpointSpec(),
-    usingIP: string({ optional: true }),
-    usingNAT: boolean({ optional: true }),
-    usingPolicy: string({
+/** The fields of a connection, as a gateway reports it. */
+export const CONNECTION_FIELDS = {
+  status: enumOf(CONNECTION_STATES),
+  statusMessage: string({ optional: true }),
+  endpoint: endpointSpec(),
+  usingIP: string({ optional: true }),
+  usingNAT: boolean({ optional: true }),
+  usingPolicy: string({
+    optional: true,
+    description: 'The policy that chose the driver, with the index of its rule.',
+  }),
+  usingCableDriver: string({ optional: true }),
+  latencyRTT: object(
+    {
+      last: string({ optional: true }),
+      min: string({ optional: true }),
+      average: string({ optional: true }),
+      max: string({ optional: true }),
+      stdDev: string({ optional: true }),
+    },
+    {
       optional: true,
-      description: 'The policy that chose the driver, with the index of its rule.',
-    }),
-    usingCableDriver: string({ optional: true }),
-    latencyRTT: object(
-      {
-        last: string({ optional: true }),
-        min: string({ optional: true }),
-        average: string({ optional: true }),
-        max: string({ optional: true }),
-        stdDev: string({ optional: true }),
-      },
-      {
-        optional: true,
-        description: 'Go durations; they move by buckets, so that a quiet cable is not a write a second.',
-      },
-    ),
-  });
+      description: 'Go durations; they move by buckets, so that a quiet cable is not a write a second.',
+    },
+  ),
+};
 
 /** The status of a gateway, which a Submariner's status repeats. */
 export const gatewayStatus = () =>
@@ -59,7 +59,7 @@ export const gatewayStatus = () =>
       }),
       { optional: true, description: 'The drivers of this gateway, and why one is not available.' },
     ),
-    connections: array(connection(), { optional: true }),
+    connections: array(object(CONNECTION_FIELDS), { optional: true }),
     simulated: boolean({ optional: true, description: 'No packet passes: the cables of this gateway are simulated.' }),
   });
 

@@ -156,7 +156,7 @@ function withShared(decision: Decision, driver: DriverName, [one, other]: Offers
     if (mine !== undefined && mine === theirs) agreed[name] = mine;
     if (mine === theirs) continue;
     const shown = (value: string | undefined) => (value === undefined ? 'its default' : JSON.stringify(value));
-    const message = `option ${name} of ${driver} differs: ${shown(mine)} in cluster "${decision.left}", ${shown(theirs)} in cluster "${decision.right}"; set it in policy "${decision.policy}", or make both the same`;
+    const message = `option ${name} of ${driver} differs: ${shown(mine)} in cluster "${decision.left}", ${shown(theirs)} in cluster "${decision.right}"; set it in policy "${decision.policy}", or set both to the same value`;
     return { ...decision, driver: undefined, reason: 'OptionsDiffer', message };
   }
   return { ...decision, options: { ...agreed, ...decision.options } };

@@ -21,7 +21,7 @@ export function loadState(database: DatabaseSync, path: string): LoadedState {
     for (const raw of rows.iterate()) {
       const row = raw as unknown as RevisionRow;
       if (row.checksum !== checksumOf(row.revision, row.resource, row.key, row.value)) {
-        throw ClusterErrors.Corrupt(path, `revision ${row.revision} is not what was written`);
+        throw ClusterErrors.Corrupt(path, `revision ${row.revision} does not match its checksum`);
       }
       const id = `${row.resource} ${row.key}`;
       const before = current.get(id)?.object;

@@ -56,10 +56,10 @@ const CLIENT_CERTIFICATE: Classified = [
 ];
 const NOT_TLS: Classified = [
   'tls',
-  { message: 'the server does not speak TLS', remedy: 'check the port, or write the address with http://' },
+  { message: 'the server does not use TLS', remedy: 'check the port, or write the address with http://' },
 ];
 const NO_ROUTE: Classified = ['unreachable', { message: 'there is no route to it' }];
-const NO_CONNECTION: Classified = ['unreachable', { message: 'the connection could not be made in time' }];
+const NO_CONNECTION: Classified = ['unreachable', { message: 'the connection was not established in time' }];
 const PROXY: Classified = ['proxy'];
 
 const BY_CODE: Record<string, Classified> = {

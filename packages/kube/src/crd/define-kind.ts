@@ -272,7 +272,7 @@ function statusSchema(status: JsonSchema | undefined, memory: JsonSchema | undef
   const observedGeneration = integer({
     format: 'int64',
     minimum: 0,
-    description: 'The metadata.generation that this status was made from.',
+    description: 'The metadata.generation that this status describes.',
   }).json;
   const remembered = { ...memory, description: 'Bookkeeping of the controller; not for people or other programs.' };
   return {

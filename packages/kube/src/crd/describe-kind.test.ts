@@ -45,7 +45,7 @@ Joins two clusters.
 | \`spec.mtu\` | integer |  |  | At least 576. At most 9000. |
 | \`spec.labels\` | map of string |  |  |  |
 | \`status\` | object |  |  |  |
-| \`status.observedGeneration\` | integer (int64) |  |  | The metadata.generation that this status was made from. At least 0. |
+| \`status.observedGeneration\` | integer (int64) |  |  | The metadata.generation that this status describes. At least 0. |
 | \`status.state\` | string |  |  |  |
 
 ## Rules

@@ -96,7 +96,7 @@ function remedyFor(code: number, reason: string): string {
   if (reason === 'AlreadyExists') return 'choose another name, or update the object that is there';
   const remedy = REMEDIES[code];
   if (remedy !== undefined) return remedy;
-  return code >= 500 ? 'try again, and look into the log of the API server' : 'correct the request';
+  return code >= 500 ? 'try again, and check the log of the API server' : 'correct the request';
 }
 
 const REMEDIES: Record<number, string> = {

@@ -139,7 +139,7 @@ export const ConfigErrors = errorMakers(
     }),
     ExecNeedsTerminal: (file: string, user: string, command: string) => ({
       file,
-      message: `the exec plugin "${command}" of the user "${user}" in ${file} wants to ask questions, and there is no terminal`,
+      message: `the exec plugin "${command}" of the user "${user}" in ${file} asks for input, and there is no terminal`,
       remedy: 'log in from a terminal first, or use credentials that need no questions',
     }),
   },

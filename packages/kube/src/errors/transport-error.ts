@@ -6,7 +6,7 @@ export type TransportErrorKind =
   | 'refused'
   /** The name does not resolve. */
   | 'dns'
-  /** No route, or the connection could not be made in time. */
+  /** No route, or the connection was not established in time. */
   | 'unreachable'
   | 'tls'
   /** We could not find out what to log in with; the cause is the ConfigError. */
@@ -33,11 +33,11 @@ const FAILURES: Record<TransportErrorKind, ErrorText> = {
   },
   dns: { message: 'its name does not resolve', remedy: 'check the address and the name servers of this machine' },
   unreachable: {
-    message: 'the connection could not be made',
+    message: 'the connection could not be established',
     remedy: 'check the network, firewalls and the address',
   },
   tls: {
-    message: 'no secure connection could be made',
+    message: 'no secure connection could be established',
     remedy: 'check the certificate authority and the client certificate',
   },
   credentials: { message: 'there are no credentials to log in with', remedy: 'log in again' },
@@ -50,10 +50,10 @@ const FAILURES: Record<TransportErrorKind, ErrorText> = {
     message: 'the connection broke before the answer was complete',
     remedy: 'try again, or check the API server and what lies between',
   },
-  aborted: { message: 'the call was cancelled', remedy: 'repeat it if it is still wanted' },
+  aborted: { message: 'the call was cancelled', remedy: 'repeat it if it is still needed' },
   closed: { message: 'the connection has been closed on this side', remedy: 'open a new one' },
   malformed: {
-    message: 'the answer is not what a Kubernetes API server sends',
+    message: 'the answer is not one of a Kubernetes API server',
     remedy: 'check that the address is that of a Kubernetes API server',
   },
   'too-large': { message: 'the answer is larger than allowed', remedy: 'ask for smaller pages, or raise the limit' },
@@ -81,7 +81,7 @@ export class TransportError extends Error {
   constructor(kind: TransportErrorKind, address: string, options: TransportErrorOptions = {}) {
     const usual = FAILURES[kind];
     const remedy = options.remedy ?? usual.remedy;
-    const what = options.request === undefined ? `cannot talk to ${address}` : `${options.request} at ${address}`;
+    const what = options.request === undefined ? `cannot connect to ${address}` : `${options.request} at ${address}`;
     super(sentence(`${what}: ${options.message ?? usual.message}`, remedy), { cause: options.cause });
     this.name = 'TransportError';
     this.kind = kind;

@@ -45,7 +45,7 @@ export const ValueErrors = errorMakers(
     }),
     ChildName: (base: string, problem: string) => ({
       problem,
-      message: `cannot make a name from ${quote(base)}`,
+      message: `cannot derive a name from ${quote(base)}`,
       remedy: 'allow at least 16 characters',
     }),
     /** Answered with 400 by kube-apiserver. */
@@ -58,12 +58,12 @@ export const ValueErrors = errorMakers(
     JsonPatchDoesNotApply: (operation: number, problem: string) => ({
       problem,
       message: `operation ${operation} of the JSON patch does not apply`,
-      remedy: 'read the object again and make the patch for what it holds now',
+      remedy: 'read the object again and create the patch for its current content',
     }),
     JsonPatchTestFailed: (operation: number, problem: string) => ({
       problem,
       message: `operation ${operation} of the JSON patch found another value`,
-      remedy: 'read the object again and make the patch for what it holds now',
+      remedy: 'read the object again and create the patch for its current content',
     }),
   },
   (key, text: InvalidValueText, options) => new InvalidValueError(`kube/Invalid${key}`, text, options),

@@ -279,7 +279,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     // Who needs the kind waits visibly: readers see the reason.
     else if (failure.reason === 'NotServed') {
       const level = options.optional ? 'debug' : 'info';
-      logger[level]('the kind is not served; it is looked for again', fields);
+      logger[level]('the kind is not served; it is checked again later', fields);
     } else logger.warn('the watch is interrupted', fields);
   }
 

@@ -64,7 +64,7 @@ export function conditions(options?: {
       optional: true,
       format: 'int64',
       minimum: 0,
-      description: 'The metadata.generation that the condition was made from.',
+      description: 'The metadata.generation that the condition describes.',
     }),
     lastTransitionTime: time({ description: 'When the status last changed.' }),
     reason: string({

@@ -29,7 +29,7 @@ export function rolloutProgress({ metadata, spec, status = {} }: Deployment): Ro
     ({ type, status: is }) =>
       (type === 'ReplicaFailure' && is === 'True') || (type === 'Progressing' && is === 'False'),
   );
-  const { message = 'the rollout makes no progress', lastTransitionTime: since } = failure ?? {};
+  const { message = 'the rollout does not progress', lastTransitionTime: since } = failure ?? {};
   return {
     wanted,
     updated,

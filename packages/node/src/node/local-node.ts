@@ -119,7 +119,7 @@ export function createNode(options: NodeOptions): LocalNode {
             return;
           } catch (error) {
             if (signal.aborted || isAborted(error)) return;
-            context.logger.error('the pod could not be looked after; it is tried again', { error });
+            context.logger.error('the pod could not be synchronised; it is retried', { error });
             context.event({ type: 'Warning', reason: 'FailedSync', note: `error running pod: ${reasonOf(error)}` });
             await sleep(tools.clock, RETRY_MS, signal);
           }

@@ -62,11 +62,3 @@ export const COMMON_OPTIONS = {
   help: { type: 'boolean', short: 'h', help: 'Show this help.' },
   verbose: { type: 'boolean', short: 'v', help: 'Print the stack of errors.' },
 } as const satisfies Flags;
-
-/** `-o` of commands that print a report. */
-export const REPORT_OUTPUT = {
-  type: 'string',
-  short: 'o',
-  oneOf: ['text', 'json'],
-  help: 'How to print it; default text.',
-} as const satisfies Flag;

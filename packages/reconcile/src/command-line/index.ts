@@ -7,4 +7,5 @@ export * from './help.ts';
 export * from './io.ts';
 export * from './nearest.ts';
 export * from './parse.ts';
+export * from './report.ts';
 export * from './table.ts';

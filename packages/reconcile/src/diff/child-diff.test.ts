@@ -145,8 +145,8 @@ describe('an applied child', () => {
   test('that is being deleted is waited for, with all that comes after it', () => {
     const leaving = live(bodyOf(configMap()), { deletionTimestamp: '2026-01-01T00:00:00Z' });
     assert.deepEqual(verdict(configMap({ x: '2' }), [leaving]), {
-      waitsFor: 'ConfigMap default/a to be gone',
-      note: { about: 'waiting', message: 'ConfigMap default/a to be gone' },
+      waitsFor: 'ConfigMap default/a to be deleted',
+      note: { about: 'waiting', message: 'ConfigMap default/a to be deleted' },
     });
   });
 

@@ -42,7 +42,7 @@ export function childWrite(child: Child, input: DiffInput): ChildVerdict {
   const look = child.how === 'mint' || child.how === 'share' ? 'object' : 'child';
   const observed = input.observed[look](kind, ref);
   if (observed !== undefined && isPaused(observed)) return { note: pausedNote(kind, ref) };
-  if (observed?.metadata.deletionTimestamp !== undefined) return waiting(`${describe(kind, ref)} to be gone`);
+  if (observed?.metadata.deletionTimestamp !== undefined) return waiting(`${describe(kind, ref)} to be deleted`);
   switch (child.how) {
     case 'apply':
       return applied(child, observed, input);
@@ -209,7 +209,7 @@ export function foreignClaim(
     adopts === 'referring' ? ownerReferences.some(({ uid }) => uid === ownership.object.metadata.uid) : adopts;
   if (appliedEntry(observed, manager) === undefined && isAdopted) return undefined;
   if (appliedEntry(observed, manager) === undefined)
-    return 'exists already and was not made for this resource: remove or rename it';
+    return 'exists already and was not created for this resource; remove or rename it';
   return owner === undefined || owner === describeOwner(ownership.owner) ? undefined : OTHER_OWNER;
 }
 
@@ -236,7 +236,7 @@ function minted(child: MintedChild, observed: KubeObject | undefined, input: Dif
   const isAdopted = child.adopts === 'referring' && observed.metadata.ownerReferences?.some(({ uid }) => uid === owner);
   if (inventory === undefined && isAdopted !== true) {
     return conflict(
-      `${describe(kind, ref)} does not serve its purpose and was not made by this control plane: replace or remove it`,
+      `${describe(kind, ref)} does not fit its purpose and was not created by this control plane; replace or remove it`,
     );
   }
   const { uid = '', resourceVersion = '' } = observed.metadata;

@@ -106,7 +106,7 @@ describe('removals', () => {
 
   test('wait until the object is gone', () => {
     const { groups } = writesOf({ plan: removing, objects: [{ ...seen, metadata: { ...seen.metadata, ...LEAVING } }] });
-    assert.deepEqual([groups[0]?.open, groups[0]?.waitingFor], [false, 'ConfigMap default/x to be gone']);
+    assert.deepEqual([groups[0]?.open, groups[0]?.waitingFor], [false, 'ConfigMap default/x to be deleted']);
   });
 
   test('spare a paused object', () => {

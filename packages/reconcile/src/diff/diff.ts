@@ -129,7 +129,7 @@ function removalVerdict(removal: Removal, { observed }: DiffInput): ChildVerdict
   const target = observed.object(kind, ref);
   if (target?.metadata.uid !== uid) return {};
   if (isPaused(target)) return { note: pausedNote(kind, ref) };
-  if (target.metadata.deletionTimestamp !== undefined) return { waitsFor: `${describe(kind, ref)} to be gone` };
+  if (target.metadata.deletionTimestamp !== undefined) return { waitsFor: `${describe(kind, ref)} to be deleted` };
   return { write: { verb: 'delete', kind, ref, uid, because: 'removed' } };
 }
 
@@ -197,7 +197,7 @@ function needsHolding({ children, patches }: Group, ownership: Ownership): boole
 
 function waitsForWorlds(away: readonly string[]): string {
   const names = away.join(', ');
-  return `the deletion waits for the clusters that may hold children and cannot be reached (${names}); make them reachable, or delete their kubeconfig Secrets to give up what is left there`;
+  return `the deletion waits for the clusters that may hold children and cannot be reached (${names}); restore the connection, or delete their kubeconfig Secrets to give up the objects there`;
 }
 
 /** Whether Kubernetes' garbage collector removes the child with its owner. */

@@ -33,7 +33,7 @@ export function queueMetrics(registry: Registry): QueueMetrics {
   });
   registry.gauge({
     name: 'workqueue_unfinished_work_seconds',
-    help: 'How long all keys in work have been so, together: when it grows steadily, something hangs.',
+    help: 'How long all keys in work have been so, together: when it grows steadily, a reconcile hangs.',
     labels,
     collect: () => each((state) => state.unfinishedMs / 1000),
   });

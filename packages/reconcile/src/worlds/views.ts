@@ -33,7 +33,7 @@ export function createViews(logger: Logger): Views {
         if (view !== object) origins.set(view, { kind: writtenAs(kind, object), object });
         return view;
       } catch (error) {
-        logger.warn('an object could not be normalised; it is taken as it is', {
+        logger.warn('an object could not be normalised; it is used unchanged', {
           object: `${object.kind} ${keyOfObject(object)}`,
           error,
         });

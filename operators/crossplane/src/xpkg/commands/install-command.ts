@@ -19,10 +19,10 @@ const CLUSTER_FLAGS: Readonly<Record<string, XpkgFlag>> = {
 
 export const installCommand: XpkgCommand = {
   usage: 'install provider|configuration|function PACKAGE [NAME]',
-  summary: 'Installs a package in the cluster of the kubeconfig. The name is made of the repository by default.',
+  summary: 'Installs a package in the cluster of the kubeconfig. The name is derived from the repository by default.',
   positionals: [2, 3],
   flags: {
-    'runtime-config': { type: 'string', value: 'NAME', help: 'The DeploymentRuntimeConfig that says how it runs.' },
+    'runtime-config': { type: 'string', value: 'NAME', help: 'The DeploymentRuntimeConfig to run it with.' },
     'manual-activation': { type: 'boolean', short: 'm', help: 'New revisions wait until a user activates them.' },
     'package-pull-secrets': { type: 'string', list: true, value: 'NAME,…', help: 'Secrets to pull it with.' },
     'revision-history-limit': { type: 'string', short: 'r', value: 'N', help: 'How many old revisions stay.' },
@@ -63,7 +63,7 @@ export const installCommand: XpkgCommand = {
 
 export const updateCommand: XpkgCommand = {
   usage: 'update provider|configuration|function PACKAGE [NAME]',
-  summary: 'Gives an installed package another version. The name is made of the repository by default.',
+  summary: 'Gives an installed package another version. The name is derived from the repository by default.',
   positionals: [2, 3],
   flags: CLUSTER_FLAGS,
   async run(args, io) {

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { systemClock } from '@capstan/kube';
-import { createRandom, createTestCluster } from '@capstan/testing';
+import { assertReport, createRandom, createTestCluster } from '@capstan/testing';
 import { parse, parseAllDocuments } from 'yaml';
+import { REPORT_SCHEMAS } from '../../commands/report-schemas.ts';
 import { Provider } from '../../kinds/index.ts';
 import { createRegistryClient } from '../../oci/client.ts';
 import { digestOf } from '../../oci/digest.ts';
@@ -143,7 +144,7 @@ describe('xpkg build', () => {
     [['build', '--nam', 'x'], 2, /has no flag --nam/],
     [['build', '-o'], 2, /-o needs a value/],
     [['inspect', 'x.xpkg'], 1, /cannot read .*x.xpkg: ENOENT/],
-    [['inspect', 'x', '-o', 'xml'], 2, /-o cannot be "xml"; use one of text, json, yaml/],
+    [['inspect', 'x', '-o', 'xml'], 2, /-o cannot be "xml"; use one of table, wide, json, yaml, name, text/],
     [['push', 'UPPER/case:v1'], 1, /does not name an image/],
     [['push', '127.0.0.1:1/a:v1'], 1, /has no .xpkg file; name the file with -f/],
     [['bild'], 2, /no command "bild"; use one of build, push, inspect/],
@@ -179,6 +180,9 @@ describe('xpkg push', () => {
     assert.equal(seen.at(-1), 'PUT /v2/acme/provider-nop/manifests/v1.0.0');
     const shown = await run(cwd, 'inspect', target, '--output=yaml');
     const inspection = parse(shown.stdout) as { digest: string; foundBy: string; objects: unknown[] };
+    assertReport(REPORT_SCHEMAS['crossplane xpkg inspect'], inspection);
+    assert.match((await run(cwd, 'inspect', target, '-o', 'name')).stdout, /^[a-z]+\.[a-z0-9.]+\/[a-z.]+\n$/);
+    assert.match((await run(cwd, 'inspect', target, '-o', 'wide')).stdout, /\nLayers:\n {2}sha256:/);
     assert.equal(`${target}@${inspection.digest}\n`, pushed.stdout);
     assert.deepEqual([inspection.foundBy, inspection.objects.length], ['annotation', 1]);
     assert.doesNotMatch(`${pushed.stdout}${pushed.stderr}${shown.stdout}`, /sesame/);

@@ -8,7 +8,7 @@ export default command({
   usage: 'drain NAME [--wait] [--timeout DURATION]',
   description:
     'Puts a backend into maintenance: routes send their requests elsewhere. With --wait it ends when none is left: 0 when the\n' +
-    'backend is drained, 3 when routes need a look (they are listed), 1 when it takes too long.',
+    'backend is drained, 3 when routes block it (they are listed), 1 when the time is over.',
   examples: ['gimbal drain east --wait'],
   options: { ...CLUSTER_OPTIONS, ...WAIT_OPTIONS },
   positionals: 1,

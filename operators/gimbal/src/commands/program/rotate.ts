@@ -16,7 +16,7 @@ export default command({
   description:
     'Names another Secret with credentials of the same remote cluster. They are tried out first; those before stay in force\n' +
     'until a discoverer with the new ones has compared both sides. With --wait it ends then: 0, or 3 when they are refused,\n' +
-    '1 when it takes too long (a window, say).',
+    '1 when the time is over (outside the window, for example).',
   examples: ['gimbal rotate east --secret east-kubecfg-2 --wait'],
   options: {
     ...CLUSTER_OPTIONS,
@@ -27,7 +27,7 @@ export default command({
       parse: secretName,
       help: 'The Secret, in the namespace of the backend. Required.',
     },
-    now: { type: 'boolean', help: 'At once, whatever the window of the backend says.' },
+    now: { type: 'boolean', help: 'At once, also outside the window of the backend.' },
   },
   positionals: 1,
   async run({ command: typed, flags, positionals: [name] }, io) {

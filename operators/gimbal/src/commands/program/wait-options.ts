@@ -1,7 +1,7 @@
 import { type Flags, type FlagValues, positiveDuration } from '@capstan/reconcile/command-line';
 
 export const WAIT_OPTIONS = {
-  wait: { type: 'boolean', help: 'Stay until it has come about, and report progress.' },
+  wait: { type: 'boolean', help: 'Wait until it is done, and report progress.' },
   timeout: { type: 'string', value: 'DURATION', default: '5m', parse: positiveDuration, help: 'How long to wait.' },
 } as const satisfies Flags;
 

@@ -42,9 +42,9 @@ export const FLAGS = {
     help: 'The remote side must be this one; otherwise nothing is changed.',
   },
   'credentials-id': { type: 'string', value: 'TEXT', help: 'Shown on the status: which credentials are in use.' },
-  namespaces: { type: 'list', value: 'GLOB,…', help: 'Namespaces (or projects) to look at; default all.' },
+  namespaces: { type: 'list', value: 'GLOB,…', help: 'Namespaces (or projects) to discover; default all.' },
   'exclude-namespaces': { type: 'list', value: 'GLOB,…', help: 'Those to pass over; default kube-system.' },
-  'create-namespaces': { type: 'boolean', help: 'Make namespaces that are missing here; default false.' },
+  'create-namespaces': { type: 'boolean', help: 'Create namespaces that are missing here; default false.' },
   'write-endpoints': {
     type: 'boolean',
     help: 'Also write Endpoints, for clients that do not read slices; default false.',
@@ -69,7 +69,7 @@ export const FLAGS = {
     type: 'duration',
     only: 'openstack',
     value: 'DURATION',
-    help: 'Look at the cloud so often; default 30s, 0 without a pause.',
+    help: 'Interval between two reads of the cloud; default 30s, 0 without a pause.',
   },
   'http-client-timeout': {
     type: 'duration',
@@ -87,7 +87,7 @@ export const FLAGS = {
     type: 'list',
     only: 'openstack',
     value: 'NAME,…',
-    help: 'Projects to look at; default all.',
+    help: 'Projects to discover; default all.',
   },
   'openstack-interface': {
     type: 'string',
@@ -115,7 +115,7 @@ export const FLAGS = {
     type: 'integer',
     only: 'openstack',
     value: 'PORT',
-    help: 'Of a /healthz that says whether the cloud answers; default 8000 in a pod, else none.',
+    help: 'Port of /healthz, which reports whether the cloud answers; default 8000 in a pod, else none.',
   },
   'bind-address': { type: 'string', value: 'IP', help: 'Where to listen; default $POD_IP, else every address.' },
   'log-format': { type: 'string', value: 'FORMAT', help: 'json (default) or text.' },

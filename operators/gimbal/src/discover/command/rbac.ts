@@ -128,7 +128,7 @@ function ruleLines(rules: readonly Rule[]): string {
 
 function remoteKubernetesRbac(name: string, namespace: string): string {
   return `# What a remote cluster grants to its discoverer: list and watch, nothing else. Nothing is ever written there.
-# Apply it there, then make a kubeconfig of the token and put it into a Secret here, under the key "config":
+# Apply it there, then create a kubeconfig with the token and store it in a Secret here, under the key "config":
 #
 #   kubectl -n ${namespace} get secret ${name}-token -o jsonpath='{.data.token}' | base64 -d
 #   kubectl -n ${namespace} create token ${name} --duration=720h     # instead, where tokens should end (or an embedded cluster)
@@ -141,7 +141,7 @@ function remoteKubernetesRbac(name: string, namespace: string): string {
 #   users: [{name: ${name}, user: {token: TOKEN}}]
 #
 # The kubeconfig must be complete in itself: programs (exec) and paths of files in it are refused.
-# "endpoints" is needed only for clusters without EndpointSlices; "namespaces" tells which cluster it is, so that
+# "endpoints" is needed only for clusters without EndpointSlices; "namespaces" identifies the cluster, so that
 # credentials that lead to another one are noticed.
 apiVersion: v1
 kind: Namespace

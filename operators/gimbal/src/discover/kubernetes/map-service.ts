@@ -46,7 +46,7 @@ export function mapService(remote: RemoteService, options: MapOptions): Finding 
     const what = `it stands for the name ${service.spec.externalName ?? ''}, not for endpoints`;
     const problem = about(
       'ExternalNameUnsupported',
-      `${what}; make a Service of type ExternalName here if it is needed`,
+      `${what}; create a Service of type ExternalName here if it is needed`,
     );
     // There was no mistake: it has no endpoints any more, so none may be left here.
     return { state: 'invalid', keep: false, upstreamEndpoints, problems: [problem] };

@@ -104,7 +104,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
         identity = found?.metadata.uid;
       } catch (error) {
         if (!(error instanceof Error) || !('code' in error) || error.code !== 403) {
-          logger.debug('the remote cluster does not say who it is', { error });
+          logger.debug('the remote cluster does not identify itself', { error });
           // The watches say in detail what is wrong; here it only matters that it is not known yet.
           await sleep(clock, wait, signal).catch(() => {});
           continue;

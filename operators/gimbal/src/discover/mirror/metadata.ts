@@ -47,7 +47,7 @@ export function originLabels({ backend, service }: Origin): Record<string, strin
   return { [BACKEND_LABEL]: labelValue(backend), [SERVICE_LABEL]: labelValue(service) };
 }
 
-/** The keys that an object says were copied; undefined when no discoverer made it. */
+/** The keys that an object says were copied; undefined when no discoverer created it. */
 export function copiedKeys(annotations: Labels | undefined): CopiedKeys | undefined {
   const text = annotations?.[MIRROR_ANNOTATION];
   if (text === undefined) return undefined;

@@ -173,7 +173,7 @@ function troubleOf({ balancer, listeners, pools }: RemoteBalancer, about: About)
       .map(({ port }) => `the pool of port ${port}`),
   ];
   if (broken.length === 0) return [];
-  const message = `the cloud says that the load balancer ${balancer.name || balancer.id} is in ERROR (${broken.join(', ')}); it may still serve, so it stays; mend it there`;
+  const message = `the cloud reports that the load balancer ${balancer.name || balancer.id} is in ERROR (${broken.join(', ')}); it may still serve, so it is kept; fix it there`;
   return [about('RemoteError', message)];
 }
 

@@ -202,7 +202,7 @@ export function createCloudSource(options: CloudSourceOptions): Source {
     const unseen = [...failing].map(
       ([name, error]): Problem => ({
         type: 'RemoteError',
-        message: `load balancers of the project ${name} cannot be looked at: ${reasonOf(error)}; what was discovered of them stays`,
+        message: `load balancers of the project ${name} cannot be read: ${reasonOf(error)}; what was discovered of them stays`,
         name,
       }),
     );
@@ -251,7 +251,7 @@ export function createCloudSource(options: CloudSourceOptions): Source {
         } catch (error) {
           if (signal.aborted) break;
           trouble = problemOf(error);
-          logger.warn('the cloud could not be looked at; what was discovered stays', { error: reasonOf(error) });
+          logger.warn('the cloud could not be read; what was discovered is kept', { error: reasonOf(error) });
           wait = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
           failures++;
           listeners.state();

@@ -118,7 +118,7 @@ export function createMetrics({ backend, type, version, clock }: MetricsOptions)
   });
   const cycles = registry.histogram({
     name: 'gimbal_discoverer_cycle_duration_seconds',
-    help: 'How long it takes to look at the whole remote side.',
+    help: 'How long it takes to read the whole remote side.',
     labels: OWN,
     buckets: [60, 120, 180, 240, 300, 360, 420, 480, 540, 600],
   });

@@ -7,7 +7,7 @@ import { addressCount, managedDigest } from '../mirror/projection.ts';
 
 export interface LocalRecord extends KubeObject {
   readonly digest: string;
-  /** Undefined when no discoverer made it: then it is never removed. */
+  /** Undefined when no discoverer created it: then it is never removed. */
   readonly copied: CopiedKeys | undefined;
   readonly addresses: number;
   /** `namespace/name` of the Service that it belongs to. */

@@ -107,7 +107,7 @@ export function createObjectWriter(options: ObjectWriterOptions): ObjectWriter {
       }
       await pace(signal);
       await local.change(kind, wanted, toRecord(existing), signal);
-      logger.info('took over what an earlier discoverer made', { kind, object: key });
+      logger.info('took over the objects of an earlier discoverer', { kind, object: key });
     } catch (error) {
       observe?.failed(kind, 'update', key);
       return failure(key, kind, 'update', error);
@@ -163,7 +163,7 @@ export function createObjectWriter(options: ObjectWriterOptions): ObjectWriter {
 
   function collision(key: string, kind: RecordKind, owner: string | undefined): Problem {
     const { namespace = '', name } = refOfKey(key);
-    const whose = owner === undefined ? 'no discoverer made it' : `belongs to the backend ${owner}`;
+    const whose = owner === undefined ? 'no discoverer created it' : `belongs to the backend ${owner}`;
     const message = `the ${kind} ${name} is there already and ${whose}: it is left alone; rename it, or the service or backend`;
     return { type: 'NameCollision', message, namespace, name };
   }

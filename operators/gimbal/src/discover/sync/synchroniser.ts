@@ -169,7 +169,7 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
   function showHeld(): void {
     const problem: Problem = {
       type: 'MassDeletionHeld',
-      message: `the remote side no longer has most of what was discovered: ${guard.held} objects stay until it has said so in two further cycles; check that it is the right cluster and that our rights there are still complete`,
+      message: `the remote side no longer has most of what was discovered: ${guard.held} objects are kept until two further cycles confirm it; check that it is the right cluster and that the rights there are still complete`,
     };
     problems.set('guard', guard.held > 0 ? [problem] : []);
   }

@@ -266,7 +266,7 @@ export function upstreamValidation(
     return fail('subjectName: it is empty; write the name that the certificate of the service has');
   if (subjectNames[0] !== spec.subjectName)
     return fail(
-      `subjectNames[0]: ${JSON.stringify(subjectNames[0] ?? '')} is not subjectName (${JSON.stringify(spec.subjectName)}); make them equal`,
+      `subjectNames[0]: ${JSON.stringify(subjectNames[0] ?? '')} is not subjectName (${JSON.stringify(spec.subjectName)}); set them to the same value`,
     );
   return { caName: where, ca: secret.data[CA_CERT] ?? Buffer.alloc(0), subjectNames };
 }

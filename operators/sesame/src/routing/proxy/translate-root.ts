@@ -217,7 +217,7 @@ class RootTranslation {
       return fail('spec.virtualhost.tls: it has both secretName and passthrough; keep one of them');
     if (tls.passthrough === true && tls.clientValidation)
       return fail(
-        'spec.virtualhost.tls.clientValidation: TLS that is passed through is not looked into; remove it or passthrough',
+        'spec.virtualhost.tls.clientValidation: TLS that is passed through is not decrypted; remove it or passthrough',
       );
     if (tls.passthrough === true && !this.#root.spec.tcpproxy)
       return fail('spec.virtualhost.tls.passthrough: it needs spec.tcpproxy; add it, or use secretName');

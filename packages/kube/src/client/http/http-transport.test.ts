@@ -490,7 +490,7 @@ test('TLS spoken to a plain server is recognised', async (t) => {
   const { server } = await setup(t, (_request, response) => answer(response, {}));
   const transport = createHttpTransport({ server: server.address.replace('http:', 'https:') });
   t.after(() => transport.close());
-  await assert.rejects(transport.request(get), { kind: 'tls', message: /does not speak TLS/ });
+  await assert.rejects(transport.request(get), { kind: 'tls', message: /does not use TLS/ });
 });
 
 test('a proxy is used where one is given, and its refusal is distinguished from a refusal of the server', async (t) => {

@@ -1,7 +1,7 @@
 /** What went wrong inside the engine; every one of these is a bug in a derivation or in the engine's user. */
 export const EngineErrors = {
   outsideRun: (name: string) =>
-    new EngineError('ReadOutsideRun', `a read by ${name} was made after its run, in another run or in a projection`, {
+    new EngineError('ReadOutsideRun', `a read by ${name} was used after its run, in another run or in a projection`, {
       remedy: 'read only in the body of the computation, and only with the reader that it was given',
     }),
   cycle: (names: readonly string[]) =>
@@ -15,8 +15,8 @@ export const EngineErrors = {
   busy: (what: string) =>
     new EngineError('WaveRunning', `${what} while a wave is running`, { remedy: 'await the flush in progress first' }),
   forkStale: (made: number, now: number) =>
-    new EngineError('ForkStale', `the preview was made at wave ${made}, the graph is at ${now}`, {
-      remedy: 'make a new fork and evaluate it before the next flush',
+    new EngineError('ForkStale', `the preview was created at wave ${made}, the graph is at ${now}`, {
+      remedy: 'create a new fork and evaluate it before the next flush',
     }),
   undefinedValue: (table: string, key: string) =>
     new EngineError('UndefinedValue', `${table}/${key} was put without a value`, { remedy: 'use delete or forget' }),

@@ -83,4 +83,4 @@ export function follow(graph: Graph, frame: RunFrame, edge: Edge, child: Node, r
 }
 
 /** Thrown through computations; the frame's `restart` is what counts. */
-export const RESTART = new Error('the run met a node that is not settled yet; the engine makes it again');
+export const RESTART = new Error('the run read a node that is not settled yet; the engine repeats the run');

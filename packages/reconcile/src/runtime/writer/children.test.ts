@@ -163,7 +163,7 @@ describe('an applied child', () => {
       await settle(2000);
       assert.deepEqual(transport.writes, []);
       assert.equal(imageOf(await client.get(Deployment, child)), 'theirs:1');
-      const note = 'Deployment default/web exists already and was not made for this resource: remove or rename it';
+      const note = 'Deployment default/web exists already and was not created for this resource; remove or rename it';
       assert.deepEqual(told, [`Warning Conflict ${note}`]);
       // A stranger is not watched, and noticed all the same when it goes away.
       await client.delete(Deployment, child);

@@ -201,7 +201,7 @@ async function stormyHistory(subject: WorldsSubject, acts: readonly WorldsAct[],
   const onWrite = (life: TestLease, world: string, { method, path }: ApiRequest) => {
     const line = `${method} ${world || 'local'} ${path}`;
     if (!life.holds) problems.push(`${line} was sent without the lease`);
-    if (method === 'DELETE' && wanted.has(`${world} ${path}`)) problems.push(`${line}: it was wanted all the time`);
+    if (method === 'DELETE' && wanted.has(`${world} ${path}`)) problems.push(`${line}: it was desired all the time`);
   };
   const begin = (isCalm: boolean) =>
     beginLife(
