@@ -315,7 +315,11 @@ describe('what may not change', () => {
       const changed = await test.refused('PATCH', `${where}/x`, { ...patch, metadata }, MERGE);
       const fields = (changed.details?.causes ?? []).map((cause) => cause.field);
       assert.deepEqual(fields, ['metadata.ownerReferences.uid', field]);
-      const created = await test.refused('POST', where, named({ ...object, ...patch, metadata: { name: 'y', ...metadata } }));
+      const created = await test.refused(
+        'POST',
+        where,
+        named({ ...object, ...patch, metadata: { name: 'y', ...metadata } }),
+      );
       assert.deepEqual(
         created.details?.causes?.map((cause) => cause.field),
         [field],
