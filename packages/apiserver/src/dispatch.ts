@@ -14,15 +14,7 @@ import { applyJsonPatch } from './json/patches.ts';
 import { nameOf } from './resources/resource.ts';
 import { createObject } from './rest/create.ts';
 import { deleteCollection, deleteObject, deleteOptions } from './rest/delete.ts';
-import {
-  checkNumbers,
-  isTrue,
-  listOptions,
-  managerOf,
-  type WriteOptions,
-  watchOptions,
-  writeOptions,
-} from './rest/options.ts';
+import { checkNumbers, isTrue, listOptions, optionsOf, watchOptions } from './rest/options.ts';
 import { checkPatchType, isApply, PATCH_TYPES, patchObject } from './rest/patch.ts';
 import { POD_SUBRESOURCES, podSubresource, type ReadLogs } from './rest/pod-subresources.ts';
 import { getObject, listObjects } from './rest/read.ts';
@@ -84,7 +76,7 @@ export function createDispatcher(
     }
     if (target.subresource === 'proxy') throw badRequest('the proxy subresource is served over HTTP only');
     if (target.resource.storageKey === '/pods' && POD_SUBRESOURCES.has(target.subresource)) {
-      return podSubresource(core, readLogs, { target, request, context, options: () => optionsOf(call) });
+      return podSubresource(core, readLogs, { target, request, context, options: () => optionsOf(request, context) });
     }
     return VERBS[method](call);
   };
@@ -123,14 +115,14 @@ async function create(call: Call): Promise<ApiResponse> {
   // Custom resources are made under any name that the path has.
   if (target.name !== '' && (!target.resource.custom || target.subresource !== '')) throw methodNotAllowed();
   const unnamed = { ...target, name: '' };
-  const object = await createObject(core, unnamed, request.body, optionsOf(call), context, warnings);
+  const object = await createObject(core, unnamed, request.body, optionsOf(request, context), context, warnings);
   return answer(201, rendering.one(object), rendering, warnings);
 }
 
 async function replace(call: Call): Promise<ApiResponse> {
   const { core, target, request, context, warnings, rendering } = call;
   if (target.name === '') throw target.resource.custom ? badRequest('name must be provided') : methodNotAllowed();
-  const result = await replaceObject(core, target, request.body, optionsOf(call), context, warnings);
+  const result = await replaceObject(core, target, request.body, optionsOf(request, context), context, warnings);
   return answer(result.created ? 201 : 200, rendering.one(result.object), rendering, warnings);
 }
 
@@ -139,7 +131,7 @@ async function patch(call: Call): Promise<ApiResponse> {
   if (target.name === '') throw methodNotAllowed();
   const type = request.contentType ?? request.headers?.['content-type'] ?? '';
   checkPatchType(target, type);
-  const options = optionsOf(call, isApply(type));
+  const options = optionsOf(request, context, isApply(type));
   const result = await patchObject(core, target, request.body, type, options, context, warnings);
   return answer(result.created ? 201 : 200, rendering.one(result.object), rendering, warnings);
 }
@@ -168,18 +160,20 @@ async function scale(call: Call): Promise<ApiResponse> {
   if (method === 'GET') return json(getScale(core, target));
   if (method === 'PUT') {
     const named = textAt(body, ['metadata', 'name']);
-    return json(await writeScale(core, target, optionsOf(call), context, () => body, named));
+    return json(await writeScale(core, target, optionsOf(request, context), context, () => body, named));
   }
   if (method !== 'PATCH') throw methodNotAllowed();
   const type = (request.contentType ?? '').split(';')[0]?.trim() ?? '';
   if (type === PATCH_TYPES.json) {
-    return json(await writeScale(core, target, optionsOf(call), context, (now) => applyJsonPatch(now, body)));
+    return json(
+      await writeScale(core, target, optionsOf(request, context), context, (now) => applyJsonPatch(now, body)),
+    );
   }
   if (type !== PATCH_TYPES.merge && type !== PATCH_TYPES.strategic && !isApply(type)) {
     throw unsupportedMediaType(Object.values(PATCH_TYPES));
   }
   const change = isObject(body) ? body : {};
-  const options = optionsOf(call, isApply(type));
+  const options = optionsOf(request, context, isApply(type));
   return json(await writeScale(core, target, options, context, (now) => applyMergePatch(now, change)));
 }
 
@@ -190,15 +184,6 @@ function answer(
   warnings: ReadonlySet<string>,
 ): ApiResponse {
   return { status, headers: { 'content-type': contentType, ...warningHeader(warnings) }, body };
-}
-
-function optionsOf({ request, context }: Call, apply = false): WriteOptions {
-  const { method, query = {} } = request;
-  return {
-    ...writeOptions(method, query, managerOf(request, context), apply),
-    ...(context.duplicates && { complaints: context.duplicates }),
-    ...(context.source && { source: context.source }),
-  };
 }
 
 const asItIs = (object: UnknownObject) => object;

@@ -5,7 +5,7 @@ import type { ServiceAccountTokens } from './service-account-tokens.ts';
 /** What a connection brought along to say who it is. */
 export interface Credentials {
   /** The subject of a client certificate that our authority has signed. */
-  certificate?: { commonName: string; organizations: readonly string[] };
+  certificate?: { commonName: string; organizations: readonly string[]; sha256?: string };
   /** Of an Authorization header. */
   bearerToken?: string;
 }
@@ -26,6 +26,8 @@ export interface Authenticator {
 
 export const ANONYMOUS: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 const AUTHENTICATED = 'system:authenticated';
+/** Where Kubernetes says by which credential a user came. */
+const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 
 export function createAuthenticator(
   tokens: ServiceAccountTokens | undefined,
@@ -39,7 +41,9 @@ export function createAuthenticator(
     tokens,
     authenticate({ certificate, bearerToken }) {
       if (certificate && certificate.commonName !== '') {
-        return { name: certificate.commonName, groups: withAuthenticated(certificate.organizations) };
+        const { commonName, organizations, sha256 } = certificate;
+        const extra = sha256 !== undefined && { extra: { [CREDENTIAL_ID]: [`X509SHA256=${sha256}`] } };
+        return { name: commonName, groups: withAuthenticated(organizations), ...extra };
       }
       if (bearerToken === undefined || bearerToken === '') return undefined;
       return fixed(bearerToken) ?? tokens?.verify(bearerToken, tokens.audiences)?.user;

@@ -1,6 +1,7 @@
 // Kinds that are questions: a POST is answered, nothing is stored.
 import type { ApiRequest, ApiResponse, UnknownObject } from '@capstan/kube';
-import type { Core, RequestContext, UserInfo } from '../core.ts';
+import { type Core, type RequestContext, timestamp, type UserInfo } from '../core.ts';
+import { warningHeader } from '../dispatch.ts';
 import {
   badRequest,
   type FieldError,
@@ -10,92 +11,79 @@ import {
   noOtherForm,
   notServed,
 } from '../errors.ts';
-import { isObject, type JsonObject, textAt } from '../json/copy.ts';
-import { dryRunOf, managerOf } from '../rest/options.ts';
+import { type JsonObject, textAt } from '../json/copy.ts';
+import { bodyOf, decodeObject } from '../rest/decode.ts';
+import { optionsOf } from '../rest/options.ts';
 import type { ResourcePath } from '../rest/route.ts';
 import type { Attributes } from './attributes.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Authorizer } from './rbac.ts';
+import type { ServiceAccountTokens } from './service-account-tokens.ts';
 import { requestToken } from './token-request.ts';
 
 /** Answers a request for a review; undefined for any other resource. */
 export type Reviews = (request: ApiRequest, path: ResourcePath, context: RequestContext) => ApiResponse | undefined;
 
 export function createReviews(core: Core, authorizer: Authorizer, authenticator: Authenticator): Reviews {
-  const kinds: Record<string, (body: JsonObject, context: RequestContext, namespace: string) => JsonObject> = {
-    'authorization.k8s.io/selfsubjectaccessreviews': (body, { user }) =>
-      accessReview(authorizer, user, attributesIn(body, 'SelfSubjectAccessReview')),
-    'authorization.k8s.io/subjectaccessreviews': (body) =>
-      accessReview(authorizer, subjectIn(body, 'SubjectAccessReview'), attributesIn(body, 'SubjectAccessReview')),
+  const kinds: Record<string, (body: UnknownObject, context: RequestContext, namespace: string) => JsonObject> = {
+    'authorization.k8s.io/selfsubjectaccessreviews': (body, { user }) => {
+      checkAccessReview(body);
+      return accessReview(authorizer, user, attributesIn(body));
+    },
+    'authorization.k8s.io/subjectaccessreviews': (body) => {
+      checkAccessReview(body, subjectErrors(body));
+      return accessReview(authorizer, subjectIn(body), attributesIn(body));
+    },
     'authorization.k8s.io/localsubjectaccessreviews': (body, _, namespace) => {
-      const kind = 'LocalSubjectAccessReview';
-      const attributes = attributesIn(body, kind);
-      if ('path' in attributes || attributes.namespace !== namespace) {
-        const given = 'path' in attributes ? '' : attributes.namespace;
-        const field = 'spec.resourceAttributes.namespace';
-        throw invalidReview(kind, fieldInvalid(field, given, `must match metadata.namespace`));
-      }
-      return accessReview(authorizer, subjectIn(body, kind), attributes);
+      checkAccessReview(body, [...subjectErrors(body), ...placeErrors(body, namespace)]);
+      return accessReview(authorizer, subjectIn(body), attributesIn(body));
     },
     'authorization.k8s.io/selfsubjectrulesreviews': (body, { user }) => {
-      const namespace = specOf(body)['namespace'];
-      if (typeof namespace !== 'string' || namespace === '') {
-        throw badRequest('no namespace on request');
-      }
+      const namespace = textAt(specOf(body), ['namespace']);
+      if (namespace === '') throw badRequest('no namespace on request');
       return { status: rulesStatus(authorizer, user, namespace) };
     },
-    'authentication.k8s.io/selfsubjectreviews': (_, { user }) => ({ status: { userInfo: userInfo(user) } }),
+    'authentication.k8s.io/selfsubjectreviews': (_, { user }) => ({
+      metadata: { creationTimestamp: timestamp(core.clock) },
+      status: { userInfo: userInfo(user) },
+    }),
     'authentication.k8s.io/tokenreviews': (body) => {
-      const { token, audiences } = specOf(body);
-      if (typeof token !== 'string' || token === '') {
-        throw badRequest('token is required for TokenReview in authentication');
-      }
-      const wanted = Array.isArray(audiences) ? audiences.map(String) : [];
-      const found = authenticator.token(token, wanted);
+      const { token = '', audiences = [] } = specOf(body) as { token?: string; audiences?: string[] };
+      if (token === '') throw badRequest('token is required for TokenReview in authentication');
+      const found = authenticator.token(token, audiences);
       if (!found) return { status: { user: {}, error: 'invalid bearer token' } };
       return { status: { authenticated: true, user: userInfo(found.user), audiences: found.audiences } };
     },
   };
 
   return (request, path, context) => {
-    const { group, plural, name, subresource, namespace = '' } = path;
-    if (group === '' && plural === 'serviceaccounts' && subresource === 'token') {
-      if (request.method !== 'POST') throw methodNotAllowed();
-      if (!authenticator.tokens) throw notServed();
-      dryRunOf(request.query?.['dryRun'], []);
-      const manager = managerOf(request, context);
-      const answer = requestToken(core, authenticator.tokens, namespace, name ?? '', request.body, manager);
-      return created(answer);
-    }
-    const review = kinds[`${group}/${plural}`];
-    const kind = core.registry.find(group, path.version, plural)?.resource.kind;
-    if (!review || kind === undefined) return undefined;
-    if (request.method !== 'POST' || name !== undefined) throw methodNotAllowed();
-    const { body, accept = request.headers?.['accept'] ?? '' } = request;
+    const { group, version, plural, name = '', subresource = '', namespace = '' } = path;
+    const isToken = group === '' && plural === 'serviceaccounts' && subresource === 'token';
+    const review = isToken ? undefined : kinds[`${group}/${plural}`];
+    const served = core.registry.find(group, version, plural);
+    if (!served || (!isToken && !review)) return undefined;
+    if (request.method !== 'POST' || (review && name !== '')) throw methodNotAllowed();
+    const { accept = request.headers?.['accept'] ?? '' } = request;
     // A question has no rows, and no metadata that could be shown alone.
     if (accept !== '' && accept.split(',').every((range) => /;\s*as=/.test(range))) throw noOtherForm();
-    if (!isObject(body)) throw badRequest(`the object provided is unrecognized (must be of type ${kind})`);
-    if (body['kind'] !== undefined && body['kind'] !== kind) {
-      throw badRequest(
-        `${textAt(body, ['kind'])} in version ${JSON.stringify(path.version)} cannot be handled as a ${kind}: the kinds differ`,
-      );
+    const body = isToken ? bodyOf(served.version, subresource) : served;
+    if (!body || (isToken && !authenticator.tokens)) throw notServed();
+    const options = optionsOf(request, context);
+    const warnings = context.warnings ?? new Set<string>();
+    const target = { ...body, namespace, name, subresource };
+    const asked = decodeObject(target, request.body, options, warnings);
+    if (!review) {
+      const tokens = authenticator.tokens as ServiceAccountTokens;
+      return created(requestToken(core, tokens, target, asked, options.fieldManager), warnings);
     }
-    const answer = review(body, context, namespace);
-    const metadata = isObject(body['metadata']) ? body['metadata'] : {};
-    const apiVersion = `${group}/${path.version}`;
-    const whole = { spec: specOf(body), kind, apiVersion, metadata } as unknown as UnknownObject;
-    const served = core.registry.find(group, path.version, plural);
-    const target = served && { ...served, namespace, name: '', subresource: '' };
     // The managed fields of a review are never read; Kubernetes returns them all the same.
-    const owned = target
-      ? core.fields.update({ target, live: undefined, object: whole, manager: managerOf(request, context) })
-      : whole;
-    return created({ ...owned, ...answer });
+    const whole = core.fields.update({ target, live: undefined, object: asked, manager: options.fieldManager });
+    return created({ ...whole, ...review(whole, context, namespace) }, warnings);
   };
 }
 
-function created(body: object): ApiResponse {
-  return { status: 201, headers: { 'content-type': 'application/json' }, body };
+function created(body: object, warnings: ReadonlySet<string>): ApiResponse {
+  return { status: 201, headers: { 'content-type': 'application/json', ...warningHeader(warnings) }, body };
 }
 
 function accessReview(authorizer: Authorizer, user: UserInfo, attributes: Attributes): JsonObject {
@@ -126,41 +114,72 @@ function userInfo({ name, uid, groups, extra }: UserInfo): JsonObject {
   return { username: name, ...(uid !== undefined && { uid }), groups, ...(extra && { extra }) };
 }
 
-const specOf = (body: JsonObject): JsonObject => (isObject(body['spec']) ? body['spec'] : {});
+const specOf = (review: UnknownObject) => (review['spec'] ?? {}) as JsonObject;
 
-const invalidReview = (kind: string, error: FieldError) =>
-  invalid({ group: 'authorization.k8s.io', kind }, '', [error]);
+/** Throws what is wrong with its question, then `others`, then that it has metadata. */
+function checkAccessReview(review: UnknownObject, others: readonly FieldError[] = []): void {
+  const { resourceAttributes, nonResourceAttributes } = specOf(review);
+  const errors: FieldError[] = [];
+  if (resourceAttributes && nonResourceAttributes) {
+    const detail = 'cannot be specified in combination with resourceAttributes';
+    errors.push(fieldInvalid('spec.nonResourceAttributes', goAttributes(nonResourceAttributes), detail));
+  } else if (!resourceAttributes && !nonResourceAttributes) {
+    const detail = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    errors.push(fieldInvalid('spec.resourceAttributes', undefined, detail));
+  }
+  errors.push(...others);
+  const { namespace: _, managedFields, ...metadata } = review.metadata;
+  if (Object.keys(metadata).length > 0) {
+    errors.push(fieldInvalid('metadata', { ...metadata, managedFields }, 'must be empty'));
+  }
+  // Kubernetes does not name the kind either.
+  if (errors.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors);
+}
 
-function attributesIn(body: JsonObject, kind: string): Attributes {
-  const { resourceAttributes, nonResourceAttributes } = specOf(body);
-  if (isObject(resourceAttributes) === isObject(nonResourceAttributes)) {
-    const detail = isObject(resourceAttributes)
-      ? 'cannot be specified in combination with resourceAttributes'
-      : 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
-    const field = isObject(resourceAttributes) ? 'spec.nonResourceAttributes' : 'spec.resourceAttributes';
-    throw invalidReview(kind, fieldInvalid(field, undefined, detail));
+function subjectErrors(review: UnknownObject): FieldError[] {
+  const { name, groups } = subjectIn(review);
+  if (name !== '' || groups.length > 0) return [];
+  return [fieldInvalid('spec.user', '', 'at least one of user or group must be specified')];
+}
+
+function placeErrors(review: UnknownObject, namespace: string): FieldError[] {
+  const { resourceAttributes, nonResourceAttributes } = specOf(review);
+  const given = textAt(resourceAttributes, ['namespace']);
+  return [
+    ...(resourceAttributes && given !== namespace
+      ? [fieldInvalid('spec.resourceAttributes.namespace', given, 'must match metadata.namespace')]
+      : []),
+    ...(nonResourceAttributes
+      ? [
+          fieldInvalid(
+            'spec.nonResourceAttributes',
+            goAttributes(nonResourceAttributes),
+            'disallowed on this kind of request',
+          ),
+        ]
+      : []),
+  ];
+}
+
+const goAttributes = (given: unknown) => ({ Path: textAt(given, ['path']), Verb: textAt(given, ['verb']) });
+
+function attributesIn(review: UnknownObject): Attributes {
+  const { resourceAttributes, nonResourceAttributes } = specOf(review);
+  if (nonResourceAttributes) {
+    return { verb: textAt(nonResourceAttributes, ['verb']), path: textAt(nonResourceAttributes, ['path']) };
   }
-  const text = (from: JsonObject, name: string) => textAt(from, [name]);
-  if (isObject(nonResourceAttributes)) {
-    return { verb: text(nonResourceAttributes, 'verb'), path: text(nonResourceAttributes, 'path') };
-  }
-  const from = isObject(resourceAttributes) ? resourceAttributes : {};
+  const text = (name: string) => textAt(resourceAttributes, [name]);
   return {
-    verb: text(from, 'verb'),
-    group: text(from, 'group'),
-    resource: text(from, 'resource'),
-    subresource: text(from, 'subresource'),
-    namespace: text(from, 'namespace'),
-    name: text(from, 'name'),
+    verb: text('verb'),
+    group: text('group'),
+    resource: text('resource'),
+    subresource: text('subresource'),
+    namespace: text('namespace'),
+    name: text('name'),
   };
 }
 
-function subjectIn(body: JsonObject, kind: string): UserInfo {
-  const { user, groups } = specOf(body);
-  const name = typeof user === 'string' ? user : '';
-  const all = Array.isArray(groups) ? groups.map(String) : [];
-  if (name === '' && all.length === 0) {
-    throw invalidReview(kind, fieldInvalid('spec.user', name, 'at least one of user or group must be specified'));
-  }
-  return { name, groups: all };
+function subjectIn(review: UnknownObject): UserInfo {
+  const { user = '', groups = [] } = specOf(review) as { user?: string; groups?: string[] };
+  return { name: user, groups };
 }

@@ -117,9 +117,11 @@ describe('who a user is', () => {
     assert.deepEqual(authenticator.authenticate({ bearerToken: 'sesame' }), user);
     assert.equal(authenticator.authenticate({ bearerToken: 'sesam' }), undefined);
     assert.equal(authenticator.authenticate({}), undefined);
-    assert.deepEqual(authenticator.authenticate({ certificate: { commonName: 'jane', organizations: ['a'] } }), {
+    const certificate = { commonName: 'jane', organizations: ['a'], sha256: '0f' };
+    assert.deepEqual(authenticator.authenticate({ certificate }), {
       name: 'jane',
       groups: ['a', 'system:authenticated'],
+      extra: { 'authentication.kubernetes.io/credential-id': ['X509SHA256=0f'] },
     });
   });
 

@@ -16,7 +16,7 @@ import { kindDefaults } from '../defaults/kind-defaults.ts';
 import { podDefaults } from '../defaults/pod-defaults.ts';
 import { isObject } from '../json/copy.ts';
 import { eventsFace } from '../resources/event-faces.ts';
-import type { Resource, ResourceVersion } from '../resources/resource.ts';
+import type { Resource, ResourceVersion, Subresource } from '../resources/resource.ts';
 import { jsonType } from '../rest/decode.ts';
 import { builtinPrinter } from '../table/builtin-printers.ts';
 import { builtinValidation } from '../validation/builtin-validation.ts';
@@ -44,19 +44,35 @@ export function loadBuiltins(): BuiltinTypes {
   // Definitions of custom resources say everything about their defaults themselves.
   const settledMeta: Defaults = (object) =>
     isObject(object['metadata']) ? { ...object, metadata: meta(object['metadata']) } : object;
+  const built = (one: BuiltinResource): Resource => {
+    const definition = definitionOf(schemas, one);
+    if (definition === undefined) return resourceOf(one, schemas, undefined, undefined, undefined, undefined);
+    const fill = one.group === 'apiextensions.k8s.io' ? settledMeta : defaulter(definition);
+    const settle = one.group === 'apiextensions.k8s.io' ? undefined : settler(definition);
+    return resourceOf(one, schemas, definition, compiler.definition(definition), fill, settle);
+  };
   return {
     customCompiler: createTypeCompiler(schemas),
     meta,
     metaProblem: (metadata) => metadataProblem(schemas, metadata),
-    resources: builtinResources.map((one) => {
-      const definition = definitionOf(schemas, one);
-      if (definition === undefined) return resourceOf(one, schemas, undefined, undefined, undefined, undefined);
-      const fill = one.group === 'apiextensions.k8s.io' ? settledMeta : defaulter(definition);
-      const settle = one.group === 'apiextensions.k8s.io' ? undefined : settler(definition);
-      return resourceOf(one, schemas, definition, compiler.definition(definition), fill, settle);
-    }),
+    resources: builtinResources.map((one) => withBodies(built(one), built)),
     definitions: schemas,
   };
+}
+
+/** What is posted to a subresource and never stored is read as any other object. */
+const POSTED = new Set(['binding', 'eviction', 'token']);
+
+function withBodies(resource: Resource, built: (one: BuiltinResource) => Resource): Resource {
+  const withBody = (one: Subresource): Subresource => {
+    if (!POSTED.has(one.name)) return one;
+    const names = { plural: one.name, singular: one.name, shortNames: [], categories: [], subresources: [] };
+    const body = built({ ...one, ...names, namespaced: true });
+    const [version] = body.versions;
+    return version ? { ...one, body: { resource: body, version } } : one;
+  };
+  const versions = resource.versions.map((one) => ({ ...one, subresources: one.subresources.map(withBody) }));
+  return { ...resource, versions };
 }
 
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';

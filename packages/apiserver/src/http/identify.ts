@@ -40,9 +40,13 @@ export function createIdentifier(): Identify {
 }
 
 function readSubject(socket: TLSSocket): Credentials['certificate'] {
-  const { subject } = socket.getPeerCertificate() as { subject?: { CN?: string | string[]; O?: string | string[] } };
+  const { subject, fingerprint256 = '' } = socket.getPeerCertificate() as {
+    subject?: { CN?: string | string[]; O?: string | string[] };
+    fingerprint256?: string;
+  };
   if (!subject) return undefined;
-  return { commonName: listOf(subject.CN).at(-1) ?? '', organizations: listOf(subject.O) };
+  const sha256 = fingerprint256.replaceAll(':', '').toLowerCase();
+  return { commonName: listOf(subject.CN).at(-1) ?? '', organizations: listOf(subject.O), sha256 };
 }
 
 const listOf = (value: string | readonly string[] | undefined): readonly string[] =>

@@ -80,6 +80,8 @@ export interface Subresource {
   readonly version: string;
   readonly kind: string;
   readonly verbs: readonly string[];
+  /** What its body is read as, where that is another kind than the resource's. */
+  readonly body?: { readonly resource: Resource; readonly version: ResourceVersion };
 }
 
 export interface ScalePaths {
@@ -141,6 +143,10 @@ export const reportedKind = ({ group, kind, storageKey }: Resource) => ({
 
 export const apiVersionOf = (resource: Pick<Resource, 'group'>, version: string) =>
   resource.group === '' ? version : `${resource.group}/${version}`;
+
+/** The package of the kind's own form in Kubernetes, which messages name. */
+export const goPackage = ({ custom, group }: Pick<Resource, 'custom' | 'group'>) =>
+  custom ? 'unstructured' : group === '' || group === 'events.k8s.io' ? 'core' : (group.split('.')[0] ?? '');
 
 /** The stored object as a version of its resource shows it. */
 export function inVersion(resource: Resource, version: ResourceVersion, object: UnknownObject): UnknownObject {

@@ -97,7 +97,7 @@ function checkNew(
   const { object, errors: wishes } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
   const found = validateMeta(resource, object);
   const errors = [...version.validate(object, undefined, '', found), ...(strategy.validate?.(object, undefined) ?? [])];
-  const all = reportedErrors(resource, found, errors, wishes);
+  const all = reportedErrors(resource, found, errors, wishes, true);
   if (all.length > 0) throw invalid(reportedKind(resource), object.metadata.name ?? '', all);
   warn(context, resource.custom ? finalizerWarnings(object) : (strategy.warnings?.(object, undefined) ?? []));
   const present = core.store.get(resource.storageKey, key);

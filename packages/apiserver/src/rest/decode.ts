@@ -1,9 +1,9 @@
-import type { UnknownObject } from '@capstan/kube';
+import { builtinResources, type UnknownObject } from '@capstan/kube';
 import type { BodySource } from '../core.ts';
-import { badRequest } from '../errors.ts';
+import { badRequest, type StatusError } from '../errors.ts';
 import { copyJson, isObject } from '../json/copy.ts';
 import { metaTypeProblem } from '../resources/object-meta.ts';
-import { apiVersionOf } from '../resources/resource.ts';
+import { apiVersionOf, goPackage, type Resource, type ResourceVersion } from '../resources/resource.ts';
 import type { WriteOptions } from './options.ts';
 import type { Target } from './target.ts';
 
@@ -41,6 +41,10 @@ export function decodeObject(target: Target, body: unknown, options: WriteOption
   const object = checkedObject(target, given);
   return normaliseObject(target, object, options, warnings);
 }
+
+/** What the body of a subresource is read as. */
+export const bodyOf = (version: ResourceVersion, subresource: string) =>
+  version.subresources.find(({ name }) => name === subresource)?.body;
 
 /** Unknown fields are reported even when the namespace is wrong. */
 function warnElsewhere(
@@ -132,24 +136,12 @@ export function checkedObject(target: Target, body: unknown): UnknownObject {
   const { resource, version } = target;
   const apiVersion = apiVersionOf(resource, version.name);
   if (!isObject(body)) throw badRequest(`the object provided is unrecognized (must be of type ${resource.kind})`);
-  const kind = body['kind'] ?? resource.kind;
-  const given = body['apiVersion'] ?? (resource.custom ? '' : apiVersion);
-  if (given !== apiVersion) {
-    if (resource.custom || KNOWN_VERSION.test(textOf(given))) {
-      throw badRequest(
-        `the API version in the data (${textOf(given)}) does not match the expected API version (${apiVersion})`,
-      );
-    }
-    const [named = ''] = textOf(given).split('/').toReversed();
-    throw badRequest(
-      `${textOf(kind)} in version ${JSON.stringify(named)} cannot be handled as a ${resource.kind}: no kind ${JSON.stringify(textOf(kind))} is registered for version ${JSON.stringify(textOf(given))} in scheme "pkg/runtime/scheme.go:111"`,
-    );
+  const kind = textOf(body['kind'] ?? resource.kind);
+  const given = textOf(body['apiVersion'] ?? (resource.custom ? '' : apiVersion));
+  if (given !== apiVersion && (resource.custom || (kind === resource.kind && isOtherVersion(resource, given)))) {
+    throw badRequest(`the API version in the data (${given}) does not match the expected API version (${apiVersion})`);
   }
-  if (kind !== resource.kind) {
-    throw badRequest(
-      `${textOf(kind)} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: no kind ${JSON.stringify(textOf(kind))} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
-    );
-  }
+  if (given !== apiVersion || kind !== resource.kind) throw otherKind(resource, given, kind);
   const problem = version.typeProblem ? version.typeProblem(body) : metaTypeProblem(body['metadata']);
   if (problem) {
     throw badRequest(
@@ -160,8 +152,52 @@ export function checkedObject(target: Target, body: unknown): UnknownObject {
   return { ...body, apiVersion, kind: resource.kind, metadata };
 }
 
-// Another version of Kubernetes' own is known, and is the wrong one; anything else is not known at all.
-const KNOWN_VERSION = /^([a-z.]+\/)?v(1|2|1beta1|1beta2|1alpha1)$/;
+/** Another version of the same kind is known, and is the wrong one. */
+function isOtherVersion({ group, kind }: Resource, apiVersion: string): boolean {
+  if (kind === 'Event') return apiVersion === 'v1' || apiVersion === 'events.k8s.io/v1';
+  return group !== '' && apiVersion.startsWith(`${group}/`) && KNOWN_VERSION.test(apiVersion);
+}
+
+const KNOWN_VERSION = /\/v(1|2|1beta1|1beta2|1alpha1)$/;
+
+/** A body of another kind: one that Kubernetes knows cannot become this one. */
+function otherKind(resource: Resource, apiVersion: string, kind: string): StatusError {
+  const [version = ''] = apiVersion.split('/').toReversed();
+  const why = isKnownKind(resource, apiVersion, kind)
+    ? `converting (${version}.${kind}) to (${goPackage(resource)}.${resource.kind}): unknown conversion`
+    : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+  return badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${resource.kind}: ${why}`);
+}
+
+function isKnownKind(resource: Resource, apiVersion: string, kind: string): boolean {
+  // Definitions have a scheme of their own.
+  if (resource.group === 'apiextensions.k8s.io' && !apiVersion.startsWith(`${resource.group}/`)) return false;
+  const ofVersion = builtinResources.filter((one) => apiVersionOf(one, one.version) === apiVersion);
+  const isPosted = builtinResources.some(({ subresources }) =>
+    subresources.some((one) => one.kind === kind && apiVersionOf(one, one.version) === apiVersion),
+  );
+  const isServed = ofVersion.some(
+    (one) => kind === one.kind || (one.verbs.includes('list') && kind === `${one.kind}List`),
+  );
+  return (
+    isServed ||
+    isPosted ||
+    (ofVersion.length > 0 && OF_EVERY_VERSION.has(kind)) ||
+    (apiVersion === 'v1' && OF_V1.has(kind))
+  );
+}
+
+/** Kinds of the machinery, under every version and under the first. */
+const OF_EVERY_VERSION = new Set([
+  'CreateOptions',
+  'DeleteOptions',
+  'GetOptions',
+  'ListOptions',
+  'PatchOptions',
+  'UpdateOptions',
+  'WatchEvent',
+]);
+const OF_V1 = new Set(['APIGroup', 'APIGroupList', 'APIResourceList', 'APIVersions', 'List', 'Status']);
 
 function placeOf({ resource, namespace }: Target, metadata: Record<string, unknown>): Record<string, unknown> {
   const given = (metadata['namespace'] as string | undefined) ?? '';

@@ -1,9 +1,13 @@
 // Requests that are unusual and right, or unusual and wrong, each answered as kube-apiserver does.
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { readJson } from '../http/json-text.ts';
 import { CONFIG_MAPS, configMap, testServer } from '../server.test-support.ts';
 
+const NAMESPACE = '/api/v1/namespaces/default';
+const AUTHORIZATION = '/apis/authorization.k8s.io/v1';
+const KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 const APPLY = { contentType: 'application/apply-patch+yaml' };
 
 describe('odd requests', () => {
@@ -38,6 +42,37 @@ describe('odd requests', () => {
       const table = await test.ok('GET', CONFIG_MAPS, undefined, { accept });
       assert.deepEqual([table.kind, table.apiVersion], ['Table', `meta.k8s.io/${version}`]);
     }
+  });
+
+  const posted: [path: string, kind: string, wrong: object, field: string][] = [
+    [`${NAMESPACE}/pods/a/eviction`, 'Eviction', { deleteOptions: 1 }, 'Eviction.deleteOptions'],
+    [`${NAMESPACE}/pods/a/binding`, 'Binding', { target: 1 }, 'Binding.target'],
+    [`${NAMESPACE}/serviceaccounts/a/token`, 'TokenRequest', { spec: 1 }, 'TokenRequest.spec'],
+    [`${AUTHORIZATION}/selfsubjectaccessreviews`, 'SelfSubjectAccessReview', { spec: 1 }, 'SelfSubjectAccessReview.spec'],
+    [`${NAMESPACE}/configmaps`, 'ConfigMap', { data: 1 }, 'ConfigMap.data'],
+  ];
+  for (const [path, kind, wrong, field] of posted) {
+    it(`a body of another kind or with wrong types is no ${kind}`, async () => {
+      const { refused } = testServer({ serviceAccountKey: KEY });
+      const message = async (body: object, query = {}) => (await refused('POST', path, body, { query })).message ?? '';
+      assert.match(await message(wrong), new RegExp(`^${kind} in version "v1" .* into Go struct field ${field} of type`));
+      assert.match(
+        await message({ apiVersion: 'v1', kind: 'Secret' }),
+        new RegExp(`^Secret in .* as a ${kind}: converting \\(v1.Secret\\) to \\(\\w+.${kind}\\): unknown conversion$`),
+      );
+      assert.match(await message({ apiVersion: 'apps/v1', kind: 'Secret' }), /: no kind "Secret" is registered for version "apps\/v1" /);
+      assert.match(await message({ other: 1 }, { fieldValidation: 'Strict' }), /strict decoding error: unknown field "other"$/);
+    });
+  }
+
+  it('a review with metadata, or that asks two things, is refused for both', async () => {
+    const { refused } = testServer();
+    const both = { resourceAttributes: { verb: 'get' }, nonResourceAttributes: { path: '/' } };
+    const status = await refused('POST', `${AUTHORIZATION}/subjectaccessreviews`, { metadata: { name: 'x' }, spec: both });
+    assert.deepEqual(
+      status.details?.causes?.map(({ field }) => field),
+      ['spec.nonResourceAttributes', 'spec.user', 'metadata'],
+    );
   });
 
   it('a review comes as itself alone', async () => {
@@ -120,7 +155,7 @@ describe('a pod that is bound to a node', () => {
     const test = testServer();
     const path = '/api/v1/namespaces/default/pods';
     await test.ok('POST', path, { metadata: { name: 'web' }, spec: { containers: [{ name: 'main', image: 'a' }] } });
-    await test.ok('POST', `${path}/web/binding`, { target: { kind: 'Node', name: 'one' } });
+    await test.ok('POST', `${path}/web/binding`, { metadata: { name: 'web' }, target: { kind: 'Node', name: 'one' } });
     const bound = await test.ok('GET', `${path}/web`);
     assert.deepEqual([bound.metadata.generation, (bound['spec'] as { nodeName: string }).nodeName], [1, 'one']);
   });

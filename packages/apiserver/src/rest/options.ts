@@ -238,6 +238,15 @@ function wholeNumber(query: Query, name: string): number | undefined {
 }
 
 /** The field manager of who does not name one: the program, as its user agent begins. */
+/** Of a request that writes. */
+export function optionsOf(request: ApiRequest, context: RequestContext, apply = false): WriteOptions {
+  return {
+    ...writeOptions(request.method, request.query ?? {}, managerOf(request, context), apply),
+    ...(context.duplicates && { complaints: context.duplicates }),
+    ...(context.source && { source: context.source }),
+  };
+}
+
 export function managerOf(request: ApiRequest, context: RequestContext): string {
   const agent = request.headers?.['user-agent'] ?? context.userAgent ?? 'unknown';
   return (agent.split('/')[0] ?? '').slice(0, 128);

@@ -13,7 +13,7 @@ const pod = (name: string, spec: object = {}, labels: object = {}) => ({
 const binding = (node: string) => ({
   apiVersion: 'v1',
   kind: 'Binding',
-  metadata: {},
+  metadata: { name: 'a' },
   target: { kind: 'Node', name: node },
 });
 

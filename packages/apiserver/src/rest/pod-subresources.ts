@@ -1,13 +1,23 @@
 // What can be done with a pod besides writing it: bind it to a node, evict it, read what it says.
 import type { ApiRequest, ApiResponse, Pod, PodCondition, PodDisruptionBudget, UnknownObject } from '@capstan/kube';
 import { type Core, type RequestContext, timestamp } from '../core.ts';
-import { badRequest, conflict, methodNotAllowed, StatusError, tooManyEvictions } from '../errors.ts';
-import { copyJson, isObject, textAt, valueAt } from '../json/copy.ts';
+import {
+  badRequest,
+  conflict,
+  fieldNotSupported,
+  fieldRequired,
+  invalid,
+  methodNotAllowed,
+  StatusError,
+  tooManyEvictions,
+} from '../errors.ts';
+import { textAt } from '../json/copy.ts';
 import { nameOf } from '../resources/resource.ts';
 import { STREAMS } from '../streams/pod-connection.ts';
 import { selects } from '../validation/rules.ts';
 import { admissionRequest } from './admission-request.ts';
 import { stored } from './create.ts';
+import { bodyOf, decodeObject } from './decode.ts';
 import { checkDeletion, type DeleteOptions, deleteObject, deleteOptions } from './delete.ts';
 import { isTrue, type WriteOptions } from './options.ts';
 import { existing, keyFor, type Target } from './target.ts';
@@ -69,16 +79,23 @@ export async function podSubresource(
 const JSON_HEADERS = { 'content-type': 'application/json' };
 const SUCCESS = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
 
-async function bind(core: Core, { target, request, context, options }: PodRequest): Promise<ApiResponse> {
-  const node = valueAt(request.body, ['target', 'name']);
-  if (typeof node !== 'string' || node === '') throw badRequest('the binding names no node in target.name');
-  const uid = valueAt(request.body, ['metadata', 'uid']);
-  const { dryRun, fieldManager } = options();
+async function bind(core: Core, asked: PodRequest): Promise<ApiResponse> {
+  const { target, context } = asked;
+  const { dryRun, fieldManager } = asked.options();
+  const binding = posted(asked);
+  const { uid = '' } = binding.metadata;
   existing(core, target);
-  await admitted(core, { target, request, context, options });
+  const kind = textAt(binding, ['target', 'kind']);
+  const node = textAt(binding, ['target', 'name']);
+  const errors = [
+    ...(kind === '' || kind === 'Node' ? [] : [fieldNotSupported('target.kind', kind, ['Node', '<empty>'])]),
+    ...(node === '' ? [fieldRequired('target.name')] : []),
+  ];
+  if (errors.length > 0) throw invalid({ group: '', kind: 'Binding' }, target.name, errors);
+  await admitted(core, asked, binding);
   await changeObject(core, target, { dryRun, context, conditional: false, isAdmitted: true }, (live) => {
     const pod = live as Pod;
-    if (typeof uid === 'string' && uid !== '' && uid !== live.metadata.uid) {
+    if (uid !== '' && uid !== live.metadata.uid) {
       const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid}`;
       throw conflict(nameOf(target.resource), target.name, why);
     }
@@ -108,9 +125,20 @@ async function bind(core: Core, { target, request, context, options }: PodReques
   return { status: 201, headers: JSON_HEADERS, body: SUCCESS };
 }
 
+/** The body as the kind that the subresource takes. */
+function posted({ target, request, context, options }: PodRequest): UnknownObject {
+  const body = bodyOf(target.version, target.subresource);
+  if (!body) throw methodNotAllowed();
+  // Older clients evict by the version before.
+  const given = textAt(request.body, ['apiVersion']) === 'policy/v1beta1' ? 'policy/v1' : undefined;
+  const read = given === undefined ? request.body : { ...(request.body as object), apiVersion: given };
+  const object = decodeObject({ ...target, ...body }, read, options(), context.warnings ?? new Set());
+  if (object.metadata.name === target.name) return object;
+  throw badRequest(`name in URL does not match name in ${body.resource.kind} object`);
+}
+
 /** Asks about what was posted: an object of its own that is never stored, so changes to it do not count. */
-async function admitted(core: Core, { target, request, context, options }: PodRequest): Promise<void> {
-  const object = copyJson(isObject(request.body) ? request.body : {}) as UnknownObject;
+async function admitted(core: Core, { target, context, options }: PodRequest, object: UnknownObject): Promise<void> {
   const asked = admissionRequest(target, 'CREATE', { object, options: options(), context });
   await core.admission?.(asked);
   await core.judgement?.(asked);
@@ -121,12 +149,11 @@ const BUDGETS = 'policy/poddisruptionbudgets';
 /** A deletion that asks the budgets first. */
 async function evict(core: Core, asked: PodRequest): Promise<ApiResponse> {
   const { target, request, context } = asked;
-  checkEviction(request.body, target.name);
+  const eviction = posted(asked);
   existing(core, target);
-  await admitted(core, asked);
+  await admitted(core, asked, eviction);
   const pod = existing(core, target) as Pod;
-  const wished = valueAt(request.body, ['deleteOptions']);
-  const options = deleteOptions(isObject(wished) ? wished : undefined, request.query ?? {});
+  const options = deleteOptions(eviction['deleteOptions'], request.query ?? {});
   const isOver = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed' || pod.status?.phase === 'Pending';
   if (!isOver && pod.metadata.deletionTimestamp === undefined) {
     const budgets = core.store
@@ -163,21 +190,6 @@ const EVICTED: PodCondition = {
   reason: 'EvictionByEvictionAPI',
   message: 'Eviction API: evicting',
 };
-
-const EVICTION_VERSIONS = new Set(['policy/v1', 'policy/v1beta1']);
-
-function checkEviction(body: unknown, name: string): void {
-  const kind = textAt(body, ['kind']) || 'Eviction';
-  const apiVersion = textAt(body, ['apiVersion']) || 'policy/v1';
-  if (kind !== 'Eviction' || !EVICTION_VERSIONS.has(apiVersion)) {
-    const [version = ''] = apiVersion.split('/').toReversed();
-    throw badRequest(
-      `${kind} in version ${JSON.stringify(version)} cannot be handled as a Eviction: no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
-    );
-  }
-  const named = textAt(body, ['metadata', 'name']);
-  if (named !== name) throw badRequest('name in URL does not match name in Eviction object');
-}
 
 async function logs(core: Core, readLogs: ReadLogs | undefined, { target, request }: PodRequest): Promise<ApiResponse> {
   const { namespace, name } = target;

@@ -4,7 +4,7 @@
 import type { Clock, UnknownObject } from '@capstan/kube';
 import { badRequest, noList, notAcceptable, notAcceptableForm, type StatusError } from '../errors.ts';
 import { withoutNulls } from '../json/copy.ts';
-import { apiVersionOf, inVersion, type Resource, type ResourceVersion } from '../resources/resource.ts';
+import { apiVersionOf, goPackage, inVersion, type Resource, type ResourceVersion } from '../resources/resource.ts';
 import type { Printer, Table, TableRow } from '../table/printer.ts';
 
 export interface Rendering {
@@ -182,9 +182,6 @@ function refusing(error: StatusError): Rendering {
     isShared: false,
   };
 }
-
-const goPackage = ({ custom, group }: Resource) =>
-  custom ? 'unstructured' : group === '' ? 'core' : (group.split('.')[0] ?? '');
 
 /** Each object a table of one row; only the first of a request has the columns. */
 function tableRendering(

@@ -3,15 +3,16 @@ import type { Resource } from '../resources/resource.ts';
 
 /**
  * Which of the errors that were found are reported. Most kinds report all at once, and only then those of the store; a
- * Service with an invalid address reports nothing else, and a budget and an event are checked before their metadata.
+ * Service with an invalid address reports nothing else, and a new budget or event is checked before its metadata.
  */
 export function reportedErrors(
   { group, plural, custom }: Resource,
   ofMetadata: readonly FieldError[],
   ofContent: readonly FieldError[],
   ofStore: readonly FieldError[],
+  isNew: boolean,
 ): readonly FieldError[] {
-  const isBefore = group === 'policy' || (group === '' && plural === 'events');
+  const isBefore = isNew && (group === 'policy' || (group === '' && plural === 'events'));
   if (!custom && isBefore && ofContent.length > 0) return ofContent;
   if (!custom && group === '' && plural === 'services') {
     const wrong = ofContent.filter(
@@ -20,24 +21,22 @@ export function reportedErrors(
     if (wrong.length > 0) return wrong;
   }
   const inOrder = custom ? undefined : ORDERS[group];
-  const all = inOrder?.(ofMetadata, ofContent) ?? [...ofMetadata, ...ofContent];
+  const all = inOrder?.(ofMetadata, ofContent, isNew) ?? [...ofMetadata, ...ofContent];
   return all.length > 0 ? all : ofStore;
 }
 
 /** The errors of metadata and those of the content, where they are not reported one after the other. By group. */
 const ORDERS: Readonly<
-  Record<string, (ofMetadata: readonly FieldError[], ofContent: readonly FieldError[]) => FieldError[]>
+  Record<string, (ofMetadata: readonly FieldError[], ofContent: readonly FieldError[], isNew: boolean) => FieldError[]>
 > = {
   // A definition's name is judged by what it defines, with everything else that is said of names.
   'apiextensions.k8s.io': (ofMetadata, ofContent) => {
     const rank = ({ field }: FieldError) => ['metadata.generateName', 'metadata.name'].indexOf(field) + 1 || 3;
     return [...ofMetadata, ...ofContent].toSorted((a, b) => rank(a) - rank(b));
   },
-  // What is required of every event is reported first; what only the newer version requires is not.
-  'events.k8s.io': (ofMetadata, ofContent) => {
-    const isBesides = ({ field, message }: FieldError) =>
-      message.endsWith('field is immutable') || !OF_EVERY_EVENT.has(field);
-    const place = ofContent.findIndex(isBesides);
+  // What is required of every new event is reported first; what only the newer version requires is not.
+  'events.k8s.io': (ofMetadata, ofContent, isNew) => {
+    const place = isNew ? ofContent.findIndex(({ field }) => !OF_EVERY_EVENT.has(field)) : 0;
     return ofContent.toSpliced(place < 0 ? ofContent.length : place, 0, ...ofMetadata);
   },
 };

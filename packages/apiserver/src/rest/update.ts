@@ -173,7 +173,7 @@ function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject,
     ...target.version.validate(next, live, target.subresource, found),
     ...(resource.strategy.validate?.(next, live) ?? []),
   ];
-  const all = reportedErrors(resource, found, errors, wishes);
+  const all = reportedErrors(resource, found, errors, wishes, false);
   if (all.length > 0) throw invalid(reportedKind(resource), target.name, all);
   return next;
 }

@@ -292,6 +292,41 @@ describe('what may not change', () => {
     });
   }
 
+  it('a change of an event or a budget is refused for its metadata and its content, a new one for its content alone', async () => {
+    const test = testServer();
+    const metadata = { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'a', uid: '' }] };
+    const about = { kind: 'Pod', name: 'a', namespace: 'default' };
+    const tables: [where: string, object: object, patch: object, field: string][] = [
+      [
+        `${NAMESPACE}/events`,
+        named({ involvedObject: about }),
+        { involvedObject: { namespace: 'b' } },
+        'involvedObject.namespace',
+      ],
+      [
+        '/apis/policy/v1/namespaces/default/poddisruptionbudgets',
+        named({ spec: { minAvailable: 1, selector: {} } }),
+        { spec: { minAvailable: -1 } },
+        'spec.minAvailable',
+      ],
+    ];
+    for (const [where, object, patch, field] of tables) {
+      await test.ok('POST', where, object);
+      const changed = await test.refused('PATCH', `${where}/x`, { ...patch, metadata }, MERGE);
+      const fields = (changed.details?.causes ?? []).map((cause) => cause.field);
+      assert.deepEqual(fields, ['metadata.ownerReferences.uid', field]);
+      const created = await test.refused(
+        'POST',
+        where,
+        named({ ...object, ...patch, metadata: { name: 'y', ...metadata } }),
+      );
+      assert.deepEqual(
+        created.details?.causes?.map((cause) => cause.field),
+        [field],
+      );
+    }
+  });
+
   it('the command of a pod, while its image may', async () => {
     const test = testServer();
     await test.ok('POST', PODS, pod({}));

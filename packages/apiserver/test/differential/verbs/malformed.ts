@@ -64,5 +64,23 @@ export function malformed(random: SeededRandom, kind: GeneratedKind, name: strin
     // Under a group of custom resources nothing answers with a Status; here everybody gets one.
     ...(kind.isCustom ? [] : [{ method: 'GET' as const, path: kind.collection.replace(/\/[^/]*$/, '/nothing') }]),
     { method: 'PUT', path: `${path}/status`, text: '{}' },
+    ...(kind.isCustom ? [] : [{ method: 'POST' as const, path: kind.collection, body: otherKind(random, name), ...query }]),
   ]);
+}
+
+/** Of a kind that belongs elsewhere, or nowhere. */
+function otherKind(random: SeededRandom, name: string): object {
+  const [apiVersion, kind] = random.pick([
+    ['v1', 'Secret'],
+    ['v1', 'SecretList'],
+    ['v1', 'Status'],
+    ['v1', 'Nothing'],
+    ['v1', 'Deployment'],
+    ['apps/v1', 'StatefulSet'],
+    ['apps/v1', 'Pod'],
+    ['policy/v1', 'Eviction'],
+    ['authorization.k8s.io/v1', 'SubjectAccessReview'],
+    ['nothing/v1', 'Nothing'],
+  ]);
+  return { apiVersion, kind, metadata: { name } };
 }

@@ -24,6 +24,7 @@ function eviction(random: SeededRandom, path: string): Unnumbered {
         { preconditions: { uid: 'x' } },
         { dryRun: ['All'] },
         { propagationPolicy: 'Background' },
+        { gracePeriodSeconds: 'x' },
       ]),
     })),
   };
@@ -34,7 +35,7 @@ function eviction(random: SeededRandom, path: string): Unnumbered {
 
 function token(random: SeededRandom, path: string): Unnumbered {
   const spec = {
-    ...maybe(random, 0.6, () => ({ audiences: random.pick([['a'], ['a', 'b'], []]) })),
+    ...maybe(random, 0.6, () => ({ audiences: random.pick<unknown>([['a'], ['a', 'b'], [], 5]) })),
     ...maybe(random, 0.5, () => ({ expirationSeconds: random.pick([600, 3600, 599, 0, -1, 2 ** 33]) })),
     ...maybe(random, 0.4, () => ({
       boundObjectRef: random.pick<object>([
@@ -47,7 +48,7 @@ function token(random: SeededRandom, path: string): Unnumbered {
   };
   const body = {
     apiVersion: random.chance(0.95) ? 'authentication.k8s.io/v1' : 'v1',
-    kind: random.chance(0.95) ? 'TokenRequest' : 'Odd',
+    kind: random.chance(0.95) ? 'TokenRequest' : random.pick(['Odd', 'ServiceAccount', 'TokenReview']),
     ...maybe(random, 0.1, () => ({
       metadata: { name: random.pick(['other', path.slice(path.lastIndexOf('/') + 1)]) },
     })),
