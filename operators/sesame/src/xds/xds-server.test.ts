@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { connect } from 'node:http2';
+import { type ClientHttp2Session, connect } from 'node:http2';
 import { suite, test } from 'node:test';
 import { createVirtualClock } from '@capstan/testing';
-import { typeUrl } from '../envoy/index.ts';
+import { encode, Fragment, FragmentChunk, type Message, typeUrl } from '../envoy/index.ts';
+import { createResource } from './resource.ts';
 import {
   cluster,
   createXdsStage,
@@ -15,6 +16,7 @@ import {
   startSlowConnection,
 } from './xds.test-support.ts';
 import { connectXds, type XdsClient } from './xds-client.ts';
+import { discoveryPath } from './xds-server.ts';
 
 const world = (type: 'cds' | 'eds' | 'lds' | 'rds' | 'sds') => ({ type, isDelta: false });
 const delta = (type: 'cds' | 'eds' | 'lds' | 'rds' | 'sds') => ({ type, isDelta: true });
@@ -401,6 +403,40 @@ suite('slow clients', () => {
     assert.ok(sentWhilePaused < 12 * 1024 * 1024, `${sentWhilePaused} bytes were buffered`);
   });
 
+  test('a small response does not wait for a large one that is under way', async (context) => {
+    const { store, server } = await createXdsStage(context);
+    const connection = await startSlowConnection(context, server.port);
+    const pages = (name: string, count: number) =>
+      createResource({
+        type: 'rds',
+        name,
+        value: () => ({
+          name,
+          virtual_hosts: Array.from({ length: 64 }, (_, index) => new FragmentChunk([page(`${name}-${index}`, count)])),
+        }),
+        contentHash: `${name} ${count}`,
+      });
+    put(store, pages('large', 1), pages('small', 1));
+    // Windows as large as Envoy's: what is written too early is in the socket, and the client cannot prefer anything to it.
+    const session = connect(`http://127.0.0.1:${connection.port}`, { settings: { initialWindowSize: 2 ** 28 } });
+    context.after(() => session.destroy());
+    await new Promise((resolve) => session.once('remoteSettings', resolve));
+    session.setLocalWindowSize(2 ** 28);
+    const large = rawStream(session, 'large');
+    const small = rawStream(session, 'small');
+    await until(() => large.received > 0 && small.received > 0);
+    await new Promise((resolve) => session.ping(resolve));
+    const first = small.received;
+    connection.halt();
+    put(store, pages('large', 10_000));
+    await new Promise((resolve) => setImmediate(resolve));
+    const size = server.statistics().bytes.rds ?? 0;
+    put(store, pages('small', 2));
+    connection.resume();
+    await until(() => small.received > first);
+    assert.ok(large.received < size / 2, `${large.received} of ${size} bytes came before the small response`);
+  });
+
   test('thousands of streams on one connection each get their change', async (context) => {
     const { store, client } = await createXdsStage(context);
     const count = 3_000;
@@ -418,6 +454,29 @@ suite('slow clients', () => {
     assert.equal(streams.filter(({ pending }) => pending > 0).length, 0);
   });
 });
+
+function page(name: string, count: number): Fragment {
+  const domains = Array.from({ length: count }, (_, index) => `${name}-${index}.example.com`);
+  return new Fragment('envoy.config.route.v3.VirtualHost', { name, domains }, true);
+}
+
+/** A stream for one route configuration that acknowledges the first response. */
+function rawStream(session: ClientHttp2Session, name: string): { readonly received: number } {
+  const stream = session.request({ ':method': 'POST', ':path': discoveryPath(world('rds')) });
+  const request = (fields: Message) => {
+    const message = encode('envoy.service.discovery.v3.DiscoveryRequest', { node: { id: 'raw' }, ...fields });
+    const prefix = Buffer.alloc(5);
+    prefix.writeUInt32BE(message.length, 1);
+    stream.write(Buffer.concat([prefix, message]));
+  };
+  request({ resource_names: [name] });
+  const state = { received: 0 };
+  stream.on('data', (chunk: Buffer) => {
+    if (state.received === 0) request({ resource_names: [name], response_nonce: '1' });
+    state.received += chunk.length;
+  });
+  return state;
+}
 
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
