@@ -40,7 +40,8 @@ export class DeltaSubscription extends Subscription {
   }
 
   flush(): void {
-    while ((this.dirty.size > 0 || this.#mustRespond) && !this.stream.isBlocked) this.#respond();
+    let hasSent = true;
+    while (hasSent && (this.dirty.size > 0 || this.#mustRespond) && !this.stream.isBlocked) hasSent = this.#respond();
     this.settle();
   }
 
@@ -75,7 +76,8 @@ export class DeltaSubscription extends Subscription {
     if (!isSame) this.mark(name, undefined);
   }
 
-  #respond(): void {
+  /** False when there is nothing that may be sent. */
+  #respond(): boolean {
     const { delivery, shape } = this.stream;
     const entries: Entry[] = [];
     const removed: string[] = [];
@@ -83,14 +85,17 @@ export class DeltaSubscription extends Subscription {
     let size = 0;
     for (const [name, previous] of this.dirty) {
       const sent = this.node.get(resourceKey(this.type, name));
+      const pieces = sent?.pieces(delivery, shape) ?? [];
+      // What is composed of many parts may change with each of them: the client gets the newest when it has read the last.
+      if (pieces.length > 1 && this.isInFlight(name)) continue;
       changes.set(name, { sent, previous });
       if (sent) {
-        const pieces = sent.pieces(delivery, shape);
         entries.push({ resource: sent, pieces });
         size += sizeOf(pieces);
       } else removed.push(name);
       if (size > RESPONSE_SIZE) break;
     }
+    if (changes.size === 0 && !this.#mustRespond) return false;
     this.#mustRespond = false;
     const nonce = this.stream.nextNonce();
     this.sent(nonce, nonce, changes);
@@ -101,6 +106,7 @@ export class DeltaSubscription extends Subscription {
     });
     this.stream.send(this.type, [...resourceEntries(entries, shape), head]);
     this.node.delivered(this, changes);
+    return true;
   }
 }
 

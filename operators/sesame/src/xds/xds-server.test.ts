@@ -3,7 +3,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { suite, test } from 'node:test';
 import { createVirtualClock } from '@capstan/testing';
 import { encode, Fragment, FragmentChunk, type Message, typeUrl } from '../envoy/index.ts';
-import { createResource } from './resource.ts';
+import { createResource, type Resource } from './resource.ts';
 import {
   cluster,
   createXdsStage,
@@ -298,6 +298,29 @@ suite('order', () => {
     assert.deepEqual([...(await clusters.next()).resources.keys()].sort(), ['b', 'c']);
   });
 
+  test('an answer is compared with what waits for it, not with everything that is held', async (context) => {
+    const { store, client } = await createXdsStage(context);
+    const names = Array.from({ length: 1_000 }, (_, index) => `n${index}`);
+    put(store, cluster('a'));
+    const stream = client.open(DELTA_ADS);
+    stream.request({ type_url: typeUrl('cds') });
+    stream.ack(await stream.next());
+    stream.request({ type_url: typeUrl('rds'), resource_names_subscribe: names });
+    stream.ack(await stream.next());
+    await client.roundTrip();
+    put(store, ...names.map((name) => endpoints(`${name}-endpoints`, 1)));
+    put(store, ...names.flatMap((name) => [cluster(name), routes(name, name)]));
+    stream.ack(await stream.next());
+    stream.request({ type_url: typeUrl('eds'), resource_names_subscribe: ['n7-endpoints'] });
+    const assigned = await stream.next();
+    let looks = 0;
+    const { get } = store;
+    Object.assign(store, { get: (key: string) => ((looks += 1), get(key)) });
+    stream.ack(assigned);
+    assert.deepEqual([...(await stream.next()).resources.keys()], ['n7']);
+    assert.ok(looks < 20, `${looks} resources were looked at`);
+  });
+
   test('a client that runs and does not acknowledge a cluster gets the route after two seconds', async (context) => {
     const clock = createVirtualClock();
     const stage = await createXdsStage(context, { clock });
@@ -403,19 +426,30 @@ suite('slow clients', () => {
     assert.ok(sentWhilePaused < 12 * 1024 * 1024, `${sentWhilePaused} bytes were buffered`);
   });
 
+  test('a composed resource is sent again when the last one is acknowledged, with all changes since', async (context) => {
+    const { store, client } = await createXdsStage(context);
+    put(store, pages('large', 1), routes('other', 'a'));
+    const stream = client.open(DELTA_ADS);
+    stream.request({ type_url: typeUrl('rds'), resource_names_subscribe: ['large', 'other'] });
+    const first = await stream.next();
+    for (let count = 2; count < 6; count += 1) put(store, pages('large', count));
+    put(store, routes('other', 'b'));
+    const second = await stream.next();
+    assert.deepEqual([...second.resources.keys()], ['other']);
+    stream.ack(second);
+    await client.roundTrip();
+    assert.equal(stream.pending, 0);
+    stream.ack(first);
+    const third = await stream.next();
+    assert.match(JSON.stringify(third.resources.get('large')), /large-63-4.example.com/);
+    stream.ack(third);
+    await client.roundTrip();
+    assert.equal(stream.pending, 0);
+  });
+
   test('a small response does not wait for a large one that is under way', async (context) => {
     const { store, server } = await createXdsStage(context);
     const connection = await startSlowConnection(context, server.port);
-    const pages = (name: string, count: number) =>
-      createResource({
-        type: 'rds',
-        name,
-        value: () => ({
-          name,
-          virtual_hosts: Array.from({ length: 64 }, (_, index) => new FragmentChunk([page(`${name}-${index}`, count)])),
-        }),
-        contentHash: `${name} ${count}`,
-      });
     put(store, pages('large', 1), pages('small', 1));
     // Windows as large as Envoy's: what is written too early is in the socket, and the client cannot prefer anything to it.
     const session = connect(`http://127.0.0.1:${connection.port}`, { settings: { initialWindowSize: 2 ** 28 } });
@@ -455,9 +489,16 @@ suite('slow clients', () => {
   });
 });
 
-function page(name: string, count: number): Fragment {
-  const domains = Array.from({ length: count }, (_, index) => `${name}-${index}.example.com`);
-  return new Fragment('envoy.config.route.v3.VirtualHost', { name, domains }, true);
+/** Routes of 64 hosts with so many domains each. */
+function pages(name: string, count: number): Resource {
+  const chunks = Array.from({ length: 64 }, (_, index) => {
+    const domains = Array.from({ length: count }, (_each, domain) => `${name}-${index}-${domain}.example.com`);
+    return new FragmentChunk([
+      new Fragment('envoy.config.route.v3.VirtualHost', { name: `${name}-${index}`, domains }, true),
+    ]);
+  });
+  const value = () => ({ name, virtual_hosts: chunks });
+  return createResource({ type: 'rds', name, value, contentHash: `${name} ${count}` });
 }
 
 /** A stream for one route configuration that acknowledges the first response. */
