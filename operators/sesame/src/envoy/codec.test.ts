@@ -4,7 +4,16 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { suite, test } from 'node:test';
 import { decode } from './decode.ts';
-import { CONFIG_SOURCE, encode, encodeAny, Fragment, type Message, typed } from './encode.ts';
+import {
+  CONFIG_SOURCE,
+  encode,
+  encodeAny,
+  encodeAnyPieces,
+  Fragment,
+  FragmentChunk,
+  type Message,
+  typed,
+} from './encode.ts';
 import { TYPE_URL_PREFIX } from './tables.ts';
 
 const ROUTES = 'envoy.config.route.v3.RouteConfiguration';
@@ -70,6 +79,23 @@ suite('codec', () => {
     const fragment = new Fragment(VIRTUAL_HOST, host);
     assert.deepEqual(encode(ROUTES, { ...routes, virtual_hosts: [fragment] }), encode(ROUTES, routes));
     assert.equal(fragment.bytes('grpc'), fragment.bytes('grpc'));
+  });
+
+  test('chunks of fragments have the bytes of the list, and are pieces of a resource that are not encoded again', () => {
+    const hosts = ['a', 'b', 'c'].map((name) => ({ ...host, name }));
+    const [first, second, third] = hosts.map((each) => new Fragment(VIRTUAL_HOST, each, true));
+    assert.ok(first && second && third);
+    const chunks = [new FragmentChunk([first]), new FragmentChunk([second])];
+    const composed = { ...routes, virtual_hosts: [...chunks, third] };
+    const plain = { ...routes, virtual_hosts: hosts };
+    assert.deepEqual(encode(ROUTES, composed), encode(ROUTES, plain));
+    const pieces = encodeAnyPieces(ROUTES, composed, 'grpc');
+    assert.deepEqual(Buffer.concat(pieces), encodeAny(ROUTES, plain));
+    const again = encodeAnyPieces(ROUTES, { ...composed, name: 'other' }, 'ads');
+    assert.deepEqual(
+      again.map((piece) => pieces.includes(piece)),
+      [false, true, true, false],
+    );
   });
 
   test('a resource names the source that fits the delivery', () => {

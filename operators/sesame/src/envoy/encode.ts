@@ -22,15 +22,16 @@ export class Fragment {
   #value: Message | undefined;
   /** Encoded for one delivery at least: the bytes of all when nothing in it depends on the delivery. */
   #fixed: Uint8Array | undefined;
-  readonly #isFixed: boolean;
+  /** Its bytes are the same for every delivery. */
+  readonly isFixed: boolean;
   #bytes: Partial<Record<Delivery, Uint8Array>> | undefined;
   #hash: string | undefined;
 
-  /** `isFixed`: nothing in it names a source, so that its bytes are the same for every delivery. */
+  /** `isFixed`: nothing in it names a source. */
   constructor(type: string, value: Message, isFixed = false) {
     this.type = type;
     this.#value = value;
-    this.#isFixed = isFixed;
+    this.isFixed = isFixed;
   }
 
   /** Decoded again once only the bytes are kept. */
@@ -40,7 +41,7 @@ export class Fragment {
 
   /** Of its content; which of its forms will be asked for is not known, so that the bytes of none are kept for it. */
   hash(): string {
-    this.#hash ??= this.#isFixed
+    this.#hash ??= this.isFixed
       ? hexHash(this.bytes('grpc'))
       : withWritten(
           (writer) => writeMessage(writer, this.type, this.#value ?? {}, 'grpc'),
@@ -54,11 +55,39 @@ export class Fragment {
     const known = this.#bytes?.[delivery];
     if (known) return known;
     const bytes = encode(this.type, this.#value ?? {}, delivery);
-    if (this.#isFixed) {
+    if (this.isFixed) {
       this.#fixed = bytes;
       this.#value = undefined;
     } else (this.#bytes ??= {})[delivery] = bytes;
     return bytes;
+  }
+}
+
+/**
+ * Fragments that follow one another in a list, encoded as entries of that list once: a resource that is composed of thousands of
+ * fragments is sent as the buffers of its chunks, and a change of one fragment costs its chunk.
+ */
+export class FragmentChunk {
+  readonly fragments: readonly Fragment[];
+  #entries: Partial<Record<Delivery, Uint8Array>> | undefined;
+
+  constructor(fragments: readonly Fragment[]) {
+    this.fragments = fragments;
+  }
+
+  /** `number`: of the field whose list it is part of; always the same one. */
+  entries(number: number, delivery: Delivery): Uint8Array {
+    // What is the same for every delivery is kept once.
+    const form = this.fragments.every(({ isFixed }) => isFixed) ? 'grpc' : delivery;
+    this.#entries ??= {};
+    return (this.#entries[form] ??= withWriter((writer) => {
+      for (let index = this.fragments.length - 1; index >= 0; index -= 1) {
+        const before = writer.length;
+        writer.bytes((this.fragments[index] as Fragment).bytes(form));
+        writer.varint(writer.length - before);
+        writer.varint(number * 8 + 2);
+      }
+    }));
   }
 }
 
@@ -90,6 +119,39 @@ export function encode(type: string, value: Message, delivery: Delivery = 'grpc'
 /** The message in an Any, as resources are sent. */
 export function encodeAny(type: string, value: Message | Fragment, delivery: Delivery = 'grpc'): Buffer {
   return withWriter((writer) => writeAnyOf(writer, type, value, delivery));
+}
+
+/**
+ * The same in the buffers that it consists of, without a copy of the chunks in it. They are the first elements of one list of the
+ * message.
+ */
+export function encodeAnyPieces(type: string, value: Message, delivery: Delivery): readonly Uint8Array[] {
+  const names = Object.keys(value);
+  const at = names.findIndex((name) => chunksOf(value[name]).length > 0);
+  const name = names[at];
+  const field = name === undefined ? undefined : messageTable(type)?.byName.get(name);
+  if (name === undefined || field === undefined) return [encodeAny(type, value, delivery)];
+  const chunks = chunksOf(value[name]);
+  const part = (from: number, to: number) =>
+    Object.fromEntries(names.slice(from, to).map((each) => [each, value[each]]));
+  const more = { [name]: (value[name] as readonly unknown[]).slice(chunks.length) };
+  const before = encode(type, part(0, at), delivery);
+  const pieces = chunks.map((chunk) => chunk.entries(field.number, delivery));
+  const after = encode(type, { ...more, ...part(at + 1, names.length) }, delivery);
+  const size = [before, ...pieces, after].reduce((sum, { length }) => sum + length, 0);
+  const head = withWriter((writer) => {
+    writer.bytes(before);
+    writer.varint(size);
+    writer.varint(0x12);
+    writeText(writer, 1, TYPE_URL_PREFIX + type);
+  });
+  return [head, ...pieces, after];
+}
+
+function chunksOf(list: unknown): FragmentChunk[] {
+  if (!Array.isArray(list)) return [];
+  const end = list.findIndex((item) => !(item instanceof FragmentChunk));
+  return (end < 0 ? list : list.slice(0, end)) as FragmentChunk[];
 }
 
 /** An extension's configuration: `typed('envoy.extensions.….Router', {})`. */
@@ -180,7 +242,11 @@ function writeList(writer: Writer, field: Field, values: unknown, delivery: Deli
   const scalar = SCALARS[field.type];
   const isPacked = (scalar !== undefined && scalar.wire !== 2) || enumTable(field.type) !== undefined;
   if (!isPacked) {
-    for (let index = values.length - 1; index >= 0; index -= 1) writeField(writer, field, values[index], delivery);
+    for (let index = values.length - 1; index >= 0; index -= 1) {
+      const item: unknown = values[index];
+      if (item instanceof FragmentChunk) writer.bytes(item.entries(field.number, delivery));
+      else writeField(writer, field, item, delivery);
+    }
     return;
   }
   if (values.length === 0) return;

@@ -1,7 +1,7 @@
 // The constraints in Envoy's .proto files, checked before a resource is sent: Envoy refuses what breaks one of them, and with
 // it, on some types, everything else in the response. Regular expressions are checked too, as RE2 reads them.
 import { compileRegexp } from '@capstan/kube';
-import { CONFIG_SOURCE, Fragment, type Message } from './encode.ts';
+import { CONFIG_SOURCE, Fragment, FragmentChunk, type Message } from './encode.ts';
 import { enumTable, type Field, type MessageTable, messageTable, type RuleSet, TYPE_URL_PREFIX } from './tables.ts';
 
 export interface Violation {
@@ -91,7 +91,11 @@ function checkField(field: Field, value: unknown, parent: string, found: Violati
   const { rules } = field;
   const report = (problem: string) => found.push({ path: join(parent, field.name), problem });
   if (field.label === 'list') {
-    const items = Array.isArray(value) ? value : [];
+    const listed: readonly unknown[] = Array.isArray(value) ? value : [];
+    const isComposed = listed[0] instanceof FragmentChunk;
+    const items = isComposed
+      ? listed.flatMap((item) => (item instanceof FragmentChunk ? item.fragments : item))
+      : listed;
     checkSize(items, rules?.['repeated'] ?? {}, report);
     const itemRules = rules?.['repeated']?.['items'] as Record<string, RuleSet> | undefined;
     items.forEach((item, index) => {

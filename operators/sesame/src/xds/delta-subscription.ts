@@ -1,7 +1,8 @@
 // Delta: each response has the resources that changed and the names of those that are gone.
 import { encode, typeUrl } from '../envoy/index.ts';
-import { type Resource, resourceKey } from './resource.ts';
-import { type SentChange, Subscription, type SubscriptionStream, WILDCARD } from './subscription.ts';
+import { type Resource, resourceKey, type Shape } from './resource.ts';
+import { sizeOf } from './resource-store.ts';
+import { type SentChange, Subscription, WILDCARD } from './subscription.ts';
 
 export interface DeltaDiscoveryRequest {
   readonly resource_names_subscribe?: readonly string[];
@@ -39,7 +40,8 @@ export class DeltaSubscription extends Subscription {
   }
 
   flush(): void {
-    while ((this.dirty.size > 0 || this.#mustRespond) && !this.stream.isBlocked) this.#respond();
+    let hasSent = true;
+    while (hasSent && (this.dirty.size > 0 || this.#mustRespond) && !this.stream.isBlocked) hasSent = this.#respond();
     this.settle();
   }
 
@@ -74,20 +76,26 @@ export class DeltaSubscription extends Subscription {
     if (!isSame) this.mark(name, undefined);
   }
 
-  #respond(): void {
-    const resources: Resource[] = [];
+  /** False when there is nothing that may be sent. */
+  #respond(): boolean {
+    const { delivery, shape } = this.stream;
+    const entries: Entry[] = [];
     const removed: string[] = [];
     const changes = new Map<string, SentChange>();
     let size = 0;
     for (const [name, previous] of this.dirty) {
       const sent = this.node.get(resourceKey(this.type, name));
+      const pieces = sent?.pieces(delivery, shape) ?? [];
+      // What is composed of many parts may change with each of them: the client gets the newest when it has read the last.
+      if (pieces.length > 1 && this.isInFlight(name)) continue;
       changes.set(name, { sent, previous });
       if (sent) {
-        resources.push(sent);
-        size += sent.bytes(this.stream.delivery, this.stream.shape).length;
+        entries.push({ resource: sent, pieces });
+        size += sizeOf(pieces);
       } else removed.push(name);
       if (size > RESPONSE_SIZE) break;
     }
+    if (changes.size === 0 && !this.#mustRespond) return false;
     this.#mustRespond = false;
     const nonce = this.stream.nextNonce();
     this.sent(nonce, nonce, changes);
@@ -96,47 +104,69 @@ export class DeltaSubscription extends Subscription {
       nonce,
       removed_resources: removed,
     });
-    this.stream.send(this.type, [resourceEntries(resources, this.stream), head]);
+    this.stream.send(this.type, [...resourceEntries(entries, shape), head]);
     this.node.delivered(this, changes);
+    return true;
   }
 }
 
-/** The resources as entries of a response, in one buffer: a Resource is field 2, with version 1, name 3 and the Any 2. */
-function resourceEntries(
-  resources: readonly Resource[],
-  { delivery, shape }: Pick<SubscriptionStream, 'delivery' | 'shape'>,
-): Uint8Array {
+/** A resource with its bytes. */
+interface Entry {
+  readonly resource: Resource;
+  readonly pieces: readonly Uint8Array[];
+}
+
+/** The resources as entries of a response: what is in one piece is copied into one buffer, what is composed follows it as it is. */
+function resourceEntries(entries: readonly Entry[], shape: Shape): Uint8Array[] {
+  const found: Uint8Array[] = [];
+  let small: Entry[] = [];
+  const close = () => {
+    if (small.length > 0) found.push(copied(small, shape));
+    small = [];
+  };
+  for (const entry of entries) {
+    small.push(entry);
+    if (entry.pieces.length === 1) continue;
+    close();
+    found.push(...entry.pieces);
+  }
+  close();
+  return found;
+}
+
+/** Entries in one buffer; of one in several pieces its head only. A Resource is field 2, with version 1, name 3 and the Any 2. */
+function copied(entries: readonly Entry[], shape: Shape): Buffer {
   const sizes: number[] = [];
   let total = 0;
-  for (const resource of resources) {
+  for (const { resource, pieces } of entries) {
+    const length = sizeOf(pieces);
     const size =
-      sizeOfField(resource.version(shape).length) +
-      sizeOfField(Buffer.byteLength(resource.name)) +
-      sizeOfField(resource.bytes(delivery, shape).length);
+      sizeOfField(resource.version(shape).length) + sizeOfField(Buffer.byteLength(resource.name)) + sizeOfField(length);
     sizes.push(size);
-    total += sizeOfField(size);
+    total += sizeOfField(size) - (pieces.length === 1 ? 0 : length);
   }
-  const entries = Buffer.allocUnsafe(total);
+  const buffer = Buffer.allocUnsafe(total);
   let at = 0;
   const head = (tag: number, length: number) => {
-    entries[at++] = tag;
+    buffer[at++] = tag;
     let rest = length;
-    for (; rest > 0x7f; rest = Math.floor(rest / 128)) entries[at++] = (rest & 0x7f) | 0x80;
-    entries[at++] = rest;
+    for (; rest > 0x7f; rest = Math.floor(rest / 128)) buffer[at++] = (rest & 0x7f) | 0x80;
+    buffer[at++] = rest;
   };
-  for (const [index, resource] of resources.entries()) {
+  for (const [index, { resource, pieces }] of entries.entries()) {
     const version = resource.version(shape);
-    const bytes = resource.bytes(delivery, shape);
     head(0x12, sizes[index] ?? 0);
     head(0x0a, version.length);
-    at += entries.write(version, at, 'latin1');
+    at += buffer.write(version, at, 'latin1');
     head(0x1a, Buffer.byteLength(resource.name));
-    at += entries.write(resource.name, at);
-    head(0x12, bytes.length);
-    entries.set(bytes, at);
-    at += bytes.length;
+    at += buffer.write(resource.name, at);
+    head(0x12, sizeOf(pieces));
+    const [only, ...more] = pieces;
+    if (!only || more.length > 0) continue;
+    buffer.set(only, at);
+    at += only.length;
   }
-  return entries;
+  return buffer;
 }
 
 /** Tag, length and value. */

@@ -15,6 +15,8 @@ export type GrpcStatus = (typeof GrpcStatus)[keyof typeof GrpcStatus];
 const MAX_REQUEST = 64 * 1024 * 1024;
 const PREFIX = 5;
 const SMALL = 16_384;
+/** Bytes of a large message that are on their way before more of it is written: what other streams have to send goes in between. */
+const SLICE = 256 * 1024;
 
 export class GrpcStream {
   readonly #stream: ServerHttp2Stream;
@@ -23,6 +25,8 @@ export class GrpcStream {
   #message = '';
   /** What has arrived of the next message. */
   #pending: Buffer | undefined;
+  /** What is left to write of a large message. */
+  #unwritten: Uint8Array[] | undefined;
   #isOpen = true;
 
   constructor(stream: ServerHttp2Stream, handlers: GrpcHandlers) {
@@ -43,22 +47,46 @@ export class GrpcStream {
   }
 
   get needsDrain(): boolean {
-    return this.#stream.writableNeedDrain;
+    return this.#unwritten !== undefined || this.#stream.writableNeedDrain;
   }
 
-  /** Bytes of one message, in pieces that are not copied where they are large. False when the client is slow: wait for `onDrain`. */
-  send(pieces: readonly Uint8Array[]): boolean {
+  /** Bytes of one message, in pieces that are not copied where they are large. The next one may follow unless `needsDrain`. */
+  send(pieces: readonly Uint8Array[]): void {
     const prefix = Buffer.alloc(PREFIX);
     let length = 0;
     for (const piece of pieces) length += piece.length;
     prefix.writeUInt32BE(length, 1);
     const stream = this.#stream;
-    if (length < SMALL) return stream.write(Buffer.concat([prefix, ...pieces]));
+    if (length < SMALL) {
+      stream.write(Buffer.concat([prefix, ...pieces]));
+      return;
+    }
+    this.#unwritten = [prefix, ...pieces].reverse();
+    this.#writeSlice();
+  }
+
+  #writeSlice(): void {
+    const unwritten = this.#unwritten;
+    if (!unwritten || !this.isOpen) return;
+    const stream = this.#stream;
     stream.cork();
-    stream.write(prefix);
-    for (const piece of pieces) stream.write(piece);
-    process.nextTick(uncork, stream);
-    return !stream.writableNeedDrain;
+    for (let written = 0; written < SLICE; ) {
+      const piece = unwritten.pop();
+      if (!piece) break;
+      written += piece.length;
+      const isLast = written >= SLICE || unwritten.length === 0;
+      stream.write(piece, isLast ? () => this.#sliceWritten() : undefined);
+    }
+    stream.uncork();
+  }
+
+  #sliceWritten(): void {
+    if (this.#unwritten && this.#unwritten.length > 0) {
+      this.#writeSlice();
+      return;
+    }
+    this.#unwritten = undefined;
+    if (this.isOpen) this.#handlers.onDrain();
   }
 
   end(status: GrpcStatus, message = ''): void {
@@ -66,6 +94,8 @@ export class GrpcStream {
     this.#isOpen = false;
     this.#status = status;
     this.#message = message;
+    for (const piece of this.#unwritten?.reverse() ?? []) this.#stream.write(piece);
+    this.#unwritten = undefined;
     this.#stream.end();
   }
 
@@ -110,10 +140,6 @@ export class GrpcStream {
 }
 
 const streams = new WeakMap<ServerHttp2Stream, GrpcStream>();
-
-function uncork(stream: ServerHttp2Stream): void {
-  stream.uncork();
-}
 
 function onWantTrailers(this: ServerHttp2Stream): void {
   streams.get(this)?.sendTrailers();

@@ -92,8 +92,14 @@ export function createResourceStore(): ResourceStore {
 
 /** `resources` of a DiscoveryResponse is field 2: its tag, the length, and the Any that the resource keeps. */
 export function resourcePieces(resource: Resource, delivery: Delivery, shape: Shape = 'whole'): Uint8Array[] {
-  const bytes = resource.bytes(delivery, shape);
-  return [lengthPrefix(0x12, bytes.length), bytes];
+  const pieces = resource.pieces(delivery, shape);
+  return [lengthPrefix(0x12, sizeOf(pieces)), ...pieces];
+}
+
+export function sizeOf(pieces: readonly Uint8Array[]): number {
+  let size = 0;
+  for (const { length } of pieces) size += length;
+  return size;
 }
 
 export function lengthPrefix(tag: number, length: number): Uint8Array {

@@ -2,6 +2,7 @@
 import {
   type Delivery,
   encodeAny,
+  encodeAnyPieces,
   hashAny,
   hexHash,
   type Message,
@@ -22,7 +23,9 @@ export interface Resource {
   readonly key: ResourceKey;
   /** A hash of the content: the same content has the same version in every replica and after every restart. */
   version(shape: Shape): string;
-  /** The resource in an Any, for one delivery; computed once. */
+  /** The resource in an Any, for one delivery, in buffers that all clients share. */
+  pieces(delivery: Delivery, shape: Shape): readonly Uint8Array[];
+  /** The same in one buffer, which of a composed resource is a copy. */
   bytes(delivery: Delivery, shape: Shape): Uint8Array;
   /** What must be in place at a client before this resource is used: the clusters of a route, the endpoints of a cluster. */
   readonly requires: readonly ResourceKey[];
@@ -42,7 +45,7 @@ export type Shape = 'whole' | 'split';
 export interface ResourceContent {
   readonly type: ResourceType;
   readonly name: string;
-  /** A function is called when the resource is encoded: for one that is composed of many parts. */
+  /** A function is called when the resource is encoded: for one that is composed of chunks, whose bytes are kept by them. */
   readonly value: Message | (() => Message);
   /** Of a composed resource: a hash of its parts, so that its version is known without encoding it. */
   readonly contentHash?: string;
@@ -130,14 +133,21 @@ class EncodedResource implements Resource {
     return found;
   }
 
+  pieces(delivery: Delivery, shape: Shape): readonly Uint8Array[] {
+    const isSplit = this.#splitValue !== undefined && shape === 'split';
+    if (typeof this.#value !== 'function' || isSplit) return [this.bytes(delivery, shape)];
+    return encodeAnyPieces(RESOURCE_MESSAGES[this.type], this.#value(), delivery);
+  }
+
   bytes(delivery: Delivery, shape: Shape): Uint8Array {
+    if (this.#splitValue !== undefined && shape === 'split')
+      return (this.#split ??= encodeAny(RESOURCE_MESSAGES[this.type], this.#splitValue, delivery));
+    if (typeof this.#value === 'function') return Buffer.concat(this.pieces(delivery, shape));
     if (NAMES_SOURCES.has(this.type)) {
       if (delivery === 'ads') return (this.#ads ??= this.#encode(delivery));
       if (delivery === 'delta') return (this.#delta ??= this.#encode(delivery));
       return (this.#whole ??= this.#encode(delivery));
     }
-    if (this.#splitValue !== undefined && shape === 'split')
-      return (this.#split ??= encodeAny(RESOURCE_MESSAGES[this.type], this.#splitValue, delivery));
     if (!this.#whole) {
       this.#whole = this.#encode(delivery);
       this.#value = undefined;
@@ -169,7 +179,6 @@ class BoundListener implements Resource {
   readonly origins: readonly string[];
   readonly #of: Resource;
   readonly #value: () => Message;
-  readonly #encoded = new Map<Delivery, Uint8Array>();
 
   constructor(of: Resource, value: () => Message) {
     this.type = of.type;
@@ -197,13 +206,12 @@ class BoundListener implements Resource {
     return this;
   }
 
+  pieces(delivery: Delivery): readonly Uint8Array[] {
+    return encodeAnyPieces(RESOURCE_MESSAGES[this.type], this.#value(), delivery);
+  }
+
   bytes(delivery: Delivery): Uint8Array {
-    let bytes = this.#encoded.get(delivery);
-    if (!bytes) {
-      bytes = encodeAny(RESOURCE_MESSAGES[this.type], this.#value(), delivery);
-      this.#encoded.set(delivery, bytes);
-    }
-    return bytes;
+    return Buffer.concat(this.pieces(delivery));
   }
 }
 

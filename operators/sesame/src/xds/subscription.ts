@@ -67,7 +67,10 @@ export abstract class Subscription {
   }
 
   isPending(name: string): boolean {
-    if (this.dirty.has(name)) return true;
+    return this.dirty.has(name) || this.isInFlight(name);
+  }
+
+  protected isInFlight(name: string): boolean {
     for (const { changes } of this.#inFlight?.values() ?? []) if (changes.has(name)) return true;
     return false;
   }

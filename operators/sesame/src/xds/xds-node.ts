@@ -34,6 +34,8 @@ interface Held {
   readonly isRemoval: boolean;
   /** Of all values that it has had since it is held: a composed resource names only what its last change needs. */
   readonly requires: ReadonlySet<ResourceKey>;
+  /** The first cluster of these that is not usable, and its endpoints if it waits for them. */
+  readonly waitsFor: readonly ResourceKey[];
 }
 
 interface AwaitedEndpoints {
@@ -61,6 +63,12 @@ export class XdsNode {
   /** What this client sees in the place of what the store has: the last value, while a change is held or after a refusal. */
   readonly #instead = new Map<ResourceKey, Resource | undefined>();
   readonly #held = new Map<ResourceKey, Held>();
+  /** What is held, by what it waits for: thousands of new routes may be held, and an answer concerns few of them. */
+  readonly #waiting = new Map<ResourceKey, Set<ResourceKey>>();
+  /** What something may have waited for and need not any more, since the last review. */
+  readonly #settled = new Set<ResourceKey>();
+  /** Those that are held of what goes; all others are routes and listeners. */
+  readonly #removals = new Set<ResourceKey>();
   /** Endpoints of clusters that are new to the client and that it has not acknowledged: the clusters are not usable yet. */
   readonly #awaitedEndpoints = new Map<ResourceKey, AwaitedEndpoints>();
   readonly #time: ClientTime;
@@ -86,7 +94,7 @@ export class XdsNode {
       isNeeded: () => this.#held.size > 0,
       ping: (onEnd) => this.#ping(onEnd),
       onTick: () => {
-        this.#review();
+        this.#review(this.#held.keys());
         this.flush();
       },
     });
@@ -113,6 +121,8 @@ export class XdsNode {
       this.#settleEndpoints(key, awaited);
     }
     this.pending.delete(subscription);
+    // What it has not acknowledged is not waited for any more.
+    if (subscription.type === 'cds') for (const key of this.#waiting.keys()) this.#settled.add(key);
     const left = (this.#streams.get(subscription.stream) ?? 1) - 1;
     if (left > 0) this.#streams.set(subscription.stream, left);
     else this.#streams.delete(subscription.stream);
@@ -159,9 +169,12 @@ export class XdsNode {
   changed(changes: readonly ResourceChange[]): void {
     const isGated = this.#byType.has('cds');
     // Full responses are composed of what the client sees: until it is decided about, what goes is still there.
-    for (const { key, before, after } of changes)
-      if (isGated && !after && before && !USES_CLUSTERS.has(before.type) && !this.#instead.has(key))
-        this.#instead.set(key, before);
+    for (const { key, before, after } of changes) {
+      if (!isGated || after || !before || USES_CLUSTERS.has(before.type)) continue;
+      if (!this.#instead.has(key)) this.#instead.set(key, before);
+      // What does not exist is not waited for.
+      this.#settled.add(key);
+    }
     // What goes is looked at last: by then it is known whether routes that used it are still under way.
     for (const isRemoval of [false, true]) {
       for (const type of RESOURCE_TYPES) {
@@ -173,8 +186,7 @@ export class XdsNode {
       }
       this.flush();
     }
-    this.#review();
-    this.flush();
+    this.#reviewSettled();
   }
 
   /** A number that is larger than all before it. */
@@ -191,6 +203,7 @@ export class XdsNode {
   ): void {
     const { type } = subscription;
     this.#time.heard();
+    if (type === 'cds') for (const name of changes.keys()) this.#settled.add(resourceKey(type, name));
     if (refused === undefined) {
       this.#acknowledged[type] = version;
       for (const name of changes.keys()) {
@@ -199,12 +212,11 @@ export class XdsNode {
         const awaited = type === 'eds' ? this.#awaitedEndpoints.get(key) : undefined;
         if (!awaited) continue;
         if (subscription.stream.delivery !== 'ads') this.#settleEndpoints(key, awaited);
-        else if (order > awaited.after) this.#awaitedEndpoints.delete(key);
+        else if (order > awaited.after) this.#endpointsSettled(key);
       }
     }
     this.report();
-    this.#review();
-    this.flush();
+    this.#reviewSettled();
   }
 
   refuse(rejection: Rejection, lastAccepted: Resource | undefined): void {
@@ -232,6 +244,8 @@ export class XdsNode {
 
   close(): void {
     this.#held.clear();
+    this.#waiting.clear();
+    this.#removals.clear();
     this.#time.stop();
   }
 
@@ -246,7 +260,7 @@ export class XdsNode {
     for (const { sent, previous } of changes.values()) {
       // On the aggregated stream a cluster that goes asks for its endpoints no more.
       if (!sent && isAggregated)
-        for (const required of previous?.requires ?? NONE) this.#awaitedEndpoints.delete(required);
+        for (const required of previous?.requires ?? NONE) this.#endpointsSettled(required);
     }
     for (const { sent, previous } of changes.values()) {
       // A cluster that changes is warmed beside its older self, which goes on, on a stream of its own.
@@ -272,7 +286,11 @@ export class XdsNode {
   }
 
   #settleEndpoints(key: ResourceKey, { streams }: AwaitedEndpoints): void {
-    if (this.#countStreams(key, ({ isAnswered }) => isAnswered) >= streams) this.#awaitedEndpoints.delete(key);
+    if (this.#countStreams(key, ({ isAnswered }) => isAnswered) >= streams) this.#endpointsSettled(key);
+  }
+
+  #endpointsSettled(key: ResourceKey): void {
+    if (this.#awaitedEndpoints.delete(key)) this.#settled.add(key);
   }
 
   #countStreams(key: ResourceKey, counts: (subscription: Subscription) => boolean): number {
@@ -285,22 +303,33 @@ export class XdsNode {
     const seen = this.#instead.has(key) ? this.#instead.get(key) : before;
     const requires = new Set([...(this.#held.get(key)?.requires ?? NONE), ...(after?.requires ?? NONE)]);
     this.#instead.delete(key);
-    this.#held.delete(key);
-    if (isGated && after && USES_CLUSTERS.has(type) && !this.#areUsable(requires)) {
-      this.#hold(key, seen, { isRemoval: false, requires });
+    this.#unhold(key);
+    const waitsFor = isGated && after && USES_CLUSTERS.has(type) ? this.#unusable(requires) : NONE;
+    if (waitsFor.length > 0) {
+      this.#hold(key, seen, { isRemoval: false, requires, waitsFor });
       return;
     }
     if (isGated && !after && !USES_CLUSTERS.has(type) && this.#routesArePending()) {
-      this.#hold(key, seen, { isRemoval: true, requires });
+      this.#hold(key, seen, { isRemoval: true, requires, waitsFor });
       return;
     }
     this.#mark(key, type, after?.name ?? before?.name ?? '', seen);
   }
 
-  #hold(key: ResourceKey, seen: Resource | undefined, held: Omit<Held, 'since'>): void {
+  #hold(key: ResourceKey, seen: Resource | undefined, held: Omit<Held, 'since'> & { since?: number }): void {
     this.#instead.set(key, seen);
     this.#held.set(key, { since: this.#time.now, ...held });
+    if (held.isRemoval) this.#removals.add(key);
+    for (const awaited of held.waitsFor) addTo(this.#waiting, awaited, key);
     this.#time.start();
+  }
+
+  #unhold(key: ResourceKey): void {
+    const held = this.#held.get(key);
+    if (!held) return;
+    this.#held.delete(key);
+    this.#removals.delete(key);
+    for (const awaited of held.waitsFor) removeFrom(this.#waiting, awaited, key);
   }
 
   #ping(onEnd: (isAnswered: boolean) => void): boolean {
@@ -321,36 +350,54 @@ export class XdsNode {
     for (const subscription of this.#named(key)) subscription.mark(name, seen);
   }
 
-  #areUsable(keys: ReadonlySet<ResourceKey>): boolean {
-    return [...keys].every((key) => {
+  /** The first of these clusters that the client cannot use yet, and its endpoints if it waits for them. */
+  #unusable(keys: ReadonlySet<ResourceKey>): readonly ResourceKey[] {
+    for (const key of keys) {
       const cluster = this.store.get(key);
       // What does not exist cannot be waited for.
-      if (!cluster) return true;
-      for (const subscription of this.#byType.get('cds') ?? []) if (subscription.isPending(cluster.name)) return false;
-      return !cluster.requires.some((required) => {
+      if (!cluster) continue;
+      for (const subscription of this.#byType.get('cds') ?? []) if (subscription.isPending(cluster.name)) return [key];
+      for (const required of cluster.requires) {
         const awaited = this.#awaitedEndpoints.get(required);
-        if (!awaited) return false;
-        if (!this.#time.isOverdue(awaited.since)) return true;
-        this.#awaitedEndpoints.delete(required);
-        return false;
-      });
-    });
+        if (!awaited) continue;
+        if (!this.#time.isOverdue(awaited.since)) return [key, required];
+        this.#endpointsSettled(required);
+      }
+    }
+    return NONE;
   }
 
   #routesArePending(): boolean {
-    for (const { isRemoval } of this.#held.values()) if (!isRemoval) return true;
+    if (this.#held.size > this.#removals.size) return true;
     for (const { type } of this.pending) if (USES_CLUSTERS.has(type)) return true;
     return false;
   }
 
-  #review(): void {
+  /** Reviews what waits for something that is settled by now, and what is to go once no route is under way. */
+  #reviewSettled(): void {
+    const keys = new Set(this.#removals);
+    for (const settled of this.#settled) for (const key of this.#waiting.get(settled) ?? NONE) keys.add(key);
+    this.#settled.clear();
+    this.#review(keys);
+    this.flush();
+  }
+
+  #review(keys: Iterable<ResourceKey>): void {
+    const reviewed = [...keys];
     for (const isRemoval of [false, true]) {
-      for (const [key, held] of this.#held) {
-        if (held.isRemoval !== isRemoval) continue;
-        const mayGo = isRemoval ? !this.#routesArePending() : this.#areUsable(held.requires);
-        if (!mayGo && !this.#time.isOverdue(held.since)) continue;
+      const mayRemove = isRemoval && !this.#routesArePending();
+      for (const key of reviewed) {
+        const held = this.#held.get(key);
+        if (held?.isRemoval !== isRemoval) continue;
+        const waitsFor = isRemoval ? held.waitsFor : this.#unusable(held.requires);
+        const mayGo = isRemoval ? mayRemove : waitsFor.length === 0;
         const seen = this.#instead.get(key);
-        this.#held.delete(key);
+        if (!mayGo && !this.#time.isOverdue(held.since)) {
+          this.#unhold(key);
+          this.#hold(key, seen, { ...held, waitsFor });
+          continue;
+        }
+        this.#unhold(key);
         this.#instead.delete(key);
         const at = key.indexOf('/');
         this.#mark(key, key.slice(0, at) as ResourceType, key.slice(at + 1), seen);

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { connect } from 'node:http2';
+import { type ClientHttp2Session, connect } from 'node:http2';
 import { suite, test } from 'node:test';
 import { createVirtualClock } from '@capstan/testing';
-import { typeUrl } from '../envoy/index.ts';
+import { encode, Fragment, FragmentChunk, type Message, typeUrl } from '../envoy/index.ts';
+import { createResource, type Resource } from './resource.ts';
 import {
   cluster,
   createXdsStage,
@@ -15,6 +16,7 @@ import {
   startSlowConnection,
 } from './xds.test-support.ts';
 import { connectXds, type XdsClient } from './xds-client.ts';
+import { discoveryPath } from './xds-server.ts';
 
 const world = (type: 'cds' | 'eds' | 'lds' | 'rds' | 'sds') => ({ type, isDelta: false });
 const delta = (type: 'cds' | 'eds' | 'lds' | 'rds' | 'sds') => ({ type, isDelta: true });
@@ -296,6 +298,29 @@ suite('order', () => {
     assert.deepEqual([...(await clusters.next()).resources.keys()].sort(), ['b', 'c']);
   });
 
+  test('an answer is compared with what waits for it, not with everything that is held', async (context) => {
+    const { store, client } = await createXdsStage(context);
+    const names = Array.from({ length: 1_000 }, (_, index) => `n${index}`);
+    put(store, cluster('a'));
+    const stream = client.open(DELTA_ADS);
+    stream.request({ type_url: typeUrl('cds') });
+    stream.ack(await stream.next());
+    stream.request({ type_url: typeUrl('rds'), resource_names_subscribe: names });
+    stream.ack(await stream.next());
+    await client.roundTrip();
+    put(store, ...names.map((name) => endpoints(`${name}-endpoints`, 1)));
+    put(store, ...names.flatMap((name) => [cluster(name), routes(name, name)]));
+    stream.ack(await stream.next());
+    stream.request({ type_url: typeUrl('eds'), resource_names_subscribe: ['n7-endpoints'] });
+    const assigned = await stream.next();
+    let looks = 0;
+    const { get } = store;
+    Object.assign(store, { get: (key: string) => ((looks += 1), get(key)) });
+    stream.ack(assigned);
+    assert.deepEqual([...(await stream.next()).resources.keys()], ['n7']);
+    assert.ok(looks < 20, `${looks} resources were looked at`);
+  });
+
   test('a client that runs and does not acknowledge a cluster gets the route after two seconds', async (context) => {
     const clock = createVirtualClock();
     const stage = await createXdsStage(context, { clock });
@@ -401,6 +426,51 @@ suite('slow clients', () => {
     assert.ok(sentWhilePaused < 12 * 1024 * 1024, `${sentWhilePaused} bytes were buffered`);
   });
 
+  test('a composed resource is sent again when the last one is acknowledged, with all changes since', async (context) => {
+    const { store, client } = await createXdsStage(context);
+    put(store, pages('large', 1), routes('other', 'a'));
+    const stream = client.open(DELTA_ADS);
+    stream.request({ type_url: typeUrl('rds'), resource_names_subscribe: ['large', 'other'] });
+    const first = await stream.next();
+    for (let count = 2; count < 6; count += 1) put(store, pages('large', count));
+    put(store, routes('other', 'b'));
+    const second = await stream.next();
+    assert.deepEqual([...second.resources.keys()], ['other']);
+    stream.ack(second);
+    await client.roundTrip();
+    assert.equal(stream.pending, 0);
+    stream.ack(first);
+    const third = await stream.next();
+    assert.match(JSON.stringify(third.resources.get('large')), /large-63-4.example.com/);
+    stream.ack(third);
+    await client.roundTrip();
+    assert.equal(stream.pending, 0);
+  });
+
+  test('a small response does not wait for a large one that is under way', async (context) => {
+    const { store, server } = await createXdsStage(context);
+    const connection = await startSlowConnection(context, server.port);
+    put(store, pages('large', 1), pages('small', 1));
+    // Windows as large as Envoy's: what is written too early is in the socket, and the client cannot prefer anything to it.
+    const session = connect(`http://127.0.0.1:${connection.port}`, { settings: { initialWindowSize: 2 ** 28 } });
+    context.after(() => session.destroy());
+    await new Promise((resolve) => session.once('remoteSettings', resolve));
+    session.setLocalWindowSize(2 ** 28);
+    const large = rawStream(session, 'large');
+    const small = rawStream(session, 'small');
+    await until(() => large.received > 0 && small.received > 0);
+    await new Promise((resolve) => session.ping(resolve));
+    const first = small.received;
+    connection.halt();
+    put(store, pages('large', 10_000));
+    await new Promise((resolve) => setImmediate(resolve));
+    const size = server.statistics().bytes.rds ?? 0;
+    put(store, pages('small', 2));
+    connection.resume();
+    await until(() => small.received > first);
+    assert.ok(large.received < size / 2, `${large.received} of ${size} bytes came before the small response`);
+  });
+
   test('thousands of streams on one connection each get their change', async (context) => {
     const { store, client } = await createXdsStage(context);
     const count = 3_000;
@@ -418,6 +488,36 @@ suite('slow clients', () => {
     assert.equal(streams.filter(({ pending }) => pending > 0).length, 0);
   });
 });
+
+/** Routes of 64 hosts with so many domains each. */
+function pages(name: string, count: number): Resource {
+  const chunks = Array.from({ length: 64 }, (_, index) => {
+    const domains = Array.from({ length: count }, (_each, domain) => `${name}-${index}-${domain}.example.com`);
+    return new FragmentChunk([
+      new Fragment('envoy.config.route.v3.VirtualHost', { name: `${name}-${index}`, domains }, true),
+    ]);
+  });
+  const value = () => ({ name, virtual_hosts: chunks });
+  return createResource({ type: 'rds', name, value, contentHash: `${name} ${count}` });
+}
+
+/** A stream for one route configuration that acknowledges the first response. */
+function rawStream(session: ClientHttp2Session, name: string): { readonly received: number } {
+  const stream = session.request({ ':method': 'POST', ':path': discoveryPath(world('rds')) });
+  const request = (fields: Message) => {
+    const message = encode('envoy.service.discovery.v3.DiscoveryRequest', { node: { id: 'raw' }, ...fields });
+    const prefix = Buffer.alloc(5);
+    prefix.writeUInt32BE(message.length, 1);
+    stream.write(Buffer.concat([prefix, message]));
+  };
+  request({ resource_names: [name] });
+  const state = { received: 0 };
+  stream.on('data', (chunk: Buffer) => {
+    if (state.received === 0) request({ resource_names: [name], response_nonce: '1' });
+    state.received += chunk.length;
+  });
+  return state;
+}
 
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));

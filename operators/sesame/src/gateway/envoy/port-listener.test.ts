@@ -25,9 +25,7 @@ function served(listeners: Listener[], content: Partial<PortContent> = {}, fixtu
     testSettings(),
   );
   const resources = [
-    ...configurations.map(({ name, more }) =>
-      sharedRoutes(name, () => content.hosts?.map(fragmentOf) ?? [], name, [], more),
-    ),
+    ...configurations.map(({ name, more }) => sharedRoutes(name, content.hosts?.map(fragmentOf) ?? [], name, [], more)),
     ...(opened ? [opened] : []),
   ];
   for (const resource of resources) assert.deepEqual(resource.violations(), [], resource.key);

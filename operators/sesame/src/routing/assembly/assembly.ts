@@ -67,16 +67,16 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
 
   const shared = (out: Map<ResourceKey, Resource | undefined>, isForced: boolean) => {
     if (plain.isChanged || isForced) {
-      const { fragments, size, hash: content, requires } = plain.take();
-      out.set('rds/ingress_http', sharedRoutes(HTTP_ROUTES, fragments, content, requires));
+      const { chunks, size, hash: content, requires } = plain.take();
+      out.set('rds/ingress_http', sharedRoutes(HTTP_ROUTES, chunks, content, requires));
       out.set('lds/ingress_http', size > 0 ? httpListener(settings, authorization) : undefined);
     }
     const hadFallback = fallback.isChanged;
     if (fallback.isChanged || isForced) {
-      const { fragments, size, hash: content, requires } = fallback.take();
+      const { chunks, size, hash: content, requires } = fallback.take();
       out.set(
         'rds/ingress_fallbackcert',
-        size > 0 ? sharedRoutes(FALLBACK_ROUTES, fragments, content, requires) : undefined,
+        size > 0 ? sharedRoutes(FALLBACK_ROUTES, chunks, content, requires) : undefined,
       );
       const { name, namespace } = settings.httpproxy.fallbackCertificate ?? {};
       const chain = size > 0 ? fallbackChain(`${namespace ?? ''}/${name ?? ''}`, settings) : undefined;
@@ -84,12 +84,12 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
       chains.put('fallback', chain && { name: '\u{10ffff}', fragment: chain, requires: [] });
     }
     // Each chain was encoded when it was hashed. To encode all of them for a check would keep a form that no client may ask for.
-    if (isForced) httpsListener(settings, () => [], settingsHash, []).check();
+    if (isForced) httpsListener(settings, [], settingsHash, []).check();
     if (chains.isChanged || hadFallback || isForced) {
-      const { fragments, size, hash: content, requires } = chains.take();
+      const { chunks, size, hash: content, requires } = chains.take();
       out.set(
         'lds/ingress_https',
-        size > 0 ? httpsListener(settings, fragments, `${content}${settingsHash}`, requires) : undefined,
+        size > 0 ? httpsListener(settings, chunks, `${content}${settingsHash}`, requires) : undefined,
       );
     }
   };

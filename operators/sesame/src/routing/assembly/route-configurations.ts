@@ -30,9 +30,9 @@ export class RouteConfigurations {
         if (parts.size === 0) this.#parts.delete(name);
         continue;
       }
-      const { fragments, hash: content, requires } = parts.take();
+      const { chunks, hash: content, requires } = parts.take();
       const version = hash('sha256', `${content} ${moreHash(defined)}`, 'buffer').toString('hex', 0, 8);
-      out.set(resourceKey('rds', name), sharedRoutes(name, fragments, version, requires, defined.more));
+      out.set(resourceKey('rds', name), sharedRoutes(name, chunks, version, requires, defined.more));
     }
     this.#changed.clear();
   }

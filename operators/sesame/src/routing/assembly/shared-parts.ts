@@ -1,4 +1,4 @@
-import type { Fragment } from '../../envoy/index.ts';
+import { FragmentChunk } from '../../envoy/index.ts';
 import type { ResourceKey } from '../../xds/index.ts';
 import { compareBytes } from '../route-order.ts';
 import { partHash, type SharedPart } from './piece.ts';
@@ -6,23 +6,32 @@ import { partHash, type SharedPart } from './piece.ts';
 /** What a composed resource consists of at one moment. */
 export interface SharedContent {
   readonly size: number;
-  /** In order; put together when the resource is encoded, which clients that get the parts one by one never ask for. */
-  fragments(): Fragment[];
+  /** In order. They are encoded when the resource is, which clients that get the parts one by one never ask for. */
+  readonly chunks: readonly FragmentChunk[];
   readonly hash: string;
   /** Clusters of the parts that changed. */
   readonly requires: ResourceKey[];
 }
 
-/** Parts to a chunk. A change copies one chunk and the list of chunks, whatever the number of parts. */
-const CHUNK = 128;
+/** Parts to a chunk, at most: a change costs one chunk, whatever the number of parts. */
+const MOST = 128;
+
+interface Row {
+  readonly key: string;
+  readonly part: SharedPart;
+}
+
+interface Chunk {
+  readonly rows: Row[];
+  /** Undefined when a row has changed since it was handed out. */
+  composed: FragmentChunk | undefined;
+}
 
 /** The parts of one composed resource, in order, with a hash of all that is kept up to date part by part. */
 export class SharedParts {
   readonly #parts = new Map<string, SharedPart>();
-  /** Never changed once they were handed out: what was composed from them stays as it was. */
-  #chunks: readonly (readonly Fragment[])[] = [];
-  /** Where each part is; undefined when parts have come or gone, and the order is to be found again. */
-  #places: Map<string, number> | undefined = new Map();
+  /** In the order of names, then of keys; none is empty. */
+  readonly #chunks: Chunk[] = [];
   #high = 0;
   #low = 0;
   /** Clusters of the parts that changed since the last `take`. */
@@ -48,8 +57,8 @@ export class SharedParts {
       for (const required of part.requires) this.#requires.add(required);
       this.#parts.set(key, part);
     } else this.#parts.delete(key);
-    if (!before || !part || before.name !== part.name) this.#places = undefined;
-    else this.#replace(key, part.fragment);
+    if (before && before.name !== part?.name) this.#remove({ key, part: before });
+    if (part) this.#place({ key, part });
   }
 
   /** What the composed resource consists of now. */
@@ -57,30 +66,57 @@ export class SharedParts {
     this.#isChanged = false;
     const requires = [...this.#requires];
     this.#requires = new Set();
-    if (!this.#places) this.#arrange();
-    const chunks = this.#chunks;
     return {
       size: this.#parts.size,
-      fragments: () => chunks.flat(),
+      chunks: this.#chunks.map((chunk) => {
+        chunk.composed ??= new FragmentChunk(chunk.rows.map(({ part }) => part.fragment));
+        return chunk.composed;
+      }),
       hash: hex(this.#high) + hex(this.#low),
       requires,
     };
   }
 
-  #arrange(): void {
-    const sorted = [...this.#parts].sort(([, left], [, right]) => compareBytes(left.name, right.name));
-    this.#places = new Map(sorted.map(([key], place) => [key, place]));
-    const chunks: Fragment[][] = [];
-    for (let at = 0; at < sorted.length; at += CHUNK)
-      chunks.push(sorted.slice(at, at + CHUNK).map(([, { fragment }]) => fragment));
-    this.#chunks = chunks;
+  /** In the place of the row with the same name and key, or between its neighbours. */
+  #place(row: Row): void {
+    const at = this.#chunkOf(row);
+    const chunk = this.#chunks[at];
+    if (!chunk) {
+      this.#chunks.push({ rows: [row], composed: undefined });
+      return;
+    }
+    const { index, isThere } = placeIn(chunk.rows, row);
+    chunk.rows.splice(index, isThere ? 1 : 0, row);
+    chunk.composed = undefined;
+    if (chunk.rows.length > MOST)
+      this.#chunks.splice(at + 1, 0, { rows: chunk.rows.splice(chunk.rows.length / 2), composed: undefined });
   }
 
-  #replace(key: string, fragment: Fragment): void {
-    const place = this.#places?.get(key);
-    if (place === undefined) return;
-    const at = Math.floor(place / CHUNK);
-    this.#chunks = this.#chunks.with(at, (this.#chunks[at] ?? []).with(place % CHUNK, fragment));
+  #remove(row: Row): void {
+    const at = this.#chunkOf(row);
+    const chunk = this.#chunks[at];
+    const { index, isThere } = placeIn(chunk?.rows ?? [], row);
+    if (!chunk || !isThere) return;
+    chunk.rows.splice(index, 1);
+    chunk.composed = undefined;
+    const next = this.#chunks[at + 1];
+    if (chunk.rows.length === 0) this.#chunks.splice(at, 1);
+    else if (next && chunk.rows.length + next.rows.length <= MOST / 2) {
+      chunk.rows.push(...next.rows);
+      this.#chunks.splice(at + 1, 1);
+    }
+  }
+
+  /** The last chunk whose first row is not behind it, or the first one. */
+  #chunkOf(row: Row): number {
+    let [low, high] = [0, this.#chunks.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const first = this.#chunks[middle]?.rows[0];
+      if (first && compareRows(first, row) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    return Math.max(0, low - 1);
   }
 
   #count(part: SharedPart, factor: 1 | -1): void {
@@ -88,6 +124,20 @@ export class SharedParts {
     this.#high = (this.#high + factor * Number.parseInt(hash.slice(0, 8), 16)) >>> 0;
     this.#low = (this.#low + factor * Number.parseInt(hash.slice(8, 16), 16)) >>> 0;
   }
+}
+
+function placeIn(rows: readonly Row[], row: Row): { index: number; isThere: boolean } {
+  let [low, high] = [0, rows.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compareRows(rows[middle] as Row, row) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return { index: low, isThere: rows[low]?.key === row.key && rows[low]?.part.name === row.part.name };
+}
+
+function compareRows(left: Row, right: Row): number {
+  return compareBytes(left.part.name, right.part.name) || compareBytes(left.key, right.key);
 }
 
 function hex(value: number): string {

@@ -1,5 +1,5 @@
 // Listeners: the two for traffic, and those for Envoy's own statistics, readiness and admin pages.
-import { CONFIG_SOURCE, type Fragment, type Message, typed } from '../../envoy/index.ts';
+import { CONFIG_SOURCE, type FragmentChunk, type Message, typed } from '../../envoy/index.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
 import type { RoutingSettings, TlsFileSettings } from '../settings.ts';
 import { connectionManager } from './connection-manager.ts';
@@ -27,7 +27,7 @@ export function httpListener(settings: RoutingSettings, authorization: Message |
 /** Composed of the chains of all hosts with TLS, in the order of their names. */
 export function httpsListener(
   settings: RoutingSettings,
-  chains: () => readonly Fragment[],
+  chains: readonly FragmentChunk[],
   contentHash: string,
   requires: readonly ResourceKey[],
 ): Resource {
@@ -40,7 +40,7 @@ export function httpsListener(
     value: () => ({
       name: HTTPS_LISTENER,
       ...listenerAddress(https.address, https.port),
-      filter_chains: chains(),
+      filter_chains: chains,
       ...listenerFilters(settings, true),
       ...listenerOptions(settings, https.address),
     }),

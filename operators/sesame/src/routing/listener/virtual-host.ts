@@ -1,5 +1,5 @@
 // Virtual hosts and route configurations, from the parts that objects add to a host.
-import { Fragment, type Message } from '../../envoy/index.ts';
+import { Fragment, type FragmentChunk, type Message } from '../../envoy/index.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
 import { authorizationDisabled } from '../policy/authorization.ts';
 import { FILTER } from '../policy/filter-names.ts';
@@ -61,10 +61,10 @@ export function sharedHost(routesName: string, parts: VirtualHostParts, origins:
   return { fragment, resource };
 }
 
-/** One resource, composed of the bytes of each host; for delta clients it is split, and only the hosts in `more` stay in it. */
+/** One resource, composed of the bytes of the hosts; for delta clients it is split, and only the hosts in `more` stay in it. */
 export function sharedRoutes(
   name: string,
-  hosts: () => readonly Fragment[],
+  hosts: readonly (FragmentChunk | Fragment)[],
   contentHash: string,
   requires: readonly ResourceKey[],
   more: readonly Fragment[] = [],
@@ -72,7 +72,7 @@ export function sharedRoutes(
   return createResource({
     type: 'rds',
     name,
-    value: () => ({ name, virtual_hosts: [...hosts(), ...more], ...COMMON }),
+    value: () => ({ name, virtual_hosts: [...hosts, ...more], ...COMMON }),
     splitValue: {
       name,
       ...(more.length > 0 && { virtual_hosts: more }),
