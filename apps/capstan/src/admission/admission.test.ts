@@ -175,6 +175,7 @@ async function register(port: number): Promise<void> {
     image: 'capstan',
     version: '0',
     replicas: 2,
+    isOneProgram: false,
     hasServiceMonitors: false,
     admission: operators,
   });

@@ -89,6 +89,10 @@ export const CliErrors = errorMakers(
       message: `Capstan is not installed in the namespace ${namespace}`,
       remedy: 'install it first: capstan install; or name its namespace with -n',
     }),
+    SharedProgram: (others: readonly string[], namespace: string) => ({
+      message: `Deployment ${namespace}/capstan-operators: runs ${others.join(', ')} too, which --operators does not name`,
+      remedy: `add ${others.length === 1 ? 'it' : 'them'} to --operators`,
+    }),
     NamespaceGoing: (namespace: string) => ({
       message: `the namespace ${namespace} is being deleted`,
       remedy: 'wait until it is deleted, or use another one with -n',

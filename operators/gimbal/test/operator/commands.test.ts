@@ -27,6 +27,7 @@ async function listed({ transport, clock }: Played, format: string): Promise<str
       text += part;
     },
     env: {},
+    files: {},
     clock,
     signal: new AbortController().signal,
     connect: () =>
