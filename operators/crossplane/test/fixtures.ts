@@ -153,7 +153,7 @@ export interface Scene {
   /** Default: all. */
   watchNamespaces?: readonly string[];
   /** Gets the Events: `TYPE KIND REASON: NOTE`. */
-  readonly told?: string[];
+  readonly reported?: string[];
 }
 
 export function operatorWith({ registry, settings }: Pick<Scene, 'registry' | 'settings'>): Operator {
@@ -165,7 +165,7 @@ export const startOfStage = () => (chosenServer() === 'real' ? Date.now() : Date
 
 /** Runs a check on a cluster in which Crossplane has come to rest. */
 export async function staged(
-  { registry, objects = [], settings, watchNamespaces, told }: Scene,
+  { registry, objects = [], settings, watchNamespaces, reported }: Scene,
   check: (stage: Stage) => Promise<void>,
 ): Promise<void> {
   const start = startOfStage();
@@ -173,10 +173,10 @@ export async function staged(
   const stage = await createStage({
     operators: [operatorWith({ registry, settings: { now: () => clock.now(), ...settings } })],
     ...(watchNamespaces && { world: { watchNamespaces } }),
-    ...(told && {
+    ...(reported && {
       runtime: {
-        tell: (_world, _operator, { kind }, { type = 'Normal', reason, note }) =>
-          told.push(`${type} ${kind} ${reason}: ${note}`),
+        notify: (_world, _operator, { kind }, { type = 'Normal', reason, note }) =>
+          reported.push(`${type} ${kind} ${reason}: ${note}`),
       },
     }),
     async given(client) {
@@ -275,7 +275,7 @@ export const patch = (stage: Stage, kind: Kind, name: string, body: object, name
   stage.client.patch(kind, namespace === undefined ? { name } : { namespace, name }, 'merge', body);
 
 /** What the package says about a condition, for assertions that show all of it when they fail. */
-export async function said(stage: Stage, kind: Kind, name: string, type: string) {
+export async function detail(stage: Stage, kind: Kind, name: string, type: string) {
   return condition(await stage.client.get(kind, { name }), type);
 }
 

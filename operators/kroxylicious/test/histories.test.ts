@@ -187,27 +187,27 @@ type Hashed = KubeObject & {
   status?: { configHash?: string; conditions?: { type: string; status: string; reason: string }[] };
 };
 const HASHED = [VirtualKafkaCluster, KafkaService, KafkaProtocolFilter, KafkaProxyIngress] as unknown as Kind<Hashed>[];
-const MADE = [Deployment, Service, ConfigMap, Secret, PodDisruptionBudget] as Kind[];
+const CREATED = [Deployment, Service, ConfigMap, Secret, PodDisruptionBudget] as Kind[];
 /** What the server gives out. */
 const GIVEN = new Set(['clusterIP', 'clusterIPs', 'nodePort']);
 
 /** Everything that the operator made and said, without what depends on the order of things. */
-async function madeIn({ client }: Lives): Promise<unknown> {
-  const made: Record<string, unknown> = {};
-  for (const kind of MADE)
+async function createdIn({ client }: Lives): Promise<unknown> {
+  const created: Record<string, unknown> = {};
+  for (const kind of CREATED)
     for (const one of (await client.list(kind, { namespace: NAMESPACE })).items) {
       if (one.metadata.labels?.['app.kubernetes.io/managed-by'] === undefined) continue;
       const { spec, data } = one as { spec?: unknown; data?: unknown };
       const text = JSON.stringify({ spec, data }, (key, value: unknown) => (GIVEN.has(key) ? undefined : value));
-      made[`${one.kind} ${one.metadata.name}`] = JSON.parse(text);
+      created[`${one.kind} ${one.metadata.name}`] = JSON.parse(text);
     }
   for (const kind of HASHED)
     for (const { kind: name, metadata, status } of (await client.list(kind, { namespace: NAMESPACE })).items)
-      made[`${name} ${metadata.name}`] = [
+      created[`${name} ${metadata.name}`] = [
         status?.configHash,
         ...(status?.conditions ?? []).map((one) => `${one.type}=${one.status} ${one.reason}`),
       ];
-  return made;
+  return created;
 }
 
 /** The clusters in the configuration that the Deployment mounts. */
@@ -266,11 +266,11 @@ function checkRest(
 
 async function history(seed: number): Promise<void> {
   const random = createRandom(seed);
-  const { made, slots } = await lived(random);
+  const { created, slots } = await lived(random);
   const fresh = await createLife(random);
   for (const [slot, wanted] of slots) await fresh.put(slot, wanted);
   await fresh.settle();
-  assert.deepEqual(made, await madeIn(fresh.world));
+  assert.deepEqual(created, await createdIn(fresh.world));
   await fresh.end();
 }
 
@@ -299,7 +299,7 @@ async function lived(random: SeededRandom) {
     }
     for (const slot of SLOTS) await life.put(slot, random.pick(slot.good));
     await life.settle();
-    return { made: await madeIn(life.world), slots: life.live };
+    return { created: await createdIn(life.world), slots: life.live };
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${life.story.join('\n')}`, { cause: error });
   } finally {

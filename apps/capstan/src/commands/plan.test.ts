@@ -122,8 +122,8 @@ describe('a plan', () => {
     assert.equal(code, 3);
     const report = JSON.parse(out) as PlanReport;
     assert.deepEqual(report.given, [{ verb: 'create', object: 'Site default/other', paths: [], changes: [] }]);
-    const made = report.writes.filter(({ verb }) => verb === 'apply').map(({ object }) => object);
-    assert.deepEqual(made.toSorted(), ['ConfigMap default/other', 'Deployment default/other']);
+    const created = report.writes.filter(({ verb }) => verb === 'apply').map(({ object }) => object);
+    assert.deepEqual(created.toSorted(), ['ConfigMap default/other', 'Deployment default/other']);
     assert.ok(report.writes.some(({ verb, object }) => verb === 'status' && object === 'Site default/other'));
     assert.equal(await cluster.client.find(Site, { namespace: 'default', name: 'other' }), undefined);
   });
@@ -188,7 +188,7 @@ describe('a plan', () => {
     assert.match(out, /Note:\n[^]* {2}none of the loaded operators reads ServiceAccount\n/);
   });
 
-  const refused: [what: string, text: string, says: RegExp][] = [
+  const refused: [what: string, text: string, expected: RegExp][] = [
     [
       'an object that the schema refuses',
       manifest('[1]'),
@@ -207,10 +207,10 @@ describe('a plan', () => {
     ],
     ['an empty file', '# nothing\n', /change.yaml holds no manifest; give YAML or JSON files/],
   ];
-  for (const [what, text, says] of refused) {
+  for (const [what, text, expected] of refused) {
     test(`refuses ${what} in one sentence`, async () => {
       const { code, out, err } = await planned(text, cluster.transport);
-      assert.match(err, says);
+      assert.match(err, expected);
       assert.equal(err.trimEnd().split('\n').length, 1);
       assert.equal(out, '');
       assert.equal(code, 1);

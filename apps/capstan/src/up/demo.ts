@@ -124,13 +124,13 @@ export async function applyDemo(demo: Demo, options: ApplyDemoOptions): Promise<
     const target = cluster === undefined ? undefined : clusters.get(cluster);
     if (!target) throw new TypeError(`the logical cluster ${cluster} of a demonstration was not started`);
     const known = knownKinds(operators, target.client, signal);
-    const made = new Set<string>();
+    const created = new Set<string>();
     for (const manifest of await readManifests([path], io)) {
       const kind = await known.kindOf(manifest);
       const object = filledIn(manifest, variables);
       const { namespace } = object.metadata;
-      if (namespace !== undefined && !made.has(namespace)) {
-        made.add(namespace);
+      if (namespace !== undefined && !created.has(namespace)) {
+        created.add(namespace);
         const metadata = { name: namespace };
         await applied(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata });
       }

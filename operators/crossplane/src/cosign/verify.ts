@@ -207,6 +207,6 @@ async function attestationProblem(
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => (made ??= make());
+  let created: Promise<T> | undefined;
+  return () => (created ??= make());
 }

@@ -42,7 +42,7 @@ async function server(listener: RequestListener): Promise<string> {
 }
 
 const user: Keychain = () => ({ type: 'basic', username: 'me', password: 'open sesame' });
-const stranger: Keychain = () => ({ type: 'basic', username: 'me', password: 'wrong' });
+const foreign: Keychain = () => ({ type: 'basic', username: 'me', password: 'wrong' });
 const USERS = { me: 'open sesame' };
 
 async function bytes(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
@@ -128,7 +128,7 @@ describe('a registry', () => {
       const client = clientWith();
       assert.deepEqual(await client.resolve(reference, { keychain: user }), { digest });
       await assert.rejects(
-        client.resolve(reference, { keychain: stranger }),
+        client.resolve(reference, { keychain: foreign }),
         fails('unauthorized', /credentials were refused/),
       );
       await assert.rejects(

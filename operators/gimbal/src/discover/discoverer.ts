@@ -122,7 +122,7 @@ export function createDiscoverer(options: DiscovererOptions): Discoverer {
       clock,
       logger,
       // Before the first comparison there is nothing to say, unless it cannot be made.
-      isSpeaker: () => leadership.holds && (synchroniser.isReady || source.trouble !== undefined),
+      isSpeaker: () => leadership.holds && (synchroniser.isReady || source.failure !== undefined),
       compose: () =>
         composeStatus(
           {

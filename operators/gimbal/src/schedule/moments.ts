@@ -25,6 +25,6 @@ export function partsBegun(read: Pick<Reader, 'reached'>, since: number, span: n
 }
 
 /** When an object was made; one that is only proposed has no time yet, and then any past moment does. */
-export function madeAt(creationTimestamp: string | undefined): number {
+export function createdAt(creationTimestamp: string | undefined): number {
   return creationTimestamp === undefined || creationTimestamp === '' ? 0 : Date.parse(creationTimestamp);
 }

@@ -23,11 +23,11 @@ export interface Finding {
 export function composeErrors(
   findings: readonly Finding[],
   reported: readonly BackendError[],
-  made: string,
+  created: string,
 ): BackendError[] {
   const own = findings.map(
     ({ type, message, at, namespace, name }): BackendError => ({
-      statusTime: at || made,
+      statusTime: at || created,
       type,
       message: cut(message),
       count: 1,
@@ -55,10 +55,10 @@ function cut(text: string): string {
 export const conditionFindings = ({ status }: DiscoveryBackend): readonly Finding[] => {
   const conditions = (status?.conditions ?? []) as readonly Condition[];
   return conditions.flatMap(({ type, status: is, reason, message, lastTransitionTime: at }) => {
-    const isTold =
+    const isReported =
       (type === 'Accepted' && (is === 'False' || reason === 'PrefixOverlap')) ||
       (type === 'CredentialsValid' && (is === 'False' || WARNINGS.has(reason)));
-    return isTold ? [{ type: reason, message, at }] : [];
+    return isReported ? [{ type: reason, message, at }] : [];
   });
 };
 

@@ -160,8 +160,8 @@ export function playWhole(title: string, skip: string | false, start: (folder: s
       });
       assert.ok((await services(world)).includes('east-web'));
       await boundSecret(world, 'east-c');
-      const mended = await gimbal(world, 'rotate', 'east', '--secret', 'east-c', '--wait');
-      assert.equal(mended.code, 0, mended.output);
+      const fixed = await gimbal(world, 'rotate', 'east', '--secret', 'east-c', '--wait');
+      assert.equal(fixed.code, 0, fixed.output);
       await until(async () => assert.deepEqual(await addresses(world, 'east-web'), ['10.1.0.3']));
     });
 

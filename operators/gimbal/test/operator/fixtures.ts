@@ -43,7 +43,7 @@ export const ELSEWHERE = 'B s3cr3t-elsewhere';
 
 export interface Played extends Stage {
   readonly remote: Remote;
-  readonly told: string[];
+  readonly reported: string[];
   backend(name?: string): Promise<DiscoveryBackend>;
   conditions(...types: string[]): Promise<(string | undefined)[]>;
   message(type: string): Promise<string>;
@@ -77,10 +77,10 @@ export async function played(scene: Scene, check: (stage: Played) => Promise<voi
   const { accepted = [FIRST, SECOND, THIRD, ELSEWHERE], spec = {} } = scene;
   const { remote, verify } = createRemote(...accepted);
   remote.isDown = scene.isDown ?? false;
-  const told: string[] = [];
+  const reported: string[] = [];
   const stage = await createStage({
     operators: [createGimbal({ verify, ...(scene.writeEndpoints && { writeEndpoints: true }) })],
-    runtime: { tell: (_world, _operator, _owner, { reason }) => void told.push(reason) },
+    runtime: { notify: (_world, _operator, _owner, { reason }) => void reported.push(reason) },
     async given(client) {
       await scene.given?.(client);
       const text = 'secret' in scene ? scene.secret : FIRST;
@@ -89,7 +89,7 @@ export async function played(scene: Scene, check: (stage: Played) => Promise<voi
     },
   });
   try {
-    await check(Object.assign(Object.create(stage) as Stage, movesOn(stage), { remote, told }));
+    await check(Object.assign(Object.create(stage) as Stage, movesOn(stage), { remote, reported }));
   } finally {
     await stage.end();
   }

@@ -398,7 +398,7 @@ function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, 
       type === 'LoadBalancer'
         ? (read.get(Service, { namespace, name: loadBalancerName(serving) }, loadBalancerPointsOf) ?? [])
         : [];
-    const told = points.map(({ hostname, ip }) => ({
+    const reported = points.map(({ hostname, ip }) => ({
       ...(hostname === undefined ? {} : { hostname }),
       ...(ip === undefined ? {} : { ip }),
     }));
@@ -406,7 +406,7 @@ function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, 
       name: ingress,
       ...(bootstrapServer === undefined ? {} : { bootstrapServer }),
       protocol,
-      ...(told.length === 0 ? {} : { loadBalancerIngressPoints: told }),
+      ...(reported.length === 0 ? {} : { loadBalancerIngressPoints: reported }),
     };
   });
 }

@@ -76,7 +76,7 @@ export async function createIngressStage(
   const stage = await createStage({
     operators: [operator({ name: 'sesame', kinds, reconcilers, sinks })],
     runtime: {
-      tell: (_world, _operator, { kind }, { reason, note }) => void events.push(`${kind} ${reason}: ${note}`),
+      notify: (_world, _operator, { kind }, { reason, note }) => void events.push(`${kind} ${reason}: ${note}`),
     },
   });
   context.after(() => stage.end());

@@ -70,8 +70,8 @@ export function failureOf(error: unknown): Failure {
 /** The failure that an ERROR event stands for: its object is a Status, or nothing that can be understood. */
 export function failureOfErrorEvent(object: unknown): Failure {
   const status = typeof object === 'object' && object !== null ? (object as Status) : {};
-  const said = typeof status.message === 'string' ? status.message : 'no message';
-  const message = `the watch ended with an error event: ${said} (${status.code ?? 'no code'} ${status.reason ?? ''})`;
+  const detail = typeof status.message === 'string' ? status.message : 'no message';
+  const message = `the watch ended with an error event: ${detail} (${status.code ?? 'no code'} ${status.reason ?? ''})`;
   const code = status.code ?? (status.reason === 'Expired' || status.reason === 'Gone' ? 410 : 500);
   return withRetryAfter({ reason: reasonOfCode(code, isTooLarge(status)), message }, status.details?.retryAfterSeconds);
 }

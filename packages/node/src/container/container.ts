@@ -176,8 +176,8 @@ export function runContainer(options: ContainerOptions): ContainerRun {
       const exit = await process.exited;
       watch.abort();
       await watching;
-      const isTold = exit.code !== 0 && container.terminationMessagePolicy === 'FallbackToLogsOnError';
-      const message = isTold ? words.text() : '';
+      const isReported = exit.code !== 0 && container.terminationMessagePolicy === 'FallbackToLogsOnError';
+      const message = isReported ? words.text() : '';
       return { exitCode: exit.code, reason: reasonOf(exit), ...(message === '' ? {} : { message }), ...times() };
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);

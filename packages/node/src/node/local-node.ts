@@ -105,12 +105,12 @@ export function createNode(options: NodeOptions): LocalNode {
     function start(pod: Pod, key: string): void {
       const { uid = '' } = pod.metadata;
       const feed = createPodFeed(tools, pod, key);
-      const task = look(feed.context).finally(() => tasks.delete(uid));
+      const task = check(feed.context).finally(() => tasks.delete(uid));
       tasks.set(uid, { ...feed, task });
     }
 
     /** Looks after one pod, again and again if something unforeseen gets in the way. */
-    async function look(context: PodContext): Promise<void> {
+    async function check(context: PodContext): Promise<void> {
       const address = addressOf(context.pod());
       try {
         for (;;) {

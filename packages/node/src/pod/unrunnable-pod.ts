@@ -29,16 +29,16 @@ const imagesOf = ({ spec }: Pod) =>
 
 function changed(context: PodContext, images: string, signal: AbortSignal): Promise<'gone' | 'changed'> {
   return new Promise((resolve) => {
-    const look = () => {
+    const check = () => {
       const isOver = context.deletion.aborted || signal.aborted;
       if (!isOver && imagesOf(context.pod()) === images) return;
       off();
-      signal.removeEventListener('abort', look);
+      signal.removeEventListener('abort', check);
       resolve(isOver ? 'gone' : 'changed');
     };
-    const off = context.onChange(look);
-    signal.addEventListener('abort', look);
-    look();
+    const off = context.onChange(check);
+    signal.addEventListener('abort', check);
+    check();
   });
 }
 

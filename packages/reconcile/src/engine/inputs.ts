@@ -21,7 +21,7 @@ import {
   RETAINED,
   UNKNOWN,
 } from './graph/model.ts';
-import { isAside, isUnrecorded, toldView } from './graph/projection.ts';
+import { isAside, isUnrecorded, reportedView } from './graph/projection.ts';
 import { materialize } from './graph/query.ts';
 
 const MAX_INPUTS = 128;
@@ -76,7 +76,7 @@ function digestOf(graph: Graph, cell: Cell, { project, mode }: Edge): string {
 function seenOf(cell: Cell, project: Projection | undefined): unknown {
   if (project === undefined) return withoutVersion(cell.value);
   try {
-    return toldView(project)?.(cell.value) ?? project(cell.value, cell.key) ?? null;
+    return reportedView(project)?.(cell.value) ?? project(cell.value, cell.key) ?? null;
   } catch {
     return null;
   }

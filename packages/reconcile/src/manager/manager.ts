@@ -127,8 +127,8 @@ export function createManager(options: ManagerOptions): Manager {
       return runtime;
     },
     run: (signal) =>
-      runManager(withDefaults(options), signal, (made) => {
-        runtime = made;
+      runManager(withDefaults(options), signal, (created) => {
+        runtime = created;
       }),
   };
 }
@@ -189,7 +189,7 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       logger,
       leadership: (operator) => found(led.get(operator)).leadership,
       sinkLeadership: (operator, lease) => sinkLeadership(operator, { namespace, ...lease }, contest),
-      tell: (_world, operator, owner, event) => found(led.get(operator)).events.record(owner, event),
+      notify: (_world, operator, owner, event) => found(led.get(operator)).events.record(owner, event),
       observe: runtimeObserver(metrics),
       tracer: tracing.tracer,
       ...(options.checkPurity ? { checkPurity: true } : {}),

@@ -333,9 +333,9 @@ export function bindDerived<R>(
   const existing = bound.get(definition);
   if (existing !== undefined) return existing;
   const place = { sources, world, operator };
-  const made = 'aggregate' in definition ? bindAggregate(place, definition) : bindDerivation(place, definition);
-  bound.set(definition, made);
-  return made;
+  const created = 'aggregate' in definition ? bindAggregate(place, definition) : bindDerivation(place, definition);
+  bound.set(definition, created);
+  return created;
 }
 
 interface BindingPlace {

@@ -41,9 +41,9 @@ export async function ensureDigestKey(
     if (!isAlreadyExists(error)) throw error;
   }
   // Read back in either case: what counts is what is there.
-  const made = await findDigestKey(client, options);
-  if (made === undefined) throw RuntimeErrors.DigestKeyGone(namespace, digestKeyName(operator));
-  return made;
+  const created = await findDigestKey(client, options);
+  if (created === undefined) throw RuntimeErrors.DigestKeyGone(namespace, digestKeyName(operator));
+  return created;
 }
 
 /** The operator's key, if there is one. Throws when the Secret does not hold one. */

@@ -46,7 +46,7 @@ export function causeRecord(at: string, by: string, owner: string, causes: reado
     at,
     by,
     for: owner,
-    changes: told(changes, owner, new Set(changes.filter((_, i) => causes[i]?.isAside))),
+    changes: reported(changes, owner, new Set(changes.filter((_, i) => causes[i]?.isAside))),
   });
 }
 
@@ -66,7 +66,11 @@ const FOLLOWS = /^(status\.|metadata\.(resourceVersion|generation|managedFields)
  * last write, mostly); not what follows from earlier plans; and not what had only to be fetched. Each is reported if there is
  * nothing else.
  */
-function told(changes: readonly CauseChange[], owner: string, aside: ReadonlySet<CauseChange>): readonly CauseChange[] {
+function reported(
+  changes: readonly CauseChange[],
+  owner: string,
+  aside: ReadonlySet<CauseChange>,
+): readonly CauseChange[] {
   const rules = [
     ({ object, paths, via }: CauseChange) => via.length > 0 || (object === owner && !isStatusOnly(paths)),
     (change: CauseChange) => !aside.has(change),

@@ -167,8 +167,8 @@ export function createWorld(options: WorldOptions): World {
       return [...kinds.values()]
         .filter(({ informers: opened }) => !opened.every(caches.isReady))
         .map(({ requirement, informers: opened }) => {
-          const trouble = opened.map((informer) => informer.state().lastError).find((error) => error !== undefined);
-          return `${kindId(requirement.kind)}${trouble === undefined ? '' : `: ${trouble}`}`;
+          const failure = opened.map((informer) => informer.state().lastError).find((error) => error !== undefined);
+          return `${kindId(requirement.kind)}${failure === undefined ? '' : `: ${failure}`}`;
         });
     },
     isFresh: (wanted, maxAgeMs) =>
@@ -199,9 +199,9 @@ export function createWorld(options: WorldOptions): World {
     const existing = found.indexes.get(keysOf);
     if (existing !== undefined) return existing;
     const twins = [...found.indexes.values()].filter(({ name: known }) => known.split('#')[0] === indexName).length;
-    const made = engine.index(table, twins === 0 ? indexName : `${indexName}#${twins + 1}`, keysOf);
-    found.indexes.set(keysOf, made);
-    return made;
+    const created = engine.index(table, twins === 0 ? indexName : `${indexName}#${twins + 1}`, keysOf);
+    found.indexes.set(keysOf, created);
+    return created;
   }
 }
 

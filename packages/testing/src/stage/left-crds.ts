@@ -68,14 +68,14 @@ export async function openCrds(
     }
     await Promise.all(names.map((name) => remove(client, name)));
   };
-  const made = async (sent: CustomResourceDefinition, { metadata }: CustomResourceDefinition) => {
+  const created = async (sent: CustomResourceDefinition, { metadata }: CustomResourceDefinition) => {
     const { name = '', uid, generation } = metadata;
     await untilServed(client, name);
     left.set(name, { crd: sent, uid, generation });
   };
   await Promise.all(
     wanted.map(async (crd) => {
-      if (!(await claim(crd))) await made(crd, await client.create(CustomResourceDefinition, crd));
+      if (!(await claim(crd))) await created(crd, await client.create(CustomResourceDefinition, crd));
     }),
   );
 
@@ -86,7 +86,7 @@ export async function openCrds(
       return { ...found, status: 201 };
     }
     const answer = await inner.request(request);
-    if (answer.status === 201) await made(crd, answer.body as CustomResourceDefinition);
+    if (answer.status === 201) await created(crd, answer.body as CustomResourceDefinition);
     return answer;
   };
   return {

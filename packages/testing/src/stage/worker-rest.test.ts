@@ -21,7 +21,7 @@ const slowKey: Minter<object, Secret> = {
   async make() {
     // Longer than a moment, on a worker thread.
     await promisify(pbkdf2)('a', 'b', 2_000_000, 32, 'sha256');
-    return { apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { made: 'eWVz' } };
+    return { apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { created: 'eWVz' } };
   },
 };
 

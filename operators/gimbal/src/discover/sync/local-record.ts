@@ -51,8 +51,8 @@ export function toRecord(object: KubeObject): LocalRecord {
  * Kubernetes made of such Endpoints is deleted with those, and no discoverer removes it.
  */
 function upstreamKeys({ metadata: { labels = {} } }: KubeObject): CopiedKeys | undefined {
-  const isMade = LABEL_FAMILIES.some((family) => `${family}/backend` in labels && `${family}/service` in labels);
+  const isCreated = LABEL_FAMILIES.some((family) => `${family}/backend` in labels && `${family}/service` in labels);
   const isCopy =
     labels['endpointslice.kubernetes.io/managed-by']?.startsWith('endpointslicemirroring-controller') === true;
-  return isMade && !isCopy ? { labels: [], annotations: [] } : undefined;
+  return isCreated && !isCopy ? { labels: [], annotations: [] } : undefined;
 }

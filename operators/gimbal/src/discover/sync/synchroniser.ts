@@ -151,7 +151,7 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
   }
 
   function stateChanged(): void {
-    problems.set('remote', source.trouble === undefined ? [] : [source.trouble]);
+    problems.set('remote', source.failure === undefined ? [] : [source.failure]);
     if (!isOpen()) return;
     if (untried === undefined) return compareAll();
     const keys = [...deferred];

@@ -24,12 +24,12 @@ import { reachOf } from './reach.ts';
  * announces no demand and keeps no record; several may live at once, each until the next flush.
  */
 export function createFork(graph: Graph): Fork {
-  const made = graph.wave.number;
+  const createdAtWave = graph.wave.number;
   const overlay: Overlay = new Map();
   let current: { evaluation: Evaluation; liveness: Liveness; changes: Change[] } | undefined;
   const check = () => {
     if (graph.running) throw EngineErrors.busy('a preview was used');
-    if (graph.wave.number !== made) throw EngineErrors.forkStale(made, graph.wave.number);
+    if (graph.wave.number !== createdAtWave) throw EngineErrors.forkStale(createdAtWave, graph.wave.number);
   };
   const evaluated = () => {
     check();

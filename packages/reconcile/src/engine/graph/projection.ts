@@ -19,7 +19,7 @@ export function fields(...paths: string[]): FieldsProjection {
  * and should report what it stands for (the paths in the spec).
  */
 export function telling<V, P>(project: Projection<V, P>, view: (value: V) => unknown): Projection<V, P> {
-  return Object.assign(project, { tells: view });
+  return Object.assign(project, { reports: view });
 }
 
 /**
@@ -44,8 +44,8 @@ export function isAside(projection: Projection | undefined): boolean {
 }
 
 /** The view from which causes are reported; undefined for the projection's own result. */
-export function toldView(projection: Projection): ((value: unknown) => unknown) | undefined {
-  return (projection as { tells?: (value: unknown) => unknown }).tells;
+export function reportedView(projection: Projection): ((value: unknown) => unknown) | undefined {
+  return (projection as { reports?: (value: unknown) => unknown }).reports;
 }
 
 /** The paths of a projection made by `fields`. */

@@ -165,7 +165,7 @@ function compare(
     return;
   }
   // Trouble keeps alive what was read before it; where there is none, nothing else may be alive.
-  if (retain && [...expected.values()].some(isTrouble)) {
+  if (retain && [...expected.values()].some(isFailure)) {
     for (const [name, value] of expected) assert.equal(actual.get(name), value, `${name} in batch ${batch}`);
     return;
   }
@@ -181,7 +181,7 @@ function compare(
   );
 }
 
-function isTrouble(value: string): boolean {
+function isFailure(value: string): boolean {
   return value.startsWith('error') || value.startsWith('suspended') || isCycle(value);
 }
 

@@ -91,7 +91,7 @@ function settle(graph: Graph, node: Node, state: number, result: unknown): void 
       const { equals } = node.derivation;
       value = equals === undefined ? share(before, result) : equals(before, result) ? before : result;
       if (value === before) return cutOff(graph);
-    } else if (sameTrouble(state, before, result)) return cutOff(graph);
+    } else if (sameFailure(state, before, result)) return cutOff(graph);
   }
   if (graph.freeze && state === HAS_VALUE) freezeDeep(value);
   if (!graph.wave.changed.has(node)) {
@@ -108,7 +108,7 @@ function cutOff(graph: Graph): void {
 }
 
 /** Errors are equal by message, so that a fresh error object for the same trouble moves nothing. */
-export function sameTrouble(state: number, before: unknown, after: unknown): boolean {
+export function sameFailure(state: number, before: unknown, after: unknown): boolean {
   if (state === HAS_ERROR) return (before as Error).message === (after as Error).message;
   return state === IS_SUSPENDED && equal(before, after);
 }

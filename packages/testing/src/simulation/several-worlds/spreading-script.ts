@@ -83,9 +83,9 @@ function randomAct(random: SeededRandom, wish: Wish, { mayDelete, taken }: Limit
       const isNew = !wish.notices.has(`${member} ${notice}`);
       wish.notices.add(`${member} ${notice}`);
       const ref = { namespace: NAMESPACE, name: notice };
-      const made = { apiVersion: Notice.apiVersion, kind: 'Notice', metadata: ref, spec: { text } };
+      const created = { apiVersion: Notice.apiVersion, kind: 'Notice', metadata: ref, spec: { text } };
       return act(`notice ${notice} = ${text}`, member, (client) =>
-        isNew ? client.create(Notice, made) : client.patch(Notice, ref, 'merge', { spec: { text } }),
+        isNew ? client.create(Notice, created) : client.patch(Notice, ref, 'merge', { spec: { text } }),
       );
     },
     () => {
