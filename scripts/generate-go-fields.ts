@@ -24,7 +24,7 @@ interface GoField {
 
 interface GoPackage {
   structs: Map<string, GoField[]>;
-  /** What a named type is made of. */
+  /** What a named type is built from. */
   named: Map<string, string>;
   /** Folders of the packages that it imports, by the name under which it does. */
   imports: Map<string, string>;

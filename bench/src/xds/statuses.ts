@@ -1,4 +1,4 @@
-// Statuses of many new HTTPProxies under default flags, and a route edit that is made while they are written.
+// Statuses of many new HTTPProxies under default flags, and a route edit that is created while they are written.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openConnection } from '../apiserver/connection.ts';
 import type { Part } from '../bench.ts';

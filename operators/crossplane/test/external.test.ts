@@ -198,7 +198,7 @@ describe('a controller of one’s own', () => {
   });
   type BatchRuntimeConfig = KindOf<typeof BatchRuntimeConfig>;
 
-  /** Runs every active revision as a Deployment in a namespace of its own, and says how it does. docs/crossplane.md explains it. */
+  /** Runs every active revision as a Deployment in a namespace of its own, and shows how it does. docs/crossplane.md explains it. */
   const batch = operator({
     name: 'batch',
     kinds: [BatchRuntimeConfig],

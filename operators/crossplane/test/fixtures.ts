@@ -28,7 +28,7 @@ export interface FakeRegistry extends PackageSource {
   /** Puts a package there; its digest. */
   push(image: string, documents: readonly object[]): string;
   untag(image: string): void;
-  /** Answers nothing but this from now on; undefined mends it. */
+  /** Answers nothing but this from now on; undefined fixes it. */
   breakDown(problem: string | undefined): void;
   /** `resolve IMAGE`, `pull IMAGE`, `tags REPOSITORY`, `verify IMAGE`. */
   readonly asked: string[];
@@ -160,7 +160,7 @@ export function operatorWith({ registry, settings }: Pick<Scene, 'registry' | 's
   return createCrossplane({ source: registry, ...settings });
 }
 
-/** Where a stage's clock begins: certificates are made before the stage is there to ask. */
+/** Where a stage's clock begins: certificates are created before the stage is there to ask. */
 export const startOfStage = () => (chosenServer() === 'real' ? Date.now() : Date.UTC(2026, 0, 1));
 
 /** Runs a check on a cluster in which Crossplane has come to rest. */
@@ -193,7 +193,7 @@ export async function staged(
   }
 }
 
-/** Keys are made in the thread pool, which no virtual clock sees: what is under way is waited for. */
+/** Keys are created in the thread pool, which no virtual clock sees: what is under way is waited for. */
 function patientStage(stage: Stage): Stage {
   const settle: Stage['settle'] = async (maxMs) => {
     await stage.settle(maxMs);

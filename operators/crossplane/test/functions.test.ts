@@ -71,7 +71,7 @@ describe('certificates', () => {
       [DeploymentRuntimeConfig, config] as never,
       provider('example', { package: PROVIDER_IMAGE, runtimeConfigRef: { name: 'mine' } }),
     ];
-    // As if they had been made so long ago that two thirds of their year are over in less than an hour.
+    // As if they had been created so long ago that two thirds of their year are over in less than an hour.
     const created = { at: startOfStage() - 243.3 * 24 * 3600 * 1000 };
     await staged({ registry, objects, settings: { now: () => created.at } }, async (stage) => {
       await allReady(stage);

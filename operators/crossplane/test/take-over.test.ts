@@ -133,7 +133,7 @@ function upstreamObjects(
   const secret = (name: string, texts: Record<string, string>) => ({
     apiVersion: 'v1',
     kind: 'Secret',
-    // Made for the revision, and then given the owners of the revision.
+    // Created for the revision, and then given the owners of the revision.
     metadata: { namespace: SYSTEM, name, ownerReferences: [reference('Provider', owner)] },
     type: 'Opaque',
     data: Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')])),

@@ -78,7 +78,7 @@ describe('a third runtime', () => {
       );
       await podsReady(stage);
       assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
-      // Its default is made, as the flag's runtime says, and counts where none is named.
+      // Its default is created, as the flag's runtime says, and counts where none is named.
       assert.deepEqual(await names(stage, StatefulSetRuntimeConfig), ['default']);
       const ref = { namespace: SYSTEM, name: first };
       assert.equal((await stage.client.get(StatefulSet, ref)).spec?.replicas, 2);

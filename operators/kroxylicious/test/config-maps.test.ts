@@ -1,4 +1,4 @@
-// Configurations by content: made once, never changed, collected when no ReplicaSet can come back to them.
+// Configurations by content: created once, never changed, collected when no ReplicaSet can come back to them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, ConfigMap, Deployment, Pod, ReplicaSet, Secret, ServiceAccount } from '@capstan/kube';

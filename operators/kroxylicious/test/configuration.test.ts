@@ -1,4 +1,4 @@
-// What is made for a proxy: the configuration file, the Deployment's mounts and ports, the Services.
+// What is created for a proxy: the configuration file, the Deployment's mounts and ports, the Services.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, type Deployment, type KubeObject, PodDisruptionBudget, Service } from '@capstan/kube';

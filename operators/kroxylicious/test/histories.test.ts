@@ -1,5 +1,5 @@
 // Random histories: edits, deletions and mistakes in any order and at any speed, and an operator that dies meanwhile. Whatever
-// came before, once all is well the proxies run what a new operator would have made of the same objects; until then nothing
+// came before, once all is well the proxies run what a new operator would have built from the same objects; until then nothing
 // that runs is taken away, and each pause sees at most one rollout.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -224,7 +224,7 @@ async function momentOf({ world, live, ran }: Life) {
   const served = await servedIn(world);
   const deployment = await deploymentOf(world);
   const generation = deployment?.metadata.generation;
-  // What is still in the configuration because its rollout is held is not what was made again meanwhile.
+  // What is still in the configuration because its rollout is held is not what was created again meanwhile.
   const names = new Map(clusters.map(({ metadata }) => [metadata.name ?? '', metadata.uid]));
   if (generation !== ran.generation) ran.uids = new Set(served.map((name) => names.get(name)));
   ran.generation = generation;
@@ -250,7 +250,7 @@ function checkRest(
 ) {
   const isWanted = [...after.clusters.values()].some(({ spec }) => spec.proxyRef.name === 'my-proxy');
   if (isWanted && before.generation !== undefined) assert.ok(after.generation, 'the Deployment stays');
-  // One that was deleted and made again has no past.
+  // One that was deleted and created again has no past.
   const stayed = [...after.clusters].filter(([uid]) => before.clusters.has(uid));
   for (const [uid, { name }] of stayed)
     if (before.ran.has(uid)) assert.ok(after.served.includes(name), `${name} is served on`);
@@ -274,7 +274,7 @@ async function history(seed: number): Promise<void> {
   await fresh.end();
 }
 
-/** What there is after a long life that ends well, and of what it was made. */
+/** What there is after a long life that ends well, and of what it was created. */
 async function lived(random: SeededRandom) {
   const life = await createLife(random);
   try {

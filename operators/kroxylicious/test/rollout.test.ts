@@ -36,7 +36,7 @@ import {
 
 const [first, renewed] = await Promise.all([certificate(), certificate()]);
 
-/** Everything that a configuration can be made from: a filter with a Secret and a ConfigMap, TLS on both sides, two clusters. */
+/** Everything that a configuration can be built from: a filter with a Secret and a ConfigMap, TLS on both sides, two clusters. */
 const everything = (): KubeObject[] => [
   proxy(),
   service({

@@ -4,7 +4,7 @@
 //   demo/NAME/*.yaml       manifests for the logical cluster NAME, which is there because of this folder
 //   demo/prepare.ts        starts what the manifests need besides a cluster (a registry, an account elsewhere)
 //
-// Manifests may say ${NAME} wherever a text stands: `prepare` says what it is.
+// Manifests may say ${NAME} wherever a text stands: `prepare` shows what it is.
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {

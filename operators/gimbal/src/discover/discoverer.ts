@@ -121,7 +121,7 @@ export function createDiscoverer(options: DiscovererOptions): Discoverer {
       client,
       clock,
       logger,
-      // Before the first comparison there is nothing to say, unless it cannot be made.
+      // Before the first comparison there is nothing to say, unless it cannot be created.
       isSpeaker: () => leadership.holds && (synchroniser.isReady || source.failure !== undefined),
       compose: () =>
         composeStatus(

@@ -1,4 +1,4 @@
-// Users edit routes while a backend is in maintenance. When it is over, the route is what the same edits would have made of
+// Users edit routes while a backend is in maintenance. When it is over, the route is what the same edits would have built from
 // it without maintenance; where that cannot be known, nothing is restored and the route is reported.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -1,5 +1,5 @@
 // The errors of a backend in one list: what the operator finds (names, fields, credentials, its discoverer, its routes) and
-// what the discoverer reports. What is no longer so is no longer there; Events tell what was.
+// what the discoverer reports. What is no longer so is no longer there; Events show what was.
 import type { Condition } from '@capstan/reconcile';
 import type { DiscoveryBackend } from '../kinds/index.ts';
 import {

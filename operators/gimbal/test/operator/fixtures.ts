@@ -135,10 +135,10 @@ function movesOn(stage: Stage) {
       | { status: string; reason: string; message: string }
       | undefined;
   const deployment = () => client.find(Deployment, DEPLOYMENT);
-  /** Credentials that change are looked at when they have been the same for a while. */
+  /** Credentials that change are checked when they have been the same for a while. */
   const settled = async () => {
     await stage.settle();
-    // A real server may be seconds ahead: its time goes on while the test's stands still, and the backend was made by it.
+    // A real server may be seconds ahead: its time goes on while the test's stands still, and the backend was created by it.
     const ahead = Date.parse((await backend()).metadata.creationTimestamp ?? '') - stage.clock.now();
     await stage.clock.advance(Math.max(0, ahead) + 4_000);
     await stage.settle();

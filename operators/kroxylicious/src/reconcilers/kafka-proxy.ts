@@ -162,7 +162,7 @@ function sharedPlan(
     hash,
     usedConfigMaps,
     quietMs: quietMsOf(proxy.spec, settings),
-    // The same hash is the same content, under whichever key it was made.
+    // The same hash is the same content, under whichever key it was created.
     clusters:
       rollout?.hash === hash
         ? rollout.clusters

@@ -135,7 +135,7 @@ export function createVirtualKafkaClusterReconciler(
         staleCondition(problems, isStale && proxy !== undefined, snapshotNames(lastGood).length > 0),
         warningCondition(node?.warnings ?? []),
       ];
-      // Hosts of Routes are known only when there are Routes: they are made even for a cluster that cannot be served yet.
+      // Hosts of Routes are known only when there are Routes: they are created even for a cluster that cannot be served yet.
       const awaited = isStale ? (node?.routes ?? []) : [];
       const ways = [
         ...(fragment?.ways ?? []).filter(({ ingress }) => !awaited.some((way) => way.ingress === ingress)),

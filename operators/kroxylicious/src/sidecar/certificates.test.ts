@@ -14,7 +14,7 @@ class Life {
   secret: Secret | undefined;
   trusted: readonly string[] | undefined;
 
-  /** Looks once, as the runtime does when time or an input changed; whether something was made. */
+  /** Looks once, as the runtime does when time or an input changed; whether something was created. */
   async check(names: readonly string[] = dnsNames): Promise<boolean> {
     const inputs = { dnsNames: names, ...(this.trusted && { trusted: this.trusted }) };
     const reached = (instant: number | string) => this.now >= new Date(instant).getTime();

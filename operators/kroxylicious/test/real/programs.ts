@@ -65,7 +65,7 @@ export function java(jars: string, args: readonly string[]): Program {
   };
 }
 
-/** Waits until it is so; after the deadline the error says what it waited for, and what is there to see instead. */
+/** Waits until it is so; after the deadline the error shows what it waited for, and what is there to see instead. */
 export async function until<T>(
   what: string,
   check: () => Promise<T | undefined | false> | T | undefined | false,

@@ -316,7 +316,7 @@ suite('access through a real Envoy', { skip: missingEnvoy() }, () => {
   });
 });
 
-/** Made by openssl: Node has no function for it. */
+/** Created by openssl: Node has no function for it. */
 function revocationList(ca: CertificateAndKey, revoked: CertificateAndKey): string {
   const folder = mkdtempSync(join(tmpdir(), 'sesame-crl-'));
   const at = (name: string) => join(folder, name);

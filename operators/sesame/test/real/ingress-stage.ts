@@ -19,7 +19,7 @@ import { freePort } from './free-port.ts';
 export const BACKENDS = '127.64.7.1';
 
 export interface IngressStage {
-  /** `KIND REASON: NOTE`, in the order in which they were made. */
+  /** `KIND REASON: NOTE`, in the order in which they were created. */
   readonly events: readonly string[];
   readonly client: Client;
   readonly stage: Stage;

@@ -338,7 +338,7 @@ function itemSize({ item, declaration, type }: Estimate): Size {
   return type?.kind === 'list' && SCALARS.has(type.of.kind) ? ONE : UNKNOWN;
 }
 
-// One for each item, and what its characters add if items are texts; a text itself is looked at by its characters.
+// One for each item, and what its characters add if items are texts; a text itself is checked by its characters.
 function listTraversal(overload: Overload, target: Estimate | undefined, size: Size): number {
   if (overload.args[0]?.kind === 'string') return factor(size, TRAVERSAL);
   const of = target?.type?.kind === 'list' ? target.type.of.kind : undefined;

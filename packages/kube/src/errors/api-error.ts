@@ -43,7 +43,7 @@ export class ApiError extends Error {
   readonly code: number;
   /** `NotFound`, `Conflict`, …: the server's word, or the usual one for the code when it gave none. */
   readonly reason: string;
-  /** The server's own sentence; `message` also says what was asked and what to do. */
+  /** The server's own sentence; `message` also shows what was asked and what to do. */
   readonly serverMessage: string;
   readonly details: NonNullable<Status['details']>;
   readonly status: Status;

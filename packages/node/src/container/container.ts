@@ -37,7 +37,7 @@ export interface ContainerOptions {
   check(handler: Probe, signal: AbortSignal): Promise<CheckResult>;
   /** Runs one of the hooks of its life; undefined when that went well. */
   hook(name: 'postStart' | 'preStop', signal: AbortSignal): Promise<CheckResult>;
-  /** How it was when this node last looked after it. */
+  /** How it was when this node last managed it. */
   restartCount: number;
   lastState?: ContainerState;
   changed(): void;

@@ -5,7 +5,7 @@ import { readinessConditions, withConditions } from './conditions.ts';
 import type { PodContext } from './pod-context.ts';
 import type { Placement, WhySimulated } from './simulated-pod.ts';
 
-/** Resolves when the pod is gone, its images changed (then it is to be looked at again), or the signal is aborted. */
+/** Resolves when the pod is gone, its images changed (then it is to be checked again), or the signal is aborted. */
 export async function holdPod(
   context: PodContext,
   { hostIP }: Placement,

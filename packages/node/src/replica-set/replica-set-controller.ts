@@ -149,7 +149,7 @@ function replicas<T extends Replicated>(
       const selector = compileLabelSelector(selectorOf(set));
       const claimed = await claim(tools, Pod, pods, set, selector);
       const failure = await manage(set, claimed.filter(isActive));
-      // The caches already hold what was just made and deleted.
+      // The caches already hold what was just created and deleted.
       const present = pods.of(set).filter((pod) => selector.matches(pod.metadata.labels) && isControlledBy(pod, set));
       const minReady = set.spec?.minReadySeconds ?? 0;
       const waits = present.filter(isActive).map((pod) => untilAvailable(pod, minReady, clock.now()));

@@ -171,7 +171,7 @@ export async function carryOut(job: Job): Promise<Outcome> {
 interface Attempt {
   readonly job: Job;
   hasWritten: boolean;
-  /** What the last step was made from: its events go with it. */
+  /** What the last step was built from: its events go with it. */
   basis: WriteSet;
   /** When to look again, if nothing changes before. */
   waitMs?: number | undefined;
@@ -200,7 +200,7 @@ function leftToDo(writes: WriteSet | undefined): string {
   return writes === undefined ? '' : workId(writes);
 }
 
-/** What is left to do, without the status: that says what failed, and may say it in other words each time. */
+/** What is left to do, without the status: that shows what failed, and may say it in other words each time. */
 function workId({ finalizer, groups, prune }: WriteSet): string {
   return `${finalizer ?? ''} ${writesId([...groups.flatMap(({ writes }) => writes), ...prune])}`;
 }
@@ -336,7 +336,7 @@ function noteMint({ state, clock }: Job, write: MintWrite): void {
 
 /**
  * Whether something would be minted from the same inputs that has just been: what is due again at once (a clock that is
- * wrong, times in the past) would be made in a circle, since our own write wakes us. That is reported, and tried again later.
+ * wrong, times in the past) would be created in a circle, since our own write wakes us. That is reported, and tried again later.
  */
 function isDueAgain(attempt: Attempt, write: ChildWrite): boolean {
   if (write.verb !== 'mint' || write.existing === undefined) return false;

@@ -46,7 +46,7 @@ export function needsQuiet({ quietMs, quietAtCreation, writes }: PendingGroup): 
   return quietMs > 0 && (quietAtCreation || !writes.every(isCreation));
 }
 
-/** Most of the children at once, and more than one: the sign of a plan that was made from a view that was not whole. */
+/** Most of the children at once, and more than one: the sign of a plan that was built from a view that was not whole. */
 export function isLargeShare({ prune, inventory }: WriteSet): boolean {
   return prune.length > 1 && prune.length * 2 > inventory;
 }

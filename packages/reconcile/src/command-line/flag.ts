@@ -18,7 +18,7 @@ export interface Flag {
   readonly default?: string | boolean;
   /** The variable of the environment that stands in for the flag. */
   readonly env?: string;
-  /** From the text to the value; `refuse(…)` says what to write instead. Default: the text itself. */
+  /** From the text to the value; `refuse(…)` shows what to write instead. Default: the text itself. */
   readonly parse?: (text: string) => unknown;
 }
 

@@ -126,7 +126,7 @@ function createdFrom(known: KnownChild, child: AppliedChild, { ownership, keyed 
 
 const NONE: readonly string[] = [];
 
-/** Whether this very entry was looked at before, and holds everything that we sent. */
+/** Whether this very entry was checked before, and holds everything that we sent. */
 function isCheckedAndOurs({ checked }: KnownChild, entry: ManagedFieldsEntry | undefined): boolean {
   return entry !== undefined && checked?.entry === entry && checked.taken.length === 0;
 }
@@ -203,7 +203,7 @@ export function foreignClaim(
     const isOurs = controller.uid === ownership.object.metadata.uid;
     return isOurs ? undefined : `is controlled by ${controller.kind} ${controller.name}: rename one of the two`;
   }
-  // Our label was removed. The field manager is that of all owners of the reconciler: the annotation says which one.
+  // Our label was removed. The field manager is that of all owners of the reconciler: the annotation shows which one.
   const owner = observed.metadata.annotations?.[OWNER_ANNOTATION];
   const isAdopted =
     adopts === 'referring' ? ownerReferences.some(({ uid }) => uid === ownership.object.metadata.uid) : adopts;

@@ -115,7 +115,7 @@ function groupVerdicts({ children, patches, removals }: Group, input: DiffInput)
   ];
 }
 
-/** Nothing is said of an object in a world that cannot be looked at: it is waited for. */
+/** Nothing is said of an object in a world that cannot be checked: it is waited for. */
 function unlessAway(kind: Kind, input: DiffInput, verdict: (input: DiffInput) => ChildVerdict): ChildVerdict {
   const away = input.observed.away?.(kind);
   return away === undefined

@@ -1,4 +1,4 @@
-// Everything that a node was computed from, directly or through others, each with a digest of what was looked at: to be kept
+// Everything that a node was computed from, directly or through others, each with a digest of what was checked: to be kept
 // outside the process and compared after a restart, when no wave knows what was before.
 import { hash } from 'node:crypto';
 import { canonicalJson } from '@capstan/kube/cluster';
@@ -45,7 +45,7 @@ export function inputsOf(graph: Graph, derivation: DerivationState, key: string)
         continue;
       }
       const cells = source.kind === CELL ? [source] : materialize(graph, source);
-      // The cost must follow the change, and not the size of what a sum or a list is made of.
+      // The cost must follow the change, and not the size of what a sum or a list is built from.
       if (cells.length > MAX_MEMBERS) continue;
       for (const cell of cells) {
         const known = found.get(cell) ?? { digests: new Set(), via };

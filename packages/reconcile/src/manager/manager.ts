@@ -56,7 +56,7 @@ export interface ManagerOptions {
   watchNamespaces?: readonly string[];
   /**
    * Add the clusters of Secrets with the label `capstan.dev/cluster-role` in the system namespace. Default true; false is for a
-   * program that adds its clusters itself, and says when those of a role are complete (`runtime.completeWorlds`).
+   * program that adds its clusters itself, and shows when those of a role are complete (`runtime.completeWorlds`).
    */
   clusterSecrets?: boolean;
   /** Install or update the CRDs of the operators, and create the system namespace; default false: they must be there. */

@@ -35,7 +35,7 @@ export interface PreviewResult {
   readonly later: readonly PreviewRemoval[];
   /** What sinks would deliver outside the cluster. */
   readonly deliveries: readonly PreviewDelivery[];
-  /** What the preview cannot know: facts not fetched, content not made yet, gates that wait. */
+  /** What the preview cannot know: facts not fetched, content not created yet, gates that wait. */
   readonly unknowns: readonly string[];
   /** How many levels followed one from the other. */
   readonly levels: number;

@@ -14,7 +14,7 @@ const site = (metadata: KubeObject['metadata'] = {}, rest: object = { spec: { ho
   ...rest,
 });
 
-/** How often a reader that looks at the object in this way runs, when it changes from one to the other. */
+/** How often a reader that reads the object in this way runs, when it changes from one to the other. */
 function runsFor(check: (object: Site) => unknown, before: Site, after: Site | undefined): number {
   const engine = createEngine({ clock: createVirtualClock() });
   const table = engine.table<KubeObject>({ name: 'Site' });

@@ -85,7 +85,7 @@ interface RememberedDigest {
 export interface Run {
   readonly tracker: Tracker;
   readonly sources: ReadSources;
-  /** Strings that came from sensitive objects; made on first use. */
+  /** Strings that came from sensitive objects; created on first use. */
   sensitive: Set<string> | undefined;
   /** What may be read, as `role kindId`; undefined: whatever the world caches. */
   readonly declared: ReadonlySet<string> | undefined;

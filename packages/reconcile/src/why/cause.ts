@@ -14,7 +14,7 @@ export interface CauseRecord {
   readonly changes: readonly CauseChange[];
   /** How many more changes there were. */
   readonly more?: number;
-  /** Digests of all that the plan was made from, to be compared after a restart; in annotations only. */
+  /** Digests of all that the plan was built from, to be compared after a restart; in annotations only. */
   readonly inputs?: string;
 }
 
@@ -62,7 +62,7 @@ function isStatusOnly(paths: readonly string[]): boolean {
 const FOLLOWS = /^(status\.|metadata\.(resourceVersion|generation|managedFields)(\W|$))/;
 
 /**
- * Of all that changed, what decided: what the plan was made from, not what only its comparison with the cluster saw (our own
+ * Of all that changed, what decided: what the plan was built from, not what only its comparison with the cluster saw (our own
  * last write, mostly); not what follows from earlier plans; and not what had only to be fetched. Each is reported if there is
  * nothing else.
  */

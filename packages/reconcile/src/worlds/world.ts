@@ -21,7 +21,7 @@ export interface World extends Target {
   readonly name: string;
   /** What an operator writes through: the same caches, and its own account. */
   targetFor(operator: string): Target;
-  /** The object that a normalised one was made of, and the kind under which it was written. */
+  /** The object that a normalised one was built from, and the kind under which it was written. */
   originOf(kind: Kind, view: KubeObject): Origin;
   /** The table that reads of a kind go to; undefined when no reconciler declares reading it. */
   readTable(kind: Kind): Table<KubeObject> | undefined;

@@ -1,4 +1,4 @@
-// Keys and signatures are made by worker threads, which the virtual clock cannot see: to it, a program that waits for one
+// Keys and signatures are created by worker threads, which the virtual clock cannot see: to it, a program that waits for one
 // looks like a program that waits for time, and a minute would pass before the key is there. So a busy program gets a
 // moment of real time to go on by itself, and further ones as long as threads are at work: they use processor time, or wait for
 // a processor that others use (Linux shows that). One that is still busy then waits for the clock indeed, and is not waited for
@@ -11,7 +11,7 @@ const AT_WORK = 0.2;
 /** Enough for any key; whatever takes longer is not a key. */
 const PATIENCE_MS = 20_000;
 const POLL_MS = 2;
-/** How often threads are looked at. */
+/** How often threads are checked. */
 const IDLE_CHECK_MS = 25;
 
 /** For a clock's `outside`: whether a busy program has gone on while time stood still. */

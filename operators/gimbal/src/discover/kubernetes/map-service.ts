@@ -24,11 +24,11 @@ export interface MapOptions {
   readonly backend: string;
   /** Default false. */
   readonly writeEndpoints?: boolean;
-  /** Slices that were made before, by the slice there: one of a hundred that changed costs one. */
+  /** Slices that were created before, by the slice there: one of a hundred that changed costs one. */
   readonly created?: WeakMap<EndpointSlice, EndpointSlice>;
 }
 
-/** Whether a Service is looked at at all. */
+/** Whether a Service is checked at all. */
 export function isDiscovered({ metadata: { namespace, name, labels } }: Service): boolean {
   const isApiServer = namespace === 'default' && name === 'kubernetes';
   return !isApiServer && !isMirror(labels);

@@ -80,7 +80,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
     const [first = '', ...others] = [...(names.get(key) ?? [])].toSorted();
     const remote = current().get(first)?.value;
     if (remote === undefined) return ABSENT;
-    // Where there are many slices, those that did not change are not made again; where there are few, that would only cost memory.
+    // Where there are many slices, those that did not change are not created again; where there are few, that would only cost memory.
     const isLarge = (remote.slices?.length ?? 0) >= LARGE_SERVICE;
     const finding = mapService(remote, { backend, writeEndpoints, ...(isLarge && { created }) });
     if (others.length === 0 || finding.state === 'absent') return finding;
@@ -96,7 +96,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
     return { ...finding, problems: [...finding.problems, ...collisions] };
   }
 
-  /** The remote cluster says who it is, once; what it does not let us know is not asked again. */
+  /** The remote cluster shows who it is, once; what it does not let us know is not asked again. */
   async function identify(signal: AbortSignal): Promise<void> {
     for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
       try {

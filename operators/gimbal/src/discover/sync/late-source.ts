@@ -1,4 +1,4 @@
-// A source that can be opened only with credentials that are there and can be read. Until then it is not live and says why; it
+// A source that can be opened only with credentials that are there and can be read. Until then it is not live and shows why; it
 // is retried, because a Secret that is missing now may be created later, and restarting the process would not help.
 import { type Clock, type Logger, sleep } from '@capstan/kube/cluster';
 import { ABSENT } from '../mirror/mirror.ts';

@@ -48,7 +48,7 @@ export function toRecord(object: KubeObject): LocalRecord {
 
 /**
  * Gimbal's own discoverer writes no annotation: what it made has the labels of backend and service, of one family. A slice that
- * Kubernetes made of such Endpoints is deleted with those, and no discoverer removes it.
+ * Kubernetes built from such Endpoints is deleted with those, and no discoverer removes it.
  */
 function upstreamKeys({ metadata: { labels = {} } }: KubeObject): CopiedKeys | undefined {
   const isCreated = LABEL_FAMILIES.some((family) => `${family}/backend` in labels && `${family}/service` in labels);

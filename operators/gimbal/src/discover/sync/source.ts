@@ -26,7 +26,7 @@ export interface SourceListener {
   changed(keys: ReadonlySet<string>): void;
   /** isSynced, isLive or trouble may have changed. */
   state(): void;
-  /** The remote side was looked at as a whole once more, or has been watched for as long. */
+  /** The remote side was checked as a whole once more, or has been watched for as long. */
   cycle(): void;
 }
 

@@ -1,5 +1,5 @@
 // Which nodes would be alive: those that some root still reaches by the reads of the fork. Only nodes that may have lost
-// a reader are looked at, and from each the way up to a root is short.
+// a reader are checked, and from each the way up to a root is short.
 import { depsOf } from '../graph/edge.ts';
 import { HAS_VALUE, NODE, type Node } from '../graph/model.ts';
 import type { Evaluation, Shadow } from './evaluation.ts';

@@ -81,7 +81,7 @@ function isSeen(event: CellEvent, project: Projection | undefined, mode: number)
   return project === undefined || projectionChanged(project, event.before, event.after, event.cell.key);
 }
 
-/** A cause without its way; made once for all sinks that share it. */
+/** A cause without its way; created once for all sinks that share it. */
 function describe(
   graph: Graph,
   wave: WaveRecord,

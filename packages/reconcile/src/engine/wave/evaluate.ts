@@ -21,7 +21,7 @@ import {
 import { nodesInCycles, setCycle, shortestCycle } from './cycle.ts';
 import { enqueue, mark, takeUp } from './schedule.ts';
 
-/** Runs a node and settles what it came to; false when the run has to be made again later in the wave. */
+/** Runs a node and settles what it came to; false when the run has to be created again later in the wave. */
 export function evaluate(graph: Graph, node: Node): boolean {
   takeUp(graph, node);
   if (node.ran === graph.wave.number) {

@@ -73,7 +73,7 @@ export interface ApiWriterObserver {
 
 /** Destructive work needs caches that the server has confirmed within this time. */
 const FRESH_MS = 120_000;
-/** How often an object that stands in the way of a child is looked at again. */
+/** How often an object that stands in the way of a child is checked again. */
 const FOREIGN_MS = 60_000;
 
 export function createApiWriter(options: ApiWriterOptions): BoundSink {
@@ -300,7 +300,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     return { ...record(key, why), ...(inputs === undefined ? {} : { inputs }) };
   }
 
-  /** What the plan was made from, our own children excepted: they follow from it. */
+  /** What the plan was built from, our own children excepted: they follow from it. */
   function inputsFor(key: string): readonly Input[] {
     const planned = engine.valueOf(binding.plans, key);
     if (known?.key !== key || known.planned !== planned) {

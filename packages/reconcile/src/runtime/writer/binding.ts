@@ -330,7 +330,7 @@ function observe(tracker: Tracker, observation: Observation): Observed {
   };
 }
 
-/** What cannot be looked at in other worlds, and why. */
+/** What cannot be checked in other worlds, and why. */
 function awayOf(tracker: Tracker, observation: Observation): Required<Pick<Observed, 'away' | 'awayWorlds'>> {
   const { world, sources } = observation;
   return {

@@ -1,4 +1,4 @@
-// Projections of the runtime itself: what the diff looks at. Each compares by its visible fields and carries the whole
+// Projections of the runtime itself: what the diff reads. Each compares by its visible fields and carries the whole
 // object along (see read/tracked-object.ts).
 import type { KubeObject } from '@capstan/kube/cluster';
 import { templateMark } from '../../diff/child-body.ts';
