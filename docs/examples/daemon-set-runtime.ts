@@ -65,7 +65,7 @@ const daemonSetRuntime = reconciler({
   writes: [ServiceAccount, DaemonSet],
   reconcile({ object: revision, read }) {
     const { desiredState, image, packagePullPolicy, packagePullSecrets, runtimeConfigRef: ref } = revision.spec;
-    // Inactive, or somebody else's: whatever was created for it goes.
+    // Inactive, or controlled by another: what was created for it is removed.
     if (desiredState !== 'Active' || ref?.kind !== DaemonSetRuntimeConfig.kind) return plan({});
     const config = read.get(DaemonSetRuntimeConfig, { name: ref.name });
     if (config === undefined) {

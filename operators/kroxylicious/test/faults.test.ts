@@ -204,7 +204,7 @@ describe('a fault of a virtual cluster', () => {
         message: /spec\.ingresses\[1\]\.ingressRef: the ingress tcp is there twice/,
       },
       {
-        name: 'TLS versions of which none is left',
+        name: 'TLS versions that exclude each other',
         spec: tls({ protocols: { allow: ['TLS1.3'] } }),
         reason: 'Invalid',
         message:

@@ -63,7 +63,7 @@ describe('bad input', () => {
       /^error: the cluster "c" in \/home\/user\/kube\.yaml has the server .*; write it as https:/,
     ],
     [
-      'a server where nobody listens',
+      'a server that does not listen',
       kubeconfig({ server: 'http://127.0.0.1:1' }),
       [],
       /^error: .*127\.0\.0\.1:1: the connection was refused; check that the API server is running/,

@@ -182,7 +182,7 @@ describe('a plan', () => {
     assert.ok(await cluster.client.find(Deployment, home));
   });
 
-  test('says of kinds that nobody reads that nothing can follow', async () => {
+  test('reports of kinds that no reconciler reads that nothing can follow', async () => {
     const text = 'apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: default}\n';
     const { out } = await planned(text, cluster.transport);
     assert.match(out, /Note:\n[^]* {2}none of the loaded operators reads ServiceAccount\n/);
@@ -195,7 +195,7 @@ describe('a plan', () => {
       /would refuse Site default\/home of change.yaml, line 2: .*spec\.image.*; correct the manifest/,
     ],
     [
-      'a kind that nobody has',
+      'a kind that does not exist',
       manifest('a').replace('Site', 'Sight'),
       /change.yaml, line 2 is not a manifest: the cluster has no kind Sight in example.capstan.dev\/v1/,
     ],

@@ -293,7 +293,7 @@ describe('a registry that does not behave', () => {
     );
   });
 
-  test('that says nothing is not waited for without end, and a wish to stop is honoured', async () => {
+  test('that says nothing is not waited for without end, and an abort is honoured', async () => {
     const address = await server((request, response) => {
       if (request.url === '/v2/') response.end();
     });

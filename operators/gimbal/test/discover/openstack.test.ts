@@ -206,7 +206,7 @@ describe('discovery from a cloud', () => {
     ));
 });
 
-describe('a cloud in trouble', () => {
+describe('a cloud with errors', () => {
   const faults = [
     ['that answers 500', 'Unreachable', () => ({ status: 500, headers: {}, body: 'oops' })],
     ['whose answer breaks off', 'Unreachable', () => new Error('the answer is called JSON and does not parse')],

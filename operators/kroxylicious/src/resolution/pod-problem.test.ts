@@ -31,7 +31,7 @@ const STACK = [
   '\t... 18 more',
 ].join('\n');
 
-describe('the trouble of a pod', () => {
+describe('the problem of a pod', () => {
   test('is the innermost cause of a proxy that ended, the same between two attempts and during one', () => {
     const text = "pod p-1 ended with code 1: com.example.UnknownPlugin: no plugin 'Nonsense'";
     for (const state of [{ waiting: { reason: 'CrashLoopBackOff' } }, { running: {} }])

@@ -15,7 +15,7 @@ const one = (server: ScriptedServer) => void server.put('a');
 const countOf = (server: ScriptedServer, verb: 'list' | 'watch') =>
   server.requests.filter((request) => request.verb === verb && !request.options.sendInitialEvents).length;
 
-describe('trouble never stops an informer', () => {
+describe('failures never stop an informer', () => {
   const failures: [string, Error, string][] = [
     ['429', apiError(429, 'TooManyRequests'), 'Throttled'],
     ['500', apiError(500, 'InternalError'), 'ServerError'],

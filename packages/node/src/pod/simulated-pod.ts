@@ -31,7 +31,7 @@ export interface SimulateOptions {
   readyAfterMs?: number;
   /** How long a simulated pod of a Job works before it has succeeded; default 500. */
   workMs?: number;
-  /** From the wish to delete it until it is gone; default 100. */
+  /** From its deletionTimestamp until it is removed; default 100. */
   stopAfterMs?: number;
   /** Pods that never become ready, for tests and demonstrations; default none. */
   isUnready?: (pod: Pod) => boolean;

@@ -716,7 +716,7 @@ describe('a status', () => {
   });
 });
 
-describe('trouble with a write', () => {
+describe('a write that fails', () => {
   const one = (sent: readonly string[]) =>
     sent.includes('done') ? {} : { groups: [group([applying('a'), applying('b')])] };
   const trying = async (error: Error) => {

@@ -397,7 +397,7 @@ async function finalizerStep(attempt: Attempt, change: 'add' | 'remove'): Promis
 
 async function statusStep(attempt: Attempt): Promise<boolean> {
   const { job } = attempt;
-  // A report of trouble changes what the status should say: evaluate again before writing it.
+  // A reported failure changes the status: evaluate again before writing it.
   await job.wave();
   if (job.writes()?.status === undefined) return false;
   return job.inTurn(async (hasWaited) => {

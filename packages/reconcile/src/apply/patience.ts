@@ -17,7 +17,7 @@ const MAX_QUIET_PERIODS = 10;
 /** How long a removal of a large share of the inventory must stay wanted before it is believed. */
 export const RECHECK_MS = 5000;
 
-/** The wish as of now: a new one begins when what is wanted changes. */
+/** The pending write as of now: a new one begins when its content changes. */
 export function pendingWrite(
   writes: readonly ChildWrite[],
   known: PendingWrite | undefined,
@@ -30,7 +30,7 @@ export function pendingWrite(
   return { id, since: now, first: known !== undefined && now - known.since <= ms ? known.first : now };
 }
 
-/** Milliseconds until a wish has stayed the same for so long; 0 when it has. */
+/** Milliseconds until a pending write has stayed the same for so long; 0 when it has. */
 export function timeLeft(pending: PendingWrite, ms: number, clock: Clock): number {
   return Math.max(0, pending.since + ms - clock.now());
 }

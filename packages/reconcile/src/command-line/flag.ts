@@ -60,7 +60,7 @@ export function findFlag(flags: Flags, name: string): string | undefined {
   return Object.entries(flags).find(([, { aliases }]) => aliases?.includes(name))?.[0];
 }
 
-/** The values of flags of which none is given. Throws when a default is not a value: a mistake of the declaration. */
+/** The values of flags when none is given. Throws when a default is not a value: a mistake of the declaration. */
 export function flagDefaults<const F extends Flags>(flags: F): FlagValues<F> {
   return evaluateFlags(flags, {}, {}, (place, text, remedy) => {
     throw new TypeError(`the default ${JSON.stringify(text)} of ${place} is not a value; ${remedy}`);

@@ -251,7 +251,7 @@ export interface EngineOptions {
   /** A keyed digest for values of sensitive tables in causes, or of what was checked of one; without it they have none. */
   sensitiveDigest?(value: unknown, seen?: unknown): string;
   /**
-   * A node that suspends or throws keeps alive what it read before, so that sinks below it are not taken down by trouble
+   * A node that suspends or throws keeps alive what it read before, so that sinks below it are not taken down by a failure
    * above. Default: true.
    */
   readonly retain?: boolean;

@@ -1,7 +1,7 @@
 // A fold keeps its state between runs and is given the members that changed: one changed part of ten thousand is one `put`.
 // Rebuilt from nothing it must come to the same. It first settles all parts that moved, then changes the state, so that
-// a run that has to start again has changed nothing. Parts in trouble are left out of the state; the fold then comes to
-// the trouble of the first of them by key, as a computation that reads them in order would.
+// a run that has to start again has changed nothing. Parts that failed are left out of the state; the fold then comes to
+// the failure of the first of them by key, as a computation that reads them in order would.
 
 import type { FoldOptions, Projection } from './engine-types.ts';
 import { link, unlink } from './graph/edge.ts';

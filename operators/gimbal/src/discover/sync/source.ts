@@ -24,7 +24,7 @@ export interface Source {
 export interface SourceListener {
   /** These may have changed. */
   changed(keys: ReadonlySet<string>): void;
-  /** isSynced, isLive or trouble may have changed. */
+  /** isSynced, isLive or failure may have changed. */
   state(): void;
   /** The remote side was checked as a whole once more, or has been watched for as long. */
   cycle(): void;

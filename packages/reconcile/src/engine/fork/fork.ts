@@ -85,7 +85,7 @@ function evaluate(graph: Graph, overlay: Overlay) {
   }
   for (const [{ derivation }, key] of evaluation.reach.entered)
     outcomeOf(evaluation, forkNode(evaluation, derivation, key));
-  // What a node in trouble keeps alive is not pulled by it, and yet would run.
+  // What a failed node keeps alive is not pulled by it, and yet would run.
   if (graph.retaining.size > 0 || (graph.retain && [...evaluation.shadows.values()].some(isTroubled))) {
     for (const node of evaluation.reach.suspects.keys()) outcomeOf(evaluation, node);
   }

@@ -20,7 +20,7 @@ export const SETTLED = 4;
 export const MODE = 7;
 /** The edge closes a cycle: heights do not follow it. */
 export const CYCLIC = 8;
-/** Not read by the last run, which ended in trouble: it keeps its source alive and is otherwise dead. */
+/** Not read by the last run, which failed: it keeps its source alive and is otherwise dead. */
 export const RETAINED = 16;
 
 export interface Edge {

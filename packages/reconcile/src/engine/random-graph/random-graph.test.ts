@@ -81,7 +81,7 @@ function onWarning(message: string): void {
   throw new Error(message);
 }
 
-/** Edits after which nothing is in trouble, so that nothing may be retained either. */
+/** Edits after which nothing has failed, so that nothing may be retained either. */
 function healing(): Edit[] {
   return [
     { kind: 'synced' },
@@ -164,7 +164,7 @@ function compare(
       if (actual.has(name)) assert.equal(actual.get(name), value, `${name} in batch ${batch}`);
     return;
   }
-  // Trouble keeps alive what was read before it; where there is none, nothing else may be alive.
+  // A failure keeps alive what was read before it; where there is none, nothing else may be alive.
   if (retain && [...expected.values()].some(isFailure)) {
     for (const [name, value] of expected) assert.equal(actual.get(name), value, `${name} in batch ${batch}`);
     return;

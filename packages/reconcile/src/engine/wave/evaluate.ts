@@ -107,7 +107,7 @@ function cutOff(graph: Graph): void {
   graph.wave.cutoffs++;
 }
 
-/** Errors are equal by message, so that a fresh error object for the same trouble moves nothing. */
+/** Errors are equal by message, so that a fresh error object for the same failure moves nothing. */
 export function sameFailure(state: number, before: unknown, after: unknown): boolean {
   if (state === HAS_ERROR) return (before as Error).message === (after as Error).message;
   return state === IS_SUSPENDED && equal(before, after);

@@ -116,7 +116,7 @@ describe('an applied child', () => {
     staged({ image: 'a:1' }, async ({ client, settle, transport }) => {
       transport.clear();
       const spec = { template: { spec: { containers: [{ name: 'main', image: 'evil:1' }] } } };
-      await client.patch(Deployment, child, 'strategic', { spec }, { fieldManager: 'somebody' });
+      await client.patch(Deployment, child, 'strategic', { spec }, { fieldManager: 'another' });
       await settle();
       assert.equal(imageOf(await client.get(Deployment, child)), 'a:1');
       assert.equal(transport.writes.length, 1);
@@ -126,7 +126,7 @@ describe('an applied child', () => {
         child,
         'merge',
         { metadata: { labels: { theirs: 'yes' } } },
-        { fieldManager: 'somebody' },
+        { fieldManager: 'another' },
       );
       await settle();
       assert.deepEqual(transport.writes, []);
@@ -167,7 +167,7 @@ describe('an applied child', () => {
       assert.equal(imageOf(await client.get(Deployment, child)), 'theirs:1');
       const note = 'Deployment default/web exists already and was not created for this resource; remove or rename it';
       assert.deepEqual(reported, [`Warning Conflict ${note}`]);
-      // A stranger is not watched, and noticed all the same when it goes away.
+      // A foreign object is not watched, and its removal is noticed all the same.
       await client.delete(Deployment, child);
       await clock.advance(120_000);
       assert.equal(imageOf(await client.get(Deployment, child)), 'a:1');

@@ -46,7 +46,7 @@ const probe = reconciler<Probe, { first: string }>({
     return plan({
       conditions: [
         spec.mode === 'broken'
-          ? ready.isFalse('Broken', 'mend it')
+          ? ready.isFalse('Broken', 'fix it')
           : spec.mode === 'gone'
             ? noCondition('Ready')
             : ready.isTrue('Fine'),
