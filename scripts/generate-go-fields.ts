@@ -24,7 +24,7 @@ interface GoField {
 
 interface GoPackage {
   structs: Map<string, GoField[]>;
-  /** What a named type is made of. */
+  /** What a named type is built from. */
   named: Map<string, string>;
   /** Folders of the packages that it imports, by the name under which it does. */
   imports: Map<string, string>;
@@ -102,9 +102,9 @@ function effectOf(folder: string, type: string, omitsEmpty: boolean): Effect {
   if (special !== undefined) return special;
   const known = load(where);
   if (known.structs.has(name)) return 'struct';
-  const made = known.named.get(name);
-  if (made === undefined) throw new Error(`${type} in ${folder} is not known`);
-  return effectOf(where, made, omitsEmpty);
+  const created = known.named.get(name);
+  if (created === undefined) throw new Error(`${type} in ${folder} is not known`);
+  return effectOf(where, created, omitsEmpty);
 }
 
 /** The folder and the name of a type as a file of this folder calls it. */
@@ -119,11 +119,11 @@ function resolve(folder: string, type: string): [folder: string, name: string] {
 function load(folder: string): GoPackage {
   const known = packages.get(folder);
   if (known) return known;
-  const made: GoPackage = { structs: new Map(), named: new Map(), imports: new Map() };
-  packages.set(folder, made);
+  const created: GoPackage = { structs: new Map(), named: new Map(), imports: new Map() };
+  packages.set(folder, created);
   const sources = readdirSync(folder).filter((file) => /^(?!.*(_test|generated)).*\.go$/.test(file));
-  for (const file of sources) read(made, readFileSync(join(folder, file), 'utf8'));
-  return made;
+  for (const file of sources) read(created, readFileSync(join(folder, file), 'utf8'));
+  return created;
 }
 
 function read({ structs, named, imports }: GoPackage, text: string): void {
@@ -137,8 +137,8 @@ function read({ structs, named, imports }: GoPackage, text: string): void {
       structs.set(begins[1] ?? '', fields);
       continue;
     }
-    const [, name, made] = /^type (\w+) ([\w.[\]*]+)$/.exec(line) ?? [];
-    if (name !== undefined && made !== undefined) named.set(name, made);
+    const [, name, created] = /^type (\w+) ([\w.[\]*]+)$/.exec(line) ?? [];
+    if (name !== undefined && created !== undefined) named.set(name, created);
     if (line.startsWith('}')) fields = undefined;
     const field = /^\t(?:\w+\s+)?(\S+)\s+`(.*)`/.exec(line);
     const json = /json:"([^"]*)"/.exec(field?.[2] ?? '')?.[1]?.split(',');

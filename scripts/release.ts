@@ -67,7 +67,7 @@ const sums = readdirSync(release)
 writeFileSync(join(release, 'SHA256SUMS'), `${sums.join('\n')}\n`);
 console.log(`dist/release: ${sums.length} files, with SHA256SUMS`);
 
-/** A folder as an archive that does not depend on when and where it was made. */
+/** A folder as an archive that does not depend on when and where it was created. */
 function archive(folder: string, below: string, name: string): void {
   const tree: FileTree = new Map();
   for (const file of globSync('**', { cwd: folder, withFileTypes: true })) {

@@ -20,7 +20,7 @@ export function checkReleasedCrds(folder: string, crds: readonly CustomResourceD
   });
 }
 
-/** Keeps the CRDs as those of the release that is being made. */
+/** Keeps the CRDs as those of the release that is being created. */
 export function recordReleasedCrds(folder: string, crds: readonly CustomResourceDefinition[]): void {
   mkdirSync(folder, { recursive: true });
   for (const crd of crds) writeFileSync(join(folder, `${crd.metadata.name}.yaml`), stringify(crd, { lineWidth: 0 }));

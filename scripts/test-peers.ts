@@ -1,5 +1,5 @@
 // Which tests a real peer lets run: those that, in their own file or in what they import from test folders, name it in the
-// line that says how to get it (`npm run setup:real -- NAME`), or start a real control plane.
+// line that shows how to get it (`npm run setup:real -- NAME`), or start a real control plane.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 

@@ -19,7 +19,7 @@ export function filesOfWorkspace(): string[] {
 
 const IGNORED: ReadonlySet<string> = new Set(['node_modules', '.git', '.capstan', 'coverage']);
 
-/** A package.json, as far as it is looked at here. */
+/** A package.json, as far as it is checked here. */
 export interface Manifest {
   name?: string;
   scripts?: Record<string, string>;

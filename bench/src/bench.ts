@@ -1,4 +1,4 @@
-// What a bench is made of. A bench has parts; each part runs in a process of its own, so that neither its heap nor what the
+// What a bench is built from. A bench has parts; each part runs in a process of its own, so that neither its heap nor what the
 // compiler has learnt from the one before it colours its figures.
 import type { Result } from './measure/result.ts';
 

@@ -27,7 +27,7 @@ export const DaemonSetRuntimeConfig = defineKind({
   }),
 });
 
-/** Of a ProviderRevision only what a runtime looks at. Crossplane defines and makes it. */
+/** Of a ProviderRevision only what a runtime reads. Crossplane defines and makes it. */
 interface ProviderRevision extends KubeObject {
   spec: {
     desiredState: 'Active' | 'Inactive';
@@ -65,7 +65,7 @@ const daemonSetRuntime = reconciler({
   writes: [ServiceAccount, DaemonSet],
   reconcile({ object: revision, read }) {
     const { desiredState, image, packagePullPolicy, packagePullSecrets, runtimeConfigRef: ref } = revision.spec;
-    // Inactive, or somebody else's: whatever was made for it goes.
+    // Inactive, or controlled by another: what was created for it is removed.
     if (desiredState !== 'Active' || ref?.kind !== DaemonSetRuntimeConfig.kind) return plan({});
     const config = read.get(DaemonSetRuntimeConfig, { name: ref.name });
     if (config === undefined) {
@@ -77,7 +77,7 @@ const daemonSetRuntime = reconciler({
     const running = read.get(DaemonSet, metadata, runningOf);
     const container = {
       name: 'package-runtime',
-      // What ImageConfigs made of the package's reference.
+      // What ImageConfigs built from the package's reference.
       image: revision.status?.resolvedImage ?? image,
       args: config.spec.args,
       ...(packagePullPolicy && { imagePullPolicy: packagePullPolicy }),

@@ -1,4 +1,4 @@
-// A finalizer: a Reservation labels a Node. When it is deleted, it stays until the pods that it was made for have left the
+// A finalizer: a Reservation labels a Node. When it is deleted, it stays until the pods that it was created for have left the
 // node; then the label is removed, and the Reservation goes.
 import { conditions, defineKind, Node, object, Pod, string } from '@capstan/kube';
 import { conditionType, index, operator, patch, plan, reconciler, released, writing } from '@capstan/reconcile';

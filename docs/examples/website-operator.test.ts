@@ -59,7 +59,7 @@ describe('the example of an operator in one file', () => {
       assert.equal(readyOf(await client.get(Website, ref))?.status, 'True');
     }));
 
-  test('mends what somebody changed by hand', () =>
+  test('corrects what a user changed by hand', () =>
     staged(async ({ client, settle }) => {
       await client.patch(ConfigMap, ref, 'merge', { data: { 'index.html': 'defaced' } });
       await client.delete(Service, ref);

@@ -28,6 +28,7 @@ describe('the packages of an installation', () => {
     const base = { operators, namespace: SYSTEM_NAMESPACE, image: `capstan:${VERSION}`, version: VERSION, replicas: 2 };
     const { foundations, workloads } = installationObjects({
       ...base,
+      isOneProgram: false,
       hasServiceMonitors: false,
       admission: [],
       ...settings,

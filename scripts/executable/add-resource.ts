@@ -1,4 +1,4 @@
-// Adds a resource to an ELF program, where Node.js looks for the program that it carries: a note in memory with a name. The note
+// Adds a resource to an ELF program, where Node.js searches for the program that it carries: a note in memory with a name. The note
 // needs two program headers (what is loaded, and where in it the note is) and there is no space for them. So the linker's own notes
 // are given up, which only debuggers read: their header becomes the resource's, and their bytes are the space for one header more.
 

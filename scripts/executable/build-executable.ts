@@ -33,7 +33,7 @@ export function executableName(bundle: string, architecture: Architecture): stri
   return `capstan-${versionOf(bundle)}-linux-${architecture === 'amd64' ? 'x64' : architecture}`;
 }
 
-/** In Node.js there is exactly one; with 1 at its end the resource is looked for. */
+/** In Node.js there is exactly one; with 1 at its end the resource is searched for. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:0';
 
 /** What Node.js finds in the executable: the start, and the files of the package. */

@@ -1,5 +1,5 @@
 // Debian's programs for cables between clusters, unpacked and not installed: the machine is not changed, and no service is
-// started. strongSwan looks for its plugins under /usr/lib/ipsec only, so the tests start it in a mount namespace of its own
+// started. strongSwan searches for its plugins under /usr/lib/ipsec only, so the tests start it in a mount namespace of its own
 // in which this folder lies over /usr.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

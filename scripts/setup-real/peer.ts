@@ -7,7 +7,7 @@ export interface Peer {
   readonly what: string;
   /** About, in MB. */
   readonly size: number;
-  /** What is fetched, with its version: a cache that was made from another is made again. */
+  /** What is fetched, with its version: a cache that was built from another is created again. */
   readonly version: string;
   /** Brings it into the folder, which is empty; false when that did not succeed, after it has said why on stderr. */
   fetch(folder: string): boolean | Promise<boolean>;

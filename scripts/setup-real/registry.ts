@@ -34,10 +34,10 @@ export const realRegistry: Peer = {
 };
 
 function download(name: string, folder: string, options: readonly string[]): boolean {
-  const said = spawnSync('apt-get', [...options, 'download', '-qq', name], { cwd: folder, encoding: 'utf8' });
+  const detail = spawnSync('apt-get', [...options, 'download', '-qq', name], { cwd: folder, encoding: 'utf8' });
   // As root it warns that it does not sandbox itself, which nothing asked it to.
-  if (said.status !== 0) console.error(said.stderr.trim());
-  return said.status === 0;
+  if (detail.status !== 0) console.error(detail.stderr.trim());
+  return detail.status === 0;
 }
 
 /** For systems whose lists of packages were deleted, as those of container images are: lists in a folder of our own. */

@@ -47,7 +47,7 @@ describe('help', () => {
   });
 });
 
-const mistakes: [line: string, says: RegExp][] = [
+const mistakes: [line: string, expected: RegExp][] = [
   ['pln', /^error: there is no command "pln"; did you mean "plan"\?\n$/],
   ['constructor', /^error: there is no command "constructor"; see capstan --help\n$/],
   ['why --contxt a', /^error: capstan why has no flag --contxt; did you mean --context\?\n$/],
@@ -91,10 +91,10 @@ const mistakes: [line: string, says: RegExp][] = [
 ];
 
 describe('a mistake in the command', () => {
-  for (const [line, says] of mistakes) {
+  for (const [line, expected] of mistakes) {
     test(`capstan ${line}: one sentence, exit code 2`, async () => {
       const { code, out, err } = await runTest(line.split(' '));
-      assert.match(err, says);
+      assert.match(err, expected);
       assert.equal(code, 2);
       assert.equal(out, '');
     });

@@ -64,9 +64,9 @@ test('the documented way onto a real cluster: CRDs, role, run; one rollout a cha
     async () => (await count()) === 2 && (await isSettled(client)),
     () => log,
   );
-  const told = await capstan('why', 'deployment/my-proxy');
-  assert.match(told, /Secret default\/vault-token|vault-token/);
-  assert.match(told, /KafkaProtocolFilter/);
+  const reported = await capstan('why', 'deployment/my-proxy');
+  assert.match(reported, /Secret default\/vault-token|vault-token/);
+  assert.match(reported, /KafkaProtocolFilter/);
   const events = (await client.list(Event, { namespace: 'default' })).items;
   assert.ok(
     events.some(({ regarding }) => regarding?.kind === 'KafkaProxy'),
@@ -87,7 +87,7 @@ test('the documented way onto a real cluster: CRDs, role, run; one rollout a cha
   const before = await revisions(client);
   const again = spawn(process.execPath, [...NODE, main, 'run', ...flags], { stdio: ['ignore', 'pipe', 'ignore'] });
   t.after(() => again.kill('SIGKILL'));
-  await saysReady(again);
+  await reportsReady(again);
   await new Promise((resolve) => setTimeout(resolve, 3_000));
   assert.deepEqual(await revisions(client), before, 'a restart on a settled cluster writes nothing');
   await ended(again);
@@ -145,7 +145,7 @@ async function revisions(client: Client): Promise<string[]> {
   );
 }
 
-async function saysReady(child: ChildProcess): Promise<void> {
+async function reportsReady(child: ChildProcess): Promise<void> {
   const { stdout } = child;
   assert.ok(stdout);
   for await (const chunk of stdout) if (String(chunk).includes('"ready"')) break;

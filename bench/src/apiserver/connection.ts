@@ -1,5 +1,5 @@
-// A client that costs next to nothing: requests are bytes that were made before, and of an answer only its status and its
-// end are looked for. With a full HTTP client the cores that we share with the server would be busy with ourselves.
+// A client that costs next to nothing: requests are bytes that were created before, and of an answer only its status and its
+// end are searched for. With a full HTTP client the cores that we share with the server would be busy with ourselves.
 import { once } from 'node:events';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 

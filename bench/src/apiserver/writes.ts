@@ -39,7 +39,7 @@ async function measureIn(folder: string, size: Size) {
     const other = peer && (await openSide(peer, size));
     const each = size.objects / size.rounds;
     // Turn by turn: what the disk is like at the moment concerns both.
-    const made = await roundsOf(size.rounds, async (round) => {
+    const created = await roundsOf(size.rounds, async (round) => {
       const ours = await own.create(round, each);
       const theirs = await other?.create(round, each);
       return {
@@ -64,7 +64,7 @@ async function measureIn(folder: string, size: Size) {
     server = restart.server;
 
     const what = `writes: durable creates, ${size.clients} clients, 2 KB`;
-    const processor = made.flatMap((round) => round.processor ?? []);
+    const processor = created.flatMap((round) => round.processor ?? []);
     const beside = (values: readonly (number | undefined)[]) => {
       const rounds = values.filter((value) => value !== undefined);
       return rounds.length === 0 ? {} : { peer: { name: PEER, rounds } };
@@ -73,35 +73,35 @@ async function measureIn(folder: string, size: Size) {
       result({
         name: what,
         unit: '1/s',
-        rounds: made.map(({ rate }) => rate),
+        rounds: created.map(({ rate }) => rate),
         ratioAtLeast: 1,
-        ...beside(made.map(({ theirs }) => theirs?.rate)),
+        ...beside(created.map(({ theirs }) => theirs?.rate)),
         note: `${each} a round, by the clock on the wall; the clients share the cores with the server${peerNote()}`,
       }),
       result({
         name: `${what}, beside the disk`,
         unit: '1/s',
-        rounds: made.map(({ rate }) => rate),
-        peer: { name: 'append + fdatasync, one by one', rounds: made.map(({ single }) => single) },
+        rounds: created.map(({ rate }) => rate),
+        peer: { name: 'append + fdatasync, one by one', rounds: created.map(({ single }) => single) },
       }),
       result({
         name: `${what}, beside groups`,
         unit: '1/s',
-        rounds: made.map(({ rate }) => rate),
-        peer: { name: `append + fdatasync, ${size.clients} at a time`, rounds: made.map(({ grouped }) => grouped) },
+        rounds: created.map(({ rate }) => rate),
+        peer: { name: `append + fdatasync, ${size.clients} at a time`, rounds: created.map(({ grouped }) => grouped) },
         note: 'the floor of the disk when every group is full and nothing else is done',
       }),
       result({
         name: `${what}, p50`,
         unit: 'ms',
-        rounds: made.map(({ p50 }) => p50),
-        ...beside(made.map(({ theirs }) => theirs?.p50)),
+        rounds: created.map(({ p50 }) => p50),
+        ...beside(created.map(({ theirs }) => theirs?.p50)),
       }),
       result({
         name: `${what}, p99`,
         unit: 'ms',
-        rounds: made.map(({ p99 }) => p99),
-        ...beside(made.map(({ theirs }) => theirs?.p99)),
+        rounds: created.map(({ p99 }) => p99),
+        ...beside(created.map(({ theirs }) => theirs?.p99)),
       }),
       ...(processor.length > 0
         ? [
@@ -109,7 +109,7 @@ async function measureIn(folder: string, size: Size) {
               name: `${what}, processor time of the server`,
               unit: 'ms each',
               rounds: processor,
-              ...beside(made.map(({ theirs }) => theirs?.processor)),
+              ...beside(created.map(({ theirs }) => theirs?.processor)),
             }),
           ]
         : []),

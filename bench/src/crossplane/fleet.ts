@@ -29,7 +29,7 @@ export const fleet: Part = {
           rounds: of(({ settleMs }) => settleMs / 1000),
           ...(isFull ? { below: 20 } : {}),
         }),
-        result({ name: 'fleet: its API writes', unit: 'writes', rounds: of(({ made }) => made) }),
+        result({ name: 'fleet: its API writes', unit: 'writes', rounds: of(({ created }) => created) }),
         result({ name: 'restart: until all is evaluated', unit: 's', rounds: of(({ restartMs }) => restartMs / 1000) }),
         result({ name: 'restart: API writes', unit: 'writes', rounds: of(({ writes }) => writes), exactly: 0 }),
         result({
@@ -65,7 +65,7 @@ export const fleet: Part = {
 
 interface Round {
   settleMs: number;
-  made: number;
+  created: number;
   restartMs: number;
   writes: number;
   pulls: number;
@@ -84,7 +84,7 @@ async function oneRound(packages: Packages, providers: number): Promise<Round> {
     const settleMs = await millisecondsOf(async () => {
       await whenSo(async () => (await healthy(cluster.client)) === providers, PAUSE_MS);
     });
-    const made = first.transport.writes.length;
+    const created = first.transport.writes.length;
     await whenSo(async () => first.isAtRest(), PAUSE_MS);
     await first.stop();
 
@@ -107,7 +107,7 @@ async function oneRound(packages: Packages, providers: number): Promise<Round> {
     const patched = second.transport.writes.filter(isPatched).length;
     const others = second.transport.writes.filter((line) => !isPatched(line)).length;
     await second.stop();
-    return { settleMs, made, restartMs, writes, pulls, editMs, patched, others };
+    return { settleMs, created, restartMs, writes, pulls, editMs, patched, others };
   } finally {
     await workloads.stop();
     await cluster.close();

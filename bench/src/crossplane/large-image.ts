@@ -40,7 +40,7 @@ export const largeImage: Part = {
   },
 };
 
-const LOOK_MS = 10;
+const POLL_MS = 10;
 
 async function pull(image: string, cacheDir: string, registry: string): Promise<{ more: number; ms: number }> {
   const source = createRegistrySource({ cacheDir, registry });
@@ -49,7 +49,7 @@ async function pull(image: string, cacheDir: string, registry: string): Promise<
   let most = before;
   const watching = setInterval(() => {
     most = Math.max(most, process.memoryUsage.rss());
-  }, LOOK_MS);
+  }, POLL_MS);
   try {
     const ms = await millisecondsOf(async () => {
       const found = await source.pull(image, { secrets: [], signal: new AbortController().signal });

@@ -59,8 +59,8 @@ spec:
 `;
 
 async function xpkg(cwd: string, ...argv: string[]): Promise<void> {
-  const said: string[] = [];
-  const io = { stdout: () => {}, stderr: (text: string) => said.push(text), env: {}, cwd };
+  const detail: string[] = [];
+  const io = { stdout: () => {}, stderr: (text: string) => detail.push(text), env: {}, cwd };
   const code = await xpkgCommand(argv, { ...io, signal: new AbortController().signal });
-  if (code !== 0) throw new Error(`crossplane xpkg ${argv.join(' ')}: ${said.join('')}`);
+  if (code !== 0) throw new Error(`crossplane xpkg ${argv.join(' ')}: ${detail.join('')}`);
 }

@@ -107,13 +107,13 @@ async function measureRun({ folder, tmp, local }: Run, then: () => Promise<void>
     ['--disable-warning=ExperimentalWarning', MAIN, 'discover', 'kubernetes', ...flags],
     { stdio: ['ignore', 'ignore', 'pipe'], env: { ...env, TMPDIR: tmp } },
   );
-  let said = '';
+  let detail = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
+    detail += text;
   });
   try {
-    for (let tries = 0; !said.includes('the first synchronisation is complete'); tries++) {
-      if (child.exitCode !== null || tries > 1200) throw new Error(`the discoverer did not become ready: ${said}`);
+    for (let tries = 0; !detail.includes('the first synchronisation is complete'); tries++) {
+      if (child.exitCode !== null || tries > 1200) throw new Error(`the discoverer did not become ready: ${detail}`);
       await sleep(systemClock, 50);
     }
     await then();

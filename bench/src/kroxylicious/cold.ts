@@ -19,7 +19,7 @@ export const cold: Part = {
       const fleet = await createFleet(size);
       const first = startProgram(fleet);
       const settleMs = await millisecondsOf(() => first.rest());
-      const made = first.transport.writes.length;
+      const created = first.transport.writes.length;
       await first.stop();
       const before = heapAfterGc();
       const second = startProgram(fleet);
@@ -29,7 +29,7 @@ export const cold: Part = {
       const writes = second.transport.writes.length;
       await second.stop();
       await fleet.cluster.close();
-      return { settleMs, made, restartMs, writes, fetched, heap };
+      return { settleMs, created, restartMs, writes, fetched, heap };
     });
     const of = (pick: (round: (typeof measured)[number]) => number) => measured.map(pick);
     return [
@@ -39,7 +39,7 @@ export const cold: Part = {
         rounds: of(({ settleMs }) => settleMs / 1000),
         ...(scale === 'full' ? { below: 30 } : {}),
       }),
-      result({ name: 'cold: its API writes', unit: 'writes', rounds: of(({ made }) => made) }),
+      result({ name: 'cold: its API writes', unit: 'writes', rounds: of(({ created }) => created) }),
       result({
         name: 'restart: until everything is evaluated',
         unit: 's',

@@ -82,7 +82,7 @@ async function measureOn(server: ServerUnderTest, size: Size, workMs: number, is
   }
 }
 
-/** Edits the first objects in turn until it is stopped; how many edits a second it made of each of them, together. */
+/** Edits the first objects in turn until it is stopped; how many edits a second it built from each of them, together. */
 async function keepHot({ address }: ServerUnderTest, size: Size, signal: AbortSignal): Promise<number> {
   const begun = performance.now();
   let number = 0;

@@ -12,7 +12,7 @@ type Fork = ReturnType<ReturnType<typeof createEngine>['fork']>;
 
 interface Preview {
   what: string;
-  /** Changes the overlay; says whether something must follow. */
+  /** Changes the overlay; shows whether something must follow. */
   change(fork: Fork, graph: IngressGraph, i: number): void;
 }
 

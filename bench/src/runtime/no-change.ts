@@ -1,4 +1,4 @@
-// Reconciles that change nothing: the plan is made, compared with the children and the status that are there, and nothing
+// Reconciles that change nothing: the plan is created, compared with the children and the status that are there, and nothing
 // is left to write. Owners and children have been settled by the same operator on the embedded API server.
 import type { Part } from '../bench.ts';
 import { heapAfterGc, restingHeap } from '../measure/heap.ts';

@@ -125,8 +125,8 @@ function declare(engine: Engine, size: Size) {
   engine.hold(cables, '');
   for (let index = 0; index < size.clusters; index++) clusters.put(clusterName(index), cluster(index));
   for (let index = 0; index < size.policies; index++) {
-    const made = policy(index, size.policies);
-    policies.put(made.metadata.name, made);
+    const created = policy(index, size.policies);
+    policies.put(created.metadata.name, created);
   }
   clusters.synced();
   policies.synced();

@@ -57,7 +57,7 @@ export interface Program {
   rest(): Promise<void>;
   /** Runs the plan of every owner again, and its comparison with what is there. */
   evaluateAll(): Promise<void>;
-  /** Digests everything that the plan of each owner was made from, as for a write; how many inputs there were. */
+  /** Digests everything that the plan of each owner was built from, as for a write; how many inputs there were. */
   digestInputs(): number;
   stop(): Promise<void>;
 }

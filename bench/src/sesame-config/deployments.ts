@@ -26,7 +26,7 @@ export const deployments: Part = {
       const settleMs = await millisecondsOf(() =>
         whenSo(async () => (await available(cluster.client)) === count, PAUSE_MS),
       );
-      const made = first.transport.writes.length;
+      const created = first.transport.writes.length;
       await whenSo(async () => first.isAtRest(), PAUSE_MS);
       await first.stop();
       const second = startProgram(cluster, operator);
@@ -41,7 +41,7 @@ export const deployments: Part = {
           ...(scale === 'full' ? { below: 60 } : {}),
           note: 'pods are simulated; workload controllers and server run in the same process',
         }),
-        result({ name: 'its API writes', unit: 'writes', rounds: [made] }),
+        result({ name: 'its API writes', unit: 'writes', rounds: [created] }),
         result({ name: 'restart: until everything is evaluated', unit: 's', rounds: [restartMs / 1000] }),
         result({ name: 'restart: API writes', unit: 'writes', rounds: [writes], exactly: 0 }),
       ];

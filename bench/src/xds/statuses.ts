@@ -1,4 +1,4 @@
-// Statuses of many new HTTPProxies under default flags, and a route edit that is made while they are written.
+// Statuses of many new HTTPProxies under default flags, and a route edit that is created while they are written.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openConnection } from '../apiserver/connection.ts';
 import type { Part } from '../bench.ts';
@@ -10,7 +10,7 @@ import { onScene, quiet, type Scene, type SceneOptions, settleStatuses, withConn
 import { subscribeAggregated } from './subscriptions.ts';
 
 const LIMIT_MS = 400_000;
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 /** So many new ones beside those that are there. */
 export function statuses(name: string, count: number, below: number, options: SceneOptions): Part {
@@ -73,7 +73,7 @@ async function statusesOf(
     const isSettled = async () => (await withConnection(server, (each) => countValid(each, plane))) >= size + fresh;
     while (!(await isSettled())) {
       if (performance.now() - began > LIMIT_MS) break;
-      await sleep(LOOK_MS);
+      await sleep(POLL_MS);
     }
     const seconds = (performance.now() - began) / 1000;
     return { seconds, editMs: Math.max(0, (await seen) - edited) };

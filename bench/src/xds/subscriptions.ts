@@ -64,7 +64,7 @@ export async function subscribeAggregated(
     stream.ack(response, []);
     if (firstClusters < 0 && response.typeUrl === URLS.cds) firstClusters = response.resources;
     counts.set(response.typeUrl, (counts.get(response.typeUrl) ?? 0) + response.resources);
-    watch.look(response);
+    watch.check(response);
     wake();
   });
   const reached = async (wanted: ReadonlyMap<string, number>) => {
@@ -115,7 +115,7 @@ export async function subscribeByName(
       const stream = connection.open(PATHS[type], false, (response) => {
         stream.ack(response, names);
         if (type === 'cds' && firstClusters < 0) firstClusters = response.resources;
-        watch.look(response);
+        watch.check(response);
         if (type === 'cds' && response.resources < size * 2) return;
         clearTimeout(timer);
         resolve();
@@ -139,7 +139,7 @@ async function inBatches(names: readonly string[], open: (name: string) => Promi
 function marks() {
   let waiting: { mark: Buffer; resolve(at: number): void } | undefined;
   return {
-    look({ bytes, typeUrl }: DiscoveryResponse) {
+    check({ bytes, typeUrl }: DiscoveryResponse) {
       if (!waiting || typeUrl === URLS.cds || typeUrl === URLS.lds || !bytes.includes(waiting.mark)) return;
       waiting.resolve(performance.now());
       waiting = undefined;

@@ -36,8 +36,8 @@ async function startOnSamePort(data: string, signal: AbortSignal): Promise<Runni
 }
 
 async function xpkg(cwd: string, signal: AbortSignal, ...argv: string[]): Promise<void> {
-  const said: string[] = [];
-  const hear = (text: string) => void said.push(text);
+  const detail: string[] = [];
+  const hear = (text: string) => void detail.push(text);
   const code = await xpkgCommand(argv, { stdout: hear, stderr: hear, env: {}, cwd, signal });
-  if (code !== 0) throw new Error(`crossplane xpkg ${argv.join(' ')} ended with ${code}: ${said.join('')}`);
+  if (code !== 0) throw new Error(`crossplane xpkg ${argv.join(' ')} ended with ${code}: ${detail.join('')}`);
 }

@@ -34,7 +34,7 @@ export interface Settings {
   readonly upgradeDependencies: boolean;
   /** The ClusterRole that limits what packages may ask for; undefined refuses all such requests. */
   readonly providerClusterRole: string | undefined;
-  /** Whether ClusterRoles and bindings of providers are made. */
+  /** Whether ClusterRoles and bindings of providers are created. */
   readonly manageRbac: boolean;
   /** What host names of Services end in. */
   readonly clusterDomain: string;

@@ -6,6 +6,7 @@ import { Provider, ProviderRevision } from '../src/kinds/index.ts';
 import {
   allReady,
   crd,
+  detail,
   fakeRegistry,
   meta,
   minutes,
@@ -17,7 +18,6 @@ import {
   ready,
   revisionName,
   SYSTEM,
-  said,
   staged,
 } from './fixtures.ts';
 
@@ -67,7 +67,7 @@ describe('a package with', () => {
         const before = await stage.client.get(CustomResourceDefinition, { name: 'buckets.example.org' });
         await patch(stage, Provider, 'example', { spec: { package: BAD } });
         await stage.settle();
-        const health = await said(stage, Provider, 'example', 'Healthy');
+        const health = await detail(stage, Provider, 'example', 'Healthy');
         assert.equal(health?.status, 'False');
         assert.match(health?.message ?? '', message);
         assert.deepEqual(await names(stage, Deployment, SYSTEM), [good]);
@@ -83,7 +83,7 @@ describe('a package with', () => {
         assert.equal(registry.asked.length, length);
         await patch(stage, Provider, 'example', { spec: { package: GOOD } });
         await stage.settle(600_000);
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
       });
     });
 
@@ -94,7 +94,7 @@ describe('a package with', () => {
       { registry, objects: [provider('example', { package: GOOD, ignoreCrossplaneConstraints: true })] },
       async (stage) => {
         await allReady(stage);
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
       },
     );
   });
@@ -107,7 +107,7 @@ describe('a package with', () => {
       await allReady(stage);
       await stage.client.create(...provider('other', { package: `${REGISTRY}/team/other:v1` }));
       await stage.settle();
-      const health = await said(stage, Provider, 'other', 'Healthy');
+      const health = await detail(stage, Provider, 'other', 'Healthy');
       assert.match(
         health?.message ?? '',
         /CustomResourceDefinition buckets\.example\.org is already controlled by ProviderRevision example-/,
@@ -127,7 +127,7 @@ describe('a package with', () => {
       { registry, objects: [[CustomResourceDefinition, crd('Bucket')], provider('example', { package: GOOD })] },
       async (stage) => {
         await allReady(stage);
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
       },
     );
   });
@@ -173,23 +173,23 @@ describe('a runtime that does not start', () => {
       const registry = fakeRegistry();
       const revision = revisionName('example', registry.push(GOOD, [meta('Provider'), crd('Bucket')]));
       await staged({ registry, objects: [provider('example', { package: GOOD })] }, async (stage) => {
-        const made = pod(revision, state);
-        await stage.client.create(Pod, made);
+        const created = pod(revision, state);
+        await stage.client.create(Pod, created);
         await stage.client.patch(
           Pod,
           { namespace: SYSTEM, name: `${revision}-x` },
           'merge',
-          { status: made.status },
+          { status: created.status },
           { subresource: 'status' },
         );
         await stage.settle();
-        const health = await said(stage, Provider, 'example', 'Healthy');
+        const health = await detail(stage, Provider, 'example', 'Healthy');
         assert.match(health?.message ?? '', message);
-        assert.equal((await said(stage, ProviderRevision, revision, 'RevisionHealthy'))?.status, 'True');
-        assert.equal((await said(stage, ProviderRevision, revision, 'RuntimeHealthy'))?.status, 'False');
+        assert.equal((await detail(stage, ProviderRevision, revision, 'RevisionHealthy'))?.status, 'True');
+        assert.equal((await detail(stage, ProviderRevision, revision, 'RuntimeHealthy'))?.status, 'False');
         await ready(stage.client, await stage.client.get(Deployment, { namespace: SYSTEM, name: revision }));
         await stage.settle();
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
       });
     });
 });

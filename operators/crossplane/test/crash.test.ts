@@ -60,7 +60,7 @@ async function after(crashes: readonly number[]) {
   const bucket = await client.get(CustomResourceDefinition, { name: 'buckets.example.org' });
   const { status } = await client.get(Provider, { name: 'example' });
   await lives.close();
-  assert.equal(bucket.metadata.uid, uid, 'the type was made anew');
+  assert.equal(bucket.metadata.uid, uid, 'the type was recreated');
   return {
     died,
     deployments: deployments.map(({ metadata }) => metadata.name),

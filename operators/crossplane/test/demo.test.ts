@@ -11,7 +11,7 @@ import prepare from '../demo/prepare.ts';
 import { createRegistrySource } from '../src/facts/registry-source.ts';
 import { DeploymentRuntimeConfig, FunctionPackage, Provider } from '../src/kinds/index.ts';
 import { createCrossplane } from '../src/operator.ts';
-import { ready, SYSTEM, said } from './fixtures.ts';
+import { detail, ready, SYSTEM } from './fixtures.ts';
 
 const KINDS: Readonly<Record<string, Kind>> = { Provider, Function: FunctionPackage, DeploymentRuntimeConfig };
 
@@ -27,7 +27,7 @@ test('the demonstration: a Provider with a runtime configuration, and a Function
     });
     try {
       const isHealthy = async (kind: Kind, name: string) =>
-        (await said(stage, kind, name, 'Healthy'))?.status === 'True';
+        (await detail(stage, kind, name, 'Healthy'))?.status === 'True';
       for (let turn = 0; turn < 500; turn++) {
         await stage.settle();
         for (const deployment of (await stage.client.list(Deployment, { namespace: SYSTEM })).items)

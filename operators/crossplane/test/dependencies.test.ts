@@ -5,6 +5,7 @@ import { CustomResourceDefinition, type KubeObject } from '@capstan/kube';
 import { Configuration, ConfigurationRevision, FunctionPackage, Lock, Provider } from '../src/kinds/index.ts';
 import {
   crd,
+  detail,
   type FakeRegistry,
   fakeRegistry,
   meta,
@@ -13,7 +14,6 @@ import {
   patch,
   provider,
   REGISTRY,
-  said,
   staged,
 } from './fixtures.ts';
 
@@ -53,10 +53,10 @@ describe('dependencies', () => {
         (await stage.client.get(FunctionPackage, { name: 'team-function-b' })).spec.package,
         image('function-b', 'v0.1.0'),
       );
-      assert.equal((await said(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
       const lock = await stage.client.get(Lock, { name: 'lock' });
       assert.deepEqual(lock.packages?.map(({ kind }) => kind).toSorted(), ['Configuration', 'Function', 'Provider']);
-      assert.equal((await said(stage, Lock, 'lock', 'Resolved'))?.status, 'True');
+      assert.equal((await detail(stage, Lock, 'lock', 'Resolved'))?.status, 'True');
       const [revision = ''] = await names(stage, ConfigurationRevision);
       const { status } = await stage.client.get(ConfigurationRevision, { name: revision });
       assert.deepEqual(
@@ -73,7 +73,7 @@ describe('dependencies', () => {
     const spec = { package: image('platform', 'v1.0.0'), skipDependencyResolution: true };
     await staged({ registry, objects: [...xrdCrd, configuration('platform', spec)] }, async (stage) => {
       assert.deepEqual(await names(stage, Provider), []);
-      assert.equal((await said(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
     });
   });
 
@@ -83,15 +83,15 @@ describe('dependencies', () => {
     push(registry, 'Configuration', 'platform', 'v1.0.0', [{ provider: source('provider-a'), version: '*' }]);
     const objects = [...xrdCrd, provider('team-provider-a', { package: `${REGISTRY}/another/thing:v1` })];
     await staged({ registry, objects }, async (stage) => {
-      const trouble = () => said(stage, Configuration, 'platform', 'DependenciesUnresolved');
+      const failure = () => detail(stage, Configuration, 'platform', 'DependenciesUnresolved');
       await stage.client.create(...configuration('platform', { package: image('platform', 'v1.0.0') }));
       await stage.settle();
-      const taken = await trouble();
+      const taken = await failure();
       assert.equal(taken?.reason, 'NameTaken');
       assert.match(taken?.message ?? '', /would be named team-provider-a, and there is a Provider .*another\/thing:v1/);
       await stage.client.delete(Provider, { name: 'team-provider-a' });
       await stage.collected();
-      assert.equal(await trouble(), undefined);
+      assert.equal(await failure(), undefined);
       assert.deepEqual(await names(stage, Provider), ['team-provider-a']);
     });
     const away = fakeRegistry();
@@ -104,12 +104,12 @@ describe('dependencies', () => {
     };
     const wanted = [...xrdCrd, configuration('platform', { package: image('platform', 'v1.0.0') })];
     await staged({ registry: away, objects: wanted }, async (stage) => {
-      assert.equal((await said(stage, Configuration, 'platform', 'DependenciesUnresolved'))?.reason, 'Registry');
+      assert.equal((await detail(stage, Configuration, 'platform', 'DependenciesUnresolved'))?.reason, 'Registry');
       isAway = false;
       push(away, 'Provider', 'provider-a', 'v1.0.0');
       await stage.clock.advance(120_000);
       await stage.settle();
-      assert.equal((await said(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
     });
   });
 
@@ -125,22 +125,22 @@ describe('dependencies', () => {
       configuration('fine', { package: image('fine', 'v1.0.0') }),
     ];
     await staged({ registry, objects }, async (stage) => {
-      assert.equal((await said(stage, Configuration, 'fine', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Configuration, 'fine', 'Healthy'))?.status, 'True');
       assert.match(
-        (await said(stage, Configuration, 'broken', 'Healthy'))?.message ?? '',
+        (await detail(stage, Configuration, 'broken', 'Healthy'))?.message ?? '',
         /missing dependencies: "registry\.example\/team\/provider-a" \(>=v9\.0\.0\)/,
       );
       assert.match(
-        (await said(stage, Configuration, 'broken', 'DependenciesUnresolved'))?.message ?? '',
+        (await detail(stage, Configuration, 'broken', 'DependenciesUnresolved'))?.message ?? '',
         /of 1 tags none serves >=v9\.0\.0/,
       );
-      assert.equal((await said(stage, Lock, 'lock', 'Resolved'))?.status, 'False');
+      assert.equal((await detail(stage, Lock, 'lock', 'Resolved'))?.status, 'False');
       assert.deepEqual(await names(stage, Provider), ['team-provider-c']);
       push(registry, 'Provider', 'provider-a', 'v9.1.0');
       await stage.clock.advance(660_000);
       await stage.settle();
-      assert.equal((await said(stage, Configuration, 'broken', 'Healthy'))?.status, 'True');
-      assert.equal((await said(stage, Lock, 'lock', 'Resolved'))?.status, 'True');
+      assert.equal((await detail(stage, Configuration, 'broken', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Lock, 'lock', 'Resolved'))?.status, 'True');
     });
   });
 
@@ -158,11 +158,11 @@ describe('dependencies', () => {
         const { spec } = await stage.client.get(Provider, { name: 'mine' });
         if (upgradeDependencies) {
           assert.equal(spec.package, image('provider-a', 'v2.0.0'));
-          assert.equal((await said(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
+          assert.equal((await detail(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
         } else {
           assert.equal(spec.package, image('provider-a', 'v1.0.0'));
           assert.match(
-            (await said(stage, Configuration, 'platform', 'Healthy'))?.message ?? '',
+            (await detail(stage, Configuration, 'platform', 'Healthy'))?.message ?? '',
             /provider-a must be >=v2\.0\.0, and what is installed is version v1\.0\.0; change spec\.package of the Provider mine$/,
           );
         }
@@ -180,7 +180,7 @@ describe('dependencies', () => {
       configuration('platform', { package: image('platform', 'v1.0.0') }),
     ];
     await staged({ registry, objects }, async (stage) => {
-      assert.equal((await said(stage, Configuration, 'platform', 'Healthy'))?.message, '');
+      assert.equal((await detail(stage, Configuration, 'platform', 'Healthy'))?.message, '');
       const { packages = [] } = await stage.client.get(Lock, { name: 'lock' });
       assert.deepEqual(
         packages.filter(({ kind }) => kind === 'Provider').map(({ version }) => version),
@@ -197,10 +197,10 @@ describe('dependencies', () => {
       { registry, objects: [...xrdCrd, configuration('team-a', { package: image('a', 'v1.0.0') })] },
       async (stage) => {
         assert.match(
-          (await said(stage, Configuration, 'team-a', 'Healthy'))?.message ?? '',
+          (await detail(stage, Configuration, 'team-a', 'Healthy'))?.message ?? '',
           /form a cycle: .*team\/a → .*team\/b → .*team\/a/,
         );
-        assert.match((await said(stage, Lock, 'lock', 'Resolved'))?.message ?? '', /cycle/);
+        assert.match((await detail(stage, Lock, 'lock', 'Resolved'))?.message ?? '', /cycle/);
       },
     );
   });
@@ -216,12 +216,12 @@ describe('dependencies', () => {
       configuration('new', { package: image('new', 'v1.0.0') }),
     ];
     await staged({ registry, objects }, async (stage) => {
-      const healths = await Promise.all(['old', 'new'].map((name) => said(stage, Configuration, name, 'Healthy')));
+      const healths = await Promise.all(['old', 'new'].map((name) => detail(stage, Configuration, name, 'Healthy')));
       assert.ok(healths.some((health) => health?.status === 'False'));
-      const told = await Promise.all(
-        ['old', 'new'].map((name) => said(stage, Configuration, name, 'DependenciesUnresolved')),
+      const reported = await Promise.all(
+        ['old', 'new'].map((name) => detail(stage, Configuration, name, 'DependenciesUnresolved')),
       );
-      const words = [...healths, ...told].map((one) => one?.message ?? '').join('\n');
+      const words = [...healths, ...reported].map((one) => one?.message ?? '').join('\n');
       assert.match(words, /must be (<v2\.0\.0|>=v2\.0\.0), and what is installed is version|none serves all/);
     });
   });
@@ -237,14 +237,14 @@ test('a Configuration whose kinds are not served says which', async () => {
     { registry, objects: [configuration('platform', { package: image('platform', 'v1.0.0') })] },
     async (stage) => {
       assert.match(
-        (await said(stage, Configuration, 'platform', 'Healthy'))?.message ?? '',
+        (await detail(stage, Configuration, 'platform', 'Healthy'))?.message ?? '',
         /Composition c cannot be installed, because apiextensions\.crossplane\.io\/v1 is not served; install/,
       );
       for (const [kind, one] of xrdCrd as [typeof CustomResourceDefinition, KubeObject][])
         await stage.client.create(kind, one as CustomResourceDefinition);
       await stage.clock.advance(60_000);
       await stage.settle();
-      assert.equal((await said(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Configuration, 'platform', 'Healthy'))?.status, 'True');
       await patch(stage, Configuration, 'platform', { spec: { commonLabels: { team: 'x' } } });
       await stage.settle();
     },

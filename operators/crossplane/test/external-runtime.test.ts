@@ -15,7 +15,7 @@ import type { Operator } from '@capstan/reconcile';
 import { createStage, type Stage } from '@capstan/testing';
 import { Provider, ProviderRevision } from '../src/kinds/index.ts';
 import { createCrossplane } from '../src/operator.ts';
-import { crd, fakeRegistry, meta, names, object, patch, REGISTRY, revisionName, SYSTEM, said } from './fixtures.ts';
+import { crd, detail, fakeRegistry, meta, names, object, patch, REGISTRY, revisionName, SYSTEM } from './fixtures.ts';
 
 const IMAGE = `${REGISTRY}/team/provider-example:v1.0.0`;
 const EXAMPLE = new URL('../../../docs/examples/daemon-set-runtime.ts', import.meta.url);
@@ -63,14 +63,14 @@ describe('an external runtime', () => {
       assert.ok((await names(stage, CustomResourceDefinition)).includes('buckets.example.org'));
       for (const kind of [Deployment, Service, ServiceAccount]) assert.deepEqual(await names(stage, kind, SYSTEM), []);
       assert.ok(!(await names(stage, Secret, SYSTEM)).some((name) => name.includes('-tls-')));
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
     }));
 
   test('the example runs the revision by a config of its own kind, and its word counts', () =>
     staged(false, async (stage, revision) => {
-      const missing = await said(stage, ProviderRevision, revision, 'RuntimeHealthy');
+      const missing = await detail(stage, ProviderRevision, revision, 'RuntimeHealthy');
       assert.deepEqual([missing?.status, missing?.reason], ['False', 'NoConfig']);
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'False');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'False');
 
       const config = external.DaemonSetRuntimeConfig;
       const spec = { nodeSelector: { site: 'edge' }, args: ['--debug'] };
@@ -81,7 +81,7 @@ describe('an external runtime', () => {
       assert.deepEqual(pod?.nodeSelector, { site: 'edge' });
       assert.deepEqual(pod.containers[0]?.args, ['--debug']);
       assert.match(pod.containers[0]?.image ?? '', /^registry\.example\/team\/provider-example/);
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'False');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'False');
 
       const status = {
         observedGeneration: 1,
@@ -93,8 +93,8 @@ describe('an external runtime', () => {
       };
       await stage.client.patch(DaemonSet, ref, 'merge', { status }, { subresource: 'status' });
       await stage.settle();
-      assert.equal((await said(stage, ProviderRevision, revision, 'RuntimeHealthy'))?.status, 'True');
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, ProviderRevision, revision, 'RuntimeHealthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
       assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
     }));
 

@@ -24,6 +24,7 @@ import { parsePackageRuntime } from '../src/runtime/index.ts';
 import type { Settings } from '../src/settings.ts';
 import {
   crd,
+  detail,
   fakeRegistry,
   meta,
   names,
@@ -34,7 +35,6 @@ import {
   REGISTRY,
   revisionName,
   SYSTEM,
-  said,
   staged,
 } from './fixtures.ts';
 
@@ -55,7 +55,7 @@ describe('an external runtime', () => {
       assert.deepEqual(await names(stage, Service, SYSTEM), []);
       assert.deepEqual(await names(stage, Secret, SYSTEM), []);
       assert.ok(!(await names(stage, ServiceAccount, SYSTEM)).includes(revision));
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
     });
   });
 
@@ -105,7 +105,7 @@ describe('an external runtime', () => {
         const body = { status: { conditions: [...(status?.conditions ?? []), condition] } };
         await stage.client.patch(ProviderRevision, { name: revision }, 'merge', body, { subresource: 'status' });
         await stage.settle();
-        const health = await said(stage, Provider, 'example', 'Healthy');
+        const health = await detail(stage, Provider, 'example', 'Healthy');
         assert.deepEqual([health?.status, health?.message], ['False', 'no capacity in the cloud']);
       },
     );
@@ -132,8 +132,8 @@ describe('an external runtime', () => {
       const after = await stage.client.get(ProviderRevision, ref);
       assert.deepEqual([after.status?.runtime, after.status?.tlsServerSecretName], [undefined, undefined]);
       for (const type of ['RuntimeHealthy', 'ConfigWarning'])
-        assert.equal(await said(stage, ProviderRevision, revision, type), undefined);
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal(await detail(stage, ProviderRevision, revision, type), undefined);
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
     });
   });
 
@@ -154,7 +154,7 @@ describe('an external runtime', () => {
         await stage.client.get(CustomResourceDefinition, { name: 'buckets.example.org' });
         assert.deepEqual(await names(stage, ValidatingWebhookConfiguration), []);
         assert.match(
-          (await said(stage, Provider, 'example', 'Healthy'))?.message ?? '',
+          (await detail(stage, Provider, 'example', 'Healthy'))?.message ?? '',
           /ValidatingWebhookConfiguration crossplane-provider-example wait for the certificate/,
         );
         const data = { 'ca.crt': Buffer.from('-----BEGIN CERTIFICATE-----\n').toString('base64') };
@@ -172,7 +172,7 @@ describe('an external runtime', () => {
         );
         await stage.settle();
         assert.deepEqual(await names(stage, ValidatingWebhookConfiguration), ['crossplane-provider-example']);
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
       },
     );
   });
@@ -198,7 +198,7 @@ describe('a controller of one’s own', () => {
   });
   type BatchRuntimeConfig = KindOf<typeof BatchRuntimeConfig>;
 
-  /** Runs every active revision as a Deployment in a namespace of its own, and says how it does. docs/crossplane.md explains it. */
+  /** Runs every active revision as a Deployment in a namespace of its own, and shows how it does. docs/crossplane.md explains it. */
   const batch = operator({
     name: 'batch',
     kinds: [BatchRuntimeConfig],
@@ -250,11 +250,11 @@ describe('a controller of one’s own', () => {
       await stage.settle();
       const deployment = await stage.client.get(Deployment, { namespace: 'default', name: revision });
       assert.equal(deployment.spec?.template.spec?.containers[0]?.image, IMAGE);
-      assert.equal((await said(stage, ProviderRevision, revision, 'RuntimeHealthy'))?.message, 'in queue blue');
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, ProviderRevision, revision, 'RuntimeHealthy'))?.message, 'in queue blue');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
       await patch(stage, BatchRuntimeConfig, 'fast', { spec: { queue: 'green' } });
       await stage.settle();
-      assert.equal((await said(stage, ProviderRevision, revision, 'RuntimeHealthy'))?.message, 'in queue green');
+      assert.equal((await detail(stage, ProviderRevision, revision, 'RuntimeHealthy'))?.message, 'in queue green');
     } finally {
       await stage.end();
     }

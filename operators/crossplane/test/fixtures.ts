@@ -28,7 +28,7 @@ export interface FakeRegistry extends PackageSource {
   /** Puts a package there; its digest. */
   push(image: string, documents: readonly object[]): string;
   untag(image: string): void;
-  /** Answers nothing but this from now on; undefined mends it. */
+  /** Answers nothing but this from now on; undefined fixes it. */
   breakDown(problem: string | undefined): void;
   /** `resolve IMAGE`, `pull IMAGE`, `tags REPOSITORY`, `verify IMAGE`. */
   readonly asked: string[];
@@ -153,19 +153,19 @@ export interface Scene {
   /** Default: all. */
   watchNamespaces?: readonly string[];
   /** Gets the Events: `TYPE KIND REASON: NOTE`. */
-  readonly told?: string[];
+  readonly reported?: string[];
 }
 
 export function operatorWith({ registry, settings }: Pick<Scene, 'registry' | 'settings'>): Operator {
   return createCrossplane({ source: registry, ...settings });
 }
 
-/** Where a stage's clock begins: certificates are made before the stage is there to ask. */
+/** Where a stage's clock begins: certificates are created before the stage is there to ask. */
 export const startOfStage = () => (chosenServer() === 'real' ? Date.now() : Date.UTC(2026, 0, 1));
 
 /** Runs a check on a cluster in which Crossplane has come to rest. */
 export async function staged(
-  { registry, objects = [], settings, watchNamespaces, told }: Scene,
+  { registry, objects = [], settings, watchNamespaces, reported }: Scene,
   check: (stage: Stage) => Promise<void>,
 ): Promise<void> {
   const start = startOfStage();
@@ -173,10 +173,10 @@ export async function staged(
   const stage = await createStage({
     operators: [operatorWith({ registry, settings: { now: () => clock.now(), ...settings } })],
     ...(watchNamespaces && { world: { watchNamespaces } }),
-    ...(told && {
+    ...(reported && {
       runtime: {
-        tell: (_world, _operator, { kind }, { type = 'Normal', reason, note }) =>
-          told.push(`${type} ${kind} ${reason}: ${note}`),
+        notify: (_world, _operator, { kind }, { type = 'Normal', reason, note }) =>
+          reported.push(`${type} ${kind} ${reason}: ${note}`),
       },
     }),
     async given(client) {
@@ -193,7 +193,7 @@ export async function staged(
   }
 }
 
-/** Keys are made in the thread pool, which no virtual clock sees: what is under way is waited for. */
+/** Keys are created in the thread pool, which no virtual clock sees: what is under way is waited for. */
 function patientStage(stage: Stage): Stage {
   const settle: Stage['settle'] = async (maxMs) => {
     await stage.settle(maxMs);
@@ -275,7 +275,7 @@ export const patch = (stage: Stage, kind: Kind, name: string, body: object, name
   stage.client.patch(kind, namespace === undefined ? { name } : { namespace, name }, 'merge', body);
 
 /** What the package says about a condition, for assertions that show all of it when they fail. */
-export async function said(stage: Stage, kind: Kind, name: string, type: string) {
+export async function detail(stage: Stage, kind: Kind, name: string, type: string) {
   return condition(await stage.client.get(kind, { name }), type);
 }
 

@@ -8,6 +8,7 @@ import { DeploymentRuntimeConfig, FunctionPackage, FunctionRevision, Lock, Provi
 import {
   allReady,
   crd,
+  detail,
   fakeRegistry,
   meta,
   minutes,
@@ -18,7 +19,6 @@ import {
   REGISTRY,
   revisionName,
   SYSTEM,
-  said,
   staged,
   startOfStage,
 } from './fixtures.ts';
@@ -44,7 +44,7 @@ describe('a Function', () => {
       const revision = await stage.client.get(FunctionRevision, { name });
       assert.equal(revision.status?.endpoint, `dns:///${name}.${SYSTEM}:9443`);
       assert.ok(!(await names(stage, CustomResourceDefinition)).includes('inputs.example.org'));
-      assert.equal((await said(stage, FunctionPackage, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, FunctionPackage, 'example', 'Healthy'))?.status, 'True');
     });
   });
 
@@ -56,7 +56,7 @@ describe('a Function', () => {
       { registry, objects: [[v1beta1, { ...object(v1beta1, 'example', { spec: { package: IMAGE } }) }]] },
       async (stage) => {
         await allReady(stage);
-        assert.equal((await said(stage, FunctionPackage, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, FunctionPackage, 'example', 'Healthy'))?.status, 'True');
       },
     );
   });
@@ -71,16 +71,16 @@ describe('certificates', () => {
       [DeploymentRuntimeConfig, config] as never,
       provider('example', { package: PROVIDER_IMAGE, runtimeConfigRef: { name: 'mine' } }),
     ];
-    // As if they had been made so long ago that two thirds of their year are over in less than an hour.
-    const made = { at: startOfStage() - 243.3 * 24 * 3600 * 1000 };
-    await staged({ registry, objects, settings: { now: () => made.at } }, async (stage) => {
+    // As if they had been created so long ago that two thirds of their year are over in less than an hour.
+    const created = { at: startOfStage() - 243.3 * 24 * 3600 * 1000 };
+    await staged({ registry, objects, settings: { now: () => created.at } }, async (stage) => {
       await allReady(stage);
       const first = await secretText(stage, 'example-tls-server', 'tls.crt');
       assert.match(new X509Certificate(first).subjectAltName ?? '', new RegExp(`DNS:${name}.${SYSTEM}.svc(,|$)`));
       await stage.clock.advance(minutes(10));
       await stage.settle();
       assert.equal(await secretText(stage, 'example-tls-server', 'tls.crt'), first);
-      made.at = stage.clock.now();
+      created.at = stage.clock.now();
       await stage.clock.advance(minutes(60));
       await stage.settle();
       const renewed = await secretText(stage, 'example-tls-server', 'tls.crt');

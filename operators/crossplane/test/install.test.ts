@@ -55,16 +55,16 @@ describe('a Provider', () => {
   test('is reported by Events that say what was done, without warnings while it succeeds', async () => {
     const registry = fakeRegistry();
     registry.push(IMAGE, [meta('Provider'), crd('Bucket')]);
-    const told: string[] = [];
+    const reported: string[] = [];
     await staged(
-      { registry, told, objects: [[Provider, object(Provider, 'example', { spec: { package: IMAGE } })]] },
+      { registry, reported, objects: [[Provider, object(Provider, 'example', { spec: { package: IMAGE } })]] },
       async (stage) => {
         await allReady(stage);
         assert.deepEqual(
-          told.filter((event) => event.startsWith('Warning')),
+          reported.filter((event) => event.startsWith('Warning')),
           [],
         );
-        assert.ok(told.includes('Normal ProviderRevision SyncPackage: the package’s objects are installed'));
+        assert.ok(reported.includes('Normal ProviderRevision SyncPackage: the package’s objects are installed'));
       },
     );
   });

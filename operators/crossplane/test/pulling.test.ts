@@ -8,6 +8,7 @@ import {
   allReady,
   condition,
   crd,
+  detail,
   fakeRegistry,
   meta,
   minutes,
@@ -18,7 +19,6 @@ import {
   REGISTRY,
   revisionName,
   SYSTEM,
-  said,
   staged,
 } from './fixtures.ts';
 
@@ -97,12 +97,12 @@ describe('pull policies', () => {
         registry.breakDown('connection refused');
         await stage.clock.advance(minutes(2));
         await stage.settle();
-        const installed = await said(stage, Provider, 'example', 'Installed');
+        const installed = await detail(stage, Provider, 'example', 'Installed');
         assert.equal(installed?.status, 'True');
         assert.match(installed?.message ?? '', /could not be checked again: connection refused/);
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
         await stage.restart();
-        assert.equal((await said(stage, Provider, 'example', 'Installed'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Installed'))?.status, 'True');
         assert.equal((await names(stage, ProviderRevision)).length, 1);
       },
     );
@@ -116,10 +116,10 @@ describe('pull policies', () => {
       async (stage) => {
         assert.deepEqual(registry.asked, []);
         assert.match(
-          (await said(stage, Provider, 'example', 'Healthy'))?.message ?? '',
+          (await detail(stage, Provider, 'example', 'Healthy'))?.message ?? '',
           /is not in the cache, and its pull policy is Never/,
         );
-        assert.equal((await said(stage, Provider, 'example', 'Installed'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Installed'))?.status, 'True');
       },
     );
   });
@@ -138,7 +138,7 @@ describe('a package that cannot be had', () => {
   test('is tried again, ever more seldom, and installed when it is there', async () => {
     const registry = fakeRegistry();
     await staged({ registry, objects: [provider('example', { package: IMAGE })] }, async (stage) => {
-      const installed = await said(stage, Provider, 'example', 'Installed');
+      const installed = await detail(stage, Provider, 'example', 'Installed');
       assert.deepEqual([installed?.status, installed?.reason], ['False', 'UnpackingPackage']);
       assert.match(installed?.message ?? '', /MANIFEST_UNKNOWN.*check the tag/);
       await stage.clock.advance(minutes(10));
@@ -149,7 +149,7 @@ describe('a package that cannot be had', () => {
       await stage.clock.advance(minutes(2));
       await stage.settle();
       await allReady(stage);
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
     });
   });
 
@@ -161,11 +161,11 @@ describe('a package that cannot be had', () => {
       await allReady(stage);
       await patch(stage, Provider, 'example', { spec: { package: `${SOURCE}:v9` } });
       await stage.settle();
-      const installed = await said(stage, Provider, 'example', 'Installed');
+      const installed = await detail(stage, Provider, 'example', 'Installed');
       assert.match(installed?.message ?? '', new RegExp(`MANIFEST_UNKNOWN.*the revision ${name} stays active`));
       assert.equal((await stage.client.get(ProviderRevision, { name })).spec.desiredState, 'Active');
       assert.deepEqual(await names(stage, Deployment, SYSTEM), [name]);
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
     });
   });
 
@@ -174,7 +174,7 @@ describe('a package that cannot be had', () => {
     await staged(
       { registry, objects: [provider('example', { package: 'registry.example/UPPER/x:v1' })] },
       async (stage) => {
-        const installed = await said(stage, Provider, 'example', 'Installed');
+        const installed = await detail(stage, Provider, 'example', 'Installed');
         assert.match(installed?.message ?? '', /spec\.package cannot be read/);
         assert.deepEqual(registry.asked, []);
       },
@@ -216,7 +216,7 @@ describe('pull secrets', () => {
     const spec = { package: IMAGE, packagePullSecrets: [{ name: 'later' }] };
     await staged({ registry, objects: [namespace, provider('example', spec)] }, async (stage) => {
       assert.match(
-        (await said(stage, Provider, 'example', 'Installed'))?.message ?? '',
+        (await detail(stage, Provider, 'example', 'Installed'))?.message ?? '',
         /pull secrets are not there.*: later/,
       );
       registry.push(IMAGE, PACKAGE);
@@ -224,7 +224,7 @@ describe('pull secrets', () => {
       await stage.client.create(...pullSecret('later'));
       await stage.settle();
       assert.equal(registry.asked[0], `resolve ${IMAGE}`);
-      assert.equal((await said(stage, Provider, 'example', 'Installed'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Installed'))?.status, 'True');
     });
   });
 });
@@ -298,7 +298,10 @@ describe('an ImageConfig', () => {
       async (stage) => {
         const refused = condition(await stage.client.get(ProviderRevision, { name }), 'Verified');
         assert.deepEqual([refused?.status, refused?.reason], ['False', 'SignatureVerificationFailed']);
-        assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /none of release has signed/);
+        assert.match(
+          (await detail(stage, Provider, 'example', 'Healthy'))?.message ?? '',
+          /none of release has signed/,
+        );
         assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
         // It only has to be signed: the signature is looked up again, at growing intervals.
         registry.signed.set(digest, publicKey);
@@ -306,7 +309,7 @@ describe('an ImageConfig', () => {
         await stage.settle();
         await allReady(stage);
         assert.equal(condition(await stage.client.get(ProviderRevision, { name }), 'Verified')?.status, 'True');
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
         registry.asked.length = 0;
         await stage.restart();
         assert.deepEqual(registry.asked, []);
@@ -331,18 +334,18 @@ describe('an ImageConfig', () => {
       assert.equal(await verdict(stage), 'False');
       // What runs was verified when it began; it is not torn down by a key that was mistyped.
       assert.deepEqual(await names(stage, Deployment, SYSTEM), [name]);
-      assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /\(ImageConfig signed\)/);
+      assert.match((await detail(stage, Provider, 'example', 'Healthy'))?.message ?? '', /\(ImageConfig signed\)/);
       await patch(stage, Secret, 'cosign', keyOf(publicKey), SYSTEM);
       await stage.settle();
       assert.equal(await verdict(stage), 'True');
       const other = { name: 'other', key: { secretRef: { name: 'absent', key: 'cosign.pub' } } };
       await patch(stage, ImageConfig, 'signed', { spec: { verification: { cosign: { authorities: [other] } } } });
       await stage.settle();
-      assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /put it under cosign.pub/);
+      assert.match((await detail(stage, Provider, 'example', 'Healthy'))?.message ?? '', /put it under cosign.pub/);
       await stage.client.delete(ImageConfig, { name: 'signed' });
       await stage.settle();
       assert.equal(await verdict(stage), undefined);
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
     });
   });
 
@@ -352,7 +355,7 @@ describe('an ImageConfig', () => {
     const keyless = verification({ name: 'public', keyless: { identities: [{ issuer: 'https://x.example' }] } });
     await staged({ registry, objects: [keyless, provider('example', { package: IMAGE })] }, async (stage) => {
       assert.match(
-        (await said(stage, Provider, 'example', 'Healthy'))?.message ?? '',
+        (await detail(stage, Provider, 'example', 'Healthy'))?.message ?? '',
         /without a key .*no trust root.*--sigstore-trusted-root/,
       );
       assert.deepEqual(await names(stage, Deployment, SYSTEM), []);

@@ -11,7 +11,7 @@ import { Provider, ProviderRevision } from '../src/kinds/index.ts';
 import { createCrossplane } from '../src/operator.ts';
 import { type RunningRegistry, startRegistry } from '../src/registry/index.ts';
 import { xpkgCommand } from '../src/xpkg/commands/index.ts';
-import { object, provider, SYSTEM, said } from './fixtures.ts';
+import { detail, object, provider, SYSTEM } from './fixtures.ts';
 
 let registry: RunningRegistry;
 let folder: string;
@@ -98,7 +98,7 @@ describe('a package', () => {
       await until(async () => (await stage.client.list(Deployment, { namespace: SYSTEM })).items.length === 1);
       const [revision] = (await stage.client.list(ProviderRevision, {})).items;
       assert.equal(
-        (await said(stage, ProviderRevision, revision?.metadata.name ?? '', 'RevisionHealthy'))?.status,
+        (await detail(stage, ProviderRevision, revision?.metadata.name ?? '', 'RevisionHealthy'))?.status,
         'True',
       );
       assert.equal((await readdir(cacheDir)).filter((name) => name.endsWith('.xpkg')).length, 1);

@@ -11,6 +11,7 @@ import { runtimeConfigFeature } from '../src/runtime/index.ts';
 import {
   allReady,
   condition,
+  detail,
   EXAMPLE,
   example,
   names,
@@ -19,7 +20,6 @@ import {
   provider,
   runtimeConfig,
   SYSTEM,
-  said,
   staged,
   using,
 } from './fixtures.ts';
@@ -80,10 +80,12 @@ describe('a DeploymentRuntimeConfig', () => {
       await allReady(stage);
       stage.transport.clear();
       const spec = { runtimeConfigRef: { name: 'mine' } };
-      const wish = await stage.client.patch(Provider, { name: 'example' }, 'merge', { spec }, { dryRun: true });
-      const { writes, later, unknowns } = await preview(stage.program.runtime, [{ kind: Provider, object: wish }]);
-      const said = writes.filter(({ verb }) => verb !== 'status').map(({ verb, object: what }) => `${verb} ${what}`);
-      assert.deepEqual(said, [
+      const requirement = await stage.client.patch(Provider, { name: 'example' }, 'merge', { spec }, { dryRun: true });
+      const { writes, later, unknowns } = await preview(stage.program.runtime, [
+        { kind: Provider, object: requirement },
+      ]);
+      const detail = writes.filter(({ verb }) => verb !== 'status').map(({ verb, object: what }) => `${verb} ${what}`);
+      assert.deepEqual(detail, [
         `apply ProviderRevision ${name}`,
         `apply Service ${SYSTEM}/fixed`,
         `mint Secret ${SYSTEM}/example-tls-server`,
@@ -167,7 +169,7 @@ describe('a DeploymentRuntimeConfig', () => {
       await allReady(stage);
       for (const kind of [Deployment, Service]) assert.deepEqual(await names(stage, kind, SYSTEM), ['renamed']);
       assert.ok(!(await names(stage, ServiceAccount, SYSTEM)).includes(name));
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
     });
   });
 });
@@ -232,10 +234,10 @@ describe('a runtime configuration that cannot be used', () => {
         const before = await deploymentOf(stage, revision);
         await patch(stage, Provider, 'example', { spec: { runtimeConfigRef: ref } });
         await stage.settle();
-        const health = await said(stage, Provider, 'example', 'Healthy');
+        const health = await detail(stage, Provider, 'example', 'Healthy');
         assert.equal(health?.status, 'False');
         assert.match(health?.message ?? '', message);
-        assert.match((await said(stage, ProviderRevision, revision, 'RuntimeHealthy'))?.message ?? '', message);
+        assert.match((await detail(stage, ProviderRevision, revision, 'RuntimeHealthy'))?.message ?? '', message);
         const after = await deploymentOf(stage, revision);
         assert.deepEqual(
           [after.metadata.uid, after.metadata.generation],
@@ -243,7 +245,7 @@ describe('a runtime configuration that cannot be used', () => {
         );
         await patch(stage, Provider, 'example', { spec: { runtimeConfigRef: null } });
         await stage.settle(600_000);
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
       });
     });
 
@@ -264,7 +266,7 @@ describe('a runtime configuration that cannot be used', () => {
         (one) => one.name === 'beside',
       );
       assert.deepEqual([beside?.env, beside?.volumeMounts], [[env[1]], [mount]]);
-      const message = (await said(stage, DeploymentRuntimeConfig, 'twice', 'Valid'))?.message ?? '';
+      const message = (await detail(stage, DeploymentRuntimeConfig, 'twice', 'Valid'))?.message ?? '';
       assert.match(message, /env\[1\] has the name of .*env\[0\] \(A\)/);
       assert.match(message, /volumeMounts\[1\] has the mountPath of .*volumeMounts\[0\] \(\/data\)/);
     });
@@ -325,7 +327,7 @@ describe('the stages of the feature', () => {
     const settings = { runtimeConfig: runtimeConfigFeature('GA') };
     await staged({ registry, objects, settings }, async (stage) => {
       assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
-      assert.match((await said(stage, Provider, 'example', 'Healthy'))?.message ?? '', /no longer supported/);
+      assert.match((await detail(stage, Provider, 'example', 'Healthy'))?.message ?? '', /no longer supported/);
     });
   });
 });

@@ -47,7 +47,7 @@ interface Scene {
   /** Runs Crossplane with this --package-runtime until it rests, with all pods ready, and stops it. */
   run(runtime: string): Promise<void>;
   /** Events: reasons, and of what. */
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
 }
 
 /** A Provider with a webhook, which has run as a Deployment until now. */
@@ -59,10 +59,10 @@ async function goingOver(check: (scene: Scene) => Promise<void>): Promise<void> 
     const packageRuntime = parsePackageRuntime(runtime) as Settings['packageRuntime'];
     return [operatorWith({ registry, settings: { packageRuntime, now: () => time.now() } })];
   };
-  const told: string[] = [];
+  const reported: string[] = [];
   const lives = await createLives({
     operators: operatorsFor('Deployment'),
-    runtime: { tell: (_world, _operator, { metadata }, { reason }) => told.push(`${reason} ${metadata.name}`) },
+    runtime: { notify: (_world, _operator, { metadata }, { reason }) => reported.push(`${reason} ${metadata.name}`) },
   });
   time.now = () => lives.clock.now();
   const run = async (runtime: string) => {
@@ -76,7 +76,7 @@ async function goingOver(check: (scene: Scene) => Promise<void>): Promise<void> 
   try {
     await lives.client.create(...provider('example', { package: IMAGE }));
     await run('Deployment');
-    await check({ client: lives.client, revision, run, told });
+    await check({ client: lives.client, revision, run, reported });
   } finally {
     await lives.close();
   }
@@ -98,7 +98,7 @@ async function runningOf({ client, revision }: Pick<Scene, 'client' | 'revision'
 }
 
 test('what runs goes on with its permissions and webhooks, which is said once; and back again', () =>
-  goingOver(async ({ client, revision, run, told }) => {
+  goingOver(async ({ client, revision, run, reported }) => {
     const before = await runningOf({ client, revision });
     assert.equal(before.subjects?.length, 1);
     assert.equal(before.webhooks?.[0]?.clientConfig.service?.name, revision);
@@ -107,7 +107,7 @@ test('what runs goes on with its permissions and webhooks, which is said once; a
       assert.deepEqual(await runningOf({ client, revision }), before);
     }
     assert.deepEqual(
-      told.filter((line) => line.startsWith('RuntimeRunsOn')),
+      reported.filter((line) => line.startsWith('RuntimeRunsOn')),
       [`RuntimeRunsOn ${revision}`],
     );
     assert.match(

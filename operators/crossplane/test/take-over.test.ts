@@ -14,7 +14,7 @@ import {
   ServiceAccount,
 } from '@capstan/kube';
 import { Provider, ProviderRevision } from '../src/kinds/index.ts';
-import { allReady, EXAMPLE, example, provider, ready, SYSTEM, said, staged } from './fixtures.ts';
+import { allReady, detail, EXAMPLE, example, provider, ready, SYSTEM, staged } from './fixtures.ts';
 
 /** Controlled by the revision, and nothing of ours on it. */
 function asUpstream(object: KubeObject): KubeObject {
@@ -42,9 +42,9 @@ test('Deployments, Services and accounts of an upstream installation go on as ou
     await stage.program.stop();
     const uids = new Map<string, string | undefined>();
     for (const kind of kinds) {
-      const made = await client.get(kind, ref);
+      const created = await client.get(kind, ref);
       await client.delete(kind, ref);
-      uids.set(kind.kind, (await client.create(kind, asUpstream(made))).metadata.uid);
+      uids.set(kind.kind, (await client.create(kind, asUpstream(created))).metadata.uid);
     }
     await allReady(stage);
     await stage.restart();
@@ -56,7 +56,7 @@ test('Deployments, Services and accounts of an upstream installation go on as ou
       assert.deepEqual(metadata.ownerReferences?.map((one) => one.kind).toSorted(), ['Provider', 'ProviderRevision']);
       assert.ok(metadata.labels?.['capstan.dev/inventory'], `the ${kind.kind} is ours`);
     }
-    assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.message, '');
+    assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.message, '');
     stage.transport.clear();
     await stage.restart();
     assert.deepEqual(stage.transport.writes, []);
@@ -81,7 +81,7 @@ test('TLS Secrets of an upstream installation go on as ours: they are the same o
       const leaf = await issueCertificate({ ca: theirs, commonName: name, dnsNames, usages: ['server'], ...validity });
       const controller = { apiVersion: ProviderRevision.apiVersion, kind: 'ProviderRevision', name, uid: metadata.uid };
       const texts = { 'tls.crt': leaf.certificate, 'tls.key': leaf.key, 'ca.crt': theirs.certificate };
-      const made = await client.create(Secret, {
+      const created = await client.create(Secret, {
         apiVersion: 'v1',
         kind: 'Secret',
         metadata: { ...ref, ownerReferences: [{ ...controller, controller: true, blockOwnerDeletion: true } as never] },
@@ -90,7 +90,7 @@ test('TLS Secrets of an upstream installation go on as ours: they are the same o
           Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
         ),
       });
-      uids.push(made.metadata.uid);
+      uids.push(created.metadata.uid);
     }
     await stage.restart();
     await allReady(stage);
@@ -103,7 +103,7 @@ test('TLS Secrets of an upstream installation go on as ours: they are the same o
       assert.ok(bundle.includes(theirs.certificate.trim()), 'what the other end still has is accepted');
       assert.equal(bundle.match(/BEGIN CERTIFICATE/g)?.length, 2);
     }
-    assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.message, '');
+    assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.message, '');
     stage.transport.clear();
     await stage.restart();
     assert.deepEqual(stage.transport.writes, []);
@@ -133,7 +133,7 @@ function upstreamObjects(
   const secret = (name: string, texts: Record<string, string>) => ({
     apiVersion: 'v1',
     kind: 'Secret',
-    // Made for the revision, and then given the owners of the revision.
+    // Created for the revision, and then given the owners of the revision.
     metadata: { namespace: SYSTEM, name, ownerReferences: [reference('Provider', owner)] },
     type: 'Opaque',
     data: Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')])),
@@ -219,8 +219,8 @@ for (const [release, label, isSameDeployment] of [
       );
       const uids = new Map<string, string | undefined>();
       for (const one of theirs) {
-        const made = await client.create(KINDS[one.kind] as Kind, one);
-        uids.set(`${one.kind} ${one.metadata.name}`, made.metadata.uid);
+        const created = await client.create(KINDS[one.kind] as Kind, one);
+        uids.set(`${one.kind} ${one.metadata.name}`, created.metadata.uid);
       }
       await ready(client, await client.get(Deployment, { namespace: SYSTEM, name }));
       await stage.restart();
@@ -231,7 +231,7 @@ for (const [release, label, isSameDeployment] of [
         for (const one of deployments) await readyIfThere(client, one);
       }
       await stage.settle();
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.message, '');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.message, '');
       const uidNow = async (kind: Kind, at: string) =>
         (await client.find(kind, { namespace: SYSTEM, name: at }))?.metadata.uid;
       for (const secret of ['example-tls-server', 'example-tls-client'])

@@ -22,6 +22,7 @@ import {
 import {
   allReady,
   crd,
+  detail,
   fakeRegistry,
   meta,
   names,
@@ -31,7 +32,6 @@ import {
   revisionName,
   runtimeConfig,
   SYSTEM,
-  said,
   staged,
 } from './fixtures.ts';
 
@@ -115,12 +115,12 @@ describe('a DeploymentRuntimeConfig', () => {
       withPackages(
         { objects: [...extra, provider('example', { package: IMAGE, runtimeConfigRef: ref })] },
         async (stage, revision) => {
-          const { status, message: text = '' } = (await said(stage, Provider, 'example', 'Healthy')) ?? {};
+          const { status, message: text = '' } = (await detail(stage, Provider, 'example', 'Healthy')) ?? {};
           assert.equal(status, 'False');
           assert.match(text, message);
           assert.deepEqual(await names(stage, Deployment, SYSTEM), []);
           assert.ok((await names(stage, CustomResourceDefinition)).includes('buckets.example.org'));
-          assert.equal((await said(stage, ProviderRevision, revision, 'RevisionHealthy'))?.status, 'True');
+          assert.equal((await detail(stage, ProviderRevision, revision, 'RevisionHealthy'))?.status, 'True');
         },
       ));
   }
@@ -133,7 +133,7 @@ describe('a DeploymentRuntimeConfig', () => {
         await stage.client.delete(DeploymentRuntimeConfig, { name: 'mine' });
         await stage.settle();
         assert.equal((await stage.client.get(Deployment, inSystem(revision))).spec?.replicas, 2);
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'False');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'False');
       },
     ));
 });

@@ -18,6 +18,7 @@ import { parsePackageRuntime, RUNTIMES, runtimeConfigFeature } from '../src/runt
 import {
   allReady,
   crd,
+  detail,
   fakeRegistry,
   meta,
   names,
@@ -27,7 +28,6 @@ import {
   REGISTRY,
   revisionName,
   SYSTEM,
-  said,
   staged,
 } from './fixtures.ts';
 import { StatefulSetRuntimeConfig, statefulSetRuntime } from './stateful-set-runtime.ts';
@@ -73,12 +73,12 @@ describe('a third runtime', () => {
       assert.deepEqual(await names(stage, Service, SYSTEM), [first]);
       assert.ok((await names(stage, Secret, SYSTEM)).includes('example-tls-server'));
       assert.match(
-        (await said(stage, Provider, 'example', 'Healthy'))?.message ?? '',
+        (await detail(stage, Provider, 'example', 'Healthy'))?.message ?? '',
         /StatefulSet .*pods are missing/,
       );
       await podsReady(stage);
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
-      // Its default is made, as the flag's runtime says, and counts where none is named.
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      // Its default is created, as the flag's runtime says, and counts where none is named.
       assert.deepEqual(await names(stage, StatefulSetRuntimeConfig), ['default']);
       const ref = { namespace: SYSTEM, name: first };
       assert.equal((await stage.client.get(StatefulSet, ref)).spec?.replicas, 2);
@@ -119,19 +119,22 @@ describe('a third runtime', () => {
     };
     await staged(scene, async (stage) => {
       assert.equal((await stage.client.get(StatefulSet, { namespace: SYSTEM, name: first })).spec?.replicas, 2);
-      assert.match((await said(stage, ProviderRevision, first, 'ConfigWarning'))?.message ?? '', /controllerConfigRef/);
+      assert.match(
+        (await detail(stage, ProviderRevision, first, 'ConfigWarning'))?.message ?? '',
+        /controllerConfigRef/,
+      );
       await patch(stage, StatefulSetRuntimeConfig, 'default', { spec: { replicas: 10 } });
       await stage.settle();
-      assert.match((await said(stage, StatefulSetRuntimeConfig, 'default', 'Valid'))?.message ?? '', /too many/);
+      assert.match((await detail(stage, StatefulSetRuntimeConfig, 'default', 'Valid'))?.message ?? '', /too many/);
       assert.match(
-        (await said(stage, Provider, 'example', 'Healthy'))?.message ?? '',
+        (await detail(stage, Provider, 'example', 'Healthy'))?.message ?? '',
         /StatefulSetRuntimeConfig default/,
       );
       const runtimeConfigRef = { apiVersion: 'pkg.crossplane.io/v1beta1', kind: 'DeploymentRuntimeConfig', name: 'x' };
       await patch(stage, Provider, 'example', { spec: { runtimeConfigRef } });
       await stage.settle();
       assert.match(
-        (await said(stage, Provider, 'example', 'Healthy'))?.message ?? '',
+        (await detail(stage, Provider, 'example', 'Healthy'))?.message ?? '',
         /which the runtime StatefulSet cannot use; name a StatefulSetRuntimeConfig of pkg\.example\.org\/v1/,
       );
       assert.deepEqual(await names(stage, StatefulSet, SYSTEM), [first]);
@@ -150,7 +153,7 @@ describe('a third runtime', () => {
     await staged({ registry, settings, objects }, async (stage) => {
       await allReady(stage);
       await podsReady(stage);
-      assert.equal((await said(stage, FunctionPackage, 'fn', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, FunctionPackage, 'fn', 'Healthy'))?.status, 'True');
       assert.equal((await names(stage, Deployment, SYSTEM)).length, 1);
       assert.deepEqual(await names(stage, DeploymentRuntimeConfig), ['default']);
     });

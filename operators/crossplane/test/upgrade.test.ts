@@ -17,6 +17,7 @@ import { DeploymentRuntimeConfig, Lock, Provider, ProviderRevision } from '../sr
 import {
   allReady,
   crd,
+  detail,
   fakeRegistry,
   meta,
   names,
@@ -27,7 +28,6 @@ import {
   ready,
   revisionName,
   SYSTEM,
-  said,
   staged,
 } from './fixtures.ts';
 
@@ -104,7 +104,7 @@ describe('an upgrade', () => {
       await upgrade(stage, 'v2');
       await stage.settle(600_000);
       assert.deepEqual(await names(stage, Deployment, SYSTEM), [first, second].toSorted());
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'False');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'False');
     });
   });
 
@@ -127,7 +127,7 @@ describe('an upgrade', () => {
         assert.equal(after.metadata.ownerReferences?.find(({ controller }) => controller)?.name, second);
         await ready(stage.client, after);
         await stage.settle();
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
       },
     );
   });
@@ -164,7 +164,7 @@ describe('an upgrade', () => {
       assert.deepEqual(await states(stage), { [first]: '3 Active', [second]: '2 Inactive' });
       assert.deepEqual(registry.asked, [`resolve ${image('v1')}`]);
       assert.equal((await controllerOf(stage, 'buckets.example.org'))?.[0], `${first} true`);
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
     });
   });
 });
@@ -174,7 +174,7 @@ describe('with manual activation', () => {
     const { registry, first, second } = twoVersions();
     const spec = { package: image('v1'), revisionActivationPolicy: 'Manual' };
     await staged({ registry, objects: [provider('example', spec)] }, async (stage) => {
-      assert.deepEqual(await said(stage, Provider, 'example', 'Installed'), {
+      assert.deepEqual(await detail(stage, Provider, 'example', 'Installed'), {
         status: 'False',
         reason: 'InactivePackageRevision',
         message: `the revision ${first} is inactive; set its spec.desiredState to Active`,
@@ -183,7 +183,7 @@ describe('with manual activation', () => {
       await patch(stage, ProviderRevision, first, { spec: { desiredState: 'Active' } });
       await stage.settle();
       await allReady(stage);
-      assert.equal((await said(stage, Provider, 'example', 'Installed'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Installed'))?.status, 'True');
       await upgrade(stage, 'v2');
       assert.deepEqual(await states(stage), { [first]: '1 Active', [second]: '2 Inactive' });
       await patch(stage, ProviderRevision, second, { spec: { desiredState: 'Active' } });
@@ -227,11 +227,11 @@ test('a paused Provider is left alone, by either annotation, and goes on afterwa
       stage.transport.writes.filter((line) => !line.endsWith('/status')),
       [],
     );
-    assert.equal((await said(stage, Provider, 'example', 'Synced'))?.reason, 'ReconcilePaused');
+    assert.equal((await detail(stage, Provider, 'example', 'Synced'))?.reason, 'ReconcilePaused');
     await patch(stage, Provider, 'example', { metadata: { annotations: { 'crossplane.io/paused': null } } });
     await stage.settle();
     assert.equal(Object.keys(await states(stage)).length, 2);
-    assert.equal(await said(stage, Provider, 'example', 'Synced'), undefined);
+    assert.equal(await detail(stage, Provider, 'example', 'Synced'), undefined);
   });
 });
 

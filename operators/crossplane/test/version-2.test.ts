@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { CustomResourceDefinition } from '@capstan/kube';
 import { Provider, ProviderRevision } from '../src/kinds/index.ts';
 import { unqualified } from '../src/packages/version-2.ts';
-import { allReady, crd, fakeRegistry, meta, provider, REGISTRY, said, staged } from './fixtures.ts';
+import { allReady, crd, detail, fakeRegistry, meta, provider, REGISTRY, staged } from './fixtures.ts';
 
 const VERSION_2 = { version: '2.1.0' };
 const PACKAGE = `${REGISTRY}/team/provider-example:v1`;
@@ -14,21 +14,21 @@ describe('as of version 2', () => {
     const registry = fakeRegistry();
     const stray = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'stray' } };
     registry.push(PACKAGE, [meta('Provider'), crd('Bucket'), stray]);
-    const told: string[] = [];
+    const reported: string[] = [];
     await staged(
-      { registry, settings: VERSION_2, told, objects: [provider('example', { package: PACKAGE })] },
+      { registry, settings: VERSION_2, reported, objects: [provider('example', { package: PACKAGE })] },
       async (stage) => {
         await allReady(stage);
         await stage.settle();
         assert.ok(await stage.client.find(CustomResourceDefinition, { name: 'buckets.example.org' }));
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
         const { items } = await stage.client.list(ProviderRevision);
-        const warning = await said(stage, ProviderRevision, items[0]?.metadata.name ?? '', 'PackageWarning');
+        const warning = await detail(stage, ProviderRevision, items[0]?.metadata.name ?? '', 'PackageWarning');
         assert.match(
           warning?.message ?? '',
           /^left out: ConfigMap "stray".* is a kind that a Provider package may not/,
         );
-        assert.equal(told.filter((line) => line.includes('LintPackage: left out: ConfigMap "stray"')).length, 1);
+        assert.equal(reported.filter((line) => line.includes('LintPackage: left out: ConfigMap "stray"')).length, 1);
       },
     );
   });
@@ -38,9 +38,9 @@ describe('as of version 2', () => {
     registry.push('xpkg.crossplane.io/team/provider-example:v1', [meta('Provider'), crd('Bucket')]);
     const objects = [provider('example', { package: 'team/provider-example:v1' })];
     await staged({ registry, settings: VERSION_2, objects }, async (stage) => {
-      const told = await said(stage, Provider, 'example', 'Installed');
-      assert.equal(told?.reason, 'UnpackingPackage');
-      assert.match(told.message, /team\/provider-example:v1 is not fully qualified.*xpkg\.crossplane\.io\/team\//);
+      const reported = await detail(stage, Provider, 'example', 'Installed');
+      assert.equal(reported?.reason, 'UnpackingPackage');
+      assert.match(reported.message, /team\/provider-example:v1 is not fully qualified.*xpkg\.crossplane\.io\/team\//);
       assert.deepEqual((await stage.client.list(ProviderRevision)).items, []);
     });
     await staged({ registry, objects }, async (stage) => {

@@ -21,7 +21,7 @@ import { DEFAULT_SETTINGS, type Settings, settingsOf } from './settings.ts';
 import { createBrokenClusters } from './tree/broken-clusters.ts';
 import { createClusterNode } from './tree/cluster-node.ts';
 
-/** Kafka proxies: a hash tree of everything that a proxy's configuration was made from rolls its pods, and nothing else does. */
+/** Kafka proxies: a hash tree of everything that a proxy's configuration was built from rolls its pods, and nothing else does. */
 export function createKroxylicious(given: Partial<Settings> = {}): Operator {
   const settings = { ...DEFAULT_SETTINGS, ...given };
   const clusterNode = createClusterNode(settings);

@@ -1,4 +1,4 @@
-// Configurations by content: made once, never changed, collected when no ReplicaSet can come back to them.
+// Configurations by content: created once, never changed, collected when no ReplicaSet can come back to them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, ConfigMap, Deployment, Pod, ReplicaSet, Secret, ServiceAccount } from '@capstan/kube';
@@ -124,9 +124,9 @@ describe('kubectl', () => {
         { op: 'replace', path: '/spec/template', value: earlier.spec?.template },
       ] as never);
       await settle();
-      const told = condition(await get.proxy(client), 'Ready');
-      assert.equal(told?.reason, 'RolledBack');
-      assert.match(told.message, /rolled back \(with Secrets as they are now: nothing else differs\); /);
+      const reported = condition(await get.proxy(client), 'Ready');
+      assert.equal(reported?.reason, 'RolledBack');
+      assert.match(reported.message, /rolled back \(with Secrets as they are now: nothing else differs\); /);
     });
   });
 
@@ -182,36 +182,38 @@ describe('a rollout', () => {
     }));
 
   test('is reported by one Event, with the hashes before and after; scaling is none', async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const stage = await createStage({
       operators: [createKroxylicious()],
-      runtime: { tell: (_world, _operator, owner, { reason, note }) => told.push(`${owner.kind} ${reason}: ${note}`) },
+      runtime: {
+        notify: (_world, _operator, owner, { reason, note }) => reported.push(`${owner.kind} ${reason}: ${note}`),
+      },
       given: (client) => create(client, ...minimal()),
     });
     const { client, settle } = stage;
     try {
-      assert.deepEqual(told, []);
+      assert.deepEqual(reported, []);
       await edit(client, 'other.example:9092');
       await settle();
       await allReady(client);
       await settle();
       await patch(client, KafkaProxy, 'my-proxy', { spec: { replicas: 3 } });
       await settle();
-      assert.equal(told.length, 1, told.join('\n'));
+      assert.equal(reported.length, 1, reported.join('\n'));
       assert.match(
-        told[0] ?? '',
+        reported[0] ?? '',
         /^KafkaProxy RolloutStarted: deployment\/my-proxy goes from [0-9a-f]{12} to [0-9a-f]{12}: KafkaService default\/upstream \(spec\.bootstrapServers\) changed → VirtualKafkaCluster default\/one$/,
       );
-      told.length = 0;
+      reported.length = 0;
       await create(client, opaque('kms', { token: 'one' }), filter({ token: '${secret:kms:token}' }));
       await patch(client, VirtualKafkaCluster, 'one', { spec: { filterRefs: [{ name: 'encryption' }] } });
       await settle();
       await patch(client, Secret, 'kms', { data: encoded({ token: 'two' }) });
       await settle();
-      assert.equal(told.length, 2, told.join('\n'));
+      assert.equal(reported.length, 2, reported.join('\n'));
       const [, from, to] =
-        / goes from (\S+) to (\S+): Secret default\/kms \(data\.token\) changed/.exec(told[1] ?? '') ?? [];
-      assert.ok(from !== undefined && to !== undefined && from !== to, told[1]);
+        / goes from (\S+) to (\S+): Secret default\/kms \(data\.token\) changed/.exec(reported[1] ?? '') ?? [];
+      assert.ok(from !== undefined && to !== undefined && from !== to, reported[1]);
     } finally {
       await stage.end();
     }
@@ -228,13 +230,13 @@ test('what the upstream operator made for a proxy is taken over by a rolling upd
     for (const name of ['my-proxy', 'other']) {
       const labels = { ...upstreamLabels, 'app.kubernetes.io/instance': name };
       const spec = { containers: [{ name: 'proxy', image: 'upstream', env: [{ name: 'EXTRA', value: 'kept' }] }] };
-      const made = object(Deployment, name, {
+      const created = object(Deployment, name, {
         spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
       });
       const { uid = '' } = (await get.proxy(client, name)).metadata;
       const reference = { apiVersion: KafkaProxy.apiVersion, kind: 'KafkaProxy', name, uid };
       const ownerReferences = name === 'my-proxy' ? [reference] : [];
-      await client.create(Deployment, { ...made, metadata: { ...made.metadata, ownerReferences } });
+      await client.create(Deployment, { ...created, metadata: { ...created.metadata, ownerReferences } });
     }
     const before = await get.deployment(client);
     await create(
@@ -302,8 +304,8 @@ describe('Ready', () => {
       // A real server takes no pod without the account that its controllers make.
       if ((await client.find(ServiceAccount, ref('default'))) === undefined)
         await client.create(ServiceAccount, object(ServiceAccount, 'default'));
-      const made = { ...object(Pod, 'my-proxy-new'), spec: { containers: [{ name: 'proxy', image: 'proxy' }] } };
-      await client.create(Pod, { ...made, metadata: { ...made.metadata, labels } });
+      const created = { ...object(Pod, 'my-proxy-new'), spec: { containers: [{ name: 'proxy', image: 'proxy' }] } };
+      await client.create(Pod, { ...created, metadata: { ...created.metadata, labels } });
       const terminated = { exitCode: 1, reason: 'Error', message: 'Caused by: no such plugin\n\tat a.B(B.java:1)' };
       const proxyContainer = { name: 'proxy', image: 'proxy', imageID: '', ready: false, restartCount: 3 };
       const containerStatuses = [{ ...proxyContainer, state: { terminated } }];

@@ -1,4 +1,4 @@
-// What is made for a proxy: the configuration file, the Deployment's mounts and ports, the Services.
+// What is created for a proxy: the configuration file, the Deployment's mounts and ports, the Services.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, type Deployment, type KubeObject, PodDisruptionBudget, Service } from '@capstan/kube';
@@ -419,11 +419,11 @@ test('a load balancer is one Service for all clusters that use it, beside ports 
     const balancer = await serviceOf(client, 'my-proxy-sni');
     assert.equal(balancer.spec?.type, 'LoadBalancer');
     assert.deepEqual(portsOf(balancer), ['9083->9291']);
-    const told = JSON.parse(balancer.metadata.annotations?.['kroxylicious.io/bootstrap-servers'] ?? '') as {
+    const reported = JSON.parse(balancer.metadata.annotations?.['kroxylicious.io/bootstrap-servers'] ?? '') as {
       bootstrapServers: { bootstrapServers: string }[];
     };
     assert.deepEqual(
-      told.bootstrapServers.map((one) => one.bootstrapServers),
+      reported.bootstrapServers.map((one) => one.bootstrapServers),
       ['one.kafka.example:9083', 'two.kafka.example:9083'],
     );
     await client.patch(
@@ -461,9 +461,11 @@ test('a load balancer lists only clusters that are served', () => {
       virtualClusters.map(({ name }) => name),
       ['good'],
     );
-    const told = (await serviceOf(client, 'my-proxy-sni')).metadata.annotations?.['kroxylicious.io/bootstrap-servers'];
-    assert.match(told ?? '', /good\.kafka\.example/);
-    assert.doesNotMatch(told ?? '', /bare/);
+    const reported = (await serviceOf(client, 'my-proxy-sni')).metadata.annotations?.[
+      'kroxylicious.io/bootstrap-servers'
+    ];
+    assert.match(reported ?? '', /good\.kafka\.example/);
+    assert.doesNotMatch(reported ?? '', /bare/);
   });
 });
 

@@ -204,7 +204,7 @@ describe('a fault of a virtual cluster', () => {
         message: /spec\.ingresses\[1\]\.ingressRef: the ingress tcp is there twice/,
       },
       {
-        name: 'TLS versions of which none is left',
+        name: 'TLS versions that exclude each other',
         spec: tls({ protocols: { allow: ['TLS1.3'] } }),
         reason: 'Invalid',
         message:
@@ -316,12 +316,12 @@ describe('a fault of a leaf', () => {
   const check = (
     name: string,
     objects: KubeObject[],
-    look: (client: Client) => Promise<unknown>,
+    check: (client: Client) => Promise<unknown>,
     expected: { type?: string; status?: string; reason: string; message: RegExp },
   ): void => {
     void test(name, () =>
       staged({ objects: [proxy(), ...objects] }, async ({ client }) => {
-        const found = condition((await look(client)) as never, expected.type ?? 'ResolvedRefs');
+        const found = condition((await check(client)) as never, expected.type ?? 'ResolvedRefs');
         assert.equal(found?.status, 'False');
         assert.equal(found.reason, expected.reason);
         assert.match(found.message, expected.message);
@@ -496,7 +496,7 @@ describe('a cluster that breaks while it is served', () => {
   const unusable: [
     what: string,
     damage: (client: Client) => Promise<unknown>,
-    mend: (client: Client) => Promise<unknown>,
+    fix: (client: Client) => Promise<unknown>,
   ][] = [
     [
       'its certificate is junk',
@@ -514,7 +514,7 @@ describe('a cluster that breaks while it is served', () => {
       (client) => create(client, opaque('kms', { password: 'correct horse' })),
     ],
   ];
-  for (const [what, damage, mend] of unusable)
+  for (const [what, damage, fix] of unusable)
     test(`holds a change of another one back while ${what}: pods would not come up`, () =>
       staged({ objects: running() }, async (stage) => {
         const { client, settle } = stage;
@@ -536,7 +536,7 @@ describe('a cluster that breaks while it is served', () => {
         assert.equal(condition(await get.cluster(client, 'breaking'), 'ResolvedRefs')?.status, 'False');
         await stage.restart();
         assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
-        await mend(client);
+        await fix(client);
         await stage.settle();
         assert.match(await configurationOf(client), /other\.example/);
         assert.equal(condition(await get.cluster(client, 'healthy'), 'RolloutHeld'), undefined);
@@ -657,9 +657,9 @@ describe('a cluster that breaks while it is served', () => {
 
 test('a name that the proxy does not accept is reported with its path', () =>
   staged({ objects: [...healthy(), cluster('with.dots')] }, async ({ client }) => {
-    const told = condition(await get.cluster(client, 'with.dots'), 'Accepted');
-    assert.equal(told?.status, 'False');
-    assert.match(told.message, /^metadata\.name: "with\.dots" must be a DNS label/);
+    const reported = condition(await get.cluster(client, 'with.dots'), 'Accepted');
+    assert.equal(reported?.status, 'False');
+    assert.match(reported.message, /^metadata\.name: "with\.dots" must be a DNS label/);
     assert.deepEqual(await clusterNames(client), ['healthy']);
   }));
 
@@ -752,7 +752,7 @@ test('names too long for their Services are reported before a Service is refused
   });
   const found = evaluations.find(({ key }) => key === `${NAMESPACE}/${name}`);
   assert.ok(found?.plan.state === 'value');
-  const told = found.plan.value.conditions.find(({ type }) => type === 'Accepted');
-  assert.equal(told?.reason, 'Invalid');
-  assert.match(told.message, /spec\.ingresses\[0\]\.ingressRef: the Service .* too long a name.*shorten one/);
+  const reported = found.plan.value.conditions.find(({ type }) => type === 'Accepted');
+  assert.equal(reported?.reason, 'Invalid');
+  assert.match(reported.message, /spec\.ingresses\[0\]\.ingressRef: the Service .* too long a name.*shorten one/);
 });

@@ -1,5 +1,5 @@
 // Random histories: edits, deletions and mistakes in any order and at any speed, and an operator that dies meanwhile. Whatever
-// came before, once all is well the proxies run what a new operator would have made of the same objects; until then nothing
+// came before, once all is well the proxies run what a new operator would have built from the same objects; until then nothing
 // that runs is taken away, and each pause sees at most one rollout.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -187,27 +187,27 @@ type Hashed = KubeObject & {
   status?: { configHash?: string; conditions?: { type: string; status: string; reason: string }[] };
 };
 const HASHED = [VirtualKafkaCluster, KafkaService, KafkaProtocolFilter, KafkaProxyIngress] as unknown as Kind<Hashed>[];
-const MADE = [Deployment, Service, ConfigMap, Secret, PodDisruptionBudget] as Kind[];
+const CREATED = [Deployment, Service, ConfigMap, Secret, PodDisruptionBudget] as Kind[];
 /** What the server gives out. */
 const GIVEN = new Set(['clusterIP', 'clusterIPs', 'nodePort']);
 
 /** Everything that the operator made and said, without what depends on the order of things. */
-async function madeIn({ client }: Lives): Promise<unknown> {
-  const made: Record<string, unknown> = {};
-  for (const kind of MADE)
+async function createdIn({ client }: Lives): Promise<unknown> {
+  const created: Record<string, unknown> = {};
+  for (const kind of CREATED)
     for (const one of (await client.list(kind, { namespace: NAMESPACE })).items) {
       if (one.metadata.labels?.['app.kubernetes.io/managed-by'] === undefined) continue;
       const { spec, data } = one as { spec?: unknown; data?: unknown };
       const text = JSON.stringify({ spec, data }, (key, value: unknown) => (GIVEN.has(key) ? undefined : value));
-      made[`${one.kind} ${one.metadata.name}`] = JSON.parse(text);
+      created[`${one.kind} ${one.metadata.name}`] = JSON.parse(text);
     }
   for (const kind of HASHED)
     for (const { kind: name, metadata, status } of (await client.list(kind, { namespace: NAMESPACE })).items)
-      made[`${name} ${metadata.name}`] = [
+      created[`${name} ${metadata.name}`] = [
         status?.configHash,
         ...(status?.conditions ?? []).map((one) => `${one.type}=${one.status} ${one.reason}`),
       ];
-  return made;
+  return created;
 }
 
 /** The clusters in the configuration that the Deployment mounts. */
@@ -224,7 +224,7 @@ async function momentOf({ world, live, ran }: Life) {
   const served = await servedIn(world);
   const deployment = await deploymentOf(world);
   const generation = deployment?.metadata.generation;
-  // What is still in the configuration because its rollout is held is not what was made again meanwhile.
+  // What is still in the configuration because its rollout is held is not what was created again meanwhile.
   const names = new Map(clusters.map(({ metadata }) => [metadata.name ?? '', metadata.uid]));
   if (generation !== ran.generation) ran.uids = new Set(served.map((name) => names.get(name)));
   ran.generation = generation;
@@ -250,7 +250,7 @@ function checkRest(
 ) {
   const isWanted = [...after.clusters.values()].some(({ spec }) => spec.proxyRef.name === 'my-proxy');
   if (isWanted && before.generation !== undefined) assert.ok(after.generation, 'the Deployment stays');
-  // One that was deleted and made again has no past.
+  // One that was deleted and created again has no past.
   const stayed = [...after.clusters].filter(([uid]) => before.clusters.has(uid));
   for (const [uid, { name }] of stayed)
     if (before.ran.has(uid)) assert.ok(after.served.includes(name), `${name} is served on`);
@@ -266,15 +266,15 @@ function checkRest(
 
 async function history(seed: number): Promise<void> {
   const random = createRandom(seed);
-  const { made, slots } = await lived(random);
+  const { created, slots } = await lived(random);
   const fresh = await createLife(random);
   for (const [slot, wanted] of slots) await fresh.put(slot, wanted);
   await fresh.settle();
-  assert.deepEqual(made, await madeIn(fresh.world));
+  assert.deepEqual(created, await createdIn(fresh.world));
   await fresh.end();
 }
 
-/** What there is after a long life that ends well, and of what it was made. */
+/** What there is after a long life that ends well, and of what it was created. */
 async function lived(random: SeededRandom) {
   const life = await createLife(random);
   try {
@@ -299,7 +299,7 @@ async function lived(random: SeededRandom) {
     }
     for (const slot of SLOTS) await life.put(slot, random.pick(slot.good));
     await life.settle();
-    return { made: await madeIn(life.world), slots: life.live };
+    return { created: await createdIn(life.world), slots: life.live };
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${life.story.join('\n')}`, { cause: error });
   } finally {

@@ -101,10 +101,12 @@ describe('isolated clusters', () => {
     }));
 
   test('why a cluster’s pods were rolled, and how far that is, stands on the cluster', async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const stage = await createStage({
       operators: [createKroxylicious()],
-      runtime: { tell: (_world, _operator, owner, { reason, note }) => told.push(`${owner.kind} ${reason}: ${note}`) },
+      runtime: {
+        notify: (_world, _operator, owner, { reason, note }) => reported.push(`${owner.kind} ${reason}: ${note}`),
+      },
       given: (client) => create(client, ...objects('VirtualCluster')),
     });
     const { client } = stage;
@@ -119,12 +121,12 @@ describe('isolated clusters', () => {
       assert.notEqual(status?.rollout?.from, status?.rollout?.configHash);
       assert.equal((await get.cluster(client, 'one')).status?.rollout?.reason, undefined);
       assert.deepEqual(
-        told.map((line) => line.replace(/ from .*/, '')),
+        reported.map((line) => line.replace(/ from .*/, '')),
         ['VirtualKafkaCluster RolloutStarted: deployment/my-proxy-two goes'],
       );
       await patch(client, KafkaProxy, 'my-proxy', { spec: { replicas: 3 } });
       await stage.settle();
-      assert.equal(told.length, 1, told.join('\n'));
+      assert.equal(reported.length, 1, reported.join('\n'));
     } finally {
       await stage.end();
     }

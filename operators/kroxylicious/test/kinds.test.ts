@@ -206,11 +206,11 @@ describe('rules', () => {
 });
 
 test('defaults are filled in', async () => {
-  const made = (await tryOut(
+  const created = (await tryOut(
     VirtualKafkaCluster,
     tls({ trustAnchorRef: { name: 't', key: 'k.pem' }, protocols: {} }),
   )) as VirtualKafkaCluster;
-  const [first] = made.spec.ingresses;
+  const [first] = created.spec.ingresses;
   assert.deepEqual(first?.tls, {
     certificateRef: { name: 'c', kind: 'Secret', group: '' },
     trustAnchorRef: { name: 't', key: 'k.pem', kind: 'ConfigMap', group: '' },

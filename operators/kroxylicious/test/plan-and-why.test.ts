@@ -80,7 +80,7 @@ describe('why', () => {
         cause?.changes.map(({ object, from }) => [object, from]),
         [['VirtualKafkaCluster.kroxylicious.io default/new', 'absent']],
       );
-      assert.equal((await get.proxy(client)).status?.rollout?.reason, 'VirtualKafkaCluster default/new was made');
+      assert.equal((await get.proxy(client)).status?.rollout?.reason, 'VirtualKafkaCluster default/new was created');
     }));
 
   test('the ReplicaSet of the last rollout is no reason of the next', () =>

@@ -1,4 +1,4 @@
-// The seed's table: which reconciler looks at what. A reconciler reads its own kind, what the table lets it watch, and the
+// The seed's table: which reconciler reads what. A reconciler reads its own kind, what the table lets it watch, and the
 // nodes of the tree that it aggregates; and each node reads no more than the reconciler that it belongs to.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

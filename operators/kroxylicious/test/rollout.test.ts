@@ -36,7 +36,7 @@ import {
 
 const [first, renewed] = await Promise.all([certificate(), certificate()]);
 
-/** Everything that a configuration can be made from: a filter with a Secret and a ConfigMap, TLS on both sides, two clusters. */
+/** Everything that a configuration can be built from: a filter with a Secret and a ConfigMap, TLS on both sides, two clusters. */
 const everything = (): KubeObject[] => [
   proxy(),
   service({
@@ -325,8 +325,8 @@ test('pods that cannot be created are reported with the reason', () =>
     const status = { observedGeneration: generation, conditions };
     await client.patch(Deployment, ref, 'merge', { status }, { subresource: 'status' });
     await settle();
-    const told = condition(await get.proxy(client), 'Ready');
-    assert.deepEqual([told?.reason, told?.message.includes(message)], ['RollingOut', true]);
+    const reported = condition(await get.proxy(client), 'Ready');
+    assert.deepEqual([reported?.reason, reported?.message.includes(message)], ['RollingOut', true]);
   }));
 
 test('a cluster that is replaced by an equal one keeps its ports, and no pod is rolled', () =>
@@ -366,14 +366,14 @@ test('a key that moves from data to binaryData with the same bytes rolls nothing
   ));
 
 test('a rollout for the pods alone is reported by one Event, with its cause; a number of pods is none', async () => {
-  const told: string[] = [];
+  const reported: string[] = [];
   const stage = await createStage({
     operators: [createKroxylicious()],
-    runtime: { tell: (_world, _operator, _owner, { reason, note }) => void told.push(`${reason}: ${note}`) },
+    runtime: { notify: (_world, _operator, _owner, { reason, note }) => void reported.push(`${reason}: ${note}`) },
     given: (client) => create(client, ...minimal()),
   });
   try {
-    const started = () => told.filter((line) => line.startsWith('RolloutStarted'));
+    const started = () => reported.filter((line) => line.startsWith('RolloutStarted'));
     assert.deepEqual(started(), []);
     const infrastructure = { pod: { labels: { team: 'a' } } };
     await patch(stage.client, KafkaProxy, 'my-proxy', { spec: { infrastructure } });
@@ -409,13 +409,13 @@ describe('a digest key that is lost', () => {
     ['VirtualCluster', 'my-proxy-one'],
   ])
     test(`rolls nothing by itself, and once when a Secret was edited meanwhile, with isolation ${isolation}`, async () => {
-      const told: string[] = [];
+      const reported: string[] = [];
       const stage = await createStage({
         operators: [createKroxylicious()],
-        runtime: { tell: (_world, _operator, _owner, { reason, note }) => void told.push(`${reason}: ${note}`) },
+        runtime: { notify: (_world, _operator, _owner, { reason, note }) => void reported.push(`${reason}: ${note}`) },
         given: (client) => create(client, ...objects(isolation)),
       });
-      const lost = () => told.filter((line) => line.startsWith('DigestKeyLost'));
+      const lost = () => reported.filter((line) => line.startsWith('DigestKeyLost'));
       try {
         const before = await get.deployment(stage.client, deployment);
         await stage.restart({ digestKey });

@@ -100,9 +100,9 @@ async function gatewaysOf(client: Client) {
 describe('an ingress by Routes', () => {
   test('makes a Route for the bootstrap address and one for each broker, and the Service that they lead to', () =>
     onOpenShift(given(), async ({ client }) => {
-      const made = await routes(client);
+      const created = await routes(client);
       assert.deepEqual(
-        made.map(({ metadata, spec }) => [metadata.name, metadata.labels?.['kroxylicious.io/route-for'], spec]),
+        created.map(({ metadata, spec }) => [metadata.name, metadata.labels?.['kroxylicious.io/route-for'], spec]),
         ['one-0', 'one-1', 'one-2', 'one-bootstrap'].map((name) => [
           name,
           name === 'one-bootstrap' ? 'bootstrap' : 'node',
@@ -114,7 +114,7 @@ describe('an ingress by Routes', () => {
           },
         ]),
       );
-      for (const { metadata } of made)
+      for (const { metadata } of created)
         assert.equal(metadata.annotations?.['haproxy.router.openshift.io/timeout'], '60s');
       const { spec } = await client.get(Service, ref('one-outside-service'));
       assert.deepEqual(
@@ -158,9 +158,9 @@ describe('an ingress by Routes', () => {
       assert.deepEqual(ready.status?.ingresses, [
         { name: 'outside', bootstrapServer: 'one-bootstrap.apps.example:443', protocol: 'TLS' },
       ]);
-      const [told] = await routes(client);
+      const [reported] = await routes(client);
       assert.match(
-        told?.metadata.annotations?.['kroxylicious.io/bootstrap-servers'] ?? '',
+        reported?.metadata.annotations?.['kroxylicious.io/bootstrap-servers'] ?? '',
         /one-bootstrap\.apps\.example:443/,
       );
       const security = (await get.deployment(client)).spec?.template.spec?.securityContext;
@@ -206,9 +206,9 @@ describe('an ingress by Routes', () => {
       const status = { ingress: [{ host: 'one-bootstrap.apps.example', conditions }] };
       await client.patch(OpenShiftRoute, ref('one-bootstrap'), 'merge', { status }, { subresource: 'status' });
       await settle();
-      const told = condition(await get.cluster(client, 'one'), 'Warning');
-      assert.equal(told?.reason, 'RouteNotAdmitted');
-      assert.match(told.message, /route\/one-bootstrap .*host is claimed by namespace other/);
+      const reported = condition(await get.cluster(client, 'one'), 'Warning');
+      assert.equal(reported?.reason, 'RouteNotAdmitted');
+      assert.match(reported.message, /route\/one-bootstrap .*host is claimed by namespace other/);
     }));
 
   test('replaces another way in: what runs stays until the hosts are known', () =>
@@ -226,9 +226,9 @@ describe('an ingress by Routes', () => {
 
   test('is refused a second time in one cluster, since both would make the same Routes', () =>
     onOpenShift([...given([byRoute(), byRoute('again')]), routeIngress('again')], async ({ client }) => {
-      const told = condition(await get.cluster(client, 'one'), 'Accepted');
-      assert.equal(told?.reason, 'Invalid');
-      assert.match(told.message, /spec\.ingresses\[1\]\.ingressRef: the ingresses outside and again/);
+      const reported = condition(await get.cluster(client, 'one'), 'Accepted');
+      assert.equal(reported?.reason, 'Invalid');
+      assert.match(reported.message, /spec\.ingresses\[1\]\.ingressRef: the ingresses outside and again/);
     }));
 
   test('goes with its cluster, and a restart before that writes nothing', () =>

@@ -223,9 +223,12 @@ describe('a Kafka of Strimzi', () => {
       },
     });
     try {
-      const told = condition(await get.service(stage.client), 'ResolvedRefs');
-      assert.equal(told?.reason, 'ReferencedResourcesNotFound');
-      assert.match(told.message, /spec\.strimziKafkaRef\.namespace: this operator does not watch the namespace kafka/);
+      const reported = condition(await get.service(stage.client), 'ResolvedRefs');
+      assert.equal(reported?.reason, 'ReferencedResourcesNotFound');
+      assert.match(
+        reported.message,
+        /spec\.strimziKafkaRef\.namespace: this operator does not watch the namespace kafka/,
+      );
     } finally {
       await stage.end();
     }

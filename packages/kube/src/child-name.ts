@@ -1,5 +1,5 @@
 // Names that Capstan gives. A child's name is computed from its owner's, so that a restart finds the child again; where it
-// does not fit, it is cut and ends in a hash of everything it was made from, so that two names that are cut alike differ.
+// does not fit, it is cut and ends in a hash of everything it was built from, so that two names that are cut alike differ.
 import { createHash } from 'node:crypto';
 import type { Random } from './clock.ts';
 import { ValueErrors } from './errors.ts';

@@ -13,8 +13,8 @@ test('who only talks to clusters loads no schemas, no languages of rules and onl
     await transport.close();
     console.log(JSON.stringify(urls));`;
   const flags = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', program];
-  const said = execFileSync(process.execPath, flags, { cwd: import.meta.dirname, encoding: 'utf8' });
-  const urls = JSON.parse(said) as string[];
+  const detail = execFileSync(process.execPath, flags, { cwd: import.meta.dirname, encoding: 'utf8' });
+  const urls = JSON.parse(detail) as string[];
   const of = (part: RegExp) => urls.filter((url) => part.test(url)).length;
   assert.equal(of(/\/src\/(cel|regexp|schema)\//), 0);
   assert.ok(of(/\/undici\/lib\/dispatcher\/pool\.js$/) > 0, 'the request went through a pool');

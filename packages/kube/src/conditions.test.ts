@@ -67,7 +67,7 @@ describe('reading conditions', () => {
   it('does not count what was true of an older generation', () => {
     assert.equal(isConditionTrue(list, 'Ready', 1), true);
     assert.equal(isConditionTrue(list, 'Ready', 2), false);
-    assert.equal(isConditionTrue(list, 'Accepted', 2), true, 'without observedGeneration nobody can tell');
+    assert.equal(isConditionTrue(list, 'Accepted', 2), true, 'without observedGeneration it is not known');
   });
 
   it('removes by type, and gives the same list when there is nothing to remove', () => {

@@ -4,7 +4,7 @@
 //   TransportError  no answer came, or none that could be understood
 //   ConfigError     what we were given to connect with is wrong (a kubeconfig, a certificate, an exec plugin)
 //   InvalidValueError  a selector, duration, quantity, time or patch that is not one
-//   CodedError      anything else; made by a catalogue
+//   CodedError      anything else; created by a catalogue
 //
 // A message is one sentence: what was attempted, on what, what went wrong, and after a semicolon what to do. It never
 // holds a token, a password or a query string, so the command line can print it as it is.

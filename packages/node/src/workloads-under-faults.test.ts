@@ -152,10 +152,10 @@ async function check({ client }: Stage, story: string): Promise<void> {
     daemons.every((pod) => imageOf(pod) === wanted),
     `${story}: images of daemons`,
   );
-  assert.equal(pods.length, owned + daemons.length, `${story}: pods of nobody`);
+  assert.equal(pods.length, owned + daemons.length, `${story}: pods without an owner`);
   const { items: sets } = await client.list(ReplicaSet, { namespace: NAMESPACE });
   assert.ok(
     sets.every(({ metadata }) => metadata.ownerReferences?.length === 1),
-    `${story}: sets of nobody`,
+    `${story}: sets without an owner`,
   );
 }

@@ -7,7 +7,7 @@ import type { Kind, KubeObject } from '@capstan/kube/cluster';
  */
 export interface AdmissionCheck<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>;
-  /** Kinds whose objects it looks at beside the one in question; the webhook caches them. None by default. */
+  /** Kinds whose objects it reads beside the one in question; the webhook caches them. None by default. */
   readonly reads?: readonly Kind[];
   check(object: T, others: AdmissionView): AdmissionFindings;
 }

@@ -26,7 +26,7 @@ const VERSION = 'v1';
 const PLACEHOLDER = '\u0000sensitive';
 const HEX_DIGITS = 32;
 
-/** What digests of sensitive values are made for; those for one purpose say nothing of those for another. */
+/** What digests of sensitive values are created for; those for one purpose say nothing of those for another. */
 export type DigestPurpose = 'inputs' | 'cause';
 
 /** The key for one namespace (empty for what has none) and one purpose. */

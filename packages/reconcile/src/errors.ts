@@ -1,5 +1,5 @@
-// Every error that this package throws for others to handle. A message says what was attempted, on what and what went wrong;
-// the remedy says what to do.
+// Every error that this package throws for others to handle. A message shows what was attempted, on what and what went wrong;
+// the remedy shows what to do.
 
 import { catalogue, reasonOf } from '@capstan/kube/cluster';
 

@@ -22,8 +22,8 @@ describe('an operator', () => {
 
 describe('status.observedGeneration belongs to', () => {
   const primaries = (...reconcilers: ReturnType<typeof named>[]) => {
-    const made = operator({ name: 'test', kinds: [], reconcilers });
-    return reconcilers.filter((each) => isPrimary(made, each)).map(({ name }) => name);
+    const created = operator({ name: 'test', kinds: [], reconcilers });
+    return reconcilers.filter((each) => isPrimary(created, each)).map(({ name }) => name);
   };
 
   test('the first reconciler of each kind', () => {

@@ -60,7 +60,7 @@ export type OwnedKind = Kind & { crd(): unknown };
 
 export interface Operator extends OperatorDefinition {}
 
-/** An operator: its kinds and reconcilers, their names checked, since field managers, labels and leases are made of them. */
+/** An operator: its kinds and reconcilers, their names checked, since field managers, labels and leases are built from them. */
 export function operator<const F extends Flags = Flags, const P extends Flags = Flags>(
   definition: OperatorDefinition<F, P>,
 ): Operator {

@@ -87,7 +87,7 @@ export interface ReadDeclaration {
    * Without it the whole object is needed.
    */
   readonly fields?: readonly string[];
-  /** Only objects with such labels are looked at; of all others this reader needs nothing but that they are there. */
+  /** Only objects with such labels are checked; of all others this reader needs nothing but that they are there. */
   readonly labels?: LabelSelector;
 }
 
@@ -149,7 +149,7 @@ export function writesElsewhere(reconciler: Reconciler): boolean {
   return reconciler.writes.some((write) => (write.in ?? roleOf(reconciler)) !== roleOf(reconciler));
 }
 
-/** What operators, reconcilers and sinks may be called: field managers, labels, leases and flags are made of it. */
+/** What operators, reconcilers and sinks may be called: field managers, labels, leases and flags are built from it. */
 export const NAME = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 
 function usualReach(kind: Kind): Reach {

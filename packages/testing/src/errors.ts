@@ -20,16 +20,16 @@ export const TestingErrors = catalogue('testing', {
     remedy:
       'unset KUBEBUILDER_ASSETS and run `npm run setup:real -- kubernetes`, or start without the part that needs it',
   }),
-  PartEnded: (program: string, said: string) => ({
-    message: `${program} ended while the control plane was starting, with the output: ${said}`,
+  PartEnded: (program: string, detail: string) => ({
+    message: `${program} ended while the control plane was starting, with the output: ${detail}`,
     remedy: 'read its output; a damaged program is rebuilt by `npm run setup:real -- kubernetes`',
   }),
-  NotCompacted: (status: number, said: string) => ({
-    message: `etcd did not remove its history (status ${status}): ${said}`,
+  NotCompacted: (status: number, detail: string) => ({
+    message: `etcd did not remove its history (status ${status}): ${detail}`,
     remedy: 'check its log; its JSON gateway must not be disabled',
   }),
-  NotReady: (ms: number, said: string) => ({
-    message: `the real control plane was not ready after ${ms} ms; its last output: ${said}`,
+  NotReady: (ms: number, detail: string) => ({
+    message: `the real control plane was not ready after ${ms} ms; its last output: ${detail}`,
     remedy: 'check whether the machine is overloaded, then try again',
   }),
   Denied: (requests: readonly string[]) => ({

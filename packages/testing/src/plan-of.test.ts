@@ -29,8 +29,8 @@ const owner = (data: Record<string, string> = {}): ConfigMap => ({
   data,
 });
 const secret: Secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'key', namespace: 'default' } };
-const dataOf = (made: ReturnType<typeof planOf>) => {
-  const [child] = made.groups[0]?.children ?? [];
+const dataOf = (created: ReturnType<typeof planOf>) => {
+  const [child] = created.groups[0]?.children ?? [];
   return child?.how === 'apply' ? (child.object as ConfigMap).data : undefined;
 };
 

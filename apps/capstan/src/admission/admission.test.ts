@@ -58,7 +58,7 @@ before(async () => {
       port: 0,
       // Its Service has no address that this server reaches.
       dnsNames: ['localhost'],
-      lookMs: 100,
+      pollMs: 100,
       started: ({ port }) => started.resolve(port),
     },
     stopping.signal,
@@ -175,6 +175,7 @@ async function register(port: number): Promise<void> {
     image: 'capstan',
     version: '0',
     replicas: 2,
+    isOneProgram: false,
     hasServiceMonitors: false,
     admission: operators,
   });

@@ -35,9 +35,9 @@ export async function ensureCredentials(options: CredentialsOptions): Promise<Ke
   const reached = (instant: number | string) => clock.now() >= new Date(instant).getTime();
   let secret = existing;
   if (existing === undefined || !certificate.valid(existing, inputs, { reached })) {
-    const made = await certificate.make(inputs, existing, { clock, signal });
+    const created = await certificate.make(inputs, existing, { clock, signal });
     try {
-      secret = await store(made, existing);
+      secret = await store(created, existing);
     } catch (error) {
       if (isAlreadyExists(error) || isConflict(error)) return undefined;
       throw error;

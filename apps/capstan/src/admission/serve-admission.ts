@@ -30,17 +30,17 @@ export interface ServeAdmissionOptions {
   /** That the server calls it by; default those of its Service. */
   readonly dnsNames?: readonly string[];
   /** How long a renewed certificate, or a registration that was reset, may wait; default 10,000. */
-  readonly lookMs?: number;
+  readonly pollMs?: number;
   /** Called once it serves. */
   started?(server: WebhookServer): void;
 }
 
-const LOOK_MS = 10_000;
-const FIRST_LOOK_MS = 500;
+const POLL_MS = 10_000;
+const FIRST_POLL_MS = 500;
 
 /** Runs until the signal is aborted. */
 export async function serveAdmission(options: ServeAdmissionOptions, signal: AbortSignal): Promise<void> {
-  const { clock, logger, checks, lookMs = LOOK_MS } = options;
+  const { clock, logger, checks, pollMs = POLL_MS } = options;
   const dnsNames = options.dnsNames ?? admissionDnsNames(options.namespace);
   const stop = new AbortController();
   const until = AbortSignal.any([signal, stop.signal]);
@@ -65,7 +65,7 @@ export async function serveAdmission(options: ServeAdmissionOptions, signal: Abo
     options.started?.(server);
     try {
       for (;;) {
-        await sleep(clock, lookMs, signal);
+        await sleep(clock, pollMs, signal);
         const next = await credentials(signal);
         if (next.cert === current.cert) continue;
         server.renew(next);
@@ -84,7 +84,7 @@ export async function serveAdmission(options: ServeAdmissionOptions, signal: Abo
 
   /** Tries until it succeeds: what was served last is served meanwhile. */
   async function credentials(end: AbortSignal): Promise<KeyPair> {
-    for (let pause = FIRST_LOOK_MS; ; pause = Math.min(2 * pause, LOOK_MS)) {
+    for (let pause = FIRST_POLL_MS; ; pause = Math.min(2 * pause, POLL_MS)) {
       try {
         const pair = await ensureCredentials({ ...options, dnsNames, signal: end });
         if (pair !== undefined) return pair;

@@ -44,8 +44,8 @@ export const CliErrors = errorMakers(
       message: `${place} holds no manifest`,
       remedy: 'give YAML or JSON files with apiVersion, kind and metadata.name',
     }),
-    BadKustomization: (folder: string, said: string) => ({
-      message: `the kustomization ${folder} cannot be built: ${said}`,
+    BadKustomization: (folder: string, detail: string) => ({
+      message: `the kustomization ${folder} cannot be built: ${detail}`,
       remedy: 'correct it; kubectl kustomize shows the same error',
     }),
     NoKustomize: (folder: string) => ({
@@ -60,8 +60,8 @@ export const CliErrors = errorMakers(
       message: `${place} is not a manifest: ${problem}`,
       remedy: 'correct the file there',
     }),
-    Refused: (place: string, object: string, said: string) => ({
-      message: `the server would refuse ${object} of ${place}: ${said}`,
+    Refused: (place: string, object: string, detail: string) => ({
+      message: `the server would refuse ${object} of ${place}: ${detail}`,
       remedy: 'correct the manifest',
     }),
     NotSynced: (seconds: number, waitingFor: readonly string[]) => ({
@@ -77,8 +77,8 @@ export const CliErrors = errorMakers(
       remedy:
         'export default async function prepare({ data, clusters, signal }), which returns the variables of the manifests',
     }),
-    InstallForbidden: (object: string, said: string) => ({
-      message: `${object} cannot be applied: ${said}`,
+    InstallForbidden: (object: string, detail: string) => ({
+      message: `${object} cannot be applied: ${detail}`,
       remedy: 'install with an account that may create it, or print the manifests with -o yaml for an administrator',
     }),
     InstalledElsewhere: (namespace: string) => ({
@@ -88,6 +88,10 @@ export const CliErrors = errorMakers(
     NotInstalledYet: (namespace: string) => ({
       message: `Capstan is not installed in the namespace ${namespace}`,
       remedy: 'install it first: capstan install; or name its namespace with -n',
+    }),
+    SharedProgram: (others: readonly string[], namespace: string) => ({
+      message: `Deployment ${namespace}/capstan-operators: runs ${others.join(', ')} too, which --operators does not name`,
+      remedy: `add ${others.length === 1 ? 'it' : 'them'} to --operators`,
     }),
     NamespaceGoing: (namespace: string) => ({
       message: `the namespace ${namespace} is being deleted`,

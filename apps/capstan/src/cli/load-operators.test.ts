@@ -79,7 +79,7 @@ describe('operators', () => {
     assert.match(out, /--c\.debug +More; default false\. Also C_DEBUG in the environment\./);
   });
 
-  const refused: [argv: string[], code: number, says: RegExp][] = [
+  const refused: [argv: string[], code: number, expected: RegExp][] = [
     [['--operator', 'gone.ts'], 1, /cannot load the operator gone.ts: there is no such file; check the path/],
     [['--operator', 'none.ts'], 1, /the module none.ts exports no operator; export operator/],
     [['--operator', 'a.ts', '--operator', 'same.ts'], 1, /two operators are named "a"; give one of them another name/],
@@ -91,10 +91,10 @@ describe('operators', () => {
     [['--operator', 'a.ts', '--aa.flag=1'], 2, /--aa.flag names the operator "aa", which is not loaded; use one of a/],
     [['--operator', 'a.ts', '--a.flag=1'], 2, /the operator "a" takes no flags, and --a.flag was given/],
   ];
-  for (const [argv, code, says] of refused) {
+  for (const [argv, code, expected] of refused) {
     test(`capstan rbac ${argv.join(' ')} is refused in one sentence`, async () => {
       const ran = await rbac(...argv);
-      assert.match(ran.err, says);
+      assert.match(ran.err, expected);
       assert.equal(ran.err.trimEnd().split('\n').length, 1);
       assert.equal(ran.code, code);
     });

@@ -29,7 +29,7 @@ const run = async (line: string, env: Record<string, string> = {}) => {
 };
 
 describe('a program of an operator', () => {
-  const helps: [line: string, code: number, says: RegExp][] = [
+  const helps: [line: string, code: number, expected: RegExp][] = [
     ['crossplane', 2, /^Usage: crossplane COMMAND/],
     ['crossplane --help', 0, /core start .*\n.*core init[^]*xpkg build\|push\|inspect[^]*Capstan's: crossplane why/],
     ['crossplane help', 0, /^Usage: crossplane COMMAND/],
@@ -48,10 +48,10 @@ describe('a program of an operator', () => {
     ['sesame migrate config --help', 0, /^Usage: sesame migrate config[^]*--to resource\|file .*default resource/],
     ['kroxylicious operator -h', 0, /--quiet-period DURATION .*default 2s[^]*--leader-elect /],
   ];
-  for (const [line, code, says] of helps)
+  for (const [line, code, expected] of helps)
     test(`answers "${line}"`, async () => {
       const ran = await run(line);
-      assert.match(ran.out, says);
+      assert.match(ran.out, expected);
       assert.equal(ran.code, code);
       assert.deepEqual(
         ran.out.split('\n').filter((text) => text.length > 130),
@@ -67,7 +67,7 @@ describe('a program of an operator', () => {
     assert.match(out, /PACKAGE_RUNTIME in the environment/);
   });
 
-  const mistakes: [line: string, says: RegExp][] = [
+  const mistakes: [line: string, expected: RegExp][] = [
     ['crossplane bogus', /^error: there is no command "bogus"; see crossplane --help\n$/],
     [
       'crossplane core start --bogus',
@@ -87,10 +87,10 @@ describe('a program of an operator', () => {
     ['kroxylicious operator --imag x', /^error: kroxylicious operator has no flag --imag; did you mean --image\?\n$/],
     ['kroxylicious why', /^error: kroxylicious why needs one object/],
   ];
-  for (const [line, says] of mistakes)
+  for (const [line, expected] of mistakes)
     test(`refuses "${line}" under its own name`, async () => {
       const { code, err } = await run(line);
-      assert.match(err, says);
+      assert.match(err, expected);
       assert.equal(code, 2);
     });
 

@@ -1,4 +1,4 @@
-// An operator's own program, made from its declaration: one command that runs it with its own flags, the commands that it
+// An operator's own program, created from its declaration: one command that runs it with its own flags, the commands that it
 // brings, and all of Capstan's.
 import type { Operator } from '@capstan/reconcile';
 import type { Command, Commands, Flag, Flags, FlagValues } from '@capstan/reconcile/command-line';

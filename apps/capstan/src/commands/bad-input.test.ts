@@ -22,8 +22,8 @@ const why = (text: string | undefined, ...flags: string[]) =>
     files: text === undefined ? {} : { [FILE]: text },
   });
 
-function assertOneSentence({ code, out, err }: Awaited<ReturnType<typeof runTest>>, says: RegExp): void {
-  assert.match(err, says);
+function assertOneSentence({ code, out, err }: Awaited<ReturnType<typeof runTest>>, expected: RegExp): void {
+  assert.match(err, expected);
   assert.equal(err.trimEnd().split('\n').length, 1, err);
   assert.doesNotMatch(err, /^ +at /m);
   assert.equal(out, '');
@@ -31,7 +31,7 @@ function assertOneSentence({ code, out, err }: Awaited<ReturnType<typeof runTest
 }
 
 describe('bad input', () => {
-  const cases: [what: string, text: string | undefined, flags: string[], says: RegExp][] = [
+  const cases: [what: string, text: string | undefined, flags: string[], expected: RegExp][] = [
     [
       'a kubeconfig that is not there',
       undefined,
@@ -63,14 +63,14 @@ describe('bad input', () => {
       /^error: the cluster "c" in \/home\/user\/kube\.yaml has the server .*; write it as https:/,
     ],
     [
-      'a server where nobody listens',
+      'a server that does not listen',
       kubeconfig({ server: 'http://127.0.0.1:1' }),
       [],
       /^error: .*127\.0\.0\.1:1: the connection was refused; check that the API server is running/,
     ],
   ];
-  for (const [what, text, flags, says] of cases) {
-    test(`${what} is told in one sentence`, async () => assertOneSentence(await why(text, ...flags), says));
+  for (const [what, text, flags, expected] of cases) {
+    test(`${what} is told in one sentence`, async () => assertOneSentence(await why(text, ...flags), expected));
   }
 
   test('nothing configured at all is told in one sentence', async () => {
@@ -94,8 +94,8 @@ describe('bad input', () => {
     const data = (pem: string) => Buffer.from(pem).toString('base64');
     const user = `{client-certificate-data: ${data(certificate)}, client-key-data: ${data(key)}}`;
     const day = new Date(validity.notAfter).toISOString().slice(0, 10);
-    const says = new RegExp(`^error: the client certificate in ${FILE} expired on ${day}; get a new kubeconfig`);
-    assertOneSentence(await why(kubeconfig({ user })), says);
+    const expected = new RegExp(`^error: the client certificate in ${FILE} expired on ${day}; get a new kubeconfig`);
+    assertOneSentence(await why(kubeconfig({ user })), expected);
   });
 
   test('a server that refuses us is told in one sentence, in its own words', async () => {

@@ -8,7 +8,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
-import { type Client, ClusterRole, connect, createClient, Deployment, type KubeObject, Lease } from '@capstan/kube';
+import {
+  type Client,
+  ClusterRole,
+  ClusterRoleBinding,
+  connect,
+  createClient,
+  Deployment,
+  type KubeObject,
+  Lease,
+  ServiceAccount,
+} from '@capstan/kube';
 import { parseAllDocuments } from 'yaml';
 import { testIo } from '../cli/test-io.test-support.ts';
 import { runCommandLine } from '../cli.ts';
@@ -113,6 +123,46 @@ describe('capstan install', { timeout: 180_000 }, () => {
     assert.equal(code, 0, err);
     assert.equal(await client.find(Deployment, { namespace: NAMESPACE, name: 'capstan-kroxylicious' }), undefined);
     assert.equal(await client.find(ClusterRole, { name: 'capstan-kroxylicious' }), undefined);
+  });
+
+  test('--one-program runs operators in one Deployment, each under its own Lease, and the forms replace each other', async () => {
+    const both = ['--operators', 'kroxylicious,gimbal'];
+    const deployments = async () =>
+      (await client.list(Deployment, { namespace: NAMESPACE })).items.map(({ metadata: { name } }) => name).toSorted();
+    const leads = async (name: string) => {
+      for (let holder = ''; !holder.startsWith('capstan-operators-'); )
+        holder = (await client.find(Lease, { namespace: NAMESPACE, name }))?.spec?.holderIdentity ?? '';
+    };
+    const apart = await capstan('install', ...OPERATOR, '--timeout', '90s');
+    assert.equal(apart.code, 0, apart.err);
+    const { code, err } = await capstan('install', ...both, '--one-program', '--timeout', '90s');
+    assert.equal(code, 0, err);
+    assert.match(err, /operators is ready/);
+    assert.deepEqual(await deployments(), ['capstan-operators']);
+    assert.equal(await client.find(ServiceAccount, { namespace: NAMESPACE, name: 'capstan-kroxylicious' }), undefined);
+    // The leader before ends in order, and gives its Lease back.
+    await Promise.all([leads('capstan-kroxylicious'), leads('capstan-gimbal')]);
+    for (const command of ['install', 'uninstall']) {
+      const half = await capstan(command, '--operators', 'gimbal');
+      assert.equal(half.code, 1);
+      assert.match(
+        half.err,
+        /capstan-system\/capstan-operators: runs kroxylicious too, which --operators does not name; add it/,
+      );
+    }
+    const upgraded = await capstan('upgrade', '--timeout', '90s');
+    assert.equal(upgraded.code, 0, upgraded.err);
+    assert.deepEqual(await deployments(), ['capstan-operators']);
+    const again = await capstan('install', ...both, '--timeout', '90s');
+    assert.equal(again.code, 0, again.err);
+    assert.deepEqual(await deployments(), ['capstan-gimbal', 'capstan-kroxylicious']);
+    assert.equal(await client.find(ClusterRoleBinding, { name: 'capstan-operators-gimbal' }), undefined);
+    const one = await capstan('install', ...both, '--one-program', '--timeout', '90s');
+    assert.equal(one.code, 0, one.err);
+    const removed = await capstan('uninstall', ...both, '--timeout', '60s');
+    assert.equal(removed.code, 0, removed.err);
+    assert.deepEqual(await deployments(), []);
+    assert.equal(await client.find(ServiceAccount, { namespace: NAMESPACE, name: 'capstan-operators' }), undefined);
   });
 
   test('prints manifests whose pods meet the restricted profile', async () => {

@@ -8,15 +8,16 @@ import {
   IMAGE_OPTIONS,
   INSTALL_OPTIONS,
   installationOf,
+  ONE_PROGRAM_OPTION,
 } from '../install/install-options.ts';
 import { installationObjects } from '../install/manifests.ts';
 
 export default command({
-  usage: 'install [--operators LIST] [-n NAMESPACE] [--image IMAGE] [--admission] [-o yaml]',
+  usage: 'install [--operators LIST] [-n NAMESPACE] [--image IMAGE] [--one-program] [--admission] [-o yaml]',
   description:
     'Installs operators in a cluster: their definitions, accounts with the permissions that they declare and no others, and a\n' +
-    'Deployment for each, with probes, a PodDisruptionBudget and a NetworkPolicy. Waits until all are ready. With -o the\n' +
-    'manifests are printed instead, for kubectl or GitOps. Installing again changes what differs.',
+    'Deployment for each (with --one-program: for all), with probes, a PodDisruptionBudget and a NetworkPolicy. Waits until\n' +
+    'all are ready. With -o the manifests are printed instead, for kubectl or GitOps. Installing again changes what differs.',
   examples: [
     'capstan install --image registry.example.com/capstan:1.0.0',
     'capstan install --operators sesame,kroxylicious -n edge',
@@ -25,6 +26,7 @@ export default command({
   options: {
     ...INSTALL_OPTIONS,
     ...IMAGE_OPTIONS,
+    ...ONE_PROGRAM_OPTION,
     ...ADMISSION_OPTION,
     ...OPERATOR_OPTIONS,
     output: { type: 'string', short: 'o', oneOf: ['yaml', 'json'], help: 'Print the manifests, and apply nothing.' },

@@ -122,8 +122,8 @@ describe('a plan', () => {
     assert.equal(code, 3);
     const report = JSON.parse(out) as PlanReport;
     assert.deepEqual(report.given, [{ verb: 'create', object: 'Site default/other', paths: [], changes: [] }]);
-    const made = report.writes.filter(({ verb }) => verb === 'apply').map(({ object }) => object);
-    assert.deepEqual(made.toSorted(), ['ConfigMap default/other', 'Deployment default/other']);
+    const created = report.writes.filter(({ verb }) => verb === 'apply').map(({ object }) => object);
+    assert.deepEqual(created.toSorted(), ['ConfigMap default/other', 'Deployment default/other']);
     assert.ok(report.writes.some(({ verb, object }) => verb === 'status' && object === 'Site default/other'));
     assert.equal(await cluster.client.find(Site, { namespace: 'default', name: 'other' }), undefined);
   });
@@ -182,20 +182,20 @@ describe('a plan', () => {
     assert.ok(await cluster.client.find(Deployment, home));
   });
 
-  test('says of kinds that nobody reads that nothing can follow', async () => {
+  test('reports of kinds that no reconciler reads that nothing can follow', async () => {
     const text = 'apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: default}\n';
     const { out } = await planned(text, cluster.transport);
     assert.match(out, /Note:\n[^]* {2}none of the loaded operators reads ServiceAccount\n/);
   });
 
-  const refused: [what: string, text: string, says: RegExp][] = [
+  const refused: [what: string, text: string, expected: RegExp][] = [
     [
       'an object that the schema refuses',
       manifest('[1]'),
       /would refuse Site default\/home of change.yaml, line 2: .*spec\.image.*; correct the manifest/,
     ],
     [
-      'a kind that nobody has',
+      'a kind that does not exist',
       manifest('a').replace('Site', 'Sight'),
       /change.yaml, line 2 is not a manifest: the cluster has no kind Sight in example.capstan.dev\/v1/,
     ],
@@ -207,10 +207,10 @@ describe('a plan', () => {
     ],
     ['an empty file', '# nothing\n', /change.yaml holds no manifest; give YAML or JSON files/],
   ];
-  for (const [what, text, says] of refused) {
+  for (const [what, text, expected] of refused) {
     test(`refuses ${what} in one sentence`, async () => {
       const { code, out, err } = await planned(text, cluster.transport);
-      assert.match(err, says);
+      assert.match(err, expected);
       assert.equal(err.trimEnd().split('\n').length, 1);
       assert.equal(out, '');
       assert.equal(code, 1);

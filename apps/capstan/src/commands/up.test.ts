@@ -40,7 +40,7 @@ async function up(
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line) as Announced);
-  const told = async () => {
+  const reported = async () => {
     for (;;) {
       const found = events().find(({ event }) => event === 'ready');
       if (found) return found;
@@ -48,7 +48,7 @@ async function up(
     }
   };
   try {
-    const first = await Promise.race([told(), ended]);
+    const first = await Promise.race([reported(), ended]);
     assert.ok(typeof first === 'object', `capstan up ended instead of getting ready: ${err()}`);
     await check(first);
   } finally {
@@ -80,14 +80,14 @@ describe('capstan up', () => {
     const data = await folder(t);
     const module = join(data, 'sites.ts');
     const argv = ['--data', data, '--operator', module, '--operators', 'sites'];
-    const ran = await up(argv, module, async (told) => {
+    const ran = await up(argv, module, async (reported) => {
       assert.deepEqual(
-        told.clusters?.map(({ name }) => name),
+        reported.clusters?.map(({ name }) => name),
         ['capstan'],
       );
-      assert.equal(told.kubeconfig, join(data, 'kubeconfig'));
-      assert.equal((await stat(told.kubeconfig)).mode & 0o777, 0o600);
-      const client = await clientOf(told);
+      assert.equal(reported.kubeconfig, join(data, 'kubeconfig'));
+      assert.equal((await stat(reported.kubeconfig)).mode & 0o777, 0o600);
+      const client = await clientOf(reported);
       const object = { apiVersion: Site.apiVersion, kind: Site.kind, metadata: { namespace: 'default', name: 'home' } };
       await client.create(Site, { ...object, spec: { text: 'hello' } });
       const map = await found(client, 'home');
@@ -96,8 +96,8 @@ describe('capstan up', () => {
     });
     assert.deepEqual([ran.code, ran.events.map(({ event }) => event)], [0, ['started', 'ready', 'stopped']]);
     assert.doesNotMatch(ran.err, /forbidden/i);
-    await up(argv, module, async (told) => {
-      const client = await clientOf(told);
+    await up(argv, module, async (reported) => {
+      const client = await clientOf(reported);
       assert.equal((await found(client, 'home')).data?.['text'], 'hello');
       await client.close();
     });
@@ -146,9 +146,9 @@ describe('capstan up', () => {
   test('has one context a logical cluster, and writes its kubeconfig where it is told', async (t) => {
     const data = await folder(t);
     const out = join(data, 'elsewhere', 'config');
-    await up(['--data', data, '--clusters', 'east,west', '--kubeconfig-out', out], '/none', async (told) => {
-      assert.equal(told.kubeconfig, out);
-      const [east, west] = [await clientOf(told), await clientOf(told, 'west')];
+    await up(['--data', data, '--clusters', 'east,west', '--kubeconfig-out', out], '/none', async (reported) => {
+      assert.equal(reported.kubeconfig, out);
+      const [east, west] = [await clientOf(reported), await clientOf(reported, 'west')];
       const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'here' } } as const;
       await west.create(ConfigMap, map);
       assert.equal(await east.find(ConfigMap, map.metadata), undefined);
@@ -163,10 +163,10 @@ describe('capstan up', () => {
     await mkdir(join(data, 'demo'));
     const manifest = { apiVersion: Site.apiVersion, kind: Site.kind, metadata: { namespace: 'shown', name: 'demo' } };
     await writeFile(join(data, 'demo', 'site.yaml'), JSON.stringify({ ...manifest, spec: { text: 'look' } }));
-    await up(['--data', data, '--operator', module, '--operators', 'sites', '--demo'], module, async (told) => {
-      const client = await clientOf(told);
-      const made = await client.find(Site, { namespace: 'shown', name: 'demo' });
-      assert.equal(made?.spec.text, 'look');
+    await up(['--data', data, '--operator', module, '--operators', 'sites', '--demo'], module, async (reported) => {
+      const client = await clientOf(reported);
+      const created = await client.find(Site, { namespace: 'shown', name: 'demo' });
+      assert.equal(created?.spec.text, 'look');
       await client.close();
     });
   });
@@ -223,8 +223,8 @@ describe('capstan up', () => {
     await up(
       argv,
       module,
-      async (told) => {
-        const [first, east] = [await clientOf(told), await clientOf(told, 'east')];
+      async (reported) => {
+        const [first, east] = [await clientOf(reported), await clientOf(reported, 'east')];
         const here = await first.find(ConfigMap, { namespace: 'default', name: 'here' });
         assert.deepEqual(here?.data, { at: 'capstan and east', other: '${nobody}' });
         const there = await east.find(ConfigMap, { namespace: 'default', name: 'there' });

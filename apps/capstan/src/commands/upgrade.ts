@@ -5,6 +5,7 @@ import { CliErrors } from '../cli/errors.ts';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { applyInstallation } from '../install/apply.ts';
 import { admissionOperators, IMAGE_OPTIONS, INSTALL_OPTIONS, installationOf } from '../install/install-options.ts';
+import { ONE_PROGRAM, operatorsOf } from '../install/manifests.ts';
 
 export default command({
   usage: 'upgrade [--operators LIST] [-n NAMESPACE] [--image IMAGE]',
@@ -23,13 +24,17 @@ export default command({
       const { namespace } = installationOf(all, flags, served);
       const { items } = await client.list(Deployment, { namespace, signal });
       const installed = new Set(items.map(({ metadata }) => metadata.name));
-      const operators = all.filter(({ name }) => flags.operators !== undefined || installed.has(`capstan-${name}`));
-      if (!operators.some(({ name }) => installed.has(`capstan-${name}`))) throw CliErrors.NotInstalledYet(namespace);
+      const isInstalled = (name: string) => installed.has(`capstan-${name}`);
+      const program = items.find(({ metadata }) => metadata.name === `capstan-${ONE_PROGRAM}`);
+      const isOneProgram = program !== undefined;
+      const running = new Set(isOneProgram ? operatorsOf(program) : all.map(({ name }) => name).filter(isInstalled));
+      const operators = all.filter(({ name }) => flags.operators !== undefined || running.has(name));
+      if (!operators.some(({ name }) => running.has(name))) throw CliErrors.NotInstalledYet(namespace);
       const admission = await admissionOperators(installed.has(ADMISSION_NAME));
       await applyInstallation({
         client,
         clock: io.clock ?? systemClock,
-        installation: installationOf(operators, flags, served, admission),
+        installation: installationOf(operators, { ...flags, 'one-program': isOneProgram }, served, admission),
         timeoutMs: flags.timeout,
         report: (line) => io.stderr(`  ${line}\n`),
         signal,

@@ -19,7 +19,15 @@ import {
 } from '@capstan/kube';
 import { ensureCrds, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
-import { type Installation, installationObjects, isDefinition, MANAGED_BY } from './manifests.ts';
+import {
+  type Installation,
+  installationObjects,
+  isDefinition,
+  MANAGED_BY,
+  ONE_PROGRAM,
+  objectKey,
+  operatorsOf,
+} from './manifests.ts';
 
 export interface ApplyInstallationOptions {
   client: Client;
@@ -39,6 +47,7 @@ export async function applyInstallation(options: ApplyInstallationOptions): Prom
   const { foundations, workloads } = installationObjects(installation);
   await refuseOldServer(client, signal);
   await refuseSecondInstallation(client, installation.namespace, signal);
+  await refuseHalfAProgram(client, installation, signal);
   const kinds = await discover(client, { signal });
   for (const one of foundations) await applied(one);
   report(`${foundations.filter(isDefinition).length} definitions and the permissions are in place`);
@@ -57,6 +66,28 @@ export async function applyInstallation(options: ApplyInstallationOptions): Prom
       throw CliErrors.NotReady(operator, problem, before.get(operator) !== undefined);
     }
     report(`${operator} is ready`);
+  }
+  await removeOtherForm();
+
+  /**
+   * The same operators in the other form: each on its own, or all in one program. It is removed when this one is ready and waits for
+   * the Leases. Its permissions differ by their bindings and accounts.
+   */
+  async function removeOtherForm(): Promise<void> {
+    const other = installationObjects({ ...installation, isOneProgram: !installation.isOneProgram });
+    const own = new Set([...foundations, ...[...workloads.values()].flat()].map(objectKey));
+    const left = [...[...other.workloads.values()].flat(), ...other.foundations].filter(
+      (one) => !own.has(objectKey(one)) && kinds.kindOf(one.apiVersion, one.kind) !== undefined,
+    );
+    let removed = 0;
+    for (const one of left)
+      await client.delete(kindOf(kinds, one), refOf(one), { propagationPolicy: 'Foreground', signal }).then(
+        () => removed++,
+        (error: unknown) => {
+          if (!isNotFound(error)) throw error;
+        },
+      );
+    if (removed > 0) report(installation.isOneProgram ? 'their Deployments are removed' : 'the one for all is removed');
   }
 
   /** Their pods as they were. Definitions are not reverted: a newer one accepts what an older one did. */
@@ -78,6 +109,18 @@ export async function applyInstallation(options: ApplyInstallationOptions): Prom
       throw error;
     }
   }
+}
+
+/** The Deployment of several operators is written with all that it runs, or not at all: an operator would stop unnoticed. */
+export async function refuseHalfAProgram(
+  client: Client,
+  { namespace, operators }: Installation,
+  signal: AbortSignal,
+): Promise<void> {
+  const program = await client.find(Deployment, { namespace, name: `capstan-${ONE_PROGRAM}` }, { signal });
+  const named = new Set(operators.map(({ name }) => name));
+  const others = program === undefined ? [] : operatorsOf(program).filter((name) => !named.has(name));
+  if (others.length > 0) throw CliErrors.SharedProgram(others, namespace);
 }
 
 /** Two sets of operators would share one Lease: the second would never do anything. */

@@ -41,6 +41,13 @@ export const IMAGE_OPTIONS = {
   },
 } as const satisfies Flags;
 
+export const ONE_PROGRAM_OPTION = {
+  'one-program': {
+    type: 'boolean',
+    help: 'Run all operators in one Deployment: a third of the memory, and one account with the permissions of all.',
+  },
+} as const satisfies Flags;
+
 export const ADMISSION_OPTION = {
   admission: {
     type: 'boolean',
@@ -56,7 +63,9 @@ export async function admissionOperators(isWanted: boolean): Promise<readonly Op
 
 export function installationOf(
   operators: readonly Operator[],
-  flags: { namespace?: string | undefined } & Partial<FlagValues<typeof IMAGE_OPTIONS>>,
+  flags: { namespace?: string | undefined } & Partial<
+    FlagValues<typeof IMAGE_OPTIONS> & FlagValues<typeof ONE_PROGRAM_OPTION>
+  >,
   served: Pick<Discovery, 'kindOf'> | undefined,
   admission: readonly Operator[] = [],
 ): Installation {
@@ -66,6 +75,7 @@ export function installationOf(
     image: flags.image ?? `capstan:${VERSION}`,
     version: VERSION,
     replicas: flags.replicas ?? 2,
+    isOneProgram: flags['one-program'] ?? false,
     hasServiceMonitors: served?.kindOf('monitoring.coreos.com/v1', 'ServiceMonitor') !== undefined,
     admission,
   };

@@ -8,11 +8,16 @@ export interface Installation {
   readonly image: string;
   readonly version: string;
   readonly replicas: number;
+  /** One Deployment runs all operators, each under its own Lease; else each has one of its own. */
+  readonly isOneProgram: boolean;
   /** Whether the cluster serves ServiceMonitors of the Prometheus operator. */
   readonly hasServiceMonitors: boolean;
   /** The operators whose kinds the admission webhook checks; none: it is not installed. */
   readonly admission: readonly Operator[];
 }
+
+/** The Deployment that runs several operators, without its prefix. */
+export const ONE_PROGRAM = 'operators';
 
 export const MANAGED_BY = { 'app.kubernetes.io/managed-by': 'capstan-install' };
 /** Numbers that no user of the image's base has. */

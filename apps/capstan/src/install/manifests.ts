@@ -12,14 +12,14 @@ import {
 import { type Operator, rbacManifests, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { ADMISSION } from '../admission/names.ts';
 import { admissionPermissions, admissionWorkload } from './admission-objects.ts';
-import { type Installation, MANAGED_BY, object, restrictedPod } from './installation.ts';
+import { type Installation, MANAGED_BY, ONE_PROGRAM, object, restrictedPod } from './installation.ts';
 
-export { type Installation, MANAGED_BY } from './installation.ts';
+export { type Installation, MANAGED_BY, ONE_PROGRAM } from './installation.ts';
 
 export interface InstallationObjects {
   /** What others stand on: the namespace, definitions, permissions. */
   readonly foundations: readonly KubeObject[];
-  /** What runs and serves the operators, by operator. */
+  /** What runs and serves the operators, by operator; under `operators` when one program runs them all. */
   readonly workloads: ReadonlyMap<string, readonly KubeObject[]>;
 }
 
@@ -29,7 +29,13 @@ const HEALTH_PORT = 8081;
 const OWN_IMAGE = new Set(['gimbal', 'sesame', 'submariner']);
 
 export function installationObjects(installation: Installation): InstallationObjects {
-  const { operators, namespace, admission } = installation;
+  const { operators, namespace, admission, isOneProgram } = installation;
+  const permissions = operators.flatMap((operator) =>
+    rbacManifests(operator, { namespace, ...(isOneProgram && { account: `capstan-${ONE_PROGRAM}` }) }),
+  );
+  const programs: [string, readonly Operator[]][] = isOneProgram
+    ? [[ONE_PROGRAM, operators]]
+    : operators.map((operator) => [operator.name, [operator]]);
   const labels = { ...MANAGED_BY, 'app.kubernetes.io/part-of': 'capstan' };
   return {
     foundations: [
@@ -38,14 +44,12 @@ export function installationObjects(installation: Installation): InstallationObj
         object(Namespace, { name, labels: { ...labels, ...RESTRICTED } }),
       ),
       ...operators.flatMap(({ kinds }) => kinds.map((kind) => labelled(kind.crd() as KubeObject, labels))),
-      ...operators.flatMap((operator) => rbacManifests(operator, { namespace }).map((one) => labelled(one, labels))),
+      // A shared account comes with each operator.
+      ...new Map(permissions.map((one) => [objectKey(one), labelled(one, labels)])).values(),
       ...(admission.length === 0 ? [] : admissionPermissions(installation).map((one) => labelled(one, labels))),
     ],
     workloads: new Map([
-      ...operators.map((operator): [string, readonly KubeObject[]] => [
-        operator.name,
-        workloadOf(operator, installation),
-      ]),
+      ...programs.map(([name, run]): [string, readonly KubeObject[]] => [name, workloadOf(name, run, installation)]),
       ...(admission.length === 0 ? [] : ([[ADMISSION, admissionWorkload(installation)]] as const)),
     ]),
   };
@@ -57,9 +61,13 @@ const RESTRICTED = {
   'pod-security.kubernetes.io/warn': 'restricted',
 };
 
-function workloadOf({ name: operator }: Operator, installation: Installation): readonly KubeObject[] {
+function workloadOf(
+  program: string,
+  operators: readonly Operator[],
+  installation: Installation,
+): readonly KubeObject[] {
   const { namespace, replicas, version, hasServiceMonitors } = installation;
-  const name = `capstan-${operator}`;
+  const name = `capstan-${program}`;
   const selector = { 'app.kubernetes.io/name': name };
   const labels = {
     ...selector,
@@ -94,18 +102,29 @@ function workloadOf({ name: operator }: Operator, installation: Installation): r
         replicas,
         selector: { matchLabels: selector },
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-        template: { metadata: { labels }, spec: podOf(operator, selector, installation) },
+        template: { metadata: { labels }, spec: podOf(program, operators, selector, installation) },
       },
     }),
   ];
 }
 
-function podOf(operator: string, selector: Record<string, string>, { image }: Installation) {
+function podOf(
+  program: string,
+  operators: readonly Operator[],
+  selector: Record<string, string>,
+  { image }: Installation,
+) {
+  const names = operators.map(({ name }) => name);
+  const [request, limit] = names.length === 1 ? ['128Mi', '512Mi'] : ['256Mi', '1Gi'];
   const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
-  return restrictedPod(`capstan-${operator}`, selector, {
+  return restrictedPod(`capstan-${program}`, selector, {
     name: 'operator',
     image,
-    args: ['run', `--operators=${operator}`, ...(OWN_IMAGE.has(operator) ? [`--${operator}.image=${image}`] : [])],
+    args: [
+      'run',
+      `${OPERATORS_FLAG}${names.join(',')}`,
+      ...names.filter((name) => OWN_IMAGE.has(name)).map((name) => `--${name}.image=${image}`),
+    ],
     ports: [
       { name: 'metrics', containerPort: METRICS_PORT },
       { name: 'health', containerPort: HEALTH_PORT },
@@ -113,8 +132,20 @@ function podOf(operator: string, selector: Record<string, string>, { image }: In
     startupProbe: { ...probe('/healthz'), periodSeconds: 1, failureThreshold: 60 },
     livenessProbe: { ...probe('/healthz'), periodSeconds: 10 },
     readinessProbe: { ...probe('/readyz'), periodSeconds: 2 },
-    resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+    resources: { requests: { cpu: '50m', memory: request }, limits: { memory: limit } },
   });
+}
+
+const OPERATORS_FLAG = '--operators=';
+
+/** The operators that a Deployment of an installation runs, by name. */
+export function operatorsOf({ spec }: Deployment): string[] {
+  const args = spec?.template.spec?.containers.flatMap((container) => container.args ?? []) ?? [];
+  return args.flatMap((text) => (text.startsWith(OPERATORS_FLAG) ? text.slice(OPERATORS_FLAG.length).split(',') : []));
+}
+
+export function objectKey({ kind, metadata: { namespace = '', name = '' } }: KubeObject): string {
+  return `${kind} ${namespace}/${name}`;
 }
 
 function labelled(one: KubeObject, labels: Record<string, string>): KubeObject {

@@ -104,6 +104,7 @@ function placeholders(operators: readonly Operator[], version: string): Installa
     image: IMAGE,
     version,
     replicas: REPLICAS,
+    isOneProgram: false,
     hasServiceMonitors: operators.length > 0,
     admission: [],
   };

@@ -16,7 +16,7 @@ import {
 } from '@capstan/kube';
 import { digestKeyName, finalizerOf, leaseName, type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
-import { kindOf } from './apply.ts';
+import { kindOf, refuseHalfAProgram } from './apply.ts';
 import { type Installation, installationObjects, isDefinition } from './manifests.ts';
 
 export interface RemoveInstallationOptions {
@@ -35,13 +35,17 @@ const POLL_MS = 300;
 export async function removeInstallation(options: RemoveInstallationOptions): Promise<void> {
   const { client, installation, objects, report, signal } = options;
   const { operators, namespace } = installation;
+  await refuseHalfAProgram(client, installation, signal);
   const left = await objectsOf(client, operators, signal);
   if (left.length > 0 && objects === undefined) throw CliErrors.ObjectsLeft(counted(left));
   if (objects === 'delete') await deleteObjects(left, options);
-  const { foundations, workloads } = installationObjects(installation);
+  // In either form: each on its own, or all in one program.
+  const forms = [false, true].map((isOneProgram) => installationObjects({ ...installation, isOneProgram }));
+  const foundations = forms.flatMap((form) => form.foundations);
+  const workloads = new Map(forms.flatMap((form) => [...form.workloads]));
   const names = [...workloads.keys()];
   for (const operator of names) await gone(Deployment, { namespace, name: `capstan-${operator}` });
-  report(`the operators ${names.join(', ')} are stopped`);
+  report(`the operators ${operators.map(({ name }) => name).join(', ')} are stopped`);
   if (objects === 'keep') for (const one of left) await release(client, one, finalizersOf(operators), signal);
   const served = await discover(client, { signal });
   // Definitions go with their last object, and stay where objects are kept.

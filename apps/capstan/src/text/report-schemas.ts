@@ -1,4 +1,4 @@
-// The schemas of what commands print with -o json and -o yaml: docs/cli-output.schema.json is made from them, and a test holds
+// The schemas of what commands print with -o json and -o yaml: docs/cli-output.schema.json is built from them, and a test holds
 // the commands to them. Fields are only ever added.
 import { REPORT_SCHEMAS as CROSSPLANE } from '@capstan/crossplane/report-schemas';
 import { REPORT_SCHEMAS as GIMBAL } from '@capstan/gimbal/report-schemas';

@@ -4,7 +4,7 @@
 //   demo/NAME/*.yaml       manifests for the logical cluster NAME, which is there because of this folder
 //   demo/prepare.ts        starts what the manifests need besides a cluster (a registry, an account elsewhere)
 //
-// Manifests may say ${NAME} wherever a text stands: `prepare` says what it is.
+// Manifests may say ${NAME} wherever a text stands: `prepare` shows what it is.
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
@@ -124,13 +124,13 @@ export async function applyDemo(demo: Demo, options: ApplyDemoOptions): Promise<
     const target = cluster === undefined ? undefined : clusters.get(cluster);
     if (!target) throw new TypeError(`the logical cluster ${cluster} of a demonstration was not started`);
     const known = knownKinds(operators, target.client, signal);
-    const made = new Set<string>();
+    const created = new Set<string>();
     for (const manifest of await readManifests([path], io)) {
       const kind = await known.kindOf(manifest);
       const object = filledIn(manifest, variables);
       const { namespace } = object.metadata;
-      if (namespace !== undefined && !made.has(namespace)) {
-        made.add(namespace);
+      if (namespace !== undefined && !created.has(namespace)) {
+        created.add(namespace);
         const metadata = { name: namespace };
         await applied(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata });
       }

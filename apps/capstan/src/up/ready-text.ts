@@ -82,7 +82,7 @@ function shortened(objects: readonly string[]): string {
   return objects.length <= MAX_OBJECTS ? shown : `${shown} and ${objects.length - MAX_OBJECTS} more`;
 }
 
-/** Three commands that work as they stand, after the one that says where the cluster is. */
+/** Three commands that work as they stand, after the one that shows where the cluster is. */
 function commands({ kubeconfig, merged, demo }: ReadyFields): string[] {
   const resources = [...new Set(demo.flatMap((one) => one.resources))];
   const first = demo.find(({ objects }) => objects.length > 0);

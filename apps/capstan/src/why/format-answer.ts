@@ -48,7 +48,7 @@ function changeLines({ object, paths, from, to, via }: CauseChange, cause: Cause
   const steps = via.filter((step) => !step.startsWith('writes ')).map((step) => stepName(step, cause));
   const path = steps.filter((step, i) => step !== (steps[i - 1] ?? changed));
   const chain = [`${near(changed)} ${whatHappened(changed, paths, from, to)}`, ...path.map(near)].join(' → ');
-  // Where something was made or has gone there is nothing to compare, and Secrets may have no digest to show.
+  // Where something was created or has gone there is nothing to compare, and Secrets may have no digest to show.
   const isCompared = ![from, to].some((digest) => ['', 'absent', 'unknown'].includes(digest));
   return [`  ${chain}`, ...(isCompared ? [`    ${near(changed)}: ${from} → ${to}`] : [])];
 }

@@ -13,7 +13,7 @@ export const pagesIn = (namespace: string) => `/apis/bench.capstan.dev/v1/namesp
 export const configMapsIn = (namespace: string) => `/api/v1/namespaces/${namespace}/configmaps`;
 export const pageName = (index: number) => `page-${String(index).padStart(5, '0')}`;
 
-/** Six digits, as the watcher of the bench looks for them. */
+/** Six digits, as the watcher of the bench searches for them. */
 export const sequence = (number: number) => String(number).padStart(6, '0');
 
 /** The kind, the namespaces, and in each of them as many Pages. */

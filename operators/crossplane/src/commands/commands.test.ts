@@ -13,7 +13,7 @@ const listed = (given: Record<string, string>) =>
 
 describe('flags', () => {
   test('become settings', () => {
-    const made = settings({
+    const created = settings({
       namespace: 'xp',
       'package-runtime': 'Provider=Deployment;Function=External',
       'enable-runtime-config': 'false',
@@ -22,17 +22,17 @@ describe('flags', () => {
       'provider-clusterrole': 'allowed',
       'sync-interval': '1h',
     });
-    assert.equal(made.namespace, 'xp');
-    assert.equal(made.packageRuntime.Function, 'External');
-    assert.equal(made.runtimeConfig.isEnabled, false);
-    assert.deepEqual([made.pollMs, made.statusLogLines, made.providerClusterRole], [300_000, 20, 'allowed']);
+    assert.equal(created.namespace, 'xp');
+    assert.equal(created.packageRuntime.Function, 'External');
+    assert.equal(created.runtimeConfig.isEnabled, false);
+    assert.deepEqual([created.pollMs, created.statusLogLines, created.providerClusterRole], [300_000, 20, 'allowed']);
   });
 
   test('beat the environment, which stands in for them', () => {
     const env = { PACKAGE_RUNTIME: 'External', POD_NAMESPACE: 'from-env' };
-    const made = settings({ namespace: 'given' }, env);
-    assert.equal(made.namespace, 'given');
-    assert.equal(made.packageRuntime.Provider, 'External');
+    const created = settings({ namespace: 'given' }, env);
+    assert.equal(created.namespace, 'given');
+    assert.equal(created.packageRuntime.Provider, 'External');
     assert.throws(() => settings({}, { PACKAGE_RUNTIME: 'Podman' }), /PACKAGE_RUNTIME cannot be "Podman"; /);
   });
 

@@ -131,7 +131,7 @@ test('a dry run writes the report alone', async () => {
   assert.deepEqual(Object.keys(files), ['a.yaml']);
 });
 
-for (const [title, argv, code, said] of [
+for (const [title, argv, code, detail] of [
   ['nothing', [], 2, /^Usage/],
   ['help', ['--help'], 0, /^Usage/],
   ['help of it', ['deployment-runtime', '-h'], 0, /^Usage/],
@@ -154,7 +154,7 @@ for (const [title, argv, code, said] of [
     const given = { 'a.yaml': OTHER, 'b.yaml': OTHER, 'd/a.yaml': OTHER, 'docs/README.md': '', 'broken.yaml': '{]' };
     const ran = await run(argv, given);
     assert.equal(ran.code, code);
-    assert.match(ran.out + ran.err, said);
+    assert.match(ran.out + ran.err, detail);
     assert.deepEqual(ran.files, given);
   });
 }

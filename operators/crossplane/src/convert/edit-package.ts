@@ -130,7 +130,7 @@ function secretEdits(
   return [newLines(text, endOfContent(text, last.range[1]), lines.join(''))];
 }
 
-/** A field after `package`, where a reader looks for it; before the reference when there is none. */
+/** A field after `package`, where a reader searches for it; before the reference when there is none. */
 function addField(
   text: string,
   map: YAMLMap.Parsed,

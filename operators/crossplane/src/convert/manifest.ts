@@ -1,4 +1,4 @@
-// Manifests as far as a conversion looks at them.
+// Manifests as far as a conversion reads them.
 import { groupOf, isJsonObject, type JsonObject } from '@capstan/kube';
 import { CONTROLLER_CONFIG_KIND } from '../runtime/render/controller-config.ts';
 import type { RuntimeKind } from '../runtime/render/labels.ts';

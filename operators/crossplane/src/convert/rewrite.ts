@@ -32,7 +32,7 @@ export function rewrite(
       continue;
     }
     const { range } = parsed.document.contents ?? {};
-    if (range) edits.push({ start: range[0], end: range[1], text: anew(wanted) });
+    if (range) edits.push({ start: range[0], end: range[1], text: renewed(wanted) });
     for (const object of concerned) findings.push(note(object, 'it was rewritten, without its comments and its style'));
   }
   return { text: applyEdits(text, edits), findings };
@@ -70,7 +70,7 @@ export function rewrite(
     ];
   }
 
-  function anew(value: unknown): string {
+  function renewed(value: unknown): string {
     const fresh = stringify(value, { ...YAML_OPTIONS, lineWidth: 0 });
     return breakOf(text) === '\n' ? fresh : fresh.replaceAll('\n', '\r\n');
   }

@@ -68,7 +68,7 @@ function visitLists(text: string, map: YAMLMap.Parsed, found: (isIndented: boole
   }
 }
 
-/** The new value as nodes, made of the old ones wherever they mean the same. */
+/** The new value as nodes, built from the old ones wherever they mean the same. */
 function rebuilt(old: YAMLMap.Parsed, document: Document, value: JsonObject): Node {
   const origins = new Map<string, Pair>();
   const spec = old.get('spec', true);

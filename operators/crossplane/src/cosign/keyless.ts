@@ -1,4 +1,4 @@
-// Signatures without a key of the signer's: a short-lived certificate says who signed, and a transparency log when. Both are
+// Signatures without a key of the signer's: a short-lived certificate shows who signed, and a transparency log when. Both are
 // checked with keys that are given; nothing is asked. Older signatures have certificate and log entry in annotations of
 // their layer, newer ones are bundles of Sigstore.
 import { createHash, X509Certificate } from 'node:crypto';

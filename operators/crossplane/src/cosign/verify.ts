@@ -1,4 +1,4 @@
-// Signatures as cosign stores them: beside an image, under a tag made of its digest, an image whose layers are what was
+// Signatures as cosign stores them: beside an image, under a tag built from its digest, an image whose layers are what was
 // signed. `sha256-HEX.sig` holds statements that name the digest, each with its signature in an annotation;
 // `sha256-HEX.att` holds attestations, signed envelopes with a statement about the digest inside. The same images may instead
 // refer to the signed one as their subject, as OCI 1.1 has it; both places count.
@@ -207,6 +207,6 @@ async function attestationProblem(
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => (made ??= make());
+  let created: Promise<T> | undefined;
+  return () => (created ??= make());
 }

@@ -2,7 +2,7 @@
 import { isDigest } from '../oci/reference.ts';
 import { compareVersions, parseConstraint, parseVersion, satisfies } from '../xpkg/semver.ts';
 
-export interface Wish {
+export interface Requirement {
   /** Who asks. */
   readonly by: string;
   readonly constraints: string;
@@ -11,17 +11,17 @@ export interface Wish {
 export type Choice = { readonly version: string } | { readonly problem: string };
 
 /** The digest that a user asks for, if anybody does: no tags are needed then. */
-export function pinnedVersion(wishes: readonly Wish[]): Choice | undefined {
-  const pinned = new Set(wishes.map(({ constraints }) => constraints).filter(isDigest));
+export function pinnedVersion(requirements: readonly Requirement[]): Choice | undefined {
+  const pinned = new Set(requirements.map(({ constraints }) => constraints).filter(isDigest));
   if (pinned.size === 0) return undefined;
   const [version = ''] = pinned;
-  if (pinned.size === 1 && wishes.every(({ constraints }) => constraints === version)) return { version };
-  return { problem: `no version serves all: ${listed(wishes)}` };
+  if (pinned.size === 1 && requirements.every(({ constraints }) => constraints === version)) return { version };
+  return { problem: `no version serves all: ${listed(requirements)}` };
 }
 
 /** The highest tag that serves everybody; with `atLeast` the lowest that is no older than that. */
-export function chooseVersion(tags: readonly string[], wishes: readonly Wish[], atLeast?: string): Choice {
-  const constraints = wishes.map(({ constraints: text }) => parseConstraint(text));
+export function chooseVersion(tags: readonly string[], requirements: readonly Requirement[], atLeast?: string): Choice {
+  const constraints = requirements.map(({ constraints: text }) => parseConstraint(text));
   const floor = atLeast === undefined ? undefined : parseVersion(atLeast);
   const fitting = tags
     .flatMap((tag) => parseVersion(tag) ?? [])
@@ -31,10 +31,10 @@ export function chooseVersion(tags: readonly string[], wishes: readonly Wish[], 
   const chosen = floor === undefined ? fitting.at(-1) : later.at(0);
   if (chosen !== undefined) return { version: chosen.original };
   return {
-    problem: `of ${tags.length} tags none serves ${wishes.length > 1 ? 'all: ' : ''}${listed(wishes)}${floor === undefined ? '' : `, and is no older than ${atLeast}`}`,
+    problem: `of ${tags.length} tags none serves ${requirements.length > 1 ? 'all: ' : ''}${listed(requirements)}${floor === undefined ? '' : `, and is no older than ${atLeast}`}`,
   };
 }
 
-function listed(wishes: readonly Wish[]): string {
-  return wishes.map(({ by, constraints }) => `${constraints} (${by})`).join(', ');
+function listed(requirements: readonly Requirement[]): string {
+  return requirements.map(({ by, constraints }) => `${constraints} (${by})`).join(', ');
 }

@@ -33,7 +33,7 @@ export interface PackageSource {
   verify(image: string, authorities: readonly Authority[], context: SourceContext): Promise<string>;
 }
 
-/** Has no packages: for the one that only looks at kinds and permissions. */
+/** Has no packages: for the one that only reads kinds and permissions. */
 export const noSource: PackageSource = {
   resolve: refuse,
   pull: refuse,

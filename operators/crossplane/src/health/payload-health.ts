@@ -14,11 +14,11 @@ export interface InstalledObject {
 export interface PayloadHealth extends Health {
   /** Sorted as upstream does, the last name first. */
   readonly objectRefs: readonly InstalledObject[];
-  /** Nothing is wrong: it is being installed, or waits for what is being made. */
+  /** Nothing is wrong: it is being installed, or waits for what is being created. */
   readonly isUnderWay?: boolean;
 }
 
-/** Looks at every object: it is installed when this revision controls it. */
+/** Reads every object: it is installed when this revision controls it. */
 export function payloadHealth(read: Reader, payload: Payload, revisionUid: string): PayloadHealth {
   const refs: InstalledObject[] = [];
   const unready: string[] = [];

@@ -12,16 +12,16 @@ interface RuntimeHealthInput {
   readonly revision: string;
   readonly payload: Health;
   /** What the server refused of it. */
-  readonly trouble: string | undefined;
-  readonly troubleOfPod: (pod: Pod) => string | undefined;
+  readonly failure: string | undefined;
+  readonly problemOfPod: (pod: Pod) => string | undefined;
 }
 
 export function runtimeHealth(input: RuntimeHealthInput): Health {
-  const { read, runtime, workload, revision, payload, trouble } = input;
+  const { read, runtime, workload, revision, payload, failure } = input;
   if (runtime.state === 'failed') return { status: 'False', message: runtime.message };
-  if (trouble !== undefined) {
+  if (failure !== undefined) {
     const from = runtime.config === undefined ? '' : ` (the runtime configuration is ${runtime.config})`;
-    return { status: 'False', message: `${trouble}${from}` };
+    return { status: 'False', message: `${failure}${from}` };
   }
   const { namespace = '', name = '' } = runtime.rendered.workload.metadata;
   const health = read.get(workload.kind, { namespace, name }, workload.health);
@@ -32,7 +32,7 @@ export function runtimeHealth(input: RuntimeHealthInput): Health {
   }
   if (health.isComplete) return { status: 'True', message: '' };
   const labels = `${REVISION_LABEL}=${labelValue(revision)}`;
-  const [why] = read.list(Pod, { namespace, labels }, input.troubleOfPod).filter((text) => text !== undefined);
+  const [why] = read.list(Pod, { namespace, labels }, input.problemOfPod).filter((text) => text !== undefined);
   if (health.isAvailable)
     return why === undefined
       ? { status: 'True', message: '' }

@@ -9,7 +9,7 @@ export const REVISION_LABEL = `${GROUP}/revision`;
 export const FAMILY_LABEL = `${GROUP}/provider-family`;
 /** Set to "true" by users: reconciliation, deletion included, pauses. `capstan.dev/paused` does the same. */
 export const PAUSED_ANNOTATION = 'crossplane.io/paused';
-/** On a revision: the digest that its package had when the revision was made. */
+/** On a revision: the digest that its package had when the revision was created. */
 export const DIGEST_ANNOTATION = 'capstan.dev/package-digest';
 /** On a revision that shall be active once its package is unpacked: until then the one before stays in force. */
 export const CANDIDATE_ANNOTATION = 'capstan.dev/candidate';

@@ -130,7 +130,7 @@ export const packageMemory = () =>
   object({
     /** The digest behind currentIdentifier. */
     digest: string({ optional: true }),
-    /** The revision that is active, so that one which a user activates beside it is recognised as the newer wish. */
+    /** The revision that is active, so that one which a user activates beside it is recognised as the newer choice. */
     active: string({ optional: true }),
   });
 

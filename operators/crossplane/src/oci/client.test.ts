@@ -42,7 +42,7 @@ async function server(listener: RequestListener): Promise<string> {
 }
 
 const user: Keychain = () => ({ type: 'basic', username: 'me', password: 'open sesame' });
-const stranger: Keychain = () => ({ type: 'basic', username: 'me', password: 'wrong' });
+const foreign: Keychain = () => ({ type: 'basic', username: 'me', password: 'wrong' });
 const USERS = { me: 'open sesame' };
 
 async function bytes(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
@@ -128,7 +128,7 @@ describe('a registry', () => {
       const client = clientWith();
       assert.deepEqual(await client.resolve(reference, { keychain: user }), { digest });
       await assert.rejects(
-        client.resolve(reference, { keychain: stranger }),
+        client.resolve(reference, { keychain: foreign }),
         fails('unauthorized', /credentials were refused/),
       );
       await assert.rejects(
@@ -293,7 +293,7 @@ describe('a registry that does not behave', () => {
     );
   });
 
-  test('that says nothing is not waited for without end, and a wish to stop is honoured', async () => {
+  test('that says nothing is not waited for without end, and an abort is honoured', async () => {
     const address = await server((request, response) => {
       if (request.url === '/v2/') response.end();
     });

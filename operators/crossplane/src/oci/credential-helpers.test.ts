@@ -21,10 +21,10 @@ const basic = (username: string, password: string) => ({ type: 'basic', username
 describe('credential helpers', () => {
   test('of a registry come before the store, and both before what is in the file; each is asked once', async () => {
     const asked: string[] = [];
-    const said = (user: string) => JSON.stringify({ ServerURL: 'x', Username: user, Secret: 's3cr3t' });
+    const detail = (user: string) => JSON.stringify({ ServerURL: 'x', Username: user, Secret: 's3cr3t' });
     const keychain = chain(
       { credHelpers: { 'cloud.example': 'cloud' }, credsStore: 'desktop' },
-      { 'cloud.example': said('robot'), 'https://index.docker.io/v1/': said('<token>') },
+      { 'cloud.example': detail('robot'), 'https://index.docker.io/v1/': detail('<token>') },
       asked,
     );
     for (let turn = 0; turn < 2; turn++)

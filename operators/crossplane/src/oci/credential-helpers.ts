@@ -18,7 +18,7 @@ export function keychainWithHelpers(text: string, name: string, stored: StaticKe
     const helper = helpers.get(registry) ?? store;
     if (helper === undefined) return stored(registry, repository);
     const asked =
-      known.get(registry) ?? ask(helper, serverOf(registry)).then((said) => credentialsOf(said, helper, name));
+      known.get(registry) ?? ask(helper, serverOf(registry)).then((detail) => credentialsOf(detail, helper, name));
     known.set(registry, asked);
     return (await asked) ?? stored(registry, repository);
   };
@@ -33,8 +33,8 @@ export function systemHelpers(env: Readonly<Record<string, string | undefined>>)
         program,
         ['get'],
         { env: { ...env }, timeout: HELPER_MS, maxBuffer: 65_536 },
-        (error, said) => {
-          if (error === null) resolve(said);
+        (error, detail) => {
+          if (error === null) resolve(detail);
           // By its protocol a helper ends with 1 when it knows nothing; its words are not shown, they may hold anything.
           else if (error.code === 1) resolve(undefined);
           else
@@ -68,11 +68,11 @@ function serverOf(registry: string): string {
   return /^(?:index\.|registry-1\.)?docker\.io$/.test(registry) ? 'https://index.docker.io/v1/' : registry;
 }
 
-function credentialsOf(said: string | undefined, helper: string, name: string): Credentials | undefined {
-  if (said === undefined) return undefined;
+function credentialsOf(detail: string | undefined, helper: string, name: string): Credentials | undefined {
+  if (detail === undefined) return undefined;
   let answer: unknown;
   try {
-    answer = JSON.parse(said);
+    answer = JSON.parse(detail);
   } catch {
     // Its message would quote the answer, which holds a password.
     throw ReferenceErrors.HelperFailed(`docker-credential-${helper}`, `its answer is not JSON (named in ${name})`);

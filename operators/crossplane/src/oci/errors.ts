@@ -90,12 +90,12 @@ export const RegistryErrors = errorMakers(
     }),
     Unavailable: (
       what: string,
-      said: string,
+      detail: string,
       retryAfterMs: number | undefined,
       cause?: unknown,
     ): RegistryErrorText => ({
       failure: 'unavailable',
-      message: `${what} could not be reached: ${said}`,
+      message: `${what} could not be reached: ${detail}`,
       remedy: 'check the registry and the network; it is tried again',
       retryAfterMs,
       cause,
@@ -105,9 +105,9 @@ export const RegistryErrors = errorMakers(
       message: `${what}: nothing came for ${Math.ceil(ms / 1000)} s`,
       remedy: 'check the registry and the network; it is tried again',
     }),
-    Tls: (what: string, said: string, cause?: unknown): RegistryErrorText => ({
+    Tls: (what: string, detail: string, cause?: unknown): RegistryErrorText => ({
       failure: 'tls',
-      message: `${what}: no secure connection (${said})`,
+      message: `${what}: no secure connection (${detail})`,
       remedy: 'pass the certificate authority of the registry with --ca-bundle-path, or fix its certificate',
       cause,
     }),
@@ -131,9 +131,9 @@ export const RegistryErrors = errorMakers(
       message: `${what} is larger than ${limit} bytes`,
       remedy: 'check that this is the right image, or use a smaller one',
     }),
-    Refused: (what: string, status: number, said: string): RegistryErrorText => ({
+    Refused: (what: string, status: number, detail: string): RegistryErrorText => ({
       failure: 'refused',
-      message: `${what}: the registry answered ${status}${said === '' ? '' : ` (${said})`}`,
+      message: `${what}: the registry answered ${status}${detail === '' ? '' : ` (${detail})`}`,
       remedy: 'see the message of the registry; nothing was changed here',
     }),
   },

@@ -10,14 +10,14 @@ export function failureOf(
   hasCredentials: boolean,
   now: number,
 ): RegistryError {
-  const { codes, said } = errorsIn(body);
+  const { codes, detail } = errorsIn(body);
   const pause = retryAfter(headers['retry-after'], now);
   if (status === 429 || codes.includes('TOOMANYREQUESTS')) return RegistryErrors.TooManyRequests(what, pause);
   if (status === 401) return RegistryErrors.Unauthorized(what, hasCredentials);
   if (status === 403 || codes.includes('DENIED')) return RegistryErrors.Denied(what);
   if (status === 404) return RegistryErrors.NotFound(what);
   if (status >= 500 && status !== 501) return RegistryErrors.Unavailable(what, `it answered ${status}`, pause);
-  return RegistryErrors.Refused(what, status, said);
+  return RegistryErrors.Refused(what, status, detail);
 }
 
 /** Seconds, or a date. */
@@ -28,16 +28,16 @@ export function retryAfter(header: string | string[] | undefined, now: number): 
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
-function errorsIn(body: Buffer): { codes: string[]; said: string } {
+function errorsIn(body: Buffer): { codes: string[]; detail: string } {
   try {
     const { errors } = JSON.parse(body.toString('utf8')) as { errors?: unknown };
-    if (!Array.isArray(errors)) return { codes: [], said: '' };
+    if (!Array.isArray(errors)) return { codes: [], detail: '' };
     const list = errors.filter((each): each is Record<string, unknown> => typeof each === 'object' && each !== null);
     const codes = list
       .map(({ code }) => (typeof code === 'string' ? code : ''))
       .filter((code) => /^[A-Z_]{1,40}$/.test(code));
-    return { codes, said: codes.join(', ') };
+    return { codes, detail: codes.join(', ') };
   } catch {
-    return { codes: [], said: '' };
+    return { codes: [], detail: '' };
   }
 }

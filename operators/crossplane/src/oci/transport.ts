@@ -273,8 +273,8 @@ export function connectionError(error: unknown, what: string, idleTimeoutMs: num
   const code = codeOf(error);
   if (/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)) return RegistryErrors.Timeout(what, idleTimeoutMs);
   if (TLS_CODES.test(code)) return RegistryErrors.Tls(what, code, error);
-  const said = code === '' ? reasonOf(error) : code;
-  return RegistryErrors.Unavailable(what, said, undefined, error);
+  const detail = code === '' ? reasonOf(error) : code;
+  return RegistryErrors.Unavailable(what, detail, undefined, error);
 }
 
 const TLS_CODES =

@@ -1,4 +1,4 @@
-// Which revision a package asks for: the name is made of the package's name and its image's digest. The registry is asked
+// Which revision a package asks for: the name is built from the package's name and its image's digest. The registry is asked
 // as seldom as the pull policy allows: never, once for each spec.package, or on a period.
 import type { FactState, Reader } from '@capstan/reconcile';
 import type { RegistryFacts } from '../facts/registry-facts.ts';

@@ -11,7 +11,7 @@ export interface PackageReference {
   readonly version: string;
 }
 
-/** Reads a reference, or says what is wrong with it. */
+/** Reads a reference, or shows what is wrong with it. */
 export function readReference(image: string, defaultRegistry: string): PackageReference | { problem: string } {
   try {
     const reference = parseReference(image, { defaultRegistry });

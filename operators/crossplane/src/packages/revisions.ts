@@ -45,7 +45,7 @@ export interface ConditionView {
   readonly message: string;
 }
 
-/** A condition of a revision that was made from what the revision is now. */
+/** A condition of a revision that was built from what the revision is now. */
 export function conditionOf({ metadata, status }: RevisionObject, type: string): ConditionView | undefined {
   const found = findCondition(status?.conditions, type);
   if (found === undefined || (found.observedGeneration ?? 0) < (metadata.generation ?? 0)) return undefined;

@@ -16,7 +16,7 @@ import {
   reconciler,
   writing,
 } from '@capstan/reconcile';
-import { type Choice, chooseVersion, pinnedVersion, type Wish } from '../dependencies/choose-version.ts';
+import { type Choice, chooseVersion, pinnedVersion, type Requirement } from '../dependencies/choose-version.ts';
 import {
   bySource,
   checkDependencies,
@@ -137,8 +137,8 @@ export function createDependencyReconciler(
     const owner = packageBySource(read, of, source);
     // A user has asked for it, and it is on its way.
     if (there === undefined && owner !== undefined) return { waits: true };
-    const wishes = wishesFor(dependency, entries);
-    const choice = versionFor(read, digest, source, wishes, there?.version);
+    const requirements = requirementsFor(dependency, entries);
+    const choice = versionFor(read, digest, source, requirements, there?.version);
     if ('problem' in choice)
       return { reason: choice.reason ?? 'NoVersion', problem: `the dependency ${source}: ${choice.problem}` };
     const image = `${source}${isDigest(choice.version) ? '@' : ':'}${choice.version}`;
@@ -163,10 +163,10 @@ export function createDependencyReconciler(
     read: Reader,
     digest: Digest,
     source: string,
-    wishes: readonly Wish[],
+    requirements: readonly Requirement[],
     atLeast: string | undefined,
   ): Choice & { readonly reason?: 'Registry' } {
-    const pinned = pinnedVersion(wishes);
+    const pinned = pinnedVersion(requirements);
     if (pinned !== undefined) return pinned;
     const image = imageSettings(read, source);
     const secrets = image.pullSecret === undefined ? [] : [image.pullSecret];
@@ -174,7 +174,7 @@ export function createDependencyReconciler(
     const { value, error } = read.fact(facts.tags, { image: image.image, credentials });
     if (value === undefined)
       return { reason: 'Registry', problem: `its tags could not be listed: ${error?.message ?? 'no answer'}` };
-    return chooseVersion(value, wishes, atLeast);
+    return chooseVersion(value, requirements, atLeast);
   }
 
   function packageBySource(read: Reader, of: PackageKind, source: string): string | undefined {
@@ -185,7 +185,7 @@ export function createDependencyReconciler(
   }
 
   /** Everybody who depends on it must be served by the one that is installed. */
-  function wishesFor(dependency: Dependency, entries: readonly InstalledPackage[]): Wish[] {
+  function requirementsFor(dependency: Dependency, entries: readonly InstalledPackage[]): Requirement[] {
     const all = entries.flatMap(({ name, dependencies }) =>
       dependencies
         .filter(({ source }) => source === dependency.source)

@@ -1,5 +1,5 @@
 // What Crossplane needs before the first package comes: its namespace, the Lock, the default configuration of each runtime
-// and the certificate authority. Made when absent, beside the CustomResourceDefinition of the Lock, whose presence says that
+// and the certificate authority. Created when absent, beside the CustomResourceDefinition of the Lock, whose presence says that
 // Crossplane is installed here; never overwritten.
 import { CustomResourceDefinition, type KubeObject, Namespace, Secret } from '@capstan/kube';
 import {
@@ -27,7 +27,7 @@ export function createEssentialsReconciler(settings: Settings, certificates: Cer
   return reconciler<CustomResourceDefinition>({
     name: 'essentials',
     resource: CustomResourceDefinition,
-    // It looks at them and says nothing on them.
+    // It reads them and says nothing on them.
     writesStatus: false,
     reads: [reading(CustomResourceDefinition, 'everywhere', { fields: PAYLOAD_FIELDS }), Lock, Namespace],
     writes: [

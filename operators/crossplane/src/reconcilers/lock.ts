@@ -33,7 +33,7 @@ export function createLockReconciler(installed: InstalledPackages): Reconciler {
         ],
       });
     },
-    // A Lock that is deleted is made again when it is gone; nothing else hangs on it.
+    // A Lock that is deleted is created again when it is gone; nothing else hangs on it.
   });
 }
 

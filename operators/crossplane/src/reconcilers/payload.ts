@@ -9,7 +9,7 @@ import { PACKAGE_KINDS, type PackageKind, type PackageObject, runtimeFor } from 
 import { isPaused } from '../packages/paused.ts';
 import type { Settings } from '../settings.ts';
 
-/** Reads of the one that looks at contents, runtimes and payloads. */
+/** Reads of the one that reads contents, runtimes and payloads. */
 export function derivedReads(kind: PackageKind, settings: Settings) {
   const runtime = runtimeFor(kind, settings);
   return [

@@ -90,7 +90,7 @@ export function createProviderRbacReconciler(settings: Settings, runtimes: Revis
   /** What its pods run as, and will run as; and accounts of its own that pods of before still have. */
   function subjectsOf(read: Reader, workload: Workload, { metadata, spec }: ProviderRevision) {
     const key = `${ProviderRevision.kind} ${metadata.uid ?? ''}`;
-    const made = read.by(accountsByOwner, key, refOf).map(({ namespace, name }) => ({ namespace, account: name }));
+    const created = read.by(accountsByOwner, key, refOf).map(({ namespace, name }) => ({ namespace, account: name }));
     const running = [...read.by(workload.byOwner, key, workload.running)];
     const runtime =
       spec.desiredState === 'Active'
@@ -103,11 +103,11 @@ export function createProviderRbacReconciler(settings: Settings, runtimes: Revis
       const isOver = isSettled(read, workload, runtime.rendered, metadata.name ?? '');
       if (owner !== undefined && !isOver)
         for (const { namespace, name, isShared } of read.by(accountsByOwner, ownerKey(PROVIDER, owner), heldAccount))
-          if (isShared) made.push({ namespace, account: name });
+          if (isShared) created.push({ namespace, account: name });
     }
     // Two run side by side under one account while a config gives them another name.
     const accounts = new Map(
-      [...running, ...made].map(({ namespace, account }) => [`${namespace}/${account}`, { namespace, account }]),
+      [...running, ...created].map(({ namespace, account }) => [`${namespace}/${account}`, { namespace, account }]),
     );
     return [...accounts.values()].flatMap(({ namespace, account }) =>
       account === undefined ? [] : [{ kind: 'ServiceAccount', namespace, name: account }],

@@ -59,7 +59,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
   const { settings, contents, payloads, runtimes, installed } = parts;
   const own = runtimeFor(kind, settings);
   const words = (message: string) => lastLines(message, settings.statusLogLines);
-  const troubleOfPod = (pod: Pod) => podProblem(pod, { words })?.message;
+  const problemOfPod = (pod: Pod) => podProblem(pod, { words })?.message;
   return reconciler<RevisionObject>({
     name: `${kind.name}-revision`,
     resource: kind.revision,
@@ -75,8 +75,8 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
       if (object.spec.desiredState !== 'Active') return inactive(read, object);
       const found = read.derived(contents, contentKey(kind, name));
       const packageName = object.metadata.ownerReferences?.find(({ controller }) => controller)?.name ?? '';
-      const trouble = troublesOf(read, packageName);
-      const payload = payloadOf(read, object, packageName, found, trouble.payload);
+      const failure = problemsOf(read, packageName);
+      const payload = payloadOf(read, object, packageName, found, failure.payload);
       const runtime = own === undefined ? undefined : read.derived(runtimes.ofRevision, contentKey(kind, name));
       const wasOurs = wasRunHere(read, name);
       const runtimePart =
@@ -90,8 +90,8 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
               workload: own.workload,
               revision: name,
               payload,
-              trouble: trouble?.runtime,
-              troubleOfPod,
+              failure: failure?.runtime,
+              problemOfPod,
             });
       const conditions = [
         pausedCondition(false),
@@ -125,7 +125,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     object: RevisionObject,
     packageName: string,
     found: RevisionContent,
-    trouble: string | undefined,
+    failure: string | undefined,
   ): Health & Partial<PayloadHealth> {
     if (found.state === 'failed') return { status: 'False', message: found.message };
     const payload = read.derived(payloads, payloadKey(kind, packageName));
@@ -133,7 +133,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
       return { status: 'False', message: 'another revision of the package is active' };
     if (payload.problem !== undefined) return { status: 'False', message: payload.problem };
     const health = payloadHealth(read, payload, object.metadata.uid ?? '');
-    return trouble === undefined ? health : { ...health, status: 'False', message: trouble, isUnderWay: false };
+    return failure === undefined ? health : { ...health, status: 'False', message: failure, isUnderWay: false };
   }
 
   /** Whether it ran here before it became another owner's. */
@@ -144,8 +144,8 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
   /** What a controller elsewhere says counts, if it says anything. */
   function externalHealth(read: Reader, name: string): Health | undefined {
     if (kind.runtime === undefined) return undefined;
-    const said = read.get(kind.revision, { name }, runtimeHealthOf);
-    return said === undefined ? undefined : { status: said.status as Health['status'], message: said.message };
+    const detail = read.get(kind.revision, { name }, runtimeHealthOf);
+    return detail === undefined ? undefined : { status: detail.status as Health['status'], message: detail.message };
   }
 
   function contentStatus(read: Reader, { spec }: RevisionObject, { content: { meta }, verified: by }: ReadyContent) {
@@ -206,7 +206,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
   }
 
   /** What stands in the way of writes, by the half of the revision that it belongs to. */
-  function troublesOf(read: Reader, packageName: string) {
+  function problemsOf(read: Reader, packageName: string) {
     const of = (half: string) => read.writeProblem(`${kind.name}-${half}`, packageName)?.message;
     return { payload: of('payload'), runtime: own === undefined ? undefined : of('runtime') };
   }

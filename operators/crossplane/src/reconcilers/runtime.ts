@@ -266,7 +266,7 @@ function owned<T extends KubeObject>(
 }
 
 /**
- * What the upstream package manager made for a revision of this package: it is controlled by the revision and names no package.
+ * What the upstream package manager created for a revision of this package: it is controlled by the revision and names no package.
  * Our owner reference is put beside that one, and it goes on as ours: nothing is deleted, no pod is restarted for it.
  */
 function adoption(

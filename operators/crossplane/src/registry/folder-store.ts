@@ -14,7 +14,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'nod
 import { dirname, join } from 'node:path';
 import type { RegistryStore, StoredBlob } from './store.ts';
 
-/** A store in this folder, which is made when it is not there. */
+/** A store in this folder, which is created when it is not there. */
 export async function createFolderStore(root: string): Promise<RegistryStore> {
   const uploads = join(root, 'uploads');
   await rm(uploads, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 // A small registry of our own, for demonstrations and tests: the OCI distribution specification's pull, push and listing
 // over HTTP or HTTPS, in memory or in a folder. It gives packages to Crossplane and takes them from `xpkg push`; other
-// clients work with it as well. It is made for one machine and makes no other claim.
+// clients work with it as well. It is created for one machine and makes no other claim.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';

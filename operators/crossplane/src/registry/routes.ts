@@ -62,7 +62,7 @@ const ACTIONS: Readonly<Record<string, (action: Action) => Promise<void> | void>
   'POST uploads': beginUpload,
   'PATCH uploads': continueUpload,
   'PUT uploads': finishUpload,
-  'GET uploads': tellUpload,
+  'GET uploads': notifyUpload,
   'DELETE uploads': abandonUpload,
   'GET manifests': sendManifest,
   'HEAD manifests': sendManifest,
@@ -183,7 +183,7 @@ async function abandonUpload(action: Action): Promise<void> {
   action.response.writeHead(204).end();
 }
 
-function tellUpload(action: Action): void {
+function notifyUpload(action: Action): void {
   const found = uploadOf(action);
   if (found === undefined) return fail(action, 404, 'BLOB_UPLOAD_UNKNOWN', 'there is no such upload');
   location(action, action.rest, found.size);

@@ -3,7 +3,7 @@
 // Accepted besides the canonical shape is the design document's own example: `serviceTemplate` and `serviceAccountTemplate`
 // inside `deploymentTemplate`, and the fields of a pod spec directly under `template`. They are moved to their place, with
 // a warning, and never dropped. Neither `selector` nor `containers` is required, although a Deployment's own schema does:
-// a template says what shall be different and nothing else.
+// a template shows what shall be different and nothing else.
 //
 // What is found is a value, not an exception: `errors` means that the config cannot be used and what runs stays as it is;
 // `warnings` that it was used, and how.

@@ -14,7 +14,7 @@ export const RUNTIME_CONTAINER = 'package-runtime';
 /** On a DeploymentRuntimeConfig: `"true"` keeps the image that its template gives the runtime container. */
 export const KEEP_IMAGE_ANNOTATION = 'capstan.dev/keep-template-image';
 
-/** What a template may say about the metadata of what is made from it. */
+/** What a template may say about the metadata of what is built from it. */
 export interface TemplateMetadata {
   readonly name?: string;
   readonly labels?: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-// The runtimes that packages can have, as a table: another one is a file that says what it is (runtime.ts), and its line
+// The runtimes that packages can have, as a table: another one is a file that shows what it is (runtime.ts), and its line
 // here. `--package-runtime` chooses one, for all packages or for each kind of them.
 import { groupOf } from '@capstan/kube';
 import { DEFAULT_CONFIG_NAME } from './default-config.ts';

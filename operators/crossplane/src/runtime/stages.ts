@@ -56,7 +56,7 @@ export interface PackageReferences {
 
 /** What a package's references come to. */
 export interface ChosenConfig {
-  /** Which reference is looked at: the runtime config (the default one when none is named) or the ControllerConfig, if any. */
+  /** Which reference is checked: the runtime config (the default one when none is named) or the ControllerConfig, if any. */
   readonly use: 'runtimeConfig' | 'controllerConfig';
   readonly runtimeConfigRef?: ConfigReference;
   readonly controllerConfigName?: string;

@@ -24,10 +24,10 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** Ten years, as upstream's. */
 const CA_LIFE_MS = 3650 * DAY_MS;
 const LEAF_LIFE_MS = 365 * DAY_MS;
-/** Clocks differ: certificates are valid a little before they were made. */
+/** Clocks differ: certificates are valid a little before they were created. */
 const SKEW_MS = 5 * 60 * 1000;
 
-/** What a certificate Secret is made from. No secrets: it is compared and may be shown. */
+/** What a certificate Secret is built from. No secrets: it is compared and may be shown. */
 export interface TlsInputs {
   readonly usage: 'server' | 'client';
   readonly commonName: string;
@@ -104,7 +104,7 @@ export interface TlsMintersOptions {
   loadCa(): Promise<CertificateAndKey>;
 }
 
-/** The minters of an operator: made once, so that plans compare equal. */
+/** The minters of an operator: created once, so that plans compare equal. */
 export function createTlsMinters({ now, loadCa }: TlsMintersOptions): TlsMinters {
   return {
     rootCa: {

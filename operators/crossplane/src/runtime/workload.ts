@@ -1,4 +1,4 @@
-// The kind of object that runs a revision, as everybody looks at it who does not care which kind that is.
+// The kind of object that runs a revision, as everybody reads it who does not care which kind that is.
 import type { Kind, KubeObject, ObjectRef } from '@capstan/kube';
 import { index, type KindIndex } from '@capstan/reconcile';
 import { PACKAGE_GROUP } from './runtime-config.ts';
@@ -38,7 +38,7 @@ export interface WorkloadParts<T extends KubeObject> {
   account(object: T): string | undefined;
 }
 
-/** To be made once for each kind, when the module is loaded. */
+/** To be created once for each kind, when the module is loaded. */
 export function workloadOf<T extends KubeObject>({ kind, fields, health, account }: WorkloadParts<T>): Workload {
   const running = (object: T): RunningWorkload => ({
     namespace: object.metadata.namespace ?? '',

@@ -64,8 +64,8 @@ export const XpkgErrors = catalogue('xpkg', {
     message: `cannot write ${path}: ${problem}`,
     remedy: 'check the folder, its permissions and the space on the disk',
   }),
-  NotHealthy: (what: string, waited: string, said: string) => ({
-    message: `${what} is not healthy after ${waited}${said === '' ? '' : `: ${said}`}`,
+  NotHealthy: (what: string, waited: string, detail: string) => ({
+    message: `${what} is not healthy after ${waited}${detail === '' ? '' : `: ${detail}`}`,
     remedy: 'see its conditions and those of its revisions',
   }),
   NoCluster: () => ({

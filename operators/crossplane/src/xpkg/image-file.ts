@@ -167,7 +167,7 @@ async function ociImage(archive: Archive): Promise<ImageSource | undefined> {
   throw PackageErrors.NotAnImage(archive.name, 'its index holds indexes without end');
 }
 
-// Docker's layout has no manifest and no digests: both are made from what is there.
+// Docker's layout has no manifest and no digests: both are built from what is there.
 async function dockerImage(archive: Archive): Promise<ImageSource | undefined> {
   const body = await archive.whole('manifest.json');
   if (body === undefined) return undefined;

@@ -12,7 +12,7 @@ const size = Number(process.argv[2]);
 const PACKAGE = 'apiVersion: meta.pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\n';
 const store = createMemoryStore();
 
-/** Bytes that do not repeat soon, made again for every reading. */
+/** Bytes that do not repeat soon, created again for every reading. */
 function* noise(bytes: number): Generator<Buffer> {
   for (let at = 0; at < bytes; at += 65_536) {
     const chunk = Buffer.alloc(Math.min(65_536, bytes - at));
@@ -35,7 +35,7 @@ async function put(repository: string, chunks: AsyncIterable<Uint8Array>) {
 
 async function image(to: RegistryStore, repository: string, bytes: number): Promise<string> {
   const below = await put(repository, writeTar([tarFile('package.yaml', PACKAGE)]));
-  // Packed without being made smaller: quick to make, and unpacked like any other.
+  // Packed without compression: quick to write, and unpacked like any other.
   const archive = writeTar([{ name: 'bin/provider', size: bytes, content: () => noise(bytes) }]);
   const packed = Readable.from(archive, { objectMode: false }).compose(
     createGzip({ level: 0 }),

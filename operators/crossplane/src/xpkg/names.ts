@@ -1,4 +1,4 @@
-// Names of revisions, made of a package's name and its digest exactly as upstream makes them, so that revisions that
+// Names of revisions, built from a package's name and its digest exactly as upstream makes them, so that revisions that
 // are in a cluster already keep their names.
 
 /** The name of a revision: 50 characters of the package's name and 12 of its digest's hex, as a DNS label. */

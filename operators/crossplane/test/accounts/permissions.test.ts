@@ -9,6 +9,7 @@ import {
   allReady,
   condition,
   crd,
+  detail,
   fakeRegistry,
   meta,
   names,
@@ -18,7 +19,6 @@ import {
   ready,
   revisionName,
   SYSTEM,
-  said,
   staged,
 } from '../fixtures.ts';
 
@@ -116,14 +116,14 @@ describe('a provider', () => {
     const registry = fakeRegistry();
     const family = { labels: { 'pkg.crossplane.io/provider-family': 'cloud' } };
     const images = ['one', 'two'].map((name) => `${REGISTRY}/team/provider-${name}:v1`);
-    const stranger = `${REGISTRY}/others/provider-three:v1`;
+    const foreign = `${REGISTRY}/others/provider-three:v1`;
     const [first = ''] = images.map((image, i) =>
       revisionName(`p${i}`, registry.push(image, [meta('Provider', {}, family), crd(`Kind${i}`)])),
     );
-    registry.push(stranger, [meta('Provider', {}, family), crd('Stranger')]);
+    registry.push(foreign, [meta('Provider', {}, family), crd('Stranger')]);
     const objects = [
       ...images.map((image, i) => provider(`p${i}`, { package: image })),
-      provider('p9', { package: stranger }),
+      provider('p9', { package: foreign }),
     ];
     await staged({ registry, objects }, async (stage) => {
       await allReady(stage);
@@ -144,7 +144,7 @@ describe('Crossplane itself', () => {
       const name = revisionName('example', digest);
       await ready(stage.client, await stage.client.get(Deployment, { namespace, name }));
       await stage.settle();
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
     });
   });
 

@@ -15,6 +15,7 @@ import { DeploymentRuntimeConfig, Provider } from '../../src/kinds/index.ts';
 import {
   allReady,
   crd,
+  detail,
   example,
   meta,
   names,
@@ -23,7 +24,6 @@ import {
   REGISTRY,
   runtimeConfig,
   SYSTEM,
-  said,
   staged,
   using,
 } from '../fixtures.ts';
@@ -56,7 +56,7 @@ describe('a ServiceAccount that is named', () => {
         assert.ok(Object.keys(found.metadata.annotations ?? {}).some((key) => key.startsWith('original.capstan.dev/')));
         assert.deepEqual(found.imagePullSecrets, [{ name: 'of-mine' }]);
         assert.equal((await deploymentOf(stage, name)).spec?.template.spec?.serviceAccountName, 'shared');
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
         await stage.client.delete(Provider, { name: 'example' });
         await stage.settle();
         const left = await stage.client.get(ServiceAccount, ref);
@@ -92,7 +92,7 @@ describe('a ServiceAccount that is named', () => {
         const role = async () =>
           (await stage.client.get(ServiceAccount, ref)).metadata.annotations?.['cloud.example/role'];
         assert.equal(await role(), 'admin');
-        assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
         assert.equal((await deploymentOf(stage, name)).spec?.template.spec?.serviceAccountName, 'shared');
         await stage.client.delete(Provider, { name: 'example' });
         await stage.settle();
@@ -112,7 +112,7 @@ describe('a ServiceAccount that is named', () => {
       await stage.client.create(ServiceAccount, { ...account, metadata });
       await stage.client.create(...using('mine'));
       await stage.settle();
-      const health = await said(stage, Provider, 'example', 'Healthy');
+      const health = await detail(stage, Provider, 'example', 'Healthy');
       assert.equal(health?.status, 'False');
       assert.match(health?.message ?? '', /ServiceAccount crossplane-system\/shared is controlled by ConfigMap theirs/);
     });
@@ -133,14 +133,14 @@ describe('a ServiceAccount that is named', () => {
     await staged({ registry, objects }, async (stage) => {
       await allReady(stage);
       for (const name of ['example', 'other'])
-        assert.equal((await said(stage, Provider, name, 'Healthy'))?.message, '', name);
+        assert.equal((await detail(stage, Provider, name, 'Healthy'))?.message, '', name);
       const { metadata } = await stage.client.get(ServiceAccount, { namespace: SYSTEM, name: 'shared' });
       assert.equal(metadata.ownerReferences, undefined);
       await stage.client.delete(Provider, { name: 'example' });
       await stage.settle();
       const left = await stage.client.get(ServiceAccount, { namespace: SYSTEM, name: 'shared' });
       assert.equal(left.metadata.annotations?.['cloud.example/role'], 'admin');
-      assert.equal((await said(stage, Provider, 'other', 'Healthy'))?.message, '');
+      assert.equal((await detail(stage, Provider, 'other', 'Healthy'))?.message, '');
     });
   });
 
@@ -157,7 +157,7 @@ describe('a ServiceAccount that is named', () => {
         await allReady(stage);
         const { uid = '' } = (await stage.client.get(ServiceAccount, ref)).metadata;
         for (const name of ['example', 'other'])
-          assert.equal((await said(stage, Provider, name, 'Healthy'))?.message, '', name);
+          assert.equal((await detail(stage, Provider, name, 'Healthy'))?.message, '', name);
         await work(stage, uid);
       });
     };
@@ -181,7 +181,7 @@ describe('a ServiceAccount that is named', () => {
         const found = await stage.client.get(ServiceAccount, ref);
         assert.equal(found.metadata.uid, uid);
         assert.equal(found.metadata.annotations?.['cloud.example/role'], 'admin');
-        assert.equal((await said(stage, Provider, 'other', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'other', 'Healthy'))?.status, 'True');
       }));
 
     for (const order of [
@@ -235,7 +235,7 @@ describe('a ServiceAccount that is named', () => {
         await allReady(stage);
         await stage.settle();
         assert.equal((await stage.client.get(ServiceAccount, ref)).metadata.uid, uid);
-        assert.equal((await said(stage, Provider, 'other', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'other', 'Healthy'))?.status, 'True');
         await stage.client.delete(Provider, { name: 'other' });
         await stage.settle();
         assert.ok(!(await names(stage, ServiceAccount, SYSTEM)).includes('shared'));

@@ -92,7 +92,7 @@ for (const [what, options] of [
       assert.deepEqual(await fetcher.tags(reference, { keychain }), ['v1.0.0', 'v1.1.0']);
     });
 
-    test('that is not there is not found, and strangers are kept out', async () => {
+    test('that is not there is not found, and unknown users are refused', async () => {
       const missing = parseReference(`${registry.address}/acme/none:v1`);
       const failure = async (ask: Promise<unknown>) => {
         const error: unknown = await ask.then(

@@ -72,9 +72,9 @@ export async function startRealRegistry({ tls, password }: { tls: boolean; passw
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { OTEL_TRACES_EXPORTER: 'none' },
   });
-  let said = '';
+  let detail = '';
   child.stderr.on('data', (chunk: Buffer) => {
-    said += chunk.toString();
+    detail += chunk.toString();
   });
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
@@ -92,7 +92,7 @@ export async function startRealRegistry({ tls, password }: { tls: boolean; passw
       () => false,
     );
     if (isUp) break;
-    if (tries > 200 || child.exitCode !== null) throw new Error(`the registry did not start: ${said.slice(-2000)}`);
+    if (tries > 200 || child.exitCode !== null) throw new Error(`the registry did not start: ${detail.slice(-2000)}`);
     await pause(50);
   }
   await dispatcher.close();

@@ -9,7 +9,7 @@ export interface CommandContext {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** One line, without its end. */
-  say(line: string): void;
+  report(line: string): void;
 }
 
 /** What to tell about a status, and whether that is the end. */
@@ -29,21 +29,21 @@ const POLL_MS = 300;
 
 export async function follow(
   { kind, object }: FoundBackend,
-  { client, clock, signal, say }: CommandContext,
+  { client, clock, signal, report }: CommandContext,
   timeoutMs: number,
   judge: (backend: DiscoveryBackend, isNews: boolean) => Progress,
 ): Promise<number> {
   const { namespace = '', name = '', generation = 0 } = object.metadata;
   const deadline = clock.now() + timeoutMs;
-  let told: string | undefined;
+  let reported: string | undefined;
   for (;;) {
     const seen = (await client.get(kind, { namespace, name }, { signal })) as DiscoveryBackend;
     const { line, code } = judge(seen, (seen.status?.observedGeneration ?? 0) >= generation);
-    if (line !== told) say(line);
-    told = line;
+    if (line !== reported) report(line);
+    reported = line;
     if (code !== undefined) return code;
     if (clock.now() >= deadline) {
-      say(
+      report(
         `${name}: not finished within ${Math.round(timeoutMs / 1000)} s; the operator continues, see gimbal backends`,
       );
       return TIMED_OUT;

@@ -17,7 +17,7 @@ export async function drainBackend(
   const changed = await setState(found, 'Maintenance', context);
   const name = changed.object.metadata.name ?? '';
   if (waitMs === undefined) {
-    context.say(`${name}: maintenance is asked for; "gimbal backends" shows how far it has come`);
+    context.report(`${name}: maintenance is asked for; "gimbal backends" shows how far it has come`);
     return DONE;
   }
   return follow(changed, context, waitMs, (backend, isNews) => drainProgress(name, backend, isNews));
@@ -31,7 +31,7 @@ export async function resumeBackend(
   const changed = await setState(found, 'Enabled', context);
   const name = changed.object.metadata.name ?? '';
   if (waitMs === undefined) {
-    context.say(`${name}: it takes traffic again; "gimbal backends" shows how far it has come`);
+    context.report(`${name}: it takes traffic again; "gimbal backends" shows how far it has come`);
     return DONE;
   }
   return follow(changed, context, waitMs, (backend, isNews) => resumeProgress(name, backend, isNews));

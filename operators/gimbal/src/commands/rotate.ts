@@ -18,7 +18,7 @@ export async function rotateBackend(
   context: CommandContext,
   { secret, isNow, waitMs }: RotateOptions,
 ): Promise<number> {
-  const { client, clock, signal, say } = context;
+  const { client, clock, signal, report } = context;
   const { namespace = '', name = '' } = object.metadata;
   const patch = {
     ...rotationPatch(object, secret),
@@ -27,7 +27,7 @@ export async function rotateBackend(
   };
   const changed = await client.patch(kind, { namespace, name }, 'merge', patch, { fieldManager: 'gimbal', signal });
   if (waitMs === undefined) {
-    say(`${name}: the credentials in the Secret ${secret} are asked for`);
+    report(`${name}: the credentials in the Secret ${secret} are asked for`);
     return DONE;
   }
   const found = { kind, object: changed as DiscoveryBackend };

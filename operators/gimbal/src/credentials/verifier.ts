@@ -24,14 +24,14 @@ export type Verdict =
 /** Logs in. Rejects with a LoginError where trying again may help. */
 export type Verify = (login: Login, signal: AbortSignal) => Promise<Verdict>;
 
-export type LoginTrouble = 'AuthFailed' | 'Unreachable';
+export type LoginProblem = 'AuthFailed' | 'Unreachable';
 
 /** A login that did not work out this time. */
 export class LoginError extends Error {
-  readonly trouble: LoginTrouble;
-  constructor(trouble: LoginTrouble, message: string, options?: ErrorOptions) {
+  readonly failure: LoginProblem;
+  constructor(failure: LoginProblem, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.trouble = trouble;
+    this.failure = failure;
   }
 }
 
@@ -42,7 +42,7 @@ export interface LoginAttempt {
 }
 
 export interface LoginFailure {
-  readonly trouble: LoginTrouble;
+  readonly failure: LoginProblem;
   readonly message: string;
 }
 
@@ -56,7 +56,7 @@ export function createVerification(verify: Verify): Verification {
     label: ({ login, round }) => `${round} ${login.type}`,
     fetch: ({ login }, { signal }) => verify(login, signal),
     errorOf: (error) => ({
-      trouble: error instanceof LoginError ? error.trouble : 'Unreachable',
+      failure: error instanceof LoginError ? error.failure : 'Unreachable',
       message: reasonOf(error),
     }),
     ...RETRY,
@@ -66,10 +66,10 @@ export function createVerification(verify: Verify): Verification {
 /** What an attempt came to. */
 export type Outcome =
   | { readonly what: 'good'; readonly identity: string | undefined }
-  | { readonly what: LoginTrouble | 'SecretInvalid'; readonly message: string };
+  | { readonly what: LoginProblem | 'SecretInvalid'; readonly message: string };
 
 export function outcomeOf({ value, error }: FactState<Verdict, LoginFailure>): Outcome {
-  if (error !== undefined) return { what: error.trouble, message: error.message };
+  if (error !== undefined) return { what: error.failure, message: error.message };
   if (value?.isGood === true) return { what: 'good', identity: value.identity };
   return { what: 'SecretInvalid', message: value?.message ?? 'nothing is known of it' };
 }

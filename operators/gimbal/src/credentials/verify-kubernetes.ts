@@ -39,7 +39,7 @@ export async function verifyKubernetes(
   const [key = '', encoded = ''] = Object.entries(data)[0] ?? [];
   const text = decoded(encoded);
   const redactor = redactorOf(text);
-  const say = (error: unknown) => redactor.clean(reasonOf(error));
+  const report = (error: unknown) => redactor.clean(reasonOf(error));
   let client: Client;
   try {
     const transport = await connectKubeconfig(text, {
@@ -52,8 +52,8 @@ export async function verifyKubernetes(
     // The caller retries, and meanwhile reports the answer.
     client = createClient({ transport, userAgent: 'gimbal-operator', clock, logger, retry: { attempts: 1 } });
   } catch (error) {
-    if (isConfigError(error)) return { isGood: false, message: say(error) };
-    throw new LoginError('Unreachable', say(error), { cause: error });
+    if (isConfigError(error)) return { isGood: false, message: report(error) };
+    throw new LoginError('Unreachable', report(error), { cause: error });
   }
   const call = { signal, timeoutMs };
   try {
@@ -62,9 +62,9 @@ export async function verifyKubernetes(
     return { isGood: true, identity: await identityOf(client, call) };
   } catch (error) {
     if (error instanceof LoginError) throw error;
-    if (isConfigError(error)) return { isGood: false, message: say(error) };
-    const trouble = isUnauthorized(error) || isForbidden(error) ? 'AuthFailed' : 'Unreachable';
-    throw new LoginError(trouble, say(error), { cause: error });
+    if (isConfigError(error)) return { isGood: false, message: report(error) };
+    const failure = isUnauthorized(error) || isForbidden(error) ? 'AuthFailed' : 'Unreachable';
+    throw new LoginError(failure, report(error), { cause: error });
   } finally {
     await client.close();
   }

@@ -20,7 +20,7 @@ export async function verifyOpenStack(
   { clock, timeoutMs, signal }: OpenStackLoginOptions,
 ): Promise<Verdict> {
   const redactor = createRedactor();
-  const say = (error: unknown) => redactor.clean(reasonOf(error));
+  const report = (error: unknown) => redactor.clean(reasonOf(error));
   let session: ReturnType<typeof createSession> | undefined;
   const close = () => void session?.close();
   try {
@@ -41,9 +41,9 @@ export async function verifyOpenStack(
     await listProjects(session);
     return { isGood: true, identity: session.cloud };
   } catch (error) {
-    if (isCode(error, 'KeyMissing', 'HalfCredential', 'BadKey')) return { isGood: false, message: say(error) };
+    if (isCode(error, 'KeyMissing', 'HalfCredential', 'BadKey')) return { isGood: false, message: report(error) };
     const isRefused = isCode(error, 'AuthRefused', 'Refused', 'NotInCatalog');
-    throw new LoginError(isRefused ? 'AuthFailed' : 'Unreachable', say(error), { cause: error });
+    throw new LoginError(isRefused ? 'AuthFailed' : 'Unreachable', report(error), { cause: error });
   } finally {
     signal.removeEventListener('abort', close);
     await session?.close();

@@ -26,7 +26,7 @@ describe('a login to a cluster', () => {
       return verdict.isGood ? 'good' : `SecretInvalid ${verdict.message}`;
     } catch (error) {
       assert.ok(error instanceof LoginError, String(error));
-      return `${error.trouble} ${error.message}`;
+      return `${error.failure} ${error.message}`;
     }
   };
 
@@ -62,9 +62,9 @@ describe('a login to a cluster', () => {
 
   test('with an unknown token is refused, and the message does not contain the token', async () => {
     const wrong = kubeconfig.replace(/"token":"[^"]*"/, '"token":"s3cr3t-nobody"');
-    const said = await refusal(wrong);
-    assert.match(said, /^AuthFailed .*401/);
-    assert.doesNotMatch(said, /s3cr3t/);
+    const detail = await refusal(wrong);
+    assert.match(detail, /^AuthFailed .*401/);
+    assert.doesNotMatch(detail, /s3cr3t/);
   });
 
   test('without the rights that discovery takes is refused, with what is missing', async () => {
@@ -74,8 +74,8 @@ describe('a login to a cluster', () => {
       body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
     });
     const { token } = (body as { status: { token: string } }).status;
-    const said = await refusal(kubeconfig.replace(/"token":"[^"]*"/, `"token":"${token}"`));
-    assert.match(said, /^AuthFailed .*services, endpointslices\.discovery\.k8s\.io.*gimbal rbac remote kubernetes/);
+    const detail = await refusal(kubeconfig.replace(/"token":"[^"]*"/, `"token":"${token}"`));
+    assert.match(detail, /^AuthFailed .*services, endpointslices\.discovery\.k8s\.io.*gimbal rbac remote kubernetes/);
   });
 
   test('to an untrusted certificate, a closed port or a server that never answers is reported', async () => {

@@ -8,7 +8,7 @@ export interface VerifyOptions {
   timeoutMs?: number;
 }
 
-/** Logs in over the network, with connections that are made for it and closed after it. */
+/** Logs in over the network, with connections that are created for it and closed after it. */
 export function createVerify(options: VerifyOptions = {}): Verify {
   const { clock = systemClock, logger = silentLogger, timeoutMs = 10_000 } = options;
   return async (login, signal) => {

@@ -121,8 +121,8 @@ export function createDiscoverer(options: DiscovererOptions): Discoverer {
       client,
       clock,
       logger,
-      // Before the first comparison there is nothing to say, unless it cannot be made.
-      isSpeaker: () => leadership.holds && (synchroniser.isReady || source.trouble !== undefined),
+      // Before the first comparison there is nothing to say, unless it cannot be created.
+      isSpeaker: () => leadership.holds && (synchroniser.isReady || source.failure !== undefined),
       compose: () =>
         composeStatus(
           {

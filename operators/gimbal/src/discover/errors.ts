@@ -53,8 +53,8 @@ export const DiscoverErrors = catalogue('gimbal-discover', {
     message: `the key ${key} of the Secret cannot be used: ${problem}`,
     remedy: 'correct it',
   }),
-  AuthRefused: (address: string, said: string) => ({
-    message: `${address} does not accept the credentials: ${said}`,
+  AuthRefused: (address: string, detail: string) => ({
+    message: `${address} does not accept the credentials: ${detail}`,
     remedy: 'correct them in the Secret, or renew them',
   }),
   NotInCatalog: (what: string, region: string | undefined) => ({
@@ -65,8 +65,8 @@ export const DiscoverErrors = catalogue('gimbal-discover', {
     message: `the cloud's answer to ${what} cannot be used: ${problem}`,
     remedy: 'try again; if it persists, check the log of the service',
   }),
-  Refused: (what: string, status: number, said: string) => ({
-    message: `the cloud answered ${what} with ${status}: ${said}`,
+  Refused: (what: string, status: number, detail: string) => ({
+    message: `the cloud answered ${what} with ${status}: ${detail}`,
     remedy: 'grant what "gimbal rbac remote openstack" prints',
   }),
 });

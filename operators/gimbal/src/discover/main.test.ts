@@ -20,11 +20,11 @@ test('a discoverer never has the compiler of TypeScript in its memory, not even 
         [`--import=${TELL.replaceAll(/\s+/g, ' ')}`, join(import.meta.dirname, 'main.mjs'), 'kubernetes', '--version'],
         { encoding: 'utf8', env: { ...env, TMPDIR: folder } },
       );
-    const said = `gimbal discover kubernetes ${VERSION}\nno compiler\n`;
-    assert.equal(start(), said, 'the first start');
+    const detail = `gimbal discover kubernetes ${VERSION}\nno compiler\n`;
+    assert.equal(start(), detail, 'the first start');
     const filled = readdirSync(folder, { recursive: true }).length;
     assert.ok(filled > 50, `${filled} files in the cache`);
-    assert.equal(start(), said, 'the second start');
+    assert.equal(start(), detail, 'the second start');
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -21,7 +21,7 @@ export interface PodHealth {
   readonly restarts: number;
   readonly startedAt: string | undefined;
   /** Why it does not run, and since when. */
-  readonly trouble: { readonly message: string; readonly at: string | undefined } | undefined;
+  readonly failure: { readonly message: string; readonly at: string | undefined } | undefined;
 }
 
 export const podHealth = (pod: Pod): PodHealth => {
@@ -31,7 +31,7 @@ export const podHealth = (pod: Pod): PodHealth => {
     isGoing: metadata.deletionTimestamp !== undefined,
     restarts: status?.containerStatuses?.[0]?.restartCount ?? 0,
     startedAt: status?.startTime,
-    trouble: podProblem(pod),
+    failure: podProblem(pod),
   };
 };
 

@@ -10,12 +10,14 @@ export function removalsOf(read: Reader, backend: string, writeEndpoints: boolea
   const labels = `${BACKEND_LABEL}=${labelValue(backend)}`;
   const kinds: Kind[] = [Service, EndpointSlice, ...(writeEndpoints ? [Endpoints] : [])];
   return kinds.flatMap((kind) =>
-    read.list(kind, { labels }, madeOf).flatMap((made) => (made === undefined ? [] : [remove(kind, made)])),
+    read
+      .list(kind, { labels }, createdFrom)
+      .flatMap((created) => (created === undefined ? [] : [remove(kind, created)])),
   );
 }
 
 /** What names an object that a discoverer made; undefined for any other. */
-const madeOf = ({ apiVersion, kind, metadata }: KubeObject): KubeObject | undefined => {
+const createdFrom = ({ apiVersion, kind, metadata }: KubeObject): KubeObject | undefined => {
   const { namespace, name, uid, annotations } = metadata;
   if (annotations?.[MIRROR_ANNOTATION] === undefined || name === undefined || uid === undefined) return undefined;
   return { apiVersion, kind, metadata: { ...(namespace === undefined ? {} : { namespace }), name, uid } };

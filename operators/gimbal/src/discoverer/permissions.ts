@@ -1,5 +1,5 @@
 // What a discoverer may do here, and no more: its own account; services and slices of all namespaces, since that is where the
-// remote ones go; the status of its own backend; its own lease, which is made for it. The operator grants nothing that it does
+// remote ones go; the status of its own backend; its own lease, which is created for it. The operator grants nothing that it does
 // not have itself, so it needs no right to escalate.
 import { ClusterRole, ClusterRoleBinding, Lease, Role, RoleBinding, ServiceAccount } from '@capstan/kube';
 import { apply, type Child, createOnly } from '@capstan/reconcile';
@@ -35,7 +35,7 @@ export function discovererPermissions(
     apply(RoleBinding, { metadata: own, roleRef: roleRef('Role', name), subjects }),
     apply(ClusterRole, { metadata: { name: wide, labels }, rules: wideRules(effective, writeEndpoints) }),
     apply(ClusterRoleBinding, { metadata: { name: wide, labels }, roleRef: roleRef('ClusterRole', wide), subjects }),
-    // Made here, so that the discoverer need not make leases; the one that holds it is its own business.
+    // Created here, so that the discoverer need not make leases; the one that holds it is its own business.
     createOnly(Lease, { metadata: { namespace, name: wide, labels } }),
   ];
 }

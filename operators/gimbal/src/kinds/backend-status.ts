@@ -173,7 +173,7 @@ export const backendStatus = () =>
         optional: true,
         format: 'int64',
         minimum: 0,
-        description: 'The metadata.generation that this status was made from.',
+        description: 'The metadata.generation that this status describes.',
       }),
       phase: enumOf(['Pending', 'Running', 'Degraded', 'Maintenance', 'Terminating', 'Rejected'], { optional: true }),
       conditions: conditions(),

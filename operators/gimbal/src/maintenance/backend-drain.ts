@@ -16,7 +16,7 @@ export interface BackendDrain extends Leaving {
   readonly isUnsynced: boolean;
 }
 
-/** Says whether the discoverer of a backend that is being deleted is gone, so that nothing comes back. */
+/** Shows whether the discoverer of a backend that is being deleted is gone, so that nothing comes back. */
 export type IsDiscovererGone = (read: Reader, backend: NamedBackend) => boolean;
 
 /** Steps of a ramp. */

@@ -397,7 +397,7 @@ describe('maintenance of one route', () => {
     assert.deepEqual(weights(more.route), [0, 50, 0]);
     assert.deepEqual(weights(play(kindOf('http-proxy'), more, {}).route), [40, 50, 50]);
     const less = play(kindOf('http-proxy'), edit(drained, proxy({ 'x-a': 0 })), keep);
-    assert.deepEqual(weights(less.route), [50], 'nobody is left to take over');
+    assert.deepEqual(weights(less.route), [50], 'no service is left to take over');
   });
 
   test('a rule whose match was edited is known again by what we wrote into it', () => {

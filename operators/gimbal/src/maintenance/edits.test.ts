@@ -1,4 +1,4 @@
-// Users edit routes while a backend is in maintenance. When it is over, the route is what the same edits would have made of
+// Users edit routes while a backend is in maintenance. When it is over, the route is what the same edits would have built from
 // it without maintenance; where that cannot be known, nothing is restored and the route is reported.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -76,7 +76,7 @@ function edited(shape: Shape, before: Rules, edits: readonly Edit[], isSeen = tr
   const { kind } = KINDS[shape];
   let played = play(kind, { route: routeOf(shape, before) }, X);
   const ambiguous: string[] = [];
-  const look = () => {
+  const check = () => {
     played = play(kind, played, X);
     ambiguous.push(...played.shift.ambiguous.map(({ note }) => note));
   };
@@ -84,9 +84,9 @@ function edited(shape: Shape, before: Rules, edits: readonly Edit[], isSeen = tr
     const rules = rulesIn(shape, played.route);
     edit(rules);
     played = { ...played, route: routeOf(shape, rules) };
-    if (isSeen) look();
+    if (isSeen) check();
   }
-  look();
+  check();
   const resumed = play(kind, played, {});
   ambiguous.push(...resumed.shift.ambiguous.map(({ note }) => note));
   return { rules: rulesIn(shape, resumed.route), state: resumed.state, ambiguous: [...new Set(ambiguous)] };
@@ -376,9 +376,9 @@ describe('whatever is edited between a drain and its end', () => {
         fc.property(cases, ({ shape, rules, edits }) => {
           const all = clean(shape, rules);
           const before = isSeen ? all : withoutTwins(all);
-          const made = edits.slice(0, isSeen ? 4 : 3).map((one, nth) => editOf(one, shape, nth));
-          const after = edited(shape, before, made, isSeen);
-          const expected = meant(before, made);
+          const created = edits.slice(0, isSeen ? 4 : 3).map((one, nth) => editOf(one, shape, nth));
+          const after = edited(shape, before, created, isSeen);
+          const expected = meant(before, created);
           if (after.ambiguous.length === 0) {
             assert.deepEqual(comparable(after.rules), comparable(expected));
             assert.equal(after.state, undefined);

@@ -9,7 +9,7 @@ import {
   type FieldValue,
   type Reader,
 } from '@capstan/reconcile';
-import { latestMoment, madeAt } from '../schedule/moments.ts';
+import { createdAt, latestMoment } from '../schedule/moments.ts';
 import type { BackendDrain, BackendDrains } from './backend-drain.ts';
 import { copyOf } from './drained-weights.ts';
 import { isFighting, judgeFight } from './fights.ts';
@@ -209,7 +209,7 @@ function stateOf(
   world: World,
   read: Reader,
 ): RouteState {
-  const now = () => latestMoment(read, madeAt(seen.created), FIGHT_STEP_MS) / 1000;
+  const now = () => latestMoment(read, createdAt(seen.created), FIGHT_STEP_MS) / 1000;
   const times = state?.fights ?? [];
   const isOverwritten = shift.overwritten.length > 0 && removal === undefined;
   const fight = isOverwritten

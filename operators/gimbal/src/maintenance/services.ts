@@ -1,4 +1,4 @@
-// What a route looks at besides itself: whose its Services are, and whether anything answers there.
+// What a route reads besides itself: whose its Services are, and whether anything answers there.
 import { EndpointSlice, Service } from '@capstan/kube';
 import { derivation, index, reading } from '@capstan/reconcile';
 import { MIRROR_ANNOTATION } from '../discover/mirror/metadata.ts';

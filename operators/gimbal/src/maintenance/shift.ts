@@ -219,7 +219,7 @@ function takesTraffic(rule: RouteRule, { role, fields }: RouteEntry): boolean {
   if (semantics === 'gateway') return weight !== 0;
   const weights = entries.filter(isTaker).map((other) => weightOf(other.fields));
   const isShared = weights.some((each) => each !== undefined && each > 0);
-  // Contour looks at weights only where there are several services with one.
+  // Contour reads weights only where there are several services with one.
   if (semantics === 'contour') return weights.length <= 1 || !isShared || (weight ?? 0) > 0;
   return isShared ? (weight ?? 0) > 0 : weights.every((each) => each === undefined);
 }

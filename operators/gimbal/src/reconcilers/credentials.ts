@@ -17,7 +17,7 @@ import { type Refusal, type Rotation, rotationOf } from '../credentials/rotation
 import { backendNameIn, dataOf } from '../credentials/secret-data.ts';
 import type { Verification } from '../credentials/verifier.ts';
 import { type CredentialsStatus, DiscoveryBackend, type EffectiveBackend, GROUP } from '../kinds/index.ts';
-import { latestMoment, madeAt } from '../schedule/moments.ts';
+import { createdAt, latestMoment } from '../schedule/moments.ts';
 
 /** Asks for a change at once, whatever the window: each value once. */
 export const ROTATE_NOW = `${GROUP}/rotate-now`;
@@ -64,7 +64,7 @@ export function createCredentialsReconciler(verification: Verification): Reconci
       const reported = read.get(DiscoveryBackend, ref, reportedOf);
       const isOurs = inForce !== undefined && reported?.credentials === shortHash(inForce.hash);
       const refusal = isOurs ? reported.refusal : undefined;
-      const since = madeAt(creationTimestamp);
+      const since = createdAt(creationTimestamp);
       const rotation = rotationOf({
         read,
         digest,
@@ -78,13 +78,19 @@ export function createCredentialsReconciler(verification: Verification): Reconci
       });
       const now = () => formatTime(latestMoment(read, since, 1000));
       const next = nextStatus(rotation, inForce, annotations?.[ROTATE_NOW], now, effective.type);
-      const told = saidName(read, namespace, rotation);
+      const labelled = labelledName(read, namespace, rotation);
       return plan({
         held: false,
         children: rotation.copies,
         ...(next === undefined ? {} : { status: { credentials: next } }),
         conditions: [
-          validity(rotation, next ?? inForce, refusal, told !== undefined && told !== name ? told : undefined, read),
+          validity(
+            rotation,
+            next ?? inForce,
+            refusal,
+            labelled !== undefined && labelled !== name ? labelled : undefined,
+            read,
+          ),
           pendingOf(rotation, inForce, reported, effective),
         ],
         events: eventsOf(rotation, inForce),
@@ -139,7 +145,7 @@ function nextStatus(
 }
 
 /** The backend that the Secret names, if it names one. */
-function saidName(read: Reader, namespace: string, rotation: Rotation): string | undefined {
+function labelledName(read: Reader, namespace: string, rotation: Rotation): string | undefined {
   const source = rotation.state === 'adopted' ? rotation.next.source : rotation.source;
   const data = read.get(Secret, { namespace, name: source }, dataOf);
   return data === undefined ? undefined : backendNameIn(data);

@@ -43,7 +43,7 @@ import { DiscoveryBackend, type EffectiveBackend, FINALIZER, GROUP } from '../ki
 import { SERVICE_READS } from '../maintenance/services.ts';
 import type { Settings } from '../settings.ts';
 import { composeErrors, conditionFindings, type Finding, isWarning, routeFindings } from '../status/errors.ts';
-import { discoveryOf, inForceOf, maintenanceOf, toldTypes } from '../status/reported.ts';
+import { discoveryOf, inForceOf, maintenanceOf, reportedTypes } from '../status/reported.ts';
 import type { Maintenance } from './maintenance-parts.ts';
 
 /** Deletes a backend and leaves routes and what was discovered as they are. */
@@ -207,8 +207,8 @@ function healthOf(read: Reader, effective: EffectiveBackend, namespace: string):
 }
 
 /** One that is not accepted, and never was: nothing runs for it, and nothing of it is held. */
-function rejected(read: Reader, ref: ObjectRef, findings: readonly Finding[], made: string, isLoser: boolean) {
-  const errors = composeErrors(findings, [], made);
+function rejected(read: Reader, ref: ObjectRef, findings: readonly Finding[], created: string, isLoser: boolean) {
+  const errors = composeErrors(findings, [], created);
   return plan({
     held: false,
     prune: isLoser,
@@ -219,8 +219,8 @@ function rejected(read: Reader, ref: ObjectRef, findings: readonly Finding[], ma
 }
 
 function ownFindings({ deployment, pods }: Seen): Finding[] {
-  const crashes = pods.flatMap(({ trouble }) =>
-    trouble === undefined ? [] : [{ type: 'DiscovererCrash', message: trouble.message, at: trouble.at }],
+  const crashes = pods.flatMap(({ failure }) =>
+    failure === undefined ? [] : [{ type: 'DiscovererCrash', message: failure.message, at: failure.at }],
   );
   if (deployment?.stuck === undefined || !deployment.isAvailable) return crashes;
   const { message, since } = deployment.stuck;
@@ -229,15 +229,15 @@ function ownFindings({ deployment, pods }: Seen): Finding[] {
 }
 
 function readiness({ deployment, pods }: Seen, hasCredentials: boolean): ConditionInput {
-  const trouble = pods.find((pod) => pod.trouble !== undefined)?.trouble?.message;
+  const failure = pods.find((pod) => pod.failure !== undefined)?.failure?.message;
   if (deployment?.isAvailable === true) {
     if (deployment.isComplete) return discovererReady.isTrue('Running', '');
     return discovererReady.isTrue(
       'Updating',
-      trouble ?? 'another discoverer compares both sides, and takes over when it has',
+      failure ?? 'another discoverer compares both sides, and takes over when it has',
     );
   }
-  if (trouble !== undefined) return discovererReady.isFalse('DiscovererCrash', trouble);
+  if (failure !== undefined) return discovererReady.isFalse('DiscovererCrash', failure);
   if (!hasCredentials)
     return discovererReady.isFalse('NoCredentials', 'it waits for credentials that work: see CredentialsValid');
   return discovererReady.isFalse('Starting', 'the first comparison of both sides is not complete');
@@ -266,7 +266,7 @@ function phaseOf(stage: string | undefined, ready: ConditionInput, sync: Conditi
 
 /** Reported once for each type of error: the list has the rest. */
 function newErrors(read: Reader, ref: ObjectRef, errors: readonly { type: string; message: string }[]): EventInput[] {
-  const told = read.get(DiscoveryBackend, ref, toldTypes) ?? [];
-  const fresh = new Map(errors.filter(({ type }) => !told.includes(type)).map((error) => [error.type, error]));
+  const reported = read.get(DiscoveryBackend, ref, reportedTypes) ?? [];
+  const fresh = new Map(errors.filter(({ type }) => !reported.includes(type)).map((error) => [error.type, error]));
   return [...fresh.values()].map(({ type, message }) => ({ type: 'Warning', reason: type, note: message }));
 }

@@ -1,4 +1,4 @@
-// Maintenance as one part of the operator: derivations and reconcilers that belong together, made from what the rest of the
+// Maintenance as one part of the operator: derivations and reconcilers that belong together, created from what the rest of the
 // operator says about discoverers.
 import type { Reader, Reconciler } from '@capstan/reconcile';
 import { createBackendDrain, type IsDiscovererGone } from '../maintenance/backend-drain.ts';

@@ -20,7 +20,7 @@ import {
 import { isInMaintenance, stageOf } from '../maintenance/backend-drain.ts';
 import { SERVICE_READS } from '../maintenance/services.ts';
 import { DEFINITION_FIELDS, OBSTACLES, type RouteTotals, type RouteTotalsOf } from '../maintenance/totals.ts';
-import { latestMoment, madeAt } from '../schedule/moments.ts';
+import { createdAt, latestMoment } from '../schedule/moments.ts';
 
 const drainedCondition = conditionType<
   | 'Drained'
@@ -56,7 +56,7 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
       if (backend?.effective === undefined || backend.ref.namespace !== namespace) return plan();
       const stage = read.get(DiscoveryBackend, backend.ref, stageOf);
       const now = () =>
-        new Date(latestMoment(read, madeAt(creationTimestamp), 1000)).toISOString().replace('.000Z', 'Z');
+        new Date(latestMoment(read, createdAt(creationTimestamp), 1000)).toISOString().replace('.000Z', 'Z');
       const wanted = isInMaintenance(read, backend.effective);
       const isUntouched = !wanted && (stage === undefined || stage.state === 'Active');
       const enabled = drainedCondition.isFalse('Enabled', 'the backend takes requests');
@@ -188,16 +188,16 @@ function messageOf(
 ): string {
   const names = [...new Set(shown.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`))].slice(0, NAMED);
   const more = blocked > names.length ? ` and ${blocked - names.length} more` : '';
-  const look = blocked === 0 ? '' : `; blocked: ${names.join(', ')}${more}`;
+  const check = blocked === 0 ? '' : `; blocked: ${names.join(', ')}${more}`;
   const dry = noCapacity === 0 ? '' : `; ${noCapacity} without another service to take over`;
-  if (state === 'Drained') return `none of ${routes} routes sends it requests${dry}${look}`;
+  if (state === 'Drained') return `none of ${routes} routes sends it requests${dry}${check}`;
   const news =
     arriving.length === 0 ? '' : `; ${arriving.join(', ')}: just installed, and its routes are still to be read`;
   const { pending, pendingNames } = rest;
   // One that stays in the list is refused by the server, which says so in an event. In steps, all of them are on their way.
   const isNamed = isWhole && pending > 0 && pendingNames.length === pending;
   const under = isNamed ? `; on the way (see their events): ${pendingNames.join(', ')}` : '';
-  if (state === 'Draining') return `${leaving - drained} of ${leaving} routes are left${under}${dry}${look}${news}`;
+  if (state === 'Draining') return `${leaving - drained} of ${leaving} routes are left${under}${dry}${check}${news}`;
   if (state === 'Restoring') return `weights return; ${held} of ${routes} routes are left${waitsOf(shown)}`;
   return `the weights of ${routes} routes are as they were`;
 }

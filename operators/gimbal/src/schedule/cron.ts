@@ -34,7 +34,7 @@ const NICKNAMES: Readonly<Record<string, string>> = {
   '@annually': '0 0 1 1 *',
 };
 
-/** Reads an expression; a fault says which field is wrong. */
+/** Reads an expression; a fault shows which field is wrong. */
 export function parseCron(text: string, timeZone: string): Parsed<Cron> {
   const zone = zoneOf(timeZone);
   if (zone === undefined) return { fault: `"${timeZone}" is no time zone; use one like Europe/Berlin` };

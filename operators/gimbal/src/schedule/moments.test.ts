@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { isFighting, judgeFight } from '../maintenance/fights.ts';
-import { latestMoment, madeAt, partsBegun } from './moments.ts';
+import { createdAt, latestMoment, partsBegun } from './moments.ts';
 
 const at = (now: number) => ({ reached: (instant: number | string) => now >= Number(instant) });
 
@@ -27,8 +27,8 @@ describe('time that is only asked whether a moment has come', () => {
   });
 
   test('begins anywhere for what is only proposed', () => {
-    assert.equal(madeAt(undefined), 0);
-    assert.equal(madeAt('2026-01-01T00:00:00Z'), Date.parse('2026-01-01T00:00:00Z'));
+    assert.equal(createdAt(undefined), 0);
+    assert.equal(createdAt('2026-01-01T00:00:00Z'), Date.parse('2026-01-01T00:00:00Z'));
   });
 });
 

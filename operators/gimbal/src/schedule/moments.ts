@@ -24,7 +24,7 @@ export function partsBegun(read: Pick<Reader, 'reached'>, since: number, span: n
   return begun;
 }
 
-/** When an object was made; one that is only proposed has no time yet, and then any past moment does. */
-export function madeAt(creationTimestamp: string | undefined): number {
+/** When an object was created; one that is only proposed has no time yet, and then any past moment does. */
+export function createdAt(creationTimestamp: string | undefined): number {
   return creationTimestamp === undefined || creationTimestamp === '' ? 0 : Date.parse(creationTimestamp);
 }

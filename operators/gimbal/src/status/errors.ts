@@ -1,5 +1,5 @@
 // The errors of a backend in one list: what the operator finds (names, fields, credentials, its discoverer, its routes) and
-// what the discoverer reports. What is no longer so is no longer there; Events tell what was.
+// what the discoverer reports. What is no longer so is no longer there; Events show what was.
 import type { Condition } from '@capstan/reconcile';
 import type { DiscoveryBackend } from '../kinds/index.ts';
 import {
@@ -23,11 +23,11 @@ export interface Finding {
 export function composeErrors(
   findings: readonly Finding[],
   reported: readonly BackendError[],
-  made: string,
+  created: string,
 ): BackendError[] {
   const own = findings.map(
     ({ type, message, at, namespace, name }): BackendError => ({
-      statusTime: at || made,
+      statusTime: at || created,
       type,
       message: cut(message),
       count: 1,
@@ -55,10 +55,10 @@ function cut(text: string): string {
 export const conditionFindings = ({ status }: DiscoveryBackend): readonly Finding[] => {
   const conditions = (status?.conditions ?? []) as readonly Condition[];
   return conditions.flatMap(({ type, status: is, reason, message, lastTransitionTime: at }) => {
-    const isTold =
+    const isReported =
       (type === 'Accepted' && (is === 'False' || reason === 'PrefixOverlap')) ||
       (type === 'CredentialsValid' && (is === 'False' || WARNINGS.has(reason)));
-    return isTold ? [{ type: reason, message, at }] : [];
+    return isReported ? [{ type: reason, message, at }] : [];
   });
 };
 

@@ -12,5 +12,5 @@ export const maintenanceOf = ({ status }: DiscoveryBackend) => {
 };
 
 /** Types of errors that have been reported. */
-export const toldTypes = ({ status }: DiscoveryBackend) =>
+export const reportedTypes = ({ status }: DiscoveryBackend) =>
   [...new Set(status?.errors?.map(({ type }) => type))].toSorted();

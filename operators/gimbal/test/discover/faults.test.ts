@@ -145,7 +145,7 @@ async function change(random: SeededRandom, remote: TestCluster, local: TestClus
       local.client.patch(Service, { namespace: ns, name: `east-${name}` }, 'merge', { spec: { ports: [{ port: 7 }] } }),
     () => namespace(local.client, 'b'),
   ];
-  // What is there already, or is not there, cannot be made or changed: then nothing happened.
+  // What is there already, or is not there, cannot be created or changed: then nothing happened.
   await random
     .pick(acts)()
     .catch(() => {});

@@ -57,7 +57,7 @@ describe('discovery from a cluster', () => {
       assert.deepEqual(second.sent.writes, []);
     }));
 
-  it('mends what a user changes or deletes here, and leaves alone what they add', () =>
+  it('corrects what a user changes or deletes here, and leaves alone what they add', () =>
     staged(async ({ remote, local, start, settle }) => {
       await namespace(local.client, 'team');
       await namespace(remote.client, 'team');

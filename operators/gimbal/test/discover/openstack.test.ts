@@ -206,7 +206,7 @@ describe('discovery from a cloud', () => {
     ));
 });
 
-describe('a cloud in trouble', () => {
+describe('a cloud with errors', () => {
   const faults = [
     ['that answers 500', 'Unreachable', () => ({ status: 500, headers: {}, body: 'oops' })],
     ['whose answer breaks off', 'Unreachable', () => new Error('the answer is called JSON and does not parse')],
@@ -239,9 +239,9 @@ describe('a cloud in trouble', () => {
   it('that refuses the members of one project: it is reported and stays as it was, and the others go on', () =>
     staged(
       async ({ clock, cloud, local, metrics, discoverer }) => {
-        const said = { faultstring: 'Policy does not allow' };
+        const detail = { faultstring: 'Policy does not allow' };
         cloud.settings.fault = ({ path }) =>
-          path.startsWith(`/pools/pool-${LB}/`) ? { status: 403, headers: {}, body: said } : undefined;
+          path.startsWith(`/pools/pool-${LB}/`) ? { status: 403, headers: {}, body: detail } : undefined;
         for (const id of [LB, LB2]) {
           const members = cloud.members.get(`pool-${id}`) ?? [];
           members.push({ id: 'new', protocol_port: 8080, weight: 1, address: '10.0.0.99' });

@@ -42,7 +42,7 @@ async function program(
   type: 'kubernetes' | 'openstack',
   backend: string,
   secret: Record<string, string>,
-  check: (address: () => string | undefined, said: () => string) => Promise<void>,
+  check: (address: () => string | undefined, detail: () => string) => Promise<void>,
 ): Promise<void> {
   const dir = join(folder, `${backend}-secret`);
   mkdirSync(dir);
@@ -57,10 +57,10 @@ async function program(
     ...(type === 'openstack' ? ['--health-port=0'] : []),
   ];
   const stopping = new AbortController();
-  let said = '';
+  let detail = '';
   const done = runDiscover([type, ...flags], {
     stdout: () => {},
-    stderr: (text) => void (said += text),
+    stderr: (text) => void (detail += text),
     env: {},
     files: { read: (path) => readFile(path, 'utf8') },
     signal: stopping.signal,
@@ -69,12 +69,12 @@ async function program(
   });
   try {
     await check(
-      () => /"address":"([^"]+)"/.exec(said)?.[1],
-      () => said,
+      () => /"address":"([^"]+)"/.exec(detail)?.[1],
+      () => detail,
     );
   } finally {
     stopping.abort();
-    assert.equal(await done, 0, said);
+    assert.equal(await done, 0, detail);
   }
 }
 
@@ -152,10 +152,10 @@ contexts: [{name: remote, context: {cluster: remote, user: me}}]
 clusters: [{name: remote, cluster: {server: "${url}", certificate-authority-data: ${ca}}}]
 users: [{name: me, user: {token: a-token-of-yesterday}}]
 `;
-    await program('kubernetes', 'expired', { config: expired }, async (_address, said) => {
+    await program('kubernetes', 'expired', { config: expired }, async (_address, detail) => {
       await eventually(async () => assert.deepEqual(await typesOf('expired'), ['AuthFailed']));
       assert.doesNotMatch(JSON.stringify(await discoveryStatus(local, 'expired')), /a-token-of-yesterday/);
-      assert.doesNotMatch(said(), /a-token-of-yesterday/);
+      assert.doesNotMatch(detail(), /a-token-of-yesterday/);
     });
   });
 
@@ -176,11 +176,11 @@ users: [{name: me, user: {token: a-token-of-yesterday}}]
       'auth-url': `http://127.0.0.1:${port}`,
     };
     try {
-      await program('openstack', 'half', secret, async (_address, said) => {
+      await program('openstack', 'half', secret, async (_address, detail) => {
         await eventually(async () => assert.deepEqual(await typesOf('half'), ['Unreachable']));
-        const health = /"health":"([^"]+)"/.exec(said())?.[1];
+        const health = /"health":"([^"]+)"/.exec(detail())?.[1];
         assert.equal((await fetch(`http://${health}/healthz`)).status, 500, 'the cloud does not answer');
-        assert.doesNotMatch(said(), /a-password-that-nobody-sees/);
+        assert.doesNotMatch(detail(), /a-password-that-nobody-sees/);
       });
     } finally {
       server.close();

@@ -108,8 +108,8 @@ async function runOperator(hub: RealCluster, folder: string): Promise<() => Prom
   const flags = ['run', ...OPERATORS, '--kubeconfig', kubeconfig, '--log-format', 'json', '-o', 'json'];
   const operator = spawn(process.execPath, [...CAPSTAN, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] });
   let log = '';
-  operator.stderr.setEncoding('utf8').on('data', (said: string) => (log += said));
-  await saysReady(operator, () => log);
+  operator.stderr.setEncoding('utf8').on('data', (detail: string) => (log += detail));
+  await reportsReady(operator, () => log);
   return async () => {
     const over = operator.exitCode === null ? once(operator, 'exit') : undefined;
     operator.kill('SIGTERM');
@@ -169,7 +169,7 @@ async function printed(
   return out;
 }
 
-async function saysReady(child: ChildProcess, log: () => string): Promise<void> {
+async function reportsReady(child: ChildProcess, log: () => string): Promise<void> {
   const ended = once(child, 'exit').then(() => 'ended');
   const ready = new Promise((resolve) =>
     child.stdout?.on('data', (text) => String(text).includes('"ready"') && resolve('ready')),

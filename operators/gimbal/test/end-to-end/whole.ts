@@ -61,7 +61,7 @@ export function playWhole(title: string, skip: string | false, start: (folder: s
     });
 
     test('a drain sends traffic elsewhere, and the return gives every weight back', async () => {
-      // The kind of these routes was installed after the operator had started: it is looked for every few seconds.
+      // The kind of these routes was installed after the operator had started: it is searched for every few seconds.
       assert.equal((await gimbal(world, 'drain', 'east')).code, 0);
       await until(async () => assert.deepEqual(await weights(world, 'web'), [0, 30]));
       const drained = await gimbal(world, 'drain', 'east', '--wait');
@@ -160,8 +160,8 @@ export function playWhole(title: string, skip: string | false, start: (folder: s
       });
       assert.ok((await services(world)).includes('east-web'));
       await boundSecret(world, 'east-c');
-      const mended = await gimbal(world, 'rotate', 'east', '--secret', 'east-c', '--wait');
-      assert.equal(mended.code, 0, mended.output);
+      const fixed = await gimbal(world, 'rotate', 'east', '--secret', 'east-c', '--wait');
+      assert.equal(fixed.code, 0, fixed.output);
       await until(async () => assert.deepEqual(await addresses(world, 'east-web'), ['10.1.0.3']));
     });
 

@@ -308,7 +308,7 @@ describe('while a backend is in maintenance', () => {
     drained(async (stage) => {
       await stage.client.create(HTTPProxy, proxy('late', { 'x-late': 5, 'y-b': 5 }));
       await stage.settle();
-      assert.deepEqual(await stage.weights('late'), [5, 5], 'nobody knows whose it is');
+      assert.deepEqual(await stage.weights('late'), [5, 5], 'its owner is not known');
       await stage.client.create(Service, service('x-late', 'gimbal.projectcontour.io/backend'));
       await stage.settle();
       assert.deepEqual(await stage.weights('late'), [0, 5]);

@@ -124,10 +124,10 @@ export async function played(
   { objects, installed = ['http-proxy'], x = {}, operator = createGimbal() }: Scene,
   check: (stage: Played) => Promise<void>,
 ): Promise<void> {
-  const told: string[] = [];
+  const reported: string[] = [];
   const stage = await createStage({
     operators: [operator],
-    runtime: { tell: (_world, _operator, _owner, { reason }) => void told.push(reason) },
+    runtime: { notify: (_world, _operator, _owner, { reason }) => void reported.push(reason) },
     async given(client) {
       await install(client, ...installed);
       for (const one of [backend('x', x), backend('y'), backend('z')]) await client.create(DiscoveryBackend, one);
@@ -136,7 +136,7 @@ export async function played(
     },
   });
   try {
-    await check(Object.assign(Object.create(stage) as Stage, movesOn(stage, told)));
+    await check(Object.assign(Object.create(stage) as Stage, movesOn(stage, reported)));
   } finally {
     await stage.end();
   }
@@ -150,7 +150,7 @@ export function kindOf({ kind, apiVersion }: KubeObject): Kind {
   return found;
 }
 
-function movesOn(stage: Stage, told: readonly string[]) {
+function movesOn(stage: Stage, reported: readonly string[]) {
   const { client } = stage;
   const route = (name = 'r', kind: Kind = HTTPProxy) => client.get(kind, ref(name));
   return {
@@ -167,7 +167,7 @@ function movesOn(stage: Stage, told: readonly string[]) {
       await client.update(HTTPProxy, current);
       await stage.settle();
     },
-    events: () => [...told],
+    events: () => [...reported],
   };
 }
 

@@ -21,7 +21,7 @@ test('a login to a cloud is a new token, a catalog and a list; a wrong password 
       const {
         status,
         headers,
-        body: said,
+        body: detail,
       } = await cloud.open(`http://cloud${at}`).request({
         method: request.method as 'GET',
         path: url.pathname.slice(at.length),
@@ -29,7 +29,7 @@ test('a login to a cloud is a new token, a catalog and a list; a wrong password 
         headers: request.headers as Record<string, string>,
         ...(body !== '' && { body: JSON.parse(body) as unknown }),
       });
-      const content = JSON.stringify(said).replaceAll(/https?:\/\/[^/"]+(?=[/"])/g, origin);
+      const content = JSON.stringify(detail).replaceAll(/https?:\/\/[^/"]+(?=[/"])/g, origin);
       response.writeHead(status, { ...headers, 'content-type': 'application/json' }).end(content);
     };
     answer().catch((error: unknown) => void response.writeHead(500).end(String(error)));
@@ -57,13 +57,13 @@ test('a login to a cloud is a new token, a catalog and a list; a wrong password 
   assert.equal(cloud.logins, 2, 'each is a login of its own');
   await assert.rejects(login('s3cr3t-wrong'), (error) => {
     assert.ok(error instanceof LoginError);
-    assert.equal(error.trouble, 'AuthFailed');
+    assert.equal(error.failure, 'AuthFailed');
     assert.doesNotMatch(error.message, /s3cr3t/);
     return true;
   });
   assert.equal((await login('x', { 'auth-url': 'nowhere' })).isGood, false);
   await assert.rejects(login('x', { 'auth-url': 'http://127.0.0.1:1' }), (error) => {
-    assert.ok(error instanceof LoginError && error.trouble === 'Unreachable', String(error));
+    assert.ok(error instanceof LoginError && error.failure === 'Unreachable', String(error));
     return true;
   });
 });

@@ -27,6 +27,7 @@ async function listed({ transport, clock }: Played, format: string): Promise<str
       text += part;
     },
     env: {},
+    files: {},
     clock,
     signal: new AbortController().signal,
     connect: () =>
@@ -50,7 +51,7 @@ async function ran(stage: Played, command: (context: CommandContext) => Promise<
   const { client, clock } = stage;
   const { signal } = new AbortController();
   let code: number | undefined;
-  const run = command({ client, clock, signal, say: (line) => void lines.push(line) }).then((end) => {
+  const run = command({ client, clock, signal, report: (line) => void lines.push(line) }).then((end) => {
     code = end;
   });
   for (let turn = 0; code === undefined && turn < 400; turn++) await clock.advance(300);
@@ -150,10 +151,7 @@ test('the list has a line for each backend, and an unknown name is reported with
     await stage.report({ lastSync: new Date(stage.clock.now() - 300_000).toISOString() });
     const rows = await backendRows(stage.client, stage.clock.now());
     assert.match(backendTable(rows, false), /^east +default +kubernetes +Running +2 +5m ago +-$/m);
-    assert.match(
-      backendTable(rows, true),
-      /^east +default +DiscoveryBackend +kubernetes +Running +2 +- +5m ago +-$/m,
-    );
+    assert.match(backendTable(rows, true), /^east +default +DiscoveryBackend +kubernetes +Running +2 +- +5m ago +-$/m);
     for (const [format, expected] of [
       ['json', (text: string) => assertReport(REPORT_SCHEMAS['gimbal backends'], JSON.parse(text))],
       ['yaml', (text: string) => assert.deepEqual(parse(text), JSON.parse(JSON.stringify(rows)))],

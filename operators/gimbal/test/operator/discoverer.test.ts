@@ -130,7 +130,7 @@ describe('a backend with credentials that work', () => {
       await stage.secret('east-kubecfg', 'A s3cr3t-wrong');
       const kinds: Kind[] = [Deployment, DiscoveryBackend, Role, Lease, Event];
       const lists = await Promise.all(kinds.map((kind) => stage.client.list(kind, {})));
-      const text = JSON.stringify([lists, stage.told, stage.transport.writes]);
+      const text = JSON.stringify([lists, stage.reported, stage.transport.writes]);
       assert.ok(text.includes('east-creds-'));
       for (const secret of [FIRST, 's3cr3t-first', 's3cr3t-wrong'])
         for (const form of [secret, Buffer.from(secret).toString('base64')]) assert.ok(!text.includes(form), form);
@@ -176,7 +176,7 @@ describe('a change of the backend', () => {
       await stage.edit({ refreshInterval: 'soon' });
       assert.deepEqual(writesTo(stage, 'deployments'), []);
       assert.deepEqual(await stage.errors(), ['InvalidSpec']);
-      assert.ok(stage.told.includes('InvalidSpec'));
+      assert.ok(stage.reported.includes('InvalidSpec'));
     }));
 
   test('of its address is tried out first', () =>
@@ -260,7 +260,7 @@ test('what the discoverer reports is in the list of errors, and goes when it is 
     await stage.report({ errors: [{ ...error, namespace: 'shop', name: 'web' }] });
     const [listed] = (await stage.backend()).status?.errors ?? [];
     assert.deepEqual(listed, { ...error, namespace: 'shop', name: 'web' });
-    assert.ok(stage.told.includes('NamespaceMissing'));
+    assert.ok(stage.reported.includes('NamespaceMissing'));
     await stage.report();
     assert.deepEqual(await stage.errors(), []);
   }));

@@ -43,7 +43,7 @@ export const ELSEWHERE = 'B s3cr3t-elsewhere';
 
 export interface Played extends Stage {
   readonly remote: Remote;
-  readonly told: string[];
+  readonly reported: string[];
   backend(name?: string): Promise<DiscoveryBackend>;
   conditions(...types: string[]): Promise<(string | undefined)[]>;
   message(type: string): Promise<string>;
@@ -77,10 +77,10 @@ export async function played(scene: Scene, check: (stage: Played) => Promise<voi
   const { accepted = [FIRST, SECOND, THIRD, ELSEWHERE], spec = {} } = scene;
   const { remote, verify } = createRemote(...accepted);
   remote.isDown = scene.isDown ?? false;
-  const told: string[] = [];
+  const reported: string[] = [];
   const stage = await createStage({
     operators: [createGimbal({ verify, ...(scene.writeEndpoints && { writeEndpoints: true }) })],
-    runtime: { tell: (_world, _operator, _owner, { reason }) => void told.push(reason) },
+    runtime: { notify: (_world, _operator, _owner, { reason }) => void reported.push(reason) },
     async given(client) {
       await scene.given?.(client);
       const text = 'secret' in scene ? scene.secret : FIRST;
@@ -89,7 +89,7 @@ export async function played(scene: Scene, check: (stage: Played) => Promise<voi
     },
   });
   try {
-    await check(Object.assign(Object.create(stage) as Stage, movesOn(stage), { remote, told }));
+    await check(Object.assign(Object.create(stage) as Stage, movesOn(stage), { remote, reported }));
   } finally {
     await stage.end();
   }
@@ -135,10 +135,10 @@ function movesOn(stage: Stage) {
       | { status: string; reason: string; message: string }
       | undefined;
   const deployment = () => client.find(Deployment, DEPLOYMENT);
-  /** Credentials that change are looked at when they have been the same for a while. */
+  /** Credentials that change are checked when they have been the same for a while. */
   const settled = async () => {
     await stage.settle();
-    // A real server may be seconds ahead: its time goes on while the test's stands still, and the backend was made by it.
+    // A real server may be seconds ahead: its time goes on while the test's stands still, and the backend was created by it.
     const ahead = Date.parse((await backend()).metadata.creationTimestamp ?? '') - stage.clock.now();
     await stage.clock.advance(Math.max(0, ahead) + 4_000);
     await stage.settle();

@@ -85,7 +85,7 @@ describe('a Secret that changes in place', () => {
       const copies = await stage.copies();
       assert.equal(copies.length, 2);
       assert.ok(copies.includes(before ?? ''));
-      assert.ok(stage.told.includes('CredentialsRotated'));
+      assert.ok(stage.reported.includes('CredentialsRotated'));
       assert.deepEqual(await stage.conditions('RotationPending', 'DiscovererReady'), [
         'True CuttingOver',
         'True Updating',
@@ -144,7 +144,7 @@ describe('a Secret that changes in place', () => {
         'True Running',
       ]);
       assert.deepEqual(await stage.errors(), ['RotationFailed']);
-      assert.ok(stage.told.includes('RotationFailed'));
+      assert.ok(stage.reported.includes('RotationFailed'));
       assert.equal((await stage.backend()).status?.credentials?.failures, 1);
       assert.match(await stage.message('CredentialsValid'), /401.*continues with its current ones/);
       await stage.secret('east-kubecfg', FIRST);

@@ -65,7 +65,7 @@ export async function startRealCloud(): Promise<RealCloud> {
     const octavia = `http://127.0.0.1:${octaviaPort}`;
     await Promise.all([answers(`${authUrl}/`), answers(`${octavia}/`)]);
     const token = await login(authUrl);
-    // Octavia finds Keystone by the catalog, which was made before the port was known.
+    // Octavia finds Keystone by the catalog, which was created before the port was known.
     const { endpoints } = (await ask(token, 'GET', `${authUrl}/endpoints`)) as unknown as {
       endpoints: { id: string }[];
     };

@@ -14,7 +14,7 @@ export interface Composed {
   readonly text: string;
   /** Of the configuration's content, not of its text: a release that writes it in another way changes no name. */
   readonly id: string;
-  /** Of everything that it was made from, the content of mounted files included. */
+  /** Of everything that it was built from, the content of mounted files included. */
   readonly hash: string;
   readonly mounts: readonly Mount[];
   readonly volumes: readonly MountedVolume[];

@@ -1,4 +1,4 @@
-// Small checks that the validator is made of: each looks at one value, and says by path what is wrong with it.
+// Small checks that the validator is built from: each reads one value, and says by path what is wrong with it.
 
 export interface Fault {
   /** `virtualClusters[0].gateways[1].tls` */

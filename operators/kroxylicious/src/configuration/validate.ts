@@ -1,7 +1,7 @@
 // The strict validator: what the proxy would refuse at its start is found here, before anything is applied. One bad virtual
 // cluster in the file would stop all the others; found here, it is left out or kept as it was, and the rest goes on.
 //
-// The parts are validated where they are made (one virtual cluster, one filter definition), so that a change costs one part;
+// The parts are validated where they are created (one virtual cluster, one filter definition), so that a change costs one part;
 // `validateTogether` has the rules that only show across parts. `validateConfiguration` is all of it, for a whole file.
 import type { PortIdentifiesNode, ProxyConfiguration, SniHostIdentifiesNode, VirtualClusterConfig } from './schema.ts';
 import { LAST_PORT, MANAGEMENT_PORT } from './schema.ts';

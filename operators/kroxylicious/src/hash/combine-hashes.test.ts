@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { keyedDigest, plainDigest, sameDigest } from '@capstan/reconcile';
 import * as fc from 'fast-check';
-import { combineHashes, shortHash, toldHash } from './combine-hashes.ts';
+import { combineHashes, reportedHash, shortHash } from './combine-hashes.ts';
 
 const leaf = (content: string, key?: string) =>
   key === undefined
@@ -77,8 +77,8 @@ describe('an aggregate hash', () => {
   });
 
   test('is shortened so that two that differ only in the keyed part do not look the same', () => {
-    assert.equal(toldHash('v1.0123456789abcdef0123'), '0123456789ab');
-    assert.equal(toldHash('v1.0123456789abcdef0123.k.fedcba98765'), '0123456789ab.fedcba98');
+    assert.equal(reportedHash('v1.0123456789abcdef0123'), '0123456789ab');
+    assert.equal(reportedHash('v1.0123456789abcdef0123.k.fedcba98765'), '0123456789ab.fedcba98');
   });
 
   test('has a short form for names', () => assert.equal(shortHash('v1.0123456789abcdef0123.k.0'), '0123456789ab'));

@@ -47,9 +47,9 @@ export function isKeyed(hash: string): boolean {
 }
 
 /** For messages: enough to tell two hashes apart, also where nothing but Secret data differs. */
-export function toldHash(hash: string): string {
+export function reportedHash(hash: string): string {
   const { keyed } = partsOf(hash);
-  return keyed === undefined ? shortHash(hash) : `${shortHash(hash)}.${keyed.slice(0, KEYED_TOLD)}`;
+  return keyed === undefined ? shortHash(hash) : `${shortHash(hash)}.${keyed.slice(0, KEYED_REPORTED)}`;
 }
 
 /** For names of objects: the first digits of the plain part. */
@@ -58,4 +58,4 @@ export function shortHash(hash: string): string {
 }
 
 const SHORT = 12;
-const KEYED_TOLD = 8;
+const KEYED_REPORTED = 8;

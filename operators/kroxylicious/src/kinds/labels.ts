@@ -1,4 +1,4 @@
-// Labels of everything that is made for a proxy, and what selects its pods.
+// Labels of everything that is created for a proxy, and what selects its pods.
 
 export const CHECKSUM_ANNOTATION = 'kroxylicious.io/referent-checksum';
 export const BOOTSTRAP_ANNOTATION = 'kroxylicious.io/bootstrap-servers';
@@ -11,7 +11,7 @@ export const SNAPSHOT_ANNOTATION = 'kroxylicious.io/snapshot-of';
 /** On Routes: what they lead to, `bootstrap` or `node`. */
 export const ROUTE_FOR_LABEL = 'kroxylicious.io/route-for';
 export const CLUSTER_LABEL = 'kroxylicious.io/virtual-cluster';
-/** On everything that is made for a proxy. */
+/** On everything that is created for a proxy. */
 export const MANAGED_BY = { label: 'app.kubernetes.io/managed-by', value: 'kroxylicious-operator' };
 /** What the upstream operator created for the same resource, with an owner reference but no controller, is adopted. */
 export const FROM_UPSTREAM = { adopts: 'referring' } as const;
@@ -45,7 +45,7 @@ export function workloadSelector(workload: Workload): string {
     .join(',');
 }
 
-/** Selects everything that is made for a proxy. */
+/** Selects everything that is created for a proxy. */
 export function proxySelector(proxy: string): string {
   return `${MANAGED_BY.label}=${MANAGED_BY.value},${INSTANCE_LABEL}=${proxy}`;
 }

@@ -1,6 +1,6 @@
 import { externalKind, type KubeObject } from '@capstan/kube';
 
-/** A Route of OpenShift, as far as it is made and looked at here. Its API need not be there. */
+/** A Route of OpenShift, as far as it is created and looked at here. Its API need not be there. */
 export interface OpenShiftRoute extends KubeObject {
   spec?: {
     /** Of the host; what follows it is the router's. */
@@ -12,7 +12,7 @@ export interface OpenShiftRoute extends KubeObject {
   status?: { ingress?: RouteIngress[] };
 }
 
-/** What one router made of a Route. */
+/** What one router built from a Route. */
 export interface RouteIngress {
   host?: string;
   conditions?: { type: string; status: string; reason?: string; message?: string }[];

@@ -1,6 +1,6 @@
 import { externalKind, type KubeObject } from '@capstan/kube';
 
-/** The parts of Strimzi's Kafka that a KafkaService looks at. Its CRD need not be installed. */
+/** The parts of Strimzi's Kafka that a KafkaService reads. Its CRD need not be installed. */
 export interface StrimziKafka extends KubeObject {
   spec?: { kafka?: { listeners?: { name?: string }[] } };
   status?: { listeners?: StrimziListener[] };

@@ -21,7 +21,7 @@ export interface PortBlock {
 
 export interface PortMemory {
   readonly ports: Readonly<Record<string, PortBlock>>;
-  /** Where the next ports are looked for. */
+  /** Where the next ports are searched for. */
   readonly nextPort?: number;
 }
 

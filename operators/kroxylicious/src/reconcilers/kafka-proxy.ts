@@ -16,11 +16,11 @@ import {
 } from '@capstan/reconcile';
 import { type Composed, compose } from '../configuration/compose.ts';
 import { type CarriedHash, carryHash } from '../hash/carried-hash.ts';
-import { isKeyed, shortHash, toldHash } from '../hash/combine-hashes.ts';
+import { isKeyed, reportedHash, shortHash } from '../hash/combine-hashes.ts';
 import { formatRunning } from '../hash/running-clusters.ts';
 import { KafkaProxy, SecurityContextConstraints, VirtualKafkaCluster } from '../kinds/index.ts';
 import { isolatedSelector, workloadName, workloadSelector } from '../kinds/labels.ts';
-import { POD_READ, type PodProblem, podTroubleOf } from '../resolution/pod-problem.ts';
+import { POD_READ, type PodProblem, podProblemOf } from '../resolution/pod-problem.ts';
 import { type Rollout, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
 import { quietMsOf, type Settings } from '../settings.ts';
 import { rollsPods } from '../templates/deployment.ts';
@@ -162,7 +162,7 @@ function sharedPlan(
     hash,
     usedConfigMaps,
     quietMs: quietMsOf(proxy.spec, settings),
-    // The same hash is the same content, under whichever key it was made.
+    // The same hash is the same content, under whichever key it was created.
     clusters:
       rollout?.hash === hash
         ? rollout.clusters
@@ -189,7 +189,7 @@ function sharedPlan(
     conditions: [
       isHeld
         ? ready.isFalse('Held', `what runs is not changed: ${heldBecause(broken)}`)
-        : readyCondition(rollout, hash, () => podTroubles(read, ref.namespace, workloadSelector(workload))),
+        : readyCondition(rollout, hash, () => podProblems(read, ref.namespace, workloadSelector(workload))),
     ],
     status: { configHash: hash, selector: workloadSelector(workload) },
     progress: {
@@ -255,7 +255,7 @@ function isolatedPlan(
     ...served
       .map(({ fragment }) => workloadName({ proxy: ref.name, cluster: fragment.config.name }))
       .filter((name) => !rollouts.some((rollout) => rollout.name === name))
-      .map((name) => ({ name, trouble: undefined })),
+      .map((name) => ({ name, failure: undefined })),
   ];
   const replicas = rollouts.reduce((sum, rollout) => sum + rollout.ready, 0);
   const condition =
@@ -265,7 +265,7 @@ function isolatedPlan(
         ? ready.isFalse(
             'RollingOut',
             unfinishedText(
-              withTroubles(unfinished, ref, podTroubles(read, ref.namespace, isolatedSelector(ref.name))),
+              withProblems(unfinished, ref, podProblems(read, ref.namespace, isolatedSelector(ref.name))),
               served.length,
             ),
           )
@@ -278,25 +278,25 @@ function isolatedPlan(
   };
 }
 
-type Unfinished = Pick<Rollout, 'name' | 'trouble'>;
+type Unfinished = Pick<Rollout, 'name' | 'failure'>;
 
 /** What pods say is nearer to the cause than what their Deployment says. */
-function withTroubles(unfinished: readonly Unfinished[], { name: proxy }: NamespacedRef, troubles: PodProblem[]) {
+function withProblems(unfinished: readonly Unfinished[], { name: proxy }: NamespacedRef, failures: PodProblem[]) {
   const byName = new Map(
-    troubles.toReversed().map(({ cluster = '', text }) => [workloadName({ proxy, cluster }), text]),
+    failures.toReversed().map(({ cluster = '', text }) => [workloadName({ proxy, cluster }), text]),
   );
-  return unfinished.map(({ name, trouble }) => ({ name, trouble: byName.get(name) ?? trouble }));
+  return unfinished.map(({ name, failure }) => ({ name, failure: byName.get(name) ?? failure }));
 }
 
 /** How many Deployments are reported by name; the others are counted. */
 const UNFINISHED_SHOWN = 3;
 
 function unfinishedText(unfinished: readonly Unfinished[], of: number): string {
-  const told = unfinished
+  const reported = unfinished
     .slice(0, UNFINISHED_SHOWN)
-    .map(({ name, trouble }) => (trouble === undefined ? name : `${name} (${trouble})`));
-  const others = unfinished.length - told.length;
-  return `${unfinished.length} of ${of} Deployments are not ready yet: ${told.join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
+    .map(({ name, failure }) => (failure === undefined ? name : `${name} (${failure})`));
+  const others = unfinished.length - reported.length;
+  return `${unfinished.length} of ${of} Deployments are not ready yet: ${reported.join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
 }
 
 function noneServed({ name }: NamespacedRef, faulty: readonly FaultyCluster[], count: number): ConditionInput {
@@ -329,32 +329,32 @@ function refusalOf({ faults, text }: Composed): ConditionInput | undefined {
 const sameFile = (left: string, right: string) => shortHash(left) === shortHash(right);
 
 /** In the order of their names. Read only while a rollout is not finished: otherwise pod changes trigger no reconcile. */
-function podTroubles(read: Reader, namespace: string, labels: string): PodProblem[] {
+function podProblems(read: Reader, namespace: string, labels: string): PodProblem[] {
   return read
-    .list(Pod, { namespace, labels }, podTroubleOf)
-    .filter((trouble) => trouble !== undefined)
+    .list(Pod, { namespace, labels }, podProblemOf)
+    .filter((failure) => failure !== undefined)
     .toSorted((left, right) => (left.text < right.text ? -1 : 1));
 }
 
 function readyCondition(
   rollout: Rollout | undefined,
   hash: string,
-  troubles: () => readonly PodProblem[],
+  failures: () => readonly PodProblem[],
 ): ConditionInput {
   if (rollout === undefined) return ready.isFalse('RollingOut', 'the Deployment is being created');
-  const { isComplete, updated, available, wanted, trouble } = rollout;
+  const { isComplete, updated, available, wanted, failure } = rollout;
   if (rollout.hash !== hash && rollout.isHeld)
     return ready.isFalse(
       'RolledBack',
-      `${available} pods run ${toldHash(rollout.hash ?? '')}, to which a user rolled back${sameFile(rollout.hash ?? '', hash) ? ' (with Secrets as they are now: nothing else differs)' : ''}; ${toldHash(hash)} is not rolled out until one of its inputs changes again`,
+      `${available} pods run ${reportedHash(rollout.hash ?? '')}, to which a user rolled back${sameFile(rollout.hash ?? '', hash) ? ' (with Secrets as they are now: nothing else differs)' : ''}; ${reportedHash(hash)} is not rolled out until one of its inputs changes again`,
     );
   if (rollout.hash !== hash)
     return ready.isFalse(
       'RollingOut',
-      `${available} pods run ${toldHash(rollout.hash ?? '')}; ${toldHash(hash)} is to follow`,
+      `${available} pods run ${reportedHash(rollout.hash ?? '')}; ${reportedHash(hash)} is to follow`,
     );
-  if (isComplete) return ready.isTrue('Ready', `${available} pods run ${toldHash(hash)}`);
-  const why = (rollout.isPaused ? undefined : troubles()[0]?.text) ?? trouble;
+  if (isComplete) return ready.isTrue('Ready', `${available} pods run ${reportedHash(hash)}`);
+  const why = (rollout.isPaused ? undefined : failures()[0]?.text) ?? failure;
   return ready.isFalse(
     'RollingOut',
     `${updated} of ${wanted} pods have the new configuration, ${available} are available${why === undefined ? '' : `: ${why}`}`,

@@ -8,7 +8,7 @@ import { availableOf, isThere } from './sidecar-webhook.ts';
 
 const ready = conditionType<'Accepted' | 'Invalid' | 'WebhookNotRunning'>('Ready');
 
-/** Says whether new pods get the sidecar that a config describes. */
+/** Shows whether new pods get the sidecar that a config describes. */
 export function createSidecarConfigReconciler({ webhookNamespace }: Settings): Reconciler {
   return reconciler<KroxyliciousSidecarConfig>({
     name: 'kroxylicious-sidecar-config',

@@ -50,7 +50,7 @@ export function createSidecarWebhookReconciler(settings: Settings): Reconciler {
   return reconciler<CustomResourceDefinition>({
     name: 'sidecar-webhook',
     resource: CustomResourceDefinition,
-    // It looks at it and says nothing on it.
+    // It reads it and says nothing on it.
     writesStatus: false,
     reads: [
       reading(CustomResourceDefinition, 'everywhere', { fields: ['metadata'] }),

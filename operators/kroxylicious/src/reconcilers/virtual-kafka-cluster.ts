@@ -135,7 +135,7 @@ export function createVirtualKafkaClusterReconciler(
         staleCondition(problems, isStale && proxy !== undefined, snapshotNames(lastGood).length > 0),
         warningCondition(node?.warnings ?? []),
       ];
-      // Hosts of Routes are known only when there are Routes: they are made even for a cluster that cannot be served yet.
+      // Hosts of Routes are known only when there are Routes: they are created even for a cluster that cannot be served yet.
       const awaited = isStale ? (node?.routes ?? []) : [];
       const ways = [
         ...(fragment?.ways ?? []).filter(({ ingress }) => !awaited.some((way) => way.ingress === ingress)),
@@ -398,7 +398,7 @@ function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, 
       type === 'LoadBalancer'
         ? (read.get(Service, { namespace, name: loadBalancerName(serving) }, loadBalancerPointsOf) ?? [])
         : [];
-    const told = points.map(({ hostname, ip }) => ({
+    const reported = points.map(({ hostname, ip }) => ({
       ...(hostname === undefined ? {} : { hostname }),
       ...(ip === undefined ? {} : { ip }),
     }));
@@ -406,7 +406,7 @@ function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, 
       name: ingress,
       ...(bootstrapServer === undefined ? {} : { bootstrapServer }),
       protocol,
-      ...(told.length === 0 ? {} : { loadBalancerIngressPoints: told }),
+      ...(reported.length === 0 ? {} : { loadBalancerIngressPoints: reported }),
     };
   });
 }

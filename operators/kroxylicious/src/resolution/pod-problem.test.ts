@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ContainerStatus, Pod } from '@capstan/kube';
-import { podTroubleOf } from './pod-problem.ts';
+import { podProblemOf } from './pod-problem.ts';
 
 const labels = { 'app.kubernetes.io/managed-by': 'kroxylicious-operator', 'kroxylicious.io/virtual-cluster': 'orders' };
 const container = (parts: Partial<ContainerStatus>): ContainerStatus => ({
@@ -31,36 +31,36 @@ const STACK = [
   '\t... 18 more',
 ].join('\n');
 
-describe('the trouble of a pod', () => {
+describe('the problem of a pod', () => {
   test('is the innermost cause of a proxy that ended, the same between two attempts and during one', () => {
     const text = "pod p-1 ended with code 1: com.example.UnknownPlugin: no plugin 'Nonsense'";
     for (const state of [{ waiting: { reason: 'CrashLoopBackOff' } }, { running: {} }])
-      assert.deepEqual(podTroubleOf(pod(container({ state, lastState: ended(STACK) }))), { cluster: 'orders', text });
-    assert.equal(podTroubleOf(pod(container({ state: ended(STACK) })))?.text, text);
+      assert.deepEqual(podProblemOf(pod(container({ state, lastState: ended(STACK) }))), { cluster: 'orders', text });
+    assert.equal(podProblemOf(pod(container({ state: ended(STACK) })))?.text, text);
     assert.equal(
-      podTroubleOf(pod(container({ lastState: ended('two\nlines') })))?.text,
+      podProblemOf(pod(container({ lastState: ended('two\nlines') })))?.text,
       'pod p-1 ended with code 1: lines',
     );
     const cut = (first: string) =>
-      podTroubleOf(pod(container({ lastState: ended(`${first}\n\tat a.B(B.java:1)`) })))?.text;
+      podProblemOf(pod(container({ lastState: ended(`${first}\n\tat a.B(B.java:1)`) })))?.text;
     assert.equal(cut('ed by: no plugin'), 'pod p-1 ended with code 1: … ed by: no plugin');
     assert.equal(cut('at a.C(C.java:1)'), 'pod p-1 ended with code 1; see its log');
-    assert.equal(podTroubleOf(pod(container({ lastState: ended() })))?.text, 'pod p-1 ended with code 1; see its log');
+    assert.equal(podProblemOf(pod(container({ lastState: ended() })))?.text, 'pod p-1 ended with code 1; see its log');
   });
 
   test('is an image, a volume or a node that is not there', () => {
     const waiting = { reason: 'ErrImagePull', message: 'not found' };
-    assert.equal(podTroubleOf(pod(container({ state: { waiting } })))?.text, 'pod p-1 waits: ErrImagePull: not found');
+    assert.equal(podProblemOf(pod(container({ state: { waiting } })))?.text, 'pod p-1 waits: ErrImagePull: not found');
     const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes' }];
-    assert.equal(podTroubleOf({ ...pod(), status: { conditions } })?.text, 'pod p-1 cannot be scheduled: 0/3 nodes');
+    assert.equal(podProblemOf({ ...pod(), status: { conditions } })?.text, 'pod p-1 cannot be scheduled: 0/3 nodes');
   });
 
   test('is none while it starts, when it is ready whatever happened before, and when it goes', () => {
-    assert.equal(podTroubleOf(pod()), undefined);
-    assert.equal(podTroubleOf(pod(container({ state: { waiting: { reason: 'ContainerCreating' } } }))), undefined);
-    assert.equal(podTroubleOf(pod(container({ ready: true, lastState: ended(STACK) }))), undefined);
-    assert.equal(podTroubleOf(pod(container({ lastState: ended('', 0) }))), undefined);
+    assert.equal(podProblemOf(pod()), undefined);
+    assert.equal(podProblemOf(pod(container({ state: { waiting: { reason: 'ContainerCreating' } } }))), undefined);
+    assert.equal(podProblemOf(pod(container({ ready: true, lastState: ended(STACK) }))), undefined);
+    assert.equal(podProblemOf(pod(container({ lastState: ended('', 0) }))), undefined);
     const going = { deletionTimestamp: '2026-01-01T00:00:00Z' };
-    assert.equal(podTroubleOf(pod(container({ lastState: ended(STACK) }), going)), undefined);
+    assert.equal(podProblemOf(pod(container({ lastState: ended(STACK) }), going)), undefined);
   });
 });

@@ -11,7 +11,7 @@ export interface PodProblem {
 }
 
 /** Undefined when a pod is healthy, or is being deleted. */
-export function podTroubleOf(pod: Pod): PodProblem | undefined {
+export function podProblemOf(pod: Pod): PodProblem | undefined {
   const found = podProblem(pod, { words: cause });
   return found && { cluster: pod.metadata.labels?.[CLUSTER_LABEL], text: found.message };
 }

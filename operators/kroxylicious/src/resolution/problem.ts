@@ -61,7 +61,7 @@ const warning = conditionType<Warning['reason']>('Warning');
 export function warningCondition(warnings: readonly Warning[]): ConditionInput {
   const [first] = warnings;
   if (first === undefined) return noCondition(warning.type);
-  return warning.isTrue(first.reason, told(warnings));
+  return warning.isTrue(first.reason, reported(warnings));
 }
 
 /** The condition of one type; of several problems the first determines the reason, and the message has all. */
@@ -70,10 +70,10 @@ export function conditionAbout(about: Problem['about'], problems: readonly Probl
   const [first] = found;
   const type = about === 'ResolvedRefs' ? resolvedRefs : accepted;
   if (first === undefined) return type.isTrue(about as never);
-  return type.isFalse(first.reason, told(found));
+  return type.isFalse(first.reason, reported(found));
 }
 
-function told(found: readonly { readonly path: string; readonly message: string }[]): string {
+function reported(found: readonly { readonly path: string; readonly message: string }[]): string {
   return [...new Set(found.map(({ path, message }) => `${path}: ${message}`))].join('; ');
 }
 

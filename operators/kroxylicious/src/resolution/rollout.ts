@@ -8,7 +8,7 @@ import {
   HELD_ANNOTATION,
   parseCause,
 } from '@capstan/reconcile';
-import { toldHash } from '../hash/combine-hashes.ts';
+import { reportedHash } from '../hash/combine-hashes.ts';
 import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION, TEMPLATE_ANNOTATION } from '../kinds/labels.ts';
 
 export interface Rollout {
@@ -31,7 +31,7 @@ export interface Rollout {
   /** By `kubectl rollout pause`. */
   readonly isPaused: boolean;
   /** Why pods do not come: it is paused, or what the Deployment's own conditions tell. */
-  readonly trouble: string | undefined;
+  readonly failure: string | undefined;
   /** What the last write was made for. */
   readonly cause: string | undefined;
 }
@@ -51,7 +51,7 @@ export const rolloutOf = aside((deployment: Deployment): Rollout => {
     isHeld: (metadata.annotations?.[HELD_ANNOTATION] ?? '') !== '',
     clusters: metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '',
     isPaused,
-    trouble: isPaused
+    failure: isPaused
       ? `a user paused it; "kubectl rollout resume deployment/${metadata.name}" lets it go on`
       : problem?.message,
     cause: metadata.annotations?.[CAUSE_ANNOTATION],
@@ -87,8 +87,8 @@ export function rolledTo(
 export function rolloutProgress(rollout: Rollout | undefined, rolled: Rolled | undefined): { rollout?: object } {
   if (rollout === undefined || rolled === undefined) return {};
   const { updated, available, wanted } = rollout;
-  const { template: _template, ...told } = rolled;
-  return { rollout: { ...told, updated, available, wanted } };
+  const { template: _template, ...reported } = rolled;
+  return { rollout: { ...reported, updated, available, wanted } };
 }
 
 /** Once a rollout: what happens afterwards with the same configuration (scaling, a lost node) is no new one. */
@@ -99,8 +99,8 @@ export function rolloutEvents(name: string, rolled: Rolled | undefined, known: R
   // Only that it is known which pods these are.
   if (isSame && known.template === undefined) return [];
   const note = isSame
-    ? `deployment/${name} gets other pods with the same configuration ${toldHash(configHash)}: ${reason}`
-    : `deployment/${name} goes from ${toldHash(from)} to ${toldHash(configHash)}: ${reason}`;
+    ? `deployment/${name} gets other pods with the same configuration ${reportedHash(configHash)}: ${reason}`
+    : `deployment/${name} goes from ${reportedHash(from)} to ${reportedHash(configHash)}: ${reason}`;
   return [{ reason: 'RolloutStarted', note }];
 }
 
@@ -108,12 +108,12 @@ export function rolloutEvents(name: string, rolled: Rolled | undefined, known: R
 export function causeText(annotation: string | undefined): string | undefined {
   const { changes = [], more = 0 } = parseCause(annotation) ?? {};
   if (changes.length === 0) return undefined;
-  const told = changes.slice(0, MAX_TOLD).map(changeText);
-  const others = changes.length - told.length + more;
-  return told.join('; ') + (others > 0 ? `; and ${others} more` : '');
+  const reported = changes.slice(0, MAX_REPORTED).map(changeText);
+  const others = changes.length - reported.length + more;
+  return reported.join('; ') + (others > 0 ? `; and ${others} more` : '');
 }
 
-const MAX_TOLD = 3;
+const MAX_REPORTED = 3;
 
 function changeText({ object, paths, from, to, via }: CauseChange): string {
   const how =

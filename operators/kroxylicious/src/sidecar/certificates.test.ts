@@ -14,8 +14,8 @@ class Life {
   secret: Secret | undefined;
   trusted: readonly string[] | undefined;
 
-  /** Looks once, as the runtime does when time or an input changed; whether something was made. */
-  async look(names: readonly string[] = dnsNames): Promise<boolean> {
+  /** Looks once, as the runtime does when time or an input changed; whether something was created. */
+  async check(names: readonly string[] = dnsNames): Promise<boolean> {
     const inputs = { dnsNames: names, ...(this.trusted && { trusted: this.trusted }) };
     const reached = (instant: number | string) => this.now >= new Date(instant).getTime();
     if (this.secret !== undefined && webhookCertificate.valid(this.secret, inputs, { reached })) return false;
@@ -50,7 +50,7 @@ class Life {
 
 async function begun(): Promise<Life> {
   const life = new Life();
-  await life.look();
+  await life.check();
   life.register();
   return life;
 }
@@ -60,27 +60,27 @@ describe('the certificate of the webhook', () => {
     const life = await begun();
     const first = life.certificate.fingerprint256;
     life.now += 240 * DAY;
-    assert.equal(await life.look(), false);
+    assert.equal(await life.check(), false);
     life.now += 10 * DAY;
     const authority = life.text('ca.crt');
-    assert.equal(await life.look(), true);
+    assert.equal(await life.check(), true);
     assert.notEqual(life.certificate.fingerprint256, first);
     assert.equal(life.text('ca.crt'), authority, 'what the server trusts stays');
     assert.ok(life.isAccepted());
-    assert.equal(await life.look(), false);
+    assert.equal(await life.check(), false);
   });
 
   test('is made again for other names, and where it cannot be read', async () => {
     const life = await begun();
-    assert.equal(await life.look(['other', 'webhook']), true);
+    assert.equal(await life.check(['other', 'webhook']), true);
     assert.ok(life.certificate.checkHost('other'));
     for (const key of ['tls.crt', 'tls.key', 'ca.crt', 'ca.key']) {
       const { data = {} } = life.secret ?? {};
       life.secret = { ...(life.secret as Secret), data: { ...data, [key]: Buffer.from('garbage').toString('base64') } };
-      assert.equal(await life.look(['other', 'webhook']), true, key);
-      for (let looks = 0; await life.look(['other', 'webhook']); looks++) assert.ok(looks < 3, key);
+      assert.equal(await life.check(['other', 'webhook']), true, key);
+      for (let checks = 0; await life.check(['other', 'webhook']); checks++) assert.ok(checks < 3, key);
       life.register();
-      for (let looks = 0; await life.look(['other', 'webhook']); looks++) assert.ok(looks < 3, key);
+      for (let checks = 0; await life.check(['other', 'webhook']); checks++) assert.ok(checks < 3, key);
       assert.ok(life.isAccepted(), key);
     }
   });
@@ -91,10 +91,10 @@ describe('the certificate of the webhook', () => {
     // Ten years in steps of a month; the registration follows some looks later, as an operator that is slow or away.
     for (let month = 0; month < 130; month++) {
       life.now += 30 * DAY;
-      while (await life.look()) assert.ok(life.isAccepted(), `month ${month}`);
+      while (await life.check()) assert.ok(life.isAccepted(), `month ${month}`);
       if (month % 2 === 0) {
         life.register();
-        while (await life.look()) assert.ok(life.isAccepted(), `month ${month}`);
+        while (await life.check()) assert.ok(life.isAccepted(), `month ${month}`);
       }
       assert.ok(life.isAccepted(), `month ${month}`);
       assert.ok(life.certificate.validToDate.getTime() > life.now, `month ${month}`);

@@ -1,4 +1,4 @@
-// The answer to an AdmissionReview of a pod: a sidecar, a label that says why there is none, or a refusal where the
+// The answer to an AdmissionReview of a pod: a sidecar, a label that shows why there is none, or a refusal where the
 // administrator asked for it. Pure: the server around it has the configs and the connections.
 import { isRecord, type Pod } from '@capstan/kube';
 import type { AdmissionResponse } from '@capstan/reconcile/webhook';

@@ -31,7 +31,7 @@ export interface ServeOptions {
 }
 
 /** How long a renewed certificate may wait. */
-const LOOK_MS = 10_000;
+const POLL_MS = 10_000;
 
 /** Runs until the signal is aborted. It serves from the moment on at which it knows all configs. */
 export async function serveWebhook(options: ServeOptions, signal: AbortSignal): Promise<void> {
@@ -71,7 +71,7 @@ export async function serveWebhook(options: ServeOptions, signal: AbortSignal): 
   async function followPair(server: WebhookServer, first: KeyPair, { readPair }: ServeOptions, end: AbortSignal) {
     let current = first;
     while (!end.aborted) {
-      await sleep(clock, LOOK_MS, end).catch(() => {});
+      await sleep(clock, POLL_MS, end).catch(() => {});
       if (end.aborted) return;
       try {
         const next = await readPair();

@@ -1,5 +1,5 @@
 // The Deployment of a proxy. Its pod template changes exactly when the configuration or what the user says about pods does:
-// the hash of everything that the configuration was made from is an annotation of it, and the configuration is mounted by a
+// the hash of everything that the configuration was built from is an annotation of it, and the configuration is mounted by a
 // name that follows from its content.
 import type { Container, Deployment, PodSpec, ResourceRequirements } from '@capstan/kube';
 import { type ChildObject, plainDigest } from '@capstan/reconcile';

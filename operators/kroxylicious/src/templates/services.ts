@@ -68,7 +68,7 @@ function service(
   name: string,
   { ports, isBootstrap }: ServiceShape,
 ): AppliedChild {
-  const told = {
+  const reported = {
     ...annotations[way.ingress],
     ...(isBootstrap && way.bootstrapServer !== undefined
       ? { [BOOTSTRAP_ANNOTATION]: bootstrapText([[cluster, way]]) }
@@ -77,7 +77,7 @@ function service(
   return apply(
     Service,
     {
-      metadata: { namespace, name, labels: workloadLabels({ proxy: workload.proxy }), annotations: told },
+      metadata: { namespace, name, labels: workloadLabels({ proxy: workload.proxy }), annotations: reported },
       spec: { type: 'ClusterIP', selector: workloadLabels(workload), ports },
     },
     FROM_UPSTREAM,
@@ -96,7 +96,10 @@ export function loadBalancer(
   );
   if (served.length === 0) return undefined;
   const ingresses = [...new Set(served.map(([, { ingress }]) => ingress))].toSorted();
-  const told = Object.assign({}, ...ingresses.map((ingress) => annotations[ingress] ?? {})) as Record<string, string>;
+  const reported = Object.assign({}, ...ingresses.map((ingress) => annotations[ingress] ?? {})) as Record<
+    string,
+    string
+  >;
   return apply(
     Service,
     {
@@ -104,7 +107,7 @@ export function loadBalancer(
         namespace,
         name: loadBalancerName(workload),
         labels: workloadLabels({ proxy: workload.proxy }),
-        annotations: { ...told, [BOOTSTRAP_ANNOTATION]: bootstrapText(served) },
+        annotations: { ...reported, [BOOTSTRAP_ANNOTATION]: bootstrapText(served) },
       },
       spec: {
         type: 'LoadBalancer',

@@ -21,7 +21,7 @@ export function inspectTlsLists(
 ): { problems: Problem[]; warnings: Warning[] } {
   const warnings = [
     ...unknown(protocols, `${path}.protocols`, (name) => VERSIONS.includes(name), 'TLSv1.2 or TLSv1.3'),
-    ...unknown(cipherSuites, `${path}.cipherSuites`, (name) => SUITE.test(name), 'for example TLS_AES_128_GCM_SHA256'),
+    ...unknown(cipherSuites, `${path}.cipherSuites`, (name) => SUITE.test(name), 'TLS_AES_128_GCM_SHA256, for example'),
   ];
   const allowed = protocols?.allow?.length ? protocols.allow : DEFAULT_VERSIONS;
   const left = allowed.filter((name) => VERSIONS.includes(name) && !protocols?.deny.includes(name));

@@ -1,5 +1,5 @@
 // The part of a proxy's configuration that one virtual cluster brings: all that the proxy's Deployment and the cluster's
-// Services are made from. Plain data, small, and kept in the cluster's memory as its last good configuration.
+// Services are built from. Plain data, small, and kept in the cluster's memory as its last good configuration.
 import type { FilterDefinition, VirtualClusterConfig } from '../configuration/schema.ts';
 import { itemLines } from '../configuration/yaml-text.ts';
 import type { HashedChild } from '../hash/combine-hashes.ts';
@@ -10,18 +10,18 @@ export interface ClusterFragment {
   /** The KafkaProxy that serves it. */
   readonly proxy: string;
   readonly config: VirtualClusterConfig;
-  /** Of `config` alone, without the content of files: what names of ConfigMaps are made of. */
+  /** Of `config` alone, without the content of files: what names of ConfigMaps are built from. */
   readonly configId: string;
   readonly filterDefinitions: readonly FilterDefinition[];
   readonly mounts: readonly Mount[];
   readonly ways: readonly ClusterWay[];
   /** The ingresses that it uses: the proxy aggregates them too. */
   readonly ingresses: readonly HashedChild[];
-  /** Of all that the configuration was made from. */
+  /** Of all that the configuration was built from. */
   readonly hash: string;
 }
 
-/** A fragment and its text, which is made once for as long as the fragment stays the same. */
+/** A fragment and its text, which is created once for as long as the fragment stays the same. */
 export interface ServedFragment {
   readonly fragment: ClusterFragment;
   /** Its item of `virtualClusters` in the file. */

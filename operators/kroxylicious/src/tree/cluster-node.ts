@@ -21,7 +21,7 @@ export interface ClusterNode {
   readonly problems: readonly Problem[];
   /** Served all the same. */
   readonly warnings: readonly Warning[];
-  /** Ways in by Routes, which must be made before it is known what clients call them; also while there are problems. */
+  /** Ways in by Routes, which must be created before it is known what clients call them; also while there are problems. */
   readonly routes: readonly ClusterWay[];
   /** Absent while there are problems. */
   readonly served?: ServedFragment;

@@ -8,7 +8,7 @@ import type { Mount } from '../resolution/mounts.ts';
 /** resourceVersions of the Secrets that a configuration mounts, by name. */
 export type SecretVersions = Readonly<Record<string, string>>;
 
-/** Whether two hashes say the same as far as can be known, and were made under different keys. */
+/** Whether two hashes say the same as far as can be known, and were created under different keys. */
 export function isOtherKey(before: string | undefined, next: string): boolean {
   return before !== undefined && before !== next && sameDigest(before, next);
 }

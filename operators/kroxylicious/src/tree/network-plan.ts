@@ -53,7 +53,7 @@ interface ClusterDemand {
   }[];
 }
 
-/** The cluster's own node: the proxy's plan looks at no service, only at what clusters ask for. */
+/** The cluster's own node: the proxy's plan reads no service, only at what clusters ask for. */
 const clusterDemand = derivation<ClusterDemand | undefined>({
   name: 'demand of VirtualKafkaCluster',
   compute({ key, read }) {

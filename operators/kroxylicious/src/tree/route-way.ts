@@ -1,6 +1,6 @@
 // A way in by Routes of OpenShift. Which host a Route gets is the router's choice and known only afterwards, from the status:
 // until then the gateway is left out of the configuration, so that no proxy starts with an address that means nothing. A
-// domain that was known once is kept while a Route is being made again; only another domain counts as a change.
+// domain that was known once is kept while a Route is being created again; only another domain counts as a change.
 import type { Reader } from '@capstan/reconcile';
 import type { GatewayConfig } from '../configuration/schema.ts';
 import { SNI_PORT } from '../configuration/schema.ts';

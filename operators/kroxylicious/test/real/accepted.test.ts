@@ -184,9 +184,9 @@ describe('the real proxy accepts', { skip }, () => {
       files.push(wrong);
       const program = java('proxy', [join(import.meta.dirname, 'Accept.java'), ...files]);
       assert.equal(await program.ended, 0, program.errors());
-      const said = program.lines.filter((line) => line.startsWith(ANSWER));
+      const detail = program.lines.filter((line) => line.startsWith(ANSWER));
       for (const [index, what] of [...VARIATIONS.map((one) => one.what), WRONG].entries()) {
-        answers.set(what, said[index]?.slice(ANSWER.length) ?? 'no answer');
+        answers.set(what, detail[index]?.slice(ANSWER.length) ?? 'no answer');
       }
     } finally {
       rmSync(folder, { recursive: true, force: true });

@@ -194,13 +194,13 @@ async function serialNumber(host: string, ca: string): Promise<string> {
 async function story({ client, node }: LocalCluster): Promise<string> {
   const { items } = await client.list(Pod, { namespace: NAMESPACE });
   const parts = items.map(async ({ metadata: { name = '' }, status }) => {
-    const said: string[] = [];
+    const detail: string[] = [];
     try {
-      for await (const text of await node.logs(NAMESPACE, name)) said.push(text);
+      for await (const text of await node.logs(NAMESPACE, name)) detail.push(text);
     } catch (error) {
-      said.push(String(error));
+      detail.push(String(error));
     }
-    return `${name}: ${JSON.stringify(status?.conditions)}\n${said.join('').slice(-4000)}`;
+    return `${name}: ${JSON.stringify(status?.conditions)}\n${detail.join('').slice(-4000)}`;
   });
   return (await Promise.all(parts)).join('\n');
 }

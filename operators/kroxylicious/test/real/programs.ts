@@ -65,15 +65,15 @@ export function java(jars: string, args: readonly string[]): Program {
   };
 }
 
-/** Waits until it is so; after the deadline the error says what it waited for, and what is there to see instead. */
+/** Waits until it is so; after the deadline the error shows what it waited for, and what is there to see instead. */
 export async function until<T>(
   what: string,
-  look: () => Promise<T | undefined | false> | T | undefined | false,
+  check: () => Promise<T | undefined | false> | T | undefined | false,
   { seconds = 40, instead = () => '' }: { seconds?: number; instead?: () => string | Promise<string> } = {},
 ): Promise<T> {
   const deadline = performance.now() + seconds * 1000;
   for (;;) {
-    const found = await look();
+    const found = await check();
     if (found !== undefined && found !== false) return found;
     if (performance.now() > deadline) throw new Error(`${what}: not within ${seconds} s\n${await instead()}`);
     await pause(50);

@@ -17,14 +17,14 @@ const isOfSeed = ({ group }: { group: string }) => group === GROUP;
 
 test('every row of the seed’s table is one reconciler of one kind, and there are no others', () => {
   const { reconcilers } = createKroxylicious();
-  const made = reconcilers
+  const created = reconcilers
     .filter(({ resource }) => isOfSeed(resource))
     .map(({ name, resource }) => [name, resource.kind]);
   const wanted = rows.map(({ reconciler }) => [
     reconciler.toLowerCase().replaceAll(' ', '-'),
     reconciler.replaceAll(' ', ''),
   ]);
-  assert.deepEqual(new Set(made.map(String)), new Set(wanted.map(String)));
+  assert.deepEqual(new Set(created.map(String)), new Set(wanted.map(String)));
 });
 
 test('every kind has its hash in its status, as leaf or aggregator', () => {

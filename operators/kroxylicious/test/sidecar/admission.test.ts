@@ -50,8 +50,8 @@ before(async () => {
     ends.push(() => embedded.close());
     ({ client } = embedded);
   }
-  const made = await issued();
-  ({ pair } = made);
+  const created = await issued();
+  ({ pair } = created);
   const started = Promise.withResolvers<WebhookServer>();
   const serving = serveWebhook(
     {
@@ -91,7 +91,7 @@ before(async () => {
         reinvocationPolicy: 'IfNeeded',
         clientConfig: {
           url: `https://127.0.0.1:${server.port}/mutate`,
-          caBundle: Buffer.from(made.ca).toString('base64'),
+          caBundle: Buffer.from(created.ca).toString('base64'),
         },
         rules: [{ operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods'] }],
       },

@@ -22,7 +22,7 @@ export const CERTIFICATE_LIFE_MS = 365 * DAY_MS;
 /** The next authority is in the bundles for so long before it signs. */
 export const OVERLAP_MS = DAY_MS;
 
-/** What the Secret is made from; nothing secret. */
+/** What the Secret is built from; nothing secret. */
 export interface PkiInputs {
   readonly namespace: string;
   readonly sesameService: string;
@@ -83,7 +83,7 @@ function step(pki: Pki, inputs: PkiInputs, { reached }: Time): Step {
   return 'none';
 }
 
-/** Certificates are valid from a day before they were made. */
+/** Certificates are valid from a day before they were created. */
 function publishedAt({ certificate }: CertificateAndKey): number {
   return certificateValidity(certificate).notBefore.getTime() + DAY_MS;
 }

@@ -78,7 +78,7 @@ export function defaultConfiguration(): EffectiveConfiguration {
   return effectiveConfiguration({}).value;
 }
 
-/** Values of a wrong type cannot be looked at by the rules, which report the rest. */
+/** Values of a wrong type cannot be checked by the rules, which report the rest. */
 function withoutPaths(given: unknown, types: readonly Problem[]): unknown {
   if (!isJsonObject(given)) return {};
   const dropped = new Set(types.map(({ path }) => path.split('[')[0] ?? ''));

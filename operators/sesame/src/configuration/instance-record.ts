@@ -4,7 +4,7 @@ import type { Version } from '../serve/in-force.ts';
 
 /** A resource that an Envoy refused. */
 export interface Nack {
-  /** The object that it was made from, `HTTPProxy default/shop`, or the name of the resource. */
+  /** The object that it was built from, `HTTPProxy default/shop`, or the name of the resource. */
   readonly object: string;
   /** lds, rds, cds, … */
   readonly type: string;
@@ -12,7 +12,7 @@ export interface Nack {
 }
 
 export interface InstanceRecord {
-  /** The SesameConfiguration that it looks at. */
+  /** The SesameConfiguration that it reads. */
   readonly configuration: string;
   readonly state: 'Running' | 'Starting' | 'Stopped' | 'Failed';
   readonly source: 'resource' | 'defaults' | 'file';

@@ -128,7 +128,7 @@ export function withWriter(write: (writer: Writer) => void): Buffer {
   return bytes;
 }
 
-/** The same for bytes that are looked at once and not kept: they are not copied. */
+/** The same for bytes that are checked once and not kept: they are not copied. */
 export function withWritten<T>(write: (writer: Writer) => void, look: (bytes: Uint8Array) => T): T {
   const writer = idle.pop() ?? new Writer();
   write(writer);

@@ -46,7 +46,7 @@ export function readInputs(
   return { ...found, problems };
 }
 
-/** A manifest says what it is; a configuration file has no such key. */
+/** A manifest shows what it is; a configuration file has no such key. */
 const MANIFEST = /^[{\s"']*(apiVersion|kind)["']?\s*:/m;
 
 type Found = { -readonly [Name in keyof Inputs]: Inputs[Name] };

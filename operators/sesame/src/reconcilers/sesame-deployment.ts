@@ -213,7 +213,7 @@ function withManaged(
   return managed === undefined ? given : { ...given, envoy: { ...given.envoy, managed } };
 }
 
-/** The user's object keeps its spelling; the status says which one is meant. */
+/** The user's object keeps its spelling; the status shows which one is meant. */
 function misspelt(spec: object): Effective['warnings'] {
   return 'confguration' in spec
     ? [warningAt('confguration', 'FieldNormalised', 'Deprecated', 'is read as configuration; correct the spelling')]

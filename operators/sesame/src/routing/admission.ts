@@ -1,5 +1,5 @@
 // What can be said about an HTTPProxy before it is stored: what its status would report, less what depends on Services, Secrets
-// and other objects that may come later. Hosts of other proxies and chains of includes are looked at: an edit that takes a host
+// and other objects that may come later. Hosts of other proxies and chains of includes are checked: an edit that takes a host
 // from another proxy would take both down.
 import { type AdmissionCheck, admissionCheck } from '@capstan/reconcile';
 import { defaultConfiguration } from '../configuration/effective.ts';

@@ -106,7 +106,7 @@ class Controllers {
     const { configuration, source, version } = wanted;
     if (wanted.state === 'stopped') {
       await this.stop();
-      this.#tell({ state: 'Stopped', source, version, problem: 'the configuration is not valid', nacks: [] });
+      this.#notify({ state: 'Stopped', source, version, problem: 'the configuration is not valid', nacks: [] });
       return;
     }
     const changes = this.#running === undefined ? [] : changesBetween(this.#running.configuration, configuration);
@@ -117,7 +117,7 @@ class Controllers {
         await this.#running.path.configure(configuration);
         this.#running.configuration = configuration;
       }
-      this.#tell({ ...this.#report, source, version });
+      this.#notify({ ...this.#report, source, version });
       return;
     }
     if (this.#running !== undefined) {
@@ -140,13 +140,13 @@ class Controllers {
     const path = this.#dataPath.start(configuration, ({ nacks, problem }) => {
       if (ending.signal.aborted) return;
       const { state } = this.#report;
-      if (problem !== undefined) this.#tell({ ...this.#report, nacks, state: 'Failed', problem });
+      if (problem !== undefined) this.#notify({ ...this.#report, nacks, state: 'Failed', problem });
       else if (state === 'Failed')
-        this.#tell({ ...this.#report, nacks, state: path.readiness() === true ? 'Running' : 'Starting', problem });
-      else this.#tell({ ...this.#report, nacks });
+        this.#notify({ ...this.#report, nacks, state: path.readiness() === true ? 'Running' : 'Starting', problem });
+      else this.#notify({ ...this.#report, nacks });
     });
     this.#running = { path, configuration, ending };
-    this.#tell({ state: 'Starting', source, version, problem: undefined, nacks: [] });
+    this.#notify({ state: 'Starting', source, version, problem: undefined, nacks: [] });
     this.#becomeReady(path, ending.signal).catch((error: unknown) => {
       if (!ending.signal.aborted)
         this.#context.logger.error('the controllers did not start', { reason: reasonOf(error) });
@@ -159,14 +159,14 @@ class Controllers {
       const readiness = path.readiness();
       if (readiness === true) break;
       if (this.#report.state === 'Starting' && readiness !== this.#report.problem)
-        this.#tell({ ...this.#report, problem: readiness });
+        this.#notify({ ...this.#report, problem: readiness });
       await sleep(this.#context.clock, POLL_MS, signal);
     }
     if (!signal.aborted && this.#report.state === 'Starting')
-      this.#tell({ ...this.#report, state: 'Running', problem: undefined });
+      this.#notify({ ...this.#report, state: 'Running', problem: undefined });
   }
 
-  #tell(report: ControllersReport): void {
+  #notify(report: ControllersReport): void {
     this.#report = report;
     this.#context.report('', report);
   }

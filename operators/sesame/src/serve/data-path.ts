@@ -53,7 +53,7 @@ export interface DataPathOptions {
   /** Follows what is served, for the debug server. */
   show?(view: DataPathView | undefined): void;
   /** Writes an Event about an object. */
-  tell?(owner: KubeObject, event: EventInput): void;
+  notify?(owner: KubeObject, event: EventInput): void;
   /** The Gateway API in the versions that the cluster serves; v1 by default. */
   readonly gatewayKinds?: GatewayKinds;
   /** Called with the port that was found. */
@@ -87,9 +87,9 @@ export function createDataPath(options: DataPathOptions): DataPath {
         // What is served and why is asked of the debug server, which computes it.
         deliveryHistory: false,
         ...(options.metrics && { observe: options.metrics.observer }),
-        ...(options.tell && {
-          tell: (_world: unknown, _operator: unknown, owner: KubeObject, event: EventInput) =>
-            options.tell?.(owner, event),
+        ...(options.notify && {
+          notify: (_world: unknown, _operator: unknown, owner: KubeObject, event: EventInput) =>
+            options.notify?.(owner, event),
         }),
       });
       // Nothing that is written depends on it.

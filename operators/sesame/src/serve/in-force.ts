@@ -26,7 +26,7 @@ export interface InForce {
   readonly source: 'resource' | 'defaults' | 'file';
   /** The version of the resource whose spec is in force; undefined for defaults and the file. */
   readonly version: Version | undefined;
-  /** The newest version that was looked at. */
+  /** The newest version that was checked. */
   readonly seen: Version | undefined;
   /** The resource is being deleted, or was while it was in use. */
   readonly isDeleting: boolean;

@@ -105,8 +105,8 @@ export function exitSink({
         const { errors, configuration, first, seen } = read.derived(inForce, '');
         if (errorMode === 'exit' && errors.length > 0) {
           // Not before the user can see why.
-          const isTold = seen === undefined || read.get(SesameConfiguration, { namespace, name }, validOf) === true;
-          return isTold ? { code: 1, reason: 'the configuration is not valid' } : null;
+          const isReported = seen === undefined || read.get(SesameConfiguration, { namespace, name }, validOf) === true;
+          return isReported ? { code: 1, reason: 'the configuration is not valid' } : null;
         }
         if (changeMode === 'restart' && changesBetween(first, configuration).length > 0)
           return { code: 0, reason: 'the configuration changed' };

@@ -165,7 +165,7 @@ export async function runServe(options: RunServeOptions): Promise<number> {
     controller: 'projectsesame.io/sesame',
     instance: identity,
   });
-  const tell = (owner: KubeObject, event: EventInput) => events.record(owner, event);
+  const notify = (owner: KubeObject, event: EventInput) => events.record(owner, event);
   const ending = new AbortController();
   const end = () => ending.abort();
   if (signal.aborted) end();
@@ -184,7 +184,7 @@ export async function runServe(options: RunServeOptions): Promise<number> {
       namespace: choice.namespace,
       watchNamespaces: choice.watchNamespaces,
       bindAddress: options.bindAddress,
-      tell,
+      notify,
       metrics: createSesameMetrics(registry, {
         version: VERSION,
         isLeading: () => leadership.holds,
@@ -216,7 +216,7 @@ export async function runServe(options: RunServeOptions): Promise<number> {
     logger,
     leadership: () => leadership,
     observe: runtimeObserver(metrics),
-    tell: (_world, _operator, owner, event) => tell(owner, event),
+    notify: (_world, _operator, owner, event) => notify(owner, event),
   });
   // The configuration of another namespace is never looked at.
   runtime.addWorld({ name: '', client, namespace: choice.namespace, watchNamespaces: [choice.namespace] });

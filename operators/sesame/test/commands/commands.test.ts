@@ -75,7 +75,8 @@ describe('sesame config show', () => {
   });
 
   test('prints every format, by the documented schema', async () => {
-    const run = async (flags: string) => (await runCommand(`config show -c f ${flags}`.trim(), { f: 'debug: true\n' })).out;
+    const run = async (flags: string) =>
+      (await runCommand(`config show -c f ${flags}`.trim(), { f: 'debug: true\n' })).out;
     const plain: unknown = JSON.parse(await run('-o json'));
     assertReport(REPORT_SCHEMAS['sesame config show'], plain);
     assert.deepEqual(parse(await run('')), plain, 'YAML is the default');

@@ -146,11 +146,11 @@ describe('flags', () => {
     assert.deepEqual([value.envoy.metrics.port, value.envoy.health.port], [9002, 9002]);
     assert.deepEqual(value.httpproxy.rootNamespaces, ['a', 'b']);
     assert.equal(value.debug.logLevel, 'debug');
-    const told = (path: string) => originText(origins.get(path) ?? { from: 'default' });
-    assert.equal(told('xdsServer.port'), 'flag --xds-port');
-    assert.equal(told('xdsServer.address'), 'resource edge');
-    assert.equal(told('xdsServer.tls.caFile'), 'environment CONTOUR_CAFILE');
-    assert.equal(told('health.port'), 'default');
+    const reported = (path: string) => originText(origins.get(path) ?? { from: 'default' });
+    assert.equal(reported('xdsServer.port'), 'flag --xds-port');
+    assert.equal(reported('xdsServer.address'), 'resource edge');
+    assert.equal(reported('xdsServer.tls.caFile'), 'environment CONTOUR_CAFILE');
+    assert.equal(reported('health.port'), 'default');
   });
 
   test('have the seed’s and upstream’s names, and faults are all reported', () => {

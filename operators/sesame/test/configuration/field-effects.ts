@@ -1,4 +1,4 @@
-// One row for each field of SesameConfiguration: an edit, and what it changes. Rows with `shows` are looked for in what is served to
+// One row for each field of SesameConfiguration: an edit, and what it changes. Rows with `shows` are searched for in what is served to
 // Envoys after the edit and must not be there before; others are checked where their effect is.
 import type { ConfigurationSpec } from '../../src/kinds/index.ts';
 

@@ -13,7 +13,7 @@ export const CONTROLLER = 'projectsesame.io/gateway-controller';
 export interface StageOptions {
   /** For what is gone afterwards. */
   readonly folder: string;
-  /** For logs that are looked at afterwards; undefined: none are kept. */
+  /** For logs that are checked afterwards; undefined: none are kept. */
   readonly logs: string | undefined;
   /** Of `npm run setup:real -- gateway-conformance`. */
   readonly peer: string;

@@ -153,14 +153,14 @@ export function get(address: string, port: number, host: string): Promise<string
 
 /** Looks again until it is so; fails with what it saw last. */
 export async function eventually<V>(
-  look: () => Promise<V>,
+  check: () => Promise<V>,
   isSo: (value: V) => boolean,
   what: string,
   more: () => string = () => '',
 ): Promise<V> {
   const end = Date.now() + PATIENCE_MS;
   for (;;) {
-    const value = await look();
+    const value = await check();
     if (isSo(value)) return value;
     if (Date.now() > end) assert.fail(`waited in vain for ${what}; last: ${JSON.stringify(value)}\n${more()}`);
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,5 +1,5 @@
 // What is wrong with an object is reported on it with its type, reason, path and remedy, Envoy gets none of it, and everything else
-// is served. The fixtures are in the YAML files beside; each file says what its entries are.
+// is served. The fixtures are in the YAML files beside; each file shows what its entries are.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { before, suite, test } from 'node:test';

@@ -1,4 +1,4 @@
-// Edits of everything that a running ingress is made of, one after the other, in an order that is always the same.
+// Edits of everything that a running ingress is built from, one after the other, in an order that is always the same.
 import { type CertificateAndKey, type Client, EndpointSlice, Secret } from '@capstan/kube';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 

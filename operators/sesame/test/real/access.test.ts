@@ -52,7 +52,7 @@ suite('access through a real Envoy', { skip: missingEnvoy() }, () => {
     const headersOf = ({ body }: { body: string }) => JSON.parse(body) as Record<string, string | undefined>;
 
     await context.test('JWT: verified by keys of a Secret and of an address', async () => {
-      const [local, remote, stranger] = [createTokens(), createTokens(), createTokens()];
+      const [local, remote, foreign] = [createTokens(), createTokens(), createTokens()];
       const keys = createServer((_, response) => response.end(remote.jwks));
       const port = await listen(context, keys, () => keys.closeAllConnections());
       await certificateFor('jwt');
@@ -85,7 +85,7 @@ suite('access through a real Envoy', { skip: missingEnvoy() }, () => {
         (await secure('jwt.test', path, { authorization: `Bearer ${token}` })).status;
       assert.equal((await secure('jwt.test')).status, 401);
       assert.equal(await status('/', local.sign(claims)), 200);
-      assert.equal(await status('/', stranger.sign(claims)), 401);
+      assert.equal(await status('/', foreign.sign(claims)), 401);
       assert.equal(await status('/', local.sign({ ...claims, exp: 1 })), 401);
       assert.equal(await status('/', local.sign({ ...claims, aud: 'other' })), 403);
       assert.equal(await status('/', local.sign({ ...claims, iss: 'other' })), 401);
@@ -316,7 +316,7 @@ suite('access through a real Envoy', { skip: missingEnvoy() }, () => {
   });
 });
 
-/** Made by openssl: Node has no function for it. */
+/** Created by openssl: Node has no function for it. */
 function revocationList(ca: CertificateAndKey, revoked: CertificateAndKey): string {
   const folder = mkdtempSync(join(tmpdir(), 'sesame-crl-'));
   const at = (name: string) => join(folder, name);

@@ -19,7 +19,7 @@ import { freePort } from './free-port.ts';
 export const BACKENDS = '127.64.7.1';
 
 export interface IngressStage {
-  /** `KIND REASON: NOTE`, in the order in which they were made. */
+  /** `KIND REASON: NOTE`, in the order in which they were created. */
   readonly events: readonly string[];
   readonly client: Client;
   readonly stage: Stage;
@@ -76,7 +76,7 @@ export async function createIngressStage(
   const stage = await createStage({
     operators: [operator({ name: 'sesame', kinds, reconcilers, sinks })],
     runtime: {
-      tell: (_world, _operator, { kind }, { reason, note }) => void events.push(`${kind} ${reason}: ${note}`),
+      notify: (_world, _operator, { kind }, { reason, note }) => void events.push(`${kind} ${reason}: ${note}`),
     },
   });
   context.after(() => stage.end());

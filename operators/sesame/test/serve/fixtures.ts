@@ -179,10 +179,10 @@ function recorded(lines: string[]): Logger {
 }
 
 /** Polls until there is a value; a test that waits in vain fails with what it waited for. */
-export async function until<V>(look: () => Promise<V | undefined>, what: string, limitMs = 15_000): Promise<V> {
+export async function until<V>(check: () => Promise<V | undefined>, what: string, limitMs = 15_000): Promise<V> {
   const end = Date.now() + limitMs;
   for (;;) {
-    const found = await look();
+    const found = await check();
     if (found !== undefined) return found;
     if (Date.now() > end) throw new Error(`waited in vain for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));

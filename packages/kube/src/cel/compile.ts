@@ -37,7 +37,7 @@ export type CelCompilation =
   | { readonly program: CelProgram }
   /** What is wrong, as cel-go prints it, with the place of each issue. */
   | { readonly issues: string }
-  /** The expression is right, but no program can be made of it: it has a pattern that does not compile. */
+  /** The expression is right, but no program can be built from it: it has a pattern that does not compile. */
   | { readonly failure: string };
 
 export interface CelCompiler {

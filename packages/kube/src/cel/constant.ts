@@ -3,7 +3,7 @@ import type { Checked } from './typing/check.ts';
 
 const CONVERSIONS = new Set('bool bytes double dyn duration int string timestamp uint'.split(' '));
 
-/** What is made of literals only is made once and costs nothing, as in cel-go: lists, maps, and conversions such as duration('1h'). */
+/** What is built from literals only is created once and costs nothing, as in cel-go: lists, maps, and conversions such as duration('1h'). */
 export function isConstant(expr: Expr, checked: Checked): boolean {
   switch (expr.op) {
     case 'literal':

@@ -108,7 +108,7 @@ function equalMappings(a: CelMap | CelObject, b: CelMap | CelObject): boolean {
   });
 }
 
-// Fields that the schema does not know cannot be looked at, but objects that differ in them are different.
+// Fields that the schema does not know cannot be checked, but objects that differ in them are different.
 function equalObjects(a: CelObject, b: CelObject): boolean {
   const names = Object.keys(a.raw);
   if (names.length !== Object.keys(b.raw).length) return false;

@@ -104,7 +104,7 @@ function failed(failure: unknown, rule: ValidationRule): RuleOutcome {
   return { error: failure.message, detail };
 }
 
-// A message that cannot be made is no reason to accept the value: the rule's own message takes its place.
+// A message that cannot be created is no reason to accept the value: the rule's own message takes its place.
 function withMessage(
   { message: program }: CompiledRule,
   { messageExpression = '' }: ValidationRule,

@@ -1,5 +1,5 @@
 // What evaluating costs, in the units of cel-go and with the numbers that Kubernetes gives to its own functions: about one for a step, a
-// tenth for each character that is looked at. The limits are on these numbers, so that a rule stops here where it stops on a real server.
+// tenth for each character that is checked. The limits are on these numbers, so that a rule stops here where it stops on a real server.
 import type { Overload } from './typing/overload.ts';
 import {
   type CelList,
@@ -53,7 +53,7 @@ const ofContainment =
     );
   };
 
-/** What a traversal of all that a value is made of costs. */
+/** What a traversal of all that a value is built from costs. */
 function traversal(value: Value): number {
   switch (kindOf(value)) {
     case 'string':

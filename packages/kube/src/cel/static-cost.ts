@@ -261,13 +261,13 @@ function callEstimate(overload: Overload, args: readonly Estimate[]): CallEstima
       return { cost: factor({ min: 0, max: factor(b, TRAVERSAL) }, 128 * REGEX) };
     case 'list_flatten':
     case 'list_reverse':
-      return made(a, 1);
+      return created(a, 1);
     case 'list_flatten_int':
-      return made(a, args[1]?.literal ?? MAX);
+      return created(a, args[1]?.literal ?? MAX);
     case 'list_slice':
-      return made(fixed(Math.max(0, (args[2]?.literal ?? a.max) - (args[1]?.literal ?? 0))), 1);
+      return created(fixed(Math.max(0, (args[2]?.literal ?? a.max) - (args[1]?.literal ?? 0))), 1);
     case 'lists_range':
-      return made(fixed(args[0]?.literal ?? MAX), 1);
+      return created(fixed(args[0]?.literal ?? MAX), 1);
     default:
       break;
   }
@@ -328,7 +328,7 @@ function callEstimate(overload: Overload, args: readonly Estimate[]): CallEstima
 }
 
 /** A list of that size, so much being done for each item. */
-function made(size: Size, perItem: number): CallEstimate {
+function created(size: Size, perItem: number): CallEstimate {
   return { cost: capped(size.max * perItem + 1 + LIST_CREATE), size };
 }
 
@@ -338,7 +338,7 @@ function itemSize({ item, declaration, type }: Estimate): Size {
   return type?.kind === 'list' && SCALARS.has(type.of.kind) ? ONE : UNKNOWN;
 }
 
-// One for each item, and what its characters add if items are texts; a text itself is looked at by its characters.
+// One for each item, and what its characters add if items are texts; a text itself is checked by its characters.
 function listTraversal(overload: Overload, target: Estimate | undefined, size: Size): number {
   if (overload.args[0]?.kind === 'string') return factor(size, TRAVERSAL);
   const of = target?.type?.kind === 'list' ? target.type.of.kind : undefined;

@@ -1,5 +1,5 @@
 // The values of CEL. Int is a bigint within 64 bits and double a number, so that the two never mix; what JavaScript has no type for is an
-// object with a kind. Lists and objects that come from JSON are converted where they are looked at, not before.
+// object with a kind. Lists and objects that come from JSON are converted where they are checked, not before.
 import type { QuantityFormat } from '../quantity.ts';
 import type { CelType, ObjectType } from './typing/types.ts';
 

@@ -8,7 +8,7 @@ import { isRetryableFailure, isRetryableResponse, type RetryPolicy, retryDelay }
 import { errorOfResponse } from './status.ts';
 import type { ApiRequest, ApiResponse, Transport, WatchStream } from './transport.ts';
 
-/** What the metrics of a client are made of; reported once for every request sent, repetitions included. */
+/** What the metrics of a client are built from; reported once for every request sent, repetitions included. */
 export interface RequestObservation {
   method: ApiRequest['method'];
   /** Host and port of the server. */
@@ -58,7 +58,7 @@ export function createCaller(options: CallerOptions): Caller {
       if (!isRetryable || attempt + 1 >= attempts) throw error;
       const asked = 'retryAfterSeconds' in error ? error.retryAfterSeconds : undefined;
       const delay = retryDelay(retry, attempt + 1, asked, random);
-      // A call never outlives its time-out: there is no use in waiting for an attempt that could not be made.
+      // A call never outlives its time-out: there is no use in waiting for an attempt that could not be created.
       if (delay === undefined || clock.now() + delay >= deadline) throw error;
       logger.debug('sending a request again', { request: requestLine(request), attempt: attempt + 1, delay, error });
       await wait(delay, request);

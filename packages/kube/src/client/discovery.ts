@@ -44,7 +44,7 @@ export async function discover(client: Client, options: { signal?: AbortSignal }
 }
 
 /**
- * Which of these kinds a server may have, by its small documents: one request says which groups there are, and only
+ * Which of these kinds a server may have, by its small documents: one request shows which groups there are, and only
  * where the group of a kind is there, another one what is in it. True where the server does not tell.
  */
 export async function servedAmong(

@@ -5,7 +5,7 @@ import { isRecord } from '../json/is-record.ts';
 import type { ApiRequest } from './transport.ts';
 
 export interface FailureContext {
-  /** True when the failure happened while the connection was being made, so that nothing was sent. */
+  /** True when the failure happened while the connection was being created, so that nothing was sent. */
   whileConnecting?: boolean;
 }
 

@@ -1,4 +1,4 @@
-// What servers leave out or rename in answers, put right. Values that crossed the transport are shared, so these
+// What servers leave out or rename in answers, corrected. Values that crossed the transport are shared, so these
 // functions copy the outermost level where they must change it, and nothing else.
 import { TransportError } from '../errors.ts';
 import { isRecord } from '../json/is-record.ts';
@@ -17,7 +17,7 @@ export function objectOf<T extends KubeObject>(kind: Kind<T>, value: unknown, or
   if (!isObject(value)) throw notAnObject(origin);
   const { apiVersion, kind: name } = kind;
   const named = value.apiVersion === apiVersion && value.kind === name ? value : { ...value, apiVersion, kind: name };
-  // The one place where the server's word is taken for the type: its schema is what the kind's type was made from.
+  // The one place where the server's word is taken for the type: its schema is what the kind's type was built from.
   return named as T;
 }
 

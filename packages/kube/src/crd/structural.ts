@@ -29,7 +29,7 @@ export function checkStructural(schema: JSONSchemaProps, options: CheckStructura
   const unsupported = firstUnsupportedKeyword(schema);
   if (unsupported === undefined) {
     const invariants = checkInvariants(schema as JsonSchema, path);
-    // Defaults are looked at only where the structure holds, as everywhere in the server: errors in both would confuse.
+    // Defaults are checked only where the structure holds, as everywhere in the server: errors in both would confuse.
     errors.push(
       ...(invariants.length > 0 ? invariants : checkDefaults(schema as JsonSchema, path, options.evaluateRule, true)),
     );

@@ -43,7 +43,7 @@ export class ApiError extends Error {
   readonly code: number;
   /** `NotFound`, `Conflict`, …: the server's word, or the usual one for the code when it gave none. */
   readonly reason: string;
-  /** The server's own sentence; `message` also says what was asked and what to do. */
+  /** The server's own sentence; `message` also shows what was asked and what to do. */
   readonly serverMessage: string;
   readonly details: NonNullable<Status['details']>;
   readonly status: Status;
@@ -56,14 +56,14 @@ export class ApiError extends Error {
   constructor(options: ApiErrorOptions) {
     const { code, status, method, path, address } = options;
     const reason = status.reason || REASONS[code] || 'Unknown';
-    const said = status.message?.trim() || `the server answered ${code} without a reason`;
-    super(sentence(`${method} ${path} at ${address}: ${said} (${code} ${reason})`, remedyFor(code, reason)), {
+    const detail = status.message?.trim() || `the server answered ${code} without a reason`;
+    super(sentence(`${method} ${path} at ${address}: ${detail} (${code} ${reason})`, remedyFor(code, reason)), {
       cause: options.cause,
     });
     this.name = 'ApiError';
     this.code = code;
     this.reason = reason;
-    this.serverMessage = said;
+    this.serverMessage = detail;
     this.details = status.details ?? {};
     this.status = status;
     this.method = method;

@@ -1,6 +1,6 @@
 import { catalogue } from './coded-error.ts';
 
-/** Requests that cannot be made at all: mistakes of the caller, found before anything is sent. */
+/** Requests that cannot be created at all: mistakes of the caller, found before anything is sent. */
 export const RequestErrors = catalogue('kube', {
   NoName: (action: string, kind: string) => ({
     message: `cannot ${action} a ${kind} without a name`,

@@ -3,7 +3,7 @@ import { type ApiError, isApiError, isConfigError, isTransportError, reasonOf, t
 // Every way in which a list or a watch can fail, and what follows from it. There is no failure that ends an informer.
 //
 //   Unauthorized, Forbidden   tried again slowly; readers see the reason
-//   NotServed (404)           the kind does not exist (yet): looked for slowly, or at once when poked; listed again
+//   NotServed (404)           the kind does not exist (yet): searched for slowly, or at once when poked; listed again
 //   Invalid (400, 405, 422…)  the server does not accept selectors, verb or resourceVersion: tried again slowly, listed again
 //   Expired (410)             the history was compacted: listed again at once
 //   Ahead                     the server is behind what we have seen (restored from a backup): listed again
@@ -12,7 +12,7 @@ import { type ApiError, isApiError, isConfigError, isTransportError, reasonOf, t
 //   Unreachable               no answer, or the connection broke: tried again
 //   Silent                    open, but without a sign of life for too long: tried again
 //   Malformed                 an answer that is no Kubernetes: tried again, and listed again if that does not help
-//   Unexpected                a bug on this side, or credentials that cannot be made: logged, tried again
+//   Unexpected                a bug on this side, or credentials that cannot be created: logged, tried again
 
 export type FailureReason =
   | 'Unauthorized'
@@ -70,8 +70,8 @@ export function failureOf(error: unknown): Failure {
 /** The failure that an ERROR event stands for: its object is a Status, or nothing that can be understood. */
 export function failureOfErrorEvent(object: unknown): Failure {
   const status = typeof object === 'object' && object !== null ? (object as Status) : {};
-  const said = typeof status.message === 'string' ? status.message : 'no message';
-  const message = `the watch ended with an error event: ${said} (${status.code ?? 'no code'} ${status.reason ?? ''})`;
+  const detail = typeof status.message === 'string' ? status.message : 'no message';
+  const message = `the watch ended with an error event: ${detail} (${status.code ?? 'no code'} ${status.reason ?? ''})`;
   const code = status.code ?? (status.reason === 'Expired' || status.reason === 'Gone' ? 410 : 500);
   return withRetryAfter({ reason: reasonOfCode(code, isTooLarge(status)), message }, status.details?.retryAfterSeconds);
 }

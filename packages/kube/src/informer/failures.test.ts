@@ -15,8 +15,8 @@ const one = (server: ScriptedServer) => void server.put('a');
 const countOf = (server: ScriptedServer, verb: 'list' | 'watch') =>
   server.requests.filter((request) => request.verb === verb && !request.options.sendInitialEvents).length;
 
-describe('trouble never stops an informer', () => {
-  const troubles: [string, Error, string][] = [
+describe('failures never stop an informer', () => {
+  const failures: [string, Error, string][] = [
     ['429', apiError(429, 'TooManyRequests'), 'Throttled'],
     ['500', apiError(500, 'InternalError'), 'ServerError'],
     ['503', apiError(503, 'ServiceUnavailable'), 'ServerError'],
@@ -30,7 +30,7 @@ describe('trouble never stops an informer', () => {
     ['a bug', new TypeError('oops'), 'Unexpected'],
   ];
   for (const verb of ['list', 'watch'] as const) {
-    for (const [name, error, reason] of troubles) {
+    for (const [name, error, reason] of failures) {
       it(`${name} on ${verb}, five times over`, async () => {
         const fault: Fault = { error };
         const { clock, server, informer, mirror, assertCurrent, stop } = await start(

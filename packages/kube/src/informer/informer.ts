@@ -60,7 +60,7 @@ export interface InformerState {
 /** What a reader needs of an informer; the one that owns it also has `run`. */
 export interface InformerView<T extends KubeObject> {
   readonly kind: Kind<T>;
-  /** True once the copy has been complete; stays true through later trouble, see `staleness` and `state`. */
+  /** True once the copy has been complete; stays true through later failures, see `staleness` and `state`. */
   readonly isSynced: boolean;
   /** Resolves when the copy is complete; rejects when the signal is aborted or the informer stops before. */
   synced(signal?: AbortSignal): Promise<void>;

@@ -37,19 +37,19 @@ const step: fc.Arbitrary<{ text: string; run: Step }> = fc.oneof(
     arbitrary: fc
       .tuple(name, fc.nat(9), labels)
       .map(([name, value, labels]) =>
-        says(
+        expected(
           `put ${name} ${JSON.stringify(labels)}`,
           ({ server }) => void server.put(name, { value, ...(labels ? { labels } : {}) }),
         ),
       ),
   },
-  { weight: 3, arbitrary: name.map((name) => says(`remove ${name}`, ({ server }) => void server.remove(name))) },
+  { weight: 3, arbitrary: name.map((name) => expected(`remove ${name}`, ({ server }) => void server.remove(name))) },
   {
     weight: 3,
     arbitrary: fc
       .tuple(name, labels)
       .map(([name, labels]) =>
-        says(`own put ${name} ${JSON.stringify(labels)}`, ({ server, informer }) =>
+        expected(`own put ${name} ${JSON.stringify(labels)}`, ({ server, informer }) =>
           informer.observeWrite(server.put(name, labels ? { labels } : {})),
         ),
       ),
@@ -57,7 +57,7 @@ const step: fc.Arbitrary<{ text: string; run: Step }> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.tuple(name, fc.boolean()).map(([name, knows]) =>
-      says(`own remove ${name} ${knows}`, ({ server, informer }) => {
+      expected(`own remove ${name} ${knows}`, ({ server, informer }) => {
         const gone = server.remove(name);
         const version = knows ? [String(server.version)] : [];
         if (gone) informer.observeDelete({ namespace: 'default', name }, gone.metadata.uid ?? '', ...version);
@@ -67,7 +67,7 @@ const step: fc.Arbitrary<{ text: string; run: Step }> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.tuple(name, fc.nat(20_000)).map(([name, ms]) =>
-      says(`late own put ${name} after ${ms}`, async ({ clock, server, informer }) => {
+      expected(`late own put ${name} after ${ms}`, async ({ clock, server, informer }) => {
         const answer = server.put(name);
         await clock.advance(ms);
         informer.observeWrite(answer);
@@ -78,7 +78,7 @@ const step: fc.Arbitrary<{ text: string; run: Step }> = fc.oneof(
     weight: 3,
     arbitrary: fc
       .constantFrom('cut', 'end', 'silence', 'repeat', 'bookmark')
-      .map((what) => says(what, ({ server }) => server.watches.at(-1)?.[what as 'cut']())),
+      .map((what) => expected(what, ({ server }) => server.watches.at(-1)?.[what as 'cut']())),
   },
   {
     weight: 2,
@@ -89,37 +89,37 @@ const step: fc.Arbitrary<{ text: string; run: Step }> = fc.oneof(
         { type: 'ADDED' as const, object: {} },
         { type: 'MODIFIED' as const, object: 'garbage' },
       )
-      .map((event) => says(`send ${JSON.stringify(event)}`, ({ server }) => server.watches.at(-1)?.send(event))),
+      .map((event) => expected(`send ${JSON.stringify(event)}`, ({ server }) => server.watches.at(-1)?.send(event))),
   },
   {
     weight: 2,
     arbitrary: fc
       .tuple(fc.constantFrom('list' as const, 'watch' as const), fault)
-      .map(([verb, fault]) => says(`${verb} ${describe(fault)}`, ({ server }) => server.fail(verb, fault))),
+      .map(([verb, fault]) => expected(`${verb} ${describe(fault)}`, ({ server }) => server.fail(verb, fault))),
   },
-  { weight: 1, arbitrary: fc.constant(says('compact', ({ server }) => server.compact())) },
-  { weight: 1, arbitrary: fc.constant(says('hold', ({ server }) => void (server.held = true))) },
-  { weight: 1, arbitrary: fc.constant(says('release', ({ server }) => server.release())) },
+  { weight: 1, arbitrary: fc.constant(expected('compact', ({ server }) => server.compact())) },
+  { weight: 1, arbitrary: fc.constant(expected('hold', ({ server }) => void (server.held = true))) },
+  { weight: 1, arbitrary: fc.constant(expected('release', ({ server }) => server.release())) },
   {
     weight: 1,
     arbitrary: fc
       .constantFrom(0, 30, 2_000)
-      .map((ms) => says(`latency ${ms}`, ({ server }) => void (server.latencyMs = ms))),
+      .map((ms) => expected(`latency ${ms}`, ({ server }) => void (server.latencyMs = ms))),
   },
   {
     weight: 1,
     arbitrary: fc
       .constantFrom('offers' as const, 'refuses' as const, 'ignores' as const)
-      .map((how) => says(`streaming ${how}`, ({ server }) => void (server.streaming = how))),
+      .map((how) => expected(`streaming ${how}`, ({ server }) => void (server.streaming = how))),
   },
-  { weight: 1, arbitrary: fc.constant(says('join', ({ informer, joined }) => void joined.push(mirror(informer)))) },
+  { weight: 1, arbitrary: fc.constant(expected('join', ({ informer, joined }) => void joined.push(mirror(informer)))) },
   {
     weight: 5,
     arbitrary: fc
       .oneof(fc.nat(2_000), fc.nat(90_000), fc.nat(700_000))
-      .map((ms) => says(`wait ${ms}`, ({ clock }) => clock.advance(ms))),
+      .map((ms) => expected(`wait ${ms}`, ({ clock }) => clock.advance(ms))),
   },
-  { weight: 3, arbitrary: fc.constant(says('settle', ({ clock }) => clock.settle())) },
+  { weight: 3, arbitrary: fc.constant(expected('settle', ({ clock }) => clock.settle())) },
 );
 
 async function play(steps: readonly { run: Step }[], seed: number, labelSelector: string | undefined): Promise<void> {
@@ -161,7 +161,7 @@ test('after any faults the copy is the server’s content, and events were publi
   );
 });
 
-function says(text: string, run: Step): { text: string; run: Step } {
+function expected(text: string, run: Step): { text: string; run: Step } {
   return { text, run, toString: () => text } as { text: string; run: Step };
 }
 

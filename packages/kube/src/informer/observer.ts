@@ -13,7 +13,7 @@ export interface InformerObserver {
 
 export type RestartCause = 'ended' | FailureReason;
 
-/** The same hooks, of which none can do harm by throwing. */
+/** The same hooks; one that throws does no harm. */
 export function safeObserver(observer: InformerObserver | undefined, logger: Logger): Required<InformerObserver> {
   const safely = (call: () => void): void => {
     try {

@@ -116,9 +116,9 @@ describe('an own write', () => {
     assert.equal(informer.get('default/b'), undefined);
     await clock.advance(100);
     assertCurrent();
-    const told = mirror.take();
-    assert.ok(!told.includes('+default/b@12'));
-    assert.ok(!told.includes('-default/d'));
+    const reported = mirror.take();
+    assert.ok(!reported.includes('+default/b@12'));
+    assert.ok(!reported.includes('-default/d'));
     await stop();
   });
 
@@ -137,8 +137,8 @@ describe('an own write', () => {
       informer.observeWrite(server.put(name));
     }
     await clock.advance(1_000);
-    const told = mirror.take().filter((line) => /\/[cd]/.test(line));
-    assert.deepEqual(told, ['+default/c@13', '-default/c', '+default/d@15', '-default/d']);
+    const reported = mirror.take().filter((line) => /\/[cd]/.test(line));
+    assert.deepEqual(reported, ['+default/c@13', '-default/c', '+default/d@15', '-default/d']);
     assertCurrent();
     await stop();
   });

@@ -1,7 +1,7 @@
 // Hands batches to subscribers so that each sees every change exactly once and in order, whatever subscribers do
-// meanwhile: a subscriber may subscribe others, unsubscribe, or cause further changes. Changes made while a batch is
+// meanwhile: a subscriber may subscribe others, unsubscribe, or cause further changes. Changes created while a batch is
 // being handed out wait in a queue; a subscriber that joins meanwhile gets the current content, which already holds what
-// is queued, and therefore only batches that were made after it joined.
+// is queued, and therefore only batches that were created after it joined.
 
 export interface Publisher<E> {
   publish(events: readonly E[]): void;

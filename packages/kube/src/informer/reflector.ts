@@ -47,7 +47,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
   const backoff = createBackoff(random);
   let pageSize = options.pageSize ?? DEFAULT_PAGE_SIZE;
   let mustList = true;
-  /** False once the server has refused, or has ignored the wish twice. */
+  /** False once the server has refused, or has ignored the request twice. */
   let canStream = options.streaming ?? true;
   /** A streamed list that broke is followed by a paged one, so that no peculiarity of streaming keeps us from a list. */
   let skipsStream = false;
@@ -102,7 +102,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       logger.debug('the server does not stream lists; paged lists are used', { reason: end.failure?.message });
       return 'refused';
     }
-    // An older server takes the wish for an ordinary watch: events, but never the bookmark that ends the list.
+    // An older server takes the request for an ordinary watch: events, but never the bookmark that ends the list.
     const isIgnored = end.failure?.reason === 'Silent' || end.failure === undefined;
     ignoredStreams = isIgnored ? ignoredStreams + 1 : 0;
     if (ignoredStreams >= 2) canStream = false;
@@ -268,7 +268,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     return Math.max(delay, (failure.retryAfterMs ?? 0) * (1 + random() / 10));
   }
 
-  /** Repetitions of one trouble are not news. */
+  /** Repetitions of one failure are not reported again. */
   function report(failure: Failure | undefined, delay: number): void {
     if (!failure) return;
     const fields = { reason: failure.reason, message: failure.message, retryInMs: Math.round(delay) };
@@ -283,7 +283,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     } else logger.warn('the watch is interrupted', fields);
   }
 
-  /** Forgets the last trouble only where the server has accepted a watch. */
+  /** Forgets the last failure only where the server has accepted a watch. */
   function become(phase: 'listing' | 'watching'): void {
     const { reason, lastError } = options.state();
     options.become({

@@ -27,11 +27,11 @@ export function createServedKinds({ client, clock, random }: ServedKindsOptions)
     // Spread, so that the operators of a cluster do not ask in one moment.
     next = clock.after(PACE_MS * (0.5 + random() / 2), () => {
       next = undefined;
-      void look();
+      void check();
     });
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     looking = new AbortController();
     const asked = [...waiting];
     const kinds = asked.map(({ kind }) => kind);

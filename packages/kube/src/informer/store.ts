@@ -10,7 +10,7 @@ import type { Ingest, RawObject } from './ingest.ts';
 // - Watch events come in that order, so an event from before it is a replay and is ignored, whatever it says.
 // - An object never goes back: what is older than its cached version is ignored.
 // - A cached version beyond `resourceVersion` is an own write; a list that is older than it does not remove it, because
-//   the watch that follows will tell what became of it.
+//   the watch that follows will show what became of it.
 // - An own write at or before `resourceVersion` was already reported by the watch: if the cache does not have the object, it
 //   has been deleted since, and must not come back.
 // - A uid that was deleted never comes back; a tombstone remembers those deleted by us until the watch has passed.

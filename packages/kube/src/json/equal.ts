@@ -13,7 +13,7 @@ export function equal(a: unknown, b: unknown): boolean {
   return equalObjects(a, b);
 }
 
-/** True for objects made by literals or JSON.parse: the only ones that are compared, shared or walked by their keys. */
+/** True for objects created by literals or JSON.parse: the only ones that are compared, shared or walked by their keys. */
 export function isPlain(value: object): value is Record<string, unknown> {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;

@@ -1,6 +1,6 @@
 // Whether a text matches, by an automaton whose states are sets of instructions, made as texts ask for them. A character that was seen
 // in a state before costs one array access; a new one costs at most a pass over the program. So a test is linear in the text, whatever
-// the pattern. An assertion looks at both sides of a position, so a state is resolved only when the next character is known: it holds
+// the pattern. An assertion reads both sides of a position, so a state is resolved only when the next character is known: it holds
 // the instructions to follow and what came before.
 import { type Charset, hasCodePoint, NEWLINE, WORD } from './charset.ts';
 import { EDGE, holdsBetween, OTHER, type Side, sideOf } from './context.ts';
@@ -15,7 +15,7 @@ interface State {
 
 const MATCHED: State = { pcs: [], before: OTHER, next: [] };
 const FAILED: State = { pcs: [], before: OTHER, next: [] };
-/** Past this many states they are forgotten and made again, so that no pattern takes much memory. */
+/** Past this many states they are forgotten and created again, so that no pattern takes much memory. */
 const MAX_STATES = 2000;
 
 /** The test of a program. */

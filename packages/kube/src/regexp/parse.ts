@@ -233,7 +233,7 @@ const FLAGS: Readonly<Record<string, keyof Flags>> = {
   U: 'swapGreedy',
 };
 
-// The counts of nested repetitions multiply, and copies are made of what is counted: together they stay below the limit.
+// The counts of nested repetitions multiply, and copies are built from what is counted: together they stay below the limit.
 function isRepeatValid(node: Node, limit: number): boolean {
   switch (node.op) {
     case 'repeat': {

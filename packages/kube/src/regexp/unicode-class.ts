@@ -12,7 +12,7 @@ export function unicodeClass(name: string): Charset | undefined {
   return set;
 }
 
-// Tables of Unicode, made when they are first needed: constants, however many patterns share them.
+// Tables of Unicode, created when they are first needed: constants, however many patterns share them.
 const CLASSES = new Map<string, Charset>([
   ['Any', ANY],
   ['Ascii', [0, 0x7f]],

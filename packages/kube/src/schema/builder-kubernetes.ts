@@ -87,7 +87,7 @@ export interface TemplateMetadata {
   annotations?: Record<string, string>;
 }
 
-/** Metadata of something that is made from this object: labels and annotations. */
+/** Metadata of something that is built from this object: labels and annotations. */
 export function templateMetadata<O extends AnyOptions>(options?: Exactly<O, AnyOptions>): Plain<TemplateMetadata, O> {
   const { json } = object({
     labels: map(string(), { optional: true }),

@@ -33,7 +33,7 @@ export interface JsonSchema extends ValueValidation {
   'x-kubernetes-validations'?: ValidationRule[];
 }
 
-/** What restricts values without saying what they are made of. */
+/** What restricts values without saying what they are built from. */
 export interface ValueValidation {
   format?: string;
   maximum?: number;

@@ -50,8 +50,8 @@ function containerProblem(
   }
   if (ready || ended === undefined || ended.exitCode === 0) return undefined;
   const reason = ended.reason === undefined || ended.reason === 'Error' ? '' : ` (${ended.reason})`;
-  const said = words(ended.message ?? '');
-  const message = `${subject} ended with code ${ended.exitCode}${reason}${said === '' ? '; see its log' : `: ${said}`}`;
+  const detail = words(ended.message ?? '');
+  const message = `${subject} ended with code ${ended.exitCode}${reason}${detail === '' ? '; see its log' : `: ${detail}`}`;
   return problem(message, ended.finishedAt);
 }
 

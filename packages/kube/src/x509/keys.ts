@@ -1,4 +1,4 @@
-// Keys and signatures, made in Node's thread pool: never on the event loop.
+// Keys and signatures, created in Node's thread pool: never on the event loop.
 import { createHash, generateKeyPair, type KeyObject, sign as nodeSign } from 'node:crypto';
 import { promisify } from 'node:util';
 import { type Der, nothing, oid, sequence } from './der.ts';

@@ -37,7 +37,7 @@ export interface ContainerOptions {
   check(handler: Probe, signal: AbortSignal): Promise<CheckResult>;
   /** Runs one of the hooks of its life; undefined when that went well. */
   hook(name: 'postStart' | 'preStop', signal: AbortSignal): Promise<CheckResult>;
-  /** How it was when this node last looked after it. */
+  /** How it was when this node last managed it. */
   restartCount: number;
   lastState?: ContainerState;
   changed(): void;
@@ -176,8 +176,8 @@ export function runContainer(options: ContainerOptions): ContainerRun {
       const exit = await process.exited;
       watch.abort();
       await watching;
-      const isTold = exit.code !== 0 && container.terminationMessagePolicy === 'FallbackToLogsOnError';
-      const message = isTold ? words.text() : '';
+      const isReported = exit.code !== 0 && container.terminationMessagePolicy === 'FallbackToLogsOnError';
+      const message = isReported ? words.text() : '';
       return { exitCode: exit.code, reason: reasonOf(exit), ...(message === '' ? {} : { message }), ...times() };
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);

@@ -7,7 +7,7 @@ import { expand } from './expand.ts';
 export interface EnvironmentSources extends Facts {
   configMap(name: string): ConfigMap | undefined;
   secret(name: string): Secret | undefined;
-  /** Of the pod's namespace; for those links that programs of old look for. */
+  /** Of the pod's namespace; for those links that programs of old search for. */
   services: readonly Service[];
   allocatable: Record<string, string>;
 }

@@ -1,4 +1,4 @@
-// A level-based controller: changes of the objects it watches become keys in a queue; for each key it looks at the caches
+// A level-based controller: changes of the objects it watches become keys in a queue; for each key it reads the caches
 // as they are now and does what is missing. Whatever it does changes the caches, so it comes round until nothing is missing.
 import {
   type InformerView,

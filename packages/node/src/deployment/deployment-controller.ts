@@ -152,7 +152,7 @@ export function deploymentController(tools: Toolkit): Controller {
         message,
       });
     }
-    if (replicasOf(created) > 0) tellScaled(updated, created, 0, replicasOf(created));
+    if (replicasOf(created) > 0) notifyScaled(updated, created, 0, replicasOf(created));
     return [updated, created];
   }
 
@@ -194,11 +194,11 @@ export function deploymentController(tools: Toolkit): Controller {
       spec: { ...specOf(set), replicas },
     });
     if (before === replicas) return false;
-    tellScaled(deployment, set, before, replicas);
+    notifyScaled(deployment, set, before, replicas);
     return true;
   }
 
-  function tellScaled(deployment: Deployment, set: ReplicaSet, from: number, to: number): void {
+  function notifyScaled(deployment: Deployment, set: ReplicaSet, from: number, to: number): void {
     const direction = to > from ? 'up' : 'down';
     const note = `Scaled ${direction} replica set ${set.metadata.name} from ${from} to ${to}`;
     tools.event(deployment, { reason: 'ScalingReplicaSet', note });

@@ -250,7 +250,7 @@ test('a pod that is deleted is replaced, and one that lost its label is left alo
   await stage.pass(5);
   assert.equal((await podsOf(stage.client)).length, 2);
   const freed = { namespace: NAMESPACE, name: other.metadata.name ?? '' };
-  await stage.client.patch(Pod, freed, 'merge', { metadata: { labels: { app: 'nobody' } } });
+  await stage.client.patch(Pod, freed, 'merge', { metadata: { labels: { app: 'other' } } });
   await stage.pass(5);
   assert.equal((await podsOf(stage.client)).length, 3);
   assert.equal((await stage.client.get(Pod, freed)).metadata.ownerReferences, undefined);

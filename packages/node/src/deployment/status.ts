@@ -97,7 +97,7 @@ export function countedStatus(
   };
 }
 
-/** The counted status with the progress of the rollout in it. `blocked` says why it can never go on, if that is so. */
+/** The counted status with the progress of the rollout in it. `blocked` shows why it can never go on, if that is so. */
 export function rolloutStatus(
   deployment: Deployment,
   all: readonly ReplicaSet[],

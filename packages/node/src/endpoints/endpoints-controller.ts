@@ -50,7 +50,7 @@ export function endpointsController(tools: Toolkit): Controller {
     else if (!equal(existing, wanted)) await write.update(Endpoints, wanted);
   }
 
-  /** What was made for a Service that is gone, or that has no selector any more. */
+  /** What was created for a Service that is gone, or that has no selector any more. */
   async function clear(key: string, service: Service | undefined): Promise<void> {
     for (const slice of slicesOf.get(key)) await write.remove(EndpointSlice, slice);
     const existing = endpoints.get(key);

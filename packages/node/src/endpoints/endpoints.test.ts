@@ -73,12 +73,12 @@ test('a pod that is going is still there, but not ready', async (t) => {
   await stage.client.patch(Deployment, web, 'merge', { spec: { replicas: 1 } });
   await stage.pass(1);
   const [slice] = await slices(stage);
-  const told = slice?.endpoints?.map(({ conditions }) => [
+  const reported = slice?.endpoints?.map(({ conditions }) => [
     conditions?.ready,
     conditions?.serving,
     conditions?.terminating,
   ]);
-  assert.deepEqual(told?.toSorted(), [
+  assert.deepEqual(reported?.toSorted(), [
     [false, true, true],
     [true, true, false],
   ]);

@@ -1,5 +1,5 @@
 // Which images this node can run, and how: an image here is a program that is installed on the machine. A container's paths
-// and addresses are not the machine's, so an entry also says how the program learns where it is: by arguments and
+// and addresses are not the machine's, so an entry also shows how the program learns where it is: by arguments and
 // environment of its own, and by texts that are replaced in what the pod gives it.
 //
 //   { match: 'envoyproxy/envoy', entrypoint: ['/usr/bin/envoy'], substitute: [{ from: '0.0.0.0', to: '$(POD_IP)' }] }

@@ -13,7 +13,7 @@ export interface LogSource {
   clock: Clock;
 }
 
-/** How often a log that is followed is looked at. */
+/** How often a log that is followed is checked. */
 const POLL_MS = 100;
 
 /** Pieces of text, each of whole lines. */

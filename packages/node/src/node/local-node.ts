@@ -1,5 +1,5 @@
 // The local node: one Node object, and for each pod that is bound to it a runner, either real (as local processes)
-// or simulated. Each pod is looked after by one task from the moment it is bound until the API has forgotten it.
+// or simulated. Each pod is managed by one task from the moment it is bound until the API has forgotten it.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { env } from 'node:process';
@@ -105,12 +105,12 @@ export function createNode(options: NodeOptions): LocalNode {
     function start(pod: Pod, key: string): void {
       const { uid = '' } = pod.metadata;
       const feed = createPodFeed(tools, pod, key);
-      const task = look(feed.context).finally(() => tasks.delete(uid));
+      const task = check(feed.context).finally(() => tasks.delete(uid));
       tasks.set(uid, { ...feed, task });
     }
 
-    /** Looks after one pod, again and again if something unforeseen gets in the way. */
-    async function look(context: PodContext): Promise<void> {
+    /** Manages one pod, again and again if something unforeseen gets in the way. */
+    async function check(context: PodContext): Promise<void> {
       const address = addressOf(context.pod());
       try {
         for (;;) {

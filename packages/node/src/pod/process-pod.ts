@@ -11,7 +11,7 @@ import { createStatusWriter, isStatusBehind } from './status-writer.ts';
 /** How long processes have when the node itself stops. */
 const NODE_STOP_MS = 5_000;
 const MOUNT_RETRY_MS = 2_000;
-const TOKEN_LOOK_MS = 60_000;
+const TOKEN_POLL_MS = 60_000;
 
 /** Runs until the pod is gone, has ended for good, or the signal is aborted; its processes have ended then. */
 export async function runProcessPod(
@@ -184,7 +184,7 @@ function keepFresh(
   const off = context.onChange(refresh);
   const ticking = (async () => {
     while (!signal.aborted) {
-      await sleep(context.clock, TOKEN_LOOK_MS, signal).catch(() => {});
+      await sleep(context.clock, TOKEN_POLL_MS, signal).catch(() => {});
       refresh();
     }
   })();

@@ -31,7 +31,7 @@ export interface SimulateOptions {
   readyAfterMs?: number;
   /** How long a simulated pod of a Job works before it has succeeded; default 500. */
   workMs?: number;
-  /** From the wish to delete it until it is gone; default 100. */
+  /** From its deletionTimestamp until it is removed; default 100. */
   stopAfterMs?: number;
   /** Pods that never become ready, for tests and demonstrations; default none. */
   isUnready?: (pod: Pod) => boolean;
@@ -93,7 +93,7 @@ export async function simulatePod(
   if (!signal.aborted) await context.finalise();
 }
 
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 /** Until everything that the pod names is there; false when the pod was deleted, or the node stopped, before. */
 async function waitForReferences(
@@ -114,7 +114,7 @@ async function waitForReferences(
       context.event({ type: 'Warning', reason, note });
       await context.setStatus((pod, now) => simulatedStatus(pod, placement, why, 'creating', now, missing));
     }
-    if (!(await pause(context, LOOK_MS, signal))) return false;
+    if (!(await pause(context, POLL_MS, signal))) return false;
   }
 }
 

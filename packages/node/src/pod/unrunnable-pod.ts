@@ -5,7 +5,7 @@ import { readinessConditions, withConditions } from './conditions.ts';
 import type { PodContext } from './pod-context.ts';
 import type { Placement, WhySimulated } from './simulated-pod.ts';
 
-/** Resolves when the pod is gone, its images changed (then it is to be looked at again), or the signal is aborted. */
+/** Resolves when the pod is gone, its images changed (then it is to be checked again), or the signal is aborted. */
 export async function holdPod(
   context: PodContext,
   { hostIP }: Placement,
@@ -29,16 +29,16 @@ const imagesOf = ({ spec }: Pod) =>
 
 function changed(context: PodContext, images: string, signal: AbortSignal): Promise<'gone' | 'changed'> {
   return new Promise((resolve) => {
-    const look = () => {
+    const check = () => {
       const isOver = context.deletion.aborted || signal.aborted;
       if (!isOver && imagesOf(context.pod()) === images) return;
       off();
-      signal.removeEventListener('abort', look);
+      signal.removeEventListener('abort', check);
       resolve(isOver ? 'gone' : 'changed');
     };
-    const off = context.onChange(look);
-    signal.addEventListener('abort', look);
-    look();
+    const off = context.onChange(check);
+    signal.addEventListener('abort', check);
+    check();
   });
 }
 

@@ -9,7 +9,7 @@ import { sendToGroup } from './launch.ts';
 export const RECORD_FILE = 'process.json';
 
 const GRACE_MS = 3000;
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 /** Ends every process that is recorded somewhere below the folder; resolves when they are gone. */
 export async function endOrphans(folder: string, clock: Clock, logger: Logger): Promise<number> {
@@ -35,9 +35,9 @@ async function endOne(file: string, clock: Clock, logger: Logger): Promise<boole
     logger.info('a process of an earlier run is ended', { pid: identity.pid });
     sendToGroup(identity.pid, 'SIGTERM');
     const until = clock.now() + GRACE_MS;
-    while (clock.now() < until && (await isAlive(identity))) await sleep(clock, LOOK_MS);
+    while (clock.now() < until && (await isAlive(identity))) await sleep(clock, POLL_MS);
     if (await isAlive(identity)) sendToGroup(identity.pid, 'SIGKILL');
-    while (await isAlive(identity)) await sleep(clock, LOOK_MS);
+    while (await isAlive(identity)) await sleep(clock, POLL_MS);
   }
   await rm(file, { force: true });
   return wasAlive;

@@ -87,21 +87,21 @@ function replicas<T extends Replicated>(
   async function create(set: T, count: number): Promise<void> {
     // One first, then ever more: a template that the server refuses is refused once, not five hundred times.
     for (let left = count, batch = 1; left > 0; left -= batch, batch = Math.min(2 * batch, left)) {
-      const made = await Promise.allSettled(
+      const created = await Promise.allSettled(
         Array.from({ length: batch }, () => write.create(Pod, podFromTemplate(set, set.spec?.template ?? {}))),
       );
-      for (const result of made) {
+      for (const result of created) {
         if (result.status === 'fulfilled') {
           tools.event(set, { reason: 'SuccessfulCreate', note: `Created pod: ${result.value.metadata.name}` });
         }
       }
-      const failed = made.find((result) => result.status === 'rejected');
+      const failed = created.find((result) => result.status === 'rejected');
       if (failed === undefined) continue;
       if (!isNamespaceLeaving(failed.reason)) {
         tools.event(set, {
           type: 'Warning',
           reason: 'FailedCreate',
-          note: `Error creating: ${saidOf(failed.reason)}`,
+          note: `Error creating: ${messageOf(failed.reason)}`,
         });
       }
       throw failed.reason;
@@ -115,7 +115,7 @@ function replicas<T extends Replicated>(
         tools.event(set, { reason: 'SuccessfulDelete', note: `Deleted pod: ${pod.metadata.name}` });
       } catch (error) {
         if (isNotFound(error)) continue;
-        tools.event(set, { type: 'Warning', reason: 'FailedDelete', note: `Error deleting: ${saidOf(error)}` });
+        tools.event(set, { type: 'Warning', reason: 'FailedDelete', note: `Error deleting: ${messageOf(error)}` });
         throw error;
       }
     }
@@ -149,7 +149,7 @@ function replicas<T extends Replicated>(
       const selector = compileLabelSelector(selectorOf(set));
       const claimed = await claim(tools, Pod, pods, set, selector);
       const failure = await manage(set, claimed.filter(isActive));
-      // The caches already hold what was just made and deleted.
+      // The caches already hold what was just created and deleted.
       const present = pods.of(set).filter((pod) => selector.matches(pod.metadata.labels) && isControlledBy(pod, set));
       const minReady = set.spec?.minReadySeconds ?? 0;
       const waits = present.filter(isActive).map((pod) => untilAvailable(pod, minReady, clock.now()));
@@ -171,7 +171,7 @@ interface Failure {
 }
 
 /** As on every cluster: what the server said, without which request it was. */
-function saidOf(error: unknown): string {
+function messageOf(error: unknown): string {
   return isApiError(error) ? error.serverMessage : reasonOf(error);
 }
 
@@ -214,7 +214,7 @@ function failureConditions(
   if (failure === undefined) return others;
   const current = conditions.find(({ type }) => type === 'ReplicaFailure');
   const { reason } = failure;
-  const message = saidOf(failure.error);
+  const message = messageOf(failure.error);
   if (current?.status === 'True' && current.reason === reason && current.message === message) return [...conditions];
   const lastTransitionTime = current?.status === 'True' ? current.lastTransitionTime : undefined;
   return [

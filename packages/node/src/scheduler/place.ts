@@ -20,8 +20,8 @@ export function place(pod: Pod, nodes: readonly Node[], podsOn: (node: Node) => 
   const [best] = fitting.toSorted((a, b) => podsOn(a).length - podsOn(b).length || compareNames(a, b));
   if (best !== undefined) return { node: best };
   if (nodes.length === 0) return { refusal: 'no nodes available to schedule pods' };
-  const told = [...reasons].map(([reason, count]) => `${count} ${reason}`).toSorted();
-  return { refusal: `0/${nodes.length} nodes are available: ${told.join(', ')}.` };
+  const reported = [...reasons].map(([reason, count]) => `${count} ${reason}`).toSorted();
+  return { refusal: `0/${nodes.length} nodes are available: ${reported.join(', ')}.` };
 }
 
 function refusalOf(pod: Pod, node: Node, others: readonly Pod[], placed: readonly Placed[]): string | undefined {

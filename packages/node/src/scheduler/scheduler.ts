@@ -42,10 +42,14 @@ export function scheduler(tools: Toolkit): Controller {
     }
   }
 
-  async function setScheduled(pod: Pod, told: { status: string; reason?: string; message?: string }): Promise<void> {
+  async function setScheduled(
+    pod: Pod,
+    reported: { status: string; reason?: string; message?: string },
+  ): Promise<void> {
     const current = podCondition(pod, 'PodScheduled');
-    const lastTransitionTime = current?.status === told.status ? current.lastTransitionTime : formatTime(clock.now());
-    const condition = { type: 'PodScheduled', ...told, ...(lastTransitionTime ? { lastTransitionTime } : {}) };
+    const lastTransitionTime =
+      current?.status === reported.status ? current.lastTransitionTime : formatTime(clock.now());
+    const condition = { type: 'PodScheduled', ...reported, ...(lastTransitionTime ? { lastTransitionTime } : {}) };
     if (equal({ ...current }, condition)) return;
     const others = (pod.status?.conditions ?? []).filter(({ type }) => type !== 'PodScheduled');
     await write.updateStatus(Pod, { ...pod, status: { ...pod.status, conditions: [...others, condition] } });

@@ -187,24 +187,24 @@ function start(args: readonly string[], env: Record<string, string> = {}, progra
     env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
   });
   started.push(child);
-  const said = { out: '', error: '' };
+  const detail = { out: '', error: '' };
   child.stdout.on('data', (chunk: Buffer) => {
-    said.out += chunk.toString();
+    detail.out += chunk.toString();
   });
   child.stderr.on('data', (chunk: Buffer) => {
-    said.error += chunk.toString();
+    detail.error += chunk.toString();
   });
-  return { child, said };
+  return { child, detail };
 }
 
 async function run(
   args: readonly string[],
   { input, env = {} }: { input?: string; env?: Record<string, string> } = {},
 ) {
-  const { child, said } = start(args, env);
+  const { child, detail } = start(args, env);
   child.stdin.end(input ?? '');
   const [code] = (await once(child, 'close')) as [number | null];
-  return { code, ...said };
+  return { code, ...detail };
 }
 
 for (const [protocol, env] of [
@@ -241,10 +241,10 @@ for (const [protocol, env] of [
   });
 
   test(`port-forward over ${protocol}: connections reach the pod's port`, { skip }, async () => {
-    const { child, said } = start(['port-forward', 'pod/server', ':8080'], env);
-    await until(() => /Forwarding from 127\.0\.0\.1:\d+/.test(said.out) || child.exitCode !== null);
-    const port = /127\.0\.0\.1:(\d+)/.exec(said.out)?.[1];
-    assert.ok(port !== undefined, said.error);
+    const { child, detail } = start(['port-forward', 'pod/server', ':8080'], env);
+    await until(() => /Forwarding from 127\.0\.0\.1:\d+/.test(detail.out) || child.exitCode !== null);
+    const port = /127\.0\.0\.1:(\d+)/.exec(detail.out)?.[1];
+    assert.ok(port !== undefined, detail.error);
     for (let count = 0; count < 5; count += 1) {
       const answer = await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' } });
       assert.equal(await answer.text(), 'hello from server\n');
@@ -254,10 +254,10 @@ for (const [protocol, env] of [
     child.kill();
     await once(child, 'close');
     const closed = start(['port-forward', 'pod/server', ':9'], env);
-    await until(() => /127\.0\.0\.1:\d+/.test(closed.said.out) || closed.child.exitCode !== null);
-    const nothing = /127\.0\.0\.1:(\d+)/.exec(closed.said.out)?.[1];
+    await until(() => /127\.0\.0\.1:\d+/.test(closed.detail.out) || closed.child.exitCode !== null);
+    const nothing = /127\.0\.0\.1:(\d+)/.exec(closed.detail.out)?.[1];
     await assert.rejects(fetch(`http://127.0.0.1:${nothing}/`));
-    await until(() => /error forwarding port 9 to pod server/.test(closed.said.error));
+    await until(() => /error forwarding port 9 to pod server/.test(closed.detail.error));
     closed.child.kill();
     await once(closed.child, 'close');
   });
@@ -268,11 +268,11 @@ test('exec -it gives the command a terminal of the size of the client', {
 }, async () => {
   const command = `until [ "$(stty size)" = "30 100" ]; do sleep 0.05; done; test -t 1 && echo sized; read line; echo "got $line"; exit 4`;
   const line = `stty cols 100 rows 30; ${kubectl} --kubeconfig ${join(folder, 'kubeconfig')} exec -it server -- sh -c '${command}'`;
-  const { child, said } = start(['-qec', line, '/dev/null'], { SHELL: '/bin/sh' }, SCRIPT);
-  await until(() => /sized\r?\n/.test(said.out) || child.exitCode !== null);
+  const { child, detail } = start(['-qec', line, '/dev/null'], { SHELL: '/bin/sh' }, SCRIPT);
+  await until(() => /sized\r?\n/.test(detail.out) || child.exitCode !== null);
   child.stdin.write('a line\n');
   const [code] = (await once(child, 'close')) as [number | null];
-  assert.match(said.out, /got a line/);
+  assert.match(detail.out, /got a line/);
   assert.equal(code, 4);
 });
 
@@ -282,9 +282,9 @@ test('attach and logs -f show what the program writes from then on', { skip }, a
   const address = (await client.get(Pod, { namespace: NAMESPACE, name: 'server' })).status?.podIP;
   await until(async () => {
     await (await fetch(`http://${address}:8080/now`)).text();
-    return /\/now\n/.test(following.said.out) && /\/now\n/.test(attached.said.out);
+    return /\/now\n/.test(following.detail.out) && /\/now\n/.test(attached.detail.out);
   });
-  assert.doesNotMatch(attached.said.out, /begin/);
+  assert.doesNotMatch(attached.detail.out, /begin/);
   for (const { child } of [following, attached]) {
     child.kill();
     await once(child, 'close');
@@ -299,12 +299,12 @@ for (const [protocol, env] of [
     skip,
   }, async () => {
     for (const word of ['first', 'second']) {
-      const { child, said } = start(['attach', '-i', 'shell', '-c', 'main'], env);
+      const { child, detail } = start(['attach', '-i', 'shell', '-c', 'main'], env);
       await until(() => {
-        if (!said.out.includes(`read ${word}`)) child.stdin.write(`${word}\n`);
-        return said.out.includes(`read ${word}`) || child.exitCode !== null;
+        if (!detail.out.includes(`read ${word}`)) child.stdin.write(`${word}\n`);
+        return detail.out.includes(`read ${word}`) || child.exitCode !== null;
       });
-      assert.match(said.out, new RegExp(`read ${word}`), said.error);
+      assert.match(detail.out, new RegExp(`read ${word}`), detail.error);
       child.kill();
       await once(child, 'close');
     }
@@ -317,10 +317,10 @@ for (const [protocol, env] of [
 }
 
 test('an input that is to be opened once ends with its client', { skip }, async () => {
-  const { child, said } = start(['attach', '-i', 'shell', '-c', 'once']);
+  const { child, detail } = start(['attach', '-i', 'shell', '-c', 'once']);
   child.stdin.end('12345');
-  await until(() => /5/.test(said.out) || child.exitCode !== null);
-  assert.match(said.out, /^5\n/m, said.error);
+  await until(() => /5/.test(detail.out) || child.exitCode !== null);
+  assert.match(detail.out, /^5\n/m, detail.error);
   child.kill();
   await once(child, 'close');
 });
@@ -329,13 +329,13 @@ test('attach -it talks to a program in a terminal', {
   skip: skip || (existsSync(SCRIPT) ? false : 'needs script of util-linux, which opens terminals'),
 }, async () => {
   const line = `stty cols 90 rows 20; ${kubectl} --kubeconfig ${join(folder, 'kubeconfig')} attach -it shell -c terminal`;
-  const { child, said } = start(['-qec', line, '/dev/null'], { SHELL: '/bin/sh' }, SCRIPT);
+  const { child, detail } = start(['-qec', line, '/dev/null'], { SHELL: '/bin/sh' }, SCRIPT);
   const question = 'test -t 0 && echo "size $(stty size)"\n';
   await until(() => {
-    if (!said.out.includes('size 20 90')) child.stdin.write(question);
-    return said.out.includes('size 20 90') || child.exitCode !== null;
+    if (!detail.out.includes('size 20 90')) child.stdin.write(question);
+    return detail.out.includes('size 20 90') || child.exitCode !== null;
   });
-  assert.match(said.out, /size 20 90/);
+  assert.match(detail.out, /size 20 90/);
   child.kill();
   await once(child, 'close');
 });
@@ -379,9 +379,9 @@ test('the proxy of pods and Services passes requests on', { skip }, async () => 
 test('kubectl proxy reaches a Service of the cluster, and a path without its slash is redirected', {
   skip,
 }, async () => {
-  const { child, said } = start(['proxy', '--port=0']);
-  await until(() => /127\.0\.0\.1:\d+/.test(said.out) || child.exitCode !== null);
-  const base = `http://${/127\.0\.0\.1:\d+/.exec(said.out)?.[0]}/api/v1/namespaces/default/services/web/proxy`;
+  const { child, detail } = start(['proxy', '--port=0']);
+  await until(() => /127\.0\.0\.1:\d+/.test(detail.out) || child.exitCode !== null);
+  const base = `http://${/127\.0\.0\.1:\d+/.exec(detail.out)?.[0]}/api/v1/namespaces/default/services/web/proxy`;
   assert.equal(await (await fetch(`${base}/`)).text(), 'hello from server\n');
   const redirect = await fetch(`${base}?a=b`, { redirect: 'manual' });
   assert.equal(redirect.status, 301);

@@ -15,10 +15,10 @@ import {
   type ApplyWrite,
   type ChildWrite,
   type DeleteWrite,
+  type Failure,
   NOTHING,
   type PendingGroup,
   type StatusWrite,
-  type Trouble,
   type WriteSet,
 } from '../diff/index.ts';
 import type { EventInput } from '../plan/index.ts';
@@ -88,11 +88,11 @@ function stage(
   given: Partial<Job> = {},
 ) {
   const clock = createVirtualClock();
-  const made: Stage = {
+  const created: Stage = {
     clock,
     sent: [],
     waves: 0,
-    told: [],
+    reported: [],
     reports: [],
     written: [],
     fresh: true,
@@ -103,12 +103,12 @@ function stage(
   };
   const abort = new AbortController();
   const respond = (line: string, good: KubeObject | undefined) => {
-    const answer = made.answer(line);
+    const answer = created.answer(line);
     if (answer instanceof Error) throw answer;
     return answer ?? good;
   };
   const send = (line: string, object: KubeObject | undefined) => {
-    made.sent.push(line);
+    created.sent.push(line);
     return Promise.resolve().then(() => respond(line, object));
   };
   const real = createClient({
@@ -136,40 +136,40 @@ function stage(
         { ...owner, metadata: { ...owner.metadata, name } },
       ),
     delete: (_kind: unknown, { name }: { name: string }) => send(`delete ${name}`, undefined),
-    find: () => Promise.resolve(made.answer('find') as KubeObject | undefined),
+    find: () => Promise.resolve(created.answer('find') as KubeObject | undefined),
   } as unknown as Job['target']['client'];
   let current: WriteSet | undefined;
   const evaluate = () => {
-    const partial = next(made.sent, made);
+    const partial = next(created.sent, created);
     current = partial === undefined ? undefined : { ...NOTHING, ...partial };
   };
   evaluate();
   const job: Job = {
     writes: () => current,
-    owner: () => ownershipOf(ConfigMap, made.owner),
+    owner: () => ownershipOf(ConfigMap, created.owner),
     wave() {
-      made.waves++;
+      created.waves++;
       evaluate();
       return Promise.resolve();
     },
-    isFresh: () => made.fresh,
-    report: (trouble) => made.reports.push(trouble),
-    tell: ({ reason }) => made.told.push(reason),
-    written: ({ verb }) => made.written.push(verb),
+    isFresh: () => created.fresh,
+    report: (failure) => created.reports.push(failure),
+    notify: ({ reason }) => created.reported.push(reason),
+    written: ({ verb }) => created.written.push(verb),
     state: createKeyState(),
     target: { client, observeWrite: () => undefined, observeDelete: () => undefined },
     manager: 'capstan.test.web',
     finalizer: 'capstan.dev/web',
     clock,
-    mayWrite: () => made.leads,
-    isAwaited: () => made.isAwaited,
+    mayWrite: () => created.leads,
+    isAwaited: () => created.isAwaited,
     meetForeign: () => undefined,
     cause: () => undefined,
     inTurn: (work) => work(false),
     signal: abort.signal,
     ...given,
   };
-  return Object.assign(made, {
+  return Object.assign(created, {
     job,
     run: () => {
       evaluate();
@@ -183,8 +183,8 @@ interface Stage {
   readonly clock: ReturnType<typeof createVirtualClock>;
   readonly sent: string[];
   waves: number;
-  readonly told: string[];
-  readonly reports: (Trouble | undefined)[];
+  readonly reported: string[];
+  readonly reports: (Failure | undefined)[];
   readonly written: string[];
   fresh: boolean;
   leads: boolean;
@@ -308,9 +308,9 @@ describe('what is left to do for a key goes out', () => {
     };
     await all.run();
     assert.ok(all.sent.length <= 16, `${all.sent.length} were sent`);
-    const late = stage((_sent, made) => {
+    const late = stage((_sent, created) => {
       // The lease is lost while the status is being worked out.
-      made.leads = made.waves === 0;
+      created.leads = created.waves === 0;
       return { status: status({ value: 1 }) };
     });
     await late.run();
@@ -687,11 +687,11 @@ describe('a status', () => {
   test('is written from what was evaluated after the last report', async () => {
     const all = stage((_sent, { reports }) => ({
       groups: [group([applying('a')])],
-      status: reports.length > 0 ? status({ trouble: true }) : status({ fine: true }),
+      status: reports.length > 0 ? status({ failure: true }) : status({ fine: true }),
     }));
     all.answer = (line) => (line.startsWith('apply') ? refused(403) : undefined);
     await all.run();
-    assert.deepEqual(all.sent, ['apply a', 'status {"trouble":true}']);
+    assert.deepEqual(all.sent, ['apply a', 'status {"failure":true}']);
   });
 
   test('that the server does not keep is not written for ever', async () => {
@@ -716,7 +716,7 @@ describe('a status', () => {
   });
 });
 
-describe('trouble with a write', () => {
+describe('a write that fails', () => {
   const one = (sent: readonly string[]) =>
     sent.includes('done') ? {} : { groups: [group([applying('a'), applying('b')])] };
   const trying = async (error: Error) => {
@@ -750,12 +750,12 @@ describe('trouble with a write', () => {
   test('with our finalizer is reported too, and shown at once', async () => {
     const all = stage((sent, { reports }) => ({
       finalizer: 'add',
-      ...(reports.length > 0 && sent.length < 2 ? { status: status({ trouble: true }) } : {}),
+      ...(reports.length > 0 && sent.length < 2 ? { status: status({ failure: true }) } : {}),
     }));
     all.answer = (line) => (line.startsWith('status') ? undefined : refused(403));
     assert.equal((await all.run()).type, 'retry');
     assert.equal(all.reports[0]?.reason, 'WriteRefused');
-    assert.deepEqual(all.sent, ['finalizers capstan.dev/web', 'status {"trouble":true}']);
+    assert.deepEqual(all.sent, ['finalizers capstan.dev/web', 'status {"failure":true}']);
   });
 
   test('is over when its writes have gone out', async () => {
@@ -873,23 +873,23 @@ describe('events', () => {
     await all.run();
     left = 2;
     await all.run();
-    assert.deepEqual([all.sent.length, all.told], [2, ['RolledOut']]);
+    assert.deepEqual([all.sent.length, all.reported], [2, ['RolledOut']]);
   });
 
   test('are not reported without one, so that a restart repeats none', async () => {
     const all = stage(() => ({ events }));
     await all.run();
-    assert.deepEqual(all.told, []);
+    assert.deepEqual(all.reported, []);
   });
 
   test('are reported when their write goes out at last, after a gate or a quiet period', async () => {
     let open = false;
     const all = stage((sent) => ({ events, groups: sent.length === 0 ? [group([applying('a')], { open })] : [] }));
     await all.run();
-    assert.deepEqual(all.told, []);
+    assert.deepEqual(all.reported, []);
     open = true;
     await all.run();
-    assert.deepEqual(all.told, ['RolledOut']);
+    assert.deepEqual(all.reported, ['RolledOut']);
   });
 
   test('of what became known while a status waited for its turn go with it', async () => {
@@ -907,30 +907,30 @@ describe('events', () => {
       },
     );
     await all.run();
-    assert.deepEqual([all.sent, all.told], [['status {"rolledOut":true}'], ['RolledOut']]);
+    assert.deepEqual([all.sent, all.reported], [['status {"rolledOut":true}'], ['RolledOut']]);
   });
 
   test('are reported again when the plan contains them again, after it did not', async () => {
-    let said = events;
+    let detail = events;
     let left = 1;
     const all = stage((sent) => ({
-      events: said,
+      events: detail,
       groups: sent.length < left ? [group([applying(`c${sent.length}`)])] : [],
     }));
     await all.run();
-    said = [];
+    detail = [];
     await all.run();
-    said = events;
+    detail = events;
     left = 2;
     await all.run();
-    assert.deepEqual(all.told, ['RolledOut', 'RolledOut']);
+    assert.deepEqual(all.reported, ['RolledOut', 'RolledOut']);
   });
 
   test('are not reported when the write was refused', async () => {
     const all = stage(() => ({ events, groups: [group([applying('a')])] }));
     all.answer = () => refused(403);
     await all.run();
-    assert.deepEqual(all.told, []);
+    assert.deepEqual(all.reported, []);
   });
 
   test('that are alerts are reported at once, with no write, once while the problem lasts', async () => {
@@ -938,11 +938,11 @@ describe('events', () => {
     const all = stage(() => ({ alerts }));
     await all.run();
     await all.run();
-    assert.deepEqual(all.told, ['Conflict']);
+    assert.deepEqual(all.reported, ['Conflict']);
     alerts = [];
     await all.run();
     alerts = [{ type: 'Warning', reason: 'Conflict', note: 'no' }];
     await all.run();
-    assert.deepEqual(all.told, ['Conflict', 'Conflict']);
+    assert.deepEqual(all.reported, ['Conflict', 'Conflict']);
   });
 });

@@ -17,11 +17,11 @@ import {
   type ChildWrite,
   type DeleteWrite,
   describe,
+  type Failure,
   type MintWrite,
   NOTHING,
   type PendingGroup,
   type StatusWrite,
-  type Trouble,
   type WriteSet,
 } from '../diff/index.ts';
 import { plainDigest } from '../digest.ts';
@@ -37,11 +37,11 @@ import { writeFinalizer, writeStatus } from './owner-writes.ts';
 import {
   isLargeShare,
   needsQuiet,
+  type PendingWrite,
+  pendingWrite,
   quietTimeLeft,
-  SECOND_LOOK_MS,
+  RECHECK_MS,
   timeLeft,
-  type Wish,
-  wishFor,
   writesId,
 } from './patience.ts';
 import { perform, rehearse, type Target } from './perform.ts';
@@ -49,8 +49,8 @@ import { perform, rehearse, type Target } from './perform.ts';
 /** What a key needs from one attempt to the next; lost with the process, and harmless to lose. */
 export interface KeyState {
   /** What each group wants that has to be quiet first, by the group's name. */
-  quiet: ReadonlyMap<string, Wish>;
-  secondLook: Wish | undefined;
+  quiet: ReadonlyMap<string, PendingWrite>;
+  recheck: PendingWrite | undefined;
   statusWrittenAt: number;
   reported: Reported;
   /** When something was minted, by what it was minted from. */
@@ -73,7 +73,7 @@ export interface Failed {
 export function createKeyState(): KeyState {
   return {
     quiet: NONE,
-    secondLook: undefined,
+    recheck: undefined,
     statusWrittenAt: Number.NEGATIVE_INFINITY,
     reported: NOTHING_REPORTED,
     mintedAt: NONE,
@@ -100,8 +100,8 @@ export interface Job {
   wave(): Promise<void>;
   /** Whether the caches of the kinds concerned are recent enough to delete on. */
   isFresh(kind?: Kind): boolean;
-  report(trouble: Trouble | undefined): void;
-  tell(event: EventInput): void;
+  report(failure: Failure | undefined): void;
+  notify(event: EventInput): void;
   written(write: ChildWrite | { verb: 'status' | 'finalizer' }): void;
   readonly state: KeyState;
   readonly target: Target;
@@ -150,7 +150,9 @@ export async function carryOut(job: Job): Promise<Outcome> {
     attempt.waitMs = undefined;
     attempt.basis = writes;
     const hasMoved = await step(attempt, writes, ownership);
-    job.state.reported = reportNews(attempt.basis, job.state.reported, attempt.hasWritten, (event) => job.tell(event));
+    job.state.reported = reportNews(attempt.basis, job.state.reported, attempt.hasWritten, (event) =>
+      job.notify(event),
+    );
     if (!hasMoved) return outcomeOf(attempt);
     await job.wave();
     if (clock.now() - started < TURN_MS || !job.isAwaited()) continue;
@@ -169,7 +171,7 @@ export async function carryOut(job: Job): Promise<Outcome> {
 interface Attempt {
   readonly job: Job;
   hasWritten: boolean;
-  /** What the last step was made from: its events go with it. */
+  /** What the last step was built from: its events go with it. */
   basis: WriteSet;
   /** When to look again, if nothing changes before. */
   waitMs?: number | undefined;
@@ -198,7 +200,7 @@ function leftToDo(writes: WriteSet | undefined): string {
   return writes === undefined ? '' : workId(writes);
 }
 
-/** What is left to do, without the status: that says what failed, and may say it in other words each time. */
+/** What is left to do, without the status: that shows what failed, and may say it in other words each time. */
 function workId({ finalizer, groups, prune }: WriteSet): string {
   return `${finalizer ?? ''} ${writesId([...groups.flatMap(({ writes }) => writes), ...prune])}`;
 }
@@ -224,7 +226,7 @@ async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership): P
 
 async function workStep(attempt: Attempt, writes: WriteSet, ownership: Ownership): Promise<boolean> {
   const next = nextStep(writes);
-  if (next?.what !== 'finalizer' || next.change !== 'add') watchWishes(attempt, writes.groups);
+  if (next?.what !== 'finalizer' || next.change !== 'add') watchPending(attempt, writes.groups);
   if (next === undefined) return false;
   switch (next.what) {
     case 'finalizer':
@@ -243,7 +245,7 @@ async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean
   if (writes.length === 0) return false;
   const hasMoved = await performAll(attempt, writes);
   // What was refused has been quiet for long enough when it is tried again.
-  if (attempt.failure === undefined) forgetWish(attempt.job.state, group);
+  if (attempt.failure === undefined) forgetPending(attempt.job.state, group);
   return hasMoved;
 }
 
@@ -251,15 +253,15 @@ async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean
  * Groups that wait are watched together, not one after the other: the second has been quiet for as long as the first, and
  * follows it at once; and what another group writes meanwhile restarts no quiet period.
  */
-function watchWishes({ job: { state, clock } }: Attempt, groups: readonly PendingGroup[]): void {
-  const wanted = new Map<string, Wish>();
+function watchPending({ job: { state, clock } }: Attempt, groups: readonly PendingGroup[]): void {
+  const wanted = new Map<string, PendingWrite>();
   for (const group of groups)
     if (group.open && group.writes.length > 0 && needsQuiet(group) && !wanted.has(group.name))
-      wanted.set(group.name, wishFor(group.writes, state.quiet.get(group.name), group.quietMs, clock));
+      wanted.set(group.name, pendingWrite(group.writes, state.quiet.get(group.name), group.quietMs, clock));
   state.quiet = wanted.size > 0 ? wanted : NONE;
 }
 
-function forgetWish(state: KeyState, group: PendingGroup): void {
+function forgetPending(state: KeyState, group: PendingGroup): void {
   if (state.quiet.has(group.name)) state.quiet = new Map([...state.quiet].filter(([name]) => name !== group.name));
 }
 
@@ -267,8 +269,8 @@ function forgetWish(state: KeyState, group: PendingGroup): void {
 function isQuiet(attempt: Attempt, group: PendingGroup): boolean {
   if (!needsQuiet(group)) return true;
   const { state, clock } = attempt.job;
-  const wish = state.quiet.get(group.name);
-  return wish !== undefined && isOver(attempt, quietTimeLeft(wish, group.quietMs, clock));
+  const pending = state.quiet.get(group.name);
+  return pending !== undefined && isOver(attempt, quietTimeLeft(pending, group.quietMs, clock));
 }
 
 /** Pruning is careful: on fresh caches only, and a large share at once only if it is still wanted a while later. */
@@ -277,8 +279,8 @@ function mayPrune(attempt: Attempt, writes: WriteSet, { object }: Ownership): bo
   const { state, clock } = job;
   if (!job.isFresh()) return isOver(attempt, STALE_RETRY_MS);
   if (object.metadata.deletionTimestamp !== undefined || !isLargeShare(writes)) return true;
-  state.secondLook = wishFor(writes.prune, state.secondLook, SECOND_LOOK_MS, clock);
-  return isOver(attempt, timeLeft(state.secondLook, SECOND_LOOK_MS, clock));
+  state.recheck = pendingWrite(writes.prune, state.recheck, RECHECK_MS, clock);
+  return isOver(attempt, timeLeft(state.recheck, RECHECK_MS, clock));
 }
 
 /** In a world whose caches are old nothing is removed; elsewhere it is. */
@@ -334,7 +336,7 @@ function noteMint({ state, clock }: Job, write: MintWrite): void {
 
 /**
  * Whether something would be minted from the same inputs that has just been: what is due again at once (a clock that is
- * wrong, times in the past) would be made in a circle, since our own write wakes us. That is reported, and tried again later.
+ * wrong, times in the past) would be created in a circle, since our own write wakes us. That is reported, and tried again later.
  */
 function isDueAgain(attempt: Attempt, write: ChildWrite): boolean {
   if (write.verb !== 'mint' || write.existing === undefined) return false;
@@ -363,14 +365,14 @@ function stumble(attempt: Attempt, write: ChildWrite): void {
   attempt.stumbled.add(id);
 }
 
-function fail(attempt: Attempt, error: unknown, write: ChildWrite, reason: Trouble['reason']): void {
+function fail(attempt: Attempt, error: unknown, write: ChildWrite, reason: Failure['reason']): void {
   if (attempt.failure === undefined || attempt.failure instanceof WriteConflict) attempt.failure = error;
   if (error instanceof WriteConflict) attempt.job.report({ reason: 'Conflict', message: error.message });
   else reportRefusal(attempt, error, `${describe(write.kind, write.ref)}: `, reason);
 }
 
 /** What often passes by itself (no answer, overload) is worth a status when it has not passed by the second attempt. */
-function reportRefusal({ job }: Attempt, error: unknown, subject: string, reason: Trouble['reason']): void {
+function reportRefusal({ job }: Attempt, error: unknown, subject: string, reason: Failure['reason']): void {
   if (job.signal.aborted) return;
   const mayPass = !isApiError(error) || error.code >= 500 || isTooManyRequests(error);
   if (!mayPass || job.state.failed !== undefined) job.report({ reason, message: `${subject}${reasonOf(error)}` });
@@ -395,7 +397,7 @@ async function finalizerStep(attempt: Attempt, change: 'add' | 'remove'): Promis
 
 async function statusStep(attempt: Attempt): Promise<boolean> {
   const { job } = attempt;
-  // A report of trouble changes what the status should say: evaluate again before writing it.
+  // A reported failure changes the status: evaluate again before writing it.
   await job.wave();
   if (job.writes()?.status === undefined) return false;
   return job.inTurn(async (hasWaited) => {

@@ -15,16 +15,16 @@ export function reportNews(
   { events, alerts }: WriteSet,
   reported: Reported,
   hasWritten: boolean,
-  tell: (event: EventInput) => void,
+  notify: (event: EventInput) => void,
 ): Reported {
-  for (const alert of alerts) if (!reported.alerts.has(idOf(alert))) tell(alert);
-  if (hasWritten) for (const event of events) if (!reported.events.has(idOf(event))) tell(event);
+  for (const alert of alerts) if (!reported.alerts.has(idOf(alert))) notify(alert);
+  if (hasWritten) for (const event of events) if (!reported.events.has(idOf(event))) notify(event);
   // Of most objects there is nothing to report, ever: they share one record.
   if (events.length === 0 && alerts.length === 0) return NOTHING_REPORTED;
-  const said = new Set(events.map(idOf));
+  const detail = new Set(events.map(idOf));
   return {
     // What has not been reported yet waits for a write; what a plan no longer says may be reported again when it says so again.
-    events: hasWritten ? said : reported.events.intersection(said),
+    events: hasWritten ? detail : reported.events.intersection(detail),
     alerts: new Set(alerts.map(idOf)),
   };
 }

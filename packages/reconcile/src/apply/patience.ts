@@ -4,7 +4,7 @@ import type { ChildWrite, PendingGroup, WriteSet } from '../diff/index.ts';
 import { plainDigest } from '../digest.ts';
 
 /** Something that is wanted, and since when it has been the same. */
-export interface Wish {
+export interface PendingWrite {
   readonly id: string;
   readonly since: number;
   /** When the first of a row of changes came, none of which lasted: constant changes must not delay a write for ever. */
@@ -15,25 +15,30 @@ export interface Wish {
 const MAX_QUIET_PERIODS = 10;
 
 /** How long a removal of a large share of the inventory must stay wanted before it is believed. */
-export const SECOND_LOOK_MS = 5000;
+export const RECHECK_MS = 5000;
 
-/** The wish as of now: a new one begins when what is wanted changes. */
-export function wishFor(writes: readonly ChildWrite[], known: Wish | undefined, ms: number, clock: Clock): Wish {
+/** The pending write as of now: a new one begins when its content changes. */
+export function pendingWrite(
+  writes: readonly ChildWrite[],
+  known: PendingWrite | undefined,
+  ms: number,
+  clock: Clock,
+): PendingWrite {
   const id = writesId(writes);
   if (known?.id === id) return known;
   const now = clock.now();
   return { id, since: now, first: known !== undefined && now - known.since <= ms ? known.first : now };
 }
 
-/** Milliseconds until a wish has stayed the same for so long; 0 when it has. */
-export function timeLeft(wish: Wish, ms: number, clock: Clock): number {
-  return Math.max(0, wish.since + ms - clock.now());
+/** Milliseconds until a pending write has stayed the same for so long; 0 when it has. */
+export function timeLeft(pending: PendingWrite, ms: number, clock: Clock): number {
+  return Math.max(0, pending.since + ms - clock.now());
 }
 
 /** As timeLeft, but no row of changes puts it off for ever. */
-export function quietTimeLeft(wish: Wish, ms: number, clock: Clock): number {
-  const latest = wish.first + MAX_QUIET_PERIODS * ms - clock.now();
-  return Math.max(0, Math.min(timeLeft(wish, ms, clock), latest));
+export function quietTimeLeft(pending: PendingWrite, ms: number, clock: Clock): number {
+  const latest = pending.first + MAX_QUIET_PERIODS * ms - clock.now();
+  return Math.max(0, Math.min(timeLeft(pending, ms, clock), latest));
 }
 
 /** Creations disturb nothing and need not wait, unless the group says so. */
@@ -41,7 +46,7 @@ export function needsQuiet({ quietMs, quietAtCreation, writes }: PendingGroup): 
   return quietMs > 0 && (quietAtCreation || !writes.every(isCreation));
 }
 
-/** Most of the children at once, and more than one: the sign of a plan that was made from a view that was not whole. */
+/** Most of the children at once, and more than one: the sign of a plan that was built from a view that was not whole. */
 export function isLargeShare({ prune, inventory }: WriteSet): boolean {
   return prune.length > 1 && prune.length * 2 > inventory;
 }

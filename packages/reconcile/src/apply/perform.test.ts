@@ -63,10 +63,10 @@ describe('an apply', () => {
   test('makes a child, shows it to the caches, and says why', () =>
     staged(async ({ client, performance, writeFor, shown }) => {
       assert.equal(await perform(writeFor(child('1')), performance), true);
-      const made = await client.get(ConfigMap, at('a'));
-      assert.deepEqual(made.data, { x: '1' });
-      assert.equal(made.metadata.annotations?.[CAUSE_ANNOTATION], performance.cause);
-      assert.equal(made.metadata.managedFields?.[0]?.manager, MANAGER);
+      const created = await client.get(ConfigMap, at('a'));
+      assert.deepEqual(created.data, { x: '1' });
+      assert.equal(created.metadata.annotations?.[CAUSE_ANNOTATION], performance.cause);
+      assert.equal(created.metadata.managedFields?.[0]?.manager, MANAGER);
       assert.deepEqual(shown, ['+ ConfigMap default/a']);
     }));
 
@@ -109,8 +109,8 @@ describe('a create', () => {
   test('makes what is not there', () =>
     staged(async ({ client, performance, writeFor }) => {
       assert.equal(await perform(writeFor(createOnly(ConfigMap, { metadata: at('c') })), performance), true);
-      const made = await client.get(ConfigMap, at('c'));
-      assert.equal(made.metadata.annotations?.[CAUSE_ANNOTATION], performance.cause);
+      const created = await client.get(ConfigMap, at('c'));
+      assert.equal(created.metadata.annotations?.[CAUSE_ANNOTATION], performance.cause);
     }));
 
   test('leaves what a user was faster to make', () =>
@@ -119,10 +119,10 @@ describe('a create', () => {
       await client.create(ConfigMap, configMap('c', { x: 'theirs' }));
       assert.equal(await perform(write, performance), false);
       // The look finds nothing, and the create is refused all the same.
-      let looks = 0;
+      let checks = 0;
       const blind = new Proxy(client, {
         get: (real, name) =>
-          name === 'find' && looks++ === 0 ? () => Promise.resolve(undefined) : (Reflect.get(real, name) as unknown),
+          name === 'find' && checks++ === 0 ? () => Promise.resolve(undefined) : (Reflect.get(real, name) as unknown),
       });
       assert.equal(await perform(write, { ...performance, target: { ...target, client: blind } }), false);
       assert.equal((await client.get(ConfigMap, at('c'))).data?.['x'], 'theirs');
@@ -131,14 +131,14 @@ describe('a create', () => {
 });
 
 describe('a mint', () => {
-  let made = 0;
+  let created = 0;
   const token: Minter<number, Secret> = {
     name: 'token',
     valid: (existing, serial) => existing.data?.['serial'] === btoa(String(serial)),
     make: (serial, existing) => {
-      made++;
+      created++;
       const data = { serial: btoa(String(serial)), before: existing?.data?.['serial'] ?? '' };
-      return Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: { labels: { made: 'here' } }, data });
+      return Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: { labels: { created: 'here' } }, data });
     },
   };
   const child = (serial: number) => mint(Secret, at('t'), token, serial);
@@ -171,9 +171,9 @@ describe('a mint', () => {
   test('makes nothing when one of that name is there', () =>
     staged(async ({ client, performance, writeFor, met }) => {
       await client.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata: at('t') });
-      made = 0;
+      created = 0;
       assert.equal(await perform(writeFor(child(1)), performance), false);
-      assert.deepEqual([made, met], [0, ['Secret t']]);
+      assert.deepEqual([created, met], [0, ['Secret t']]);
     }));
 
   test('replaces the one that was judged, and keeps what others have put on it', () =>
@@ -195,13 +195,13 @@ describe('a mint', () => {
       const judged = await client.get(Secret, at('t'));
       const write = writeFor(child(2), [judged]) as MintWrite;
       await client.patch(Secret, at('t'), 'merge', { data: { serial: btoa('3') } });
-      made = 0;
+      created = 0;
       assert.equal(await perform(write, performance), false);
       assert.equal((await client.get(Secret, at('t'))).data?.['serial'], btoa('3'));
       assert.equal((seen.get('Secret default/t') as Secret).data?.['serial'], btoa('3'));
       await client.delete(Secret, at('t'));
       assert.equal(await perform(write, performance), false);
-      assert.deepEqual([made, seen.has('Secret default/t')], [0, false]);
+      assert.deepEqual([created, seen.has('Secret default/t')], [0, false]);
     }));
 });
 
@@ -440,21 +440,21 @@ test('a mint is not written over what another has written while it was being mad
       valid: () => false,
       async make(_inputs, existing) {
         if (existing !== undefined) await client.patch(Secret, at('t'), 'merge', { data: { theirs: 'eA==' } });
-        return { apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { made: 'bm93' } };
+        return { apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { created: 'bm93' } };
       },
     };
     const child = mint(Secret, at('t'), meddled, 1);
     await perform(writeFor(child), performance);
     const existing = await client.get(Secret, at('t'));
     assert.equal(await perform(writeFor(child, [existing]), performance), false);
-    assert.deepEqual((await client.get(Secret, at('t'))).data, { made: 'bm93', theirs: 'eA==' });
+    assert.deepEqual((await client.get(Secret, at('t'))).data, { created: 'bm93', theirs: 'eA==' });
   }));
 
 describe('when the lease is lost while a write is being prepared', () => {
   const slow: Minter<number, Secret> = {
     name: 'slow',
     valid: () => false,
-    make: () => Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { made: 'bm93' } }),
+    make: () => Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { created: 'bm93' } }),
   };
 
   /** A performance that leads until the lease is lost. */

@@ -144,8 +144,8 @@ async function mint(write: MintWrite, performance: Performance): Promise<boolean
   const { kind, ref, minter, inputs, marks, existing } = write;
   if (existing === undefined) {
     if (await isTaken(kind, ref, performance)) return false;
-    const made = await minter.make(inputs as never, undefined, { clock, signal });
-    return create(write, withCause(mintedBody(kind, ref, [made.metadata, marks], made), cause), performance);
+    const created = await minter.make(inputs as never, undefined, { clock, signal });
+    return create(write, withCause(mintedBody(kind, ref, [created.metadata, marks], created), cause), performance);
   }
   const current = await target.client.find(kind, ref, { signal });
   const { uid, resourceVersion } = current?.metadata ?? {};
@@ -153,8 +153,8 @@ async function mint(write: MintWrite, performance: Performance): Promise<boolean
     observe(write, current, performance);
     return false;
   }
-  const made = await minter.make(inputs as never, current, { clock, signal });
-  const body = withCause(mintedBody(kind, ref, [current?.metadata, made.metadata, marks], made), cause);
+  const created = await minter.make(inputs as never, current, { clock, signal });
+  const body = withCause(mintedBody(kind, ref, [current?.metadata, created.metadata, marks], created), cause);
   const replacement = { ...body, metadata: { ...body.metadata, resourceVersion, uid } } as KubeObject;
   return send(write, performance, () => target.client.update(kind, replacement, { fieldManager: manager, signal }));
 }
@@ -164,11 +164,11 @@ function mintedBody(
   kind: Kind,
   ref: ObjectRef,
   metadata: readonly (KubeObject['metadata'] | undefined)[],
-  made: KubeObject,
+  created: KubeObject,
 ): KubeObject {
   const { ownerReferences, finalizers } = Object.assign({}, ...metadata) as KubeObject['metadata'];
   return {
-    ...made,
+    ...created,
     apiVersion: kind.apiVersion,
     kind: kind.kind,
     metadata: {

@@ -31,5 +31,5 @@ test('work that throws does not block the work after it', async () => {
   const next = turns('a', async (hasWaited) => hasWaited);
   await assert.rejects(failing, /no/);
   assert.equal(await next, true);
-  assert.equal(await turns('a', async (hasWaited) => hasWaited), false, 'nobody is left in the line');
+  assert.equal(await turns('a', async (hasWaited) => hasWaited), false, 'the line is empty');
 });

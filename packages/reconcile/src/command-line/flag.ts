@@ -18,7 +18,7 @@ export interface Flag {
   readonly default?: string | boolean;
   /** The variable of the environment that stands in for the flag. */
   readonly env?: string;
-  /** From the text to the value; `refuse(…)` says what to write instead. Default: the text itself. */
+  /** From the text to the value; `refuse(…)` shows what to write instead. Default: the text itself. */
   readonly parse?: (text: string) => unknown;
 }
 
@@ -60,7 +60,7 @@ export function findFlag(flags: Flags, name: string): string | undefined {
   return Object.entries(flags).find(([, { aliases }]) => aliases?.includes(name))?.[0];
 }
 
-/** The values of flags of which none is given. Throws when a default is not a value: a mistake of the declaration. */
+/** The values of flags when none is given. Throws when a default is not a value: a mistake of the declaration. */
 export function flagDefaults<const F extends Flags>(flags: F): FlagValues<F> {
   return evaluateFlags(flags, {}, {}, (place, text, remedy) => {
     throw new TypeError(`the default ${JSON.stringify(text)} of ${place} is not a value; ${remedy}`);

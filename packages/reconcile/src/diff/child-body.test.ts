@@ -53,9 +53,9 @@ describe('what is sent of a child', () => {
   });
 
   test('says which object it was made for: another of its name is not overwritten', () => {
-    const made = bodyOf('a:1');
-    assert.equal(bodyToSend(made, undefined).metadata.uid, undefined);
-    assert.equal(bodyToSend(made, { apiVersion: '', kind: '', metadata: { uid: 'u1' } }).metadata.uid, 'u1');
+    const created = bodyOf('a:1');
+    assert.equal(bodyToSend(created, undefined).metadata.uid, undefined);
+    assert.equal(bodyToSend(created, { apiVersion: '', kind: '', metadata: { uid: 'u1' } }).metadata.uid, 'u1');
   });
 
   test('keeps what the pods were last rolled for while the template stays, and drops it when it changes', () => {
@@ -91,9 +91,9 @@ describe('the digest of a child', () => {
   });
 
   test('is on what is sent, and does not count itself, the history or the cause', () => {
-    const made = bodyOf('a:1');
-    const sent = bodyToSend(made, undefined);
-    assert.equal(sent.metadata.annotations?.[APPLIED_ANNOTATION], made.digest);
+    const created = bodyOf('a:1');
+    const sent = bodyToSend(created, undefined);
+    assert.equal(sent.metadata.annotations?.[APPLIED_ANNOTATION], created.digest);
   });
 
   test('does not count yielded fields', () => {
@@ -120,9 +120,9 @@ describe('a pod template', () => {
     let live: KubeObject | undefined;
     const marks: string[] = [];
     for (let version = 0; version < 12; version++) {
-      const made = bodyOf(`a:${version}`);
-      marks.unshift(made.template ?? '');
-      live = bodyToSend(made, live);
+      const created = bodyOf(`a:${version}`);
+      marks.unshift(created.template ?? '');
+      live = bodyToSend(created, live);
     }
     assert.deepEqual(live?.metadata.annotations?.[TEMPLATE_HISTORY_ANNOTATION]?.split(' '), marks.slice(0, 10));
     const again = bodyToSend(bodyOf('a:9'), live).metadata.annotations?.[TEMPLATE_HISTORY_ANNOTATION]?.split(' ');

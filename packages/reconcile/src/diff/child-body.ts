@@ -50,18 +50,24 @@ export function childBody(child: AppliedChild, ownership: Ownership, keyed: Keye
  * The object that goes over the wire: the body, its digest, and the history of templates. The uid of the one that is there
  * is a precondition: one that has taken its name since is not overwritten.
  */
-export function bodyToSend(made: ChildBody, observed: KubeObject | undefined): KubeObject {
-  const annotations: Record<string, string> = { ...made.body.metadata.annotations, [APPLIED_ANNOTATION]: made.digest };
-  if (made.template !== undefined) {
-    const earlier = templateHistory(observed).filter((digest) => digest !== made.template);
-    annotations[TEMPLATE_HISTORY_ANNOTATION] = [made.template, ...earlier].slice(0, TEMPLATE_HISTORY).join(' ');
-    const rolledFor = templateMark(observed) === made.template ? lastRoll(observed) : undefined;
+export function bodyToSend(created: ChildBody, observed: KubeObject | undefined): KubeObject {
+  const annotations: Record<string, string> = {
+    ...created.body.metadata.annotations,
+    [APPLIED_ANNOTATION]: created.digest,
+  };
+  if (created.template !== undefined) {
+    const earlier = templateHistory(observed).filter((digest) => digest !== created.template);
+    annotations[TEMPLATE_HISTORY_ANNOTATION] = [created.template, ...earlier].slice(0, TEMPLATE_HISTORY).join(' ');
+    const rolledFor = templateMark(observed) === created.template ? lastRoll(observed) : undefined;
     if (rolledFor !== undefined) annotations[ROLLED_ANNOTATION] = rolledFor;
     // Taken over and emptied, so that the next apply, which does not mention it, removes it.
     if (heldFrom(observed) !== undefined) annotations[HELD_ANNOTATION] = '';
   }
   const uid = observed?.metadata.uid;
-  return { ...made.body, metadata: { ...made.body.metadata, ...(uid === undefined ? {} : { uid }), annotations } };
+  return {
+    ...created.body,
+    metadata: { ...created.body.metadata, ...(uid === undefined ? {} : { uid }), annotations },
+  };
 }
 
 export function templateHistory(observed: KubeObject | undefined): string[] {

@@ -90,23 +90,23 @@ describe('an applied child', () => {
   });
 
   test('that adopts takes over what has no controller, and nothing else', () => {
-    const stranger = theirs({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
+    const foreign = theirs({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
     const adopting = apply(ConfigMap, { metadata, data: { x: '1' } }, { adopts: true });
-    assert.equal(verdict(configMap(), [stranger]).note?.about, 'conflict');
-    assert.equal(verdict(adopting, [stranger]).write?.verb, 'apply');
+    assert.equal(verdict(configMap(), [foreign]).note?.about, 'conflict');
+    assert.equal(verdict(adopting, [foreign]).write?.verb, 'apply');
     const owner = { apiVersion: 'v1', kind: 'Other', name: 'o', uid: 'uid-of-o', controller: true };
-    const controlled = { ...stranger, metadata: { ...stranger.metadata, ownerReferences: [owner] } };
+    const controlled = { ...foreign, metadata: { ...foreign.metadata, ownerReferences: [owner] } };
     assert.equal(verdict(adopting, [controlled]).note?.about, 'conflict');
   });
 
   test('that adopts what refers to its owner takes over what another operator made for it, and nothing else', () => {
-    const stranger = theirs({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
+    const foreign = theirs({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
     const adopting = apply(ConfigMap, { metadata, data: { x: '1' } }, { adopts: 'referring' });
-    assert.equal(verdict(adopting, [stranger]).note?.about, 'conflict');
+    assert.equal(verdict(adopting, [foreign]).note?.about, 'conflict');
     const { uid = '', name = '' } = OWNED.object.metadata;
     const referring = (reference: object) => ({
-      ...stranger,
-      metadata: { ...stranger.metadata, ownerReferences: [{ apiVersion: 'v1', kind: 'Any', name, uid, ...reference }] },
+      ...foreign,
+      metadata: { ...foreign.metadata, ownerReferences: [{ apiVersion: 'v1', kind: 'Any', name, uid, ...reference }] },
     });
     assert.equal(verdict(adopting, [referring({})]).write?.verb, 'apply');
     assert.equal(verdict(configMap(), [referring({})]).note?.about, 'conflict');
@@ -168,8 +168,8 @@ describe('a child that is another owner’s is a conflict, not a write, and hold
         ownerReferences: [{ apiVersion: 'v1', kind: 'Secret', name: 's', uid, controller: true }],
       },
     });
-  const cases: [what: string, object: KubeObject, says: RegExp][] = [
-    ['made by hand', theirs(configMap().object), /was not made for this resource/],
+  const cases: [what: string, object: KubeObject, expected: RegExp][] = [
+    ['made by hand', theirs(configMap().object), /was not created for this resource/],
     [
       'planned for another owner',
       live(bodyOf(configMap(), [], { ownership: other })),
@@ -189,12 +189,12 @@ describe('a child that is another owner’s is a conflict, not a write, and hold
       /another owner/,
     ],
   ];
-  for (const [what, object, says] of cases) {
+  for (const [what, object, expected] of cases) {
     test(what, () => {
       const { write, note, waitsFor } = verdict(configMap(), [object]);
       assert.equal(write, undefined);
       assert.equal(note?.about, 'conflict');
-      assert.match(note.message, says);
+      assert.match(note.message, expected);
       assert.equal(waitsFor, note.message);
     });
   }

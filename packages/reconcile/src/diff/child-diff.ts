@@ -39,8 +39,8 @@ const SETTLED: ChildVerdict = {};
 export function childWrite(child: Child, input: DiffInput): ChildVerdict {
   if (child.how === 'keep') return SETTLED;
   const { kind, ref } = child;
-  const look = child.how === 'mint' || child.how === 'share' ? 'object' : 'child';
-  const observed = input.observed[look](kind, ref);
+  const check = child.how === 'mint' || child.how === 'share' ? 'object' : 'child';
+  const observed = input.observed[check](kind, ref);
   if (observed !== undefined && isPaused(observed)) return { note: pausedNote(kind, ref) };
   if (observed?.metadata.deletionTimestamp !== undefined) return waiting(`${describe(kind, ref)} to be deleted`);
   switch (child.how) {
@@ -78,7 +78,7 @@ function applied(child: AppliedChild, observed: KubeObject | undefined, input: D
         verb: 'apply',
         kind,
         ref,
-        body: bodyToSend(madeOf(known, child, input), undefined),
+        body: bodyToSend(createdFrom(known, child, input), undefined),
         exists: false,
         taken: [],
       },
@@ -94,14 +94,14 @@ function applied(child: AppliedChild, observed: KubeObject | undefined, input: D
 
   const isSame = observed.metadata.annotations?.[APPLIED_ANNOTATION] === known.digest;
   if (isSame && isCheckedAndOurs(known, entry)) return SETTLED;
-  const made = madeOf(known, child, input);
-  const body = withoutTakenYields(made.body, child.yields, entry);
+  const sent = createdFrom(known, child, input);
+  const body = withoutTakenYields(sent.body, child.yields, entry);
   const taken = isSame ? takenOf(known, body, entry, child.yields) : NONE;
   if (isSame && taken.length === 0) {
     known.body = undefined;
     return SETTLED;
   }
-  const toSend = bodyToSend({ ...made, body }, observed);
+  const toSend = bodyToSend({ ...sent, body }, observed);
   const write = { verb: 'apply', kind, ref, body: toSend, exists: true, taken } as const;
   if (taken.length === 0) return { write };
   const message = `${describe(kind, ref)}: ${taken.join(', ')} changed by another field manager and taken back`;
@@ -118,7 +118,7 @@ function knownChild(child: AppliedChild, { known, ownership, keyed }: DiffInput)
   return fresh;
 }
 
-function madeOf(known: KnownChild, child: AppliedChild, { ownership, keyed }: DiffInput): ChildBody {
+function createdFrom(known: KnownChild, child: AppliedChild, { ownership, keyed }: DiffInput): ChildBody {
   const { digest, template } = known;
   known.body ??= childBody(child, ownership, keyed).body;
   return { body: known.body, digest, template };
@@ -126,7 +126,7 @@ function madeOf(known: KnownChild, child: AppliedChild, { ownership, keyed }: Di
 
 const NONE: readonly string[] = [];
 
-/** Whether this very entry was looked at before, and holds everything that we sent. */
+/** Whether this very entry was checked before, and holds everything that we sent. */
 function isCheckedAndOurs({ checked }: KnownChild, entry: ManagedFieldsEntry | undefined): boolean {
   return entry !== undefined && checked?.entry === entry && checked.taken.length === 0;
 }
@@ -203,7 +203,7 @@ export function foreignClaim(
     const isOurs = controller.uid === ownership.object.metadata.uid;
     return isOurs ? undefined : `is controlled by ${controller.kind} ${controller.name}: rename one of the two`;
   }
-  // Our label was removed. The field manager is that of all owners of the reconciler: the annotation says which one.
+  // Our label was removed. The field manager is that of all owners of the reconciler: the annotation shows which one.
   const owner = observed.metadata.annotations?.[OWNER_ANNOTATION];
   const isAdopted =
     adopts === 'referring' ? ownerReferences.some(({ uid }) => uid === ownership.object.metadata.uid) : adopts;

@@ -25,12 +25,12 @@ export interface Scene extends Partial<Omit<DiffInput, 'observed'>> {
   objects?: readonly KubeObject[];
   status?: ReturnType<Observed['status']>;
   finalizers?: readonly string[];
-  trouble?: ReturnType<Observed['trouble']>;
+  failure?: ReturnType<Observed['failure']>;
   /** Milliseconds since the epoch. */
   now?: number;
 }
 
-export function inputOf({ objects = [], status, finalizers = [], trouble, now = 0, ...given }: Scene = {}): DiffInput {
+export function inputOf({ objects = [], status, finalizers = [], failure, now = 0, ...given }: Scene = {}): DiffInput {
   const ownership = given.ownership ?? OWNED;
   const find = (kind: { group: string; kind: string }, key: string) =>
     objects.find((object) => object.kind === kind.kind && keyOfObject(object) === key);
@@ -54,7 +54,7 @@ export function inputOf({ objects = [], status, finalizers = [], trouble, now = 
       status: () => status,
       finalizers: () => finalizers,
       reached: (instant) => (typeof instant === 'number' ? instant : Date.parse(instant)) <= now,
-      trouble: () => trouble,
+      failure: () => failure,
     },
     ...given,
   };

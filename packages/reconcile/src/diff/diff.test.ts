@@ -11,9 +11,9 @@ import { type ApplyWrite, isSettled, type WithdrawWrite } from './writes.ts';
 
 const at = (name: string, namespace = 'default') => ({ name, namespace });
 const child = (name: string, namespace?: string) => apply(ConfigMap, { metadata: at(name, namespace) });
-const applied = (made: Child, metadata: KubeObject['metadata'] = {}, scene: Scene = {}) =>
-  live((childWrite(made, inputOf(scene)).write as ApplyWrite).body, metadata);
-const stranger = (name: string, metadata: KubeObject['metadata'] = {}) =>
+const applied = (created: Child, metadata: KubeObject['metadata'] = {}, scene: Scene = {}) =>
+  live((childWrite(created, inputOf(scene)).write as ApplyWrite).body, metadata);
+const foreign = (name: string, metadata: KubeObject['metadata'] = {}) =>
   theirs({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...at(name), ...metadata } });
 const writesOf = (scene: Scene) => diff(inputOf(scene));
 const LEAVING = { deletionTimestamp: '2026-01-01T00:00:00Z' };
@@ -23,25 +23,25 @@ describe('groups', () => {
   const groups = (...given: Parameters<typeof plan>[0][]) => plan({ groups: given.map((group) => group ?? {}) });
 
   test('are left out once everything of them is so', () => {
-    const made = groups({ children: [child('a')] }, { children: [child('b')] });
+    const created = groups({ children: [child('a')] }, { children: [child('b')] });
     assert.deepEqual(
-      writesOf({ plan: made, objects: [applied(child('a'))] }).groups.map(({ writes }) => verbsOf(writes)),
+      writesOf({ plan: created, objects: [applied(child('a'))] }).groups.map(({ writes }) => verbsOf(writes)),
       [['apply ConfigMap b']],
     );
     assert.ok(
       isSettled({
-        ...writesOf({ plan: made, objects: [applied(child('a')), applied(child('b'))] }),
+        ...writesOf({ plan: created, objects: [applied(child('a')), applied(child('b'))] }),
         status: undefined,
       }),
     );
   });
 
   test('keep their order and their conditions', () => {
-    const made = groups(
+    const created = groups(
       { name: 'first', children: [child('a')], quietMs: 5, preflight: true },
       { children: [child('b')], open: false, waitingFor: 'the moon' },
     );
-    const { groups: left, notes } = writesOf({ plan: made });
+    const { groups: left, notes } = writesOf({ plan: created });
     assert.deepEqual(
       left.map(({ name, quietMs, preflight, open, waitingFor }) => [name, quietMs, preflight, open, waitingFor]),
       [
@@ -53,18 +53,18 @@ describe('groups', () => {
   });
 
   test('that are closed stay in the way even when nothing of them is left to do', () => {
-    const made = groups({ children: [child('a')], open: false });
-    const { groups: left, prune } = writesOf({ plan: made, objects: [applied(child('a')), applied(child('old'))] });
+    const created = groups({ children: [child('a')], open: false });
+    const { groups: left, prune } = writesOf({ plan: created, objects: [applied(child('a')), applied(child('old'))] });
     assert.deepEqual([left[0]?.open, left[0]?.writes, prune], [false, [], []]);
   });
 
   for (const [what, objects] of [
-    ['a conflict', [stranger('a')]],
+    ['a conflict', [foreign('a')]],
     ['a child that is being deleted', [applied(child('a'), LEAVING)]],
   ] as const) {
     test(`after ${what} wait, while what is beside it goes on`, () => {
-      const made = groups({ children: [child('a'), child('b')] }, { children: [child('c')] });
-      const { groups: left, prune } = writesOf({ plan: made, objects: [...objects, applied(child('old'))] });
+      const created = groups({ children: [child('a'), child('b')] }, { children: [child('c')] });
+      const { groups: left, prune } = writesOf({ plan: created, objects: [...objects, applied(child('old'))] });
       assert.deepEqual(
         left.map(({ open, writes }) => [open, verbsOf(writes)]),
         [
@@ -80,19 +80,19 @@ describe('groups', () => {
 
   test('after a paused child go on: it is as a user wants it', () => {
     const paused = applied(child('a'), { annotations: { [PAUSED_ANNOTATION]: 'true' } });
-    const made = groups(
+    const created = groups(
       { children: [apply(ConfigMap, { metadata: at('a'), data: { new: '' } })] },
       { children: [child('b')] },
     );
     assert.deepEqual(
-      writesOf({ plan: made, objects: [paused] }).groups.map(({ writes }) => verbsOf(writes)),
+      writesOf({ plan: created, objects: [paused] }).groups.map(({ writes }) => verbsOf(writes)),
       [['apply ConfigMap b']],
     );
   });
 });
 
 describe('removals', () => {
-  const seen = stranger('x');
+  const seen = foreign('x');
   const removing = plan({ removals: [remove(ConfigMap, seen)] });
 
   test('concern exactly the object that was seen', () => {
@@ -100,7 +100,7 @@ describe('removals', () => {
     assert.deepEqual(groups[0]?.writes, [
       { verb: 'delete', kind: ConfigMap, ref: at('x'), uid: 'uid-of-x', because: 'removed' },
     ]);
-    assert.deepEqual(writesOf({ plan: removing, objects: [stranger('x', { uid: 'another' })] }).groups, []);
+    assert.deepEqual(writesOf({ plan: removing, objects: [foreign('x', { uid: 'another' })] }).groups, []);
     assert.deepEqual(writesOf({ plan: removing }).groups, []);
   });
 
@@ -111,7 +111,7 @@ describe('removals', () => {
 
   test('spare a paused object', () => {
     const annotations = { [PAUSED_ANNOTATION]: 'true' };
-    const { groups, notes } = writesOf({ plan: removing, objects: [stranger('x', { annotations })] });
+    const { groups, notes } = writesOf({ plan: removing, objects: [foreign('x', { annotations })] });
     assert.deepEqual([groups, notes[0]?.about], [[], 'paused']);
   });
 });
@@ -126,7 +126,7 @@ describe('pruning', () => {
         applied(child('old')),
         applied(child('kept')),
         applied(child('others'), {}, { ownership: other }),
-        stranger('strange'),
+        foreign('strange'),
       ],
     });
     assert.deepEqual(prune, [
@@ -149,7 +149,7 @@ describe('pruning', () => {
   });
 
   test('does not happen when the plan says so: invalid input never destroys', () => {
-    const object = stranger('x', {
+    const object = foreign('x', {
       annotations: { [originalAnnotation(OWNED)]: '{}', [sharedAnnotation(OWNED)]: 'v1.x' },
     });
     const { prune, groups } = writesOf({ plan: plan({ prune: false }), objects: [applied(child('old')), object] });
@@ -169,8 +169,8 @@ describe('pruning', () => {
 });
 
 describe('what is no longer planned in others’ objects', () => {
-  const shared = stranger('s', { annotations: { [sharedAnnotation(OWNED)]: 'v1.x' } });
-  const patched = stranger('p', { annotations: { [originalAnnotation(OWNED)]: '{}' } });
+  const shared = foreign('s', { annotations: { [sharedAnnotation(OWNED)]: 'v1.x' } });
+  const patched = foreign('p', { annotations: { [originalAnnotation(OWNED)]: '{}' } });
 
   test('is given back after all groups, before anything is pruned', () => {
     const { groups, prune } = writesOf({
@@ -191,17 +191,19 @@ describe('what is no longer planned in others’ objects', () => {
   });
 
   test('stays while it is planned', () => {
-    const made = plan({
+    const created = plan({
       children: [share(ConfigMap, { metadata: at('s') })],
       patches: [patch(ConfigMap, at('p'), [{ path: '/metadata/name', value: 'p' }])],
     });
-    const verbs = writesOf({ plan: made, objects: [shared, patched] }).groups.flatMap(({ writes }) => verbsOf(writes));
+    const verbs = writesOf({ plan: created, objects: [shared, patched] }).groups.flatMap(({ writes }) =>
+      verbsOf(writes),
+    );
     assert.deepEqual(verbs, ['share ConfigMap s', 'patch ConfigMap p']);
   });
 
   test('stays while a user has paused the object, and the owner with it', () => {
     const annotations = { [originalAnnotation(OWNED)]: '{}', [PAUSED_ANNOTATION]: 'true' };
-    const objects = [stranger('p', { annotations })];
+    const objects = [foreign('p', { annotations })];
     const { groups, finalizer } = writesOf({ plan: released(), ownership: deleted, finalizers: [FINALIZER], objects });
     assert.deepEqual([groups[0]?.open, groups[0]?.writes, finalizer], [false, [], undefined]);
   });
@@ -324,7 +326,7 @@ test('after a reconciler threw, nothing but the status is written', () => {
     objects: [applied(child('old'))],
     hasRelease: true,
   };
-  const input = inputOf({ ...scene, trouble: { reason: 'Threw', message: 'a bug' } });
+  const input = inputOf({ ...scene, failure: { reason: 'Threw', message: 'a bug' } });
   const { groups, prune, finalizer, status, threw } = statusOnly(input, 'a bug');
   assert.deepEqual([groups, prune, finalizer, status?.input, threw], [[], [], undefined, {}, 'a bug']);
   assert.deepEqual(

@@ -9,12 +9,12 @@ import { type ChildVerdict, childWrite } from './child-diff.ts';
 import {
   type DiffInput,
   describe,
+  type Failure,
   identity,
   inputFor,
   memoryAnnotation,
   originalAnnotation,
   sharedAnnotation,
-  type Trouble,
 } from './input.ts';
 import { patchWrite, plannedFields, restoreWrite } from './patch-diff.ts';
 import { isPaused, pausedNote } from './pause.ts';
@@ -115,7 +115,7 @@ function groupVerdicts({ children, patches, removals }: Group, input: DiffInput)
   ];
 }
 
-/** Nothing is said of an object in a world that cannot be looked at: it is waited for. */
+/** Nothing is said of an object in a world that cannot be checked: it is waited for. */
 function unlessAway(kind: Kind, input: DiffInput, verdict: (input: DiffInput) => ChildVerdict): ChildVerdict {
   const away = input.observed.away?.(kind);
   return away === undefined
@@ -210,8 +210,8 @@ function isCollected(child: Child, ownership: Ownership): boolean {
 
 /** Only the status changes: for objects whose reconciler threw. Nothing else is touched on the word of a broken plan. */
 export function statusOnly(input: DiffInput, threw: string): WriteSet {
-  const trouble: Trouble = { reason: 'Threw', message: threw };
-  return { ...silently({ ...input, observed: { ...input.observed, trouble: () => trouble } }, []), threw };
+  const failure: Failure = { reason: 'Threw', message: threw };
+  return { ...silently({ ...input, observed: { ...input.observed, failure: () => failure } }, []), threw };
 }
 
 function paused(input: DiffInput): WriteSet {

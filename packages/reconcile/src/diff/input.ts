@@ -25,16 +25,16 @@ export interface Observed {
   finalizers(): readonly string[];
   reached(instant: number | string): boolean;
   /** What the sink reported about its last attempt for this key. */
-  trouble(): Trouble | undefined;
+  failure(): Failure | undefined;
   /** Why nothing can be known or written of a kind in another world now; undefined when it can. None by default. */
   away?(kind: Kind): string | undefined;
-  /** The worlds that hold children, or may, and cannot be looked at now. None by default. */
+  /** The worlds that hold children, or may, and cannot be checked now. None by default. */
   awayWorlds?(): readonly string[];
 }
 
-export type Trouble = WriteProblem;
+export type Failure = WriteProblem;
 
-/** What was made of a planned child, and what was found of it last: kept while neither the plan nor the child changes. */
+/** What was built from a planned child, and what was found of it last: kept while neither the plan nor the child changes. */
 export interface KnownChild {
   readonly owner: string | undefined;
   readonly digest: string;

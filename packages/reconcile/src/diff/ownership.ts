@@ -1,5 +1,5 @@
 // Whether the fields that we sent are still ours, from our own managedFields entry alone: no schema is needed, because the
-// entry itself says which lists are maps (`k:`), sets (`v:`) or atomic (a leaf).
+// entry itself shows which lists are maps (`k:`), sets (`v:`) or atomic (a leaf).
 //
 // It cannot detect one case: in parts without a schema, a nested map from which a client removed our fields looks like an
 // atomic one. A change there is noticed with the next change of the plan, not before.

@@ -126,9 +126,9 @@ function setOperation(document: unknown, path: string, value: unknown): Operatio
     const part = partOf(parent, name);
     if (part === undefined) {
       if (Array.isArray(parent)) return undefined;
-      // The objects that are missing are made in the same operation.
-      const made = names.slice(at + 1).reduceRight<unknown>((below, each) => ({ [each]: below }), value);
-      return { op: 'add', path: formatPointer(names.slice(0, at + 1)), value: made };
+      // The objects that are missing are created in the same operation.
+      const created = names.slice(at + 1).reduceRight<unknown>((below, each) => ({ [each]: below }), value);
+      return { op: 'add', path: formatPointer(names.slice(0, at + 1)), value: created };
     }
     parent = part;
   }

@@ -18,7 +18,7 @@ const condition = (given: Partial<Condition>): Condition => ({
 });
 const writes = (scene: Scene) => diff(inputOf(scene));
 const statusOf = (scene: Scene) => writes(scene).status;
-const said = { observedGeneration: 3 };
+const detail = { observedGeneration: 3 };
 
 describe('a status', () => {
   test('is written when it differs, and not when it is so', () => {
@@ -29,14 +29,17 @@ describe('a status', () => {
       generation: 3,
       isUrgent: true,
     });
-    assert.equal(statusOf({ ...scene, status: { ...said, x: 1, conditions: [condition({})] } }), undefined);
-    assert.equal(statusOf({ ...scene, status: { ...said, x: 1, kept: true, conditions: [condition({})] } }), undefined);
+    assert.equal(statusOf({ ...scene, status: { ...detail, x: 1, conditions: [condition({})] } }), undefined);
+    assert.equal(
+      statusOf({ ...scene, status: { ...detail, x: 1, kept: true, conditions: [condition({})] } }),
+      undefined,
+    );
   });
 
   test('that is not there and is not wanted is not written', () => {
     for (const status of [undefined, {}, { gone: drop() }, { x: undefined }, { x: null }]) {
-      const made = plan({ ...(status ? { status } : {}), conditions: [noCondition('Ready')] });
-      assert.equal(statusOf({ plan: made, isPrimary: false }), undefined);
+      const created = plan({ ...(status ? { status } : {}), conditions: [noCondition('Ready')] });
+      assert.equal(statusOf({ plan: created, isPrimary: false }), undefined);
     }
   });
 
@@ -51,9 +54,9 @@ describe('a status', () => {
   });
 
   test('remembers what the plan asks for, as a whole', () => {
-    const scene = { plan: plan({ memory: { b: 1 } }), status: { ...said, memory: { a: 1 } } };
+    const scene = { plan: plan({ memory: { b: 1 } }), status: { ...detail, memory: { a: 1 } } };
     assert.deepEqual(statusOf(scene)?.input, { observedGeneration: 3, memory: { b: 1 } });
-    assert.equal(statusOf({ plan: plan(), status: { ...said, memory: { a: 1 } } }), undefined);
+    assert.equal(statusOf({ plan: plan(), status: { ...detail, memory: { a: 1 } } }), undefined);
   });
 });
 
@@ -61,9 +64,9 @@ describe('progress', () => {
   const moving = (percent: number, more = {}) => plan({ progress: { percent }, ...more });
 
   test('alone is not urgent', () => {
-    assert.equal(statusOf({ plan: moving(5), status: { ...said, percent: 4 } })?.isUrgent, false);
-    assert.equal(statusOf({ plan: moving(5), status: { ...said, percent: 5 } }), undefined);
-    assert.equal(statusOf({ plan: moving(5), status: said })?.isUrgent, false);
+    assert.equal(statusOf({ plan: moving(5), status: { ...detail, percent: 4 } })?.isUrgent, false);
+    assert.equal(statusOf({ plan: moving(5), status: { ...detail, percent: 5 } }), undefined);
+    assert.equal(statusOf({ plan: moving(5), status: detail })?.isUrgent, false);
     const count = conditionType<'Counting' | 'Done'>('Count');
     const counting = { ...count.isFalse('Counting', '3 left'), observedGeneration: 3, lastTransitionTime: '' };
     const urgencyOf = (condition: ReturnType<typeof count.isTrue>) =>
@@ -76,23 +79,23 @@ describe('progress', () => {
   });
 
   test('goes along with what is urgent', () => {
-    const status = statusOf({ plan: moving(5, { status: { x: 1 } }), status: { ...said, percent: 4 } });
+    const status = statusOf({ plan: moving(5, { status: { x: 1 } }), status: { ...detail, percent: 4 } });
     assert.deepEqual([status?.isUrgent, status?.input], [true, { observedGeneration: 3, x: 1, percent: 5 }]);
-    const changed = { plan: moving(5, { conditions: [ready.isFalse('Broken')] }), status: said };
+    const changed = { plan: moving(5, { conditions: [ready.isFalse('Broken')] }), status: detail };
     assert.equal(statusOf(changed)?.isUrgent, true);
   });
 });
 
 test('what is to be remembered goes out at once, not with the progress that waits for its turn', () => {
   const remembering = (values: string) => plan({ memory: { values }, progress: { percent: 5 } });
-  const current = { ...said, memory: { values: 'x' }, percent: 5 };
+  const current = { ...detail, memory: { values: 'x' }, percent: 5 };
   assert.equal(statusOf({ plan: remembering('x'), status: current }), undefined);
   const status = statusOf({ plan: remembering('xy'), status: current });
   assert.deepEqual([status?.isUrgent, status?.input['memory']], [true, { values: 'xy' }]);
 });
 
 describe('what the runtime has to say', () => {
-  const trouble = { reason: 'WriteRefused', message: 'no' } as const;
+  const failure = { reason: 'WriteRefused', message: 'no' } as const;
   const error = condition({ type: 'ReconcileError', reason: 'WriteRefused', message: 'no (test.web)' });
   const conflicted = {
     plan: plan({ children: [apply(ConfigMap, { metadata: { name: 'a', namespace: 'default' } })] }),
@@ -100,44 +103,47 @@ describe('what the runtime has to say', () => {
   };
 
   test('is a condition while it holds, and none afterwards', () => {
-    assert.deepEqual(statusOf({ trouble, status: said })?.conditions, [
+    assert.deepEqual(statusOf({ failure, status: detail })?.conditions, [
       { type: 'ReconcileError', status: 'True', reason: 'WriteRefused', message: 'no (test.web)' },
     ]);
-    assert.equal(statusOf({ trouble, status: { ...said, conditions: [error] } }), undefined);
-    assert.deepEqual(statusOf({ status: { ...said, conditions: [error] } })?.conditions, [
+    assert.equal(statusOf({ failure, status: { ...detail, conditions: [error] } }), undefined);
+    assert.deepEqual(statusOf({ status: { ...detail, conditions: [error] } })?.conditions, [
       noCondition('ReconcileError'),
     ]);
-    assert.equal(statusOf({ status: said }), undefined);
+    assert.equal(statusOf({ status: detail }), undefined);
   });
 
   test('of a conflict is a condition too', () => {
-    const [found] = statusOf({ ...conflicted, status: said })?.conditions ?? [];
+    const [found] = statusOf({ ...conflicted, status: detail })?.conditions ?? [];
     assert.deepEqual([found?.type, found?.reason], ['ReconcileError', 'Conflict']);
   });
 
   test('is left to the reconciler that said it: two of one kind do not take turns', () => {
     const theirs = { ...error, message: 'no (test.other)' };
-    assert.equal(statusOf({ status: { ...said, conditions: [theirs] } }), undefined);
+    assert.equal(statusOf({ status: { ...detail, conditions: [theirs] } }), undefined);
     const both = { ...error, message: 'no (test.other)\nno (test.web)' };
-    assert.equal(statusOf({ trouble, status: { ...said, conditions: [both] } }), undefined);
+    assert.equal(statusOf({ failure, status: { ...detail, conditions: [both] } }), undefined);
     const foreign = { ...error, message: 'written by another program' };
-    assert.equal(statusOf({ trouble, status: { ...said, conditions: [foreign] } }), undefined);
+    assert.equal(statusOf({ failure, status: { ...detail, conditions: [foreign] } }), undefined);
   });
 
   test('by several reconcilers is one condition with a line of each, and the reason of the first', () => {
-    const saidBy = (message: string, reason = 'Threw') => ({ ...said, conditions: [{ ...error, reason, message }] });
-    const [added] = statusOf({ trouble, status: saidBy('a bug (test.other)') })?.conditions ?? [];
+    const reportedBy = (message: string, reason = 'Threw') => ({
+      ...detail,
+      conditions: [{ ...error, reason, message }],
+    });
+    const [added] = statusOf({ failure, status: reportedBy('a bug (test.other)') })?.conditions ?? [];
     assert.deepEqual([added?.reason, added?.message], ['Threw', 'a bug (test.other)\nno (test.web)']);
-    const [first] = statusOf({ trouble, status: saidBy('a bug (test.zone)') })?.conditions ?? [];
+    const [first] = statusOf({ failure, status: reportedBy('a bug (test.zone)') })?.conditions ?? [];
     assert.deepEqual([first?.reason, first?.message], ['WriteRefused', 'no (test.web)\na bug (test.zone)']);
-    const [left] = statusOf({ status: saidBy('a bug (test.other)\nno (test.web)') })?.conditions ?? [];
+    const [left] = statusOf({ status: reportedBy('a bug (test.other)\nno (test.web)') })?.conditions ?? [];
     assert.deepEqual([left?.reason, left?.message], ['Threw', 'a bug (test.other)']);
-    const [only] = statusOf({ trouble, status: saidBy('no (test.web)') })?.conditions ?? [];
+    const [only] = statusOf({ failure, status: reportedBy('no (test.web)') })?.conditions ?? [];
     assert.deepEqual([only?.reason, only?.message], ['WriteRefused', 'no (test.web)']);
   });
 
   test('has no line breaks of its own: each line is of one reconciler', () => {
-    const [broken] = statusOf({ trouble: { ...trouble, message: 'one\n  two' }, status: said })?.conditions ?? [];
+    const [broken] = statusOf({ failure: { ...failure, message: 'one\n  two' }, status: detail })?.conditions ?? [];
     assert.equal(broken?.message, 'one two (test.web)');
   });
 

@@ -33,11 +33,11 @@ export function shownBy(
   input: DiffInput,
   notes: readonly Note[],
 ): { conditions: readonly ConditionInput[]; alerts: readonly EventInput[] } {
-  const trouble = input.observed.trouble();
+  const failure = input.observed.failure();
   const about = (what: Note['about']) => notes.find((note) => note.about === what)?.message;
   const conflict = about('conflict');
   const holding = {
-    ReconcileError: trouble ?? (conflict === undefined ? undefined : { reason: 'Conflict', message: conflict }),
+    ReconcileError: failure ?? (conflict === undefined ? undefined : { reason: 'Conflict', message: conflict }),
     RolledBack: { reason: 'RolledBack', message: about('rolledBack') },
     Paused: { reason: 'Paused', message: about('paused') },
     WaitingForCluster: { reason: 'ClusterAway', message: about('away') },
@@ -49,7 +49,7 @@ export function shownBy(
     );
     return { conditions: [], alerts };
   }
-  const conditions = all.flatMap(({ type, reason, message }) => said(input, type, reason, message) ?? []);
+  const conditions = all.flatMap(({ type, reason, message }) => detail(input, type, reason, message) ?? []);
   return { conditions, alerts: [] };
 }
 
@@ -60,7 +60,7 @@ const SHARED = 'ReconcileError';
  * A condition of the runtime. Several reconcilers may work on one kind: each signs what it says, and leaves what another
  * has signed, so that they do not take turns for ever.
  */
-function said(input: DiffInput, type: string, reason = '', message?: string): ConditionInput | undefined {
+function detail(input: DiffInput, type: string, reason = '', message?: string): ConditionInput | undefined {
   const signature = ` (${input.ownership.owner.reconciler})`;
   const existing = conditionsOf(input.observed.status()).find((condition) => condition.type === type);
   const line = message === undefined ? undefined : `${message.replace(/\s*\n\s*/g, ' ')}${signature}`;
@@ -96,8 +96,8 @@ export function statusWrite(input: DiffInput, ofRuntime: readonly ConditionInput
   );
   const isUrgent = mergeStatus(current, base) !== current || hasNews(existing, conditions, generation);
   const merged = { ...base, ...plan.progress };
-  const isSaid = !mergeConditions(existing, conditions, generation, () => '').changed;
-  if (!isUrgent && isSaid && mergeStatus(current, merged) === current) return undefined;
+  const isReported = !mergeConditions(existing, conditions, generation, () => '').changed;
+  if (!isUrgent && isReported && mergeStatus(current, merged) === current) return undefined;
   return { input: merged, conditions, generation, isUrgent };
 }
 

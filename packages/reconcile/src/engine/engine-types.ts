@@ -224,7 +224,7 @@ export interface ReadRecord {
 export interface Input {
   readonly source: { readonly table: string; readonly key: string };
   readonly value: unknown;
-  /** Of what was looked at. */
+  /** Of what was checked. */
   readonly digest: string;
   /** The derivations from the source to the node, as `name(key)`. */
   readonly via: readonly string[];
@@ -248,10 +248,10 @@ export interface EngineOptions {
   onPending?(): void;
   /** Called with problems that stop nothing: too many predicates on a table, a demand callback that throws. */
   onWarning?(message: string): void;
-  /** A keyed digest for values of sensitive tables in causes, or of what was looked at of one; without it they have none. */
+  /** A keyed digest for values of sensitive tables in causes, or of what was checked of one; without it they have none. */
   sensitiveDigest?(value: unknown, seen?: unknown): string;
   /**
-   * A node that suspends or throws keeps alive what it read before, so that sinks below it are not taken down by trouble
+   * A node that suspends or throws keeps alive what it read before, so that sinks below it are not taken down by a failure
    * above. Default: true.
    */
   readonly retain?: boolean;

@@ -243,18 +243,18 @@ describe('a cycle', () => {
 
 describe('a table', () => {
   it('reports the first and last reader of a key and a list, after the wave', () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const engine = createEngine({ clock });
     const facts = engine.table<number>({
       name: 'Fact',
       demand: {
         key(key) {
-          told.push(`key ${key}`);
+          reported.push(`key ${key}`);
           facts.put(key, 1);
         },
-        idle: (key) => told.push(`idle ${key}`),
-        list: ({ namespace }) => told.push(`list ${namespace}`),
-        listIdle: ({ namespace }) => told.push(`list idle ${namespace}`),
+        idle: (key) => reported.push(`idle ${key}`),
+        list: ({ namespace }) => reported.push(`list ${namespace}`),
+        listIdle: ({ namespace }) => reported.push(`list idle ${namespace}`),
       },
     });
     const d = engine.derive({
@@ -263,13 +263,13 @@ describe('a table', () => {
     });
     const root = engine.hold(d, 'n/a');
     engine.flushSync();
-    assert.deepEqual(told, ['key n/a']);
+    assert.deepEqual(reported, ['key n/a']);
     facts.synced();
     engine.flushSync();
-    assert.deepEqual(told.splice(0), ['key n/a', 'list n']);
+    assert.deepEqual(reported.splice(0), ['key n/a', 'list n']);
     root.stop();
     engine.flushSync();
-    assert.deepEqual(told, ['idle n/a', 'list idle n']);
+    assert.deepEqual(reported, ['idle n/a', 'list idle n']);
     assert.equal(engine.stats().queries, 0);
   });
 

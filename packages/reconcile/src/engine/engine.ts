@@ -81,7 +81,7 @@ export function createEngine(options: EngineOptions): Engine {
   return engine;
 }
 
-/** A chunked join is made of two derivations. */
+/** A chunked join is built from two derivations. */
 function withParts(derivation: DerivationState): DerivationState[] {
   return derivation.part === undefined ? [derivation] : [derivation, derivation.part];
 }

@@ -1,7 +1,7 @@
 // A fold keeps its state between runs and is given the members that changed: one changed part of ten thousand is one `put`.
 // Rebuilt from nothing it must come to the same. It first settles all parts that moved, then changes the state, so that
-// a run that has to start again has changed nothing. Parts in trouble are left out of the state; the fold then comes to
-// the trouble of the first of them by key, as a computation that reads them in order would.
+// a run that has to start again has changed nothing. Parts that failed are left out of the state; the fold then comes to
+// the failure of the first of them by key, as a computation that reads them in order would.
 
 import type { FoldOptions, Projection } from './engine-types.ts';
 import { link, unlink } from './graph/edge.ts';
@@ -84,7 +84,7 @@ function runFold(graph: Graph, frame: RunFrame, options: Options, fold: FoldStat
   if (!isProjection(options.part)) settleParts(graph, frame, options.part as unknown as DerivationState, fold, query);
   for (const key of fold.moved) applyMember(options, fold, query, key);
   fold.moved.clear();
-  return firstTrouble(fold.unsettled) ?? { state: HAS_VALUE, value: options.result(fold.state) };
+  return firstFailure(fold.unsettled) ?? { state: HAS_VALUE, value: options.result(fold.state) };
 }
 
 /** The list that is folded over: chosen once in the life of a node. */
@@ -173,7 +173,7 @@ export function patchState(options: Options, fold: FoldState, key: string, entry
   else if (previous !== outcome.value) options.put(fold.state, key, outcome.value, previous);
 }
 
-export function firstTrouble(unsettled: ReadonlyMap<string, Outcome>): Outcome | undefined {
+export function firstFailure(unsettled: ReadonlyMap<string, Outcome>): Outcome | undefined {
   let first: string | undefined;
   for (const key of unsettled.keys()) if (first === undefined || key < first) first = key;
   return first === undefined ? undefined : unsettled.get(first);

@@ -1,4 +1,4 @@
-// Everything that a node was computed from, directly or through others, each with a digest of what was looked at: to be kept
+// Everything that a node was computed from, directly or through others, each with a digest of what was checked: to be kept
 // outside the process and compared after a restart, when no wave knows what was before.
 import { hash } from 'node:crypto';
 import { canonicalJson } from '@capstan/kube/cluster';
@@ -21,7 +21,7 @@ import {
   RETAINED,
   UNKNOWN,
 } from './graph/model.ts';
-import { isAside, isUnrecorded, toldView } from './graph/projection.ts';
+import { isAside, isUnrecorded, reportedView } from './graph/projection.ts';
 import { materialize } from './graph/query.ts';
 
 const MAX_INPUTS = 128;
@@ -45,7 +45,7 @@ export function inputsOf(graph: Graph, derivation: DerivationState, key: string)
         continue;
       }
       const cells = source.kind === CELL ? [source] : materialize(graph, source);
-      // The cost must follow the change, and not the size of what a sum or a list is made of.
+      // The cost must follow the change, and not the size of what a sum or a list is built from.
       if (cells.length > MAX_MEMBERS) continue;
       for (const cell of cells) {
         const known = found.get(cell) ?? { digests: new Set(), via };
@@ -76,7 +76,7 @@ function digestOf(graph: Graph, cell: Cell, { project, mode }: Edge): string {
 function seenOf(cell: Cell, project: Projection | undefined): unknown {
   if (project === undefined) return withoutVersion(cell.value);
   try {
-    return toldView(project)?.(cell.value) ?? project(cell.value, cell.key) ?? null;
+    return reportedView(project)?.(cell.value) ?? project(cell.value, cell.key) ?? null;
   } catch {
     return null;
   }

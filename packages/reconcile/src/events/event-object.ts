@@ -47,7 +47,7 @@ export function eventObject(regarding: KubeObject, text: EventText, by: Reporter
   return {
     apiVersion: Event.apiVersion,
     kind: Event.kind,
-    // Events on cluster-scoped objects live in the namespace where kubectl looks for them.
+    // Events on cluster-scoped objects live in the namespace where kubectl searches for them.
     metadata: { name: `${eventPrefix(name, NAME_LENGTH - 17)}.${digest}`, namespace: namespace ?? 'default' },
     eventTime,
     ...content,

@@ -164,18 +164,18 @@ describe('an event recorder', () => {
 
   it('lets an object have 25 events at once and then one every five minutes, whatever others have', async () => {
     const { clock, recorder, stored, drops, stop } = setUp();
-    const tell = (object: KubeObject, count: number) => {
+    const notify = (object: KubeObject, count: number) => {
       for (let index = 0; index < count; index++) {
         recorder.record(object, { ...text, note: `${clock.now()} ${index}` });
       }
     };
-    tell(pod, 40);
-    tell(objectNamed('db'), 3);
+    notify(pod, 40);
+    notify(objectNamed('db'), 3);
     await clock.settle();
     assert.equal(stored().length, 28);
     assert.deepEqual(drops, Array(15).fill('spam'));
     await clock.advance(5 * MINUTE);
-    tell(pod, 3);
+    notify(pod, 3);
     await clock.settle();
     assert.equal(stored().length, 29);
     await stop();

@@ -366,7 +366,7 @@ async function simulate(seed: number): Promise<number> {
   assert.equal(
     processes.filter((process) => process.holds).length,
     1,
-    `nobody leads in the end; replay with CAPSTAN_LEADER_SEED=${seed}`,
+    `no instance leads in the end; replay with CAPSTAN_LEADER_SEED=${seed}`,
   );
   for (const process of processes) {
     const stopping = process.stop();

@@ -25,7 +25,7 @@ test('a term is over when the clock has passed its end, although its timer is la
   assert.equal(term.isOver, true);
 });
 
-test('a term that was ended is over, and calls nobody', async () => {
+test('a term that was ended is over, and makes no calls', async () => {
   const clock = createVirtualClock();
   const term = startTerm(clock, 1000);
   let calls = 0;

@@ -131,7 +131,7 @@ describe('a logger', () => {
         throw new Error('broken pipe');
       },
     });
-    logger.info('nobody hears this');
+    logger.info('this is not logged');
   });
 
   it('lets no text begin a line of its own or reach the terminal as a command', () => {

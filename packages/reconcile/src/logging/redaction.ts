@@ -71,7 +71,7 @@ function cleanShapes(text: string): string {
 
 /**
  * Whether a field of this name holds a secret: `password`, `bearerToken`, `client-key-data`, `secretData`. A name that goes on
- * (`secretName`, `tokenFile`, `passwordRef`) says where one is, and may print. `secret` alone counts as one.
+ * (`secretName`, `tokenFile`, `passwordRef`) shows where one is, and may print. `secret` alone counts as one.
  */
 export function isSensitiveName(name: string): boolean {
   const words = name

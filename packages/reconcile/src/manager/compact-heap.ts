@@ -29,12 +29,12 @@ const GROWTH = '--heap-growing-percent=20';
 const ONE_THREAD = '--no-parallel-scavenge';
 /** After a start: the heap grows by a quarter between collections at most. */
 const AFTER_START = [GROWING, '--heap-growing-percent=25', '--parallel-scavenge'];
-const LOOK_MS = 1000;
+const POLL_MS = 1000;
 
 /** Sets the flags; collects once when the start is over, which decides how far the heap grows from then on. */
 export async function compactHeap({ clock, startOnly = false, isAtRest, signal }: CompactHeapOptions): Promise<void> {
   for (const flag of [FIXED, GROWTH, ONE_THREAD]) setFlagsFromString(flag);
-  while (!isAtRest() && !signal.aborted) await sleep(clock, LOOK_MS, signal).catch(() => {});
+  while (!isAtRest() && !signal.aborted) await sleep(clock, POLL_MS, signal).catch(() => {});
   if (signal.aborted) return;
   collect();
   for (const flag of startOnly ? AFTER_START : [GROWING]) setFlagsFromString(flag);

@@ -56,7 +56,7 @@ export interface ManagerOptions {
   watchNamespaces?: readonly string[];
   /**
    * Add the clusters of Secrets with the label `capstan.dev/cluster-role` in the system namespace. Default true; false is for a
-   * program that adds its clusters itself, and says when those of a role are complete (`runtime.completeWorlds`).
+   * program that adds its clusters itself, and shows when those of a role are complete (`runtime.completeWorlds`).
    */
   clusterSecrets?: boolean;
   /** Install or update the CRDs of the operators, and create the system namespace; default false: they must be there. */
@@ -127,8 +127,8 @@ export function createManager(options: ManagerOptions): Manager {
       return runtime;
     },
     run: (signal) =>
-      runManager(withDefaults(options), signal, (made) => {
-        runtime = made;
+      runManager(withDefaults(options), signal, (created) => {
+        runtime = created;
       }),
   };
 }
@@ -189,7 +189,7 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       logger,
       leadership: (operator) => found(led.get(operator)).leadership,
       sinkLeadership: (operator, lease) => sinkLeadership(operator, { namespace, ...lease }, contest),
-      tell: (_world, operator, owner, event) => found(led.get(operator)).events.record(owner, event),
+      notify: (_world, operator, owner, event) => found(led.get(operator)).events.record(owner, event),
       observe: runtimeObserver(metrics),
       tracer: tracing.tracer,
       ...(options.checkPurity ? { checkPurity: true } : {}),

@@ -38,7 +38,7 @@ export interface CreatedChild extends ChildBase {
   readonly owned: boolean;
 }
 
-/** What cannot be computed (keys, certificates): made once, off the event loop, and again when no longer valid. */
+/** What cannot be computed (keys, certificates): created once, off the event loop, and again when no longer valid. */
 export interface MintedChild extends ChildBase {
   readonly how: 'mint';
   readonly minter: Minter;
@@ -71,7 +71,7 @@ export interface Minter<I = never, T extends KubeObject = KubeObject> {
 }
 
 export interface MintContext {
-  /** For the times that are written into what is made. */
+  /** For the times that are written into what is created. */
   readonly clock: Clock;
   /** Aborted when the lease is lost or the program ends. */
   readonly signal: AbortSignal;

@@ -19,9 +19,9 @@ describe('a plan', () => {
   });
 
   test('puts children given directly in a group before the others', () => {
-    const made = plan({ children: [apply(ConfigMap, { metadata })], groups: [{ name: 'later' }, {}] });
+    const created = plan({ children: [apply(ConfigMap, { metadata })], groups: [{ name: 'later' }, {}] });
     assert.deepEqual(
-      made.groups.map(({ name, children, open, quietMs, preflight }) => [
+      created.groups.map(({ name, children, open, quietMs, preflight }) => [
         name,
         children.length,
         open,

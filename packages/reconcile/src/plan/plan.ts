@@ -9,7 +9,7 @@ import type { Patch, Removal } from './others.ts';
 import { placeOf } from './place.ts';
 import type { StatusInput } from './status.ts';
 
-/** What should be so. Made by plan() and released(). */
+/** What should be so. Created by plan() and released(). */
 export interface Plan {
   readonly outcome: 'desired' | 'released';
   /** Whether our finalizer belongs on the object; undefined lets the runtime decide (see Held below). */
@@ -24,7 +24,7 @@ export interface Plan {
   /** Remembered in `status.memory`, given back at the next run; needs a kind that declares its memory. */
   readonly memory: unknown;
   readonly events: readonly EventInput[];
-  /** Events that wait for no write: each is made once while the plan has it, and again after a restart. None by default. */
+  /** Events that wait for no write: each is created once while the plan has it, and again after a restart. None by default. */
   readonly alerts?: readonly EventInput[];
 }
 
@@ -79,7 +79,7 @@ export interface PlanInput extends GroupInput {
   held?: boolean;
   /** Instead of children, patches and removals directly: several groups in order. */
   groups?: readonly GroupInput[];
-  /** False: what is there and not mentioned stays, for plans made from invalid or incomplete input. True by default. */
+  /** False: what is there and not mentioned stays, for plans created from invalid or incomplete input. True by default. */
   prune?: boolean;
   status?: StatusInput;
   progress?: StatusInput;

@@ -35,7 +35,7 @@ export interface PreviewResult {
   readonly later: readonly PreviewRemoval[];
   /** What sinks would deliver outside the cluster. */
   readonly deliveries: readonly PreviewDelivery[];
-  /** What the preview cannot know: facts not fetched, content not made yet, gates that wait. */
+  /** What the preview cannot know: facts not fetched, content not created yet, gates that wait. */
   readonly unknowns: readonly string[];
   /** How many levels followed one from the other. */
   readonly levels: number;
@@ -108,9 +108,9 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
       const pending = binding === undefined ? undefined : pendingWrites(change);
       if (binding === undefined || pending === undefined) continue;
       for (const step of stepsOf(pending, unknowns, binding, change.key)) {
-        const made = carryOutVirtually(step, binding, change.key, overlay);
-        if (made === undefined) continue;
-        const id = JSON.stringify([binding.id, change.key, made.verb, made.object, made.paths]);
+        const created = carryOutVirtually(step, binding, change.key, overlay);
+        if (created === undefined) continue;
+        const id = JSON.stringify([binding.id, change.key, created.verb, created.object, created.paths]);
         if (seen.has(id)) continue;
         seen.add(id);
         hasMoved = true;
@@ -119,7 +119,7 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
           level: level + 1,
           by: `${binding.operator.name}.${binding.reconciler.name}`,
           for: `${binding.reconciler.resource.kind} ${change.key}`,
-          ...made,
+          ...created,
         });
       }
     }
@@ -189,13 +189,13 @@ function* stepsOf(writes: WriteSet, unknowns: Set<string>, binding: Binding, key
   if (writes.status !== undefined) yield { status: writes.status };
 }
 
-type Made = Pick<PreviewWrite, 'verb' | 'object' | 'paths' | 'changes' | 'creates' | 'disturbs'>;
+type Created = Pick<PreviewWrite, 'verb' | 'object' | 'paths' | 'changes' | 'creates' | 'disturbs'>;
 
 function valued(changes: readonly ValueChange[]): Pick<PreviewWrite, 'paths' | 'changes'> {
   return { paths: changes.map(({ path }) => path), changes };
 }
 
-function carryOutVirtually(step: VirtualStep, binding: Binding, key: string, overlay: Overlay): Made | undefined {
+function carryOutVirtually(step: VirtualStep, binding: Binding, key: string, overlay: Overlay): Created | undefined {
   const world = binding.world.name;
   const { resource } = binding.reconciler;
   if ('write' in step) return writeVirtually(step.write, binding, overlay);
@@ -217,7 +217,7 @@ function carryOutVirtually(step: VirtualStep, binding: Binding, key: string, ove
   return { verb, object: `${resource.kind} ${key}`, ...valued(changes) };
 }
 
-function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay): Made | undefined {
+function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay): Created | undefined {
   const { kind, ref } = write;
   const world = placeOf(kind) ?? binding.world.name;
   const existing = overlay.get(world, kind, keyOf(ref));

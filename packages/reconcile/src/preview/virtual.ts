@@ -40,7 +40,7 @@ export function virtuallyWithStatus(object: KubeObject, status: StatusWrite): Ku
   return { ...object, status: next } as KubeObject;
 }
 
-/** Stands for the moment at which the real write would be made. */
+/** Stands for the moment at which the real write would be created. */
 const PREVIEW_TIME = '1970-01-01T00:00:00Z';
 
 export function virtuallyFinalized(object: KubeObject, change: 'add' | 'remove', finalizer: string): KubeObject {

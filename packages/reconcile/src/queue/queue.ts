@@ -28,7 +28,7 @@ export interface QueueOptions {
 }
 
 export interface QueueObserver {
-  /** The queue was made; its state may be asked for at any time. */
+  /** The queue was created; its state may be asked for at any time. */
   attached?(state: () => QueueState): void;
   /** A key became ready. */
   added(priority: number): void;

@@ -15,7 +15,7 @@ export interface RetryLimits {
 }
 
 export interface RetryLimiter<K> {
-  /** Counts one more failure of the key and says how many milliseconds its retry has to wait. */
+  /** Counts one more failure of the key and shows how many milliseconds its retry has to wait. */
   delay(key: K): number;
   /** How often the key has failed since it was forgotten. */
   failures(key: K): number;

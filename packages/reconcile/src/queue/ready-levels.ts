@@ -29,7 +29,7 @@ interface Level<T> extends HeapItem {
 
 export function createReadyLevels<T extends Link<T>>(): ReadyLevels<T> {
   const levels = new Map<number, Level<T>>();
-  // Empty levels stay until they come to the top, so that a level in use is not made again for every key.
+  // Empty levels stay until they come to the top, so that a level in use is not created again for every key.
   const order = createHeap<Level<T>>((a, b) => a.priority > b.priority);
   let size = 0;
 

@@ -19,6 +19,8 @@ export interface RbacOptions {
   systemNamespace?: string;
   /** Of the ServiceAccount, roles and bindings; `capstan-<operator>` by default. */
   name?: string;
+  /** A ServiceAccount that several operators share: bindings are named after both. Default one of its own. */
+  account?: string;
   /** Restrict namespaced kinds to these namespaces: Roles instead of a ClusterRole. */
   watchNamespaces?: readonly string[];
   /** What the cluster is to the operator; `local` by default. */
@@ -30,13 +32,15 @@ export function rbacManifests(operator: Operator, options: RbacOptions): KubeObj
   const { namespace, watchNamespaces, systemNamespace = SYSTEM_NAMESPACE } = options;
   const name = options.name ?? `capstan-${operator.name}`;
   const rules = rulesOf(operator, options.role);
-  const account = { kind: 'ServiceAccount', name, namespace };
+  const accountName = options.account ?? name;
+  const account = { kind: 'ServiceAccount', name: accountName, namespace };
+  const bindingName = accountName === name ? name : `${accountName}-${operator.name}`;
   const clusterRules = watchNamespaces === undefined ? [...rules.everywhere, ...rules.cluster] : rules.cluster;
-  const manifests: KubeObject[] = [object(ServiceAccount, { name, namespace })];
+  const manifests: KubeObject[] = [object(ServiceAccount, { name: accountName, namespace })];
   if (clusterRules.length > 0) {
     manifests.push(
       object(ClusterRole, { name }, { rules: clusterRules }),
-      object(ClusterRoleBinding, { name }, binding('ClusterRole', name, account)),
+      object(ClusterRoleBinding, { name: bindingName }, binding('ClusterRole', name, account)),
     );
   }
   const perNamespace = new Map<string, PolicyRule[]>();
@@ -51,7 +55,7 @@ export function rbacManifests(operator: Operator, options: RbacOptions): KubeObj
   for (const [place, roleRules] of perNamespace) {
     manifests.push(
       object(Role, { name, namespace: place }, { rules: roleRules }),
-      object(RoleBinding, { name, namespace: place }, binding('Role', name, account)),
+      object(RoleBinding, { name: bindingName, namespace: place }, binding('Role', name, account)),
     );
   }
   return manifests;

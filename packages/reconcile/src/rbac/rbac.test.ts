@@ -189,36 +189,36 @@ describe('manifests', () => {
     );
 
   test('grant namespaced kinds everywhere by default', () => {
-    const made = rbacManifests(sites, SYSTEM);
-    assert.deepEqual(shape(made), [
+    const created = rbacManifests(sites, SYSTEM);
+    assert.deepEqual(shape(created), [
       'ServiceAccount system/capstan-sites',
       'ClusterRole capstan-sites',
       'ClusterRoleBinding capstan-sites',
       'Role system/capstan-sites',
       'RoleBinding system/capstan-sites',
     ]);
-    assert.ok(roleIn(made, 'ClusterRole').includes(`/services: ${READ}`));
-    assert.deepEqual(roleIn(made, 'Role', 'system'), LEASE);
+    assert.ok(roleIn(created, 'ClusterRole').includes(`/services: ${READ}`));
+    assert.deepEqual(roleIn(created, 'Role', 'system'), LEASE);
   });
 
   test('grant them by Roles in the watched namespaces alone when those are given', () => {
-    const made = rbacManifests(sites, { ...SYSTEM, watchNamespaces: ['a', 'system', 'a'], name: 'x' });
+    const created = rbacManifests(sites, { ...SYSTEM, watchNamespaces: ['a', 'system', 'a'], name: 'x' });
     assert.deepEqual(
-      shape(made).filter((line) => line.startsWith('Role ')),
+      shape(created).filter((line) => line.startsWith('Role ')),
       ['Role system/x', 'Role a/x', 'Role default/x'],
     );
     assert.equal(
-      roleIn(made, 'ClusterRole').some((line) => line.startsWith('/services')),
+      roleIn(created, 'ClusterRole').some((line) => line.startsWith('/services')),
       false,
     );
-    assert.deepEqual(roleIn(made, 'Role', 'a'), [`/services: ${READ}`, EVENTS]);
-    assert.deepEqual(roleIn(made, 'Role', 'system'), [...LEASE, `/services: ${READ}`, EVENTS]);
+    assert.deepEqual(roleIn(created, 'Role', 'a'), [`/services: ${READ}`, EVENTS]);
+    assert.deepEqual(roleIn(created, 'Role', 'system'), [...LEASE, `/services: ${READ}`, EVENTS]);
   });
 
   test('grant the Lease in capstan-system, wherever the operator itself runs', () => {
-    const made = rbacManifests(sites, { namespace: 'elsewhere' });
-    assert.deepEqual(roleIn(made, 'Role', 'capstan-system'), LEASE);
-    assert.deepEqual(shape(made).slice(3), [
+    const created = rbacManifests(sites, { namespace: 'elsewhere' });
+    assert.deepEqual(roleIn(created, 'Role', 'capstan-system'), LEASE);
+    assert.deepEqual(shape(created).slice(3), [
       'Role capstan-system/capstan-sites',
       'RoleBinding capstan-system/capstan-sites',
     ]);
@@ -232,8 +232,8 @@ describe('manifests', () => {
   });
 
   test('need no ClusterRole when nothing is cluster-scoped and namespaces are given', () => {
-    const made = rbacManifests(operatorOf(named({})), { ...SYSTEM, watchNamespaces: ['system'] });
-    assert.deepEqual(shape(made), [
+    const created = rbacManifests(operatorOf(named({})), { ...SYSTEM, watchNamespaces: ['system'] });
+    assert.deepEqual(shape(created), [
       'ServiceAccount system/capstan-sites',
       'Role system/capstan-sites',
       'RoleBinding system/capstan-sites',
@@ -241,14 +241,17 @@ describe('manifests', () => {
   });
 
   test('bind each role to the account of the operator', () => {
-    for (const made of rbacManifests(sites, { ...SYSTEM, watchNamespaces: ['a'] })) {
-      if (!made.kind.endsWith('Binding')) continue;
-      const { roleRef, subjects } = made as unknown as { roleRef: { name: string; kind: string }; subjects: unknown[] };
+    for (const created of rbacManifests(sites, { ...SYSTEM, watchNamespaces: ['a'] })) {
+      if (!created.kind.endsWith('Binding')) continue;
+      const { roleRef, subjects } = created as unknown as {
+        roleRef: { name: string; kind: string };
+        subjects: unknown[];
+      };
       assert.deepEqual(
         [roleRef.name, subjects],
         ['capstan-sites', [{ kind: 'ServiceAccount', name: 'capstan-sites', namespace: 'system' }]],
       );
-      assert.equal(made.kind, `${roleRef.kind}Binding`);
+      assert.equal(created.kind, `${roleRef.kind}Binding`);
     }
   });
 });

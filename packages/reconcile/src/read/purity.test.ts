@@ -10,9 +10,9 @@ describe('a computation that is run twice', () => {
   test('gives its first result when both are equal', () => {
     const results: object[] = [];
     const result = run('sum', () => {
-      const made = { sum: 3 };
-      results.push(made);
-      return made;
+      const created = { sum: 3 };
+      results.push(created);
+      return created;
     });
     assert.equal(results.length, 2);
     assert.equal(result, results[0]);
@@ -26,7 +26,7 @@ describe('a computation that is run twice', () => {
   });
 
   test('may use dates that it was given', () => {
-    const made = run('dates', () => {
+    const created = run('dates', () => {
       const date = new Date('2026-01-01T00:00:00Z');
       return {
         year: date.getUTCFullYear(),
@@ -35,7 +35,7 @@ describe('a computation that is run twice', () => {
         parsed: Date.parse('2026'),
       };
     });
-    assert.deepEqual(made, { year: 2026, isDate: true, at: 1_767_225_600_000, parsed: 1_767_225_600_000 });
+    assert.deepEqual(created, { year: 2026, isDate: true, at: 1_767_225_600_000, parsed: 1_767_225_600_000 });
   });
 
   test('sees one time on the clock of the runtime', () => {

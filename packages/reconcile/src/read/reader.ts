@@ -8,7 +8,7 @@ import type { AggregateDefinition } from './fold.ts';
 import type { KindIndex } from './kind-index.ts';
 import type { SourceDefinition, SourceReader } from './source.ts';
 
-/** A projection: what a read looks at. A module-level function, shared between readers. */
+/** A projection: what a read reads. A module-level function, shared between readers. */
 export type Projection<T, P> = (object: T) => P;
 
 export interface Where {

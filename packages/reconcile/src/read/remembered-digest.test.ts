@@ -38,15 +38,15 @@ test('a digest is remembered for what the caches hold, never for what a run chan
         data: { watched: '1' },
       })),
   });
-  const made = async () => (await stage.client.get(ConfigMap, { ...ref, name: 'a-hash' })).data;
-  const before = await made();
+  const created = async () => (await stage.client.get(ConfigMap, { ...ref, name: 'a-hash' })).data;
+  const before = await created();
   assert.notEqual(before?.['first'], before?.['second']);
   await stage.client.patch(ConfigMap, ref, 'merge', { data: { watched: '2' } });
   await stage.settle();
-  const after = await made();
+  const after = await created();
   for (const name of ['first', 'second', 'all']) assert.notEqual(after?.[name], before?.[name], name);
   await stage.client.patch(ConfigMap, ref, 'merge', { data: { watched: '1' } });
   await stage.settle();
-  assert.deepEqual(await made(), before);
+  assert.deepEqual(await created(), before);
   await stage.end();
 });

@@ -14,8 +14,8 @@ const site = (metadata: KubeObject['metadata'] = {}, rest: object = { spec: { ho
   ...rest,
 });
 
-/** How often a reader that looks at the object in this way runs, when it changes from one to the other. */
-function runsFor(look: (object: Site) => unknown, before: Site, after: Site | undefined): number {
+/** How often a reader that reads the object in this way runs, when it changes from one to the other. */
+function runsFor(check: (object: Site) => unknown, before: Site, after: Site | undefined): number {
   const engine = createEngine({ clock: createVirtualClock() });
   const table = engine.table<KubeObject>({ name: 'Site' });
   table.synced();
@@ -25,7 +25,7 @@ function runsFor(look: (object: Site) => unknown, before: Site, after: Site | un
     compute(key, tracker) {
       runs++;
       const object = trackedObject(tracker, table, key);
-      return object === undefined ? null : (look(object) ?? null);
+      return object === undefined ? null : (check(object) ?? null);
     },
   });
   table.put('default/s', before);
@@ -54,7 +54,7 @@ describe('a reconciler is woken by', () => {
   ];
   for (const [what, before, after] of always) test(what, () => assert.equal(runsFor(nothing, before, after), 1));
 
-  const onceRead: [what: string, look: (object: Site) => unknown, after: Site][] = [
+  const onceRead: [what: string, check: (object: Site) => unknown, after: Site][] = [
     ['labels', ({ metadata }) => metadata.labels, site({ labels: { a: 'b' } })],
     ['annotations', ({ metadata }) => metadata.annotations, site({ annotations: { a: 'b' } })],
     ['finalizers', ({ metadata }) => metadata.finalizers, site({ finalizers: ['a'] })],
@@ -62,11 +62,11 @@ describe('a reconciler is woken by', () => {
     ['its version', ({ metadata }) => metadata.resourceVersion, site({ resourceVersion: '2' })],
     ['its status', ({ status }) => status, { ...site(), status: { phase: 'New' } }],
   ];
-  for (const [what, look, after] of onceRead) {
+  for (const [what, check, after] of onceRead) {
     test(`${what}, once read, and not before`, () => {
-      assert.equal(runsFor(look, site(), after), 1);
+      assert.equal(runsFor(check, site(), after), 1);
       assert.equal(runsFor(nothing, site(), after), 0);
-      assert.equal(runsFor(look, site(), site()), 0);
+      assert.equal(runsFor(check, site(), site()), 0);
     });
   }
 

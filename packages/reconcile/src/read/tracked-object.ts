@@ -8,7 +8,7 @@ export const whole: unique symbol = Symbol('whole object');
 /** A projection result that compares by its visible fields only, and carries the whole object along. */
 export type View<V> = V & { readonly [whole]: KubeObject };
 
-/** The object that a view was made of, as of the same wave. */
+/** The object that a view was built from, as of the same wave. */
 export function wholeOf(view: object): KubeObject {
   return (view as View<object>)[whole];
 }

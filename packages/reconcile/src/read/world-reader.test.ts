@@ -40,14 +40,14 @@ const READS: Reconciler['reads'] = [
 ];
 
 /** What a reconciler sees that looks in this way, or how its run ended. */
-function seen(look: (context: Context) => unknown, options: Partial<EvaluateOptions> = {}): unknown {
+function seen(check: (context: Context) => unknown, options: Partial<EvaluateOptions> = {}): unknown {
   let found: unknown;
   const reads = reconciler({
     name: 'reads',
     resource: ConfigMap,
     reads: READS,
     reconcile(context) {
-      found = look(context);
+      found = check(context);
       return plan();
     },
   });
@@ -116,7 +116,7 @@ describe('a read', () => {
   });
 
   test('through an index, a fact or a derivation that every run creates again is refused', () => {
-    const looks: Record<string, (read: Reader) => unknown> = {
+    const checks: Record<string, (read: Reader) => unknown> = {
       'index app of Service': (read) =>
         read.by(
           index(Service, 'app', () => []),
@@ -125,13 +125,13 @@ describe('a read', () => {
       'fact weather': (read) => read.fact(fact({ name: 'weather', fetch: () => Promise.resolve('sunny') }), 'here'),
       'derivation sum': (read) => read.derived(derivation({ name: 'sum', compute: () => 1 }), 'x'),
     };
-    for (const [what, look] of Object.entries(looks)) {
+    for (const [what, check] of Object.entries(checks)) {
       const careless = reconciler({
         name: 'careless',
         resource: ConfigMap,
         reads: READS,
         reconcile({ read }) {
-          look(read);
+          check(read);
           return plan();
         },
       });
@@ -165,7 +165,7 @@ describe('a read', () => {
 
   test('of a kind that only another reconciler declares is refused too', () => {
     const one = reconciler({ name: 'one', resource: ConfigMap, reads: [Service], reconcile: () => plan() });
-    for (const look of [
+    for (const check of [
       (read: Reader) => read.list(Service),
       (read: Reader) =>
         read.by(
@@ -177,7 +177,7 @@ describe('a read', () => {
         name: 'two',
         resource: ConfigMap,
         reconcile({ read }) {
-          look(read);
+          check(read);
           return plan();
         },
       });
@@ -407,15 +407,15 @@ describe('a digest is keyed when it covers', () => {
 
   test('a secret, by the key that the operator has', () => {
     const digestKey: DigestKey = { id: 'other', bytes: new Uint8Array(32).fill(1) };
-    const look = ({ read, digest }: Context) => digest(read.get(Secret, at('s'), passwordOf));
-    const [one, two] = [{}, { digestKey }].map((more) => seen(look, { ...withSecret('hunter2'), ...more }) as string);
+    const check = ({ read, digest }: Context) => digest(read.get(Secret, at('s'), passwordOf));
+    const [one, two] = [{}, { digestKey }].map((more) => seen(check, { ...withSecret('hunter2'), ...more }) as string);
     assert.match(two ?? '', /\.other_n\./);
     assert.notEqual(one?.split('.')[3], two?.split('.')[3]);
   });
 });
 
 /** Reads that a test may watch, over one Secret. */
-function watched(look: (read: Reader, run: Run) => unknown) {
+function watched(check: (read: Reader, run: Run) => unknown) {
   const engine = createEngine({ clock: createVirtualClock() });
   const requirements = requirementsOf([
     reconciler({ name: 'x', resource: ConfigMap, reads: READS, reconcile: () => plan() }),
@@ -456,7 +456,7 @@ function watched(look: (read: Reader, run: Run) => unknown) {
         key: '',
         operator: 'test',
       };
-      return look(new WorldReader(run, world), run) ?? null;
+      return check(new WorldReader(run, world), run) ?? null;
     },
   });
   engine.hold(reader, '');
@@ -517,8 +517,8 @@ test('a digest that is remembered for one list of values is not given for anothe
       return plan();
     },
   });
-  const made = operator({ name: 'test', kinds: [], reconcilers: [reads] });
-  evaluate({ operator: made, clock: createVirtualClock(), objects: [owner, ...objects] });
+  const created = operator({ name: 'test', kinds: [], reconcilers: [reads] });
+  evaluate({ operator: created, clock: createVirtualClock(), objects: [owner, ...objects] });
   assert.equal(new Set(found).size, 2);
 });
 

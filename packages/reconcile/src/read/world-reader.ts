@@ -85,7 +85,7 @@ interface RememberedDigest {
 export interface Run {
   readonly tracker: Tracker;
   readonly sources: ReadSources;
-  /** Strings that came from sensitive objects; made on first use. */
+  /** Strings that came from sensitive objects; created on first use. */
   sensitive: Set<string> | undefined;
   /** What may be read, as `role kindId`; undefined: whatever the world caches. */
   readonly declared: ReadonlySet<string> | undefined;
@@ -333,9 +333,9 @@ export function bindDerived<R>(
   const existing = bound.get(definition);
   if (existing !== undefined) return existing;
   const place = { sources, world, operator };
-  const made = 'aggregate' in definition ? bindAggregate(place, definition) : bindDerivation(place, definition);
-  bound.set(definition, made);
-  return made;
+  const created = 'aggregate' in definition ? bindAggregate(place, definition) : bindDerivation(place, definition);
+  bound.set(definition, created);
+  return created;
 }
 
 interface BindingPlace {

@@ -1,4 +1,4 @@
-// The key for digests of secret data: 32 random bytes in a Secret of the operator's namespace, made once. Without it a
+// The key for digests of secret data: 32 random bytes in a Secret of the operator's namespace, created once. Without it a
 // digest of a password could be guessed by trying; with it in the cluster, every replica and every restart computes the
 // same digests. Its id is public and part of each digest, so that a new key is noticed and rolls nothing by itself.
 import { randomBytes } from 'node:crypto';
@@ -19,7 +19,7 @@ export interface DigestKeyOptions {
 const LENGTH = 32;
 const ID_LENGTH = 4;
 
-/** The operator's key, made when there is none. Of several replicas that make one at a time, the first wins for all. */
+/** The operator's key, created when there is none. Of several replicas that make one at a time, the first wins for all. */
 export async function ensureDigestKey(
   client: Client,
   options: DigestKeyOptions & { /** Default: the system's cryptographic source. */ random?: (size: number) => Buffer },
@@ -41,9 +41,9 @@ export async function ensureDigestKey(
     if (!isAlreadyExists(error)) throw error;
   }
   // Read back in either case: what counts is what is there.
-  const made = await findDigestKey(client, options);
-  if (made === undefined) throw RuntimeErrors.DigestKeyGone(namespace, digestKeyName(operator));
-  return made;
+  const created = await findDigestKey(client, options);
+  if (created === undefined) throw RuntimeErrors.DigestKeyGone(namespace, digestKeyName(operator));
+  return created;
 }
 
 /** The operator's key, if there is one. Throws when the Secret does not hold one. */

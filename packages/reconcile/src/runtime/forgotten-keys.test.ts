@@ -18,10 +18,10 @@ test('a write that is refused after its object is gone leaves no report behind',
     await clock.advance(600_000);
     const [binding] = runtime.bindings;
     assert.deepEqual(
-      names.filter((name) => binding?.troubles.peek(`default/${name}`) !== undefined),
+      names.filter((name) => binding?.failures.peek(`default/${name}`) !== undefined),
       [],
     );
-    assert.equal(binding?.troubles.size, 0);
+    assert.equal(binding?.failures.size, 0);
   });
 });
 
@@ -36,10 +36,10 @@ test('what was reported of an object goes with it, and one that takes its name i
     await client.create(Thing, thing('a'));
     await clock.advance(600_000);
     const [binding] = runtime.bindings;
-    assert.equal(binding?.troubles.size, 1);
+    assert.equal(binding?.failures.size, 1);
     await client.delete(Thing, ref('a'));
     await clock.advance(10);
-    assert.equal(binding?.troubles.size, 0);
+    assert.equal(binding?.failures.size, 0);
     const before = attempts;
     await client.create(Thing, thing('a'));
     await clock.advance(100);

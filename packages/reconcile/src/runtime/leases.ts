@@ -33,12 +33,12 @@ export function createLeases(options: LeasesOptions): Leases {
       const id = lease === 'operator' ? operator.name : `${operator.name} ${lease.namespace ?? ''}/${lease.name}`;
       const found = known.get(id);
       if (found !== undefined) return found;
-      const made = (lease === 'operator'
+      const created = (lease === 'operator'
         ? options.leadership?.(operator)
         : options.sinkLeadership?.(operator, lease)) ?? { ...alwaysLeader }; // Each its own, so that a change of one is not taken for a change of all.
-      known.set(id, made);
-      contend(made);
-      return made;
+      known.set(id, created);
+      contend(created);
+      return created;
     },
     async start(signal, onChange) {
       started = { signal, onChange };

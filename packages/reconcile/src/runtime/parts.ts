@@ -37,7 +37,7 @@ export interface PartsOptions {
   /** Takes in what is pending, and evaluates. */
   settle(): Promise<void>;
   /** Writes an Event about an object. */
-  tell(world: World, operator: Operator, owner: KubeObject, event: EventInput): void;
+  notify(world: World, operator: Operator, owner: KubeObject, event: EventInput): void;
   observe(binding: Binding): ApiWriterObserver | undefined;
 }
 
@@ -154,7 +154,7 @@ export function createParts(options: PartsOptions): Parts {
       mayWrite: () => leases.of(operator, 'operator').holds,
       turns,
       tracer: options.tracer,
-      tell: (owner, event) => options.tell(world, operator, owner, event),
+      notify: (owner, event) => options.notify(world, operator, owner, event),
       ...(observe ? { observe } : {}),
     });
     const root = engine.each(binding.table, {}, binding.writes);
@@ -167,11 +167,11 @@ export function createParts(options: PartsOptions): Parts {
       objects: () => binding.table.size,
       unbind() {
         root.stop();
-        binding.troubles.drop('absent');
+        binding.failures.drop('absent');
         binding.conflicts.drop('absent');
         binding.foreign.drop('absent');
         sources.problems.delete(`${binding.operator.name}.${binding.reconciler.name}@${world.name}`);
-        engine.retire(binding.plans, binding.writes, binding.troubles, binding.conflicts, binding.foreign);
+        engine.retire(binding.plans, binding.writes, binding.failures, binding.conflicts, binding.foreign);
       },
     };
   }

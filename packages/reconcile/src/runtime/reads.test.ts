@@ -166,9 +166,9 @@ test('a problem that is reported changes what the status should be, although not
     };
     lease.set(false);
     assert.equal(await shown(), undefined);
-    binding.troubles.put('default/a', { reason: 'WriteRefused', message: 'exceeded quota' });
+    binding.failures.put('default/a', { reason: 'WriteRefused', message: 'exceeded quota' });
     assert.deepEqual(await shown(), ['WriteRefused']);
-    binding.troubles.delete('default/a');
+    binding.failures.delete('default/a');
     assert.equal(await shown(), undefined);
   });
 });

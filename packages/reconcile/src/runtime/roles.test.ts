@@ -97,9 +97,9 @@ async function inPlace(check: (place: Place) => Promise<void>): Promise<void> {
     clock,
     random,
     async cluster() {
-      const made = await createTestCluster({ clock, random, operators: [exporting] });
-      clusters.push(made);
-      return made;
+      const created = await createTestCluster({ clock, random, operators: [exporting] });
+      clusters.push(created);
+      return created;
     },
     clientOf: (cluster) => createClient({ transport: cluster.transport(), clock, random, logger: silentLogger }),
     async program({ operator: given = exporting, local, logger = silentLogger } = {}) {

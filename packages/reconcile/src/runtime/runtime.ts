@@ -48,7 +48,7 @@ export interface RuntimeOptions {
   /** Who may deliver to sinks with a lease of their own; always us by default. Asked once for each lease. */
   sinkLeadership?: (operator: Operator, lease: SinkLease) => Leadership;
   /** Writes an Event about an object; none by default. */
-  tell?: (world: World, operator: Operator, owner: KubeObject, event: EventInput) => void;
+  notify?: (world: World, operator: Operator, owner: KubeObject, event: EventInput) => void;
   observe?: RuntimeObserver;
   /** Gets a span for every key that is worked on; none by default. */
   tracer?: Tracer;
@@ -187,7 +187,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     leases,
     tracer: options.tracer ?? noopTracer,
     settle: () => waves.settle(),
-    tell: (...event) => options.tell?.(...event),
+    notify: (...event) => options.notify?.(...event),
     observe: (binding) => options.observe?.sink?.(binding),
   });
   const leavings = new Map<string, AbortController>();

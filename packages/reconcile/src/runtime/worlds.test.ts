@@ -300,9 +300,9 @@ describe('an alias', () => {
     const written = await stage.client.get(Duplicate, ref('d'));
     assert.equal(written.status?.text, 'one');
     assert.deepEqual(written.spec, { source: 'here' });
-    const made = await stage.client.get(ConfigMap, ref('d-copy'));
-    assert.equal(made.metadata.ownerReferences?.[0]?.kind, 'Duplicate');
-    assert.equal(made.metadata.ownerReferences?.[0]?.uid, written.metadata.uid);
+    const created = await stage.client.get(ConfigMap, ref('d-copy'));
+    assert.equal(created.metadata.ownerReferences?.[0]?.kind, 'Duplicate');
+    assert.equal(created.metadata.ownerReferences?.[0]?.uid, written.metadata.uid);
     await stage.end();
   });
 });

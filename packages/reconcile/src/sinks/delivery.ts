@@ -80,7 +80,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   let isWithdrawing = false;
   /** Stops acting: what was delivered is being withdrawn. Nothing is delivered before that is over. */
   let closing: Promise<void> | undefined;
-  /** Keys were named or dropped in the wave that is ending: the next one says what they come to. */
+  /** Keys were named or dropped in the wave that is ending: the next one shows what they come to. */
   let isMoving = false;
   let needsSnapshot = true;
   let timer: Timer | undefined;

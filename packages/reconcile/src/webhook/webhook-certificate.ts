@@ -27,7 +27,7 @@ export interface WebhookCertificateInputs {
 const DAY_MS = 24 * 60 * 60 * 1000;
 const CA_LIFE_MS = 3650 * DAY_MS;
 const LEAF_LIFE_MS = 365 * DAY_MS;
-/** Clocks differ: certificates are valid a little before they were made. */
+/** Clocks differ: certificates are valid a little before they were created. */
 const SKEW_MS = 5 * 60 * 1000;
 
 /** `name` is that of the authority, and of what it issues where no DNS name is given. */

@@ -36,10 +36,10 @@ describe('the record of a cause', () => {
   });
 
   test('reports neither what had only to be fetched nor what followed from an earlier plan, unless there is nothing else', () => {
-    const made = { ...cause('Cluster', ['x.y default/a']), before: 'absent' };
+    const created = { ...cause('Cluster', ['x.y default/a']), before: 'absent' };
     const fetched = { ...cause('Secret', ['hash default/a', 'x.y default/a']), before: 'unknown' };
     const followed = { ...cause('ReplicaSet.apps', ['x.y default/a']), isAside: true as const };
-    assert.deepEqual(objects(followed, fetched, made), ['Cluster default/a']);
+    assert.deepEqual(objects(followed, fetched, created), ['Cluster default/a']);
     assert.deepEqual(objects(followed, fetched), ['Secret default/a']);
     assert.deepEqual(objects(followed), ['ReplicaSet.apps default/a']);
   });

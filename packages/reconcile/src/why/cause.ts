@@ -14,7 +14,7 @@ export interface CauseRecord {
   readonly changes: readonly CauseChange[];
   /** How many more changes there were. */
   readonly more?: number;
-  /** Digests of all that the plan was made from, to be compared after a restart; in annotations only. */
+  /** Digests of all that the plan was built from, to be compared after a restart; in annotations only. */
   readonly inputs?: string;
 }
 
@@ -46,7 +46,7 @@ export function causeRecord(at: string, by: string, owner: string, causes: reado
     at,
     by,
     for: owner,
-    changes: told(changes, owner, new Set(changes.filter((_, i) => causes[i]?.isAside))),
+    changes: reported(changes, owner, new Set(changes.filter((_, i) => causes[i]?.isAside))),
   });
 }
 
@@ -62,11 +62,15 @@ function isStatusOnly(paths: readonly string[]): boolean {
 const FOLLOWS = /^(status\.|metadata\.(resourceVersion|generation|managedFields)(\W|$))/;
 
 /**
- * Of all that changed, what decided: what the plan was made from, not what only its comparison with the cluster saw (our own
+ * Of all that changed, what decided: what the plan was built from, not what only its comparison with the cluster saw (our own
  * last write, mostly); not what follows from earlier plans; and not what had only to be fetched. Each is reported if there is
  * nothing else.
  */
-function told(changes: readonly CauseChange[], owner: string, aside: ReadonlySet<CauseChange>): readonly CauseChange[] {
+function reported(
+  changes: readonly CauseChange[],
+  owner: string,
+  aside: ReadonlySet<CauseChange>,
+): readonly CauseChange[] {
   const rules = [
     ({ object, paths, via }: CauseChange) => via.length > 0 || (object === owner && !isStatusOnly(paths)),
     (change: CauseChange) => !aside.has(change),

@@ -36,9 +36,9 @@ export function createFieldFilter(needs: readonly FieldNeed[], { guard = false }
     const id = met.map(Number).join('');
     const known = trees.get(id);
     if (known !== undefined) return known;
-    const made = treeFor(compiled.filter((_, index) => met[index]).map(({ paths }) => paths));
-    trees.set(id, made);
-    return made;
+    const created = treeFor(compiled.filter((_, index) => met[index]).map(({ paths }) => paths));
+    trees.set(id, created);
+    return created;
   };
   return (object) => {
     const tree = treeOf(object);

@@ -179,13 +179,13 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
       const sources = shared.map(({ informer }) => informer);
       opened.push(...sources);
       const shown = (object: KubeObject) => (view ?? same)(guarded(kind, object));
-      const made = createFeed(table, sources, shown, view === undefined ? undefined : isReady);
+      const created = createFeed(table, sources, shown, view === undefined ? undefined : isReady);
       state.closing.push(() => {
-        made.stop();
+        created.stop();
         table.drop('unknown');
         for (const { release } of shared) void release();
       });
-      return made;
+      return created;
     };
     const { read, children } = state.tables;
     if (read !== undefined && reads !== 'referenced') {

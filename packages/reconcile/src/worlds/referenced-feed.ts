@@ -50,7 +50,7 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
   const listed = new Set<ObjectKey>();
   /** Namespaces whose objects may not be listed: theirs are fetched one by one. */
   const unlistable = new Set<string>();
-  /** Queues up to this length have been looked at for a namespace to list. */
+  /** Queues up to this length have been checked for a namespace to list. */
   let counted = 0;
   let underWay = 0;
   const isSynced = () => metadata.every((informer) => informer.isSynced);

@@ -48,13 +48,13 @@ function worldOf(given: Partial<ReconcilerDefinition<never>>, options: Partial<S
     objects: [],
     ...options,
   });
-  let look: (tracker: Tracker) => unknown = () => undefined;
-  const read = engine.derive<unknown>({ name: 'read', compute: (_key, tracker) => look(tracker) });
+  let check: (tracker: Tracker) => unknown = () => undefined;
+  const read = engine.derive<unknown>({ name: 'read', compute: (_key, tracker) => check(tracker) });
   return {
     world,
     /** What a node would see. */
     see<V>(by: (tracker: Tracker) => V): V | string {
-      look = by;
+      check = by;
       const root = engine.hold(read, 'once');
       engine.flushSync();
       const settled = engine.valueOf(read, 'once');

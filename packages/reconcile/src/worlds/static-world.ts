@@ -72,9 +72,9 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     const table = tableOf(kind);
     if (table === undefined) return undefined;
     const id = `${table.name} ${indexName}`;
-    const made = indexes.get(id) ?? engine.index(table, indexName, keysOf);
-    indexes.set(id, made);
-    return made;
+    const created = indexes.get(id) ?? engine.index(table, indexName, keysOf);
+    indexes.set(id, created);
+    return created;
   };
   const watchProblems = engine.table<WatchProblem>({ name: `problems of watches of ${name}` });
   watchProblems.synced();

@@ -1,5 +1,5 @@
 // Aliases are one view: objects of several kinds, or in several forms, enter one table in one normal form. The object that
-// a view was made of is remembered, because statuses, finalizers and owner references belong to that one.
+// a view was built from is remembered, because statuses, finalizers and owner references belong to that one.
 import type { DefinedKind } from '@capstan/kube';
 import {
   type InformerView,

@@ -21,7 +21,7 @@ export interface World extends Target {
   readonly name: string;
   /** What an operator writes through: the same caches, and its own account. */
   targetFor(operator: string): Target;
-  /** The object that a normalised one was made of, and the kind under which it was written. */
+  /** The object that a normalised one was built from, and the kind under which it was written. */
   originOf(kind: Kind, view: KubeObject): Origin;
   /** The table that reads of a kind go to; undefined when no reconciler declares reading it. */
   readTable(kind: Kind): Table<KubeObject> | undefined;
@@ -167,8 +167,8 @@ export function createWorld(options: WorldOptions): World {
       return [...kinds.values()]
         .filter(({ informers: opened }) => !opened.every(caches.isReady))
         .map(({ requirement, informers: opened }) => {
-          const trouble = opened.map((informer) => informer.state().lastError).find((error) => error !== undefined);
-          return `${kindId(requirement.kind)}${trouble === undefined ? '' : `: ${trouble}`}`;
+          const failure = opened.map((informer) => informer.state().lastError).find((error) => error !== undefined);
+          return `${kindId(requirement.kind)}${failure === undefined ? '' : `: ${failure}`}`;
         });
     },
     isFresh: (wanted, maxAgeMs) =>
@@ -199,9 +199,9 @@ export function createWorld(options: WorldOptions): World {
     const existing = found.indexes.get(keysOf);
     if (existing !== undefined) return existing;
     const twins = [...found.indexes.values()].filter(({ name: known }) => known.split('#')[0] === indexName).length;
-    const made = engine.index(table, twins === 0 ? indexName : `${indexName}#${twins + 1}`, keysOf);
-    found.indexes.set(keysOf, made);
-    return made;
+    const created = engine.index(table, twins === 0 ? indexName : `${indexName}#${twins + 1}`, keysOf);
+    found.indexes.set(keysOf, created);
+    return created;
   }
 }
 

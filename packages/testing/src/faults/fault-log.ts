@@ -1,4 +1,4 @@
-// What was injected, when and where: the part of a failure report that says what the world did.
+// What was injected, when and where: the part of a failure report that shows what the world did.
 import type { ApiRequest } from '@capstan/kube';
 
 export interface InjectedFault {

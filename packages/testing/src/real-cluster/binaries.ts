@@ -20,7 +20,7 @@ export interface BinariesOptions {
   env?: Readonly<Record<string, string | undefined>>;
 }
 
-/** The programs of a real control plane, or one line that says how to get them. */
+/** The programs of a real control plane, or one line that shows how to get them. */
 export function findBinaries({ env = process.env }: BinariesOptions = {}): Binaries | { missing: string } {
   const given = givenFolder(env);
   if (given !== undefined) return binariesIn(given);

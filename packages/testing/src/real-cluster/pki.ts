@@ -1,4 +1,4 @@
-// The keys of one real control plane, made for it and gone with it.
+// The keys of one real control plane, created for it and gone with it.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CertificateAndKey, type Clock, createCa, generateKeys, issueCertificate } from '@capstan/kube';

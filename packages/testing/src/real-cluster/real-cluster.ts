@@ -1,5 +1,5 @@
 // A real control plane for tests: etcd and kube-apiserver on loopback ports of their own, with RBAC and certificates of their
-// own, if wished the controller manager, the scheduler and simulated nodes. Everything of it is in one temporary folder, and
+// own, optionally the controller manager, the scheduler and simulated nodes. Everything of it is in one temporary folder, and
 // ends with the test, also when the test fails or dies.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -36,7 +36,7 @@ export interface SimulatedNodes {
 const RENEW_MS = 10_000;
 const LEASES = 'kube-node-lease';
 
-/** Makes the nodes, and resolves when they are there and pods are being looked after. */
+/** Makes the nodes, and resolves when they are there and pods are being managed. */
 export async function simulateNodes(options: SimulatedNodesOptions): Promise<SimulatedNodes> {
   const { client, clock, random, count } = options;
   const names = Array.from({ length: count }, (_, index) => `node-${index + 1}`);

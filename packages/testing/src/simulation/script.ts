@@ -149,7 +149,7 @@ async function ensureSecret(client: Client, name: string, value: string): Promis
 async function drift(client: Client, name: string): Promise<void> {
   const spec = { template: { spec: { containers: [{ name: 'main', image: 'drifted:1' }] } } };
   await quiet(
-    client.patch(Deployment, { namespace: NAMESPACE, name }, 'strategic', { spec }, { fieldManager: 'somebody' }),
+    client.patch(Deployment, { namespace: NAMESPACE, name }, 'strategic', { spec }, { fieldManager: 'another' }),
   );
 }
 

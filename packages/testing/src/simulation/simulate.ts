@@ -153,8 +153,8 @@ function unserved(state: State): string[] {
     const { hash } = (site as { status?: { hash?: string } }).status ?? {};
     if (kind === kindId(Fleet) && !state.has(`ConfigMap ${key}-fleet`)) problems.push(`${id} has no ConfigMap`);
     if (kind !== kindId(Site)) continue;
-    const made = state.get(`${kindId(Deployment)} ${key}`) as Deployment | undefined;
-    const rolled = made?.spec?.template.metadata?.annotations?.['hash'];
+    const created = state.get(`${kindId(Deployment)} ${key}`) as Deployment | undefined;
+    const rolled = created?.spec?.template.metadata?.annotations?.['hash'];
     if (hash === undefined || rolled !== hash)
       problems.push(`${id} with the hash ${hash} has a Deployment with ${rolled}`);
   }

@@ -64,7 +64,7 @@ export interface WatchedAccount {
 /** The same transport, which remembers what the server denied. */
 export function watchedAccount(inner: Transport): WatchedAccount {
   const denied = new Set<string>();
-  const look = (line: string, answer: object) => {
+  const check = (line: string, answer: object) => {
     if ('status' in answer && (answer.status === 401 || answer.status === 403)) denied.add(line);
   };
   return {
@@ -72,12 +72,12 @@ export function watchedAccount(inner: Transport): WatchedAccount {
       address: inner.address,
       async request(request) {
         const answer = await inner.request(request);
-        look(`${request.method} ${request.path}`, answer);
+        check(`${request.method} ${request.path}`, answer);
         return answer;
       },
       async watch(request) {
         const answer = await inner.watch(request);
-        look(`WATCH ${request.path}`, answer);
+        check(`WATCH ${request.path}`, answer);
         return answer;
       },
       close: () => inner.close(),

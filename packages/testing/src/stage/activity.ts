@@ -32,7 +32,7 @@ const POLL_MS = 5;
 export function createActivity(): Activity {
   let underWay = 0;
   let happened = 0;
-  let told = 0;
+  let reported = 0;
   let last = performance.now();
   /** Whether events may be on their way: since the last rest something was written, or a watch opened that has some to bring. */
   let isStirred = false;
@@ -102,8 +102,8 @@ export function createActivity(): Activity {
       }
       for (const watch of watches) watch.awaited.length = 0;
       isStirred = false;
-      const hasHappened = happened !== told;
-      told = happened;
+      const hasHappened = happened !== reported;
+      reported = happened;
       return hasHappened;
     },
     hasLapsedWatch: () => lapsed.size > 0,

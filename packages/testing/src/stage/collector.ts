@@ -1,5 +1,5 @@
 // The garbage collector of a real server under a stage, and no other controller: a stage has no workload controllers on the
-// embedded server either. It looks for new kinds every 30 seconds, and while one of them goes away again it may do nothing for
+// embedded server either. It searches for new kinds every 30 seconds, and while one of them goes away again it may do nothing for
 // as long. So it begins when the kinds of the first stage are there; and when something is not collected although the kinds
 // are others than when it began, it is restarted, which takes a few seconds.
 import { CustomResourceDefinition, sleep, systemClock } from '@capstan/kube';

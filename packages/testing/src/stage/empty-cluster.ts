@@ -1,4 +1,4 @@
-// What a test left on a server that the next one uses too: everything but what the server made for itself.
+// What a test left on a server that the next one uses too: everything but what the server created for itself.
 import {
   type Client,
   CustomResourceDefinition,

@@ -2,7 +2,7 @@
 // and lets the client that creates the first object wait for two more. So kinds are left in place from one stage to the next,
 // without objects: the operators' own ones, and those that a test creates, which are then only claimed by the next test that
 // creates the same. A kind that no test has claimed when the program starts is removed: the program never sees it. One that
-// was changed after it was made is not left.
+// was changed after it was created is not left.
 import {
   type ApiRequest,
   type ApiResponse,
@@ -17,7 +17,7 @@ import {
 import { TestingErrors } from '../errors.ts';
 import { emptyCluster } from './empty-cluster.ts';
 
-/** What stages have made on one server: lives as long as that. */
+/** What stages have created on one server: lives as long as that. */
 export type LeftCrds = Map<string, Left>;
 
 interface Left {
@@ -68,14 +68,14 @@ export async function openCrds(
     }
     await Promise.all(names.map((name) => remove(client, name)));
   };
-  const made = async (sent: CustomResourceDefinition, { metadata }: CustomResourceDefinition) => {
+  const created = async (sent: CustomResourceDefinition, { metadata }: CustomResourceDefinition) => {
     const { name = '', uid, generation } = metadata;
     await untilServed(client, name);
     left.set(name, { crd: sent, uid, generation });
   };
   await Promise.all(
     wanted.map(async (crd) => {
-      if (!(await claim(crd))) await made(crd, await client.create(CustomResourceDefinition, crd));
+      if (!(await claim(crd))) await created(crd, await client.create(CustomResourceDefinition, crd));
     }),
   );
 
@@ -86,7 +86,7 @@ export async function openCrds(
       return { ...found, status: 201 };
     }
     const answer = await inner.request(request);
-    if (answer.status === 201) await made(crd, answer.body as CustomResourceDefinition);
+    if (answer.status === 201) await created(crd, answer.body as CustomResourceDefinition);
     return answer;
   };
   return {

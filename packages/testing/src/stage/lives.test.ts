@@ -40,7 +40,7 @@ const one = {
 
 test('a program that dies after a write makes no other one, and the next life goes on from there', async () => {
   const lives = await createLives({ operators });
-  const made = async () =>
+  const created = async () =>
     (await lives.client.list(ConfigMap, { namespace: 'default' })).items
       .map(({ metadata }) => metadata.name ?? '')
       .filter((name) => name.startsWith('one-'));
@@ -50,10 +50,10 @@ test('a program that dies after a write makes no other one, and the next life go
   await first.settle();
   await first.end();
   assert.equal(first.isDead, true);
-  assert.deepEqual(await made(), ['one-first']);
+  assert.deepEqual(await created(), ['one-first']);
   const second = await lives.begin();
   await second.settle();
-  assert.deepEqual(await made(), ['one-first', 'one-second']);
+  assert.deepEqual(await created(), ['one-first', 'one-second']);
   await second.end();
   assert.equal(second.isDead, false);
   await lives.close();

@@ -18,7 +18,7 @@ export interface Lives {
   readonly clock: VirtualClock;
   /** The test's own client, an administrator's. */
   readonly client: Client;
-  /** Starts the program, with other settings or among faults if wished. The life before must be over. */
+  /** Starts the program, optionally with other settings or among faults. The life before must be over. */
   begin(operators?: readonly Operator[], schedule?: FaultSchedule): Promise<Life>;
   /** After the last life. */
   close(): Promise<void>;

@@ -15,21 +15,21 @@ export function createVersionHistory(): VersionHistory {
   /** Collections of objects that are gone, by uid, until a watch reports in which version. */
   const gone = new Map<string, string>();
   /** The uids that a watch has reported, which may be before the answer to the deletion. */
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const reach = (collection: string, version: bigint) => {
     if (version > (latest.get(collection) ?? 0n)) latest.set(collection, version);
   };
   return {
     written({ collection, uid, resourceVersion }) {
       if (resourceVersion !== undefined) reach(collection, resourceVersion);
-      else if (!told.has(uid)) gone.set(uid, collection);
+      else if (!reported.has(uid)) gone.set(uid, collection);
     },
     seen(collection, { type, object }) {
       const { uid = '', resourceVersion = '' } = (object as KubeObject).metadata ?? {};
       if (type === 'ERROR' || !isVersion(resourceVersion)) return;
       if (type === 'DELETED') {
         gone.delete(uid);
-        told.add(uid);
+        reported.add(uid);
       }
       reach(collection, BigInt(resourceVersion));
     },

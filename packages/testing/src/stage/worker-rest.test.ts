@@ -7,10 +7,10 @@ import { type Minter, mint, operator, plan, reconciler } from '@capstan/reconcil
 import { createStage } from './stage.ts';
 import { createWorkerRest } from './worker-rest.ts';
 
-const Wish = defineKind({
+const Desired = defineKind({
   group: 'stage.capstan.dev',
   version: 'v1',
-  kind: 'Wish',
+  kind: 'Desired',
   scope: 'Namespaced',
   spec: object({ text: optional(string()) }),
 });
@@ -21,25 +21,27 @@ const slowKey: Minter<object, Secret> = {
   async make() {
     // Longer than a moment, on a worker thread.
     await promisify(pbkdf2)('a', 'b', 2_000_000, 32, 'sha256');
-    return { apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { made: 'eWVz' } };
+    return { apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { created: 'eWVz' } };
   },
 };
 
-const wishes = reconciler({
-  name: 'wish',
-  resource: Wish,
+const desires = reconciler({
+  name: 'desired',
+  resource: Desired,
   writes: [Secret],
   reconcile: ({ object: { metadata } }) =>
     plan({ children: [mint(Secret, { name: metadata.name ?? '', namespace: 'default' }, slowKey, {})] }),
 });
 
 test('a stage waits for keys that are made by worker threads, and no time passes meanwhile', async () => {
-  const stage = await createStage({ operators: [operator({ name: 'wishes', kinds: [Wish], reconcilers: [wishes] })] });
+  const stage = await createStage({
+    operators: [operator({ name: 'desires', kinds: [Desired], reconcilers: [desires] })],
+  });
   try {
     const { client, clock } = stage;
     const before = clock.now();
     const metadata = { name: 'a', namespace: 'default' };
-    await client.create(Wish, { apiVersion: Wish.apiVersion, kind: Wish.kind, metadata, spec: {} });
+    await client.create(Desired, { apiVersion: Desired.apiVersion, kind: Desired.kind, metadata, spec: {} });
     await stage.settle();
     assert.equal((await client.get(Secret, metadata)).data?.['made'], 'eWVz');
     assert.ok(clock.now() - before < 10_000, 'time stood still');

@@ -1,4 +1,4 @@
-// Keys and signatures are made by worker threads, which the virtual clock cannot see: to it, a program that waits for one
+// Keys and signatures are created by worker threads, which the virtual clock cannot see: to it, a program that waits for one
 // looks like a program that waits for time, and a minute would pass before the key is there. So a busy program gets a
 // moment of real time to go on by itself, and further ones as long as threads are at work: they use processor time, or wait for
 // a processor that others use (Linux shows that). One that is still busy then waits for the clock indeed, and is not waited for
@@ -11,8 +11,8 @@ const AT_WORK = 0.2;
 /** Enough for any key; whatever takes longer is not a key. */
 const PATIENCE_MS = 20_000;
 const POLL_MS = 2;
-/** How often threads are looked at. */
-const LOOK_MS = 25;
+/** How often threads are checked. */
+const IDLE_CHECK_MS = 25;
 
 /** For a clock's `outside`: whether a busy program has gone on while time stood still. */
 export function createWorkerRest(isBusy: () => boolean): () => Promise<boolean> {
@@ -34,15 +34,15 @@ export function createWorkerRest(isBusy: () => boolean): () => Promise<boolean> 
 async function goesOn(isBusy: () => boolean): Promise<boolean> {
   const [all, own] = [process.cpuUsage(), process.threadCpuUsage()];
   const start = performance.now();
-  let [looks, running] = [0, 0];
+  let [checks, running] = [0, 0];
   while (isBusy() && performance.now() - start < MOMENT_MS) {
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    if (performance.now() - start < looks * LOOK_MS) continue;
-    looks++;
+    if (performance.now() - start < checks * IDLE_CHECK_MS) continue;
+    checks++;
     if (hasRunningThread()) running++;
   }
   const others = microseconds(process.cpuUsage(all)) - microseconds(process.threadCpuUsage(own));
-  return running * 2 > looks || others / 1000 > AT_WORK * (performance.now() - start);
+  return running * 2 > checks || others / 1000 > AT_WORK * (performance.now() - start);
 }
 
 /** Whether a thread besides this one runs, or would if it had a processor; false where that cannot be seen. */

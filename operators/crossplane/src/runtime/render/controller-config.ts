@@ -102,7 +102,7 @@ export function overlayControllerConfig(
   };
 }
 
-/** The labels and annotations that are meant for what is made from a ControllerConfig; undefined where there are none. */
+/** The labels and annotations that are meant for what is built from a ControllerConfig; undefined where there are none. */
 export function configuredMetadata({ labels, annotations }: ControllerConfig['metadata']): {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;

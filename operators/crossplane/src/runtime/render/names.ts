@@ -7,7 +7,7 @@ export interface RuntimeNames {
   readonly deployment: string;
   readonly service: string;
   readonly serviceAccount: string;
-  /** What the pods run as: another than `serviceAccount` is another owner's, and none is made then. */
+  /** What the pods run as: another than `serviceAccount` is another owner's, and none is created then. */
   readonly podServiceAccount: string;
   /** True when the config names the Deployment: the next revision takes it over in one rolling update. */
   readonly isDeploymentFixed: boolean;

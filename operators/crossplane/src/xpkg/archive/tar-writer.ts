@@ -2,7 +2,7 @@
 // a pax header only for what ustar cannot say.
 
 export interface TarFile {
-  /** Without `./`: upstream's older readers look for exactly `package.yaml`. */
+  /** Without `./`: upstream's older readers search for exactly `package.yaml`. */
   readonly name: string;
   /** Default 0644. */
   readonly mode?: number;

@@ -279,8 +279,8 @@ test('install creates a package in the cluster and update gives it another versi
   t.after(() => cluster.close());
   const io = { connect: () => Promise.resolve({ ...cluster.transport(), namespace: 'default', context: 'test' }) };
   const image = 'registry.example/team/provider-nop';
-  const made = await runWith(io, 'install', 'provider', `${image}:v1`, '--runtime-config=debug', '-m', '-r', '3');
-  assert.deepEqual(made, { code: 0, stdout: 'provider.pkg.crossplane.io/team-provider-nop created\n', stderr: '' });
+  const created = await runWith(io, 'install', 'provider', `${image}:v1`, '--runtime-config=debug', '-m', '-r', '3');
+  assert.deepEqual(created, { code: 0, stdout: 'provider.pkg.crossplane.io/team-provider-nop created\n', stderr: '' });
   const found = await cluster.client.get(Provider, { name: 'team-provider-nop' });
   assert.deepEqual(
     [found.spec.package, found.spec.revisionActivationPolicy, found.spec.revisionHistoryLimit],

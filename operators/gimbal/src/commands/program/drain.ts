@@ -18,7 +18,7 @@ export default command({
     const { clock = systemClock, signal } = io;
     return withCluster(flags, io, async ({ client }) => {
       const found = await findBackend(client, name, flags.namespace);
-      return drainBackend(found, { client, clock, signal, say: (line) => io.stdout(`${line}\n`) }, wait);
+      return drainBackend(found, { client, clock, signal, report: (line) => io.stdout(`${line}\n`) }, wait);
     });
   },
 });

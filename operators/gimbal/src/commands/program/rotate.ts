@@ -39,7 +39,7 @@ export default command({
     const { clock = systemClock, signal } = io;
     return withCluster(flags, io, async ({ client }) => {
       const found = await findBackend(client, name, flags.namespace);
-      return rotateBackend(found, { client, clock, signal, say: (line) => io.stdout(`${line}\n`) }, options);
+      return rotateBackend(found, { client, clock, signal, report: (line) => io.stdout(`${line}\n`) }, options);
     });
   },
 });

@@ -7,11 +7,11 @@ import { runRbac } from './rbac.ts';
 import { parseYamlDocuments } from './yaml.test-support.ts';
 
 function io(env: Record<string, string> = {}): DiscoverIo & { text: () => string } {
-  let said = '';
+  let detail = '';
   return {
-    stdout: (text) => void (said += text),
-    stderr: (text) => void (said += text),
-    text: () => said,
+    stdout: (text) => void (detail += text),
+    stderr: (text) => void (detail += text),
+    text: () => detail,
     env,
     files: { read: () => Promise.reject(new Error('no files here')) },
     signal: new AbortController().signal,

@@ -24,11 +24,11 @@ export interface MapOptions {
   readonly backend: string;
   /** Default false. */
   readonly writeEndpoints?: boolean;
-  /** Slices that were made before, by the slice there: one of a hundred that changed costs one. */
-  readonly made?: WeakMap<EndpointSlice, EndpointSlice>;
+  /** Slices that were created before, by the slice there: one of a hundred that changed costs one. */
+  readonly created?: WeakMap<EndpointSlice, EndpointSlice>;
 }
 
-/** Whether a Service is looked at at all. */
+/** Whether a Service is checked at all. */
 export function isDiscovered({ metadata: { namespace, name, labels } }: Service): boolean {
   const isApiServer = namespace === 'default' && name === 'kubernetes';
   return !isApiServer && !isMirror(labels);
@@ -40,7 +40,7 @@ export function mapService(remote: RemoteService, options: MapOptions): Finding 
   if (!isDiscovered(service)) return ABSENT;
   const origin: Origin = { backend: options.backend, service: name };
   const about = (type: Problem['type'], message: string): Problem => ({ type, message, namespace, name });
-  const parts = partsOf(remote, options.made);
+  const parts = partsOf(remote, options.created);
   const upstreamEndpoints = parts.reduce((sum, part) => sum + part.count, 0);
   if (service.spec?.type === 'ExternalName') {
     const what = `it stands for the name ${service.spec.externalName ?? ''}, not for endpoints`;
@@ -96,14 +96,14 @@ interface Part {
   build(place: Place): EndpointSlice[];
 }
 
-function partsOf({ slices, endpoints }: RemoteService, made: MapOptions['made']): Part[] {
-  return slices === undefined ? partsOfEndpoints(endpoints) : slices.map((slice) => partOfSlice(slice, made));
+function partsOf({ slices, endpoints }: RemoteService, created: MapOptions['created']): Part[] {
+  return slices === undefined ? partsOfEndpoints(endpoints) : slices.map((slice) => partOfSlice(slice, created));
 }
 
 const FAMILIES = ['IPv4', 'IPv6'] as const;
 
 /** A slice there is a slice here: what changes there in one changes here in one. */
-function partOfSlice(slice: EndpointSlice, made: MapOptions['made']): Part {
+function partOfSlice(slice: EndpointSlice, created: MapOptions['created']): Part {
   const { addressType, endpoints, metadata } = slice;
   // Null is what Kubernetes writes for none.
   const ports = slice.ports ?? [];
@@ -116,7 +116,7 @@ function partOfSlice(slice: EndpointSlice, made: MapOptions['made']): Part {
     refused,
     build(place) {
       if (family === undefined) return [];
-      const before = made?.get(slice);
+      const before = created?.get(slice);
       if (before !== undefined) return [before];
       const { name, labels } = metadata;
       const built = buildSlice({
@@ -127,7 +127,7 @@ function partOfSlice(slice: EndpointSlice, made: MapOptions['made']): Part {
         endpoints: usable,
         labels,
       });
-      made?.set(slice, built);
+      created?.set(slice, built);
       return [built];
     },
   };

@@ -42,7 +42,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
   const listeners = createListeners();
   /** Keys there by the key here; more than one only where cut names collide. */
   const names = new Map<string, Set<string>>();
-  const made = new WeakMap<EndpointSlice, EndpointSlice>();
+  const created = new WeakMap<EndpointSlice, EndpointSlice>();
   let current: SinkContext<Remote, never>['current'] = () => new Map();
   let watches: RemoteWatches = { services: undefined, endpoints: undefined };
   let usesEndpoints = false;
@@ -68,9 +68,9 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
     if (snapshot) listeners.state();
   }
 
-  const isWell = () => isTaken && isIdentified && trouble() === undefined;
+  const isWell = () => isTaken && isIdentified && failure() === undefined;
 
-  function trouble(): Problem | undefined {
+  function failure(): Problem | undefined {
     if (wrong !== undefined) return wrong;
     const what = usesEndpoints ? 'endpointslices or endpoints' : 'endpointslices';
     return problemOfWatch(watches.services, 'services') ?? problemOfWatch(watches.endpoints, what);
@@ -80,9 +80,9 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
     const [first = '', ...others] = [...(names.get(key) ?? [])].toSorted();
     const remote = current().get(first)?.value;
     if (remote === undefined) return ABSENT;
-    // Where there are many slices, those that did not change are not made again; where there are few, that would only cost memory.
+    // Where there are many slices, those that did not change are not created again; where there are few, that would only cost memory.
     const isLarge = (remote.slices?.length ?? 0) >= LARGE_SERVICE;
-    const finding = mapService(remote, { backend, writeEndpoints, ...(isLarge && { made }) });
+    const finding = mapService(remote, { backend, writeEndpoints, ...(isLarge && { created }) });
     if (others.length === 0 || finding.state === 'absent') return finding;
     const { namespace = '', name: winner } = refOfKey(first);
     const collisions = others.map(
@@ -96,7 +96,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
     return { ...finding, problems: [...finding.problems, ...collisions] };
   }
 
-  /** The remote cluster says who it is, once; what it does not let us know is not asked again. */
+  /** The remote cluster shows who it is, once; what it does not let us know is not asked again. */
   async function identify(signal: AbortSignal): Promise<void> {
     for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
       try {
@@ -170,8 +170,8 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
     get isLive() {
       return isWell();
     },
-    get trouble() {
-      return trouble();
+    get failure() {
+      return failure();
     },
     get identity() {
       return identity;

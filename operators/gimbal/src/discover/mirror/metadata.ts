@@ -1,6 +1,6 @@
 // Labels and annotations of what is discovered. The source's own are copied first, then ours are laid over them. Which keys
 // were copied is written on the object, so that a key that disappears there disappears here, and one that another client set
-// here is left alone. The same annotation marks the object as made by a discoverer: nothing without it is ever removed.
+// here is left alone. The same annotation marks the object as created by a discoverer: nothing without it is ever removed.
 
 import { BACKEND_LABEL, GROUP, LABEL_FAMILIES, SERVICE_LABEL } from '../../kinds/group.ts';
 import { labelValue } from '../names/discovered-name.ts';
@@ -22,7 +22,7 @@ export interface Metadata {
   readonly annotations: Record<string, string>;
 }
 
-/** The metadata of an object that is made from a source with these. */
+/** The metadata of an object that is built from a source with these. */
 export function mirroredMetadata(
   origin: Origin,
   source: { readonly labels?: Labels | undefined; readonly annotations?: Labels | undefined },

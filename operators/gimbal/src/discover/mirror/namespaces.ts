@@ -1,4 +1,4 @@
-/** Which namespaces (or projects) are looked at. */
+/** Which namespaces (or projects) are checked. */
 export interface NamespaceFilter {
   /** Globs; none: all. */
   readonly include: readonly string[];

@@ -20,7 +20,7 @@ export type ProblemType =
   | 'EndpointInvalid'
   | 'LimitExceeded'
   | 'MassDeletionHeld'
-  /** The remote side itself says that the object is in trouble. */
+  /** The remote side reports an error of the object. */
   | 'RemoteError'
   /** The local API server refuses or does not answer. */
   | 'WriteFailed';

@@ -64,7 +64,7 @@ export function mapLoadBalancer(remote: RemoteBalancer, backend: string, writeEn
     mirror: { service, slices, ...(built && { endpoints: built.endpoints }) },
     upstreamEndpoints,
     invalidEndpoints: refused.length,
-    problems: [...troubleOf(remote, about), ...refusedProblem(refused, about)],
+    problems: [...problemOf(remote, about), ...refusedProblem(refused, about)],
   };
 }
 
@@ -162,7 +162,7 @@ function weightsOf(remote: RemoteBalancer, listeners: readonly Listener[]): stri
   return JSON.stringify(Object.fromEntries([...weights].toSorted(([a], [b]) => compare(a, b))));
 }
 
-function troubleOf({ balancer, listeners, pools }: RemoteBalancer, about: About): Problem[] {
+function problemOf({ balancer, listeners, pools }: RemoteBalancer, about: About): Problem[] {
   const broken = [
     ...(balancer.provisioning === 'ERROR' ? ['itself'] : []),
     ...listeners

@@ -58,9 +58,9 @@ export function createSession(options: SessionOptions): Session {
       timeoutMs,
     });
     if (answer.status === 401 || answer.status === 403) {
-      throw DiscoverErrors.AuthRefused(credentials.authUrl, saidIn(answer));
+      throw DiscoverErrors.AuthRefused(credentials.authUrl, detailIn(answer));
     }
-    if (answer.status >= 300) throw DiscoverErrors.BadAnswer('the login', `${answer.status} ${saidIn(answer)}`);
+    if (answer.status >= 300) throw DiscoverErrors.BadAnswer('the login', `${answer.status} ${detailIn(answer)}`);
     const text = answer.headers['x-subject-token'];
     const body = recordAt(answer.body, 'token');
     if (!text || body === undefined) throw DiscoverErrors.BadAnswer('the login', 'it holds no token');
@@ -103,9 +103,9 @@ export function createSession(options: SessionOptions): Session {
         if (token === used) token = undefined;
         continue;
       }
-      if (answer.status === 401) throw DiscoverErrors.AuthRefused(baseOf(used), saidIn(answer));
-      if (answer.status >= 500) throw DiscoverErrors.BadAnswer(path, `${answer.status} ${saidIn(answer)}`);
-      if (answer.status >= 300) throw DiscoverErrors.Refused(path, answer.status, saidIn(answer));
+      if (answer.status === 401) throw DiscoverErrors.AuthRefused(baseOf(used), detailIn(answer));
+      if (answer.status >= 500) throw DiscoverErrors.BadAnswer(path, `${answer.status} ${detailIn(answer)}`);
+      if (answer.status >= 300) throw DiscoverErrors.Refused(path, answer.status, detailIn(answer));
       return answer.body;
     }
   }
@@ -158,8 +158,8 @@ function endpointOf(
 }
 
 /** What an error says: Keystone's and Octavia's ways, and plain text. */
-function saidIn({ body }: ApiResponse): string {
+function detailIn({ body }: ApiResponse): string {
   if (typeof body === 'string') return body.slice(0, 200);
-  const said = textAt(recordAt(body, 'error'), 'message') ?? textAt(body, 'faultstring');
-  return said ?? 'it says nothing';
+  const detail = textAt(recordAt(body, 'error'), 'message') ?? textAt(body, 'faultstring');
+  return detail ?? 'it says nothing';
 }

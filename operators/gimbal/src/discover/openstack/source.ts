@@ -64,11 +64,11 @@ export function createCloudSource(options: CloudSourceOptions): Source {
   let entries = new Map<string, Entry>();
   let known = new Map<string, KnownMembers>();
   let general: readonly Problem[] = [];
-  let trouble: Problem | undefined;
+  let failure: Problem | undefined;
   let isSynced = false;
   let cycles = 0;
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const part = async <T>(what: CycleError, work: Promise<T>): Promise<T> => {
       try {
         return await work;
@@ -211,7 +211,7 @@ export function createCloudSource(options: CloudSourceOptions): Source {
     known = members;
     cycles++;
     isSynced = true;
-    trouble = undefined;
+    failure = undefined;
     listeners.changed(changed);
     listeners.state();
     listeners.cycle();
@@ -227,10 +227,10 @@ export function createCloudSource(options: CloudSourceOptions): Source {
       return isSynced;
     },
     get isLive() {
-      return isSynced && trouble === undefined;
+      return isSynced && failure === undefined;
     },
-    get trouble() {
-      return trouble;
+    get failure() {
+      return failure;
     },
     get identity() {
       return session.cloud;
@@ -245,12 +245,12 @@ export function createCloudSource(options: CloudSourceOptions): Source {
         const started = clock.now();
         let wait = periodMs;
         try {
-          await look();
+          await check();
           failures = 0;
           observe?.cycled((clock.now() - started) / 1000);
         } catch (error) {
           if (signal.aborted) break;
-          trouble = problemOf(error);
+          failure = problemOf(error);
           logger.warn('the cloud could not be read; what was discovered is kept', { error: reasonOf(error) });
           wait = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
           failures++;

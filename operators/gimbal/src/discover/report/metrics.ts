@@ -13,7 +13,7 @@ export interface MetricsOptions {
   clock: Clock;
 }
 
-/** What is looked at when a user scrapes. */
+/** What is checked when a user scrapes. */
 export interface Observed {
   readonly census: Census;
   readonly queued: () => number;

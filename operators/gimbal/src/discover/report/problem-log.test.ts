@@ -24,17 +24,17 @@ describe('the log of problems', () => {
 
   it('forgets what is gone, and reports a problem only when it appears, changes or disappears', () => {
     const log = createProblemLog({ clock: createVirtualClock() });
-    let told = 0;
-    log.onChange(() => told++);
+    let reported = 0;
+    log.onChange(() => reported++);
     log.set('team/web', []);
-    assert.equal(told, 0);
+    assert.equal(reported, 0);
     log.set('team/web', [invalid]);
     log.set('team/web', [invalid], true);
-    assert.equal(told, 1);
+    assert.equal(reported, 1);
     log.set('team/web', [{ ...invalid, message: 'its ports are there twice' }]);
-    assert.equal(told, 2);
+    assert.equal(reported, 2);
     log.set('team/web', []);
-    assert.equal(told, 3);
+    assert.equal(reported, 3);
     assert.equal(log.size, 0);
   });
 

@@ -55,7 +55,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
   /** Until something may have changed, or volatile figures have to be re-checked. */
   function change(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const timer = clock.after(LOOK_MS, () => end());
+      const timer = clock.after(POLL_MS, () => end());
       const end = () => {
         timer.cancel();
         signal.removeEventListener('abort', end);
@@ -98,4 +98,4 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
   };
 }
 
-const LOOK_MS = 30_000;
+const POLL_MS = 30_000;

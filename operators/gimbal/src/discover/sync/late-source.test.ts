@@ -14,7 +14,7 @@ it('missing credentials are reported, and read again until they exist', async ()
   const opened: Source = {
     isSynced: true,
     isLive: true,
-    trouble: undefined,
+    failure: undefined,
     identity: 'one',
     keys: () => ['team/web'],
     find: () => ABSENT,
@@ -28,20 +28,20 @@ it('missing credentials are reported, and read again until they exist', async ()
     problemOf: openingProblem,
     open: () => (isThere ? Promise.resolve(opened) : Promise.reject(DiscoverErrors.KeyMissing('/secret', ['config']))),
   });
-  let told = 0;
-  source.subscribe({ changed() {}, cycle() {}, state: () => told++ });
+  let reported = 0;
+  source.subscribe({ changed() {}, cycle() {}, state: () => reported++ });
   const stopping = new AbortController();
   const done = source.run(stopping.signal);
   await clock.advance(60_000);
   assert.equal(source.isLive, false);
-  assert.equal(source.trouble?.type, 'SecretMissing');
+  assert.equal(source.failure?.type, 'SecretMissing');
   assert.deepEqual([...source.keys()], []);
   isThere = true;
   await clock.advance(300_000);
   assert.equal(source.isLive, true);
-  assert.equal(source.trouble, undefined);
+  assert.equal(source.failure, undefined);
   assert.equal(source.identity, 'one');
-  assert.ok(told > 1);
+  assert.ok(reported > 1);
   stopping.abort();
   await done;
 });

@@ -1,4 +1,4 @@
-// A source that can be opened only with credentials that are there and can be read. Until then it is not live and says why; it
+// A source that can be opened only with credentials that are there and can be read. Until then it is not live and shows why; it
 // is retried, because a Secret that is missing now may be created later, and restarting the process would not help.
 import { type Clock, type Logger, sleep } from '@capstan/kube/cluster';
 import { ABSENT } from '../mirror/mirror.ts';
@@ -19,7 +19,7 @@ const LONGEST_MS = 300_000;
 export function createLateSource({ open, problemOf, clock, logger }: LateSourceOptions): Source {
   const listeners = createListeners();
   let source: Source | undefined;
-  let trouble: Problem | undefined;
+  let failure: Problem | undefined;
 
   async function opened(signal: AbortSignal): Promise<Source | undefined> {
     for (let wait = FIRST_MS; !signal.aborted; wait = Math.min(2 * wait, LONGEST_MS)) {
@@ -27,8 +27,8 @@ export function createLateSource({ open, problemOf, clock, logger }: LateSourceO
         return await open(signal);
       } catch (error) {
         if (signal.aborted) return undefined;
-        trouble = problemOf(error);
-        logger.error(trouble.message, { type: trouble.type });
+        failure = problemOf(error);
+        logger.error(failure.message, { type: failure.type });
         listeners.state();
         await sleep(clock, wait, signal).catch(() => {});
       }
@@ -43,8 +43,8 @@ export function createLateSource({ open, problemOf, clock, logger }: LateSourceO
     get isLive() {
       return source?.isLive ?? false;
     },
-    get trouble() {
-      return source === undefined ? trouble : source.trouble;
+    get failure() {
+      return source === undefined ? failure : source.failure;
     },
     get identity() {
       return source?.identity;

@@ -151,7 +151,7 @@ export function createLocalCluster(options: LocalClusterOptions): LocalCluster {
     hasNamespace(name) {
       if (!knowsNamespaces()) return undefined;
       const found = namespaces.get(name);
-      // Nothing can be made in one that is being deleted.
+      // Nothing can be created in one that is being deleted.
       return found !== undefined && found.metadata.deletionTimestamp === undefined;
     },
     subscribe(listener) {

@@ -48,11 +48,11 @@ export function toRecord(object: KubeObject): LocalRecord {
 
 /**
  * Gimbal's own discoverer writes no annotation: what it made has the labels of backend and service, of one family. A slice that
- * Kubernetes made of such Endpoints is deleted with those, and no discoverer removes it.
+ * Kubernetes built from such Endpoints is deleted with those, and no discoverer removes it.
  */
 function upstreamKeys({ metadata: { labels = {} } }: KubeObject): CopiedKeys | undefined {
-  const isMade = LABEL_FAMILIES.some((family) => `${family}/backend` in labels && `${family}/service` in labels);
+  const isCreated = LABEL_FAMILIES.some((family) => `${family}/backend` in labels && `${family}/service` in labels);
   const isCopy =
     labels['endpointslice.kubernetes.io/managed-by']?.startsWith('endpointslicemirroring-controller') === true;
-  return isMade && !isCopy ? { labels: [], annotations: [] } : undefined;
+  return isCreated && !isCopy ? { labels: [], annotations: [] } : undefined;
 }

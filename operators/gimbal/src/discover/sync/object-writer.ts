@@ -1,4 +1,4 @@
-// Carries out what a comparison asked for, one object after the other, and says what became of it. A name that another client
+// Carries out what a comparison asked for, one object after the other, and shows what became of it. A name that another client
 // owns is never written to.
 import {
   isAlreadyExists,

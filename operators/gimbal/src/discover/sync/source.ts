@@ -8,7 +8,7 @@ export interface Source {
   /** The remote side confirms the picture at the moment. While it does not, nothing is written here: what was discovered stays. */
   readonly isLive: boolean;
   /** Why it is not live. */
-  readonly trouble: Problem | undefined;
+  readonly failure: Problem | undefined;
   /** What must stay the same when credentials change; undefined where the remote side does not tell. */
   readonly identity: string | undefined;
   /** All keys of which something is there. */
@@ -24,9 +24,9 @@ export interface Source {
 export interface SourceListener {
   /** These may have changed. */
   changed(keys: ReadonlySet<string>): void;
-  /** isSynced, isLive or trouble may have changed. */
+  /** isSynced, isLive or failure may have changed. */
   state(): void;
-  /** The remote side was looked at as a whole once more, or has been watched for as long. */
+  /** The remote side was checked as a whole once more, or has been watched for as long. */
   cycle(): void;
 }
 

@@ -46,7 +46,7 @@ export interface SynchroniserOptions {
   bucket: Bucket;
   /** Everything is compared again so often. */
   resyncMs: number;
-  /** Whether a missing namespace is made. */
+  /** Whether a missing namespace is created. */
   createNamespaces: boolean;
   observe?: WriteObserver;
 }
@@ -88,7 +88,7 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
 
   const isOpen = () => source.isSynced && source.isLive && local.isSynced;
 
-  /** Compares one key and says what is to be done; counts, problems and the guard learn of it. */
+  /** Compares one key and shows what is to be done; counts, problems and the guard learn of it. */
   function examine(key: string): Difference {
     const finding = source.find(key);
     const unit = local.unit(key);
@@ -99,7 +99,7 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
   }
 
   function mark(keys: Iterable<string>, priority: number): void {
-    // All of them are looked at before the first is worked on: the guard must see how many would go.
+    // All of them are checked before the first is worked on: the guard must see how many would go.
     const busy: string[] = [];
     for (const key of keys) {
       const { writes, removals } = examine(key);
@@ -151,7 +151,7 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
   }
 
   function stateChanged(): void {
-    problems.set('remote', source.trouble === undefined ? [] : [source.trouble]);
+    problems.set('remote', source.failure === undefined ? [] : [source.failure]);
     if (!isOpen()) return;
     if (untried === undefined) return compareAll();
     const keys = [...deferred];

@@ -290,7 +290,7 @@ function pairEntries(stored: StoredRule, rule: RouteRule): EntryPairs {
     cost += EDIT + (entryEdits(first, entry) ?? 0);
     // What has the value of something that was drained may be that, whatever the fewest edits are.
     const drained = right.filter((one) => one.backend !== undefined && isChanged(one) && isTraced(entry, one));
-    // A weight that only made a share count is no user's, whatever it leads to now; nor is one of the object itself.
+    // A weight that only created a share count is no user's, whatever it leads to now; nor is one of the object itself.
     candidates.set(
       entry,
       [...new Set([...ones, ...drained])].map((one) =>

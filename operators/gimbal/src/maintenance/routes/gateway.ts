@@ -10,7 +10,7 @@ const GROUP = 'gateway.networking.k8s.io';
 
 /**
  * Releases of the Gateway API differ in the versions that they serve: TLSRoute and TCPRoute are v1alpha2 alone in old ones, and v1
- * alone in the standard channel of new ones. Both are looked for, and the older one is passed over where both are served.
+ * alone in the standard channel of new ones. Both are searched for, and the older one is passed over where both are served.
  */
 export function gatewayRoutes(): RouteKind[] {
   return [

@@ -5,7 +5,7 @@ import type { RouteKind } from './route-kind.ts';
 
 export type { RouteKind } from './route-kind.ts';
 
-/** Every kind of route whose references to a backend are looked after. */
+/** Every kind of route whose references to a backend are managed. */
 export function routeKinds(): readonly RouteKind[] {
   return [...HTTP_PROXIES, INGRESS_ROUTE, ...gatewayRoutes(), INGRESS];
 }

@@ -59,7 +59,7 @@ function envoySockets({ envoy }: FullConfiguration, findings: Findings): void {
   );
 }
 
-/** Reports every pair that cannot be bound together, at the later of both; `share` says whether a pair is one server. */
+/** Reports every pair that cannot be bound together, at the later of both; `share` shows whether a pair is one server. */
 function collisions(
   sockets: readonly Socket[],
   share: (left: Socket, right: Socket) => 'shared' | 'tls' | undefined,

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { parseDuration, validateDns1123Label, validateDns1123Subdomain } from '@capstan/kube/values';
 import { errorAt, type Problem, type ProblemReason, shown, warningAt } from '../problem.ts';
 
-/** Collects problems; each check looks at one value and reports it under its path. */
+/** Collects problems; each check reads one value and reports it under its path. */
 export class Findings {
   readonly problems: Problem[] = [];
 

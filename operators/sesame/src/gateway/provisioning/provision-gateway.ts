@@ -29,7 +29,7 @@ export function provisionGateway({ kinds, controllerName }: ProvisionerOptions):
     primary: false,
     reconcile({ object, read }) {
       const spec = classOf(read, kinds.GatewayClass, object.spec.gatewayClassName);
-      // What was made for a class that is gone or no longer ours is removed with the plan that does not mention it.
+      // What was created for a class that is gone or no longer ours is removed with the plan that does not mention it.
       if (spec?.controllerName !== controllerName) return plan({});
       const { name = '', namespace = '' } = object.metadata;
       const parameters = parametersOf(read, object, spec);

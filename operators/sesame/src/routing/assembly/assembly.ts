@@ -1,4 +1,4 @@
-// From pieces to resources: counts who needs what, composes the resources that hosts share, and says what has changed. A change
+// From pieces to resources: counts who needs what, composes the resources that hosts share, and shows what has changed. A change
 // of one piece costs that piece and what it is a part of.
 import { hash } from 'node:crypto';
 import type { Message } from '../../envoy/index.ts';

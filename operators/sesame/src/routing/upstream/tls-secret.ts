@@ -10,7 +10,7 @@ export const CRL = 'crl.pem';
 /** The problem of a Secret that is not there. */
 export const NO_SECRET = 'it does not exist; create it or correct the name';
 
-// A Secret is looked at by every route that uses it; what comes out depends on nothing but the view.
+// A Secret is checked by every route that uses it; what comes out depends on nothing but the view.
 const problems = new WeakMap<SecretView, { readonly problem: string | undefined }>();
 const resources = new WeakMap<SecretView, Resource>();
 /** Parsed to find out when it expires, until the Secret is checked: parsing takes longer than all else about a Secret. */

@@ -20,7 +20,7 @@ export interface UpstreamOptions {
   readonly sni?: string;
   readonly idleTimeout?: string | undefined;
   readonly slowStart?: SlowStart | undefined;
-  /** Part of the name, for what the other options do not tell apart. */
+  /** Part of the name, for what the other options do not distinguish. */
   readonly variant?: string;
   readonly origins?: readonly string[];
 }

@@ -1,4 +1,4 @@
-// format.dns1123Label().validate(text): the formats that Kubernetes names, and what it says when a text does not fit.
+// format.dns1123Label().validate(text): the formats that Kubernetes names, and what it shows when a text does not fit.
 import { formatCheck } from '../../schema/validation/formats.ts';
 import { func, method, type Overload } from '../typing/overload.ts';
 import { list, type NamedFormat, NONE, some } from '../values.ts';

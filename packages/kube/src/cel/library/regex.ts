@@ -13,10 +13,10 @@ export function regexLibrary(): readonly Overload[] {
     const known = compiled.get(pattern);
     if (known) return known;
     try {
-      const made = compileRegexp(pattern);
+      const created = compileRegexp(pattern);
       if (compiled.size >= KEPT) compiled.delete(compiled.keys().next().value ?? '');
-      compiled.set(pattern, made);
-      return made;
+      compiled.set(pattern, created);
+      return created;
     } catch (error) {
       if (error instanceof RegexpError) throw new CelError(`${prefix}${error.message}`);
       throw error;

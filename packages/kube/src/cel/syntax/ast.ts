@@ -57,7 +57,7 @@ export type FoldKind =
   | 'optMap'
   | 'optFlatMap';
 
-/** A macro over a range: what its variables are called, which elements count, what is made of each. */
+/** A macro over a range: what its variables are called, which elements count, what is built from each. */
 export interface FoldExpr extends Located {
   readonly op: 'fold';
   readonly kind: FoldKind;

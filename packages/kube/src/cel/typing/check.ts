@@ -71,7 +71,7 @@ const TYPE_NAMES: ReadonlyMap<string, CelType> = new Map<string, CelType>([
 export function checkCel(root: Expr, environment: Environment): Checked {
   const checker = new Checker(environment);
   const type = checker.check(root);
-  // Parameters may have found their types after an expression was looked at.
+  // Parameters may have found their types after an expression was checked.
   const types = new Map([...checker.types].map(([expr, each]) => [expr, substitute(checker.bound, each, true)]));
   const { calls, typeNames, names, issues } = checker;
   checkLiterals(root, types, calls, issues);

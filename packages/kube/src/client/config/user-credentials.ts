@@ -49,12 +49,12 @@ export async function openCredentials(config: ClusterConfig, edge: Edge): Promis
   function check(parts: Pick<TlsMaterial, 'ca' | 'cert' | 'key'>): Checked {
     const before = checked?.tls;
     const isSame = before?.ca === parts.ca && before?.cert === parts.cert && before?.key === parts.key;
-    const next = checked !== undefined && isSame ? checked : checkAnew(parts);
+    const next = checked !== undefined && isSame ? checked : recheck(parts);
     if (next.validity !== undefined) checkValidity(next.validity, cert?.place ?? user.file, edge.clock.now());
     return next;
   }
 
-  function checkAnew(parts: Pick<TlsMaterial, 'ca' | 'cert' | 'key'>): Checked {
+  function recheck(parts: Pick<TlsMaterial, 'ca' | 'cert' | 'key'>): Checked {
     try {
       const validity = parts.cert === undefined ? undefined : validityOf(parts.cert, cert?.place ?? user.file);
       const tls = { ...parts, insecure, serverName: cluster.tlsServerName };

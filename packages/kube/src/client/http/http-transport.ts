@@ -145,7 +145,7 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
   };
 }
 
-/** What a reader made of an answer, and whether its body stays open. */
+/** What a reader built from an answer, and whether its body stays open. */
 interface Read<T> {
   value: T;
   isOpen?: boolean;

@@ -53,10 +53,10 @@ export function compileListTypes(schema: JsonSchema): ListTypeCheck | undefined 
 }
 
 function checkListMap(schema: JsonSchema, items: unknown[], path: string, errors: FieldError[]): void {
-  const stranger = items.findIndex((item) => item !== null && !isJsonObject(item));
-  if (stranger >= 0) {
+  const foreign = items.findIndex((item) => item !== null && !isJsonObject(item));
+  if (foreign >= 0) {
     const detail = 'must be an object for an array of list-type map';
-    errors.push(invalidField(`${path}[${stranger}]`, items[stranger], detail));
+    errors.push(invalidField(`${path}[${foreign}]`, items[foreign], detail));
     return;
   }
   const keys = items.map((item) => (isJsonObject(item) ? keyOfItem(schema, item) : {}));

@@ -16,7 +16,7 @@ import {
   SETTLED,
 } from '../graph/model.ts';
 import { canonicalCycle } from '../wave/cycle.ts';
-import { cycleOutcome, projectionChanged, sameTrouble } from '../wave/evaluate.ts';
+import { cycleOutcome, projectionChanged, sameFailure } from '../wave/evaluate.ts';
 import { newNode } from '../wave/read-node.ts';
 import type { View } from './overlay.ts';
 import type { Reach } from './reach.ts';
@@ -110,7 +110,7 @@ function hasChanged(evaluation: Evaluation, edge: Edge): boolean {
   const after = outcomeOf(evaluation, source);
   if (after === source) return false;
   if (after.state !== source.state) return true;
-  if (after.state !== HAS_VALUE) return !sameTrouble(after.state, source.value, after.value);
+  if (after.state !== HAS_VALUE) return !sameFailure(after.state, source.value, after.value);
   if (project === undefined || (mode & MODE) === SETTLED) return after.value !== source.value;
   return projectionChanged(project, source.value, after.value, source.key);
 }
@@ -119,7 +119,7 @@ function hasChanged(evaluation: Evaluation, edge: Edge): boolean {
 function settle({ node, isNew, cycled }: Shadow, result: Outcome): Outcome {
   const outcome = cycled === undefined ? result : cycleOutcome(node.derivation, cycled);
   if (isNew || outcome.state !== node.state) return outcome;
-  if (outcome.state !== HAS_VALUE) return sameTrouble(outcome.state, node.value, outcome.value) ? node : outcome;
+  if (outcome.state !== HAS_VALUE) return sameFailure(outcome.state, node.value, outcome.value) ? node : outcome;
   const { equals } = node.derivation;
   if (equals !== undefined) return equals(node.value, outcome.value) ? node : outcome;
   const value = share(node.value, outcome.value);

@@ -2,7 +2,7 @@
 // no way to copy, or nothing to patch.
 
 import type { FoldOptions } from '../engine-types.ts';
-import { firstTrouble, isProjection, patchState, projected } from '../fold.ts';
+import { firstFailure, isProjection, patchState, projected } from '../fold.ts';
 import { depsOf } from '../graph/edge.ts';
 import {
   type DerivationState,
@@ -41,7 +41,7 @@ export function runFoldInFork(evaluation: Evaluation, shadow: Shadow): Outcome {
         ? foldAfresh(evaluation, shadow, options, members)
         : foldOn(evaluation, shadow, options, main, members);
     if (shadow.cycled !== undefined) return { state: HAS_ERROR, value: shadow.cycled.error };
-    return firstTrouble(fold.unsettled) ?? { state: HAS_VALUE, value: options.result(fold.state) };
+    return firstFailure(fold.unsettled) ?? { state: HAS_VALUE, value: options.result(fold.state) };
   } catch (error) {
     return { state: HAS_ERROR, value: error instanceof Error ? error : new Error(String(error)) };
   }

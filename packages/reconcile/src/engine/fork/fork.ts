@@ -24,12 +24,12 @@ import { reachOf } from './reach.ts';
  * announces no demand and keeps no record; several may live at once, each until the next flush.
  */
 export function createFork(graph: Graph): Fork {
-  const made = graph.wave.number;
+  const createdAtWave = graph.wave.number;
   const overlay: Overlay = new Map();
   let current: { evaluation: Evaluation; liveness: Liveness; changes: Change[] } | undefined;
   const check = () => {
     if (graph.running) throw EngineErrors.busy('a preview was used');
-    if (graph.wave.number !== made) throw EngineErrors.forkStale(made, graph.wave.number);
+    if (graph.wave.number !== createdAtWave) throw EngineErrors.forkStale(createdAtWave, graph.wave.number);
   };
   const evaluated = () => {
     check();
@@ -85,7 +85,7 @@ function evaluate(graph: Graph, overlay: Overlay) {
   }
   for (const [{ derivation }, key] of evaluation.reach.entered)
     outcomeOf(evaluation, forkNode(evaluation, derivation, key));
-  // What a node in trouble keeps alive is not pulled by it, and yet would run.
+  // What a failed node keeps alive is not pulled by it, and yet would run.
   if (graph.retaining.size > 0 || (graph.retain && [...evaluation.shadows.values()].some(isTroubled))) {
     for (const node of evaluation.reach.suspects.keys()) outcomeOf(evaluation, node);
   }

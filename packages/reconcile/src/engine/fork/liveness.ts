@@ -1,5 +1,5 @@
 // Which nodes would be alive: those that some root still reaches by the reads of the fork. Only nodes that may have lost
-// a reader are looked at, and from each the way up to a root is short.
+// a reader are checked, and from each the way up to a root is short.
 import { depsOf } from '../graph/edge.ts';
 import { HAS_VALUE, NODE, type Node } from '../graph/model.ts';
 import type { Evaluation, Shadow } from './evaluation.ts';
@@ -87,6 +87,6 @@ function stillReads(evaluation: Evaluation, reader: Node, node: Node): boolean {
 function readsInFork({ graph }: Evaluation, shadow: Shadow, node: Node): boolean {
   if (shadow.dropped !== undefined) return !shadow.dropped.has(node);
   if (shadow.reads.has(node)) return true;
-  // A run in trouble keeps what it read before.
+  // A failed run keeps what it read before.
   return graph.retain && (shadow.outcome?.state !== HAS_VALUE || shadow.cycled !== undefined);
 }

@@ -14,8 +14,8 @@ export const EngineErrors = {
     }),
   busy: (what: string) =>
     new EngineError('WaveRunning', `${what} while a wave is running`, { remedy: 'await the flush in progress first' }),
-  forkStale: (made: number, now: number) =>
-    new EngineError('ForkStale', `the preview was created at wave ${made}, the graph is at ${now}`, {
+  forkStale: (created: number, now: number) =>
+    new EngineError('ForkStale', `the preview was created at wave ${created}, the graph is at ${now}`, {
       remedy: 'create a new fork and evaluate it before the next flush',
     }),
   undefinedValue: (table: string, key: string) =>

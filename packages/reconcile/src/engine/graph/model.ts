@@ -20,7 +20,7 @@ export const SETTLED = 4;
 export const MODE = 7;
 /** The edge closes a cycle: heights do not follow it. */
 export const CYCLIC = 8;
-/** Not read by the last run, which ended in trouble: it keeps its source alive and is otherwise dead. */
+/** Not read by the last run, which failed: it keeps its source alive and is otherwise dead. */
 export const RETAINED = 16;
 
 export interface Edge {
@@ -62,7 +62,7 @@ export interface Bucket {
   key: string;
   cells: SmallSet<Cell>;
   queries: SmallSet<Query>;
-  /** Above so many cells its queries look for a better bucket. */
+  /** Above so many cells its queries search for a better bucket. */
   limit: number;
 }
 
@@ -182,7 +182,7 @@ export interface DerivationState {
   onCycle: ((members: readonly string[]) => unknown) | undefined;
   disposeDelay: number;
   fold: FoldOptions<unknown, unknown, unknown> | undefined;
-  /** The derivation that this one is made of, if it is a chunked join. */
+  /** The derivation that this one is built from, if it is a chunked join. */
   part: DerivationState | undefined;
 }
 
@@ -251,7 +251,7 @@ export interface RunFrame {
   parent: RunFrame | undefined;
   /** The node takes part in this cycle, whatever its computation returned. */
   cycled: Cycle | undefined;
-  /** The run met a node that is not settled yet: it counts for nothing and is made again. */
+  /** The run met a node that is not settled yet: it counts for nothing and is created again. */
   restart: boolean;
 }
 

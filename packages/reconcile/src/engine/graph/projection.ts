@@ -4,7 +4,7 @@ import type { Projection } from '../engine-types.ts';
 export type FieldsProjection = Projection<unknown, Readonly<Record<string, unknown>>>;
 
 /**
- * A projection that looks at some paths of an object (dots between the names), and whose causes are reported from the
+ * A projection that reads some paths of an object (dots between the names), and whose causes are reported from the
  * object's root. The same paths give the same function, so that readers share their comparisons.
  */
 export function fields(...paths: string[]): FieldsProjection {
@@ -19,11 +19,11 @@ export function fields(...paths: string[]): FieldsProjection {
  * and should report what it stands for (the paths in the spec).
  */
 export function telling<V, P>(project: Projection<V, P>, view: (value: V) => unknown): Projection<V, P> {
-  return Object.assign(project, { tells: view });
+  return Object.assign(project, { reports: view });
 }
 
 /**
- * A projection of what follows from the plan rather than decides it (pods that came, ReplicaSets that were made): as a cause
+ * A projection of what follows from the plan rather than decides it (pods that came, ReplicaSets that were created): as a cause
  * it is reported only where nothing else changed.
  */
 export function aside<F extends (value: never) => unknown>(project: F): F {
@@ -44,11 +44,11 @@ export function isAside(projection: Projection | undefined): boolean {
 }
 
 /** The view from which causes are reported; undefined for the projection's own result. */
-export function toldView(projection: Projection): ((value: unknown) => unknown) | undefined {
-  return (projection as { tells?: (value: unknown) => unknown }).tells;
+export function reportedView(projection: Projection): ((value: unknown) => unknown) | undefined {
+  return (projection as { reports?: (value: unknown) => unknown }).reports;
 }
 
-/** The paths of a projection made by `fields`. */
+/** The paths of a projection created by `fields`. */
 export function fieldPaths(projection: Projection): readonly (readonly string[])[] | undefined {
   return (projection as Partial<Fields>).paths;
 }

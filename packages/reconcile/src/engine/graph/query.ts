@@ -1,6 +1,6 @@
 // Lists. A query is interned by its canonical `where`, and registered in the smallest buckets that every member of it
 // must be in: those of an equality or In term, of "has the label", of a declared index, of its namespace, or of all.
-// Namespaces, labels and declared indexes are all the same index with a key function, made on first use.
+// Namespaces, labels and declared indexes are all the same index with a key function, created on first use.
 import { type Bucket, type BucketIndex, type Cell, type Graph, QUERY, type Query, type TableState } from './model.ts';
 import { sizeOf, withItem, withoutItem } from './small-set.ts';
 import { canonicalWhere, describeWhere, type SelectorTerm, type Where } from './where.ts';

@@ -81,7 +81,7 @@ function onWarning(message: string): void {
   throw new Error(message);
 }
 
-/** Edits after which nothing is in trouble, so that nothing may be retained either. */
+/** Edits after which nothing has failed, so that nothing may be retained either. */
 function healing(): Edit[] {
   return [
     { kind: 'synced' },
@@ -164,8 +164,8 @@ function compare(
       if (actual.has(name)) assert.equal(actual.get(name), value, `${name} in batch ${batch}`);
     return;
   }
-  // Trouble keeps alive what was read before it; where there is none, nothing else may be alive.
-  if (retain && [...expected.values()].some(isTrouble)) {
+  // A failure keeps alive what was read before it; where there is none, nothing else may be alive.
+  if (retain && [...expected.values()].some(isFailure)) {
     for (const [name, value] of expected) assert.equal(actual.get(name), value, `${name} in batch ${batch}`);
     return;
   }
@@ -181,7 +181,7 @@ function compare(
   );
 }
 
-function isTrouble(value: string): boolean {
+function isFailure(value: string): boolean {
   return value.startsWith('error') || value.startsWith('suspended') || isCycle(value);
 }
 

@@ -57,7 +57,7 @@ export function buildSchema(engine: Engine, seed: number): Schema {
     derivations: [],
     folds: false,
     cyclic: roll.chance(0.25),
-    troubles: roll.chance(0.7),
+    failures: roll.chance(0.7),
   };
   const sinks = new Set<Derivation<unknown>>();
   const count = 3 + roll.below(4);
@@ -95,7 +95,7 @@ interface Context {
   derivations: Derivation<unknown>[];
   folds: boolean;
   cyclic: boolean;
-  troubles: boolean;
+  failures: boolean;
 }
 
 type Step = (key: string, item: Item | undefined, read: Tracker) => unknown;
@@ -115,7 +115,7 @@ function addDerivation(
   for (let s = 1 + roll.below(3); s > 0; s--) steps.push(randomStep(roll, context, i, count));
   const coarse = roll.chance(0.4);
   const projectItem = roll.pick(ITEM_PROJECTIONS);
-  const throwing = context.troubles && roll.chance(0.4);
+  const throwing = context.failures && roll.chance(0.4);
   const handling = roll.chance(0.15);
   return engine.derive<unknown>({
     name: `d${i}`,
@@ -213,7 +213,7 @@ function randomStep(roll: Dice, context: Context, i: number, count: number): Ste
     };
   }
   if (kind === 4) return (key, item, read) => read.state(items, target(key, item));
-  if (kind === 5 && context.troubles) {
+  if (kind === 5 && context.failures) {
     return (_key, item, read) => (item === undefined || item.n < 2 ? read.get(facts, fact) : read.state(facts, fact));
   }
   // A derivation that comes before, or in cyclic graphs any.

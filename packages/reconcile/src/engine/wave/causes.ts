@@ -22,7 +22,7 @@ import {
   UNKNOWN,
   type WaveRecord,
 } from '../graph/model.ts';
-import { fieldPaths, isAside, toldView, valueAt } from '../graph/projection.ts';
+import { fieldPaths, isAside, reportedView, valueAt } from '../graph/projection.ts';
 import { projectionChanged } from './evaluate.ts';
 
 export function causesOf(graph: Graph, wave: WaveRecord, sink: Node): Cause[] {
@@ -41,12 +41,12 @@ export function causesOf(graph: Graph, wave: WaveRecord, sink: Node): Cause[] {
     const known = chains.size;
     if (wave.changed.get(node)?.state !== FRESH) {
       for (const { source, project, mode } of depsOf(node))
-        if ((mode & RETAINED) === 0) look(wave, source, project, mode & MODE, found, follow);
+        if ((mode & RETAINED) === 0) check(wave, source, project, mode & MODE, found, follow);
     }
     // What made it run may no longer be among its reads; what brought it to life or gave it up never was.
     const trigger = wave.triggers.get(node);
     if (trigger !== undefined && causes.size === before && chains.size === known) {
-      look(wave, trigger, undefined, 0, found, follow);
+      check(wave, trigger, undefined, 0, found, follow);
     }
   }
   return [...causes.values()];
@@ -57,7 +57,7 @@ const MAX_NODES = 500;
 const MAX_PATHS = 8;
 const MAX_VIA = 6;
 
-function look(
+function check(
   wave: WaveRecord,
   source: Source,
   project: Projection | undefined,
@@ -81,7 +81,7 @@ function isSeen(event: CellEvent, project: Projection | undefined, mode: number)
   return project === undefined || projectionChanged(project, event.before, event.after, event.cell.key);
 }
 
-/** A cause without its way; made once for all sinks that share it. */
+/** A cause without its way; created once for all sinks that share it. */
 function describe(
   graph: Graph,
   wave: WaveRecord,
@@ -108,8 +108,8 @@ function describe(
 function pathsOf({ cell, before, after }: CellEvent, project: Projection | undefined): string[] {
   if (before === undefined || after === undefined) return [];
   if (project === undefined) return diff(before, after, MAX_PATHS);
-  const told = toldView(project);
-  if (told !== undefined) return diff(told(before), told(after), MAX_PATHS);
+  const reported = reportedView(project);
+  if (reported !== undefined) return diff(reported(before), reported(after), MAX_PATHS);
   const paths = fieldPaths(project);
   if (paths === undefined) {
     try {

@@ -16,7 +16,7 @@ export function announceDemand(graph: Graph): void {
       if (wanted === demanded.has(canonical)) continue;
       if (wanted) demanded.set(canonical, query.where);
       else demanded.delete(canonical);
-      tell(graph, table, () => (wanted ? table.demand?.list?.(query.where) : table.demand?.listIdle?.(query.where)));
+      notify(graph, table, () => (wanted ? table.demand?.list?.(query.where) : table.demand?.listIdle?.(query.where)));
     }
   }
 }
@@ -27,10 +27,10 @@ function announceKey(graph: Graph, table: TableState, key: string): void {
   if (wanted === demanded.has(key)) return;
   if (wanted) demanded.add(key);
   else demanded.delete(key);
-  tell(graph, table, () => (wanted ? table.demand?.key?.(key) : table.demand?.idle?.(key)));
+  notify(graph, table, () => (wanted ? table.demand?.key?.(key) : table.demand?.idle?.(key)));
 }
 
-function tell(graph: Graph, table: TableState, call: () => void): void {
+function notify(graph: Graph, table: TableState, call: () => void): void {
   try {
     call();
   } catch (error) {

@@ -86,7 +86,7 @@ function expire(graph: Graph): void {
   }
 }
 
-/** Members of a cycle, and what trouble retains, may keep each other alive; they go when no root is above any of them. */
+/** Members of a cycle, and what a failure retains, may keep each other alive; they go when no root is above any of them. */
 function collectCycles(graph: Graph): void {
   if (!graph.released) return;
   graph.released = false;

@@ -21,7 +21,7 @@ import {
 import { nodesInCycles, setCycle, shortestCycle } from './cycle.ts';
 import { enqueue, mark, takeUp } from './schedule.ts';
 
-/** Runs a node and settles what it came to; false when the run has to be made again later in the wave. */
+/** Runs a node and settles what it came to; false when the run has to be created again later in the wave. */
 export function evaluate(graph: Graph, node: Node): boolean {
   takeUp(graph, node);
   if (node.ran === graph.wave.number) {
@@ -91,7 +91,7 @@ function settle(graph: Graph, node: Node, state: number, result: unknown): void 
       const { equals } = node.derivation;
       value = equals === undefined ? share(before, result) : equals(before, result) ? before : result;
       if (value === before) return cutOff(graph);
-    } else if (sameTrouble(state, before, result)) return cutOff(graph);
+    } else if (sameFailure(state, before, result)) return cutOff(graph);
   }
   if (graph.freeze && state === HAS_VALUE) freezeDeep(value);
   if (!graph.wave.changed.has(node)) {
@@ -107,8 +107,8 @@ function cutOff(graph: Graph): void {
   graph.wave.cutoffs++;
 }
 
-/** Errors are equal by message, so that a fresh error object for the same trouble moves nothing. */
-export function sameTrouble(state: number, before: unknown, after: unknown): boolean {
+/** Errors are equal by message, so that a fresh error object for the same failure moves nothing. */
+export function sameFailure(state: number, before: unknown, after: unknown): boolean {
   if (state === HAS_ERROR) return (before as Error).message === (after as Error).message;
   return state === IS_SUSPENDED && equal(before, after);
 }

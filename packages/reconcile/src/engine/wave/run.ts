@@ -143,8 +143,8 @@ class Run implements Tracker, RunFrame {
       this.resultState = IS_SUSPENDED;
       this.result = this.waiting;
     }
-    const inTrouble = this.graph.retain && (this.resultState !== HAS_VALUE || this.cycled !== undefined);
-    if (inTrouble) this.retain();
+    const hasFailed = this.graph.retain && (this.resultState !== HAS_VALUE || this.cycled !== undefined);
+    if (hasFailed) this.retain();
     else this.release();
   }
 

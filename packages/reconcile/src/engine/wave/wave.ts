@@ -17,7 +17,7 @@ import { settledOf } from '../graph/settled.ts';
 import { causesOf } from './causes.ts';
 import { announceDemand } from './demand.ts';
 import { collectIdle, forgetRetired } from './dispose.ts';
-import { evaluate, sameTrouble, settleCycles } from './evaluate.ts';
+import { evaluate, sameFailure, settleCycles } from './evaluate.ts';
 import { closeIntake, intake } from './intake.ts';
 import { next } from './schedule.ts';
 
@@ -125,7 +125,7 @@ function* publish(graph: Graph, record: WaveRecord): Generator<void, Change[]> {
 /** A node may have changed there and back. */
 export function isSame(node: Node, before: Outcome, after: Outcome): boolean {
   if (before.state !== after.state) return false;
-  if (before.state !== HAS_VALUE) return before === after || sameTrouble(before.state, before.value, after.value);
+  if (before.state !== HAS_VALUE) return before === after || sameFailure(before.state, before.value, after.value);
   return (node.derivation.equals ?? equal)(before.value, after.value);
 }
 

@@ -56,7 +56,7 @@ export interface ApiWriterOptions {
   history: History;
   /** Lets the caches take in what was written and evaluates again. */
   settle(): Promise<void>;
-  tell(owner: KubeObject, event: EventInput): void;
+  notify(owner: KubeObject, event: EventInput): void;
   /** Whether we lead: asked before every step, because the lease may be lost at any moment. */
   mayWrite(): boolean;
   /** Of all sinks: what several write to one object goes out one after the other. */
@@ -73,7 +73,7 @@ export interface ApiWriterObserver {
 
 /** Destructive work needs caches that the server has confirmed within this time. */
 const FRESH_MS = 120_000;
-/** How often an object that stands in the way of a child is looked at again. */
+/** How often an object that stands in the way of a child is checked again. */
 const FOREIGN_MS = 60_000;
 
 export function createApiWriter(options: ApiWriterOptions): BoundSink {
@@ -119,7 +119,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       causes.delete(key);
       firstEvaluated.delete(key);
       // What the server refused is not wanted any more: no later attempt would clear the report.
-      if (binding.troubles.peek(key) !== undefined) binding.troubles.delete(key);
+      if (binding.failures.peek(key) !== undefined) binding.failures.delete(key);
       return;
     }
     // Of a status that is left to write after the children, it is known already what it follows from.
@@ -154,12 +154,12 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     if (known?.key === key) known = undefined;
     for (const id of met.get(key)?.keys() ?? []) binding.foreign.delete(id);
     met.delete(key);
-    binding.troubles.delete(key);
+    binding.failures.delete(key);
     binding.conflicts.delete(key);
   }
 
   /** A foreign object is not watched: while one stands in the way, it is re-checked from time to time. */
-  async function lookAgain(key: string, signal: AbortSignal): Promise<void> {
+  async function recheck(key: string, signal: AbortSignal): Promise<void> {
     for (const [id, { kind, ref }] of met.get(key) ?? []) {
       const existing = await targetFor(kind).client.find(kind, ref, { signal });
       if (!isAlive(key)) return;
@@ -202,7 +202,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   }
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {
-    if (met.has(key)) await lookAgain(key, signal);
+    if (met.has(key)) await recheck(key, signal);
     if (!isAlive(key)) return done;
     const state = states.get(key) ?? createKeyState();
     states.set(key, state);
@@ -224,14 +224,14 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       },
       wave: options.settle,
       isFresh,
-      report(trouble) {
+      report(failure) {
         if (!isAlive(key)) return;
-        if (trouble !== undefined) binding.troubles.put(key, trouble);
-        else if (binding.troubles.peek(key) !== undefined) binding.troubles.delete(key);
+        if (failure !== undefined) binding.failures.put(key, failure);
+        else if (binding.failures.peek(key) !== undefined) binding.failures.delete(key);
       },
-      tell(event) {
+      notify(event) {
         const object = binding.table.peek(key);
-        if (object !== undefined) options.tell(object, event);
+        if (object !== undefined) options.notify(object, event);
       },
       written(write) {
         const kind = 'kind' in write ? write.kind : reconciler.resource;
@@ -300,7 +300,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     return { ...record(key, why), ...(inputs === undefined ? {} : { inputs }) };
   }
 
-  /** What the plan was made from, our own children excepted: they follow from it. */
+  /** What the plan was built from, our own children excepted: they follow from it. */
   function inputsFor(key: string): readonly Input[] {
     const planned = engine.valueOf(binding.plans, key);
     if (known?.key !== key || known.planned !== planned) {

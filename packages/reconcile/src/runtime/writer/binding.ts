@@ -15,13 +15,13 @@ import type { Ownership } from '../../diff/child-body.ts';
 import {
   type DiffInput,
   diff,
+  type Failure,
   identity,
   type KnownChild,
   NOTHING,
   type Observed,
   statusOnly,
   storedMemory,
-  type Trouble,
   type WriteSet,
 } from '../../diff/index.ts';
 import { type DigestKey, keyedDigest } from '../../digest.ts';
@@ -54,9 +54,9 @@ export interface Binding {
   readonly plans: Derivation<Plan>;
   readonly writes: Derivation<WriteSet>;
   /** What the sink reported about its last attempt, by object key: a sink is a world too. */
-  readonly troubles: Table<Trouble>;
+  readonly failures: Table<Failure>;
   /** Children that the comparison found to belong to another owner, by object key: there is no attempt to report. */
-  readonly conflicts: Table<Trouble>;
+  readonly conflicts: Table<Failure>;
   /** Objects that stand where a child should be and that the cache of our own does not hold, by identity. */
   readonly foreign: Table<KubeObject>;
   ownership(object: KubeObject): Ownership;
@@ -84,11 +84,11 @@ export function bindReconciler(
   ]);
   const foreign = engine.table<KubeObject>({ name: `foreign objects in the way of ${id}` });
   foreign.synced();
-  const troubles = engine.table<Trouble>({ name: `reports of ${id}` });
-  troubles.synced();
-  const conflicts = engine.table<Trouble>({ name: `conflicts of ${id}` });
+  const failures = engine.table<Failure>({ name: `reports of ${id}` });
+  failures.synced();
+  const conflicts = engine.table<Failure>({ name: `conflicts of ${id}` });
   conflicts.synced();
-  sources.problems.set(`${name}@${world.name}`, [troubles, conflicts]);
+  sources.problems.set(`${name}@${world.name}`, [failures, conflicts]);
 
   const plans = engine.derive<Plan>({
     name: id,
@@ -127,9 +127,9 @@ export function bindReconciler(
     if (known !== undefined) return known;
     const { kind, object } = world.originOf(resource, view);
     const owner = { world: '', reconciler: name, kind, key: keyOfObject(object) };
-    const made = { inventory: inventoryId(owner), owner, object };
-    owners.set(view, made);
-    return made;
+    const created = { inventory: inventoryId(owner), owner, object };
+    owners.set(view, created);
+    return created;
   };
   const place: Places = { world, reconciler, sources, worldFor: (kind) => worldFor(sources, world, kind) };
   const traits = {
@@ -152,7 +152,7 @@ export function bindReconciler(
       const elsewhere = writesElsewhere(reconciler)
         ? ownedElsewhere(owned, tracker.get(sources.identities, world.name) ?? '')
         : undefined;
-      const observed = observe(tracker, { ...place, table, troubles, foreign, key, owned, elsewhere });
+      const observed = observe(tracker, { ...place, table, failures, foreign, key, owned, elsewhere });
       const outcome = tracker.settled(plans, key);
       const secretKey = () => tracker.get(sources.digestKey, operator.name) as DigestKey;
       // Every string of a sensitive child counts as secret: what is none is only not shown to be none.
@@ -188,7 +188,7 @@ export function bindReconciler(
     table,
     plans,
     writes,
-    troubles,
+    failures,
     conflicts,
     foreign,
     ownership,
@@ -269,7 +269,7 @@ interface Places {
 
 interface Observation extends Places {
   table: Table<KubeObject>;
-  troubles: Table<Trouble>;
+  failures: Table<Failure>;
   foreign: Table<KubeObject>;
   key: ObjectKey;
   owned: Ownership;
@@ -298,7 +298,7 @@ interface WrittenPlace {
 }
 
 function observe(tracker: Tracker, observation: Observation): Observed {
-  const { table, world, reconciler, troubles, foreign, key, sources, elsewhere } = observation;
+  const { table, world, reconciler, failures, foreign, key, sources, elsewhere } = observation;
   const tableOf = (kind: Kind) => tableFor(observation, kind);
   const places = () => writtenPlaces(tracker, observation);
   return {
@@ -325,12 +325,12 @@ function observe(tracker: Tracker, observation: Observation): Observed {
     status: () => tracker.get(table, key, statusOf) as ReturnType<Observed['status']>,
     finalizers: () => tracker.get(table, key, finalizersOf) ?? [],
     reached: (instant) => sources.instants.reached(tracker, instant),
-    trouble: () => tracker.get(troubles, key),
+    failure: () => tracker.get(failures, key),
     ...(elsewhere === undefined ? {} : awayOf(tracker, observation)),
   };
 }
 
-/** What cannot be looked at in other worlds, and why. */
+/** What cannot be checked in other worlds, and why. */
 function awayOf(tracker: Tracker, observation: Observation): Required<Pick<Observed, 'away' | 'awayWorlds'>> {
   const { world, sources } = observation;
   return {

@@ -46,18 +46,20 @@ const imageOf = (found: Deployment) => found.spec?.template.spec?.containers[0]?
 
 async function staged(
   data: Record<string, string>,
-  check: (stage: Stage & { told: string[] }) => Promise<void>,
+  check: (stage: Stage & { reported: string[] }) => Promise<void>,
 ): Promise<void> {
-  const told: string[] = [];
+  const reported: string[] = [];
   const stage = await createStage({
     operators,
-    runtime: { tell: (_world, _operator, _owner, { type, reason, note }) => told.push(`${type} ${reason} ${note}`) },
+    runtime: {
+      notify: (_world, _operator, _owner, { type, reason, note }) => reported.push(`${type} ${reason} ${note}`),
+    },
     given: async (client) => {
       await client.create(ConfigMap, owner(data));
     },
   });
   try {
-    await check(Object.assign(Object.create(stage) as Stage, { told }));
+    await check(Object.assign(Object.create(stage) as Stage, { reported }));
   } finally {
     await stage.end();
   }
@@ -114,7 +116,7 @@ describe('an applied child', () => {
     staged({ image: 'a:1' }, async ({ client, settle, transport }) => {
       transport.clear();
       const spec = { template: { spec: { containers: [{ name: 'main', image: 'evil:1' }] } } };
-      await client.patch(Deployment, child, 'strategic', { spec }, { fieldManager: 'somebody' });
+      await client.patch(Deployment, child, 'strategic', { spec }, { fieldManager: 'another' });
       await settle();
       assert.equal(imageOf(await client.get(Deployment, child)), 'a:1');
       assert.equal(transport.writes.length, 1);
@@ -124,7 +126,7 @@ describe('an applied child', () => {
         child,
         'merge',
         { metadata: { labels: { theirs: 'yes' } } },
-        { fieldManager: 'somebody' },
+        { fieldManager: 'another' },
       );
       await settle();
       assert.deepEqual(transport.writes, []);
@@ -152,7 +154,7 @@ describe('an applied child', () => {
     }));
 
   test('that another client made is a conflict, not a write', () =>
-    staged({}, async ({ client, clock, settle, transport, told }) => {
+    staged({}, async ({ client, clock, settle, transport, reported }) => {
       await client.create(Deployment, {
         apiVersion: 'apps/v1',
         kind: 'Deployment',
@@ -164,8 +166,8 @@ describe('an applied child', () => {
       assert.deepEqual(transport.writes, []);
       assert.equal(imageOf(await client.get(Deployment, child)), 'theirs:1');
       const note = 'Deployment default/web exists already and was not created for this resource; remove or rename it';
-      assert.deepEqual(told, [`Warning Conflict ${note}`]);
-      // A stranger is not watched, and noticed all the same when it goes away.
+      assert.deepEqual(reported, [`Warning Conflict ${note}`]);
+      // A foreign object is not watched, and its removal is noticed all the same.
       await client.delete(Deployment, child);
       await clock.advance(120_000);
       assert.equal(imageOf(await client.get(Deployment, child)), 'a:1');

@@ -36,9 +36,9 @@ export interface Evaluation {
   readonly plan: Settled<Plan>;
   /** What is left to do until the plan is so. */
   readonly writes: Settled<WriteSet>;
-  /** Every read that the plan was made from, for tests of what a reconciler looks at. */
+  /** Every read that the plan was built from, for tests of what a reconciler reads. */
   readonly reads: readonly string[];
-  /** Every derivation that the plan was made from, directly or through others, with what that one read. */
+  /** Every derivation that the plan was built from, directly or through others, with what that one read. */
   readonly derived: readonly DerivedReads[];
 }
 

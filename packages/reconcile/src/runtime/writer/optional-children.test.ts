@@ -1,4 +1,4 @@
-// Children of a kind that may not be installed: without it everything else is made and pruned as ever.
+// Children of a kind that may not be installed: without it everything else is created and pruned as ever.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Client, ConfigMap, CustomResourceDefinition, externalKind, Service } from '@capstan/kube';

@@ -216,14 +216,14 @@ describe('a minted child', () => {
       transport.clear();
       await edit({ minted: 'stale', validUntil: new Date(clock.now() - 1000).toISOString() });
       const { status } = await client.get(Loan, ref('l'));
-      const told = status?.conditions?.find(({ type }) => type === 'ReconcileError');
+      const reported = status?.conditions?.find(({ type }) => type === 'ReconcileError');
       assert.match(
-        told?.message ?? '',
+        reported?.message ?? '',
         /Secret default\/stale was made by certificate, and is due .* at once; look at/,
       );
-      const made = transport.writes.filter((line) => line.includes('/secrets'));
+      const created = transport.writes.filter((line) => line.includes('/secrets'));
       // A minute of attempts, each with one more than the attempt before it found, at growing distances.
-      assert.ok(made.length > 0 && made.length < 30, `${made.length} times`);
+      assert.ok(created.length > 0 && created.length < 30, `${created.length} times`);
     }));
 
   test('that is due again at once is not made over and over because another one is made beside it', () =>

@@ -46,7 +46,7 @@ const probe = reconciler<Probe, { first: string }>({
     return plan({
       conditions: [
         spec.mode === 'broken'
-          ? ready.isFalse('Broken', 'mend it')
+          ? ready.isFalse('Broken', 'fix it')
           : spec.mode === 'gone'
             ? noCondition('Ready')
             : ready.isTrue('Fine'),
@@ -165,9 +165,9 @@ describe('a reconciler that throws', () => {
       assert.equal(error?.reason, 'Threw');
       assert.match(error?.message ?? '', /the reconciler probe threw: this reconciler has a bug/);
       assert.equal((await client.get(Probe, { ...ref, name: 'q' })).status?.seen, '1');
-      const mended = await edit({ mode: null });
+      const fixed = await edit({ mode: null });
       assert.deepEqual(
-        mended.status?.conditions?.map(({ type }) => type),
+        fixed.status?.conditions?.map(({ type }) => type),
         ['Ready'],
       );
     }));

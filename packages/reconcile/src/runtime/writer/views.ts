@@ -1,4 +1,4 @@
-// Projections of the runtime itself: what the diff looks at. Each compares by its visible fields and carries the whole
+// Projections of the runtime itself: what the diff reads. Each compares by its visible fields and carries the whole
 // object along (see read/tracked-object.ts).
 import type { KubeObject } from '@capstan/kube/cluster';
 import { templateMark } from '../../diff/child-body.ts';
@@ -10,7 +10,7 @@ import { contentOf, type View, viewOf } from '../../read/tracked-object.ts';
 export const ownerView = telling((object: KubeObject) => {
   const { uid, generation, deletionTimestamp, annotations } = object.metadata;
   return viewOf(object, { uid, generation, deletionTimestamp, paused: annotations?.[PAUSED_ANNOTATION] });
-}, tellOwner);
+}, notifyOwner);
 
 /** Of a child: what marks it as ours, and which of its fields are. Its status does not count. */
 export const childView = telling((object: KubeObject) => {
@@ -25,12 +25,12 @@ export const childView = telling((object: KubeObject) => {
     managedFields,
     template: templateMark(object),
   });
-}, tellChild);
+}, notifyChild);
 
 /** Always equal: what is remembered is read, and its changes wake no reconciler. */
 export const memoryView: (object: KubeObject) => View<object> = unrecorded((object: KubeObject) => viewOf(object, {}));
 
-function tellOwner(object: KubeObject): unknown {
+function notifyOwner(object: KubeObject): unknown {
   const { deletionTimestamp, annotations } = object.metadata;
   return {
     ...contentOf(object),
@@ -38,7 +38,7 @@ function tellOwner(object: KubeObject): unknown {
   };
 }
 
-function tellChild(object: KubeObject): unknown {
+function notifyChild(object: KubeObject): unknown {
   const { labels, annotations, ownerReferences, deletionTimestamp } = object.metadata;
   return { ...contentOf(object), metadata: { labels, annotations, ownerReferences, deletionTimestamp } };
 }

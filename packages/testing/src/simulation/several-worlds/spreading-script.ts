@@ -17,21 +17,21 @@ const TARGETS = [[], ['broker'], ['m1'], ['m2'], ['*'], ['broker', '*'], ['m1', 
 const MOVES = 6;
 
 /** What people want, as far as the moves have come. */
-interface Wish {
+interface Desired {
   readonly policies: Map<string, readonly string[]>;
   /** `member name`. */
   readonly notices: Set<string>;
 }
 
 export function createSpreadingScript(random: SeededRandom): readonly WorldsAct[] {
-  const wish: Wish = { policies: new Map(), notices: new Set() };
+  const desired: Desired = { policies: new Map(), notices: new Set() };
   return [true, false, random.chance(0.5)].map((mayDelete) => {
     const taken = new Set<string>();
     const moves: WorldsMove[] = [];
     while (moves.length < MOVES) {
-      const act = randomAct(random, wish, { mayDelete, taken });
+      const act = randomAct(random, desired, { mayDelete, taken });
       if (act !== undefined)
-        moves.push({ ...act, afterMs: random.pick([0, 0, 1, 50, 700, 5000, 60_000]), wanted: wantedBy(wish) });
+        moves.push({ ...act, afterMs: random.pick([0, 0, 1, 50, 700, 5000, 60_000]), wanted: wantedBy(desired) });
     }
     return { moves, mayRemove: !mayDelete };
   });
@@ -45,7 +45,7 @@ interface Limits {
   readonly taken: Set<string>;
 }
 
-function randomAct(random: SeededRandom, wish: Wish, { mayDelete, taken }: Limits): Act | undefined {
+function randomAct(random: SeededRandom, desired: Desired, { mayDelete, taken }: Limits): Act | undefined {
   const name = random.pick(POLICIES);
   const member = random.pick(MEMBERS);
   const notice = `${member}-${random.pick(['x', 'y'])}`;
@@ -54,42 +54,42 @@ function randomAct(random: SeededRandom, wish: Wish, { mayDelete, taken }: Limit
   const at = { namespace: NAMESPACE, name };
   const acts: (() => Act | undefined)[] = [
     () => {
-      if (wish.policies.has(name) || taken.has(name)) return undefined;
-      wish.policies.set(name, to);
+      if (desired.policies.has(name) || taken.has(name)) return undefined;
+      desired.policies.set(name, to);
       const policy = { apiVersion: Policy.apiVersion, kind: 'Policy', metadata: at, spec: { text, to: [...to] } };
       return act(`create policy ${name} = ${text} to [${to.join(', ')}]`, '', (client) =>
         client.create(Policy, policy),
       );
     },
     () => {
-      if (!wish.policies.has(name)) return undefined;
-      wish.policies.set(name, to);
+      if (!desired.policies.has(name)) return undefined;
+      desired.policies.set(name, to);
       return act(`policy ${name} to [${to.join(', ')}]`, '', (client) =>
         client.patch(Policy, at, 'merge', { spec: { to: [...to] } }),
       );
     },
     () => {
-      if (!wish.policies.has(name)) return undefined;
+      if (!desired.policies.has(name)) return undefined;
       return act(`policy ${name} = ${text}`, '', (client) => client.patch(Policy, at, 'merge', { spec: { text } }));
     },
     () => {
-      if (!mayDelete || !wish.policies.delete(name)) return undefined;
+      if (!mayDelete || !desired.policies.delete(name)) return undefined;
       taken.add(name);
       return act(`delete policy ${name}`, '', (client) => client.delete(Policy, at));
     },
     () => act(`defaults = ${text}`, 'broker', (client) => ensureDefaults(client, text)),
     () => {
       if (taken.has(notice)) return undefined;
-      const isNew = !wish.notices.has(`${member} ${notice}`);
-      wish.notices.add(`${member} ${notice}`);
+      const isNew = !desired.notices.has(`${member} ${notice}`);
+      desired.notices.add(`${member} ${notice}`);
       const ref = { namespace: NAMESPACE, name: notice };
-      const made = { apiVersion: Notice.apiVersion, kind: 'Notice', metadata: ref, spec: { text } };
+      const created = { apiVersion: Notice.apiVersion, kind: 'Notice', metadata: ref, spec: { text } };
       return act(`notice ${notice} = ${text}`, member, (client) =>
-        isNew ? client.create(Notice, made) : client.patch(Notice, ref, 'merge', { spec: { text } }),
+        isNew ? client.create(Notice, created) : client.patch(Notice, ref, 'merge', { spec: { text } }),
       );
     },
     () => {
-      if (!mayDelete || !wish.notices.delete(`${member} ${notice}`)) return undefined;
+      if (!mayDelete || !desired.notices.delete(`${member} ${notice}`)) return undefined;
       taken.add(notice);
       return act(`delete notice ${notice}`, member, (client) =>
         client.delete(Notice, { namespace: NAMESPACE, name: notice }),
@@ -120,7 +120,7 @@ function act(name: string, world: string, work: (client: Client) => Promise<unkn
 }
 
 /** The children that the operator should have, as `cluster path`. */
-function wantedBy({ policies, notices }: Wish): ReadonlySet<string> {
+function wantedBy({ policies, notices }: Desired): ReadonlySet<string> {
   const wanted = new Set<string>();
   for (const [name, to] of policies) {
     wanted.add(pathOf('', `summary-${name}`));
