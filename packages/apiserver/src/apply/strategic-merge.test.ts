@@ -123,4 +123,26 @@ describe('strategic merge patch', () => {
     const status = await refused('PATCH', `${DEPLOYMENTS}/web`, keyless, STRATEGIC);
     assert.match(status.message ?? '', /does not contain declared merge key: name/);
   });
+
+  it('reports a value of the wrong type as Go converts it', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', DEPLOYMENTS, deployment('web'));
+    const cases: [spec: unknown, problem: string][] = [
+      [3, 'cannot restore struct from: int64'],
+      [{ replicas: true }, 'unrecognized type: int32'],
+      [{ replicas: 1.5 }, 'cannot convert float64 to int32'],
+      [{ paused: 1 }, 'unrecognized type: bool'],
+      [{ selector: { matchLabels: { a: 1 } } }, 'cannot convert int64 to string'],
+      [{ selector: { matchLabels: [] } }, 'cannot restore map from slice'],
+      [{ template: { spec: { tolerations: 'x' } } }, 'cannot restore slice from string'],
+      [
+        { strategy: { rollingUpdate: { maxSurge: true } } },
+        'json: cannot unmarshal bool into Go value of type int32',
+      ],
+    ];
+    for (const [spec, problem] of cases) {
+      const { message = '' } = await refused('PATCH', `${DEPLOYMENTS}/web`, { spec }, STRATEGIC);
+      assert.ok(message.endsWith(`: ${problem}`), message);
+    }
+  });
 });

@@ -128,9 +128,10 @@ function checkAccessReview(review: UnknownObject, others: readonly FieldError[] 
     errors.push(fieldInvalid('spec.resourceAttributes', undefined, detail));
   }
   errors.push(...others);
-  const { namespace: _, managedFields, ...metadata } = review.metadata;
+  const { namespace, managedFields: _, ...metadata } = review.metadata;
   if (Object.keys(metadata).length > 0) {
-    errors.push(fieldInvalid('metadata', { ...metadata, managedFields }, 'must be empty'));
+    const detail = namespace === undefined ? 'must be empty' : 'must be empty except for namespace';
+    errors.push(fieldInvalid('metadata', review.metadata, detail));
   }
   // Kubernetes does not name the kind either.
   if (errors.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors);

@@ -55,7 +55,10 @@ const listOf = (value: string | readonly string[] | undefined): readonly string[
 const EXTRA = 'impersonate-extra-';
 
 /** From the raw headers: a group's name may hold a comma, so joined headers cannot be distinguished again. */
-function impersonatedBy({ headersDistinct }: IncomingMessage): Impersonated {
+function impersonatedBy(message: IncomingMessage): Impersonated {
+  // Node builds the lists of all headers when they are first read.
+  if (!Object.keys(message.headers).some((name) => name.startsWith('impersonate-'))) return {};
+  const { headersDistinct } = message;
   const [user] = headersDistinct['impersonate-user'] ?? [];
   const [uid] = headersDistinct['impersonate-uid'] ?? [];
   const groups = headersDistinct['impersonate-group'];

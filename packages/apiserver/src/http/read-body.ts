@@ -51,22 +51,34 @@ function parsed(
   return { body: value, duplicates, source: { text } };
 }
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
 function textOf(bytes: Buffer): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return UTF8.decode(bytes);
   } catch {
     throw badRequest('the body of the request is not valid UTF-8');
   }
 }
 
-async function collect(message: IncomingMessage, limit: number): Promise<Buffer> {
-  if (Number(message.headers['content-length'] ?? 0) > limit) throw entityTooLarge(limit);
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of message as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > limit) throw entityTooLarge(limit);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+/** By listeners: an iterator of a stream takes a tenth of the time of a small write. */
+function collect(message: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (Number(message.headers['content-length'] ?? 0) > limit) {
+      reject(entityTooLarge(limit));
+      return;
+    }
+    const chunks: Buffer[] = [];
+    let size = 0;
+    message.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size <= limit) return;
+      message.pause().removeAllListeners('data');
+      reject(entityTooLarge(limit));
+    });
+    message.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    message.on('error', reject);
+    message.on('close', () => reject(new Error('the client closed the connection in the middle of its request')));
+  });
 }

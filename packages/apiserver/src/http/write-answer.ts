@@ -63,10 +63,7 @@ export async function writeAnswer(
   const isText = typeof body === 'string' && !(headers['content-type'] ?? '').includes('json');
   response.statusCode = status;
   response.setHeader('cache-control', 'no-cache, private');
-  // Node writes a character of a header as one byte and refuses what is none; warnings go out as UTF-8, as Go sends them.
-  for (const [name, value] of Object.entries(headers)) {
-    response.setHeader(name, Buffer.from(value, 'utf8').toString('latin1'));
-  }
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, headerText(value));
   const encoded = form === 'protobuf' && isObject(body) ? encodeObject(body) : undefined;
   if (encoded) response.setHeader('content-type', PROTOBUF);
   if (form === 'yaml' && !isText) response.setHeader('content-type', 'application/yaml');
@@ -80,13 +77,19 @@ export async function writeAnswer(
     await writePieces(response, piecesOf(body as object, items), wantsGzip, clock);
     return;
   }
-  const text = encoded ?? Buffer.from(isText ? body : serialised(body, form, isPretty(message)));
-  const isLarge = wantsGzip && text.length >= GZIP_BYTES;
+  const whole = encoded ?? (isText ? body : serialised(body, form, isPretty(message)));
+  const length = Buffer.byteLength(whole);
+  const isLarge = wantsGzip && length >= GZIP_BYTES;
   if (isLarge) response.setHeader('content-encoding', 'gzip');
-  const bytes = isLarge ? await compress(text, { level: 1 }) : text;
-  response.setHeader('content-length', bytes.length);
-  response.end(bytes);
+  // A text goes out with its headers in one write.
+  const sent = isLarge ? await compress(Buffer.from(whole), { level: 1 }) : whole;
+  response.setHeader('content-length', isLarge ? sent.length : length);
+  response.end(sent);
 }
+
+/** Node writes a character of a header as one byte and refuses what is none; warnings go out as UTF-8, as Go sends them. */
+const headerText = (value: string) => (ASCII.test(value) ? value : Buffer.from(value, 'utf8').toString('latin1'));
+const ASCII = /^[\x20-\x7e]*$/;
 
 /** Logs: what is there, and what comes. Their source waits while the client does not read. */
 async function writeText(response: ServerResponse, text: AsyncIterable<string>): Promise<void> {

@@ -123,10 +123,29 @@ function readable(
 /** The result of a strategic patch is converted, not decoded, so its errors have other messages. */
 function conversionProblem(problem: string): string {
   if (problem.startsWith('illegal base64')) return `error decoding from json: ${problem}`;
-  const [, found, type] = /^json: cannot unmarshal (\w+) into Go struct field \S+ of type (\w+)$/.exec(problem) ?? [];
-  if (found === 'string' || found === 'array' || found === 'object') return `unrecognized type: ${type}`;
-  return found === 'number' ? `cannot convert int64 to ${type}` : problem;
+  const [, found = '', number, type = ''] = MISMATCH.exec(problem) ?? [];
+  if (found === '') return problem;
+  const decoded = DECODED[type];
+  if (decoded !== undefined) return `json: cannot unmarshal ${found} into Go value of type ${decoded}`;
+  const isFraction = !Number.isInteger(Number(number ?? 0));
+  const kind = found === 'number' && isFraction ? 'float64' : (GO_KINDS[found] ?? found);
+  const [whole] = /^(map|\[\])/.exec(type) ?? [];
+  if (whole !== undefined) return `cannot restore ${whole === 'map' ? 'map' : 'slice'} from ${kind}`;
+  if (type.includes('.')) return `cannot restore struct from: ${kind}`;
+  const isNumber = type !== 'bool' && type !== 'string';
+  // Go converts a whole number to a text, as a character.
+  const isConverted = kind === 'int64' ? type !== 'bool' : kind === 'float64' && isNumber;
+  return isConverted ? `cannot convert ${kind} to ${type}` : `unrecognized type: ${type}`;
 }
+
+const MISMATCH = /^json: cannot unmarshal (\w+)(?: (\S+))? into Go struct field \S+ of type (\S+)$/;
+const GO_KINDS: Readonly<Record<string, string>> = { number: 'int64', array: 'slice', object: 'map' };
+/** Types that read themselves, from which they are read. */
+const DECODED: Readonly<Record<string, string>> = {
+  'v1.Time': 'string',
+  'v1.MicroTime': 'string',
+  'intstr.IntOrString': 'int32',
+};
 
 /** The patch as merging leaves it, which is what messages show: where there is nothing to merge with, its nulls are gone. */
 function takenPatch(patch: unknown, live: unknown): unknown {

@@ -130,8 +130,9 @@ function posted({ target, request, context, options }: PodRequest): UnknownObjec
   const body = bodyOf(target.version, target.subresource);
   if (!body) throw methodNotAllowed();
   // Older clients evict by the version before.
-  const given = textAt(request.body, ['apiVersion']) === 'policy/v1beta1' ? 'policy/v1' : undefined;
-  const read = given === undefined ? request.body : { ...(request.body as object), apiVersion: given };
+  const isOlder =
+    textAt(request.body, ['apiVersion']) === 'policy/v1beta1' && textAt(request.body, ['kind']) === 'Eviction';
+  const read = isOlder ? { ...(request.body as object), apiVersion: 'policy/v1' } : request.body;
   const object = decodeObject({ ...target, ...body }, read, options(), context.warnings ?? new Set());
   if (object.metadata.name === target.name) return object;
   throw badRequest(`name in URL does not match name in ${body.resource.kind} object`);

@@ -40,7 +40,7 @@ export function loadState(database: DatabaseSync, path: string): LoadedState {
 
 /** SQLite notices damage to its own structures; this notices damage inside a row. */
 export function checksumOf(revision: number, resource: string, key: string, value: string | null): number {
-  return crc32(`${revision} ${resource} ${key} ${value ?? '-'}`);
+  return crc32(value ?? '-', crc32(`${revision} ${resource} ${key} `));
 }
 
 interface KeptObject {
