@@ -2,6 +2,9 @@
 # long each took. `report` ends the script; its exit code is 1 if any step failed.
 summary=()
 failures=0
+# Test files that failed beside others and passed alone.
+CAPSTAN_UNSTEADY=$(mktemp)
+export CAPSTAN_UNSTEADY
 
 # step TITLE COMMAND...
 step() {
@@ -40,6 +43,7 @@ left_out() {
 report() {
   printf '\n== summary: node %s, npm %s, %s processors\n' "$(node --version)" "$(npm --version)" "$(getconf _NPROCESSORS_ONLN)"
   printf '%s\n' "${summary[@]}"
+  sed 's/^/unsteady: /' "$CAPSTAN_UNSTEADY"
   printf '%-28s %5d s  %s\n' 'all of it' "$SECONDS" "$([ "$failures" -eq 0 ] && echo ok || echo "$failures NOT OK")"
   [ "$failures" -eq 0 ]
   exit

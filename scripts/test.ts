@@ -1,13 +1,15 @@
 // Runs every test of the workspace with Node's own runner. Arguments: file globs (default all), --full (all seeds of long
 // simulations, kills and generated sequences), --peer=NAME (only the tests that a peer of `npm run setup:real` lets run; with
-// `kubernetes` also those on a stage, on the real server), or node --test options.
+// `kubernetes` also those on a stage, on the real server), --repeat-failures (a file that fails beside the others is run once
+// more, alone, and is reported as unsteady when it passes then; also in the file that CAPSTAN_UNSTEADY names), or node --test
+// options.
 // Tests that play on a stage (createStage) name no server: they run on the embedded one, and a second time on a real
 // kube-apiserver where there is one. CAPSTAN_TEST_SERVER=embedded or =real chooses one of the two. Files whose comment says
 // `On the embedded server only: WHY.` are left out of the second run, which reports them.
 import { spawn } from 'node:child_process';
-import { existsSync, globSync, readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
-import { dirname, join } from 'node:path';
+import { appendFileSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
 import { findBinaries } from '@capstan/testing/binaries';
 import { filesWith } from './test-peers.ts';
 
@@ -15,7 +17,9 @@ const root = dirname(import.meta.dirname);
 const isFull = process.argv.includes('--full');
 const PEER = '--peer=';
 const peer = process.argv.find((argument) => argument.startsWith(PEER))?.slice(PEER.length);
-const isOwn = (argument: string) => argument === '--full' || argument.startsWith(PEER);
+const REPEAT = '--repeat-failures';
+const repeats = process.argv.includes(REPEAT);
+const isOwn = (argument: string) => argument === '--full' || argument === REPEAT || argument.startsWith(PEER);
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('-') && !isOwn(argument));
 const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
 const everywhere = ['packages', 'operators', 'apps', 'bench', 'scripts', 'docs'].map(
@@ -34,11 +38,14 @@ if (files.length === 0) {
 const STAGE = /import \{[^}]*\b(?:createStage|createLives)\b[^}]*\} from '(?:@capstan\/testing|\.\/stage\.ts)'/;
 const EMBEDDED_ONLY = /^\/\/ .*On the embedded server only: /m;
 const WAITING_FILES = 2;
+/** More failing files than this are no matter of load. */
+const MOST_REPEATED = 3;
 const chosen = process.env['CAPSTAN_TEST_SERVER'];
 const onStage = files.filter(playsOnStage);
 const staged = onStage.filter((file) => !EMBEDDED_ONLY.test(readFileSync(join(root, file), 'utf8')));
 const binaries = findBinaries();
 const servers: string[] = [];
+const unsteady: string[] = [];
 let failed = 0;
 
 const first = peer === undefined ? files : filesWith(peer, files, root);
@@ -62,11 +69,33 @@ if (chosen !== 'embedded' && staged.length > 0 && (peer ?? 'kubernetes') === 'ku
   }
 }
 console.log(`\nTests ran on: ${servers.join('; ')}.`);
+for (const line of unsteady) console.log(`Unsteady: ${line}`);
+const unsteadyFile = process.env['CAPSTAN_UNSTEADY'];
+if (unsteadyFile !== undefined) appendFileSync(unsteadyFile, unsteady.map((line) => `${line}\n`).join(''));
 process.exit(failed);
 
-function run(server: 'embedded' | 'real', tests: readonly string[], more: readonly string[]): Promise<number> {
+type Server = 'embedded' | 'real';
+
+async function run(server: Server, tests: readonly string[], more: readonly string[]): Promise<number> {
   // More files at a time than there are cores: some wait most of their time for programs that they started.
-  const concurrency = `--test-concurrency=${availableParallelism() + WAITING_FILES}`;
+  const { code, failing } = await runOnce(server, tests, more, availableParallelism() + WAITING_FILES);
+  if (code === 0 || !repeats || failing.length === 0 || failing.length > MOST_REPEATED) return code;
+  console.log(`\nRunning again, alone: ${failing.join(', ')}`);
+  const again = await runOnce(server, failing, more, 1);
+  if (again.code !== 0) return again.code;
+  unsteady.push(...failing.map((file) => `${file} failed beside other tests and passed alone (${server} server)`));
+  return 0;
+}
+
+async function runOnce(
+  server: Server,
+  tests: readonly string[],
+  more: readonly string[],
+  concurrent: number,
+): Promise<{ code: number; failing: readonly string[] }> {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-test-'));
+  const list = join(folder, 'failed-files');
+  const concurrency = `--test-concurrency=${concurrent}`;
   const reporters = [
     ['spec', 'stdout'],
     [join(import.meta.dirname, 'failures.mjs'), 'stderr'],
@@ -85,12 +114,16 @@ function run(server: 'embedded' | 'real', tests: readonly string[], more: readon
     NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
     ...process.env,
     CAPSTAN_TEST_SERVER: server,
+    CAPSTAN_FAILED_FILES: list,
     ...(isFull && { CAPSTAN_FULL: 'true' }),
   };
   const runner = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', env });
-  return new Promise((resolve) => {
-    runner.on('exit', (code) => resolve(code ?? 1));
+  const code = await new Promise<number>((resolve) => {
+    runner.on('exit', (exitCode) => resolve(exitCode ?? 1));
   });
+  const failing = existsSync(list) ? readFileSync(list, 'utf8').split('\n').filter(Boolean) : [];
+  rmSync(folder, { recursive: true });
+  return { code, failing: failing.map((file) => relative(root, resolve(root, file))) };
 }
 
 /** Whether a test file, or what it imports from its own folder, plays on the stage that can stand on both servers. */
