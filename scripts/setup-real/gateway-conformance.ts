@@ -32,7 +32,8 @@ const SMALL = ['-trimpath', '-buildvcs=false', '-ldflags', '-s -w'];
 
 /** The CRDs of both channels, as the module carries them: crds/standard and crds/experimental. */
 function copyCrds(folder: string): boolean {
-  const module = ask('list', '-m', '-f', '{{.Dir}}', API);
+  // Before it is downloaded, a module has no folder.
+  const module = go('mod', 'download', API) ? ask('list', '-m', '-f', '{{.Dir}}', API) : undefined;
   if (module === undefined) return false;
   cpSync(join(module, 'config', 'crd'), join(folder, 'crds'), { recursive: true });
   return spawnSync('chmod', ['-R', 'u+w', join(folder, 'crds')]).status === 0;
