@@ -1,3 +1,4 @@
+export { type CompactHeapOptions, compactHeap } from './compact-heap.ts';
 export { CLUSTER_ROLE_LABEL, followClusterSecrets } from './cluster-secrets.ts';
 export * from './ensure-crds.ts';
 export * from './manager.ts';
