@@ -108,6 +108,7 @@ async function serve(argv: readonly string[], io: Io): Promise<number> {
       setLogLevel,
       setKubernetesLogLevel: requests.setLevel,
       onRequest: requests.onRequest,
+      compactHeap: true,
       errorMode,
       changeMode,
     });

@@ -12,7 +12,9 @@ import {
   Fragment,
   FragmentChunk,
   type Message,
+  RenamedFragment,
   typed,
+  withoutDelivery,
 } from './encode.ts';
 import { TYPE_URL_PREFIX } from './tables.ts';
 
@@ -75,10 +77,24 @@ suite('codec', () => {
     assert.deepEqual(decode(ROUTES, written), { name: 'x', virtual_hosts: [{ name: 'y', domains: ['z'] }] });
   });
 
-  test('a fragment has the bytes of its value and is encoded once', () => {
-    const fragment = new Fragment(VIRTUAL_HOST, host);
-    assert.deepEqual(encode(ROUTES, { ...routes, virtual_hosts: [fragment] }), encode(ROUTES, routes));
-    assert.equal(fragment.bytes('grpc'), fragment.bytes('grpc'));
+  test('a fragment has the bytes of its value, also when only the bytes are kept', () => {
+    for (const fragment of [new Fragment(VIRTUAL_HOST, host), new Fragment(VIRTUAL_HOST, host, true)]) {
+      assert.deepEqual(encode(ROUTES, { ...routes, virtual_hosts: [fragment] }), encode(ROUTES, routes));
+      assert.equal(fragment.hash(), new Fragment(VIRTUAL_HOST, fragment.value).hash());
+    }
+  });
+
+  test('a fragment that is a resource under another name has the bytes of the message with that name', () => {
+    const name = `ingress_http/${'x'.repeat(200)}.example.com`;
+    const fragment = new RenamedFragment(VIRTUAL_HOST, 'shop', encodeAny(VIRTUAL_HOST, { ...host, name }));
+    const renamed = { ...host, name: 'shop' };
+    assert.deepEqual(fragment.bytes('grpc'), encode(VIRTUAL_HOST, renamed));
+    assert.equal(fragment.hash(), new Fragment(VIRTUAL_HOST, renamed).hash());
+    assert.deepEqual(
+      encode(ROUTES, { ...routes, virtual_hosts: [fragment] }),
+      encode(ROUTES, { ...routes, virtual_hosts: [renamed] }),
+    );
+    assert.throws(() => new RenamedFragment(VIRTUAL_HOST, 'shop', encodeAny(VIRTUAL_HOST, { domains: ['a'] })), /name/);
   });
 
   test('chunks of fragments have the bytes of the list, and are pieces of a resource that are not encoded again', () => {
@@ -123,6 +139,13 @@ suite('codec', () => {
     assert.deepEqual(source('ads'), { ads: {}, resource_api_version: 'V3' });
     assert.equal(apiType('grpc'), 'GRPC');
     assert.equal(apiType('delta'), 'DELTA_GRPC');
+    // The bytes of one delivery are enough for those of every other one.
+    const deliveries = ['grpc', 'delta', 'ads'] as const;
+    for (const from of deliveries)
+      for (const to of deliveries) {
+        const message = withoutDelivery(decode(LISTENER, encode(LISTENER, listener, from)));
+        assert.deepEqual(encode(LISTENER, message, to), encode(LISTENER, listener, to));
+      }
   });
 
   test('an Any keeps its type and content', () => {

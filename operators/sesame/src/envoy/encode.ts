@@ -16,19 +16,17 @@ export type Delivery = 'grpc' | 'delta' | 'ads';
 /** Stands for the ConfigSource of the delivery that a resource is encoded for. */
 export const CONFIG_SOURCE: Message = Object.freeze({ '@source': true });
 
-/** A part of a resource whose bytes are computed once and shared by every resource that contains it. */
+/** A part of a resource that is composed of many. What is the same for every delivery is encoded once. */
 export class Fragment {
   readonly type: string;
   #value: Message | undefined;
-  /** Encoded for one delivery at least: the bytes of all when nothing in it depends on the delivery. */
   #fixed: Uint8Array | undefined;
   /** Its bytes are the same for every delivery. */
   readonly isFixed: boolean;
-  #bytes: Partial<Record<Delivery, Uint8Array>> | undefined;
   #hash: string | undefined;
 
   /** `isFixed`: nothing in it names a source. */
-  constructor(type: string, value: Message, isFixed = false) {
+  constructor(type: string, value: Message | undefined, isFixed = false) {
     this.type = type;
     this.#value = value;
     this.isFixed = isFixed;
@@ -36,32 +34,75 @@ export class Fragment {
 
   /** Decoded again once only the bytes are kept. */
   get value(): Message {
-    return this.#value ?? decode(this.type, this.#fixed ?? new Uint8Array());
+    return this.#value ?? decode(this.type, this.bytes('grpc'));
   }
 
-  /** Of its content; which of its forms will be asked for is not known, so that the bytes of none are kept for it. */
+  /** Of its content. */
   hash(): string {
-    this.#hash ??= this.isFixed
-      ? hexHash(this.bytes('grpc'))
-      : withWritten(
-          (writer) => writeMessage(writer, this.type, this.#value ?? {}, 'grpc'),
-          (bytes) => hexHash(bytes),
-        );
+    this.#hash ??= withWritten(
+      (writer) => this.write(writer, 'grpc'),
+      (bytes) => hexHash(bytes),
+    );
     return this.#hash;
   }
 
   bytes(delivery: Delivery): Uint8Array {
-    if (this.#fixed) return this.#fixed;
-    const known = this.#bytes?.[delivery];
-    if (known) return known;
-    const bytes = encode(this.type, this.#value ?? {}, delivery);
-    if (this.isFixed) {
-      this.#fixed = bytes;
+    return withWriter((writer) => this.write(writer, delivery));
+  }
+
+  write(writer: Writer, delivery: Delivery): void {
+    if (this.isFixed && !this.#fixed) {
+      this.#fixed = encode(this.type, this.#value ?? {});
       this.#value = undefined;
-    } else (this.#bytes ??= {})[delivery] = bytes;
-    return bytes;
+    }
+    if (this.#fixed) writer.bytes(this.#fixed);
+    else writeMessage(writer, this.type, this.#value ?? {}, delivery);
   }
 }
+
+/** A message that a resource has under another name. Its first field is the name; the bytes of all others are those of the resource. */
+export class RenamedFragment extends Fragment {
+  readonly #name: string;
+  readonly #any: Uint8Array;
+  /** Where the bytes after the name begin. */
+  readonly #rest: number;
+
+  /** `any`: the bytes of the resource. */
+  constructor(type: string, name: string, any: Uint8Array) {
+    super(type, undefined, true);
+    this.#name = name;
+    this.#any = any;
+    this.#rest = afterName(any);
+  }
+
+  override write(writer: Writer): void {
+    writer.bytes(this.#any.subarray(this.#rest));
+    writeText(writer, 1, this.#name);
+  }
+}
+
+/** In an Any, the end of the first field of the message in it. */
+function afterName(any: Uint8Array): number {
+  let at = 0;
+  const length = () => {
+    let value = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = any[at++] ?? 0;
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+  };
+  for (const tag of [TYPE_URL_TAG, VALUE_TAG, NAME_TAG]) {
+    if (any[at++] !== tag) throw new EncodeError('the message in the Any does not begin with its name');
+    const size = length();
+    if (tag !== VALUE_TAG) at += size;
+  }
+  return at;
+}
+
+const TYPE_URL_TAG = 0x0a;
+const VALUE_TAG = 0x12;
+const NAME_TAG = 0x0a;
 
 /**
  * Fragments that follow one another in a list, encoded as entries of that list once: a resource that is composed of thousands of
@@ -83,7 +124,7 @@ export class FragmentChunk {
     return (this.#entries[form] ??= withWriter((writer) => {
       for (let index = this.fragments.length - 1; index >= 0; index -= 1) {
         const before = writer.length;
-        writer.bytes((this.fragments[index] as Fragment).bytes(form));
+        (this.fragments[index] as Fragment).write(writer, form);
         writer.varint(writer.length - before);
         writer.varint(number * 8 + 2);
       }
@@ -156,8 +197,13 @@ function chunksOf(list: unknown): FragmentChunk[] {
 
 /** An extension's configuration: `typed('envoy.extensions.….Router', {})`. */
 export function typed(type: string, value: Message = {}): Message {
-  return { '@type': TYPE_URL_PREFIX + type, ...value };
+  let url = typeUrls.get(type);
+  if (url === undefined) typeUrls.set(type, (url = TYPE_URL_PREFIX + type));
+  return { '@type': url, ...value };
 }
+
+// Thousands of messages have the same few types: one text for each.
+const typeUrls = new Map<string, string>();
 
 function writeAnyOf(writer: Writer, type: string, value: Message | Fragment, delivery: Delivery): void {
   const before = writer.length;
@@ -179,7 +225,7 @@ function writeText(writer: Writer, number: number, text: string): void {
 
 function writeMessage(writer: Writer, type: string, value: unknown, delivery: Delivery): void {
   if (value instanceof Fragment) {
-    writer.bytes(value.bytes(delivery));
+    value.write(writer, delivery);
     return;
   }
   const special = SPECIAL[type];
@@ -418,6 +464,31 @@ function writeNested(
   write(writer, value);
   writer.varint(writer.length - before);
   writer.varint(number * 8 + 2);
+}
+
+/** A decoded message, to be encoded for another delivery: its sources are those of whatever delivery it is encoded for. */
+export function withoutDelivery(message: Message): Message {
+  return withoutSources(message) as Message;
+}
+
+function withoutSources(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
+  if (Array.isArray(value)) return value.map(withoutSources);
+  if (isOurSource(value)) return CONFIG_SOURCE;
+  return Object.fromEntries(Object.entries(value).map(([name, content]) => [name, withoutSources(content)]));
+}
+
+interface DecodedSource {
+  readonly ads?: object;
+  readonly resource_api_version?: string;
+  readonly api_config_source?: {
+    readonly grpc_services?: readonly { readonly envoy_grpc?: { cluster_name?: string } }[];
+  };
+}
+
+function isOurSource({ ads, resource_api_version: version, api_config_source: api }: DecodedSource): boolean {
+  if (version === undefined) return false;
+  return ads !== undefined || api?.grpc_services?.[0]?.envoy_grpc?.cluster_name === XDS_CLUSTER;
 }
 
 /** Name of the cluster in Envoy's bootstrap through which it reaches us. */

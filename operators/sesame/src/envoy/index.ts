@@ -11,8 +11,10 @@ export {
   hashAny,
   hexHash,
   type Message,
+  RenamedFragment,
   typed,
   VERSION_BYTES,
+  withoutDelivery,
 } from './encode.ts';
 export * from './resource-type.ts';
 export { TYPE_URL_PREFIX } from './tables.ts';

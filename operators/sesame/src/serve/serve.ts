@@ -1,7 +1,9 @@
 // `sesame serve`, composed: the configuration in force as one derivation, and everything that follows it as sinks. The controllers run
 // in a runtime of their own (data-path.ts), which is started and stopped by one of these sinks.
+import { performance } from 'node:perf_hooks';
 import type { Client, Clock, KubeObject, Logger, Random, RequestObservation } from '@capstan/kube';
 import {
+  compactHeap,
   createEventRecorder,
   createRegistry,
   createRuntime,
@@ -147,6 +149,8 @@ export interface RunServeOptions extends Pick<ExitOptions, 'errorMode' | 'change
   onRequest?(listener: (observation: RequestObservation) => void): void;
   /** Default: routes, listeners and xDS. */
   readonly dataPath?: DataPath;
+  /** Run V8 so that it needs little memory beside the caches; it holds for the whole process. Default false. */
+  readonly compactHeap?: boolean;
 }
 
 /** Runs until the signal is aborted, or the configuration asks for an end; resolves to the exit code. */
@@ -194,7 +198,7 @@ export async function runServe(options: RunServeOptions): Promise<number> {
         view = next;
       },
     });
-  const { operator: serve } = createServeOperator({
+  const { operator: serve, readiness } = createServeOperator({
     ...options,
     client: () => client,
     setKubernetesLogLevel: (level) => options.setKubernetesLogLevel?.(level),
@@ -221,6 +225,23 @@ export async function runServe(options: RunServeOptions): Promise<number> {
   // The configuration of another namespace is never looked at.
   runtime.addWorld({ name: '', client, namespace: choice.namespace, watchNamespaces: [choice.namespace] });
   observeRuntime(metrics, runtime);
-  await Promise.all([runtime.run(ending.signal), events.run(ending.signal)]);
+  const heap = options.compactHeap
+    ? compactHeap({ clock, isAtRest: atRest(readiness), signal: ending.signal })
+    : Promise.resolve();
+  await Promise.all([runtime.run(ending.signal), events.run(ending.signal), heap]);
   return code;
+}
+
+/** Above this share of its time the event loop is busy: statuses are written, or Envoys subscribe. */
+const BUSY = 0.1;
+
+/** It serves, and has had nothing to do since the last time that it was asked: a collection then delays nothing. */
+function atRest(readiness: ServeOperator['readiness']): () => boolean {
+  let last = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, last);
+    last = now;
+    return utilization < BUSY && readiness() === true;
+  };
 }

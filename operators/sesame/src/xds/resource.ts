@@ -1,6 +1,7 @@
 // One resource as it is served: named, versioned by its content, and encoded once for all clients.
 import {
   type Delivery,
+  decode,
   encodeAny,
   encodeAnyPieces,
   hashAny,
@@ -11,6 +12,7 @@ import {
   VERSION_BYTES,
   type Violation,
   validate,
+  withoutDelivery,
 } from '../envoy/index.ts';
 import { boundAddress } from './bind-address.ts';
 
@@ -79,17 +81,14 @@ class EncodedResource implements Resource {
   readonly key: ResourceKey;
   readonly requires: readonly ResourceKey[];
   readonly origins: readonly string[];
-  /** Given up once every form that can be asked for is encoded. */
+  /** Given up once one form is encoded, from which the others can be: of all but listeners. */
   #value: Message | (() => Message) | undefined;
-  #splitValue: Message | undefined;
-  // Fields and no maps: there are tens of thousands of resources, and a map takes more than what is in it.
-  #whole: Uint8Array | undefined;
-  #delta: Uint8Array | undefined;
-  #ads: Uint8Array | undefined;
-  #split: Uint8Array | undefined;
   #version: string | undefined;
-  #splitVersion: string | undefined;
-  #bound: Map<string, Resource> | undefined;
+  /** The form that was asked for first: most have one only. */
+  #bytes: Uint8Array | undefined;
+  #delivery: Delivery = 'grpc';
+  /** What few have: there are tens of thousands of resources. */
+  #more: More | undefined;
 
   constructor({ type, name, value, contentHash, splitValue, requires = NONE, origins = NONE }: ResourceContent) {
     this.type = type;
@@ -98,13 +97,13 @@ class EncodedResource implements Resource {
     this.requires = requires;
     this.origins = origins;
     this.#value = value;
-    this.#splitValue = splitValue;
+    if (splitValue) this.#more = { splitValue };
     this.#version = contentHash;
   }
 
   version(shape: Shape): string {
-    if (this.#splitValue !== undefined && shape === 'split')
-      return (this.#splitVersion ??= versionOf(this.bytes('grpc', 'split')));
+    if (this.#more?.splitValue && shape === 'split')
+      return (this.#more.splitVersion ??= versionOf(this.bytes('grpc', 'split')));
     // Which of its forms will be asked for is not known yet: the bytes of this one are not kept for the version's sake.
     this.#version ??= NAMES_SOURCES.has(this.type)
       ? hashAny(RESOURCE_MESSAGES[this.type], this.#message())
@@ -123,45 +122,55 @@ class EncodedResource implements Resource {
 
   boundTo(address: string): Resource {
     if (this.type !== 'lds') return this;
-    this.#bound ??= new Map();
-    let found = this.#bound.get(address);
+    this.#more ??= {};
+    this.#more.bound ??= new Map();
+    let found = this.#more.bound.get(address);
     if (!found) {
       const value = this.#value;
       found = new BoundListener(this, () => rebound((typeof value === 'function' ? value() : value) ?? {}, address));
-      this.#bound.set(address, found);
+      this.#more.bound.set(address, found);
     }
     return found;
   }
 
   pieces(delivery: Delivery, shape: Shape): readonly Uint8Array[] {
-    const isSplit = this.#splitValue !== undefined && shape === 'split';
+    const isSplit = this.#more?.splitValue !== undefined && shape === 'split';
     if (typeof this.#value !== 'function' || isSplit) return [this.bytes(delivery, shape)];
     return encodeAnyPieces(RESOURCE_MESSAGES[this.type], this.#value(), delivery);
   }
 
   bytes(delivery: Delivery, shape: Shape): Uint8Array {
-    if (this.#splitValue !== undefined && shape === 'split')
-      return (this.#split ??= encodeAny(RESOURCE_MESSAGES[this.type], this.#splitValue, delivery));
+    if (this.#more?.splitValue && shape === 'split')
+      return (this.#more.split ??= encodeAny(RESOURCE_MESSAGES[this.type], this.#more.splitValue, delivery));
     if (typeof this.#value === 'function') return Buffer.concat(this.pieces(delivery, shape));
-    if (NAMES_SOURCES.has(this.type)) {
-      if (delivery === 'ads') return (this.#ads ??= this.#encode(delivery));
-      if (delivery === 'delta') return (this.#delta ??= this.#encode(delivery));
-      return (this.#whole ??= this.#encode(delivery));
+    const form = NAMES_SOURCES.has(this.type) ? delivery : 'grpc';
+    const known = form === this.#delivery ? this.#bytes : this.#more?.forms?.[form];
+    if (known) return known;
+    const bytes = encodeAny(RESOURCE_MESSAGES[this.type], this.#message(), form);
+    if (this.#bytes) ((this.#more ??= {}).forms ??= {})[form] = bytes;
+    else {
+      this.#bytes = bytes;
+      this.#delivery = form;
+      if (this.type !== 'lds') this.#value = undefined;
     }
-    if (!this.#whole) {
-      this.#whole = this.#encode(delivery);
-      this.#value = undefined;
-    }
-    return this.#whole;
-  }
-
-  #encode(delivery: Delivery): Uint8Array {
-    return encodeAny(RESOURCE_MESSAGES[this.type], this.#message(), delivery);
+    return bytes;
   }
 
   #message(): Message {
-    return (typeof this.#value === 'function' ? this.#value() : this.#value) ?? {};
+    if (this.#value === undefined)
+      return this.#bytes ? withoutDelivery(decode('google.protobuf.Any', this.#bytes)) : {};
+    return typeof this.#value === 'function' ? this.#value() : this.#value;
   }
+}
+
+interface More {
+  /** Takes the place of the value for clients that get virtual hosts one by one. */
+  readonly splitValue?: Message;
+  split?: Uint8Array;
+  splitVersion?: string;
+  /** Of other deliveries than the first. */
+  forms?: Partial<Record<Delivery, Uint8Array>>;
+  bound?: Map<string, Resource>;
 }
 
 const NONE: readonly string[] = [];

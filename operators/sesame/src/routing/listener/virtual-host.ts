@@ -1,5 +1,5 @@
 // Virtual hosts and route configurations, from the parts that objects add to a host.
-import { Fragment, type FragmentChunk, type Message } from '../../envoy/index.ts';
+import { type Fragment, type FragmentChunk, type Message, RenamedFragment } from '../../envoy/index.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
 import { authorizationDisabled } from '../policy/authorization.ts';
 import { FILTER } from '../policy/filter-names.ts';
@@ -48,7 +48,6 @@ export interface SharedHost {
 
 export function sharedHost(routesName: string, parts: VirtualHostParts, origins: readonly string[]): SharedHost {
   const host = virtualHost(parts);
-  const fragment = new Fragment(VIRTUAL_HOST, host, true);
   // Envoy finds the virtual hosts of a configuration by this prefix.
   const name = `${routesName}/${parts.fqdn}`;
   const resource = createResource({
@@ -58,6 +57,7 @@ export function sharedHost(routesName: string, parts: VirtualHostParts, origins:
     requires: clusterKeys(parts.routes),
     origins,
   });
+  const fragment = new RenamedFragment(VIRTUAL_HOST, hashName(parts.fqdn), resource.bytes('grpc', 'whole'));
   return { fragment, resource };
 }
 

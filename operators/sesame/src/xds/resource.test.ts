@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { CONFIG_SOURCE, encodeAny } from '../envoy/index.ts';
+import { createResource } from './resource.ts';
+
+const CLUSTER = 'envoy.config.cluster.v3.Cluster';
+const cluster = {
+  name: 'default/shop/80',
+  type: 'EDS',
+  eds_cluster_config: { eds_config: CONFIG_SOURCE, service_name: 'default/shop' },
+  connect_timeout: '1.5s',
+  common_lb_config: { healthy_panic_threshold: { value: 0 } },
+};
+const deliveries = ['grpc', 'delta', 'ads'] as const;
+
+suite('a resource', () => {
+  test('has the bytes of each delivery, whichever is asked for first, and encodes each once', () => {
+    for (const first of deliveries) {
+      const resource = createResource({ type: 'cds', name: cluster.name, value: cluster });
+      const bytes = resource.bytes(first, 'whole');
+      for (const delivery of deliveries) {
+        assert.deepEqual(resource.bytes(delivery, 'whole'), encodeAny(CLUSTER, cluster, delivery));
+        assert.equal(resource.bytes(delivery, 'whole'), resource.bytes(delivery, 'whole'));
+      }
+      assert.equal(resource.bytes(first, 'whole'), bytes);
+    }
+  });
+
+  test('has one version, whatever was encoded before it was asked for', () => {
+    const versionAfter = (delivery: (typeof deliveries)[number] | undefined) => {
+      const resource = createResource({ type: 'cds', name: cluster.name, value: cluster });
+      if (delivery) resource.bytes(delivery, 'whole');
+      return resource.version('whole');
+    };
+    assert.deepEqual(new Set([undefined, ...deliveries].map(versionAfter)).size, 1);
+  });
+});
