@@ -107,8 +107,8 @@ function* runWave(graph: Graph): Generator<void, Wave> {
   }
 }
 
-/** For so long a wave runs what is new while changes wait for the next one. */
-const NEWCOMERS_MS = 20;
+/** For so many slices a wave runs what is new while changes wait for the next one. */
+const NEWCOMERS_SLICES = 2;
 
 /**
  * Runs nodes of new objects, once all others are settled. When changes are waiting they take turns: an edit of one object is not held
@@ -116,7 +116,7 @@ const NEWCOMERS_MS = 20;
  */
 function* runNewcomers(graph: Graph, record: WaveRecord): Generator<void, boolean> {
   const { newcomers } = graph;
-  record.newcomersUntil ??= graph.clock.now() + NEWCOMERS_MS;
+  record.newcomersUntil ??= graph.clock.now() + NEWCOMERS_SLICES * graph.sliceMs;
   let at = 0;
   for (; at < newcomers.length; at++) {
     if (graph.pending && graph.clock.now() >= record.newcomersUntil) break;
