@@ -259,8 +259,7 @@ export class XdsNode {
     const isAggregated = subscription.stream.delivery === 'ads';
     for (const { sent, previous } of changes.values()) {
       // On the aggregated stream a cluster that goes asks for its endpoints no more.
-      if (!sent && isAggregated)
-        for (const required of previous?.requires ?? NONE) this.#endpointsSettled(required);
+      if (!sent && isAggregated) for (const required of previous?.requires ?? NONE) this.#endpointsSettled(required);
     }
     for (const { sent, previous } of changes.values()) {
       // A cluster that changes is warmed beside its older self, which goes on, on a stream of its own.

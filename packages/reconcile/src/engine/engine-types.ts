@@ -284,6 +284,8 @@ export interface Engine {
   valueOf<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
   fork(): Fork;
   stats(): EngineStats;
+  /** How many nodes of new objects have made room for changes that were waiting, and run in the next waves. */
+  readonly newcomers: number;
   explain(derivation: Derivation<unknown>, key: string): Explanation | undefined;
   /** What a node was computed from, through all derivations; empty where there is too much of it. */
   inputs(derivation: Derivation<unknown>, key: string): readonly Input[];

@@ -521,3 +521,78 @@ describe('between two slices of a wave', () => {
     assert.deepEqual(shown(), [2, 20, 30]);
   });
 });
+
+describe('new objects', () => {
+  /** Each run takes a millisecond; `onYield` is called when a wave makes room for other work. */
+  function slow(onYield: () => void) {
+    let now = 0;
+    const waiting: Clock = {
+      now: () => now,
+      after: () => ({ cancel() {} }),
+      async yield() {
+        onYield();
+      },
+    };
+    const { engine, items } = setUp({ clock: waiting });
+    const copies = engine.derive({
+      name: 'copies',
+      sink: true,
+      compute(key, read) {
+        now += 1;
+        return read.get(items, key)?.status ?? null;
+      },
+    });
+    engine.each(items, {}, copies);
+    return { engine, items };
+  }
+
+  it('do not hold up an edit of one that was there, and are all evaluated once', async () => {
+    let isEdited = false;
+    const { engine, items } = slow(() => {
+      if (!isEdited) items.put('old', { status: 2 });
+      isEdited = true;
+    });
+    items.put('old', { status: 1 });
+    await engine.flush();
+    isEdited = false;
+    for (let index = 0; index < 500; index++) items.put(`new${index}`, { status: 0 });
+    const first = await engine.flush();
+    assert.ok(first.changes.length < 100, `${first.changes.length} were evaluated before the edit`);
+    const second = await engine.flush();
+    assert.deepEqual(afterOf(second.changes).at(-1), ['old', 2]);
+    const all = [...first.changes, ...second.changes];
+    while (engine.newcomers > 0) all.push(...(await engine.flush()).changes);
+    assert.equal(all.length, 501);
+    assert.equal(new Set(all.map(({ key }) => key)).size, 501);
+  });
+
+  it('have their cause whenever their turn comes', async () => {
+    const { engine, items } = slow(() => items.put('old', { status: 2 }));
+    items.put('old', { status: 1 });
+    await engine.flush();
+    for (let index = 0; index < 100; index++) items.put(`new${index}`, { status: 0 });
+    await engine.flush();
+    const { changes } = await engine.flush();
+    const late = changes.find(({ key }) => key.startsWith('new'));
+    assert.deepEqual(
+      late?.causes.map(({ source, before }) => [source.key, before]),
+      [[late.key, 'absent']],
+    );
+  });
+
+  it('that are gone before their turn are never evaluated', async () => {
+    let isWaiting = false;
+    const { engine, items } = slow(() => isWaiting && items.put('old', { status: 2 }));
+    items.put('old', { status: 1 });
+    await engine.flush();
+    isWaiting = true;
+    for (let index = 0; index < 100; index++) items.put(`new${index}`, { status: 0 });
+    const keys = (await engine.flush()).changes.map(({ key }) => key);
+    assert.ok(!keys.includes('new99'));
+    items.delete('new99');
+    isWaiting = false;
+    while (engine.newcomers > 0) keys.push(...(await engine.flush()).changes.map(({ key }) => key));
+    assert.equal(new Set(keys).size, 100);
+    assert.ok(!keys.includes('new99'));
+  });
+});

@@ -75,6 +75,9 @@ export function createEngine(options: EngineOptions): Engine {
     valueOf: (derivation, key) => valueOf(graph, derivation, key),
     fork: () => createFork(graph),
     stats: () => graphStats(graph),
+    get newcomers() {
+      return graph.newcomers.length;
+    },
     explain: (derivation, key): Explanation | undefined => explainNode(stateOf(derivation), key),
     inputs: (derivation, key) => inputsOf(graph, stateOf(derivation), key),
   };
@@ -148,6 +151,7 @@ function newGraph(options: EngineOptions): Graph {
     nextPredicate: 0,
     pending: false,
     operations: [],
+    newcomers: [],
     queue: [],
     low: 0,
     height: 0,

@@ -36,6 +36,8 @@ export interface PartsOptions {
   tracer: Tracer;
   /** Takes in what is pending, and evaluates. */
   settle(): Promise<void>;
+  /** Resolves when new objects have been evaluated, or after a while. */
+  caughtUp(): Promise<void>;
   /** Writes an Event about an object. */
   notify(world: World, operator: Operator, owner: KubeObject, event: EventInput): void;
   observe(binding: Binding): ApiWriterObserver | undefined;
@@ -151,6 +153,7 @@ export function createParts(options: PartsOptions): Parts {
       logger,
       history,
       settle: options.settle,
+      caughtUp: options.caughtUp,
       mayWrite: () => leases.of(operator, 'operator').holds,
       turns,
       tracer: options.tracer,

@@ -187,6 +187,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     leases,
     tracer: options.tracer ?? noopTracer,
     settle: () => waves.settle(),
+    caughtUp: () => waves.caughtUp(),
     notify: (...event) => options.notify?.(...event),
     observe: (binding) => options.observe?.sink?.(binding),
   });

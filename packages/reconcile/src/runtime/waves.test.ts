@@ -71,3 +71,36 @@ test('stopping ends the wait of those that settle', async () => {
   await Promise.all([settling, late]);
   await all.waves.settle();
 });
+
+test('catching up waits for the waves that evaluate new objects, and not for ever', async () => {
+  let now = 0;
+  let isBusy = true;
+  const clock = { ...createVirtualClock(), now: () => now };
+  const waves = createWaves({ clock, logger: silentLogger, engine: () => engine, onWave: () => undefined });
+  const engine: Engine = createEngine({ clock, onPending: () => waves.pending() });
+  const table = engine.table<number>({ name: 'values' });
+  table.synced();
+  const slow = engine.derive<number>({
+    name: 'slow',
+    sink: true,
+    compute(key, tracker) {
+      now += 10;
+      if (isBusy) table.put('hot', now);
+      return tracker.get(table, key) ?? 0;
+    },
+  });
+  engine.each(table, {}, slow);
+  await waves.settle();
+  for (let index = 0; index < 1_000; index++) table.put(`k${index}`, index);
+  await waves.caughtUp();
+  assert.equal(engine.newcomers, 0, 'nothing has been taken in');
+  void waves.settle();
+  await waves.settle();
+  const began = now;
+  assert.ok(engine.newcomers > 0);
+  await waves.caughtUp();
+  assert.ok(engine.newcomers > 0 && now - began < 1_000);
+  isBusy = false;
+  while (engine.newcomers > 0) await waves.caughtUp();
+  await waves.stop();
+});

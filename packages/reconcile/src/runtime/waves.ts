@@ -11,10 +11,18 @@ export interface Waves {
    * wait for later waves: keys that change all the time must not hold up the others.
    */
   settle(): Promise<void>;
+  /**
+   * Resolves when every new object has been evaluated, or after a while: what is served of many new objects goes before what is
+   * reported about them.
+   */
+  caughtUp(): Promise<void>;
   /** Whether nothing is pending or running. */
   readonly isIdle: boolean;
   stop(): Promise<void>;
 }
+
+/** So that reports go on, slowly, while new objects keep coming faster than they can be evaluated. */
+const CATCH_UP_MS = 500;
 
 export function createWaves(options: {
   clock: Clock;
@@ -66,6 +74,13 @@ export function createWaves(options: {
     return running;
   }
 
+  async function settle(): Promise<void> {
+    if (isStopped || (!isPending && running === undefined)) return;
+    const wave = isPending ? begun + 1 : begun;
+    void start();
+    if (ended < wave) await new Promise<void>((resolve) => waiters.add({ wave, resolve }));
+  }
+
   return {
     pending() {
       isPending = true;
@@ -76,11 +91,11 @@ export function createWaves(options: {
         return start();
       });
     },
-    async settle() {
-      if (isStopped || (!isPending && running === undefined)) return;
-      const wave = isPending ? begun + 1 : begun;
-      void start();
-      if (ended < wave) await new Promise<void>((resolve) => waiters.add({ wave, resolve }));
+    settle,
+    async caughtUp() {
+      const deadline = clock.now() + CATCH_UP_MS;
+      const isBehind = () => options.engine().newcomers > 0 && (isPending || running !== undefined);
+      while (!isStopped && isBehind() && clock.now() < deadline) await settle();
     },
     get isIdle() {
       return !isPending && running === undefined;

@@ -95,6 +95,8 @@ export interface TableState {
   cells: Map<string, Cell>;
   values: number;
   synced: boolean;
+  /** The running wave takes in that the table became, or ceased to be, synced. */
+  syncing: boolean;
   /** Keys with MARK_UNKNOWN. */
   unknown: Set<string>;
   indexes: Map<string, BucketIndex>;
@@ -241,6 +243,8 @@ export interface WaveRecord {
   /** What first made a node dirty, brought it to life or gave it up; of new nodes only sinks. */
   triggers: Map<Node, Source>;
   causes: Map<CellEvent, Map<unknown, Omit<Cause, 'via'>>>;
+  /** When new objects have had their turn, if changes are waiting. */
+  newcomersUntil: number | undefined;
 }
 
 /** A run in progress and, when it is over, what it came to. */
@@ -253,6 +257,12 @@ export interface RunFrame {
   cycled: Cycle | undefined;
   /** The run met a node that is not settled yet: it counts for nothing and is created again. */
   restart: boolean;
+}
+
+/** A node that a root holds since its object appeared, and that has not run. */
+export interface Newcomer {
+  readonly node: Node;
+  readonly event: CellEvent;
 }
 
 export interface Graph {
@@ -283,6 +293,8 @@ export interface Graph {
   /** Changes to roots and invalidations: done at the start of the next wave. */
   operations: (() => void)[];
 
+  /** In the order in which they came. No other node reads them yet: one that does runs them. */
+  newcomers: Newcomer[];
   /** Dirty nodes by height; `low` is at most the lowest height in use. */
   queue: Node[][];
   low: number;

@@ -44,6 +44,7 @@ export function createTable<V>(graph: Graph, options: TableOptions<V>): Table<V>
     cells: new Map(),
     values: 0,
     synced: false,
+    syncing: false,
     unknown: new Set(),
     indexes: new Map(),
     indexNames: new Set(),

@@ -47,6 +47,7 @@ export function* intake(graph: Graph, table: TableState): Generator<void> {
   const syncing = table.enteringSynced !== wasSynced;
   const suspended = listsToWatch(table, entering, syncing);
   table.synced = table.enteringSynced;
+  table.syncing = syncing;
   if (syncing) {
     for (const cell of table.cells.values()) {
       if (cell.value === undefined && cell.mark === NO_MARK && !entering.has(cell.key)) {
@@ -67,6 +68,7 @@ export function* intake(graph: Graph, table: TableState): Generator<void> {
   table.entering = undefined;
   for (const [query, was] of suspended) if (isSuspended(query) !== was) wakeList(graph, query);
   if (syncing) for (const root of table.roots) settleRoots(graph, root);
+  table.syncing = false;
 }
 
 /** Lists whose being answerable may change: few tables ever have unknown keys. */
@@ -201,7 +203,7 @@ function changeMembership(graph: Graph, query: Query, event: CellEvent, enters: 
     mark(graph, edge.reader, query);
   }
   for (const root of query.roots ?? []) {
-    if (enters) enterRoot(graph, root, cell);
+    if (enters) enterRoot(graph, root, cell, event);
     else if (event.afterPresence !== UNKNOWN) leaveRoot(graph, root, cell);
   }
 }

@@ -6,6 +6,7 @@ import type { Root } from '../engine-types.ts';
 import { idleNode, idleQuery, touchList } from '../graph/edge.ts';
 import {
   type Cell,
+  type CellEvent,
   type DerivationState,
   FRESH,
   type Graph,
@@ -74,10 +75,19 @@ class Hold implements Root {
   }
 }
 
-/** A member of the root's query appeared. */
-export function enterRoot(graph: Graph, root: RootState, cell: Cell): void {
-  const node = holdNode(graph, root, cell.key);
-  if (node !== undefined) graph.wave.triggers.set(node, cell);
+/**
+ * A member of the root's query appeared: with the root or with the first list, and then it runs in this wave, because what is first
+ * handed over is complete; or by an event of its own, and then it runs after everything that was there before.
+ */
+export function enterRoot(graph: Graph, root: RootState, cell: Cell, event?: CellEvent): void {
+  if (root.members.has(cell.key)) return;
+  const node = nodeFor(root.derivation, cell.key);
+  node.holds++;
+  root.members.set(cell.key, node);
+  graph.wave.triggers.set(node, cell);
+  if (node.state !== FRESH) return;
+  if (event === undefined || !cell.table.synced || cell.table.syncing) enqueue(graph, node);
+  else graph.newcomers.push({ node, event });
 }
 
 export function leaveRoot(graph: Graph, root: RootState, cell: Cell): void {
@@ -124,15 +134,6 @@ function stop(graph: Graph, root: RootState): void {
   if (query.roots?.size === 0) query.roots = undefined;
   touchList(graph, query);
   idleQuery(graph, query);
-}
-
-function holdNode(graph: Graph, root: RootState, key: string): Node | undefined {
-  if (root.members.has(key)) return undefined;
-  const node = nodeFor(root.derivation, key);
-  node.holds++;
-  root.members.set(key, node);
-  if (node.state === FRESH) enqueue(graph, node);
-  return node;
 }
 
 function releaseNode(graph: Graph, root: RootState, key: string, cause?: Cell): void {

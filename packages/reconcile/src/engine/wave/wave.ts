@@ -5,9 +5,11 @@ import type { Change, Wave } from '../engine-types.ts';
 import { EngineErrors } from '../graph/errors.ts';
 import {
   DISPOSED,
+  FRESH,
   FRESH_OUTCOME,
   type Graph,
   HAS_VALUE,
+  type Newcomer,
   type Node,
   type Outcome,
   type WaveRecord,
@@ -56,6 +58,7 @@ export function newWaveRecord(number: number): WaveRecord {
     rerun: new Map(),
     triggers: new Map(),
     causes: new Map(),
+    newcomersUntil: undefined,
   };
 }
 
@@ -79,11 +82,13 @@ function* runWave(graph: Graph): Generator<void, Wave> {
     for (const bucket of graph.grown) chooseAgain(bucket);
     graph.grown.clear();
     do {
-      for (let node = next(graph); node !== undefined; node = next(graph)) {
-        evaluate(graph, node);
-        yield;
-      }
-    } while (settleCycles(graph));
+      do {
+        for (let node = next(graph); node !== undefined; node = next(graph)) {
+          evaluate(graph, node);
+          yield;
+        }
+      } while (settleCycles(graph));
+    } while (yield* runNewcomers(graph, record));
     graph.low = 0;
     yield* collectIdle(graph);
     if (graph.retired.size > 0) forgetRetired(graph);
@@ -100,6 +105,31 @@ function* runWave(graph: Graph): Generator<void, Wave> {
   } finally {
     graph.running = false;
   }
+}
+
+/** For so many slices a wave runs what is new while changes wait for the next one. */
+const NEWCOMERS_SLICES = 2;
+
+/**
+ * Runs nodes of new objects, once all others are settled. When changes are waiting they take turns: an edit of one object is not held
+ * up by thousands that were just created, which go on in the next waves. Returns whether one ran.
+ */
+function* runNewcomers(graph: Graph, record: WaveRecord): Generator<void, boolean> {
+  const { newcomers } = graph;
+  record.newcomersUntil ??= graph.clock.now() + NEWCOMERS_SLICES * graph.sliceMs;
+  let at = 0;
+  for (; at < newcomers.length; at++) {
+    if (graph.pending && graph.clock.now() >= record.newcomersUntil) break;
+    const { node, event } = newcomers[at] as Newcomer;
+    const isHeld = (node.flags & DISPOSED) === 0 && (node.holds > 0 || node.first !== undefined);
+    if (node.state !== FRESH || !isHeld) continue;
+    if (!record.cells.has(event.cell)) record.cells.set(event.cell, event);
+    record.triggers.set(node, event.cell);
+    evaluate(graph, node);
+    yield;
+  }
+  newcomers.splice(0, at);
+  return at > 0;
 }
 
 function* publish(graph: Graph, record: WaveRecord): Generator<void, Change[]> {

@@ -56,6 +56,8 @@ export interface ApiWriterOptions {
   history: History;
   /** Lets the caches take in what was written and evaluates again. */
   settle(): Promise<void>;
+  /** Resolves when new objects have been evaluated, or after a while: writes make room for what sinks serve. */
+  caughtUp(): Promise<void>;
   notify(owner: KubeObject, event: EventInput): void;
   /** Whether we lead: asked before every step, because the lease may be lost at any moment. */
   mayWrite(): boolean;
@@ -202,6 +204,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   }
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {
+    await options.caughtUp();
     if (met.has(key)) await recheck(key, signal);
     if (!isAlive(key)) return done;
     const state = states.get(key) ?? createKeyState();
