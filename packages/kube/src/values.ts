@@ -5,6 +5,7 @@ export * from './duration.ts';
 export * from './errors.ts';
 export * from './json/index.ts';
 export * from './names.ts';
+export { compileRegexp } from './regexp/index.ts';
 export * from './schema/builder.ts';
 export { applyDefaults } from './schema/defaults.ts';
 export * from './schema/field-error.ts';

@@ -21,7 +21,7 @@ ROUNDTRIP_DURATION ROUTE_NAME SPAN_ID START_TIME STREAM_ID TLS_JA3_FINGERPRINT T
 UPSTREAM_CLUSTER UPSTREAM_CLUSTER_RAW UPSTREAM_CONNECTION_ID UPSTREAM_CONNECTION_POOL_READY_DURATION
 UPSTREAM_DETECTED_CLOSE_TYPE UPSTREAM_HEADER_BYTES_RECEIVED UPSTREAM_HEADER_BYTES_SENT UPSTREAM_HOST UPSTREAM_HOST_NAME
 UPSTREAM_HOST_NAME_WITHOUT_PORT UPSTREAM_LOCAL_ADDRESS UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT UPSTREAM_LOCAL_DNS_SAN
-UPSTREAM_LOCAL_IP_SAN UPSTREAM_LOCAL_PORT UPSTREAM_LOCAL_SUBJECT UPSTREAM_LOCAL_URI_SAN UPSTREAM_PEER_CERT
+UPSTREAM_LOCAL_IP_SAN UPSTREAM_LOCAL_PORT UPSTREAM_LOCAL_URI_SAN UPSTREAM_PEER_CERT
 UPSTREAM_PEER_CERT_V_END UPSTREAM_PEER_CERT_V_START UPSTREAM_PEER_DNS_SAN UPSTREAM_PEER_IP_SAN UPSTREAM_PEER_ISSUER
 UPSTREAM_PEER_SUBJECT UPSTREAM_PEER_URI_SAN UPSTREAM_PROTOCOL UPSTREAM_REMOTE_ADDRESS UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT
 UPSTREAM_REMOTE_PORT UPSTREAM_REQUEST_ATTEMPT_COUNT UPSTREAM_TLS_CIPHER UPSTREAM_TLS_SESSION_ID UPSTREAM_TLS_VERSION
@@ -32,6 +32,19 @@ UPSTREAM_TRANSPORT_FAILURE_REASON UPSTREAM_WIRE_BYTES_RECEIVED UPSTREAM_WIRE_BYT
 
 /** Operators that need arguments: `%REQ(X-REQUEST-ID)%`. */
 const WITH_ARGUMENTS = new Set(['ENVIRONMENT', 'METADATA', 'REQ', 'REQ_WITHOUT_QUERY', 'RESP', 'TRAILER']);
+
+/** Operators whose argument may be left out: the format of a time. */
+const TIMES = new Set([
+  'START_TIME',
+  'EMIT_TIME',
+  'DOWNSTREAM_PEER_CERT_V_START',
+  'DOWNSTREAM_PEER_CERT_V_END',
+  'UPSTREAM_PEER_CERT_V_START',
+  'UPSTREAM_PEER_CERT_V_END',
+]);
+
+/** Where metadata can come from. */
+const METADATA = ['CLUSTER', 'DYNAMIC', 'LISTENER', 'LISTENER_FILTER_CHAIN', 'ROUTE', 'UPSTREAM_HOST', 'VIRTUAL_HOST'];
 
 /** Names of JSON fields that stand for more than the operator of the same name. */
 const NAMED: Readonly<Record<string, string>> = {
@@ -65,7 +78,7 @@ export function formatProblem(format: string): string | undefined {
       rest = rest.slice(2);
       continue;
     }
-    const found = /^%([A-Z0-9_]+)(\([^)]*\))?(:[0-9]+)?%/.exec(rest);
+    const found = /^%([A-Z0-9_]+)(\([^)\n]*\))?(:[0-9]+)?%/.exec(rest);
     if (found === null)
       return `has a malformed operator at "${rest.slice(0, 20)}"; write %NAME%, or %% for a percent sign`;
     const problem = operatorProblem(found[1] ?? '', found[2], found[3]);
@@ -76,14 +89,27 @@ export function formatProblem(format: string): string | undefined {
 }
 
 function operatorProblem(name: string, args: string | undefined, length: string | undefined): string | undefined {
-  if (name === 'START_TIME' || name === 'EMIT_TIME')
-    return length === undefined ? undefined : `has %${name}% with a length; remove ${length}`;
   if (WITH_ARGUMENTS.has(name))
     return args === undefined || args === '()'
       ? `has %${name}% without arguments; name one, as in %REQ(HOST)%`
-      : undefined;
+      : argumentProblem(name, args.slice(1, -1));
   if (!PLAIN.has(name)) return `has the unknown operator %${name}%; see Envoy’s access log documentation`;
-  return args === undefined ? undefined : `has %${name}% with arguments, which it does not take; remove ${args}`;
+  if (length !== undefined) return `has %${name}% with a length, which it does not take; remove ${length}`;
+  if (args === undefined || TIMES.has(name)) return undefined;
+  return `has %${name}% with arguments, which it does not take; remove ${args}`;
+}
+
+function argumentProblem(name: string, text: string): string | undefined {
+  if (name === 'ENVIRONMENT') return undefined;
+  if (name === 'METADATA') {
+    const [from = ''] = text.split(':');
+    return METADATA.includes(from)
+      ? undefined
+      : `has metadata of an unknown kind in %METADATA(${text})%; use one of ${METADATA.join(', ')}`;
+  }
+  return /^:?[-!#$&'*+.^_`|~0-9A-Za-z]+(\?:?[-!#$&'*+.^_`|~0-9A-Za-z]+)?$/.test(text)
+    ? undefined
+    : `has no header name in %${name}(${text})%; name one header, or two as in %REQ(X?Y)%`;
 }
 
 /** Name and format of an entry of `jsonFields`: `name` alone, or `name=FORMAT`. The problem when it is not known. */

@@ -1,6 +1,6 @@
 // One form for every accepted spelling. The user's object is never rewritten: this form exists in memory only. What differs from what
 // the user wrote is a warning; two spellings of one field that contradict each other are an error.
-import { isJsonObject, type JsonObject } from '@capstan/kube/values';
+import { equal, isJsonObject, type JsonObject } from '@capstan/kube/values';
 import type { ConfigurationSpec } from '../kinds/configuration-spec.ts';
 import { schemaAt, valueAt, withValueAt } from './fields.ts';
 import { errorAt, type Problem, shown, warningAt } from './problem.ts';
@@ -13,7 +13,7 @@ export interface Normalised {
 /** The configuration in its normal form. Values of a wrong type are left as they are: the schema reports them. */
 export function normalise(given: unknown): Normalised {
   const problems: Problem[] = [];
-  let spec: JsonObject = isJsonObject(given) ? camelCased(withoutNulls(given), '') : {};
+  let spec: JsonObject = isJsonObject(given) ? camelCased(withoutNulls(given), '', problems) : {};
   spec = moved(spec, 'xdsServer.tls.insecure', 'xdsServer.insecure', (value) => value, problems);
   spec = moved(spec, 'ingress.classNames', 'ingress.className', joined, problems);
   spec = moved(spec, 'envoy.logging.accessLogJSONFields', 'envoy.logging.jsonFields', (value) => value, problems);
@@ -49,16 +49,21 @@ export function withoutNulls(value: JsonObject): JsonObject {
 }
 
 /** Fields in kebab-case take their place where the camelCase form is a field; keys of maps stay as they are. */
-function camelCased(value: JsonObject, path: string): JsonObject {
+function camelCased(value: JsonObject, path: string, problems: Problem[]): JsonObject {
   const { properties } = schemaAt(path) ?? {};
   if (properties === undefined) return value;
   const result: JsonObject = {};
   for (const [name, part] of Object.entries(value)) {
     const camel = name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
     const key = !Object.hasOwn(properties, name) && Object.hasOwn(properties, camel) ? camel : name;
-    // The field's own name wins over its alias.
-    if (key !== name && value[key] !== undefined) continue;
-    result[key] = isJsonObject(part) ? camelCased(part, path === '' ? key : `${path}.${key}`) : part;
+    const at = path === '' ? key : `${path}.${key}`;
+    const existing = key === name ? undefined : value[key];
+    if (existing !== undefined) {
+      if (!equal(existing, part))
+        problems.push(contradiction(at, path === '' ? name : `${path}.${name}`, existing, part));
+      continue;
+    }
+    result[key] = isJsonObject(part) ? camelCased(part, at, problems) : part;
   }
   return result;
 }
@@ -74,10 +79,13 @@ function moved(
   if (alias === undefined) return spec;
   const value = convert(alias);
   const existing = valueAt(spec, to);
-  if (existing !== undefined && JSON.stringify(existing) !== JSON.stringify(value))
-    problems.push(errorAt(to, 'Conflict', `contradicts ${from} (${shown(existing)}, ${shown(alias)}); remove ${from}`));
+  if (existing !== undefined && !equal(existing, value)) problems.push(contradiction(to, from, existing, alias));
   const without = withValueAt(spec, from, undefined);
   return existing === undefined ? withValueAt(without, to, value) : without;
+}
+
+function contradiction(path: string, alias: string, value: unknown, other: unknown): Problem {
+  return errorAt(path, 'Conflict', `contradicts ${alias} (${shown(value)}, ${shown(other)}); remove ${alias}`);
 }
 
 function changed(spec: JsonObject, path: string, change: (value: unknown) => unknown): JsonObject {

@@ -55,6 +55,36 @@ const cases: [name: string, type: string, value: Message, path: string | undefin
     route({ prefix: '/' }, { direct_response: { status: 99 } }),
     'virtual_hosts[0].routes[0].direct_response.status',
   ],
+  ['a number of more than 32 bits', 'envoy.config.route.v3.RetryPolicy', { num_retries: 4_294_967_296 }, 'num_retries'],
+  [
+    'weights that do not fit into 32 bits together',
+    'envoy.config.route.v3.WeightedCluster',
+    {
+      clusters: [
+        { name: 'a', weight: 4_294_967_295 },
+        { name: 'b', weight: 1 },
+      ],
+    },
+    'clusters',
+  ],
+  [
+    'a duration that Envoy cannot count',
+    'envoy.config.route.v3.RouteAction',
+    { cluster: 'a', timeout: '9300000000s' },
+    'timeout',
+  ],
+  [
+    'a Host that is removed',
+    'envoy.config.route.v3.VirtualHost',
+    { name: 'h', domains: ['*'], response_headers_to_remove: ['x', 'Host'] },
+    'response_headers_to_remove[1]',
+  ],
+  [
+    'a pseudo-header that is set',
+    'envoy.config.route.v3.VirtualHost',
+    { name: 'h', domains: ['*'], request_headers_to_add: [{ header: { key: ':path', value: '/' } }] },
+    'request_headers_to_add[0]',
+  ],
   [
     'an error inside an Any',
     'envoy.config.core.v3.TypedExtensionConfig',

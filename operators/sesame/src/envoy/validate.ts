@@ -45,6 +45,7 @@ function checkMessage(type: string, value: unknown, path: string, found: Violati
     if (field && content !== undefined) checkField(field, content, path, found);
   }
   checkOneofs(table, value as Message, path, found);
+  if (type === 'envoy.config.route.v3.WeightedCluster') checkWeights(value as Message, path, found);
   if (type === 'envoy.type.matcher.v3.RegexMatcher')
     checkRegex((value as Message)['regex'], join(path, 'regex'), found);
 }
@@ -79,6 +80,29 @@ function checkOneofs(table: MessageTable, value: Message, path: string, found: V
   }
 }
 
+/** Not a constraint of the messages: Envoy adds the weights in 32 bits. */
+function checkWeights({ clusters }: Message, path: string, found: Violation[]): void {
+  const weights = (Array.isArray(clusters) ? clusters : []).map((each: Message) => Number(each['weight'] ?? 0));
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  if (sum > 4_294_967_295)
+    found.push({
+      path: join(path, 'clusters'),
+      problem: `has weights of ${sum} in total; at most 4294967295 is allowed`,
+    });
+}
+
+/** Lists of headers that Envoy sets or removes. */
+const HEADERS = /_headers_to_(add|remove)$/;
+
+/** Nor is this one: the host has fields of its own. */
+function checkHeaders(items: readonly unknown[], path: string, found: Violation[]): void {
+  for (const [index, item] of items.entries()) {
+    const name = typeof item === 'string' ? item : (item as { header?: { key?: string } }).header?.key;
+    if (name?.startsWith(':') === true || name?.toLowerCase() === 'host')
+      found.push({ path: `${path}[${index}]`, problem: `is ${name}, which cannot be changed here` });
+  }
+}
+
 function checkRegex(regex: unknown, path: string, found: Violation[]): void {
   try {
     compileRegexp(String(regex));
@@ -96,6 +120,7 @@ function checkField(field: Field, value: unknown, parent: string, found: Violati
     const items = isComposed
       ? listed.flatMap((item) => (item instanceof FragmentChunk ? item.fragments : item))
       : listed;
+    if (HEADERS.test(field.name)) checkHeaders(items, join(parent, field.name), found);
     checkSize(items, rules?.['repeated'] ?? {}, report);
     const itemRules = rules?.['repeated']?.['items'] as Record<string, RuleSet> | undefined;
     items.forEach((item, index) => {
@@ -121,9 +146,28 @@ function checkField(field: Field, value: unknown, parent: string, found: Violati
       checkValue(field, DEFAULTS[field.type], rules, report);
     return;
   }
-  if (rules) checkValue(field, value, rules, report);
+  const range = RANGES[field.type];
+  // The encoder would keep the lowest bits, which are another value.
+  if (range !== undefined && typeof value === 'number' && (value < range[0] || value > range[1]))
+    report(`is ${value}; it must be between ${range[0]} and ${range[1]}`);
+  else if (
+    field.type === 'google.protobuf.Duration' &&
+    typeof value === 'string' &&
+    Number.parseFloat(value) > DURATION_MAX_SECONDS
+  )
+    report(`is ${value}; it must be at most ${DURATION_MAX_SECONDS}s`);
+  else if (rules) checkValue(field, value, rules, report);
   checkMessage(field.type, value, join(parent, field.name), found);
 }
+
+/** Envoy counts nanoseconds in 64 bits. */
+const DURATION_MAX_SECONDS = 9_223_372_036;
+
+const RANGES: Readonly<Record<string, readonly [least: number, most: number]>> = {
+  uint32: [0, 4_294_967_295],
+  int32: [-2_147_483_648, 2_147_483_647],
+  'google.protobuf.UInt32Value': [0, 4_294_967_295],
+};
 
 const DEFAULTS: Readonly<Record<string, unknown>> = {
   string: '',

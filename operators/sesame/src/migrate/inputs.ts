@@ -1,6 +1,6 @@
 // What a migration starts from: a configuration file, the ConfigMap that holds one, the Deployment that names flags, or a resource
 // that was migrated already. One stream of YAML may hold several of them.
-import { isMap, isScalar, LineCounter, parseAllDocuments, type YAMLMap } from 'yaml';
+import { isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type YAMLMap } from 'yaml';
 import { decodeFile, type FileProblem } from '../configuration/file/index.ts';
 import { type ParsedServeFlags, parseServeFlags } from '../configuration/serve-flags.ts';
 
@@ -58,13 +58,14 @@ function takeText(name: string, text: string, found: Found, env: Readonly<Record
   }
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false });
-  const manifests = (Array.isArray(documents) ? documents : []).filter(({ contents }) => isManifest(contents));
+  const manifests = (Array.isArray(documents) ? documents : []).flatMap((document) =>
+    objectsOf(document.contents).map((contents) => ({ document, contents })),
+  );
   if (manifests.length === 0) {
     found.configuration = { name, text, lineOffset: 0, columnOffset: 0 };
     return;
   }
-  for (const document of manifests) {
-    const contents = document.contents as YAMLMap;
+  for (const { document, contents } of manifests) {
     const namespace = contents.getIn(['metadata', 'namespace']);
     if (typeof namespace === 'string') found.namespace ??= namespace;
     switch (contents.get('kind')) {
@@ -86,19 +87,22 @@ function takeText(name: string, text: string, found: Found, env: Readonly<Record
         break;
       }
       case 'Deployment': {
-        const argv = serveArguments(document.toJS() as unknown);
+        const argv = serveArguments(contents.toJS(document));
         if (argv !== undefined) found.flags = { ...parseServeFlags(argv, env), from: name };
         break;
       }
       case 'SesameConfiguration':
-        found.resource = { name, text, object: document.toJS() as unknown };
+        found.resource = { name, text, object: contents.toJS(document) };
         break;
     }
   }
 }
 
-function isManifest(contents: unknown): boolean {
-  return isMap(contents) && contents.has('apiVersion') && contents.has('kind');
+/** The manifest, or those of a List, as `kubectl get -o yaml` prints several. */
+function objectsOf(contents: unknown): YAMLMap[] {
+  if (!isMap(contents) || !contents.has('apiVersion') || !contents.has('kind')) return [];
+  const items = contents.get('items');
+  return contents.get('kind') === 'List' && isSeq(items) ? items.items.flatMap(objectsOf) : [contents as YAMLMap];
 }
 
 interface Container {

@@ -131,16 +131,28 @@ export abstract class Subscription {
 
   /** A client names what it refuses in its message, or refuses the response as a whole. */
   #refuse(changes: ReadonlyMap<string, SentChange>, message: string): void {
-    const named = new Map([...changes].filter(([name]) => message.includes(name)));
+    const named = new Map([...changes].filter(([name]) => isNamed(name, message)));
     // A full response may be refused because of what was not changed in it.
     if (named.size === 0) {
       for (const sent of this.node.ofType(this.type))
-        if (message.includes(sent.name)) named.set(sent.name, { sent, previous: undefined });
+        if (isNamed(sent.name, message)) named.set(sent.name, { sent, previous: undefined });
     }
     for (const { sent, previous } of (named.size > 0 ? named : changes).values()) {
       if (!sent) continue;
       const version = sent.version(this.stream.shape);
-      this.node.refuse({ key: sent.key, version, message, origins: sent.origins }, previous);
+      this.node.refuse({ key: sent.key, version, message: withoutDump(message), origins: sent.origins }, previous);
     }
   }
+}
+
+/** As a whole: `ingress_http` is not named by a message about `ingress_https`. */
+function isNamed(name: string, message: string): boolean {
+  for (let at = message.indexOf(name); at !== -1; at = message.indexOf(name, at + 1))
+    if (!/[-\w./]/.test(message[at - 1] ?? '') && !/^([-\w/]|\.\w)/.test(message.slice(at + name.length))) return true;
+  return false;
+}
+
+/** Envoy prints what it refuses in front of the reason, which would be cut off where messages are short. */
+function withoutDump(message: string): string {
+  return message.replace(/goo\.gle\/debug[\s\S]*?(?=Proto constraint validation failed)/g, '').trim();
 }

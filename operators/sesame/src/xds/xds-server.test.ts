@@ -395,6 +395,27 @@ suite('refusals', () => {
     await report(({ rejections: found, acknowledged }) => found.length === 0 && acknowledged.lds === fixed.version);
   });
 
+  test('a name within another one is not refused, and the reason stands without what Envoy prints before it', async (context) => {
+    const { store, client, report } = await createXdsStage(context);
+    put(store, listener('ingress_http', 1, 'r'), listener('ingress_https', 2, 'r'));
+    const stream = client.open(world('lds'));
+    stream.request({});
+    stream.nack(
+      await stream.next(),
+      `Error adding/updating listener(s) ingress_https: goo.gle/debugproto  \nstat_prefix: "x"\n${'filter {\n}\n'.repeat(99)}: Proto constraint validation failed (Domain: too short)\n`,
+    );
+    const { rejections } = await report(({ rejections: found }) => found.length > 0);
+    assert.deepEqual(
+      rejections.map(({ key, message }) => [key, message]),
+      [
+        [
+          'lds/ingress_https',
+          'Error adding/updating listener(s) ingress_https: Proto constraint validation failed (Domain: too short)',
+        ],
+      ],
+    );
+  });
+
   test('a method that is not there ends with the status for it', async (context) => {
     const { server } = await createXdsStage(context);
     const session = connect(`http://127.0.0.1:${server.port}`);

@@ -117,6 +117,27 @@ describe('in xDS', () => {
       }
       assert.ok(shows ?? hides, 'the row says what to look for');
     });
+
+  test('the global authorization holds for every filter chain that ends TLS, the one of the fallback certificate too', async () => {
+    const served = await servedWith({
+      httpproxy: { fallbackCertificate: { namespace: 'default', name: 'fallback' } },
+      globalExtAuth: { extensionRef: { namespace: 'default', name: 'auth' } },
+    });
+    const { filter_chains: chains } = JSON.parse(served.get('lds/ingress_https') ?? '{}') as {
+      filter_chains: object[];
+    };
+    assert.deepEqual(
+      chains.map((chain) => [
+        (chain as { name: string }).name,
+        JSON.stringify(chain).includes('ext_authz.v3.ExtAuthz'),
+      ]),
+      [
+        ['guarded.test', true],
+        ['secure.test', true],
+        ['fallback-certificate', true],
+      ],
+    );
+  });
 });
 
 async function createObjects(client: Client): Promise<void> {

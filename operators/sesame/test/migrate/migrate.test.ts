@@ -76,6 +76,25 @@ describe('a file', () => {
     ]);
   });
 
+  test('is read from a ConfigMap in a List', () => {
+    const item = (name: string, data: string) =>
+      `- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: ${name}, namespace: edge}\n  data:\n    ${data}`;
+    const list = (content: string) =>
+      `apiVersion: v1\nkind: List\nitems:\n${item('other', 'a: b\n')}${item('sesame', `sesame.yaml: |\n      ${content}\n`)}`;
+    const { output } = run(list('debug: true'));
+    assert.deepEqual((specOf(output) as unknown as { debug: unknown }).debug, { logLevel: 'debug' });
+    assert.deepEqual(run(list('debgu: true')).errors, [
+      'sesame.yaml:14:7: error: debgu: is not a known key; did you mean debug?',
+    ]);
+  });
+
+  test('has the texts of a map whatever YAML takes them for', () => {
+    const { output } = run('policy:\n  request-headers:\n    set: {X-A: 5, X-B: true, X-C: }\n');
+    assert.deepEqual((specOf(output) as unknown as { policy: unknown }).policy, {
+      requestHeaders: { set: { 'X-A': '5', 'X-B': 'true', 'X-C': '' } },
+    });
+  });
+
   test('takes the flags of the Deployment, and says what becomes of each', () => {
     const deployment = stringify({
       apiVersion: 'apps/v1',

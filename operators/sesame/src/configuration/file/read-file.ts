@@ -132,7 +132,8 @@ class FileReader implements FileContent {
     const existing = this.places.get(field);
     if (existing !== undefined) {
       if (key.isAlias === true) return;
-      this.#report('warning', offset, at, `is used instead of ${existing.key}`);
+      // A key that is there twice is an error already.
+      if (existing.key !== at) this.#report('warning', offset, at, `is used instead of ${existing.key}`);
     }
     this.spec = withValueAt(this.spec, field, value);
     this.places.set(field, { key: at, ...this.#position(offset) });
@@ -171,7 +172,9 @@ class FileReader implements FileContent {
           (pair) => [pair.key, this.#resolved(pair.value)] as const,
         );
         const texts = pairs.flatMap(([name, value]) =>
-          isScalar(name) && isScalar(value) && value.value !== null ? [[textOf(name), textOf(value)] as const] : [],
+          isScalar(name) && (value === null || isScalar(value))
+            ? [[textOf(name), isNull(value) ? '' : textOf(value as Scalar)] as const]
+            : [],
         );
         return texts.length === pairs.length ? Object.fromEntries(texts) : wrong('a map of texts');
       }

@@ -1,4 +1,5 @@
 // Rules across fields: sockets that collide, namespaces that are not watched.
+import { isIP } from 'node:net';
 import type { FullConfiguration } from '../../kinds/configuration-spec.ts';
 import { shown } from '../problem.ts';
 import type { ValidationInput } from '../validate.ts';
@@ -87,11 +88,12 @@ function isSame(left: Socket, right: Socket): boolean {
 /** Whether two addresses cannot have the same port. */
 function overlaps(left: string, right: string): boolean {
   if (left === '' || right === '') return false;
-  return left === right || isEvery(left) || isEvery(right);
+  return left === right || covers(left, right) || covers(right, left);
 }
 
-function isEvery(address: string): boolean {
-  return address === '0.0.0.0' || address === '::';
+/** `::` has the IPv4 addresses too. */
+function covers(address: string, other: string): boolean {
+  return address === '::' || (address === '0.0.0.0' && isIP(other) !== 6);
 }
 
 function watchedNamespaces({ value, watchNamespaces }: ValidationInput, findings: Findings): void {

@@ -30,11 +30,11 @@ function listener({ value: { envoy } }: ValidationInput, findings: Findings): vo
     'maxRequestsPerConnection',
     'perConnectionBufferLimitBytes',
     'maxRequestsPerIOCycle',
-    'httpMaxConcurrentStreams',
     'maxConnectionsPerListener',
     'maxConnectionsToAcceptPerSocketEvent',
   ] as const)
-    findings.atLeast(at(name), listener[name], 1);
+    findings.count(at(name), listener[name]);
+  findings.count(at('httpMaxConcurrentStreams'), listener.httpMaxConcurrentStreams, 2_147_483_647);
   findings.range(at('socketOptions.tos'), listener.socketOptions?.tos, 0, 255);
   findings.range(at('socketOptions.trafficClass'), listener.socketOptions?.trafficClass, 0, 255);
   findings.oneOf(at('compression.algorithm'), listener.compression.algorithm, ['gzip', 'brotli', 'zstd', 'disabled']);
@@ -77,18 +77,18 @@ function tlsParameters(path: string, tls: TlsParameters, findings: Findings): vo
 function sockets({ given, value: { envoy } }: ValidationInput, findings: Findings): void {
   findings.reference('envoy.service', given.envoy?.service);
   for (const name of ['http', 'https'] as const) {
-    findings.address(`envoy.${name}.address`, envoy[name].address);
+    findings.envoyAddress(`envoy.${name}.address`, envoy[name].address);
     findings.port(`envoy.${name}.port`, envoy[name].port);
     findings.notEmpty(`envoy.${name}.accessLog`, envoy[name].accessLog);
   }
   for (const name of ['metrics', 'health'] as const) {
-    findings.address(`envoy.${name}.address`, envoy[name].address);
+    findings.envoyAddress(`envoy.${name}.address`, envoy[name].address);
     findings.port(`envoy.${name}.port`, envoy[name].port);
   }
   tlsFiles('envoy.metrics.tls', given.envoy?.metrics?.tls, findings);
   const { omEnforcedHealth } = envoy;
   if (omEnforcedHealth !== undefined) {
-    findings.address('envoy.omEnforcedHealth.address', omEnforcedHealth.address);
+    findings.envoyAddress('envoy.omEnforcedHealth.address', omEnforcedHealth.address);
     if (omEnforcedHealth.port === undefined)
       findings.error('envoy.omEnforcedHealth.port', 'Required', 'must be given; choose a port');
     else findings.port('envoy.omEnforcedHealth.port', omEnforcedHealth.port);
@@ -189,8 +189,8 @@ function timeouts({ value: { envoy } }: ValidationInput, findings: Findings): vo
 function cluster({ value: { envoy } }: ValidationInput, findings: Findings): void {
   const { cluster } = envoy;
   findings.oneOf('envoy.cluster.dnsLookupFamily', cluster.dnsLookupFamily, ['auto', 'v4', 'v6', 'all']);
-  findings.atLeast('envoy.cluster.maxRequestsPerConnection', cluster.maxRequestsPerConnection, 1);
-  findings.atLeast('envoy.cluster.perConnectionBufferLimitBytes', cluster.perConnectionBufferLimitBytes, 1);
+  findings.count('envoy.cluster.maxRequestsPerConnection', cluster.maxRequestsPerConnection);
+  findings.count('envoy.cluster.perConnectionBufferLimitBytes', cluster.perConnectionBufferLimitBytes);
   for (const name of [
     'maxConnections',
     'maxPendingRequests',
@@ -198,6 +198,6 @@ function cluster({ value: { envoy } }: ValidationInput, findings: Findings): voi
     'maxRetries',
     'perHostMaxConnections',
   ] as const)
-    findings.atLeast(`envoy.cluster.circuitBreakers.${name}`, cluster.circuitBreakers?.[name], 1);
+    findings.count(`envoy.cluster.circuitBreakers.${name}`, cluster.circuitBreakers?.[name]);
   tlsParameters('envoy.cluster.upstreamTLS', cluster.upstreamTLS, findings);
 }

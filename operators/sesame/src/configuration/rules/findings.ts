@@ -29,6 +29,13 @@ export class Findings {
       this.error(path, 'OutOfRange', `must be at least ${min} (${value}); raise it, or remove it for the default`);
   }
 
+  /** A number from 1 that Envoy holds in 32 bits. */
+  count(path: string, value: number | undefined, max = UINT32_MAX): void {
+    this.atLeast(path, value, 1);
+    if (value !== undefined && value > max)
+      this.error(path, 'OutOfRange', `must be at most ${max} (${value}); lower it, or remove it for the default`);
+  }
+
   oneOf(path: string, value: string | undefined, allowed: readonly string[]): void {
     if (value !== undefined && !allowed.includes(value))
       this.error(path, 'NotSupported', `must be ${listed(allowed)} (${shown(value)}); use one of these`);
@@ -39,6 +46,13 @@ export class Findings {
     if (value === '') this.error(path, 'Required', 'must not be empty; give an IP address or a host name');
     else if (isIP(value) === 0 && validateDns1123Subdomain(value.toLowerCase()).length > 0)
       this.error(path, 'InvalidValue', `must be an IP address or a host name (${shown(value)}); correct it`);
+  }
+
+  /** An address that Envoy binds: it resolves no names there. */
+  envoyAddress(path: string, value: string): void {
+    if (value === '') this.error(path, 'Required', 'must not be empty; give an IP address');
+    else if (isIP(value) === 0)
+      this.error(path, 'InvalidValue', `must be an IP address (${shown(value)}); Envoy does not resolve names here`);
   }
 
   notEmpty(path: string, value: string): void {
@@ -96,6 +110,11 @@ export class Findings {
     }
   }
 
+  headerValue(path: string, value: string): void {
+    if (/[\0\r\n]/.test(value))
+      this.error(path, 'InvalidValue', `has a line break or a NUL (${shown(value)}); remove it`);
+  }
+
   headerName(path: string, value: string): void {
     if (!HEADER.test(value))
       this.error(
@@ -105,6 +124,8 @@ export class Findings {
       );
   }
 }
+
+const UINT32_MAX = 4_294_967_295;
 
 /** A token of HTTP. */
 const HEADER = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;

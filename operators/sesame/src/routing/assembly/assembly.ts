@@ -79,7 +79,7 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
         size > 0 ? sharedRoutes(FALLBACK_ROUTES, chunks, content, requires) : undefined,
       );
       const { name, namespace } = settings.httpproxy.fallbackCertificate ?? {};
-      const chain = size > 0 ? fallbackChain(`${namespace ?? ''}/${name ?? ''}`, settings) : undefined;
+      const chain = size > 0 ? fallbackChain(`${namespace ?? ''}/${name ?? ''}`, settings, authorization) : undefined;
       // After all hosts: it takes what none of them matches.
       chains.put('fallback', chain && { name: '\u{10ffff}', fragment: chain, requires: [] });
     }

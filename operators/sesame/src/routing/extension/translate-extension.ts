@@ -114,6 +114,15 @@ export function extensionPiece(
     requires: [resourceKey('eds', name)],
     origins: [`ExtensionService ${namespace}/${ref.name}`],
   });
+  const [refused] = cluster.violations();
+  if (refused) {
+    reporter.error(
+      'SpecError',
+      'RefusedByEnvoy',
+      `spec: Envoy would refuse its cluster (${refused.path} ${refused.problem}); correct the value that it comes from`,
+    );
+    return { piece: new Piece({}), findings };
+  }
   const assignment = createResource({ type: 'eds', name, value: { cluster_name: name, endpoints: localities } });
   return { piece: new Piece({ resources: [cluster], endpoints: [assignment] }), findings };
 }

@@ -39,10 +39,19 @@ export function hostChain(part: HostPart, secure: SecurePart, settings: RoutingS
   });
 }
 
-/** For clients that name no host: all hosts that want it share one chain. */
-export function fallbackChain(secretName: string, settings: RoutingSettings): Fragment {
+/** For clients that name no host: all hosts that want it share one chain, which has the authorization of every host. */
+export function fallbackChain(
+  secretName: string,
+  settings: RoutingSettings,
+  authorization: Message | undefined,
+): Fragment {
   const filter = connectionManager(
-    { routeName: FALLBACK_ROUTES, statPrefix: HTTPS_LISTENER, accessLogPath: settings.envoy.https.accessLog },
+    {
+      routeName: FALLBACK_ROUTES,
+      statPrefix: HTTPS_LISTENER,
+      accessLogPath: settings.envoy.https.accessLog,
+      authorization,
+    },
     settings,
   );
   const { minimumProtocolVersion: minimumVersion, maximumProtocolVersion: maximumVersion } =

@@ -20,11 +20,19 @@ export function authorizationFilter(
 ): { filter: Message; cluster: string } | undefined {
   const ref = spec.extensionRef ?? {};
   const where = `${ref.namespace ?? namespace}/${ref.name ?? ''}`;
-  if (ref.apiVersion !== undefined && !/^project(sesame|contour)\.io\/v1alpha1$/.test(ref.apiVersion)) {
+  if (ref.apiVersion && !/^project(sesame|contour)\.io\/v1alpha1$/.test(ref.apiVersion)) {
     reporter.error(
       'AuthError',
       'AuthBadResourceVersion',
       `spec.virtualhost.authorization.extensionRef.apiVersion: ${JSON.stringify(ref.apiVersion)} is not known; use projectsesame.io/v1alpha1`,
+    );
+    return undefined;
+  }
+  if (spec.serviceType && !['grpc', 'http'].includes(spec.serviceType)) {
+    reporter.error(
+      'AuthError',
+      'AuthServiceTypeNotValid',
+      `spec.virtualhost.authorization.serviceType: ${JSON.stringify(spec.serviceType)} is not known; use grpc or http`,
     );
     return undefined;
   }
@@ -144,13 +152,22 @@ function httpService(
     }
     return found;
   };
+  const { pathPrefix = '' } = httpSettings ?? {};
+  if (pathPrefix !== '' && !pathPrefix.startsWith('/')) {
+    reporter.error(
+      'AuthError',
+      'AuthPathPrefixInvalid',
+      `spec.virtualhost.authorization.httpSettings.pathPrefix: ${JSON.stringify(pathPrefix)} does not start with "/"; write ${JSON.stringify(`/${pathPrefix}`)}`,
+    );
+    return undefined;
+  }
   const upstream = patterns('allowedUpstreamHeaders');
   const request = patterns('allowedAuthorizationHeaders');
   if (!upstream || !request) return undefined;
   return {
     http_service: {
       server_uri: { uri: `http://${cluster.replaceAll('/', '.')}/`, cluster, timeout: timeout ?? '0.2s' },
-      ...(httpSettings?.pathPrefix && { path_prefix: httpSettings.pathPrefix }),
+      ...(pathPrefix !== '' && { path_prefix: pathPrefix }),
       ...(upstream.length > 0 && { authorization_response: { allowed_upstream_headers: { patterns: upstream } } }),
     },
     ...(request.length > 0 && { allowed_headers: { patterns: request } }),

@@ -63,6 +63,8 @@ export function headerPolicy(
     const key = canonicalHeader(name);
     if (remove.includes(key))
       return { problem: `remove[${index}]: ${JSON.stringify(key)} is removed twice; keep one of them` };
+    if (key === 'Host')
+      return { problem: `remove[${index}]: "Host" cannot be removed; set it instead, or leave it as it is` };
     if (!isHeaderName(key))
       return {
         problem: `remove[${index}]: ${JSON.stringify(key)} is no header name; use letters, digits and "-"`,

@@ -1,5 +1,5 @@
 // Verification of JSON web tokens: providers of a host, and the requirement of a route.
-import { type Message, typed } from '../../envoy/index.ts';
+import { hexHash, type Message, typed } from '../../envoy/index.ts';
 import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
 import { createResource, type Resource } from '../../xds/index.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
@@ -189,7 +189,13 @@ function remoteKeys(
     );
   const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port);
   const isStandard = port === (isTls ? 443 : 80);
-  const name = `dnsname/${url.protocol.slice(0, -1)}/${url.hostname}${isStandard ? '' : `/${port}`}`;
+  const hostname = url.hostname.replace(/^\[|\]$/g, '');
+  // Providers of one address may verify it in different ways.
+  const own =
+    validation || spec.dnsLookupFamily
+      ? `/${hexHash(JSON.stringify([validation?.caName, validation?.subjectNames, family]), 5)}`
+      : '';
+  const name = `dnsname/${url.protocol.slice(0, -1)}/${hostname}${isStandard ? '' : `/${port}`}${own}`;
   const cluster = createResource({
     type: 'cds',
     name,
@@ -202,11 +208,11 @@ function remoteKeys(
         cluster_name: name,
         endpoints: [
           {
-            lb_endpoints: [{ endpoint: { address: { socket_address: { address: url.hostname, port_value: port } } } }],
+            lb_endpoints: [{ endpoint: { address: { socket_address: { address: hostname, port_value: port } } } }],
           },
         ],
       },
-      ...transport({ protocol: isTls ? 'tls' : '', validation, sni: url.hostname }, settings),
+      ...transport({ protocol: isTls ? 'tls' : '', validation, sni: hostname }, settings),
     },
   });
   return {

@@ -8,7 +8,7 @@ export interface PrefixReplacement {
 }
 
 export interface RewriteProblem {
-  readonly reason: 'MustHavePrefix' | 'DuplicateReplacement' | 'AmbiguousReplacement';
+  readonly reason: 'MustHavePrefix' | 'DuplicateReplacement' | 'AmbiguousReplacement' | 'ReplacementNotValid';
   readonly problem: string;
 }
 
@@ -24,7 +24,13 @@ export function prefixReplacement(rules: Rules, match: RouteMatch): PrefixReplac
     };
   const seen = new Set<string>();
   const general: string[] = [];
-  for (const { prefix = '' } of rules) {
+  for (const [index, { prefix = '', replacement }] of rules.entries()) {
+    // Envoy would answer every request with 400.
+    if (replacement !== '' && !replacement.startsWith('/'))
+      return {
+        reason: 'ReplacementNotValid',
+        problem: `pathRewritePolicy.replacePrefix[${index}].replacement: ${JSON.stringify(replacement)} does not start with "/"; write ${JSON.stringify(`/${replacement}`)}`,
+      };
     if (prefix === '') {
       general.push(prefix);
       if (general.length > 1)

@@ -62,6 +62,7 @@ function localRateLimit(spec: NonNullable<RateLimitSpec['local']>, statPrefix: s
     if (seen.has(key)) return { problem: `${at}: ${JSON.stringify(key)} is added twice; keep one of them` };
     if (!isHeaderName(key))
       return { problem: `${at}: ${JSON.stringify(key)} is no header name; use letters, digits and "-"` };
+    if (key === 'Host') return { problem: `${at}: "Host" is no header of responses; remove it` };
     seen.add(key);
     headers.push({ header: { key, value: value.replaceAll('%', '%%') }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' });
   }

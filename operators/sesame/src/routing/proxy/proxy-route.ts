@@ -60,7 +60,7 @@ export function translateRoute(
     query: mergeQuery(conditions),
   };
   const permitInsecure = route.permitInsecure === true && !context.settings.httpproxy.disablePermitInsecure;
-  const entries = new RouteTranslation(proxy, route, match, context, reporter, at).entries();
+  const entries = new RouteTranslation(proxy, route, inherited, match, context, reporter, at).entries();
   const failed = { match, value: { ...directResponse(502), ...metadata(proxy) }, clusters: [], permitInsecure };
   if (entries === undefined) return [failed];
   const refused = entries.flatMap((entry) => routeViolations(entry));
@@ -82,6 +82,7 @@ function metadata(proxy: HTTPProxy): Message {
 class RouteTranslation {
   readonly #proxy: HTTPProxy;
   readonly #route: ProxyRoute;
+  readonly #inherited: readonly MatchCondition[];
   readonly #match: RouteMatch;
   readonly #context: RootContext;
   readonly #reporter: Reporter;
@@ -90,11 +91,13 @@ class RouteTranslation {
   constructor(
     proxy: HTTPProxy,
     route: ProxyRoute,
+    inherited: readonly MatchCondition[],
     match: RouteMatch,
     context: RootContext,
     reporter: Reporter,
     at: string,
   ) {
+    this.#inherited = inherited;
     this.#at = at;
     this.#proxy = proxy;
     this.#route = route;
@@ -152,10 +155,19 @@ class RouteTranslation {
           'RefusedByEnvoy',
           `directResponsePolicy.body: it has ${size} bytes, and Envoy takes ${MAX_BODY_BYTES}; shorten it, or let a Service answer`,
         );
-      return [this.#entry({ ...directResponse(statusCode, body), ...common })];
+      const isBodiless = BODILESS.has(statusCode) && size > 0;
+      if (isBodiless)
+        this.#warn(
+          `directResponsePolicy.body: it is not sent, because answers with ${statusCode} have no body; remove it`,
+        );
+      return [this.#entry({ ...directResponse(statusCode, isBodiless ? '' : body), ...common })];
     }
     if (route.requestRedirectPolicy) return this.#redirect(common);
     return this.#forward(request, common, limits.rateLimits);
+  }
+
+  #warn(message: string): void {
+    this.#reporter.warn('SpecError', 'IgnoredField', this.#path(message));
   }
 
   #fail(reason: string, message: string): undefined {
@@ -286,10 +298,17 @@ class RouteTranslation {
     ];
     const perTry = envoyTimeout(route.retryPolicy?.perTryTimeout);
     if ('problem' in perTry)
-      this.#reporter.warn(
-        'SpecError',
-        'IgnoredField',
-        this.#path(`retryPolicy.perTryTimeout: ${perTry.problem}; until then tries have no timeout of their own`),
+      this.#warn(`retryPolicy.perTryTimeout: ${perTry.problem}; until then tries have no timeout of their own`);
+    for (const [index, condition] of (route.retryPolicy?.retryOn ?? []).entries())
+      if (!RETRY_CONDITIONS.has(condition))
+        this.#warn(
+          `retryPolicy.retryOn[${index}]: ${JSON.stringify(condition)} is not known and has no effect; use ${[...RETRY_CONDITIONS].join(', ')}`,
+        );
+    const { allowCrossSchemeRedirect: cross = 'Never' } = route.internalRedirectPolicy ?? {};
+    if (!CROSS_SCHEME.has(cross))
+      return this.#fail(
+        'InternalRedirectPolicyNotValid',
+        `internalRedirectPolicy.allowCrossSchemeRedirect: ${JSON.stringify(cross)} is not known; use Always, Never or SafeOnly`,
       );
     const action = {
       ...target,
@@ -318,10 +337,11 @@ class RouteTranslation {
     );
   }
 
-  /** Prefixes that other routes of the same proxy have: a form that one of them routes is its own. */
+  /** Prefixes that other routes of the same proxy have, includes included: a form that one of them routes is its own. */
   #siblings(): ReadonlySet<string> {
     const others = (this.#proxy.spec.routes ?? []).filter((route) => route !== this.#route);
-    return new Set(others.flatMap(({ conditions = [] }) => conditions.flatMap(({ prefix }) => prefix ?? [])));
+    const paths = others.map(({ conditions = [] }) => mergePath([...this.#inherited, ...conditions]));
+    return new Set(paths.flatMap(({ kind, value }) => (kind === 'prefix' ? value : [])));
   }
 
   #timeouts():
@@ -349,6 +369,31 @@ const REDIRECT_CODES: Readonly<Record<number, string>> = {
   307: 'TEMPORARY_REDIRECT',
   308: 'PERMANENT_REDIRECT',
 };
+
+/** Answers that HTTP sends without a body: one would be read as the start of the next answer. */
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+
+const CROSS_SCHEME: ReadonlySet<string> = new Set(['Always', 'Never', 'SafeOnly']);
+
+/** What Envoy retries on; it ignores anything else. */
+const RETRY_CONDITIONS: ReadonlySet<string> = new Set([
+  '5xx',
+  'gateway-error',
+  'reset',
+  'reset-before-request',
+  'connect-failure',
+  'envoy-ratelimited',
+  'retriable-4xx',
+  'refused-stream',
+  'retriable-status-codes',
+  'retriable-headers',
+  'http3-post-connect-failure',
+  'cancelled',
+  'deadline-exceeded',
+  'internal',
+  'resource-exhausted',
+  'unavailable',
+]);
 
 /** Without conditions to retry on: 5xx. A count of -1 switches retries off, 0 or none is one. */
 export function retryPolicy({

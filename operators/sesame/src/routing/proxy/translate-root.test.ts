@@ -3,6 +3,7 @@ import { suite, test } from 'node:test';
 import type { HTTPProxy } from '../../kinds/http-proxy.ts';
 import { testSettings } from '../default-settings.ts';
 import type { Lookup, ServiceView } from '../lookup.ts';
+import { jwtFilter } from '../policy/jwt.ts';
 import { translateRoot } from './translate-root.ts';
 
 type Spec = HTTPProxy['spec'];
@@ -386,6 +387,16 @@ const cases: [what: string, spec: Spec, expected: string[], others?: HTTPProxy[]
   ],
   ['an unknown strategy', withRoute({ loadBalancerPolicy: { strategy: 'Best' } }), ['warning SpecError/IgnoredField']],
   [
+    'a retry condition that Envoy does not know',
+    withRoute({ retryPolicy: { retryOn: ['5xx', 'gateway-errors'] } }),
+    ['warning SpecError/IgnoredField'],
+  ],
+  [
+    'a body of an answer that has none',
+    { virtualhost: host, routes: [{ directResponsePolicy: { statusCode: 204, body: 'gone' } }] },
+    ['warning SpecError/IgnoredField'],
+  ],
+  [
     'a weight that Envoy refuses',
     withRoute({
       conditions: [{ prefix: '/a' }],
@@ -431,5 +442,48 @@ suite('problems of a root HTTPProxy', () => {
         [{ kind: 'prefix', value: '/api/' }, 1],
       ],
     );
+  });
+
+  test('a form of a replaced prefix that an included proxy routes itself is left to it', () => {
+    const b = child('b', {
+      routes: [
+        { ...route, conditions: [{ prefix: '/foo/' }] },
+        {
+          ...route,
+          conditions: [{ prefix: '/foo' }],
+          pathRewritePolicy: { replacePrefix: [{ replacement: '/bar' }] },
+        },
+      ],
+    });
+    const root = proxy('root', { virtualhost: host, includes: [{ name: 'b', conditions: [{ prefix: '/api' }] }] });
+    const { part } = translateRoot(root, lookup([b]), testSettings(), { isDuplicate: false });
+    assert.deepEqual(
+      part?.plain.map(({ match, value }) => [
+        match.path.value,
+        (value['route'] as object & { prefix_rewrite?: string }).prefix_rewrite,
+      ]),
+      [
+        ['/api/foo/', undefined],
+        ['/api/foo', '/bar'],
+      ],
+    );
+  });
+
+  test('providers of tokens that fetch keys from one address in different ways have clusters of their own', () => {
+    const keys = (more: object) => ({ remoteJWKS: { uri: 'https://issuer.test/keys', ...more } });
+    const jwtProviders = [
+      { name: 'a', ...keys({}) },
+      { name: 'b', ...keys({}) },
+      { name: 'c', ...keys({ dnsLookupFamily: 'v6' }) },
+    ];
+    const { filter, clusters } =
+      jwtFilter(jwtProviders, 'default', lookup(), testSettings(), { error: assert.fail, warn: assert.fail }) ?? {};
+    const uris = Object.values(
+      filter?.['providers'] as Record<string, { remote_jwks: { http_uri: { cluster: string } } }>,
+    );
+    const named = uris.map(({ remote_jwks: keySet }) => keySet.http_uri.cluster);
+    assert.equal(named[0], 'dnsname/https/issuer.test');
+    assert.deepEqual([named[0] === named[1], named[0] === named[2]], [true, false]);
+    assert.deepEqual(new Set(clusters?.map(({ name }) => name)), new Set(named));
   });
 });

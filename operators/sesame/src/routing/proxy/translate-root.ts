@@ -1,5 +1,5 @@
 // A root HTTPProxy with everything that it includes, to what its host serves.
-import type { Message } from '../../envoy/index.ts';
+import { type Message, type Violation, validate } from '../../envoy/index.ts';
 import type { HTTPProxy, ProxySpec, ProxyVirtualHost } from '../../kinds/http-proxy.ts';
 import type { Resource } from '../../xds/index.ts';
 import type { Lookup } from '../lookup.ts';
@@ -248,9 +248,17 @@ class RootTranslation {
       );
       return 'broken';
     }
-    return (
-      jwtFilter(providers, namesOf(this.#root).namespace, this.#lookup, this.#settings, this.#reporter) ?? 'broken'
+    const { namespace } = namesOf(this.#root);
+    const found = jwtFilter(providers, namespace, this.#lookup, this.#settings, this.#reporter);
+    if (!found) return 'broken';
+    const [refused] = [...filterViolations(found.filter), ...found.clusters.flatMap((cluster) => cluster.violations())];
+    if (!refused) return found;
+    this.#reporter.error(
+      'JWTVerificationError',
+      'RefusedByEnvoy',
+      `spec.virtualhost.jwtProviders: ${refusal(refused)}`,
     );
+    return 'broken';
   }
 
   #authorization(isSecure: boolean): { filter: Message; cluster: string } | 'broken' | undefined {
@@ -280,7 +288,12 @@ class RootTranslation {
       ...spec,
       ...(!spec.extensionRef && { extensionRef: this.#settings.globalExtAuth?.extensionRef }),
     };
-    return authorizationFilter(effective, namesOf(this.#root).namespace, this.#lookup, this.#reporter) ?? 'broken';
+    const found = authorizationFilter(effective, namesOf(this.#root).namespace, this.#lookup, this.#reporter);
+    if (!found) return 'broken';
+    const [refused] = filterViolations(found.filter);
+    if (!refused) return found;
+    this.#reporter.error('AuthError', 'RefusedByEnvoy', `spec.virtualhost.authorization: ${refusal(refused)}`);
+    return 'broken';
   }
 
   #hostPolicies(fqdn: string): Pick<HostPart, 'perFilter' | 'rateLimits'> | undefined {
@@ -411,6 +424,15 @@ class RootTranslation {
     );
     return resolved.isBroken || resolved.upstreams.length === 0 ? undefined : [...resolved.upstreams];
   }
+}
+
+/** The filters of a host are part of a listener, which Envoy would refuse for all hosts. */
+function filterViolations(filter: Message): Violation[] {
+  return validate('google.protobuf.Any', filter);
+}
+
+function refusal({ path, problem }: Violation): string {
+  return `Envoy would refuse it (${path} ${problem}); correct the value that it comes from`;
 }
 
 /** One label may be a wildcard, at the start. */
