@@ -576,7 +576,7 @@ describe('new objects', () => {
     const late = changes.find(({ key }) => key.startsWith('new'));
     assert.deepEqual(
       late?.causes.map(({ source, before }) => [source.key, before]),
-      [[late.key, 'absent']],
+      [[late?.key, 'absent']],
     );
   });
 
