@@ -40,15 +40,23 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
 /** The command by which the scripts of shells ask what can come next. */
 export const COMPLETE = '__complete';
 
-/** Runs a command of Capstan's own under the name of a program that has them too. Throws UsageError. */
-export async function runCapstanCommand(program: string, argv: readonly string[], io: Io): Promise<number> {
+/** Runs a command of Capstan's own under the name of a program that has others too. Throws UsageError. */
+export async function runCapstanCommand(
+  program: string,
+  argv: readonly string[],
+  io: Io,
+  others: readonly string[] = [],
+): Promise<number> {
   const [first = '', ...rest] = argv;
   const name = first === '--version' ? 'version' : first;
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry === undefined) {
     const { UsageErrors, nearest } = await import('@capstan/reconcile/command-line');
     if (name.startsWith('-')) throw UsageErrors.FlagFirst(program, name);
-    throw UsageErrors.UnknownCommand(program, name, nearest(name, Object.keys(COMMANDS)));
+    const known = [...others, ...Object.keys(COMMANDS)];
+    const words = others.some((other) => other.includes(' ')) ? [argv.slice(0, 2).join(' '), name] : [name];
+    const near = words.map((text) => nearest(text, known)).find((found) => found !== undefined);
+    throw UsageErrors.UnknownCommand(program, name, near);
   }
   const { default: command } = await entry.load();
   return runCommand(program, name, command, rest, io);

@@ -116,7 +116,7 @@ describe('a fault of a virtual cluster', () => {
         spec: { ingresses: [{ ingressRef: { name: 'tls' } }] },
         reason: 'InvalidReferencedResource',
         message:
-          /spec\.ingresses\[0\]\.tls: the ingress tls speaks TLS, and no certificate is given; add tls\.certificateRef/,
+          /spec\.ingresses\[0\]\.tls: the ingress tls uses TLS, and no certificate is given; add tls\.certificateRef/,
       },
       {
         name: 'TLS missing for a load balancer',
@@ -731,7 +731,7 @@ test('what the proxy starts with and does not do as it is asked is warned of', (
     assert.equal(open?.reason, 'ClientAuthenticationOff');
     assert.match(
       open.message,
-      /tlsClientAuthentication: REQUIRED has no effect .*add tls\.trustAnchorRef, or say NONE$/,
+      /tlsClientAuthentication: REQUIRED has no effect .*add tls\.trustAnchorRef, or set NONE$/,
     );
     assert.equal(condition(await get.cluster(client, 'none'), 'Warning'), undefined);
     for (const name of ['open', 'none', 'empty']) assert.ok((await clusterNames(client)).includes(name), name);

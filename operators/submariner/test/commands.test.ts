@@ -15,6 +15,20 @@ import { Broker, CablePolicies, Cluster, Endpoint, Gateway, Submariner } from '.
 
 const seed = JSON.parse(readFileSync(new URL('seed/flags.json', import.meta.url), 'utf8')) as Record<string, string[]>;
 
+test('mistakes in the arguments are reported before a cluster is needed, with what was meant', async () => {
+  const run = async (...argv: string[]) => {
+    let stderr = '';
+    const io = { stderr: (text: string) => void (stderr += text), env: {}, connect: () => assert.fail('it connects') };
+    assert.equal(await runSubctl(argv, io as never), 1);
+    return stderr;
+  };
+  assert.match(await run('show', 'conections'), /unknown command "show conections"; did you mean "show connections"\?/);
+  assert.match(await run('cable-policy', 'add', '--nme', 'x'), /has no flag --nme; did you mean --name\?/);
+  assert.match(await run('show', 'gateways', '-o', 'xml'), /"xml" is not a format; use one of table, wide/);
+  assert.match(await run('join'), /the broker information file is missing: subctl join broker-info\.subm; see/);
+  assert.match(await run('cable-policy', 'explain', 'a'), /two clusters must be named/);
+});
+
 test('subctl cable-policy has the flags of the design', () => {
   const known = ['kubeconfig', 'kubecontext', 'context', 'namespace'];
   for (const [name, flags] of Object.entries(seed)) {
@@ -334,6 +348,6 @@ describe('subctl', () => {
       assert.equal((await subctl('cable-policy', 'list', '--kubeconfig', paths, '--context', 'broker')).code, 0);
     const wrong = await subctl('cable-policy', 'list', '--bogus');
     assert.equal(wrong.code, 1);
-    assert.match(wrong.stderr, /Unknown option '--bogus'.*see subctl cable-policy list --help/);
+    assert.match(wrong.stderr, /subctl cable-policy list has no flag --bogus; see subctl cable-policy list --help/);
   });
 });

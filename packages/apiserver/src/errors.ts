@@ -389,7 +389,7 @@ export const ClusterErrors = catalogue('apiserver', {
   }),
   Corrupt: (path: string, problem: string) => ({
     message: `${path} is damaged: ${problem}; nothing in it has been changed`,
-    remedy: 'put back a copy of it, or move it away to begin with an empty cluster',
+    remedy: 'restore a copy of it, or move it away to begin with an empty cluster',
   }),
   NotOurs: (path: string) => ({
     message: `${path} is a database of another program`,

@@ -53,7 +53,7 @@ describe('names of children', () => {
   });
 
   it('are refused where a hash would not fit', () => {
-    assert.throws(() => childNameWithin(12, 'web'), /leave no room for a hash; allow at least 16 characters/);
+    assert.throws(() => childNameWithin(12, 'web'), /leave no space for a hash; allow at least 16 characters/);
   });
 });
 

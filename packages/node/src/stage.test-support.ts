@@ -93,7 +93,7 @@ export async function createStage(options: StageOptions): Promise<Stage> {
         if (await isSo()) return;
         await clock.advance(100);
       }
-      throw new Error(`it did not come about within ${seconds} s`);
+      throw new Error(`not reached within ${seconds} s`);
     },
     async restart() {
       await stop();

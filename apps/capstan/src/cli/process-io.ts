@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { pathToFileURL } from 'node:url';
@@ -57,7 +58,10 @@ export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise
     signal: stopping.signal,
     userAgent: `capstan/${VERSION}`,
     // Loaded when it is used: help must not wait for an HTTP client.
-    connect: async (options) => (await import('@capstan/kube/cluster')).connect(options),
+    async connect(options) {
+      const { connectWithHint } = await import('../cluster/local-cluster-hint.ts');
+      return connectWithHint(options, { cwd: process.cwd(), exists: async (path) => existsSync(path) });
+    },
     importModule: (path) => import(pathToFileURL(path).href) as Promise<Record<string, unknown>>,
     identity: `${hostname()}_${process.pid}_${crypto.randomUUID().slice(0, 8)}`,
   };

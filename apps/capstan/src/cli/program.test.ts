@@ -33,7 +33,8 @@ describe('a program of an operator', () => {
     ['crossplane', 2, /^Usage: crossplane COMMAND/],
     ['crossplane --help', 0, /core start .*\n.*core init[^]*xpkg build\|push\|inspect[^]*Capstan's: crossplane why/],
     ['crossplane help', 0, /^Usage: crossplane COMMAND/],
-    ['crossplane core --help', 0, /^Usage: crossplane COMMAND/],
+    ['crossplane core --help', 0, /^Usage: crossplane COMMAND[^]*Commands:\n  core start .*\n  core init .*\n\n/],
+    ['crossplane beta', 2, /Commands:\n  beta trace .*\n  beta convert .*\n\n/],
     ['crossplane core init --help', 0, /^Usage: crossplane core init[^]*--runtime-config-stage alpha\|beta\|GA/],
     ['crossplane convert --help', 0, /deployment-runtime/],
     ['crossplane why --help', 0, /^Usage: crossplane why/],
@@ -69,6 +70,12 @@ describe('a program of an operator', () => {
 
   const mistakes: [line: string, expected: RegExp][] = [
     ['crossplane bogus', /^error: there is no command "bogus"; see crossplane --help\n$/],
+    ['gimbal drian east', /^error: there is no command "drian"; did you mean "drain"\?\n$/],
+    ['crossplane core strat', /^error: there is no command "core"; did you mean "core start"\?\n$/],
+    [
+      'gimbal rbac remote',
+      /^error: gimbal rbac remote needs a type of backend \(kubernetes, openstack\); for example: /,
+    ],
     [
       'crossplane core start --bogus',
       /^error: crossplane core start has no flag --bogus; see crossplane core start --help\n$/,

@@ -32,10 +32,14 @@ async function dispatch(program: Program, argv: readonly string[], io: Io): Prom
     const { printCompletion } = await import('../completion/print-completion.ts');
     return printCompletion(argv.slice(1), { ...commands, ...COMMANDS }, io);
   }
-  const isGroup = Object.keys(commands).some((name) => name.startsWith(`${first} `));
-  if (first === undefined || HELP.has(first) || (isGroup && (second === undefined || HELP.has(second)))) {
-    io.stdout(pasteable(await programHelp(program, operator, commands), io.env));
-    return first === undefined ? 2 : 0;
+  const names = [...Object.keys(commands), ...Object.keys(program.besides ?? {})];
+  const isGroup = names.some((name) => name.startsWith(`${first} `)) && (second === undefined || HELP.has(second));
+  if (first === undefined || HELP.has(first) || isGroup) {
+    const shown = isGroup
+      ? Object.fromEntries(Object.entries(commands).filter(([name]) => name.startsWith(`${first} `)))
+      : { ...commands, ...program.besides };
+    io.stdout(pasteable(await programHelp(program, operator, shown), io.env));
+    return first === undefined || (isGroup && second === undefined) ? 2 : 0;
   }
   for (const words of [2, 1]) {
     const name = argv.slice(0, words).join(' ');
@@ -44,17 +48,21 @@ async function dispatch(program: Program, argv: readonly string[], io: Io): Prom
     const { default: command } = await entry.load();
     return runCommand(program.name, name, command, argv.slice(words), io);
   }
-  return runCapstanCommand(program.name, argv, io);
+  return runCapstanCommand(program.name, argv, io, names);
 }
 
-async function programHelp(program: Program, { description }: Operator, commands: Commands): Promise<string> {
+async function programHelp(
+  program: Program,
+  { description }: Operator,
+  commands: NonNullable<Program['besides']>,
+): Promise<string> {
   const { commandLines } = await import('@capstan/reconcile/command-line');
   return `Usage: ${program.name} COMMAND [flags]
 
 ${description ?? ''}
 
 Commands:
-${commandLines({ ...commands, ...program.besides }).join('\n')}
+${commandLines(commands).join('\n')}
 
 Every other command is Capstan's: ${program.name} why, ${program.name} plan, ${program.name} status, …
 ${program.name} COMMAND --help shows more about one of them.

@@ -27,7 +27,7 @@ describe('dependencies', () => {
       'missing',
       check([wants('a', '>=1.0.0')]),
       [1, 0, 0],
-      /missing dependencies: "a" \(>=1\.0\.0\); each is installed by itself/,
+      /missing dependencies: "a" \(>=1\.0\.0\); each is installed automatically/,
     ],
     [
       'many missing',

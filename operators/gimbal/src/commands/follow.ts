@@ -1,5 +1,4 @@
-// Commands that change a backend and stay until the change has come about: they look at its status again and again, and tell
-// whatever is new in it.
+// Commands that change a backend and wait until the change is complete: they poll its status, and report what is new in it.
 import { type Client, type Clock, sleep } from '@capstan/kube';
 import type { DiscoveryBackend } from '../kinds/index.ts';
 import type { FoundBackend } from './find-backends.ts';
@@ -22,7 +21,7 @@ export interface Progress {
 /** Exit codes of commands that wait. */
 export const DONE = 0;
 export const TIMED_OUT = 1;
-/** It will not come about by waiting: a user has to look. */
+/** Waiting does not help: a user has to act. */
 export const BLOCKED = 3;
 
 const POLL_MS = 300;

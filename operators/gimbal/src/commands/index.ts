@@ -21,7 +21,20 @@ export const COMMANDS: Commands = {
   'rbac remote': {
     arguments: 'TYPE',
     summary: 'Print what the remote side has to grant',
-    load: async () => ({ default: { forward: async (argv, io) => (await rbac())(['remote', ...argv], io) } }),
+    load: async () => ({
+      default: {
+        async forward(argv, io) {
+          const { UsageErrors } = await import('@capstan/reconcile/command-line');
+          if (!['kubernetes', 'openstack'].includes(argv[0] ?? '') && !argv.includes('--help') && !argv.includes('-h'))
+            throw UsageErrors.Missing(
+              'gimbal rbac remote',
+              'a type of backend (kubernetes, openstack)',
+              'gimbal rbac remote kubernetes',
+            );
+          return (await rbac())(['remote', ...argv], io);
+        },
+      },
+    }),
   },
   'rbac local': {
     summary: 'Print what a discoverer needs here',

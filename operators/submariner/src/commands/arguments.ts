@@ -1,6 +1,6 @@
 // The arguments of subctl: flags as the design's tables have them, and those of today's subctl.
 import { parseArgs } from 'node:util';
-import { REPORT_FORMATS } from '@capstan/reconcile/command-line';
+import { nearest, REPORT_FORMATS } from '@capstan/reconcile/command-line';
 import { CommandErrors } from './errors.ts';
 import type { Flags } from './io.ts';
 
@@ -47,6 +47,9 @@ export function parseFlags(
     parsed = parseArgs({ args: [...argv], options, allowPositionals: true, allowNegative: true, strict: true });
   } catch (error) {
     const [problem = ''] = (error instanceof Error ? error.message : '').split(/\. |\n/);
+    const unknown = /^Unknown option '(-[^']*)'/.exec(problem)?.[1];
+    if (unknown !== undefined)
+      throw CommandErrors.UnknownFlag(unknown, command, nearest(unknown.replace(/^-+/, ''), Object.keys(definitions)));
     throw CommandErrors.Usage(problem, command);
   }
   const { values, positionals } = parsed;

@@ -11,7 +11,7 @@ import { rankRules } from '../resolution/ranking.ts';
 import { decideFor, explainPair } from '../resolution/resolver.ts';
 import { type ClusterView, findPlace, readView } from './cluster-view.ts';
 import { CommandErrors } from './errors.ts';
-import { type CommandContext, progress } from './io.ts';
+import { type CommandContext, type Flags, progress } from './io.ts';
 import { formatTable, print } from './output.ts';
 
 export async function addPolicies(context: CommandContext): Promise<number> {
@@ -146,12 +146,17 @@ function acceptanceOf({ name, problems }: Policy, { objects }: ClusterView): { s
     : { status: 'Accepted', problems: [] };
 }
 
-export async function explainPolicy(context: CommandContext): Promise<number> {
-  const { flags } = context;
-  const named = [...flags.list('cluster'), ...flags.positionals];
-  const [one, other] = named;
-  if (one === undefined || other === undefined || named.length > 2)
+/** The two clusters to explain. */
+export function checkExplained(flags: Flags): readonly [string, string] {
+  const [one, other, ...more] = [...flags.list('cluster'), ...flags.positionals];
+  if (one === undefined || other === undefined || more.length > 0)
     throw CommandErrors.Usage('two clusters must be named', 'cable-policy explain');
+  if (one === other) throw CommandErrors.Usage('a cluster has no cable to itself; name two', 'cable-policy explain');
+  return [one, other];
+}
+
+export async function explainPolicy(context: CommandContext): Promise<number> {
+  const [one, other] = checkExplained(context.flags);
   const view = await readView(context);
   const known = view.clusters.map(({ id }) => id);
   const find = (name: string) => {
@@ -159,7 +164,6 @@ export async function explainPolicy(context: CommandContext): Promise<number> {
     if (found === undefined) throw CommandErrors.UnknownCluster(name, known);
     return found;
   };
-  if (one === other) throw CommandErrors.Usage('a cluster has no cable to itself; name two', 'cable-policy explain');
   const explained = explainPair(find(one), find(other), view.policies, view);
   const { driver, candidates, message, policy, ambiguous, reason } = explained;
   const text = () => {

@@ -5,6 +5,14 @@ export const CommandErrors = catalogue('subctl', {
     message: problem,
     remedy: `see subctl ${command === '' ? '' : `${command} `}--help`,
   }),
+  UnknownCommand: (name: string, near: string) => ({
+    message: `unknown command "${name}"`,
+    remedy: `did you mean "${near}"?`,
+  }),
+  UnknownFlag: (flag: string, command: string, near: string | undefined) => ({
+    message: `subctl ${command} has no flag ${flag}`,
+    remedy: near === undefined ? `see subctl ${command} --help` : `did you mean --${near}?`,
+  }),
   NotInstalled: () => ({
     message: 'this cluster is neither a broker nor joined to one',
     remedy: 'run "subctl deploy-broker" or "subctl join broker-info.subm"',

@@ -29,11 +29,15 @@ import { type CommandContext, type Flags, progress } from './io.ts';
 const BROKER_SECRET = 'submariner-broker-secret';
 const PSK_SECRET = 'submariner-ipsec-psk';
 
+export function checkJoin({ positionals: [file] }: Flags): void {
+  if (file === undefined)
+    throw CommandErrors.Usage('the broker information file is missing: subctl join broker-info.subm', 'join');
+}
+
 export async function join(context: CommandContext): Promise<number> {
   const { io, client, flags } = context;
   const say = progress(io);
-  const [file] = flags.positionals;
-  if (file === undefined) throw CommandErrors.Usage('the broker information file is missing', 'join');
+  const [file = ''] = flags.positionals;
   const labels = labelsOf(flags);
   const clusterID = flags.text('clusterid') ?? context.context;
   if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(clusterID) || clusterID === BROKER_ORIGIN)

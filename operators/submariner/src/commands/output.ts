@@ -1,6 +1,6 @@
 import { formatReport, REPORT_FORMATS, type Report, type ReportFormat } from '@capstan/reconcile/command-line';
 import { CommandErrors } from './errors.ts';
-import type { CommandContext } from './io.ts';
+import type { CommandContext, Flags } from './io.ts';
 
 export interface TableOptions {
   /** The longest text of each column; longer ones are cut. */
@@ -33,7 +33,7 @@ export function formatTable(
 }
 
 /** The format that -o asks for; text is an earlier name of table. */
-export function formatOf({ flags }: CommandContext, command: string): ReportFormat {
+export function formatOf(flags: Flags, command: string): ReportFormat {
   const given = flags.text('output') ?? 'table';
   const format = given === 'text' ? 'table' : given;
   const found = REPORT_FORMATS.find((each) => each === format);
@@ -43,5 +43,5 @@ export function formatOf({ flags }: CommandContext, command: string): ReportForm
 
 /** Prints a report as -o asks for; a table by default. */
 export async function print(context: CommandContext, report: Report, command: string): Promise<void> {
-  context.io.stdout(await formatReport(formatOf(context, command), report));
+  context.io.stdout(await formatReport(formatOf(context.flags, command), report));
 }

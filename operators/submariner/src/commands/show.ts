@@ -130,7 +130,7 @@ function nameOf({ kind, group }: { readonly kind: string; readonly group: string
 /** Everything that is wrong with policies, pairs and connections; exit code 1 when something is. */
 export async function diagnoseCables(context: CommandContext): Promise<number> {
   // The table is what progress shows; other formats are for programs, which read stdout.
-  const isTable = ['table', 'wide'].includes(formatOf(context, 'diagnose cables'));
+  const isTable = ['table', 'wide'].includes(formatOf(context.flags, 'diagnose cables'));
   const shown = progress(context.io);
   const view = await readView(context);
   const problems: string[] = [];

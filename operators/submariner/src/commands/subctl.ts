@@ -1,5 +1,6 @@
 // The program subctl. Exit codes are 0 and 1, progress goes to stderr and data to stdout, as the original has it.
 import { CodedError, createClient, reasonOf } from '@capstan/kube';
+import { nearest } from '@capstan/reconcile/command-line';
 import {
   CLUSTER_FLAGS,
   contextOf,
@@ -9,11 +10,12 @@ import {
   OUTPUT_FLAG,
   parseFlags,
 } from './arguments.ts';
-import { addPolicies, deletePolicy, explainPolicy, listPolicies } from './cable-policy.ts';
+import { addPolicies, checkExplained, deletePolicy, explainPolicy, listPolicies } from './cable-policy.ts';
 import { deployBroker } from './deploy-broker.ts';
 import { CommandErrors } from './errors.ts';
-import type { CommandContext, SubctlIo } from './io.ts';
-import { join } from './join.ts';
+import type { CommandContext, Flags, SubctlIo } from './io.ts';
+import { checkJoin, join } from './join.ts';
+import { formatOf } from './output.ts';
 import { diagnoseCables, showCables, showConnections, showEndpoints, showGateways } from './show.ts';
 
 export const VERSION = '0.1.0';
@@ -22,6 +24,8 @@ interface Command {
   readonly summary: string;
   readonly usage: string;
   readonly flags: Readonly<Record<string, FlagDefinition>>;
+  /** What can be wrong with the arguments alone: reported before a cluster is needed. */
+  check?(flags: Flags): void;
   run(context: CommandContext): Promise<number>;
 }
 
@@ -72,6 +76,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       'health-check-max-packet-loss-count': { value: 'COUNT', help: 'Default 5.' },
       'broker-url': { value: 'URL', help: 'Address of the broker; that of the file by default.' },
     },
+    check: checkJoin,
     run: join,
   },
   'cable-policy add': {
@@ -113,6 +118,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'Explain which cable connects two clusters, and why',
     usage: 'cable-policy explain CLUSTER CLUSTER [flags]',
     flags: { ...OUTPUT_FLAG, cluster: { value: 'ID', many: true, help: 'Instead of the arguments.' } },
+    check: checkExplained,
     run: explainPolicy,
   },
   'show connections': {
@@ -176,7 +182,11 @@ async function dispatch(argv: readonly string[], io: SubctlIo): Promise<number> 
       io.stdout(help(group));
       return argv.length === 1 ? 1 : 0;
     }
-    throw CommandErrors.Usage(`unknown command "${argv.slice(0, 2).join(' ')}"`, '');
+    const given = argv.slice(0, 2).join(' ');
+    const near = nearest(given, Object.keys(COMMANDS)) ?? nearest(argv[0] ?? '', Object.keys(COMMANDS));
+    throw near === undefined
+      ? CommandErrors.Usage(`unknown command "${given}"`, '')
+      : CommandErrors.UnknownCommand(given, near);
   }
   const rest = argv.slice(name.includes(' ') ? 2 : 1);
   const flags = { ...command.flags, ...CLUSTER_FLAGS };
@@ -185,6 +195,8 @@ async function dispatch(argv: readonly string[], io: SubctlIo): Promise<number> 
     return 0;
   }
   const parsed = parseFlags(name, flags, rest);
+  if ('output' in flags) formatOf(parsed, name);
+  command.check?.(parsed);
   const paths = kubeconfigPaths(parsed);
   const context = contextOf(parsed);
   const connection = await io.connect({

@@ -157,7 +157,7 @@ describe('a file that cannot be used', () => {
       writeFileSync(path, damage(bytes));
       const before = readFileSync(path);
       assert.throws(() => createStore({ storage: sqliteStorage({ path }), historyLimit: 10, freeze: false }), {
-        message: /state\.db is damaged: .*; nothing in it has been changed; put back a copy/,
+        message: /state\.db is damaged: .*; nothing in it has been changed; restore a copy/,
       });
       assert.deepEqual(readFileSync(path), before);
     });

@@ -88,7 +88,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
     if (await isSo()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  throw new Error('it did not come about in time');
+  throw new Error('it was not reached in time');
 }
 
 test('connections to a service go to its endpoints by turns, past one that does not answer', { skip }, async (t) => {

@@ -105,7 +105,7 @@ async function until(isSo: () => Promise<boolean>, what = 'it'): Promise<void> {
     if (await isSo()) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  throw new Error(`${what} did not come about in time`);
+  throw new Error(`${what} was not reached in time`);
 }
 
 function pod(name: string, container: Partial<Container>, spec: Partial<PodSpec> = {}): Pod {

@@ -174,7 +174,7 @@ async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
     if (await isSo()) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  throw new Error('it did not come about in time');
+  throw new Error('it was not reached in time');
 }
 
 const SPDY = { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: 'false', KUBECTL_PORT_FORWARD_WEBSOCKETS: 'false' };

@@ -859,7 +859,7 @@ describe('ground that has shifted', () => {
     const all = stage(() => ({ groups: [group([applying('a')])] }));
     all.answer = (line) => (line === 'find' ? moved : refused(409, 'Conflict'));
     const outcome = await all.run();
-    assert.match(String('error' in outcome && outcome.error), /ConfigMap default\/a is not as the cache shows it/);
+    assert.match(String('error' in outcome && outcome.error), /ConfigMap default\/a differs from the cache/);
     assert.equal(all.sent.length, 2);
   });
 });

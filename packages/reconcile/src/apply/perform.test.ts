@@ -150,7 +150,7 @@ describe('a mint', () => {
       assert.equal(secret.data?.['serial'], btoa('1'));
       assert.ok(inventoryOf(secret));
       assert.equal(secret.metadata.ownerReferences?.[0]?.name, 'owner');
-      assert.equal(secret.metadata.labels?.['made'], 'here');
+      assert.equal(secret.metadata.labels?.['created'], 'here');
     }));
 
   test('is given the time and the signal of the attempt', () =>

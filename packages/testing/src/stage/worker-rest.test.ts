@@ -43,7 +43,7 @@ test('a stage waits for keys that are made by worker threads, and no time passes
     const metadata = { name: 'a', namespace: 'default' };
     await client.create(Desired, { apiVersion: Desired.apiVersion, kind: Desired.kind, metadata, spec: {} });
     await stage.settle();
-    assert.equal((await client.get(Secret, metadata)).data?.['made'], 'eWVz');
+    assert.equal((await client.get(Secret, metadata)).data?.['created'], 'eWVz');
     assert.ok(clock.now() - before < 10_000, 'time stood still');
   } finally {
     await stage.end();

@@ -20,6 +20,12 @@ function io(env: Record<string, string> = {}): DiscoverIo & { text: () => string
   };
 }
 
+it('gimbal discover --help lists the types', async () => {
+  const shown = io();
+  assert.equal(await runDiscover(['--help'], shown), 0);
+  assert.match(shown.text(), /gimbal discover kubernetes --help[^]*gimbal discover openstack --help/);
+});
+
 describe('the flags of a discoverer', () => {
   it('are those of Gimbal, with one or two hyphens', () => {
     const given = parseFlags('kubernetes', [

@@ -27,6 +27,10 @@ import type { DiscoverIo } from './io.ts';
 /** Runs until the signal is aborted; resolves to an exit code. Mistakes in the command are thrown as DiscoverErrors. */
 export async function runDiscover(argv: readonly string[], io: DiscoverIo): Promise<number> {
   const [type, ...rest] = argv;
+  if (type === '--help' || type === '-h' || type === 'help') {
+    io.stdout(DISCOVER_HELP);
+    return 0;
+  }
   if (type !== 'kubernetes' && type !== 'openstack') throw DiscoverErrors.UnknownType(type);
   const given = parseFlags(type, rest);
   if (given.help) {
@@ -41,6 +45,15 @@ export async function runDiscover(argv: readonly string[], io: DiscoverIo): Prom
   refuseSecretsInEnvironment(io.env);
   return discover(type, given, io);
 }
+
+const DISCOVER_HELP = `Usage: gimbal discover TYPE [flags]
+
+Runs a discoverer until it is stopped: it copies the Services and endpoints of a remote cluster or cloud. The operator runs
+one for each DiscoveryBackend; by hand it is for tests.
+
+  gimbal discover kubernetes --help   flags for a remote Kubernetes cluster
+  gimbal discover openstack --help    flags for load balancers of OpenStack
+`;
 
 async function discover(type: BackendType, given: Given, io: DiscoverIo): Promise<number> {
   const { signal } = io;

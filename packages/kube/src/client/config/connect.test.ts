@@ -363,7 +363,7 @@ test('an exec plugin that is missing, fails or prints nonsense is reported in on
     ],
     [counting('', '{ token: "", x: "s3cret" }'), {}, /it printed neither a token nor a certificate/],
     [counting('', '{ clientKeyData: "s3cret" }'), {}, /it printed only one of certificate and key/],
-    ['', { interactiveMode: 'Always' }, /wants to ask questions, and there is no terminal/],
+    ['', { interactiveMode: 'Always' }, /asks for input, and there is no terminal/],
   ];
   for (const [script, exec, message] of cases) {
     const { path } = await plugin(t, script, exec);
