@@ -133,6 +133,29 @@ describe('sesame serve', { concurrency: 1 }, () => {
     });
   });
 
+  test('serves without a feature that is disabled, as if its kind were not there', async () => {
+    await served(async (stage) => {
+      await stage.cluster.client.create(ExtensionService, {
+        apiVersion: ExtensionService.apiVersion,
+        kind: ExtensionService.kind,
+        metadata: ref('limits'),
+        spec: { services: [{ name: 'limits', port: 80 }] },
+      });
+      const { replica } = await running(stage, { disabledFeatures: ['extensionservices'] });
+      await stage.apply({
+        ...servers(replica),
+        rateLimitService: { extensionService: 'default/limits', domain: 'shop' },
+      });
+      const valid = await until(async () => {
+        const condition = await stage.condition('Valid');
+        return condition?.warnings?.length === 1 ? condition : undefined;
+      }, 'the warning');
+      assert.match(valid.warnings?.[0]?.message ?? '', /ExtensionService default\/limits does not exist/);
+      const found = await stage.cluster.client.get(ExtensionService, ref('limits'));
+      assert.equal(found.status?.conditions, undefined);
+    });
+  });
+
   test('moves its servers when their address changes, and answers what they are for', async () => {
     await served(async (stage) => {
       const { replica } = await running(stage);
