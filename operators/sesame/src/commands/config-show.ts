@@ -48,7 +48,7 @@ export default {
     const shown = command({
       ...HELP,
       async run({ flags }) {
-        const { effective, name, problems } = await load(serve, io);
+        const { effective, name, problems, isValid } = await load(serve, io);
         for (const problem of problems) io.stderr(`${problem}\n`);
         const rows = originRows(effective);
         // With --origin alone it is a table: values and origins are not a document of YAML that Sesame could read.
@@ -61,7 +61,7 @@ export default {
               name === undefined ? [] : [objectName(`${SesameConfiguration.kind}.${SesameConfiguration.group}`, name)],
           }),
         );
-        return effective.errors.length > 0 ? 1 : 0;
+        return isValid ? 0 : 1;
       },
     });
     if (argv.includes('--help') || argv.includes('-h')) {
@@ -77,6 +77,7 @@ interface Loaded {
   /** Of the resource; undefined for a file. */
   readonly name: string | undefined;
   readonly problems: readonly string[];
+  readonly isValid: boolean;
 }
 
 /** `argv` holds the flags of serve. */
@@ -93,7 +94,12 @@ async function load(argv: readonly string[], io: Io): Promise<Loaded> {
     const content = readConfigurationFile('text' in decoded ? decoded.text : '');
     const { effective, problems } = effectiveOfFile(content, { path, namespace, flags: fields, watchNamespaces });
     const all = 'problem' in decoded ? [decoded.problem, ...problems] : problems;
-    return { effective, name: undefined, problems: all.map((problem) => fileProblemText(path, problem)) };
+    return {
+      effective,
+      name: undefined,
+      problems: all.map((problem) => fileProblemText(path, problem)),
+      isValid: all.every(({ severity }) => severity !== 'error'),
+    };
   }
   const name = start.get('sesame-config') ?? 'sesame';
   const where = { kubeconfig: start.get('kubeconfig'), context: start.get('context'), namespace };
@@ -116,7 +122,7 @@ async function load(argv: readonly string[], io: Io): Promise<Loaded> {
     const problems = [...effective.errors, ...effective.warnings].map(
       (problem) => `${problem.severity}: ${problemText(problem)}`,
     );
-    return { effective, name, problems: [...missing, ...problems] };
+    return { effective, name, problems: [...missing, ...problems], isValid: effective.errors.length === 0 };
   } finally {
     await client.close();
   }

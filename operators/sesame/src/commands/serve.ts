@@ -18,7 +18,7 @@ import {
 } from '@capstan/reconcile/command-line';
 import { parse } from 'yaml';
 import { decodeFile, effectiveOfFile, fileProblemText, readConfigurationFile } from '../configuration/file/index.ts';
-import { type Effective, parseServeFlags, SERVE_FLAGS } from '../configuration/index.ts';
+import { type Effective, FEATURES, parseServeFlags, SERVE_FLAGS } from '../configuration/index.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
 import { migrate } from '../migrate/index.ts';
 import { ServeErrors } from '../serve/errors.ts';
@@ -77,10 +77,7 @@ async function serve(argv: readonly string[], io: Io): Promise<number> {
   ] as const);
   const format = oneOf(start.get('log-format'), '--log-format', ['text', 'json'] as const);
   const namespace = sesameNamespace(start.get('namespace'), io.env, await podNamespace(io));
-  const watchNamespaces = start
-    .get('watch-namespaces')
-    ?.split(',')
-    .map((name) => name.trim());
+  const watchNamespaces = namesOf(start.get('watch-namespaces'));
   const { logger, setLogLevel } = levelledLogger(io, format);
   const requests = clientLog(logger);
   const file =
@@ -111,10 +108,21 @@ async function serve(argv: readonly string[], io: Io): Promise<number> {
       compactHeap: true,
       errorMode,
       changeMode,
+      // Other names were refused with the flags.
+      disabledFeatures: FEATURES.filter((feature) => namesOf(start.get('disable-feature'))?.includes(feature)),
     });
   } finally {
     await client.close();
   }
+}
+
+/** Names that are separated by commas; undefined when there is none. */
+function namesOf(text: string | undefined): string[] | undefined {
+  const names = (text ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return names.length > 0 ? names : undefined;
 }
 
 function oneOf<const V extends string>(value: string | undefined, flag: string, allowed: readonly [V, ...V[]]): V {

@@ -13,5 +13,5 @@ export {
 } from './effective.ts';
 export * from './file/index.ts';
 export { type Problem, type ProblemReason, type ProblemType, problemText } from './problem.ts';
-export { type ParsedServeFlags, parseServeFlags, SERVE_FLAGS } from './serve-flags.ts';
+export { FEATURES, type ParsedServeFlags, parseServeFlags, SERVE_FLAGS } from './serve-flags.ts';
 export { parseTimeout, type Timeout } from './timeout.ts';

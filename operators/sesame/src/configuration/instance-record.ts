@@ -1,6 +1,7 @@
 // What each replica reports about itself, in an annotation of its own Lease.
 import { type Lease, parseTime } from '@capstan/kube';
 import type { Version } from '../serve/in-force.ts';
+import type { Problem } from './problem.ts';
 
 /** A resource that an Envoy refused. */
 export interface Nack {
@@ -21,6 +22,8 @@ export interface InstanceRecord {
   /** What stands in the way, for people. */
   readonly problem?: string | undefined;
   readonly nacks: readonly Nack[];
+  /** What its configuration refers to and cannot be used. */
+  readonly warnings?: readonly Problem[];
 }
 
 export const INSTANCE_LABEL = 'projectsesame.io/instance';

@@ -21,7 +21,8 @@ export type ProblemType =
   | 'SchemaError'
   | 'FieldIgnored'
   | 'FieldNormalised'
-  | 'RestartRequired';
+  | 'RestartRequired'
+  | 'ReferenceNotUsable';
 
 export type ProblemReason =
   | 'Required'
@@ -37,7 +38,8 @@ export type ProblemReason =
   | 'UnknownField'
   | 'Ignored'
   | 'Deprecated'
-  | 'EnvoyRolloutNeeded';
+  | 'EnvoyRolloutNeeded'
+  | 'NotFound';
 
 export interface Problem {
   readonly severity: 'error' | 'warning';
@@ -89,7 +91,7 @@ export function errorAt(path: string, reason: ProblemReason, message: string): P
 
 export function warningAt(
   path: string,
-  type: 'FieldIgnored' | 'FieldNormalised' | 'RestartRequired',
+  type: 'FieldIgnored' | 'FieldNormalised' | 'RestartRequired' | 'ReferenceNotUsable',
   reason: ProblemReason,
   message: string,
 ): Problem {

@@ -1,5 +1,6 @@
 // The flags of `sesame serve`: which field each one sets, and which are for the start only. A flag that was given beats the resource
 // and the file; one that was not has no value, whatever its default.
+import { validateDns1123Label, validateDns1123Subdomain } from '@capstan/kube/values';
 import type { FlagValue, Origin } from './effective.ts';
 
 export interface ServeFlag {
@@ -14,7 +15,19 @@ export interface ServeFlag {
   readonly help: string;
   /** May be given several times. */
   readonly isRepeated?: boolean;
+  /** Of a flag of the start: what is wrong with a value, or with one of a list. */
+  readonly check?: (value: string) => string | undefined;
 }
+
+/** What --disable-feature can name: the resources of kinds. */
+export const FEATURES = ['extensionservices', 'tlsroutes', 'grpcroutes', 'tcproutes', 'backendtlspolicies'] as const;
+export type Feature = (typeof FEATURES)[number];
+
+const objectName = (value: string) =>
+  validateDns1123Subdomain(value).length > 0 ? `must be the name of an object (${JSON.stringify(value)})` : undefined;
+const namespaceName = (value: string) =>
+  validateDns1123Label(value).length > 0 ? `must be the name of a namespace (${JSON.stringify(value)})` : undefined;
+const positive = (value: string) => (Number(value) > 0 ? undefined : `must be a number above zero ("${value}")`);
 
 const text = (path: string, help: string, more: Partial<ServeFlag> = {}): ServeFlag => ({
   type: 'string',
@@ -40,6 +53,7 @@ const start = (help: string, more: Partial<ServeFlag> = {}): ServeFlag => ({
 export const SERVE_FLAGS: Readonly<Record<string, ServeFlag>> = {
   'sesame-config': start('The SesameConfiguration in the namespace of Sesame; default sesame.', {
     value: 'NAME',
+    check: objectName,
     aliases: ['Sesame-config', 'sesame-config-name', 'contour-config-name', 'contour-config'],
   }),
   'config-path': start('A configuration file instead of the resource (deprecated).', { short: 'c', value: 'FILE' }),
@@ -53,23 +67,32 @@ export const SERVE_FLAGS: Readonly<Record<string, ServeFlag>> = {
   }),
   namespace: start('The namespace of Sesame; default $SESAME_NAMESPACE, the pod’s, or projectsesame.', {
     value: 'NAME',
+    check: namespaceName,
   }),
   incluster: start('Uses the ServiceAccount of the pod.', { type: 'boolean' }),
   kubeconfig: start('The kubeconfig.', { value: 'FILE' }),
   context: start('The context in it.', { value: 'NAME' }),
-  'kubernetes-client-qps': start('Requests a second of the API client.', { value: 'NUMBER' }),
-  'kubernetes-client-burst': start('Requests at once of the API client.', { value: 'NUMBER' }),
+  'kubernetes-client-qps': start('Accepted; the API client does not limit its requests.', {
+    value: 'NUMBER',
+    check: positive,
+  }),
+  'kubernetes-client-burst': start('Accepted; the API client does not limit its requests.', {
+    value: 'NUMBER',
+    check: positive,
+  }),
   'watch-namespaces': start('Namespaces that are watched, separated by commas; all by default.', {
     type: 'list',
     value: 'NAMES',
+    check: namespaceName,
   }),
-  'disable-feature': start(
-    'A feature that is not used (repeatable): extensionservices, tlsroutes, grpcroutes, tcproutes, backendtlspolicies.',
-    {
-      value: 'NAME',
-      isRepeated: true,
-    },
-  ),
+  'disable-feature': start(`A kind that is not watched and not served (repeatable): ${FEATURES.join(', ')}.`, {
+    value: 'NAME',
+    isRepeated: true,
+    check: (value) =>
+      (FEATURES as readonly string[]).includes(value)
+        ? undefined
+        : `must be one of ${FEATURES.join(', ')} ("${value}")`,
+  }),
   'log-format': start('text (default) or json.', { value: 'FORMAT' }),
   'xds-address': text('xdsServer.address', 'Address of the xDS server.', { value: 'ADDRESS' }),
   'xds-port': port('xdsServer.port', 'Port of the xDS server.'),
@@ -198,8 +221,9 @@ export function parseServeFlags(
       startFlags.set(name, before === undefined ? value : `${before},${value}`);
     }
     const parsed = flagValue(name, flag, value);
-    if (typeof parsed === 'object' && 'problem' in parsed) faults.push({ flag: written, problem: parsed.problem });
-    else for (const path of flag.paths) fields.set(path, { value: parsed.value, origin });
+    const problem = 'problem' in parsed ? parsed.problem : startProblem(flag, parsed.value);
+    if (problem !== undefined) faults.push({ flag: written, problem });
+    else if ('value' in parsed) for (const path of flag.paths) fields.set(path, { value: parsed.value, origin });
   };
   for (const [name, { variable }] of Object.entries(SERVE_FLAGS))
     for (const known of variable === undefined ? [] : [variable, variable.replace('SESAME', 'CONTOUR')]) {
@@ -217,6 +241,11 @@ function flagNamed(dashes: string, written: string): string | undefined {
   if (dashes !== '--') return undefined;
   if (Object.hasOwn(SERVE_FLAGS, written)) return written;
   return Object.entries(SERVE_FLAGS).find(([, { aliases }]) => aliases?.includes(written))?.[0];
+}
+
+function startProblem({ check }: ServeFlag, value: unknown): string | undefined {
+  const values = Array.isArray(value) ? (value as string[]) : [String(value)];
+  return check && values.map(check).find((problem) => problem !== undefined);
 }
 
 function flagValue(name: string, { type }: ServeFlag, text: string): { value: unknown } | { problem: string } {

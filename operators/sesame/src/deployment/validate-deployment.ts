@@ -1,11 +1,10 @@
 // What a SesameDeployment says besides its configuration.
 
-import type { Problem } from '../configuration/index.ts';
+import { FEATURES, type Problem } from '../configuration/index.ts';
 import { publishing } from '../configuration/rules/envoy-rules.ts';
 import { Findings } from '../configuration/rules/findings.ts';
 import type { SesameDeploymentSpec } from '../kinds/index.ts';
 
-const FEATURES = ['grpcroutes', 'tlsroutes', 'tcproutes', 'extensionservices', 'backendtlspolicies'];
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'critical', 'off'];
 const EFFECTS = ['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 

@@ -1,7 +1,7 @@
 // Why a request to a host and path is answered as it is: from what is served for the host, back to the objects that it was computed
 // from and on to the endpoints. It is the same computation that serves Envoys.
 import { type Derived, derivation, type Reader } from '@capstan/reconcile';
-import type { Message } from '../envoy/index.ts';
+import { Fragment, type Message } from '../envoy/index.ts';
 import { HTTPS_LISTENER } from '../routing/listener/filter-chain.ts';
 import { HTTP_LISTENER, httpListener } from '../routing/listener/listeners.ts';
 import { globalAuthorization } from '../routing/policy/authorization.ts';
@@ -181,7 +181,8 @@ const keyOf = ({ metadata }: { metadata: { namespace?: string | undefined; name?
 
 function filtersOf(chain: Message): string[] {
   return list(chain, 'filters').flatMap((filter) => {
-    const http = list(at(filter, 'typed_config'), 'http_filters').map(({ name }) => String(name));
+    const parts: readonly (Message | Fragment)[] = list(at(filter, 'typed_config'), 'http_filters');
+    const http = parts.map((part) => String((part instanceof Fragment ? part.value : part)['name']));
     return http.length > 0 ? http : [String(filter['name'])];
   });
 }

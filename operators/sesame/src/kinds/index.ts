@@ -9,5 +9,5 @@ export { ExtensionService } from './extension-service.ts';
 export { DEFAULT_NAMESPACE, GROUP, VERSION } from './group.ts';
 export { HTTPProxy } from './http-proxy.ts';
 export { type DetailedCondition, SesameConfiguration, type SubCondition } from './sesame-configuration.ts';
-export { SesameDeployment, type SesameDeploymentSpec } from './sesame-deployment.ts';
+export { CONFIGURATION_ALIASES, SesameDeployment, type SesameDeploymentSpec } from './sesame-deployment.ts';
 export { TLSCertificateDelegation } from './tls-certificate-delegation.ts';

@@ -91,7 +91,7 @@ const spec = object({
 });
 
 /** The seed's misspelling and upstream's names for the same field. */
-const CONFIGURATION_ALIASES = ['confguration', 'runtimeSettings', 'config'] as const;
+export const CONFIGURATION_ALIASES = ['confguration', 'runtimeSettings', 'config'] as const;
 
 const configurationAliases = Object.fromEntries(
   CONFIGURATION_ALIASES.map((name) => [
@@ -149,8 +149,8 @@ function normaliseDeployment(object: JsonObject): JsonObject {
   const moved: JsonObject = { ...given };
   for (const alias of CONFIGURATION_ALIASES) {
     if (given[alias] !== undefined && given[alias] !== null) moved['configuration'] ??= given[alias];
-    // The misspelling stays visible, so that it can be reported.
-    if (alias !== 'confguration') delete moved[alias];
+    // The misspelling stays visible, so that it can be reported; so does what is not used.
+    if (alias !== 'confguration' && moved['configuration'] === given[alias]) delete moved[alias];
   }
   if (given['contour'] !== undefined && given['contour'] !== null) moved['sesame'] ??= given['contour'];
   delete moved['contour'];

@@ -102,7 +102,7 @@ function takeText(name: string, text: string, found: Found, env: Readonly<Record
 function objectsOf(contents: unknown): YAMLMap[] {
   if (!isMap(contents) || !contents.has('apiVersion') || !contents.has('kind')) return [];
   const items = contents.get('items');
-  return contents.get('kind') === 'List' && isSeq(items) ? items.items.flatMap(objectsOf) : [contents as YAMLMap];
+  return contents.get('kind') === 'List' && isSeq(items) ? items.items.flatMap(objectsOf) : [contents];
 }
 
 interface Container {

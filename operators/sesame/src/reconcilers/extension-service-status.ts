@@ -10,7 +10,7 @@ export function extensionServiceStatus({ graph }: { readonly graph: RouteGraph }
   return reconciler({
     name: 'extension-service-status',
     resource: ExtensionService,
-    reads: ROUTE_READS.filter((read) => !('kind' in read) || read.kind !== ExtensionService),
+    reads: ROUTE_READS,
     concurrency: 16,
     reconcile({ object: { metadata }, read }) {
       const findings = read.derived(graph.extensions, `${metadata.namespace ?? ''}/${metadata.name ?? ''}`, findingsOf);

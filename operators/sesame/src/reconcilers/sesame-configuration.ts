@@ -50,7 +50,10 @@ export function createSesameConfigurationReconciler({
       const nacks = nackWarnings(instances);
       return plan({
         held: true,
-        conditions: [validCondition(errors, warnings, nacks), appliedCondition(errors, instances, version)],
+        conditions: [
+          validCondition(errors, [...warnings, ...referenceWarnings(instances)], nacks),
+          appliedCondition(errors, instances, version),
+        ],
         status: { instances: instances.map(statusOf) },
         events: errors
           .slice(0, MAX_EVENTS)
@@ -116,6 +119,12 @@ function validCondition(
 function subCondition(problem: Problem): SubCondition {
   const { type, reason } = problem;
   return { type, status: 'True', reason, message: problemText(problem).slice(0, MAX_MESSAGE) };
+}
+
+/** All replicas see the same objects, one of them a moment earlier. */
+function referenceWarnings(instances: readonly Instance[]): Problem[] {
+  const all = instances.flatMap(({ record }) => record.warnings ?? []);
+  return [...new Map(all.map((problem) => [problem.path, problem])).values()];
 }
 
 const MAX_NACKS = 32;

@@ -5,6 +5,7 @@ import {
   ClusterRoleBinding,
   DaemonSet,
   Deployment,
+  equal,
   type Kind,
   keyOfObject,
   type ObjectRef,
@@ -65,7 +66,13 @@ import { deploymentProblems } from '../deployment/validate-deployment.ts';
 import { daemonSetHealth, deploymentHealth, type WorkloadHealth } from '../deployment/workload-health.ts';
 import { type GatewayClass as GatewayClassObject, gatewayKinds } from '../gateway/api/objects.ts';
 import { gatewayShape } from '../gateway/provisioning/gateway-shape.ts';
-import { type ConfigurationSpec, SesameConfiguration, SesameDeployment } from '../kinds/index.ts';
+import {
+  CONFIGURATION_ALIASES,
+  type ConfigurationSpec,
+  SesameConfiguration,
+  SesameDeployment,
+  type SesameDeploymentSpec,
+} from '../kinds/index.ts';
 import type { Settings } from '../settings.ts';
 
 const { Gateway, GatewayClass } = gatewayKinds();
@@ -214,10 +221,14 @@ function withManaged(
 }
 
 /** The user's object keeps its spelling; the status shows which one is meant. */
-function misspelt(spec: object): Effective['warnings'] {
-  return 'confguration' in spec
-    ? [warningAt('confguration', 'FieldNormalised', 'Deprecated', 'is read as configuration; correct the spelling')]
-    : [];
+function misspelt(spec: SesameDeploymentSpec): Effective['warnings'] {
+  return CONFIGURATION_ALIASES.flatMap((alias) => {
+    const given = (spec as Readonly<Record<string, unknown>>)[alias];
+    if (given === undefined) return [];
+    return equal(given, spec.configuration)
+      ? [warningAt(alias, 'FieldNormalised', 'Deprecated', 'is read as configuration; correct the spelling')]
+      : [warningAt(alias, 'FieldIgnored', 'Ignored', 'is ignored, because there is a configuration too; remove it')];
+  });
 }
 
 function groupsOf(

@@ -12,7 +12,8 @@ import { expiryOf } from './upstream/tls-secret.ts';
 export const ROUTE_READS = [
   HTTPProxy,
   reading(TLSCertificateDelegation, 'everywhere'),
-  reading(ExtensionService, 'everywhere'),
+  // A feature that can be disabled, with its permission.
+  reading(ExtensionService, 'everywhere', { optional: true }),
   reading(Service, 'everywhere'),
   reading(EndpointSlice, 'everywhere'),
   reading(Ingress, 'everywhere'),
@@ -58,7 +59,10 @@ export function readLookup(read: Reader): Lookup {
     proxy: (namespace, name) => read.get(HTTPProxy, { namespace, name }, proxyView),
     service,
     secret: (namespace, name) => read.derived(secrets, `${namespace}/${name}`) ?? undefined,
-    extensionService: (namespace, name) => read.get(ExtensionService, { namespace, name }, extensionView),
+    extensionService: (namespace, name) =>
+      read.access(ExtensionService) === 'served'
+        ? read.get(ExtensionService, { namespace, name }, extensionView)
+        : undefined,
     delegations: (namespace, secretName) =>
       read
         .by(delegationsBySecret, `${namespace}/${secretName}`, delegationsOf)

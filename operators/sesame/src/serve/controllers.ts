@@ -2,7 +2,7 @@
 // from one configuration to the next by the smallest action.
 import { reasonOf, sleep } from '@capstan/kube';
 import { type Derived, derivation, type Sink, type SinkContext, sink } from '@capstan/reconcile';
-import { actionsFor, changesBetween, type EffectiveConfiguration } from '../configuration/index.ts';
+import { actionsFor, changesBetween, type EffectiveConfiguration, type Problem } from '../configuration/index.ts';
 import type { Nack } from '../configuration/instance-record.ts';
 import type { InForce, Reads, Version } from './in-force.ts';
 
@@ -13,6 +13,8 @@ export interface DataPath {
 
 export interface DataPathReport {
   readonly nacks: readonly Nack[];
+  /** What the configuration refers to and cannot be used. */
+  readonly warnings: readonly Problem[];
   /** Why xDS is not served as configured: a port in use, say. It is tried again. */
   readonly problem: string | undefined;
 }
@@ -39,6 +41,7 @@ export interface ControllersReport {
   readonly version: Version | undefined;
   readonly problem: string | undefined;
   readonly nacks: readonly Nack[];
+  readonly warnings: readonly Problem[];
 }
 
 const controlledOf = ({ state, configuration, source, version }: InForce): Controlled => ({
@@ -95,6 +98,7 @@ class Controllers {
     version: undefined,
     problem: undefined,
     nacks: [],
+    warnings: [],
   };
 
   constructor(context: SinkContext<Controlled, ControllersReport>, dataPath: DataPath) {
@@ -106,7 +110,14 @@ class Controllers {
     const { configuration, source, version } = wanted;
     if (wanted.state === 'stopped') {
       await this.stop();
-      this.#notify({ state: 'Stopped', source, version, problem: 'the configuration is not valid', nacks: [] });
+      this.#notify({
+        state: 'Stopped',
+        source,
+        version,
+        problem: 'the configuration is not valid',
+        nacks: [],
+        warnings: [],
+      });
       return;
     }
     const changes = this.#running === undefined ? [] : changesBetween(this.#running.configuration, configuration);
@@ -137,16 +148,17 @@ class Controllers {
 
   #start({ configuration, source, version }: Controlled): void {
     const ending = new AbortController();
-    const path = this.#dataPath.start(configuration, ({ nacks, problem }) => {
+    const path = this.#dataPath.start(configuration, ({ nacks, warnings, problem }) => {
       if (ending.signal.aborted) return;
       const { state } = this.#report;
-      if (problem !== undefined) this.#notify({ ...this.#report, nacks, state: 'Failed', problem });
+      const report = { ...this.#report, nacks, warnings };
+      if (problem !== undefined) this.#notify({ ...report, state: 'Failed', problem });
       else if (state === 'Failed')
-        this.#notify({ ...this.#report, nacks, state: path.readiness() === true ? 'Running' : 'Starting', problem });
-      else this.#notify({ ...this.#report, nacks });
+        this.#notify({ ...report, state: path.readiness() === true ? 'Running' : 'Starting', problem });
+      else this.#notify(report);
     });
     this.#running = { path, configuration, ending };
-    this.#notify({ state: 'Starting', source, version, problem: undefined, nacks: [] });
+    this.#notify({ state: 'Starting', source, version, problem: undefined, nacks: [], warnings: [] });
     this.#becomeReady(path, ending.signal).catch((error: unknown) => {
       if (!ending.signal.aborted)
         this.#context.logger.error('the controllers did not start', { reason: reasonOf(error) });

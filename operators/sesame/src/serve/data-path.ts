@@ -22,12 +22,15 @@ import {
   sink,
   source,
 } from '@capstan/reconcile';
-import type { EffectiveConfiguration } from '../configuration/index.ts';
+import type { EffectiveConfiguration, Problem } from '../configuration/index.ts';
+import { warningAt } from '../configuration/problem.ts';
 import type { GatewayKinds } from '../gateway/index.ts';
 import { instanceGateways } from '../gateway/serving/instance-gateways.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
+import type { Lookup } from '../routing/lookup.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
-import { ROUTE_READS } from '../routing/tracked-lookup.ts';
+import { ROUTE_READS, readLookup } from '../routing/tracked-lookup.ts';
+import { NO_SECRET, tlsSecretProblem } from '../routing/upstream/tls-secret.ts';
 import { type IngressParts, ingressParts } from '../serving/ingress-parts.ts';
 import { type RouteGraph, SETTINGS } from '../serving/pieces.ts';
 import { type ProxyState, proxyStates } from '../serving/proxy-state.ts';
@@ -179,8 +182,12 @@ export function dataPathParts(
   });
   const reports = sink<DataPathReport>({
     name: 'data-path-report',
-    of: derivation<DataPathReport>({ name: 'data-path-report', compute: ({ read }) => reportOf(read, xds) }),
+    of: derivation<DataPathReport>({
+      name: 'data-path-report',
+      compute: ({ read }) => reportOf(read, xds, inForce(read)),
+    }),
     keys: derivation<readonly string[]>({ name: 'data-path-report-key', compute: () => [''] }),
+    reads: ROUTE_READS,
     lease: 'none',
     open: () => ({
       take({ changes }) {
@@ -240,7 +247,7 @@ function addressesOf(
   return found.length === 0 ? undefined : { ingress: found };
 }
 
-function reportOf(read: Reader, xds: IngressParts['xds']): DataPathReport {
+function reportOf(read: Reader, xds: IngressParts['xds'], configuration: EffectiveConfiguration): DataPathReport {
   const reports: readonly { readonly row: NodeReport }[] = read.sink(xds).reports();
   const nacks = reports.flatMap(({ row }) =>
     row.rejections.map(({ key, message, origins }) => ({
@@ -252,6 +259,37 @@ function reportOf(read: Reader, xds: IngressParts['xds']): DataPathReport {
   const { state, error } = read.sink(xds).state(SETTINGS);
   return {
     nacks: nacks.toSorted((left, right) => (left.object < right.object ? -1 : 1)),
+    warnings: unusableReferences(readLookup(read), configuration),
     problem: state === 'failed' ? (error?.message ?? 'the xDS server did not start') : undefined,
   };
+}
+
+/** Objects that the configuration names: Envoy is configured as if they were there, and uses them when they are. */
+function unusableReferences(lookup: Lookup, configuration: EffectiveConfiguration): Problem[] {
+  const { envoy, httpproxy, globalExtAuth, rateLimitService, tracing } = configuration;
+  const extension = (path: string, [namespace = '', name = '']: readonly (string | undefined)[]) =>
+    name === '' || lookup.extensionService(namespace, name)
+      ? []
+      : [unusable(path, `ExtensionService ${namespace}/${name} does not exist; create it or correct the name`)];
+  const certificate = (path: string, ref: { readonly namespace?: string; readonly name?: string } | undefined) => {
+    const { namespace = '', name = '' } = ref ?? {};
+    if (name === '') return [];
+    const secret = lookup.secret(namespace, name);
+    const problem = secret ? tlsSecretProblem(secret) : NO_SECRET;
+    return problem === undefined ? [] : [unusable(path, `Secret ${namespace}/${name} cannot be used: ${problem}`)];
+  };
+  return [
+    ...certificate('envoy.clientCertificate', envoy.clientCertificate),
+    ...certificate('httpproxy.fallbackCertificate', httpproxy.fallbackCertificate),
+    ...extension('globalExtAuth.extensionRef', [
+      globalExtAuth?.extensionRef?.namespace,
+      globalExtAuth?.extensionRef?.name,
+    ]),
+    ...extension('rateLimitService.extensionService', rateLimitService?.extensionService?.split('/') ?? []),
+    ...extension('tracing.extensionService', tracing?.extensionService?.split('/') ?? []),
+  ];
+}
+
+function unusable(path: string, message: string): Problem {
+  return warningAt(path, 'ReferenceNotUsable', 'NotFound', message);
 }

@@ -44,7 +44,8 @@ export function recordDerivation(
       const states = keys.map((key) => ({ key, ...read.sink(sockets).state(key) }));
       const failed = states.find(({ state }) => state === 'failed');
       const nacks = report?.nacks ?? [];
-      const common = { configuration, source: wanted.source, nacks };
+      const warnings = report?.warnings ?? [];
+      const common = { configuration, source: wanted.source, nacks, ...(warnings.length > 0 && { warnings }) };
       if (failed !== undefined) return { ...common, state: 'Failed', problem: failed.error?.message };
       if (report === undefined || states.some(({ state }) => state !== 'delivered'))
         return { ...common, state: 'Starting' };

@@ -17,6 +17,7 @@ import {
   standardMetrics,
 } from '@capstan/reconcile';
 import type { InstanceRecord } from '../configuration/instance-record.ts';
+import type { Feature } from '../configuration/serve-flags.ts';
 import { servedGatewayKinds } from '../gateway/api/served-kinds.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
 import { goneInstances } from '../reconcilers/gone-instances.ts';
@@ -24,6 +25,7 @@ import { createSesameConfigurationReconciler } from '../reconcilers/sesame-confi
 import { createAnswers } from './answers.ts';
 import { controllersSink, type DataPath } from './controllers.ts';
 import { createDataPath, type DataPathView } from './data-path.ts';
+import { withoutFeatures } from './features.ts';
 import { heartbeatSink, recordDerivation } from './heartbeat.ts';
 import { type ConfigurationChoice, type InForce, inForceOf, type Reads } from './in-force.ts';
 import { type ExitOptions, exitSink, processSink, readinessSink } from './process.ts';
@@ -143,6 +145,7 @@ export interface RunServeOptions extends Pick<ExitOptions, 'errorMode' | 'change
   readonly logger: Logger;
   readonly signal: AbortSignal;
   readonly bindAddress?: string | undefined;
+  readonly disabledFeatures?: readonly Feature[];
   setLogLevel(level: string): void;
   setKubernetesLogLevel?(level: number): void;
   /** Calls back for every request of the client, for metrics. */
@@ -180,7 +183,7 @@ export async function runServe(options: RunServeOptions): Promise<number> {
     options.dataPath ??
     createDataPath({
       gatewayKinds: await servedGatewayKinds(client, ending.signal),
-      client,
+      client: withoutFeatures(client, options.disabledFeatures ?? []),
       clock,
       random,
       logger,

@@ -89,6 +89,8 @@ describe('sesame config show', () => {
   });
 
   test('reports errors and ends with 1', async () => {
+    for (const text of ['debug: true\ndebug: true\n', 'debgu: true\n', 'tls:\n\tx: 1\n'])
+      assert.equal((await runCommand('config show -c f', { f: text })).code, 1, text);
     const { code, err } = await runCommand('config show -c f', { f: 'accesslog-format: xml\n' });
     assert.equal(code, 1);
     assert.match(err, /^f:1:1: error: accesslog-format: must be envoy or json/);

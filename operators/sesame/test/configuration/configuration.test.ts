@@ -157,7 +157,23 @@ describe('flags', () => {
     for (const name of ['--sesame-config', '--Sesame-config', '--sesame-config-name'])
       assert.equal(parseServeFlags([name, 'x']).start.get('sesame-config'), 'x');
     assert.equal(parseServeFlags(['-c', 'f']).start.get('config-path'), 'f');
-    assert.equal(parseServeFlags(['--disable-feature=a', '--disable-feature=b']).start.get('disable-feature'), 'a,b');
+    assert.equal(
+      parseServeFlags(['--disable-feature=tlsroutes', '--disable-feature=tcproutes']).start.get('disable-feature'),
+      'tlsroutes,tcproutes',
+    );
+    assert.deepEqual(
+      parseServeFlags(['--sesame-config=A_b', '--watch-namespaces=a,B', '--disable-feature=x', '--namespace=a.b'])
+        .faults,
+      [
+        { flag: '--sesame-config', problem: 'must be the name of an object ("A_b")' },
+        { flag: '--watch-namespaces', problem: 'must be the name of a namespace ("B")' },
+        {
+          flag: '--disable-feature',
+          problem: 'must be one of extensionservices, tlsroutes, grpcroutes, tcproutes, backendtlspolicies ("x")',
+        },
+        { flag: '--namespace', problem: 'must be the name of a namespace ("a.b")' },
+      ],
+    );
     assert.deepEqual(parseServeFlags(['--xds-port=x', '--nope', '--insecure=perhaps', 'y', '--kubeconfig']).faults, [
       { flag: '--nope', problem: 'is not a flag of sesame serve' },
       { flag: 'y', problem: 'is not expected' },

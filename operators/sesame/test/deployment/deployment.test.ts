@@ -67,6 +67,22 @@ describe('a SesameDeployment', () => {
     });
   });
 
+  test('reports other spellings of its configuration: as read, or as ignored beside it', async () => {
+    const timeouts = (requestTimeout: string) => ({ envoy: { timeouts: { requestTimeout } } });
+    const message = async (stage: Stage) => (await conditionOf(stage.client, 'ConfigurationValid'))?.message;
+    await staged([deployment({ confguration: timeouts('9s') })], async (stage) => {
+      assert.match((await message(stage)) ?? '', /spec\.confguration: is read as configuration; correct the spelling/);
+    });
+    const both = { configuration: timeouts('8s'), confguration: timeouts('9s'), runtimeSettings: timeouts('7s') };
+    await staged([deployment(both)], async (stage) => {
+      const found = await message(stage);
+      for (const alias of ['confguration', 'runtimeSettings'])
+        assert.ok(found?.includes(`spec.${alias}: is ignored, because there is a configuration too; remove it`), found);
+      const { spec } = await stage.client.get(SesameConfiguration, at('sesameconfig-edge'));
+      assert.equal(spec?.envoy?.timeouts?.requestTimeout, '8s');
+    });
+  });
+
   test('runs pods that an ordinary user could not break out of, with ports and flags that fit', async () => {
     const spec = {
       replicas: 3,

@@ -1,13 +1,14 @@
 // What a running Sesame shows of what it serves: metrics, the graph, and the explanation of a request.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Client, EndpointSlice, Ingress, Service } from '@capstan/kube';
+import { type Client, EndpointSlice, Ingress, Secret, Service } from '@capstan/kube';
 import { assertReport } from '@capstan/testing';
 import { parse } from 'yaml';
 import { REPORT_SCHEMAS } from '../../src/commands/report-schemas.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { connectXds } from '../../src/xds/index.ts';
 import { runCommand } from '../commands/command-io.ts';
+import { createAuthority, tlsData } from '../real/certificates.ts';
 import { type Replica, ref, type ServeStage, served, servers, until } from './fixtures.ts';
 
 async function service(client: Client, name: string, address: string): Promise<void> {
@@ -186,6 +187,23 @@ test('sesame explain names the route, why it is taken, its objects, filters and 
     assert.match(
       (await explain('shop.test/cart/1 -o wide')).out,
       /route prefix \/ \(never taken: a route above takes every request\)/,
+    );
+    const authority = await createAuthority('explained');
+    const data = tlsData(await authority.issue('secure.test'));
+    await client.create(Secret, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: ref('secure'),
+      type: 'kubernetes.io/tls',
+      data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')])),
+    });
+    await proxy(client, 'secure', {
+      virtualhost: { fqdn: 'secure.test', tls: { secretName: 'secure' } },
+      routes: [{ services: [{ name: 'shop', port: 80 }] }],
+    });
+    assert.match(
+      (await explain('secure.test')).out,
+      /listener ingress_https on 0\.0\.0\.0:8443\n {4}filters: envoy\.filters\.http\.compressor, .*, router\n/,
     );
     const none = await explain('nowhere.test');
     assert.equal(none.code, 1);

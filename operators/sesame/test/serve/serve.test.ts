@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { Lease, Service } from '@capstan/kube';
+import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { SesameConfiguration } from '../../src/kinds/index.ts';
 import { connectXds } from '../../src/xds/index.ts';
@@ -94,6 +95,64 @@ describe('sesame serve', { concurrency: 1 }, () => {
       } finally {
         await xds.close();
       }
+    });
+  });
+
+  test('warns of objects that the configuration names and that are not there, until they are', async () => {
+    await served(async (stage) => {
+      const { client } = stage.cluster;
+      const { replica } = await running(stage);
+      const generation = await stage.apply({
+        ...servers(replica),
+        httpproxy: { fallbackCertificate: { namespace: NAMESPACE, name: 'gone' } },
+        rateLimitService: { extensionService: 'default/limits', domain: 'shop' },
+      });
+      await stage.becomes('Applied', 'True', generation);
+      const warnings = () => stage.condition('Valid').then((valid) => valid?.warnings?.map(({ message }) => message));
+      const fallback =
+        'spec.httpproxy.fallbackCertificate: Secret default/gone cannot be used: it does not exist; create it or correct the name';
+      const found = await until(
+        async () => ((await warnings())?.length === 2 ? warnings() : undefined),
+        'two warnings',
+      );
+      assert.deepEqual(found, [
+        fallback,
+        'spec.rateLimitService.extensionService: ExtensionService default/limits does not exist; create it or correct the name',
+      ]);
+      assert.equal((await stage.condition('Valid'))?.status, 'True');
+      await client.create(ExtensionService, {
+        apiVersion: ExtensionService.apiVersion,
+        kind: ExtensionService.kind,
+        metadata: ref('limits'),
+        spec: { services: [{ name: 'limits', port: 80 }] },
+      });
+      assert.deepEqual(
+        await until(async () => ((await warnings())?.length === 1 ? warnings() : undefined), 'one warning'),
+        [fallback],
+      );
+    });
+  });
+
+  test('serves without a feature that is disabled, as if its kind were not there', async () => {
+    await served(async (stage) => {
+      await stage.cluster.client.create(ExtensionService, {
+        apiVersion: ExtensionService.apiVersion,
+        kind: ExtensionService.kind,
+        metadata: ref('limits'),
+        spec: { services: [{ name: 'limits', port: 80 }] },
+      });
+      const { replica } = await running(stage, { disabledFeatures: ['extensionservices'] });
+      await stage.apply({
+        ...servers(replica),
+        rateLimitService: { extensionService: 'default/limits', domain: 'shop' },
+      });
+      const valid = await until(async () => {
+        const condition = await stage.condition('Valid');
+        return condition?.warnings?.length === 1 ? condition : undefined;
+      }, 'the warning');
+      assert.match(valid.warnings?.[0]?.message ?? '', /ExtensionService default\/limits does not exist/);
+      const found = await stage.cluster.client.get(ExtensionService, ref('limits'));
+      assert.equal(found.status?.conditions, undefined);
     });
   });
 

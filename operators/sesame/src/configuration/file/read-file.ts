@@ -173,7 +173,7 @@ class FileReader implements FileContent {
         );
         const texts = pairs.flatMap(([name, value]) =>
           isScalar(name) && (value === null || isScalar(value))
-            ? [[textOf(name), isNull(value) ? '' : textOf(value as Scalar)] as const]
+            ? [[textOf(name), isNull(value) ? '' : textOf(value)] as const]
             : [],
         );
         return texts.length === pairs.length ? Object.fromEntries(texts) : wrong('a map of texts');
