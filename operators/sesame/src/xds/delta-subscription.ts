@@ -18,6 +18,8 @@ const RESPONSE_SIZE = 2 * 1024 * 1024;
 export class DeltaSubscription extends Subscription {
   #isStarted = false;
   #mustRespond = false;
+  /** Names that are sent in responses of their own, because one with all of them was refused. */
+  #parts: ReadonlySet<string>[] = [];
 
   request({
     resource_names_subscribe: added = [],
@@ -43,6 +45,15 @@ export class DeltaSubscription extends Subscription {
     let hasSent = true;
     while (hasSent && (this.dirty.size > 0 || this.#mustRespond) && !this.stream.isBlocked) hasSent = this.#respond();
     this.settle();
+  }
+
+  protected override sendAgainInParts(changes: ReadonlyMap<string, SentChange>): boolean {
+    if (changes.size < 2) return false;
+    const names = [...changes.keys()];
+    const half = names.length >> 1;
+    this.#parts.push(new Set(names.slice(0, half)), new Set(names.slice(half)));
+    for (const [name, { previous }] of changes) super.mark(name, previous);
+    return true;
   }
 
   /** A split resource does not change with what it was split into. */
@@ -83,7 +94,9 @@ export class DeltaSubscription extends Subscription {
     const removed: string[] = [];
     const changes = new Map<string, SentChange>();
     let size = 0;
+    const part = this.#parts.shift();
     for (const [name, previous] of this.dirty) {
+      if (part && !part.has(name)) continue;
       const sent = this.node.get(resourceKey(this.type, name));
       const pieces = sent?.pieces(delivery, shape) ?? [];
       // What is composed of many parts may change with each of them: the client gets the newest when it has read the last.
@@ -95,7 +108,7 @@ export class DeltaSubscription extends Subscription {
       } else removed.push(name);
       if (size > RESPONSE_SIZE) break;
     }
-    if (changes.size === 0 && !this.#mustRespond) return false;
+    if (changes.size === 0 && !this.#mustRespond) return part !== undefined;
     this.#mustRespond = false;
     const nonce = this.stream.nextNonce();
     this.sent(nonce, nonce, changes);

@@ -129,6 +129,11 @@ export abstract class Subscription {
     this.node.pending.delete(this);
   }
 
+  /** Whether what was refused as a whole is sent again in smaller parts, until the part that is refused is one resource. */
+  protected sendAgainInParts(_changes: ReadonlyMap<string, SentChange>): boolean {
+    return false;
+  }
+
   /** A client names what it refuses in its message, or refuses the response as a whole. */
   #refuse(changes: ReadonlyMap<string, SentChange>, message: string): void {
     const named = new Map([...changes].filter(([name]) => isNamed(name, message)));
@@ -137,6 +142,7 @@ export abstract class Subscription {
       for (const sent of this.node.ofType(this.type))
         if (isNamed(sent.name, message)) named.set(sent.name, { sent, previous: undefined });
     }
+    if (named.size === 0 && this.sendAgainInParts(changes)) return;
     for (const { sent, previous } of (named.size > 0 ? named : changes).values()) {
       if (!sent) continue;
       const version = sent.version(this.stream.shape);

@@ -395,6 +395,32 @@ suite('refusals', () => {
     await report(({ rejections: found, acknowledged }) => found.length === 0 && acknowledged.lds === fixed.version);
   });
 
+  test('of a response that is refused without a name, all that can be accepted is', async (context) => {
+    const { store, client, report } = await createXdsStage(context);
+    const names = ['a', 'b', 'c', 'bad', 'd', 'e', 'f'];
+    put(store, ...names.map((name) => endpoints(name, 1)));
+    const stream = client.open(DELTA_ADS);
+    stream.request({ type_url: typeUrl('eds'), resource_names_subscribe: ['*'] });
+    const accepted = new Set<string>();
+    let hasRefused = false;
+    while (accepted.size < names.length - 1 || !hasRefused) {
+      const response = await stream.next();
+      const has = [...response.resources.keys()];
+      if (has.includes('bad')) stream.nack(response, 'one of them does not please me');
+      else stream.ack(response);
+      if (has.includes('bad')) hasRefused = has.length === 1;
+      else for (const name of has) accepted.add(name);
+    }
+    const { rejections } = await report(({ rejections: found }) => found.length > 0);
+    assert.deepEqual(
+      rejections.map(({ key }) => key),
+      ['eds/bad'],
+    );
+    put(store, endpoints('bad', 2));
+    stream.ack(await stream.next());
+    await report(({ rejections: found }) => found.length === 0);
+  });
+
   test('a name within another one is not refused, and the reason stands without what Envoy prints before it', async (context) => {
     const { store, client, report } = await createXdsStage(context);
     put(store, listener('ingress_http', 1, 'r'), listener('ingress_https', 2, 'r'));
