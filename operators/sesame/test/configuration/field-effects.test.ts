@@ -133,10 +133,15 @@ describe('in xDS', () => {
       ]),
       [
         ['guarded.test', true],
+        ['ingress.test', true],
         ['secure.test', true],
         ['fallback-certificate', true],
       ],
     );
+    const off = await servedWith({
+      globalExtAuth: { extensionRef: { namespace: 'default', name: 'auth' }, authPolicy: { disabled: true } },
+    });
+    assert.match(off.get('rds/https/ingress.test') ?? '', /ExtAuthzPerRoute","disabled":true/);
   });
 });
 
@@ -217,6 +222,7 @@ async function createObjects(client: Client): Promise<void> {
   await create(Ingress, {
     metadata: metadata('ingress'),
     spec: {
+      tls: [{ hosts: ['ingress.test'], secretName: 'cert' }],
       rules: [
         {
           host: 'ingress.test',

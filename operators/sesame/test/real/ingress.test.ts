@@ -55,6 +55,7 @@ suite('Ingress and TCP through a real Envoy', { skip }, () => {
     assert.equal(await get('shop.test', '/seg'), 'shop');
     assert.equal(await get('shop.test', '/seg/x'), 'shop');
     assert.equal(await get('shop.test', '/segment'), 404);
+    assert.equal(await get('shop.test', '/bad/x'), 503);
     assert.equal(await get('anything.test', '/'), 'other');
     assert.equal(await get('a.wild.test', '/'), 'shop');
     assert.equal(await get('a.b.wild.test', '/'), 404);

@@ -5,10 +5,12 @@ import type { Resource } from '../../xds/index.ts';
 import type { HeaderMatch, PathMatch } from '../conditions.ts';
 import { notRegex, regexProblem } from '../conditions.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
+import { authorizationContext, authorizationDisabled, globalAuthorization } from '../policy/authorization.ts';
+import { FILTER } from '../policy/filter-names.ts';
 import { envoyHeaders, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
 import type { TlsTermination } from '../proxy/proxy-tls.ts';
 import type { HostPart } from '../proxy/translate-root.ts';
-import { type RouteEntry, routeMetadata, routeViolations, upgradeToHttps } from '../route-entry.ts';
+import { directResponse, type RouteEntry, routeMetadata, routeViolations, upgradeToHttps } from '../route-entry.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { envoyTimeout } from '../timeouts.ts';
 import { NO_SECRET, secretResource, tlsSecretProblem } from '../upstream/tls-secret.ts';
@@ -67,6 +69,9 @@ class IngressTranslation {
       add(host, this.#routes(host, rule.http?.paths ?? []));
     }
     const terminations = this.#tls();
+    // The plain listener has it for all hosts.
+    const filter = terminations.size > 0 ? globalAuthorization(this.#settings, this.#lookup) : undefined;
+    const authorization = filter && { filter };
     const parts = new Map<string, HostPart>();
     const forcesTls = this.#annotation('ingress.kubernetes.io/force-ssl-redirect') === 'true';
     const allowsHttp = this.#annotation('kubernetes.io/ingress.allow-http') !== 'false' || forcesTls;
@@ -80,14 +85,21 @@ class IngressTranslation {
       parts.set(host, {
         fqdn: host,
         plain,
-        secure: tls && { routes: entries, tls, tcp: undefined, jwt: undefined, authorization: undefined },
-        perFilter: {},
+        secure: tls && { routes: entries, tls, tcp: undefined, jwt: undefined, authorization },
+        perFilter: this.#authorizationPolicy(),
         rateLimits: [],
         origin: `Ingress ${this.#namespace}/${this.#ingress.metadata.name ?? ''}`,
       });
     }
     const secrets = [...parts.values()].flatMap(({ secure }) => secure?.tls?.secret ?? []);
     return { parts, secrets, problems: this.#problems };
+  }
+
+  /** An Ingress cannot turn on what is off for all. */
+  #authorizationPolicy(): Message {
+    const { disabled = false, context } = this.#settings.globalExtAuth?.authPolicy ?? {};
+    if (disabled) return { [FILTER.authorization]: authorizationDisabled() };
+    return context ? { [FILTER.authorization]: authorizationContext(context) } : {};
   }
 
   #annotation(...names: readonly string[]): string | undefined {
@@ -154,18 +166,23 @@ class IngressTranslation {
         this.#problems.push(`spec.rules: the path of ${host}, ${notRegex(path, matches.problem)}`);
         return [];
       }
-      const entry = this.#forward(backend, path);
-      if (!entry) return [];
       const match = { path: matches, headers, query: [] };
-      const [refused] = [
-        ...routeViolations({ match, ...entry }),
-        ...entry.clusters.flatMap((each) => each.violations()),
-      ];
-      if (!refused) return [{ match, ...entry, permitInsecure: true }];
+      // Requests for a path that cannot be served must not reach the backend of a shorter one.
+      const answer = (status: number) => ({
+        match,
+        value: { ...directResponse(status), ...this.#metadata() },
+        clusters: [],
+        permitInsecure: true,
+      });
+      const entry = this.#forward(backend, path);
+      if (!entry) return [answer(503)];
+      const refused = [...routeViolations({ match, ...entry }), ...entry.clusters.flatMap((each) => each.violations())];
+      const [first] = refused;
+      if (!first) return [{ match, ...entry, permitInsecure: true }];
       this.#problems.push(
-        `spec.rules: Envoy would refuse the path ${path} of ${host} (${refused.path} ${refused.problem}); correct the value that it comes from`,
+        `spec.rules: Envoy would refuse the path ${path} of ${host} (${first.path} ${first.problem}); correct the value that it comes from`,
       );
-      return [];
+      return refused.some(({ path: at }) => at.startsWith('match')) ? [] : [answer(502)];
     });
   }
 
@@ -224,9 +241,13 @@ class IngressTranslation {
         envoyHeaders(withDefaultHeaders(NO_HEADERS, requestHeaders, { direction: 'request' }), 'request')),
       ...(applyToIngress &&
         envoyHeaders(withDefaultHeaders(NO_HEADERS, responseHeaders, { direction: 'response' }), 'response')),
-      ...routeMetadata({ kind: 'Ingress', namespace: this.#namespace, name: this.#ingress.metadata.name ?? '' }),
+      ...this.#metadata(),
     };
     return { value, clusters: [cluster] };
+  }
+
+  #metadata(): Message {
+    return routeMetadata({ kind: 'Ingress', namespace: this.#namespace, name: this.#ingress.metadata.name ?? '' });
   }
 
   #retries(): Message {

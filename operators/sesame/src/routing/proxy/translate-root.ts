@@ -38,7 +38,7 @@ export interface SecurePart {
   readonly tls: TlsTermination | undefined;
   readonly tcp: readonly WeightedUpstream[] | undefined;
   readonly jwt: JwtFilter | undefined;
-  readonly authorization: { readonly filter: Message; readonly cluster: string } | undefined;
+  readonly authorization: { readonly filter: Message } | undefined;
 }
 
 export interface TranslatedRoot {
@@ -261,7 +261,7 @@ class RootTranslation {
     return 'broken';
   }
 
-  #authorization(isSecure: boolean): { filter: Message; cluster: string } | 'broken' | undefined {
+  #authorization(isSecure: boolean): { filter: Message } | 'broken' | undefined {
     const spec: AuthorizationSpec | AuthorizationSettings | undefined =
       this.#host.authorization ?? (isSecure ? this.#settings.globalExtAuth : undefined);
     if (!spec) return undefined;
