@@ -13,11 +13,11 @@ export function withoutFeatures(client: Client, disabled: readonly Feature[]): C
   return {
     ...client,
     async list(kind, options) {
-      refuse(kind as Kind);
+      refuse(kind);
       return client.list(kind, options);
     },
     async watch(kind, options) {
-      refuse(kind as Kind);
+      refuse(kind);
       return client.watch(kind, options);
     },
   };
