@@ -168,7 +168,7 @@ class IngressTranslation {
       }
       const match = { path: matches, headers, query: [] };
       // Requests for a path that cannot be served must not reach the backend of a shorter one.
-      const answer = (status: number) => ({
+      const answer = (status: number): RouteEntry => ({
         match,
         value: { ...directResponse(status), ...this.#metadata() },
         clusters: [],
