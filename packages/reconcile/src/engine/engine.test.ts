@@ -543,7 +543,7 @@ describe('new objects', () => {
       },
     });
     engine.each(items, {}, copies);
-    return { engine, items };
+    return { engine, items, copies };
   }
 
   it('do not hold up an edit of one that was there, and are all evaluated once', async () => {
@@ -564,6 +564,17 @@ describe('new objects', () => {
     while (engine.newcomers > 0) all.push(...(await engine.flush()).changes);
     assert.equal(all.length, 501);
     assert.equal(new Set(all.map(({ key }) => key)).size, 501);
+  });
+
+  it('are evaluated by a preview that asks for one before its turn', async () => {
+    const { engine, items, copies } = slow(() => items.put('old', { status: 2 }));
+    items.put('old', { status: 1 });
+    await engine.flush();
+    for (let index = 0; index < 200; index++) items.put(`new${index}`, { status: 7 });
+    await engine.flush();
+    assert.equal(engine.valueOf(copies, 'new199'), undefined);
+    assert.deepEqual(engine.fork().evaluateKey(copies, 'new199'), { state: 'value', value: 7 });
+    assert.equal(engine.valueOf(copies, 'new199'), undefined);
   });
 
   it('have their cause whenever their turn comes', async () => {
