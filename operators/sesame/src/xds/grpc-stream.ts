@@ -25,7 +25,7 @@ export class GrpcStream {
   #message = '';
   /** What has arrived of the next message. */
   #pending: Buffer | undefined;
-  /** What is left to write of a large message. */
+  /** What is left to write of a large message, the last piece first. */
   #unwritten: Uint8Array[] | undefined;
   #isOpen = true;
 
@@ -56,13 +56,13 @@ export class GrpcStream {
     let length = 0;
     for (const piece of pieces) length += piece.length;
     prefix.writeUInt32BE(length, 1);
-    const stream = this.#stream;
-    if (length < SMALL) {
-      stream.write(Buffer.concat([prefix, ...pieces]));
-      return;
+    const message = [prefix, ...pieces];
+    if (this.#unwritten) this.#unwritten.unshift(...message.reverse());
+    else if (length < SMALL) this.#stream.write(Buffer.concat(message));
+    else {
+      this.#unwritten = message.reverse();
+      this.#writeSlice();
     }
-    this.#unwritten = [prefix, ...pieces].reverse();
-    this.#writeSlice();
   }
 
   #writeSlice(): void {

@@ -16,7 +16,7 @@ export interface ResourceStore {
   ofType(type: ResourceType): ReadonlyMap<string, Resource>;
   /** Replaces what has changed; what is equal to what is there is left out of the notification. */
   take(changes: Iterable<readonly [ResourceKey, Resource | undefined]>): readonly ResourceChange[];
-  /** The whole type as pieces of a state-of-the-world response, shared by all streams until the type changes. */
+  /** The whole type as pieces of a state-of-the-world response, shared by the streams that send it until the type changes. */
   pieces(type: ResourceType, delivery: Delivery): readonly Uint8Array[];
   /** A version of the whole type, from the versions in it. */
   versionOf(type: ResourceType): string;
@@ -26,7 +26,8 @@ export interface ResourceStore {
 export function createResourceStore(): ResourceStore {
   const types = new Map<ResourceType, Map<string, Resource>>();
   const listeners = new Set<(changes: readonly ResourceChange[]) => void>();
-  const bodies = new Map<string, readonly Uint8Array[]>();
+  /** A copy of megabytes, which is given up when no stream sends it any more. */
+  const bodies = new Map<string, WeakRef<readonly Uint8Array[]>>();
   const versions = new Map<ResourceType, string>();
   let isComplete = false;
 
@@ -68,10 +69,10 @@ export function createResourceStore(): ResourceStore {
     },
     pieces(type, delivery) {
       const id = `${type} ${delivery}`;
-      let pieces = bodies.get(id);
+      let pieces = bodies.get(id)?.deref();
       if (!pieces) {
         pieces = join([...ofType(type).values()].flatMap((resource) => resourcePieces(resource, delivery)));
-        bodies.set(id, pieces);
+        bodies.set(id, new WeakRef(pieces));
       }
       return pieces;
     },

@@ -36,7 +36,10 @@ suite('settings through a real Envoy', { skip: missingEnvoy() }, () => {
         responseHeaders: { set: {}, remove: ['x-internal'] },
       };
     });
-    const answer = await send({ port: stage.httpsPort, host: 'own.test', path: '/a//b', tls: { ca } });
+    const ask = () => send({ port: stage.httpsPort, host: 'own.test', path: '/a//b', tls: { ca } });
+    // Its listener waits for the certificate and for routes of its own, the plain one does not.
+    await waitFor(async () => (await ask()).status === 200, 'the listener with TLS');
+    const answer = await ask();
     const seen = JSON.parse(answer.body) as Record<string, string>;
     assert.deepEqual([seen['path'], seen['x-edge']], ['/a//b', 'yes']);
     assert.deepEqual([answer.headers.server, answer.headers['x-internal']], ['backend', undefined]);

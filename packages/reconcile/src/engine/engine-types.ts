@@ -242,6 +242,8 @@ export interface EngineOptions {
   readonly clock: Clock;
   /** An asynchronous flush yields after so many milliseconds of work. Default: 10. */
   readonly sliceMs?: number;
+  /** A wave runs so many nodes of new objects at least, also while changes wait: each wave costs something itself. Default: 64. */
+  readonly leastNewcomers?: number;
   /** Freezes values and results deeply, so that tests find who changes them in place. Default: false. */
   readonly freeze?: boolean;
   /** Called once when changes become pending. */

@@ -543,7 +543,7 @@ describe('new objects', () => {
       },
     });
     engine.each(items, {}, copies);
-    return { engine, items };
+    return { engine, items, copies };
   }
 
   it('do not hold up an edit of one that was there, and are all evaluated once', async () => {
@@ -566,11 +566,22 @@ describe('new objects', () => {
     assert.equal(new Set(all.map(({ key }) => key)).size, 501);
   });
 
+  it('are evaluated by a preview that asks for one before its turn', async () => {
+    const { engine, items, copies } = slow(() => items.put('old', { status: 2 }));
+    items.put('old', { status: 1 });
+    await engine.flush();
+    for (let index = 0; index < 200; index++) items.put(`new${index}`, { status: 7 });
+    await engine.flush();
+    assert.equal(engine.valueOf(copies, 'new199'), undefined);
+    assert.deepEqual(engine.fork().evaluateKey(copies, 'new199'), { state: 'value', value: 7 });
+    assert.equal(engine.valueOf(copies, 'new199'), undefined);
+  });
+
   it('have their cause whenever their turn comes', async () => {
     const { engine, items } = slow(() => items.put('old', { status: 2 }));
     items.put('old', { status: 1 });
     await engine.flush();
-    for (let index = 0; index < 100; index++) items.put(`new${index}`, { status: 0 });
+    for (let index = 0; index < 200; index++) items.put(`new${index}`, { status: 0 });
     await engine.flush();
     const { changes } = await engine.flush();
     const late = changes.find(({ key }) => key.startsWith('new'));
@@ -586,13 +597,13 @@ describe('new objects', () => {
     items.put('old', { status: 1 });
     await engine.flush();
     isWaiting = true;
-    for (let index = 0; index < 100; index++) items.put(`new${index}`, { status: 0 });
+    for (let index = 0; index < 200; index++) items.put(`new${index}`, { status: 0 });
     const keys = (await engine.flush()).changes.map(({ key }) => key);
-    assert.ok(!keys.includes('new99'));
-    items.delete('new99');
+    assert.ok(!keys.includes('new199'));
+    items.delete('new199');
     isWaiting = false;
     while (engine.newcomers > 0) keys.push(...(await engine.flush()).changes.map(({ key }) => key));
-    assert.equal(new Set(keys).size, 100);
-    assert.ok(!keys.includes('new99'));
+    assert.equal(new Set(keys).size, 200);
+    assert.ok(!keys.includes('new199'));
   });
 });

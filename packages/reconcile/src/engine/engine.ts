@@ -133,6 +133,7 @@ function newGraph(options: EngineOptions): Graph {
   return {
     clock: options.clock,
     sliceMs: options.sliceMs ?? 10,
+    leastNewcomers: options.leastNewcomers ?? 64,
     freeze: options.freeze ?? false,
     retain: options.retain ?? true,
     maxRuns: options.maxRuns ?? 100,

@@ -190,7 +190,7 @@ export function createParts(options: PartsOptions): Parts {
       id,
       sink,
       delivered: derivation,
-      onNamed: (key) => delivery.expect(key),
+      onNamed: (key, isByNew) => delivery.expect(key, isByNew),
       onDropped: (key) => delivery.unexpect(key),
     });
     const delivery: Delivery = createDelivery({

@@ -31,8 +31,8 @@ export interface DeliveryOptions {
 }
 
 export interface Delivery extends BoundSink {
-  /** A key that is evaluated for the first time in the next wave: the snapshot waits for it. */
-  expect(key: string): void;
+  /** A key that is evaluated for the first time in the next wave: the snapshot waits for it. `isByNew`: a new object names it. */
+  expect(key: string, isByNew: boolean): void;
   /** It is not evaluated after all. */
   unexpect(key: string): void;
   /** How many keys have a value. */
@@ -80,8 +80,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   let isWithdrawing = false;
   /** Stops acting: what was delivered is being withdrawn. Nothing is delivered before that is over. */
   let closing: Promise<void> | undefined;
-  /** Keys were named or dropped in the wave that is ending: the next one shows what they come to. */
+  /** An object named or dropped keys in the wave that is ending: the next one shows what they come to, and both go out together. */
   let isMoving = false;
+  /** The last wave was waited with: objects that move all the time hold up nothing for longer than that. */
+  let hasWaited = false;
   let needsSnapshot = true;
   let timer: Timer | undefined;
   let acting = new AbortController();
@@ -334,11 +336,12 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     lease: sink.lease,
     take,
     waveEnded() {
-      if (isMoving) isMoving = false;
-      else pump();
+      hasWaited = isMoving && !hasWaited;
+      isMoving = false;
+      if (!hasWaited) pump();
     },
-    expect(key) {
-      isMoving = true;
+    expect(key, isByNew) {
+      if (!isByNew) isMoving = true;
       if (needsSnapshot && !values.has(key)) expected.add(key);
     },
     unexpect(key) {

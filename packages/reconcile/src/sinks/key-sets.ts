@@ -30,8 +30,8 @@ export interface KeySetsOptions {
   sink: SinkDefinition;
   /** The engine's derivation of what the sink delivers. */
   delivered: Derivation<unknown>;
-  /** A key is named that was not. It is evaluated in the next wave. */
-  onNamed(key: string): void;
+  /** A key is named that was not, by a new object or by one that named others before. It is evaluated in the next wave. */
+  onNamed(key: string, isByNew: boolean): void;
   onDropped(key: string): void;
 }
 
@@ -107,7 +107,7 @@ export function createKeySets(options: KeySetsOptions): KeySets {
   }
 
   return {
-    take({ derivation, key, after }) {
+    take({ derivation, key, before, after }) {
       if (derivation === gate) {
         isListed = after?.state === 'value';
         return true;
@@ -125,7 +125,7 @@ export function createKeySets(options: KeySetsOptions): KeySets {
         if (held.has(one)) continue;
         held.set(one, engine.hold(delivered, one));
         counts.set(one, (counts.get(one) ?? 0) + 1);
-        options.onNamed(one);
+        options.onNamed(one, before === undefined);
       }
       for (const [one, root] of held) {
         if (wanted.has(one)) continue;

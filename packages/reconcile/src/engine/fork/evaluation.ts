@@ -6,6 +6,7 @@ import {
   type Cycle,
   type DerivationState,
   type Edge,
+  FRESH,
   type Graph,
   HAS_VALUE,
   MODE,
@@ -65,8 +66,10 @@ export function outcomeOf(evaluation: Evaluation, node: Node): Outcome {
   const known = evaluation.shadows.get(node);
   if (known?.outcome !== undefined) return known.outcome;
   const isNew = node.derivation.nodes.get(node.key) !== node;
+  // Of an object whose turn has not come in the main graph.
+  const isWaiting = node.state === FRESH;
   const suspects = evaluation.reach.suspects.get(node);
-  if (!isNew && suspects === undefined) return node;
+  if (!isNew && !isWaiting && suspects === undefined) return node;
   const shadow: Shadow = {
     node,
     isNew,
@@ -79,7 +82,7 @@ export function outcomeOf(evaluation: Evaluation, node: Node): Outcome {
   };
   evaluation.shadows.set(node, shadow);
   evaluation.stack.push(shadow);
-  if (isNew || node.cycle !== undefined || suspects?.some((edge) => hasChanged(evaluation, edge))) {
+  if (isNew || isWaiting || node.cycle !== undefined || suspects?.some((edge) => hasChanged(evaluation, edge))) {
     shadow.ran = true;
     shadow.outcome = settle(shadow, evaluation.run(evaluation, shadow));
   } else {

@@ -243,8 +243,9 @@ export interface WaveRecord {
   /** What first made a node dirty, brought it to life or gave it up; of new nodes only sinks. */
   triggers: Map<Node, Source>;
   causes: Map<CellEvent, Map<unknown, Omit<Cause, 'via'>>>;
-  /** When new objects have had their turn, if changes are waiting. */
+  /** When new objects have had their turn, if changes are waiting; and whether the least number of them ran. */
   newcomersUntil: number | undefined;
+  newcomersRan: boolean;
 }
 
 /** A run in progress and, when it is over, what it came to. */
@@ -268,6 +269,7 @@ export interface Newcomer {
 export interface Graph {
   clock: Clock;
   sliceMs: number;
+  leastNewcomers: number;
   freeze: boolean;
   retain: boolean;
   maxRuns: number;

@@ -52,6 +52,7 @@ async function runSeed(seed: number): Promise<void> {
   const engine = createEngine({
     clock: steppingClock(() => betweenSlices()),
     sliceMs: 3,
+    leastNewcomers: 1,
     freeze: true,
     retain,
     onWarning,

@@ -59,6 +59,7 @@ export function newWaveRecord(number: number): WaveRecord {
     triggers: new Map(),
     causes: new Map(),
     newcomersUntil: undefined,
+    newcomersRan: false,
   };
 }
 
@@ -119,7 +120,8 @@ function* runNewcomers(graph: Graph, record: WaveRecord): Generator<void, boolea
   record.newcomersUntil ??= graph.clock.now() + NEWCOMERS_SLICES * graph.sliceMs;
   let at = 0;
   for (; at < newcomers.length; at++) {
-    if (graph.pending && graph.clock.now() >= record.newcomersUntil) break;
+    const hadTurn = at >= graph.leastNewcomers || record.newcomersRan;
+    if (hadTurn && graph.pending && graph.clock.now() >= record.newcomersUntil) break;
     const { node, event } = newcomers[at] as Newcomer;
     const isHeld = (node.flags & DISPOSED) === 0 && (node.holds > 0 || node.first !== undefined);
     if (node.state !== FRESH || !isHeld) continue;
@@ -129,6 +131,7 @@ function* runNewcomers(graph: Graph, record: WaveRecord): Generator<void, boolea
     yield;
   }
   newcomers.splice(0, at);
+  record.newcomersRan = true;
   return at > 0;
 }
 
