@@ -1,5 +1,4 @@
 // The status of an HTTPProxy: what is wrong with it in any root that it is part of.
-import { Service } from '@capstan/kube';
 import {
   type ConditionInput,
   type Derived,
@@ -7,7 +6,6 @@ import {
   plan,
   type Reader,
   type Reconciler,
-  reading,
   reconciler,
 } from '@capstan/reconcile';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
@@ -39,7 +37,7 @@ export function httpProxyStatus({ graph, refusals, loadBalancer }: StatusOptions
   return reconciler({
     name: 'http-proxy-status',
     resource: HTTPProxy,
-    reads: [...ROUTE_READS.filter((read) => read !== HTTPProxy), reading(Service, 'everywhere')],
+    reads: ROUTE_READS.filter((read) => read !== HTTPProxy),
     writesStatus: true,
     concurrency: 32,
     reconcile({ object: proxy, read }) {
