@@ -83,7 +83,7 @@ class IngressTranslation {
         secure: tls && { routes: entries, tls, tcp: undefined, jwt: undefined, authorization: undefined },
         perFilter: {},
         rateLimits: [],
-        origin: `Ingress ${this.#namespace}/${this.#ingress.metadata.name ?? ''}`,
+        origins: [`Ingress ${this.#namespace}/${this.#ingress.metadata.name ?? ''}`],
       });
     }
     const secrets = [...parts.values()].flatMap(({ secure }) => secure?.tls?.secret ?? []);
