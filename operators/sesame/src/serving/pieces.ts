@@ -88,7 +88,7 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
       const parts = translated.part ? [translated.part] : [];
       return { piece: hostPiece(fqdn, parts, translated.secrets, effective), findings: translated.findings };
     },
-    equals: (left, right) => isSamePiece(left.piece, right.piece) && equal(plain(left.findings), plain(right.findings)),
+    equals: (left, right) => isSamePiece(left.piece, right.piece) && equal([...left.findings], [...right.findings]),
   });
 
   const ingresses = derivation<TranslatedIngress>({
@@ -177,10 +177,6 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
 }
 
 const NOTHING: ServedRoot = { piece: new Piece({}), findings: new Map() };
-
-function plain(findings: ReadonlyMap<string, Findings>): Record<string, Findings> {
-  return Object.fromEntries(findings);
-}
 
 /** Keys of the roots of a host that are ours. */
 function servedRoots(read: Reader, key: string, { ingress }: RoutingSettings): string[] {
