@@ -274,7 +274,12 @@ describe('what the cache keeps', () => {
 
   it('is once what the content of siblings has in common', async () => {
     const { informer, stop } = await start((server) => {
-      for (const [name, value] of [['a', 1], ['b', 1], ['c', 2]] as const) server.put(name, { value });
+      for (const [name, value] of [
+        ['a', 1],
+        ['b', 1],
+        ['c', 2],
+      ] as const)
+        server.put(name, { value });
     });
     const [a, b, c] = informer.list();
     assert.equal(b?.spec, a?.spec);
