@@ -15,6 +15,7 @@ export interface ControlPlane extends Place {
   /** Of its own objects: leases, configuration. */
   readonly ownNamespace: string;
   readonly isSplit: boolean;
+  readonly env: Readonly<Record<string, string>>;
   definitions(): readonly object[];
   secretName(index: number, pair: KeyPair): string;
   command(kubeconfig: string, ports: readonly number[], options: StartOptions): readonly [string, ...string[]];
@@ -41,6 +42,8 @@ export const SESAME: ControlPlane = {
   group: 'projectsesame.io',
   ownNamespace: 'projectsesame',
   isSplit: true,
+  // As the embedded node starts it.
+  env: { MALLOC_ARENA_MAX: '2' },
   definitions: () => sesame.kinds.map((kind) => kind.crd() as object),
   secretName: (index) => `sesame/tls-${index}`,
   command: (kubeconfig, [xds = 0, health = 0, debug = 0, http = 0], { isAlone, flags = [] }) => [
@@ -63,6 +66,7 @@ export const CONTOUR: ControlPlane = {
   group: 'projectcontour.io',
   ownNamespace: 'projectcontour',
   isSplit: false,
+  env: {},
   definitions: () => JSON.parse(readFileSync(join(contourFolder(), 'crds.json'), 'utf8')) as object[],
   secretName(index, pair) {
     const certificate = Buffer.from(pair['tls.crt'], 'base64');
@@ -116,7 +120,7 @@ export async function startControlPlane(
   const ports = await freePorts(4);
   const [program, ...args] = plane.command(kubeconfig, ports, options);
   const began = performance.now();
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...plane.env } });
   let output = '';
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     output = (output + chunk).slice(-4000);

@@ -32,7 +32,13 @@ export function knownImages(
       entrypoint: capstan,
       programs: { capstan, gimbal, kroxylicious, sesame, submariner },
       // What Sesame and its Envoys bind is in their configuration, and not in their arguments.
-      env: { ...cables, CAPSTAN_REAL: real, CAPSTAN_BIND_ADDRESS: '$(POD_IP)', SESAME_BIND_ADDRESS: '$(POD_IP)' },
+      env: {
+        ...cables,
+        CAPSTAN_REAL: real,
+        CAPSTAN_BIND_ADDRESS: '$(POD_IP)',
+        SESAME_BIND_ADDRESS: '$(POD_IP)',
+        ...FEW_ARENAS,
+      },
       kubeconfig: true,
       // Every pod has an address of its own here, and no interface of its own.
       substitute: [{ from: '0.0.0.0', to: '$(POD_IP)' }],
@@ -48,6 +54,9 @@ const SMALL = ['--optimize-for-size', '--semi-space-growth-factor=1', '--no-wasm
 
 /** What a control plane caches is most of its heap, and stays: much room for new objects would only be held. */
 const SMALL_YOUNG = ['--max-semi-space-size=8'];
+
+/** glibc gives each thread of Node.js an area of its own for memory outside of the heap, and what is free in one is of no use to others. */
+const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
 
 /** Gateways leave the network of this machine alone: their cables are simulated, and marked as such. */
 const SIMULATED_CABLES = { SUBMARINER_CABLES: 'simulated' };

@@ -8,7 +8,7 @@ import { globalAuthorization } from '../routing/policy/authorization.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { readLookup } from '../routing/tracked-lookup.ts';
 import { at, clustersOf, contentOf, list, matchText, text } from '../serving/dag.ts';
-import { ingressesByHost, type RouteGraph, rootsByFqdn } from '../serving/pieces.ts';
+import { hostKey, ingressesByHost, type RouteGraph, rootsByFqdn } from '../serving/pieces.ts';
 import type { Resource } from '../xds/index.ts';
 import { type ExplainedGateways, type GatewayAnswer, gatewayAnswers, gatewayProblems } from './explain-gateways.ts';
 
@@ -70,7 +70,7 @@ export function explanations(graph: RouteGraph, gateways?: ExplainedGateways): D
           listeners: gatewayListeners,
           problems: [...problemsOf(read, graph, host), ...gatewayNotes],
         };
-      const piece = read.derived(graph.pieces, `host/${servedAs}`);
+      const piece = read.derived(graph.pieces, hostKey(servedAs));
       const clusters = new Map(piece.resources.filter(({ type }) => type === 'cds').map((each) => [each.name, each]));
       const routesOf = (virtualHost: Message) =>
         explainRoutes(list(virtualHost, 'routes'), path, clusters, read, graph);
@@ -157,12 +157,12 @@ function candidates(host: string): string[] {
 }
 
 function isServed(read: Reader, graph: RouteGraph, name: string): boolean {
-  const { plain, chain } = read.derived(graph.pieces, `host/${name}`);
+  const { plain, chain } = read.derived(graph.pieces, hostKey(name));
   return plain !== undefined || chain !== undefined;
 }
 
 function problemsOf(read: Reader, graph: RouteGraph, host: string): string[] {
-  const key = `host/${host}`;
+  const key = hostKey(host);
   const ofRoots = read
     .by(rootsByFqdn, key, keyOf)
     .flatMap((root) =>
@@ -260,7 +260,7 @@ function explainServices(
 }
 
 function endpointsOf(read: Reader, graph: RouteGraph, service: string, assignment: string): string[] {
-  const found = read.derived(graph.pieces, `endpoints/${service}`).endpoints.find(({ name }) => name === assignment);
+  const found = read.derived(graph.pieces, service).endpoints.find(({ name }) => name === assignment);
   if (!found) return [];
   return list(contentOf(found), 'endpoints').flatMap((locality) =>
     list(locality, 'lb_endpoints').map((each) => {

@@ -1,5 +1,4 @@
 // The status of an HTTPProxy: what is wrong with it in any root that it is part of.
-import { Service } from '@capstan/kube';
 import {
   type ConditionInput,
   type Derived,
@@ -7,7 +6,6 @@ import {
   plan,
   type Reader,
   type Reconciler,
-  reading,
   reconciler,
 } from '@capstan/reconcile';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
@@ -39,7 +37,7 @@ export function httpProxyStatus({ graph, refusals, loadBalancer }: StatusOptions
   return reconciler({
     name: 'http-proxy-status',
     resource: HTTPProxy,
-    reads: [...ROUTE_READS.filter((read) => read !== HTTPProxy), reading(Service, 'everywhere')],
+    reads: ROUTE_READS.filter((read) => read !== HTTPProxy),
     writesStatus: true,
     concurrency: 32,
     reconcile({ object: proxy, read }) {
@@ -64,7 +62,9 @@ export function httpProxyStatus({ graph, refusals, loadBalancer }: StatusOptions
 
 /** What is known about a proxy from every root that it is part of. */
 export function findingsOf(read: Reader, graph: RouteGraph, key: string, isRoot: boolean): Findings[] {
-  return rootsOf(read, key, isRoot).flatMap((root) => read.derived(graph.roots, root, plainFindings)[key] ?? []);
+  return rootsOf(read, key, isRoot).flatMap(
+    (root) => read.derived(graph.roots, root, listedFindings).find(([name]) => name === key)?.[1] ?? [],
+  );
 }
 
 /** A root is its own; of a part, all roots from which a chain of includes leads here. */
@@ -89,9 +89,9 @@ function identity(proxy: HTTPProxy): { id: string; isRoot: boolean } {
   return { id: `${metadata.namespace ?? ''}/${metadata.name ?? ''}`, isRoot: spec.virtualhost !== undefined };
 }
 
-/** Plain data, so that only a changed problem wakes a reader. */
-function plainFindings({ findings }: ServedRoot): Record<string, Findings> {
-  return Object.fromEntries(findings);
+/** Plain data, so that only a changed problem wakes a reader; no object with a field for each name, which V8 keeps a shape of. */
+function listedFindings({ findings }: ServedRoot): [name: string, found: Findings][] {
+  return [...findings];
 }
 
 const ORPHANED: Problem = {

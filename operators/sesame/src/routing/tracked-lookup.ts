@@ -8,14 +8,23 @@ import { type Lookup, type SecretView, type ServiceView, secretView, serviceView
 import { SERVICE_NAME_LABEL } from './upstream/endpoints.ts';
 import { expiryOf } from './upstream/tls-secret.ts';
 
+/** What is read of a Service: the rest of it is not kept in memory. */
+export const SERVICE_READ = reading(Service, 'everywhere', {
+  fields: ['metadata.annotations', 'spec.type', 'spec.externalName', 'spec.ports', 'status.loadBalancer'],
+});
+
+const SLICE_READ = reading(EndpointSlice, 'everywhere', {
+  fields: ['addressType', 'ports', 'endpoints.addresses', 'endpoints.conditions.ready'],
+});
+
 /** Every kind that routes are computed from. */
 export const ROUTE_READS = [
   HTTPProxy,
   reading(TLSCertificateDelegation, 'everywhere'),
   // A feature that can be disabled, with its permission.
   reading(ExtensionService, 'everywhere', { optional: true }),
-  reading(Service, 'everywhere'),
-  reading(EndpointSlice, 'everywhere'),
+  SERVICE_READ,
+  SLICE_READ,
   reading(Ingress, 'everywhere'),
   reading(Secret, 'referenced'),
 ];

@@ -229,12 +229,14 @@ export async function runServe(options: RunServeOptions): Promise<number> {
   runtime.addWorld({ name: '', client, namespace: choice.namespace, watchNamespaces: [choice.namespace] });
   observeRuntime(metrics, runtime);
   const heap = options.compactHeap
-    ? compactHeap({ clock, isAtRest: atRest(readiness), signal: ending.signal })
+    ? compactHeap({ clock, startGrowthPercent: START_GROWTH, isAtRest: atRest(readiness), signal: ending.signal })
     : Promise.resolve();
   await Promise.all([runtime.run(ending.signal), events.run(ending.signal), heap]);
   return code;
 }
 
+/** In percent. Envoys wait for the first snapshot: it is not held up by a collection for every few megabytes. */
+const START_GROWTH = 50;
 /** Above this share of its time the event loop is busy: statuses are written, or Envoys subscribe. */
 const BUSY = 0.1;
 

@@ -35,27 +35,30 @@ export interface ServedRoot {
   readonly findings: ReadonlyMap<string, Findings>;
 }
 
-const HOST = 'host/';
-const ENDPOINTS = 'endpoints/';
-const EXTENSION = 'extension/';
+// The endpoints of a Service have its key, `namespace/name`: there are more of them than of all others, and a kind that names keys needs no
+// list of them. No namespace has a colon in its name.
+const HOST = 'host:';
+const EXTENSION = 'extension:';
 export const SETTINGS = 'settings';
+
+/** The key of a host's piece. */
+export function hostKey(host: string): string {
+  return HOST + host;
+}
 
 export const rootsByFqdn = index(HTTPProxy, 'fqdn', ({ spec }) => {
   const fqdn = spec.virtualhost?.fqdn;
-  return fqdn ? [HOST + fqdn.toLowerCase()] : [];
+  return fqdn ? [hostKey(fqdn.toLowerCase())] : [];
 });
 
-export const ingressesByHost = index(Ingress, 'host', (ingress) => ingressHosts(ingress).map((host) => HOST + host));
+export const ingressesByHost = index(Ingress, 'host', (ingress) => ingressHosts(ingress).map(hostKey));
 
-const servicesByKey = index(Service, 'endpoints', ({ metadata }) => [
-  `${ENDPOINTS}${metadata.namespace ?? ''}/${metadata.name ?? ''}`,
-]);
 const extensionsByKey = index(ExtensionService, 'extension', ({ metadata }) => [
   `${EXTENSION}${metadata.namespace ?? ''}/${metadata.name ?? ''}`,
 ]);
 
 /** A sink does not know the objects of its indexes. */
-const INDEXES = [rootsByFqdn, ingressesByHost, servicesByKey, extensionsByKey] as unknown as readonly KindIndex[];
+const INDEXES = [rootsByFqdn, ingressesByHost, extensionsByKey] as unknown as readonly KindIndex[];
 
 const settingsKey = derivation<readonly string[]>({ name: 'settings-key', compute: () => [SETTINGS] });
 
@@ -77,7 +80,7 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
       const effective = read.derived(settings, '');
       if (!root?.spec.virtualhost) return NOTHING;
       const fqdn = (root.spec.virtualhost.fqdn ?? '').toLowerCase();
-      const same = fqdn === '' ? [key] : servedRoots(read, HOST + fqdn, effective);
+      const same = fqdn === '' ? [key] : servedRoots(read, hostKey(fqdn), effective);
       const translated = translateRoot(root, readLookup(read), effective, {
         isDuplicate: same.length > 1,
         duplicates: same,
@@ -85,7 +88,7 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
       const parts = translated.part ? [translated.part] : [];
       return { piece: hostPiece(fqdn, parts, translated.secrets, effective), findings: translated.findings };
     },
-    equals: (left, right) => isSamePiece(left.piece, right.piece) && equal(plain(left.findings), plain(right.findings)),
+    equals: (left, right) => isSamePiece(left.piece, right.piece) && equal([...left.findings], [...right.findings]),
   });
 
   const ingresses = derivation<TranslatedIngress>({
@@ -129,8 +132,7 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     );
   };
 
-  const endpoints = (key: string, read: Reader): Piece => {
-    const name = key.slice(ENDPOINTS.length);
+  const endpoints = (name: string, read: Reader): Piece => {
     const at = name.indexOf('/');
     const ref = { namespace: name.slice(0, at), name: name.slice(at + 1) };
     const ports = read.get(Service, ref, portNames);
@@ -155,10 +157,10 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     name: 'piece',
     compute({ key, read }) {
       if (key.startsWith(HOST)) return host(key, read);
-      if (key.startsWith(ENDPOINTS)) return endpoints(key, read);
       if (key.startsWith(EXTENSION)) return read.derived(extensions, key.slice(EXTENSION.length)).piece;
       const other = more.find((each) => each.owns(key));
       if (other) return other.piece(key, read);
+      if (key !== SETTINGS) return endpoints(key, read);
       const effective = read.derived(settings, '');
       return new Piece({ settings: effective, authorization: globalAuthorization(effective, readLookup(read)) });
     },
@@ -166,7 +168,7 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
   });
   return {
     pieces,
-    keys: [...INDEXES, ...more.flatMap(({ keys }) => keys), settingsKey],
+    keys: [Service, ...INDEXES, ...more.flatMap(({ keys }) => keys), settingsKey],
     roots,
     ingresses,
     extensions,
@@ -175,10 +177,6 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
 }
 
 const NOTHING: ServedRoot = { piece: new Piece({}), findings: new Map() };
-
-function plain(findings: ReadonlyMap<string, Findings>): Record<string, Findings> {
-  return Object.fromEntries(findings);
-}
 
 /** Keys of the roots of a host that are ours. */
 function servedRoots(read: Reader, key: string, { ingress }: RoutingSettings): string[] {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { EndpointSlice, Service } from '@capstan/kube';
+import { EndpointSlice, Namespace, Service } from '@capstan/kube';
 import { derivation, operator } from '@capstan/reconcile';
 import { createStage } from '@capstan/testing';
 import { ExtensionService } from '../kinds/extension-service.ts';
@@ -91,6 +91,36 @@ suite('from objects to xDS', () => {
     await stage.settle();
     assert.match(JSON.stringify([...(await endpoints.next()).resources.values()]), /"10.0.0.9"/);
     assert.equal(routes.pending, 0);
+  });
+
+  test('a Service and a host of the same name are two things, whatever the namespace is called', async (context) => {
+    const { operators, server } = sesame();
+    const inHost = <T extends { metadata: { namespace: string } }>(object: T): T => ({
+      ...object,
+      metadata: { ...object.metadata, namespace: 'host' },
+    });
+    const stage = await createStage({
+      operators,
+      given: async (client) => {
+        await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'host' } });
+        await client.create(Service, inHost(service('shop')));
+        await client.create(EndpointSlice, inHost(slice('shop', '10.0.0.1')));
+        await client.create(HTTPProxy, inHost(proxy('shop', 'shop', 'shop')));
+      },
+    });
+    context.after(() => stage.end());
+    const client = connectXds({ host: '127.0.0.1', port: (await server).port, nodeId: 'test' });
+    context.after(() => client.close());
+    const routes = client.open({ type: 'rds', isDelta: false });
+    routes.request({ resource_names: ['ingress_http'] });
+    assert.match(JSON.stringify((await routes.next()).resources.get('ingress_http')), /"cluster":"host\/shop\/80/);
+    const endpoints = client.open({ type: 'eds', isDelta: false });
+    endpoints.request({ resource_names: ['host/shop/http'] });
+    assert.match(JSON.stringify([...(await endpoints.next()).resources.values()]), /"10.0.0.1","port_value":8080/);
+    await stage.client.delete(Service, { namespace: 'host', name: 'shop' });
+    await stage.settle();
+    const { status } = await stage.client.get(HTTPProxy, { namespace: 'host', name: 'shop' });
+    assert.equal(status?.currentStatus, 'invalid');
   });
 
   test('a broken proxy says why while the others are served, and recovers', async (context) => {

@@ -11,7 +11,7 @@ import { httpProxyStatus } from '../../src/reconcilers/http-proxy-status.ts';
 import { ingressEvents } from '../../src/reconcilers/ingress-events.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { ROUTE_READS } from '../../src/routing/tracked-lookup.ts';
-import { routeGraph } from '../../src/serving/pieces.ts';
+import { hostKey, routeGraph } from '../../src/serving/pieces.ts';
 import { CONTROLLER } from '../conformance/stage.ts';
 import { NOW } from './secrets.ts';
 
@@ -54,7 +54,7 @@ export function outcomeOf(
       if (object.metadata.name !== 'good') return plan({});
       refused.splice(0);
       for (const host of hosts) {
-        const piece = read.derived(graph.pieces, `host/${host}`);
+        const piece = read.derived(graph.pieces, hostKey(host));
         const routes = (piece.plain?.fragment.value['routes'] ?? []) as readonly Message[];
         paths.set(host, [...routes.map((route) => pathOf(route['match'] as Message)), ...(piece.chain ? ['tls'] : [])]);
         const hostProblems = piece.plain

@@ -272,6 +272,23 @@ describe('what the cache keeps', () => {
     await stop();
   });
 
+  it('is once what the content of siblings has in common', async () => {
+    const { informer, stop } = await start((server) => {
+      for (const [name, value] of [
+        ['a', 1],
+        ['b', 1],
+        ['c', 2],
+      ] as const)
+        server.put(name, { value });
+    });
+    const [a, b, c] = informer.list();
+    assert.equal(b?.spec, a?.spec);
+    assert.equal(c?.spec.value, 2);
+    assert.equal(c?.spec.nested, a?.spec.nested);
+    assert.equal(b?.metadata.name, 'b');
+    await stop();
+  });
+
   it('is once what siblings have in common of the fields that are ours', async () => {
     const entry = (own: string) => [
       { manager: 'capstan-web', operation: 'Apply' as const, fieldsV1: { 'f:data': { 'f:x': {} }, [own]: {} } },

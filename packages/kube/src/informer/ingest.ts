@@ -7,7 +7,7 @@ import { malformed } from './failure.ts';
 // From what the server sent to what the cache keeps. What arrives belongs to the transport and is never changed: where
 // something is dropped, the object and its metadata are copied, the rest is shared. Unchanged parts of the previous
 // version keep their reference, so that an edit of one field costs one field, and `===` says "unchanged". Objects that come
-// one after the other are often siblings (pods of one ReplicaSet): what their metadata have in common is kept once.
+// one after the other are often siblings (pods of one ReplicaSet, Services of one template): what they have in common is kept once.
 
 export interface Ingest<T extends KubeObject> {
   /** Throws a Malformed failure when this is no object of the API. */
@@ -31,7 +31,7 @@ export interface IngestOptions<T extends KubeObject> {
 export function createIngest<T extends KubeObject>(options: IngestOptions<T>): Ingest<T> {
   const { kind, metadataOnly = false, ownManagers = [], trim, logger } = options;
   let hasReportedTrim = false;
-  let sibling: ObjectMeta = {};
+  let sibling: T | undefined;
 
   // A trim that throws or loses the identity would corrupt the cache: the object is kept whole instead.
   function trimmed(object: T): T {
@@ -69,8 +69,7 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
     },
     keep(raw, previous) {
       const trimmedMetadata = withoutOthersManagedFields(raw.metadata, ownManagers);
-      const metadata = previous ? trimmedMetadata : inCommon(trimmedMetadata, sibling);
-      sibling = metadata;
+      const metadata = previous ? trimmedMetadata : inCommon(trimmedMetadata, sibling?.metadata ?? {});
       // Items of typed lists come without apiVersion and kind, metadata-only ones under a kind of their own.
       const isOfKind = raw.kind === kind.kind && raw.apiVersion !== undefined;
       let object: KubeObject;
@@ -78,7 +77,8 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
       else if (isOfKind && metadata === raw.metadata) object = raw;
       else object = { ...raw, apiVersion: named(raw.apiVersion, kind.apiVersion), kind: kind.kind, metadata };
       // The kind's type is the server's promise; nothing here could check it.
-      return share(previous, trimmed(object as T));
+      sibling = share(previous ?? sibling, trimmed(object as T));
+      return sibling;
     },
   };
 }

@@ -1,7 +1,7 @@
 // The kinds of the Gateway API as tracked reads. A kind that the cluster does not serve has no objects.
-import { ConfigMap, type Kind, type KubeObject, Namespace, Secret, Service } from '@capstan/kube';
+import { ConfigMap, type Kind, type KubeObject, Namespace, Secret } from '@capstan/kube';
 import { index, type KindIndex, type ReadDeclaration, type Reader, reading } from '@capstan/reconcile';
-import { readLookup } from '../../routing/tracked-lookup.ts';
+import { readLookup, SERVICE_READ } from '../../routing/tracked-lookup.ts';
 import type { GatewayLookup } from '../api/lookup.ts';
 import {
   type AnyRoute,
@@ -48,7 +48,7 @@ export function gatewayReads(kinds: GatewayKinds): GatewayReads {
     declarations: [
       ...Object.values(kinds).map((kind: Kind) => reading(kind, 'everywhere', { optional: true })),
       reading(Namespace, 'everywhere', { fields: ['metadata.name'] }),
-      reading(Service, 'everywhere'),
+      SERVICE_READ,
       reading(Secret, 'referenced'),
       reading(ConfigMap, 'referenced'),
     ],

@@ -48,8 +48,8 @@ export interface GatewayGraph {
   piece(key: string, read: Reader): Piece;
 }
 
-const GATEWAY = 'gateway/';
-const HOST = 'gateway-host/';
+const GATEWAY = 'gateway:';
+const HOST = 'gateway-host:';
 
 export function gatewayGraph({ reads, settings, selects, placements }: GatewayGraphOptions): GatewayGraph {
   const { kinds } = reads;

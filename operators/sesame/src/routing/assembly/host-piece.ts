@@ -17,14 +17,15 @@ export function hostPiece(
   const routes = parts.flatMap(({ plain }) => plain);
   const perFilter = Object.assign({}, ...parts.map((part) => part.perFilter)) as HostPart['perFilter'];
   const rateLimits = parts.flatMap((part) => part.rateLimits);
-  const origins = parts.map(({ origin }) => origin);
+  const [first, ...others] = parts;
+  const origins = others.length === 0 && first ? first.origins : parts.flatMap((part) => part.origins);
   const merged: HostPart = {
     fqdn,
     plain: routes,
     secure: mergeSecure(parts),
     perFilter,
     rateLimits,
-    origin: origins.join(', '),
+    origins,
   };
   const resources = new Map<string, Resource>();
   const add = (resource: Resource) => resources.set(resource.key, resource);

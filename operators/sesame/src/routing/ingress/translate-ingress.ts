@@ -88,7 +88,7 @@ class IngressTranslation {
         secure: tls && { routes: entries, tls, tcp: undefined, jwt: undefined, authorization },
         perFilter: this.#authorizationPolicy(),
         rateLimits: [],
-        origin: `Ingress ${this.#namespace}/${this.#ingress.metadata.name ?? ''}`,
+        origins: [`Ingress ${this.#namespace}/${this.#ingress.metadata.name ?? ''}`],
       });
     }
     const secrets = [...parts.values()].flatMap(({ secure }) => secure?.tls?.secret ?? []);

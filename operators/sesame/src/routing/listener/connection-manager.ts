@@ -70,6 +70,8 @@ interface SharedFilters {
   /** Before those that a host may add. */
   readonly first: readonly Fragment[];
   readonly last: readonly Fragment[];
+  /** Of a host that adds none. */
+  readonly all: readonly Fragment[];
 }
 
 // Thousands of hosts have the same filters: they are built and encoded once for a configuration.
@@ -80,16 +82,19 @@ function sharedFilters(settings: RoutingSettings): SharedFilters {
   if (!found) {
     const fragment = (filter: Message) => new Fragment(HTTP_FILTER, filter, true);
     const limits = rateLimitFilter(settings);
-    found = {
-      first: firstFilters(settings).map(fragment),
-      last: [...(limits ? [limits] : []), ROUTER].map(fragment),
-    };
+    const first = firstFilters(settings).map(fragment);
+    const last = [...(limits ? [limits] : []), ROUTER].map(fragment);
+    found = { first, last, all: [...first, ...last] };
     filtersOf.set(settings, found);
   }
   return found;
 }
 
-function httpFilters({ jwt, authorization }: ManagerOptions, { first, last }: SharedFilters): (Message | Fragment)[] {
+function httpFilters(
+  { jwt, authorization }: ManagerOptions,
+  { first, last, all }: SharedFilters,
+): readonly (Message | Fragment)[] {
+  if (!jwt && !authorization) return all;
   return [
     ...first,
     ...(jwt ? [{ name: FILTER.jwt, typed_config: jwt }] : []),

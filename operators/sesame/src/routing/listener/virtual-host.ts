@@ -113,6 +113,6 @@ export function secureRoutes(part: HostPart, routes: readonly RouteEntry[]): Res
     name,
     value: { name, virtual_hosts: part.fqdn === '*' ? [host] : [host, misdirected], ...COMMON },
     requires: clusterKeys(routes),
-    origins: [part.origin],
+    origins: part.origins,
   });
 }

@@ -172,7 +172,7 @@ function resolveService(
       sni: requestHeaders.hostRewrite ?? options.routeHost ?? service.externalName ?? '',
       idleTimeout: options.idleTimeout,
       slowStart: slowStart ?? undefined,
-      origins: [`HTTPProxy ${namespace}/${proxy.metadata.name}`],
+      origins: originsOf(proxy),
     },
     context,
   );
@@ -269,4 +269,16 @@ export function upstreamValidation(
       `subjectNames[0]: ${JSON.stringify(subjectNames[0] ?? '')} is not subjectName (${JSON.stringify(spec.subjectName)}); set them to the same value`,
     );
   return { caName: where, ca: secret.data[CA_CERT] ?? Buffer.alloc(0), subjectNames };
+}
+
+const origins = new WeakMap<HTTPProxy, readonly string[]>();
+
+/** What a problem with its resources is reported on: one list for all of them. */
+export function originsOf(proxy: HTTPProxy): readonly string[] {
+  let found = origins.get(proxy);
+  if (!found) {
+    found = [`HTTPProxy ${proxy.metadata.namespace ?? ''}/${proxy.metadata.name ?? ''}`];
+    origins.set(proxy, found);
+  }
+  return found;
 }

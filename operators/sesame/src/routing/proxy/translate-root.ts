@@ -17,7 +17,7 @@ import type { AuthorizationSettings, RoutingSettings } from '../settings.ts';
 import { NO_SECRET, secretResource, tlsSecretProblem } from '../upstream/tls-secret.ts';
 import { namesOf, type RootContext } from './proxy-context.ts';
 import { collectRoutes, findInclude } from './proxy-includes.ts';
-import { resolveServices } from './proxy-services.ts';
+import { originsOf, resolveServices } from './proxy-services.ts';
 import { type TlsTermination, tlsTermination } from './proxy-tls.ts';
 
 /** What one object adds to a host. */
@@ -29,7 +29,7 @@ export interface HostPart {
   /** Policies of the virtual host as a whole: `typed_per_filter_config` and `rate_limits`. */
   readonly perFilter: Message;
   readonly rateLimits: readonly Message[];
-  readonly origin: string;
+  readonly origins: readonly string[];
 }
 
 export interface SecurePart {
@@ -202,7 +202,7 @@ class RootTranslation {
       secure:
         tls && (tcp || isSecure) ? { routes: tcp ? [] : routes, tls: termination, tcp, jwt, authorization } : undefined,
       ...vhost,
-      origin: `HTTPProxy ${this.#root.metadata.namespace ?? ''}/${this.#root.metadata.name}`,
+      origins: originsOf(this.#root),
     };
   }
 

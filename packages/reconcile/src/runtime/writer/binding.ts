@@ -322,12 +322,18 @@ function observe(tracker: Tracker, observation: Observation): Observed {
         if (marks === undefined || isAway(tracker, world, place, marks.table)) return [];
         return tracker.by(marks, inventory).map((object) => ({ kind, object }));
       }),
-    status: () => tracker.get(table, key, statusOf) as ReturnType<Observed['status']>,
-    finalizers: () => tracker.get(table, key, finalizersOf) ?? [],
+    // Each read is recorded: of what the comparison asks for several times, one is enough.
+    status: once(() => tracker.get(table, key, statusOf) as ReturnType<Observed['status']>),
+    finalizers: once(() => tracker.get(table, key, finalizersOf) ?? []),
     reached: (instant) => sources.instants.reached(tracker, instant),
     failure: () => tracker.get(failures, key),
     ...(elsewhere === undefined ? {} : awayOf(tracker, observation)),
   };
+}
+
+function once<T>(read: () => T): () => T {
+  let found: { readonly value: T } | undefined;
+  return () => (found ??= { value: read() }).value;
 }
 
 /** What cannot be checked in other worlds, and why. */
