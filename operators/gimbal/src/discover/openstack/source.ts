@@ -172,8 +172,7 @@ export function createCloudSource(options: CloudSourceOptions): Source {
       const key = keyOf({ namespace: project, name: discoveredName(backend, balancer.id.toLowerCase()) });
       if (withheld.has(balancer.id)) {
         observeProject(project, withheld.get(balancer.id));
-        const before = entries.get(key);
-        if (before !== undefined) next.set(key, before);
+        next.set(key, entries.get(key) ?? UNSEEN);
         continue;
       }
       const remote = {
@@ -262,6 +261,12 @@ export function createCloudSource(options: CloudSourceOptions): Source {
     },
   };
 }
+
+/** Listed, and not looked at since the start: what a process before brought here stays. */
+const UNSEEN: Entry = {
+  finding: { state: 'invalid', keep: true, upstreamEndpoints: 0, problems: [] },
+  digest: 'unseen',
+};
 
 const SWEEP = 5;
 const FIRST_WAIT_MS = 5_000;
