@@ -197,7 +197,8 @@ for (const [what, from, to, message] of [
   });
 
 test('a reference that is no object is refused with its place', async () => {
-  const provider = 'apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\nspec: {controllerConfigRef: fast}\n';
+  const provider =
+    'apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\nspec: {controllerConfigRef: fast}\n';
   const { code, err } = await run(['deployment-runtime', '-f', 'p.yaml'], { 'p.yaml': provider });
   assert.notEqual(code, 0);
   assert.match(err, /p\.yaml:1: spec\.controllerConfigRef of the Provider must be an object with a name/);
@@ -210,6 +211,9 @@ test('what is no UTF-8 is refused, not written back as something else', async (t
   await writeFile(path, Buffer.from([0x61, 0x3a, 0x20, 0xe9, 0x0a]));
   await assert.rejects(systemFiles(Readable.from([])).read(path), /latin\.yaml is not UTF-8; save it as UTF-8/);
   const io = { stdout() {}, stderr() {}, cwd: folder, files: systemFiles(Readable.from([])) };
-  await assert.rejects(readInputs(['latin.yaml'], io), /^CodedError: \S+ is not UTF-8; save it as UTF-8; nothing was written$/);
+  await assert.rejects(
+    readInputs(['latin.yaml'], io),
+    /^CodedError: \S+ is not UTF-8; save it as UTF-8; nothing was written$/,
+  );
   await assert.rejects(systemFiles(Readable.from([Buffer.from([0xe9])])).stdin(), /the standard input is not UTF-8/);
 });
