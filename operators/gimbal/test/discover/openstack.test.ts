@@ -286,6 +286,23 @@ describe('a cloud with errors', () => {
       },
     ));
 
+  it('that no longer lists all projects: load balancers stay in the namespaces that they had', () =>
+    staged(
+      async ({ clock, cloud, local }) => {
+        const own = { projects: cloud.projects.slice(1), links: { next: null } };
+        cloud.settings.fault = ({ path }) => {
+          if (path === '/projects') return { status: 403, headers: {}, body: { error: { message: 'no' } } };
+          return path === '/auth/projects' ? { status: 200, headers: {}, body: own } : undefined;
+        };
+        await clock.advance(150_000);
+        assert.deepEqual(await discovered(local.client, 'stack'), [`team1/stack-${LB}`, `team2/stack-${LB2}`]);
+      },
+      (cloud) => {
+        cloud.add(LB, 'p1', ['10.0.0.5']);
+        cloud.add(LB2, 'p2', ['10.0.0.6']);
+      },
+    ));
+
   it('that refuses the members of one project from the start: what was discovered by the process before stays', () =>
     staged(
       async (stage) => {
