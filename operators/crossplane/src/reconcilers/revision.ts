@@ -246,7 +246,7 @@ const LEFT_FIELDS = { runtime: drop(), tlsServerSecretName: drop(), tlsClientSec
 
 /** Nothing is stopped for a user who may not have begun yet, and we have no right to it any more. */
 function runsOn({ namespace }: Settings): EventInput {
-  const note = `what ran for this revision until now runs on in the namespace ${namespace}; delete its Deployment, Service and ServiceAccount when your controller has taken over`;
+  const note = `what ran for this revision until now runs on in the namespace ${namespace}, and its certificates are not renewed any more (they are valid for a year); delete its Deployment, Service and ServiceAccount when your controller has taken over`;
   return { reason: 'RuntimeRunsOn', note };
 }
 
