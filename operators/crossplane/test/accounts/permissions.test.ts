@@ -123,12 +123,12 @@ describe('a provider', () => {
     ];
     await staged({ registry, settings: { providerClusterRole: 'allowed' }, objects }, async (stage) => {
       await allReady(stage);
-      const refused = await said(stage, Provider, 'example', 'Healthy');
+      const refused = await detail(stage, Provider, 'example', 'Healthy');
       assert.equal(refused?.status, 'False');
       assert.match(refused.message, /asks for permissions that it may not have.*add them to the ClusterRole allowed/);
       await patch(stage, ClusterRole, 'allowed', { rules });
       await stage.settle();
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
     });
   });
 
@@ -146,12 +146,12 @@ describe('a provider', () => {
       await stage.client.create(...provider('example', { package: IMAGE }));
       await stage.settle();
       await allReady(stage);
-      const found = await said(stage, Provider, 'example', 'Healthy');
+      const found = await detail(stage, Provider, 'example', 'Healthy');
       assert.equal(found?.status, 'False');
       assert.match(found.message, /ClusterRole crossplane:provider:.*:system/);
       await stage.client.delete(ClusterRole, { name });
       await stage.settle();
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
     });
   });
 

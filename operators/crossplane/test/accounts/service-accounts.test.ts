@@ -167,15 +167,15 @@ describe('a ServiceAccount that is named', () => {
       await stage.settle();
       await allReady(stage);
       assert.equal(await roleOf(), 'admin');
-      const waits = await said(stage, Provider, 'other', 'Healthy');
+      const waits = await detail(stage, Provider, 'other', 'Healthy');
       assert.equal(waits?.status, 'False');
       assert.match(waits.message, /ServiceAccount crossplane-system\/shared: .*role is set to another value already/);
-      assert.equal((await said(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
       await stage.client.delete(Provider, { name: 'example' });
       await stage.settle();
       await allReady(stage);
       assert.equal(await roleOf(), 'reader');
-      assert.equal((await said(stage, Provider, 'other', 'Healthy'))?.status, 'True');
+      assert.equal((await detail(stage, Provider, 'other', 'Healthy'))?.status, 'True');
       await stage.client.delete(Provider, { name: 'other' });
       await stage.settle();
       assert.equal(await roleOf(), 'of the user');
