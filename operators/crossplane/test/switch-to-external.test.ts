@@ -62,7 +62,9 @@ async function goingOver(check: (scene: Scene) => Promise<void>): Promise<void> 
   const reported: string[] = [];
   const lives = await createLives({
     operators: operatorsFor('Deployment'),
-    runtime: { notify: (_world, _operator, { metadata }, { reason }) => reported.push(`${reason} ${metadata.name}`) },
+    runtime: {
+      notify: (_world, _operator, { metadata }, { reason, note }) => reported.push(`${reason} ${metadata.name}: ${note}`),
+    },
   });
   time.now = () => lives.clock.now();
   const run = async (runtime: string) => {
@@ -106,10 +108,9 @@ test('what runs goes on with its permissions and webhooks, which is said once; a
       await run('External');
       assert.deepEqual(await runningOf({ client, revision }), before);
     }
-    assert.deepEqual(
-      reported.filter((line) => line.startsWith('RuntimeRunsOn')),
-      [`RuntimeRunsOn ${revision}`],
-    );
+    const runsOn = reported.filter((line) => line.startsWith(`RuntimeRunsOn ${revision}: `));
+    assert.equal(runsOn.length, 1);
+    assert.match(runsOn[0] ?? '', /its certificates are not renewed any more/);
     assert.match(
       condition(await client.get(Provider, { name: 'example' }), 'Healthy')?.message ?? '',
       /ValidatingWebhookConfiguration .* wait for the certificate .*status\.tlsServerSecretName/,

@@ -513,6 +513,33 @@ describe('a cluster that breaks while it is served', () => {
       (client) => client.delete(Secret, ref('kms')),
       (client) => create(client, opaque('kms', { password: 'correct horse' })),
     ],
+    [
+      'its filter is gone, and then the Secret that pods mount for it',
+      async (client) => {
+        await client.delete(KafkaProtocolFilter, ref('encryption'));
+        await client.delete(Secret, ref('kms'));
+      },
+      (client) => create(client, opaque('kms', { password: 'correct horse' })),
+    ],
+    [
+      'it names a filter that is not there, and a key that pods mount is gone',
+      async (client) => {
+        await patch(client, VirtualKafkaCluster, 'breaking', { spec: { filterRefs: [{ name: 'nowhere' }] } });
+        await patch(client, Secret, 'kms', { data: { password: null } });
+      },
+      (client) => patch(client, Secret, 'kms', { data: encoded({ password: 'correct horse' }) }),
+    ],
+    [
+      'it names a certificate that is not there, and the one that pods mount is junk',
+      async (client) => {
+        const tls = { certificateRef: { name: 'nowhere', kind: 'Secret', group: '' } };
+        await patch(client, VirtualKafkaCluster, 'breaking', {
+          spec: { ingresses: [{ ingressRef: { name: 'tls' }, tls }] },
+        });
+        await patch(client, Secret, 'server', { data: encoded({ 'tls.crt': 'junk' }) });
+      },
+      (client) => client.update(Secret, tlsSecret('server', issued)),
+    ],
   ];
   for (const [what, damage, fix] of unusable)
     test(`holds a change of another one back while ${what}: pods would not come up`, () =>
@@ -541,6 +568,26 @@ describe('a cluster that breaks while it is served', () => {
         assert.match(await configurationOf(client), /other\.example/);
         assert.equal(condition(await get.cluster(client, 'healthy'), 'RolloutHeld'), undefined);
       }));
+
+  test('holds a change back also where a user had rolled back before', () =>
+    staged({ objects: running() }, async ({ client, settle }) => {
+      const first = await get.deployment(client);
+      await patch(client, KafkaService, 'upstream', { spec: { bootstrapServers: 'third.example:9092' } });
+      await settle();
+      await patch(client, Deployment, 'my-proxy', { spec: { template: first.spec?.template } });
+      await settle();
+      assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'RolledBack');
+      await client.delete(Secret, ref('server'));
+      await settle();
+      await patch(client, VirtualKafkaCluster, 'healthy', { spec: { targetKafkaServiceRef: { name: 'other' } } });
+      await create(client, service({ bootstrapServers: 'other.example:9092' }, 'other'));
+      await settle();
+      assert.equal(checksum(await get.deployment(client)), checksum(first));
+      assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'Held');
+      await create(client, tlsSecret('server', issued));
+      await settle();
+      assert.match(await configurationOf(client), /other\.example/);
+    }));
 
   test('holds a change of the pods back, and goes on when the broken one is deleted', () =>
     staged({ objects: running() }, async ({ client, settle }) => {

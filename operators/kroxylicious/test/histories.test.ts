@@ -219,6 +219,23 @@ async function servedIn(world: Lives): Promise<string[]> {
   return virtualClusters.map(({ name }) => name);
 }
 
+/** Whether a Secret or ConfigMap cannot be used, whatever names it: missing, or a Secret without what is mounted of it. */
+function isUnusable({ good, bad }: Slot, now: KubeObject | undefined): boolean {
+  return now === undefined || (good[0]?.kind === 'Secret' && bad.includes(now));
+}
+
+/** What the pods of a Deployment mount, snapshots and the configuration apart. */
+function mountedBy(deployment: Deployment | undefined): string[] {
+  return (deployment?.spec?.template.spec?.volumes ?? []).flatMap(({ secret, configMap: map, projected }) => [
+    ...(secret?.secretName === undefined ? [] : [`Secret ${secret.secretName}`]),
+    ...(map?.name === undefined ? [] : [`ConfigMap ${map.name}`]),
+    ...(projected?.sources ?? []).flatMap((source) => [
+      ...(source.secret?.name === undefined ? [] : [`Secret ${source.secret.name}`]),
+      ...(source.configMap?.name === undefined ? [] : [`ConfigMap ${source.configMap.name}`]),
+    ]),
+  ]);
+}
+
 async function momentOf({ world, live, ran }: Life) {
   const clusters = (await world.client.list(VirtualKafkaCluster, { namespace: NAMESPACE })).items;
   const served = await servedIn(world);
@@ -234,6 +251,10 @@ async function momentOf({ world, live, ran }: Life) {
     served,
     ran: ran.uids,
     generation,
+    broken: [...live].flatMap(([slot, now]) => {
+      const source = `${slot.good[0]?.kind} ${slot.good[0]?.metadata.name}`;
+      return mountedBy(deployment).includes(source) && isUnusable(slot, now) ? [source] : [];
+    }),
     checksum: deployment && checksum(deployment),
     snapshots: (deployment?.spec?.template.spec?.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? [])
       .length,
@@ -258,6 +279,7 @@ function checkRest(
   if (hasDied || before.generation === undefined || after.generation === undefined) return;
   const rolled = after.generation - before.generation;
   assert.ok(rolled <= 1, `${rolled} rollouts in one go`);
+  if (rolled > 0) assert.deepEqual(after.broken, [], 'nothing rolls into what is known to be broken');
   // Pods of a cluster that was well for a moment mount its snapshot from then on, or its source: once, with equal content.
   const isMountedOtherwise = before.snapshots !== after.snapshots && before.checksum === after.checksum;
   if (isTakenBack && stayed.length === before.clusters.size && !isMountedOtherwise)

@@ -1,7 +1,15 @@
 // spec.isolation: VirtualCluster. Each cluster runs in a Deployment of its own; switching never leaves a cluster unserved.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Client, ConfigMap, Deployment, type KubeObject, Secret, Service } from '@capstan/kube';
+import {
+  type Client,
+  ConfigMap,
+  CustomResourceDefinition,
+  Deployment,
+  type KubeObject,
+  Secret,
+  Service,
+} from '@capstan/kube';
 import { createStage } from '@capstan/testing';
 import { parse } from 'yaml';
 import type { ProxyConfiguration } from '../src/configuration/schema.ts';
@@ -204,5 +212,55 @@ describe('switching', () => {
       assert.deepEqual(await leadsTo(client, 'one-tcp-bootstrap'), ['my-proxy']);
       assert.deepEqual(await leadsTo(client, 'two-tls-bootstrap'), ['my-proxy']);
       assert.deepEqual(await deployments(client), ['my-proxy']);
+    }));
+});
+
+describe('what keeps an isolated cluster from rolling', () => {
+  const labelled = { spec: { infrastructure: { pod: { labels: { team: 'a' } } } } };
+  const running = async (client: Client, settle: () => Promise<void>) => {
+    for (const name of await deployments(client)) await allReady(client, name);
+    await settle();
+  };
+
+  test('is on the cluster and on its proxy while content that its pods mount is missing', () =>
+    staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
+      await running(client, settle);
+      await client.delete(Secret, ref('server'));
+      await settle();
+      assert.equal(condition(await get.cluster(client, 'two'), 'RolloutHeld'), undefined, 'nothing waits yet');
+      assert.equal(condition(await get.proxy(client), 'Ready')?.status, 'True');
+      await patch(client, KafkaProxy, 'my-proxy', labelled);
+      await settle();
+      await running(client, settle);
+      const held = condition(await get.cluster(client, 'two'), 'RolloutHeld');
+      assert.equal(held?.reason, 'WaitsForContent');
+      assert.match(held.message, /^the change of my-proxy-two waits for secret\/server in namespace default/);
+      const ready = condition(await get.proxy(client), 'Ready');
+      assert.equal(ready?.reason, 'Held');
+      assert.match(ready.message, /virtualkafkacluster\/two: .*secret\/server/);
+      await create(client, tlsSecret('server', first));
+      await settle();
+      await running(client, settle);
+      assert.equal(condition(await get.cluster(client, 'two'), 'RolloutHeld'), undefined);
+      assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'Ready');
+    }));
+
+  test('is on the proxy when it is the network of the proxy', () =>
+    staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
+      await running(client, settle);
+      const before = checksum(await get.deployment(client, 'my-proxy-one'));
+      // As with the definition of another release, which takes any duration.
+      const name = 'kafkaproxies.kroxylicious.io';
+      const { spec } = await client.get(CustomResourceDefinition, { name });
+      const anyText = (key: string, value: unknown) => (key === 'pattern' ? undefined : value);
+      const versions: unknown = JSON.parse(JSON.stringify(spec.versions, anyText));
+      await client.patch(CustomResourceDefinition, { name }, 'merge', { spec: { versions } });
+      await settle();
+      await patch(client, KafkaProxy, 'my-proxy', { spec: { network: { proxy: { shutdownTimeout: 'PT5S' } } } });
+      await settle();
+      const ready = condition(await get.proxy(client), 'Ready');
+      assert.equal(ready?.reason, 'InvalidConfiguration');
+      assert.match(ready.message, /shutdownTimeout "PT5S" must be a duration such as 30s/);
+      assert.equal(checksum(await get.deployment(client, 'my-proxy-one')), before);
     }));
 });

@@ -175,10 +175,21 @@ describe('a Kafka of Strimzi', () => {
         const secret = opaque('my-kafka-cluster-ca-cert', { 'ca.crt': issued.ca });
         await client.create(Secret, { ...secret, metadata: { ...secret.metadata, namespace: OTHER } });
       },
-      async ({ client }) => {
+      async ({ client, settle }) => {
         assert.match(await configurationOf(client), /trusted-certs\/upstream-strimzi-ca\/ca\.crt/);
-        const copy = await client.get(ConfigMap, { namespace: NAMESPACE, name: 'upstream-strimzi-ca' });
-        assert.equal(copy.data?.['ca.crt'], issued.ca);
+        const copied = async () =>
+          (await client.get(ConfigMap, { namespace: NAMESPACE, name: 'upstream-strimzi-ca' })).data?.['ca.crt'];
+        assert.equal(await copied(), issued.ca);
+        const before = checksum(await get.deployment(client));
+        const junk = { data: encoded({ 'ca.crt': 'junk' }) };
+        await client.patch(Secret, { namespace: OTHER, name: 'my-kafka-cluster-ca-cert' }, 'merge', junk);
+        await settle();
+        assert.equal(checksum(await get.deployment(client)), before, 'the proxy would not start with it');
+        assert.equal(await copied(), issued.ca);
+        assert.match(
+          condition(await get.service(client), 'ResolvedRefs')?.message ?? '',
+          /key ca\.crt of secret\/my-kafka-cluster-ca-cert in namespace \S+ is not usable/,
+        );
       },
     ));
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { convertCommand } from './command.ts';
+import { readInputs } from './inputs.ts';
 import { systemFiles } from './io.ts';
 
 const CONFIG =
@@ -185,11 +186,34 @@ test('a spec that is no object is refused with its place', async () => {
   assert.match(files['a.yaml'] ?? '', /spec: \[1\]/);
 });
 
+for (const [what, from, to, message] of [
+  ['metadata', 'metadata: {name: debug}', 'metadata: [debug]', 'metadata of the ControllerConfig must be an object'],
+  ['a name', 'metadata: {name: debug}', 'metadata: {}', 'metadata.name of the ControllerConfig must be a text'],
+] as const)
+  test(`${what} of another type is refused with its place`, async () => {
+    const { code, err } = await run(['deployment-runtime', '-f', 'a.yaml'], { 'a.yaml': CONFIG.replace(from, to) });
+    assert.notEqual(code, 0);
+    assert.ok(err.includes(`a.yaml:1: ${message}; correct it there`), err);
+  });
+
+test('a reference that is no object is refused with its place', async () => {
+  const provider =
+    'apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\nspec: {controllerConfigRef: fast}\n';
+  const { code, err } = await run(['deployment-runtime', '-f', 'p.yaml'], { 'p.yaml': provider });
+  assert.notEqual(code, 0);
+  assert.match(err, /p\.yaml:1: spec\.controllerConfigRef of the Provider must be an object with a name/);
+});
+
 test('what is no UTF-8 is refused, not written back as something else', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'capstan-convert-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, 'latin.yaml');
   await writeFile(path, Buffer.from([0x61, 0x3a, 0x20, 0xe9, 0x0a]));
   await assert.rejects(systemFiles(Readable.from([])).read(path), /latin\.yaml is not UTF-8; save it as UTF-8/);
+  const io = { stdout() {}, stderr() {}, cwd: folder, files: systemFiles(Readable.from([])) };
+  await assert.rejects(
+    readInputs(['latin.yaml'], io),
+    /^CodedError: \S+ is not UTF-8; save it as UTF-8; nothing was written$/,
+  );
   await assert.rejects(systemFiles(Readable.from([Buffer.from([0xe9])])).stdin(), /the standard input is not UTF-8/);
 });

@@ -1,8 +1,8 @@
 // A file of manifests as documents with their places in the text, so that what is not converted stays byte for byte.
-import { isJsonObject, reasonOf } from '@capstan/kube';
+import { isJsonObject, type JsonObject, reasonOf } from '@capstan/kube';
 import { type Document, isMap, isSeq, LineCounter, parseAllDocuments, type Tags, type YAMLMap } from 'yaml';
 import { ConvertErrors } from './errors.ts';
-import { type Manifest, roleOf } from './manifest.ts';
+import { type Manifest, nameOf, roleOf } from './manifest.ts';
 
 export interface ParsedFile {
   readonly documents: readonly ParsedDocument[];
@@ -53,10 +53,24 @@ function objectsIn(node: unknown, document: Document, place: (offset: number) =>
   if (typeof kind === 'string' && kind.endsWith('List') && isSeq(items)) {
     return items.items.flatMap((item) => objectsIn(item, document, place));
   }
-  const { spec } = value;
-  if (roleOf(value) !== undefined && spec !== undefined && spec !== null && !isJsonObject(spec))
-    throw ConvertErrors.BadSpec(place(map.range[0]), String(kind));
+  const [field, wanted = ''] = problemOf(value);
+  if (field !== undefined) throw ConvertErrors.BadField(place(map.range[0]), String(kind), field, wanted);
   return [{ value, place: place(map.range[0]), node: map }];
+}
+
+/** A field that a conversion looks at and would lose, because it is not what it must be. */
+function problemOf(value: JsonObject): [field?: string, wanted?: string] {
+  const role = roleOf(value);
+  if (role === undefined) return [];
+  const { metadata, spec } = value;
+  for (const [field, part] of Object.entries({ metadata, spec }))
+    if (part !== undefined && part !== null && !isJsonObject(part)) return [field, 'an object'];
+  if (role === 'controllerConfig' && nameOf(value) === '') return ['metadata.name', 'a text'];
+  const reference = isJsonObject(spec) ? spec['controllerConfigRef'] : undefined;
+  const isReference = isJsonObject(reference) && typeof reference['name'] === 'string';
+  if (role !== 'controllerConfig' && reference !== undefined && reference !== null && !isReference)
+    return ['spec.controllerConfigRef', 'an object with a name'];
+  return [];
 }
 
 /** Dates and sexagesimal numbers of YAML 1.1: users do not intend them, and no other Kubernetes tool reads them. */

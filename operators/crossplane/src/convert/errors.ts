@@ -10,8 +10,8 @@ export const ConvertErrors = catalogue('crossplane-convert', {
     message: `${path} is not UTF-8`,
     remedy: 'save it as UTF-8; nothing was written',
   }),
-  BadSpec: (place: string, kind: string) => ({
-    message: `${place}: spec of the ${kind} must be an object`,
+  BadField: (place: string, kind: string, field: string, wanted: string) => ({
+    message: `${place}: ${field} of the ${kind} must be ${wanted}`,
     remedy: 'correct it there; nothing was written',
   }),
   Unreadable: (path: string, problem: string) => ({

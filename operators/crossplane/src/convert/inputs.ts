@@ -1,6 +1,6 @@
 // The files that a conversion reads, and where each is written.
 import { basename, join, relative, resolve } from 'node:path';
-import { reasonOf } from '@capstan/kube';
+import { CodedError, reasonOf } from '@capstan/kube';
 import { ConvertErrors } from './errors.ts';
 import type { ConvertIo } from './io.ts';
 
@@ -60,6 +60,8 @@ async function readPath(path: string, io: ConvertIo): Promise<InputFile[]> {
       })),
     );
   } catch (error) {
+    // That it is no text is said already.
+    if (error instanceof CodedError) throw error;
     throw ConvertErrors.Unreadable(path, reasonOf(error));
   }
 }

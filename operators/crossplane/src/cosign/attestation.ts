@@ -5,6 +5,10 @@ import type { PublicKey } from './public-key.ts';
 import { jsonOf, verifies } from './signature.ts';
 
 export const STATEMENT = 'application/vnd.in-toto+json';
+/** Media types of Sigstore's bundles, whatever their version. */
+export const BUNDLE = 'application/vnd.dev.sigstore.bundle';
+/** The statement of a bundle that says no more than that the image is signed. */
+export const COSIGN_STATEMENT = 'https://sigstore.dev/cosign/sign/v1';
 
 /** Short names that may stand for types of statements. */
 const URIS: Readonly<Record<string, string>> = {
@@ -25,9 +29,10 @@ export function predicateUri(type: string): string {
   return Object.hasOwn(URIS, type) ? (URIS[type] ?? type) : type;
 }
 
-/** The types of what an envelope attests of the digest, when it is signed by the key: one or none. */
+/** The types of what an envelope, or the one in a bundle, attests of the digest, when it is signed by the key: one or none. */
 export function attestedTypes(bytes: Buffer, key: PublicKey, digest: string): string[] {
-  const envelope = jsonOf(bytes);
+  const value = jsonOf(bytes);
+  const envelope = isRecord(value) && isRecord(value['dsseEnvelope']) ? value['dsseEnvelope'] : value;
   if (!isRecord(envelope)) return [];
   const { payloadType, payload, signatures } = envelope;
   if (payloadType !== STATEMENT || typeof payload !== 'string' || !Array.isArray(signatures)) return [];

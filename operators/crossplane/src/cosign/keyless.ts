@@ -6,7 +6,7 @@ import { goRegExp, isRecord } from '@capstan/kube';
 import { bundleFromJSON } from '@sigstore/bundle';
 import { type Signer, type TrustMaterial, toSignedEntity, Verifier } from '@sigstore/verify';
 import type { Descriptor } from '../oci/manifest.ts';
-import { isAbout, predicateUri, STATEMENT } from './attestation.ts';
+import { BUNDLE, COSIGN_STATEMENT, isAbout, predicateUri, STATEMENT } from './attestation.ts';
 import { jsonOf, signedDigest } from './signature.ts';
 
 /** Who may have signed; what is not given is not looked at. */
@@ -33,9 +33,6 @@ const SIGNATURE = 'dev.cosignproject.cosign/signature';
 const CERTIFICATE = 'dev.sigstore.cosign/certificate';
 const CHAIN = 'dev.sigstore.cosign/chain';
 const LOG_ENTRY = 'dev.sigstore.cosign/bundle';
-const BUNDLE = 'application/vnd.dev.sigstore.bundle';
-/** The statement of a bundle that says no more than that the image is signed. */
-const COSIGN_STATEMENT = 'https://sigstore.dev/cosign/sign/v1';
 
 export interface KeylessCheck {
   /** Undefined when a signature of one of the identities names the digest. */

@@ -109,6 +109,16 @@ function attestation(image: Image, predicateType: string, key: KeyObject, digest
   };
 }
 
+/** As cosign signs with a key since its version 3. */
+function bundle(...given: Parameters<typeof attestation>): Part {
+  const dsseEnvelope: unknown = JSON.parse(attestation(...given).bytes.toString('utf8'));
+  const value = { mediaType: BUNDLE, verificationMaterial: { publicKey: { hint: 'x' } }, dsseEnvelope };
+  return { mediaType: BUNDLE, bytes: Buffer.from(JSON.stringify(value)) };
+}
+
+const BUNDLE = 'application/vnd.dev.sigstore.bundle.v0.3+json';
+const SIGNED = 'https://sigstore.dev/cosign/sign/v1';
+
 const mine: CosignAuthority = { name: 'mine', publicKey: pem(ecdsa.publicKey) };
 const check = (image: Image, ...authorities: CosignAuthority[]) => verifySignatures(client, image, authorities);
 
@@ -129,6 +139,33 @@ describe('a signature', () => {
       const authority = { name: 'it', publicKey: pem(pair.publicKey), ...(hash !== null && { hashAlgorithm: hash }) };
       assert.deepEqual(await check(image, authority), { authority: 'it' });
     });
+
+  test('as a bundle that refers to the image counts when the key signed it, and it is about the image', async () => {
+    const image = anImage();
+    await putReferrer(image, BUNDLE, [bundle(image, SIGNED, ecdsa.privateKey)]);
+    assert.deepEqual(await check(image, mine), { authority: 'mine' });
+    for (const parts of [
+      (of: Image) => bundle(of, SIGNED, other.privateKey),
+      (of: Image) => bundle(of, SIGNED, ecdsa.privateKey, image.digest),
+      (of: Image) => bundle(of, 'https://slsa.dev/provenance/v1', ecdsa.privateKey),
+    ]) {
+      const refused = anImage();
+      await putReferrer(refused, BUNDLE, [parts(refused)]);
+      assert.deepEqual(await check(refused, mine), {
+        problems: ['authority "mine": none of 1 signatures is of its key'],
+      });
+    }
+  });
+
+  test('is no attestation, and a bundle with one is', async () => {
+    const image = anImage();
+    const wants = { ...mine, attestations: [{ name: 'built', predicateType: 'slsaprovenance1' }] };
+    await putReferrer(image, BUNDLE, [bundle(image, SIGNED, ecdsa.privateKey)]);
+    assert.match(JSON.stringify(await check(image, wants)), /signed no attestation built/);
+    const attested = anImage();
+    await putReferrer(attested, BUNDLE, [bundle(attested, 'https://slsa.dev/provenance/v1', ecdsa.privateKey)]);
+    assert.deepEqual(await check(attested, wants), { authority: 'mine' });
+  });
 
   test('among others is found, and one authority of several is enough', async () => {
     const image = anImage();

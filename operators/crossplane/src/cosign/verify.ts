@@ -1,7 +1,8 @@
 // Signatures as cosign stores them: beside an image, under a tag built from its digest, an image whose layers are what was
 // signed. `sha256-HEX.sig` holds statements that name the digest, each with its signature in an annotation;
 // `sha256-HEX.att` holds attestations, signed envelopes with a statement about the digest inside. The same images may instead
-// refer to the signed one as their subject, as OCI 1.1 has it; both places count.
+// refer to the signed one as their subject, as OCI 1.1 has it; and so may Sigstore's bundles, which cosign writes since its
+// version 3 for signatures as for attestations. All places count.
 //
 // An authority is a public key, or identities that sign without keys of their own (keyless.ts). One that vouches is enough; it
 // vouches when one signature verifies, or, where it lists attestations, when each of them is there and verifies. With a
@@ -11,7 +12,7 @@ import { type Ask, type RegistryClient } from '../oci/client.ts';
 import { RegistryError } from '../oci/errors.ts';
 import { type Descriptor, parseManifest } from '../oci/manifest.ts';
 import { fullNameOf, type Reference } from '../oci/reference.ts';
-import { attestedTypes, predicateUri } from './attestation.ts';
+import { attestedTypes, BUNDLE, COSIGN_STATEMENT, predicateUri } from './attestation.ts';
 import { CosignErrors } from './errors.ts';
 import type { Keyless, SignedLayer } from './keyless.ts';
 import { loadKey, type PublicKey } from './public-key.ts';
@@ -36,8 +37,6 @@ const MAX_ATTESTATION_BYTES = 32 * 1024 * 1024;
 const COSIGN = 'dev.cosign.';
 const SIGNATURE = 'dev.cosignproject.cosign/signature';
 const SIMPLE_SIGNING = 'application/vnd.dev.cosign.simplesigning.v1+json';
-/** Of Sigstore, whatever their version. */
-const BUNDLE = 'application/vnd.dev.sigstore.bundle';
 const ENVELOPE = 'application/vnd.dsse.envelope.v1+json';
 
 /**
@@ -98,7 +97,7 @@ export async function verifySignatures(
   }
 
   /** Layers in either place; what is in neither is reported as such. */
-  async function withBundles(read: () => Promise<Descriptor[]>): Promise<SignedLayer[]> {
+  async function withBundles(read: () => Promise<Descriptor[]>, limit: number): Promise<SignedLayer[]> {
     const newer = await stores.bundles();
     const older = await read().catch((error: unknown) => {
       if (newer.length === 0 || !CosignErrors.isNotSigned(error)) throw error;
@@ -106,7 +105,7 @@ export async function verifySignatures(
     });
     const layers: SignedLayer[] = [];
     for (const layer of [...older, ...newer]) {
-      const bytes = await blobOf(layer, MAX_ATTESTATION_BYTES);
+      const bytes = await blobOf(layer, newer.includes(layer) ? MAX_ATTESTATION_BYTES : limit);
       if (bytes !== undefined) layers.push({ layer, bytes });
     }
     return layers;
@@ -118,8 +117,8 @@ export async function verifySignatures(
     const check = keylessCheck(keyless, await trust());
     if (typeof check === 'string') return check;
     return wanted.length === 0
-      ? check.signatureProblem(await withBundles(stores.signatures), digest ?? '')
-      : check.attestationProblem(await withBundles(stores.attestations), digest ?? '', wanted);
+      ? check.signatureProblem(await withBundles(stores.signatures, MAX_PAYLOAD_BYTES), digest ?? '')
+      : check.attestationProblem(await withBundles(stores.attestations, MAX_ATTESTATION_BYTES), digest ?? '', wanted);
   }
 
   const problems: string[] = [];
@@ -145,8 +144,8 @@ export async function verifySignatures(
       const wanted = authority.attestations ?? [];
       const problem =
         wanted.length === 0
-          ? await signatureProblem(await stores.signatures(), key, digest, blobOf)
-          : await attestationProblem(await stores.attestations(), key, digest, wanted, blobOf);
+          ? signatureProblem(await withBundles(stores.signatures, MAX_PAYLOAD_BYTES), key, digest)
+          : attestationProblem(await withBundles(stores.attestations, MAX_ATTESTATION_BYTES), key, digest, wanted);
       if (problem === undefined) return { authority: authority.name };
       problems.push(`authority ${JSON.stringify(authority.name)}: ${problem}`);
     } catch (error) {
@@ -166,22 +165,17 @@ export async function verifySignatures(
   }
 }
 
-type BlobOf = (layer: Descriptor, limit: number) => Promise<Buffer | undefined>;
-
 /** Undefined when a signature of this key names the digest. */
-async function signatureProblem(
-  layers: readonly Descriptor[],
-  key: PublicKey,
-  digest: string,
-  blobOf: BlobOf,
-): Promise<string | undefined> {
+function signatureProblem(layers: readonly SignedLayer[], key: PublicKey, digest: string): string | undefined {
   let signedOther = false;
-  for (const layer of layers) {
+  for (const { layer, bytes } of layers) {
     const signature = layer.annotations?.[SIGNATURE];
-    if (signature === undefined) continue;
-    const payload = await blobOf(layer, MAX_PAYLOAD_BYTES);
-    if (payload === undefined || !verifies(key, payload, Buffer.from(signature, 'base64'))) continue;
-    if (signedDigest(payload) === digest) return undefined;
+    if (layer.mediaType.startsWith(BUNDLE)) {
+      if (attestedTypes(bytes, key, digest).includes(COSIGN_STATEMENT)) return undefined;
+      continue;
+    }
+    if (signature === undefined || !verifies(key, bytes, Buffer.from(signature, 'base64'))) continue;
+    if (signedDigest(bytes) === digest) return undefined;
     signedOther = true;
   }
   if (signedOther) return 'its key signed another image, and that signature was put beside this one';
@@ -189,18 +183,13 @@ async function signatureProblem(
 }
 
 /** Undefined when every attestation that is wanted is there, of this key and about the digest. */
-async function attestationProblem(
-  layers: readonly Descriptor[],
+function attestationProblem(
+  layers: readonly SignedLayer[],
   key: PublicKey,
   digest: string,
   wanted: NonNullable<CosignAuthority['attestations']>,
-  blobOf: BlobOf,
-): Promise<string | undefined> {
-  const found = new Set<string>();
-  for (const layer of layers) {
-    const envelope = await blobOf(layer, MAX_ATTESTATION_BYTES);
-    for (const type of envelope === undefined ? [] : attestedTypes(envelope, key, digest)) found.add(type);
-  }
+): string | undefined {
+  const found = new Set(layers.flatMap(({ bytes }) => attestedTypes(bytes, key, digest)));
   const missing = wanted.filter(({ predicateType }) => !found.has(predicateUri(predicateType)));
   if (missing.length === 0) return undefined;
   return `its key signed no attestation ${missing.map(({ name, predicateType }) => `${name} (${predicateType})`).join(', ')}`;

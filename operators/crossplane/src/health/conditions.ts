@@ -14,11 +14,14 @@ export const unpacked = conditionType<'Unpacked' | 'Refused'>('Unpacked');
 export const verified = conditionType<
   'SignatureVerificationSkipped' | 'SignatureVerificationSucceeded' | 'SignatureVerificationFailed'
 >('Verified');
-/** Only there while a part of a configuration has no effect, or not the one that its author expects. */
 /** There only while a package holds what is not installed. */
 export const packageWarning = conditionType<'ForeignKinds'>('PackageWarning');
+/** Only there while a part of a configuration has no effect, or not the one that its author expects. */
 export const configWarning = conditionType<'Misplaced' | 'NoEffect' | 'Ignored'>('ConfigWarning');
 export const resolved = conditionType<'DependencyResolutionSucceeded' | 'DependencyResolutionFailed'>('Resolved');
+
+/** Only there while the package asks for more than it may have. */
+export const permissionsRefused = conditionType<'NotAllowed'>('PermissionsRefused');
 
 export interface Health {
   readonly status: 'True' | 'False' | 'Unknown';

@@ -40,6 +40,16 @@ describe('credential helpers', () => {
     ]);
   });
 
+  for (const key of ['https://index.docker.io/v1/', 'docker.io', 'index.docker.io'])
+    test(`of Docker Hub are found under ${key}`, async () => {
+      const asked: string[] = [];
+      const keychain = chain({ credHelpers: { [key]: 'hub', 'https://Cloud.example': 'cloud' } }, {}, asked);
+      await keychain('index.docker.io', 'p');
+      await keychain('cloud.example', 'p');
+      await keychain('cloud.example:5000', 'p');
+      assert.deepEqual(asked, ['hub https://index.docker.io/v1/', 'cloud cloud.example']);
+    });
+
   test('that are named like no program are not run; without any the file alone counts', async () => {
     const asked: string[] = [];
     const keychain = chain({ credHelpers: { 'cloud.example': '../../bin/sh' } }, {}, asked);

@@ -4,7 +4,7 @@
 import { execFile } from 'node:child_process';
 import { isRecord } from '@capstan/kube';
 import { ReferenceErrors } from './errors.ts';
-import type { Credentials, Keychain, StaticKeychain } from './keychain.ts';
+import { type Credentials, type Keychain, registryIn, type StaticKeychain } from './keychain.ts';
 
 /** Runs the helper of that name for a registry; undefined when it knows nothing of it. Rejects when it cannot be run. */
 export type AskHelper = (helper: string, server: string) => Promise<string | undefined>;
@@ -15,7 +15,7 @@ export function keychainWithHelpers(text: string, name: string, stored: StaticKe
   if (helpers.size === 0 && store === undefined) return stored;
   const known = new Map<string, Promise<Credentials | undefined>>();
   return async (registry, repository) => {
-    const helper = helpers.get(registry) ?? store;
+    const helper = helpers.get(registryIn(registry)) ?? store;
     if (helper === undefined) return stored(registry, repository);
     const asked =
       known.get(registry) ?? ask(helper, serverOf(registry)).then((detail) => credentialsOf(detail, helper, name));
@@ -58,14 +58,14 @@ function helpersIn(text: string): { helpers: Map<string, string>; store: string 
   const isName = (value: unknown): value is string => typeof value === 'string' && NAME.test(value);
   const pairs = isRecord(credHelpers) ? Object.entries(credHelpers) : [];
   return {
-    helpers: new Map(pairs.flatMap(([host, helper]) => (isName(helper) ? [[host, helper] as const] : []))),
+    helpers: new Map(pairs.flatMap(([host, helper]) => (isName(helper) ? [[registryIn(host), helper] as const] : []))),
     store: isName(credsStore) ? credsStore : undefined,
   };
 }
 
 /** Docker Hub's credentials are kept under the address of its first API. */
 function serverOf(registry: string): string {
-  return /^(?:index\.|registry-1\.)?docker\.io$/.test(registry) ? 'https://index.docker.io/v1/' : registry;
+  return registryIn(registry) === 'index.docker.io' ? 'https://index.docker.io/v1/' : registry;
 }
 
 function credentialsOf(detail: string | undefined, helper: string, name: string): Credentials | undefined {

@@ -110,13 +110,18 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
+/** The registry that a key of a Docker configuration names: `https://index.docker.io/v1/` is Docker Hub. */
+export function registryIn(key: string): string {
+  const bare = key.replace(/^https?:\/\//, '');
+  return canonical(bare.replace(/\/.*/, '').toLowerCase());
+}
+
 function placeOf(key: string): Omit<Entry, 'credentials'> {
   const bare = key.replace(/^https?:\/\//, '').replace(/\/+$/, '');
   const slash = bare.indexOf('/');
-  const authority = slash === -1 ? bare : bare.slice(0, slash);
   // `https://index.docker.io/v1/` names the API and not a path of repositories.
   const path = slash === -1 ? '' : bare.slice(slash + 1).replace(/^v[12]$/, '');
-  const { host, port } = splitHost(canonical(authority));
+  const { host, port } = splitHost(registryIn(key));
   return { host, port, path, wildcards: host.split('*').length - 1 };
 }
 

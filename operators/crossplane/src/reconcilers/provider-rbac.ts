@@ -3,7 +3,6 @@
 import { ClusterRole, ClusterRoleBinding, type KubeObject, type PolicyRule } from '@capstan/kube';
 import {
   apply,
-  conditionType,
   type EventInput,
   keep,
   noCondition,
@@ -14,6 +13,7 @@ import {
   reconciler,
   writing,
 } from '@capstan/reconcile';
+import { permissionsRefused } from '../health/conditions.ts';
 import { FAMILY_LABEL, ProviderRevision } from '../kinds/index.ts';
 import { PROVIDER, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused } from '../packages/paused.ts';
@@ -29,13 +29,12 @@ import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 import { isSettled } from '../workload/settled.ts';
 import { derivedReads } from './payload.ts';
 
-/** Only there while the package asks for more than it may have. */
-const refused = conditionType<'NotAllowed'>('PermissionsRefused');
+export const PROVIDER_RBAC = 'provider-rbac';
 
 export function createProviderRbacReconciler(settings: Settings, runtimes: RevisionRuntimes): Reconciler {
   const workload = runtimeFor(PROVIDER, settings)?.workload;
   return reconciler<ProviderRevision>({
-    name: 'provider-rbac',
+    name: PROVIDER_RBAC,
     resource: ProviderRevision,
     primary: false,
     reads: [
@@ -50,13 +49,14 @@ export function createProviderRbacReconciler(settings: Settings, runtimes: Revis
       if (isPaused(object)) return plan({ prune: false });
       const name = object.metadata.name ?? '';
       const mine = read.get(ProviderRevision, { name }, brought);
-      if (mine === undefined || mine.types.length === 0) return plan({ conditions: [noCondition(refused.type)] });
+      if (mine === undefined || mine.types.length === 0)
+        return plan({ conditions: [noCondition(permissionsRefused.type)] });
       const denied = deniedBy(read, settings, mine.requests);
       // Half of what was asked for is worse than a clear word: nothing is granted.
       if (denied.length > 0) {
         const message = `the package asks for permissions that it may not have: ${denied.slice(0, 10).join(', ')}${denied.length > 10 ? ` and ${denied.length - 10} more` : ''}; ${remedy(settings)}`;
         const events: EventInput[] = [{ type: 'Warning', reason: 'ApplyClusterRoles', note: message }];
-        return plan({ prune: false, conditions: [refused.isTrue('NotAllowed', message)], events });
+        return plan({ prune: false, conditions: [permissionsRefused.isTrue('NotAllowed', message)], events });
       }
       const roles = providerRoles({
         revision: name,
@@ -66,7 +66,7 @@ export function createProviderRbacReconciler(settings: Settings, runtimes: Revis
       });
       const system = systemRoleName(name);
       return plan({
-        conditions: [noCondition(refused.type)],
+        conditions: [noCondition(permissionsRefused.type)],
         groups: [
           { name: 'roles', children: roles.map((role) => apply(ClusterRole, role)) },
           {

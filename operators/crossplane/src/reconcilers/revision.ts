@@ -1,6 +1,6 @@
 // The status of a revision: what it brought, what it depends on, and both halves of its health. It changes nothing but the
 // revision itself.
-import { lastLines, POD_PROBLEM_FIELDS, Pod, podProblem } from '@capstan/kube';
+import { findCondition, lastLines, POD_PROBLEM_FIELDS, Pod, podProblem } from '@capstan/kube';
 import {
   type ConditionInput,
   drop,
@@ -24,6 +24,7 @@ import {
   healthCondition,
   healthy,
   packageWarning,
+  permissionsRefused,
   revisionHealthy,
   rollUp,
   runtimeHealthy,
@@ -33,7 +34,7 @@ import {
 import { type PayloadHealth, payloadHealth } from '../health/payload-health.ts';
 import { runtimeHealth } from '../health/runtime-health.ts';
 import { CANDIDATE_ANNOTATION } from '../kinds/index.ts';
-import { type PackageKind, type RevisionObject, runtimeFor } from '../packages/package-kind.ts';
+import { type PackageKind, PROVIDER, type RevisionObject, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused, pausedCondition } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
 import {
@@ -46,6 +47,7 @@ import { runtimeHealthOf } from '../packages/revisions.ts';
 import type { Settings } from '../settings.ts';
 import type { RevisionRuntime, RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 import { derivedReads } from './payload.ts';
+import { PROVIDER_RBAC } from './provider-rbac.ts';
 
 export interface RevisionParts {
   readonly settings: Settings;
@@ -98,7 +100,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
         unpacking(found),
         healthCondition(revisionHealthy, payload),
         ...(runtime !== undefined && runtimePart !== undefined ? [healthCondition(runtimeHealthy, runtimePart)] : []),
-        healthCondition(healthy, rollUp(payload, runtimePart)),
+        healthCondition(healthy, rollUp(payload, permissionProblem(read, name) ?? runtimePart)),
         verification(found),
         leftOut(found),
         ...warnings(runtime),
@@ -205,6 +207,14 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     };
   }
 
+  /** Pods without permissions do nothing, however well they run. */
+  function permissionProblem(read: Reader, name: string): Health | undefined {
+    if (kind !== PROVIDER || !settings.manageRbac) return undefined;
+    const { isTrue, message } = read.get(kind.revision, { name }, permissionsRefusedOf) ?? {};
+    const problem = isTrue ? message : read.writeProblem(PROVIDER_RBAC, name)?.message;
+    return problem === undefined ? undefined : { status: 'False', message: problem };
+  }
+
   /** What stands in the way of writes, by the half of the revision that it belongs to. */
   function problemsOf(read: Reader, packageName: string) {
     const of = (half: string) => read.writeProblem(`${kind.name}-${half}`, packageName)?.message;
@@ -223,6 +233,11 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
   }
 }
 
+const permissionsRefusedOf = ({ status }: RevisionObject) => {
+  const found = findCondition(status?.conditions, permissionsRefused.type);
+  return { isTrue: found?.status === 'True', message: found?.message };
+};
+
 const runtimeNameOf = ({ status }: RevisionObject) => status?.runtime;
 
 /** What we said of a runtime before it became another owner’s: none of it is true of theirs, or theirs to take back. */
@@ -231,7 +246,7 @@ const LEFT_FIELDS = { runtime: drop(), tlsServerSecretName: drop(), tlsClientSec
 
 /** Nothing is stopped for a user who may not have begun yet, and we have no right to it any more. */
 function runsOn({ namespace }: Settings): EventInput {
-  const note = `what ran for this revision until now runs on in the namespace ${namespace}; delete its Deployment, Service and ServiceAccount when your controller has taken over`;
+  const note = `what ran for this revision until now runs on in the namespace ${namespace}, and its certificates are not renewed any more (they are valid for a year); delete its Deployment, Service and ServiceAccount when your controller has taken over`;
   return { reason: 'RuntimeRunsOn', note };
 }
 

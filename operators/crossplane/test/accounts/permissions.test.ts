@@ -1,7 +1,7 @@
 // What providers may do, and what Crossplane itself may.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ClusterRole, ClusterRoleBinding, Deployment } from '@capstan/kube';
+import { ClusterRole, ClusterRoleBinding, Deployment, type Kind, type KubeObject, Namespace } from '@capstan/kube';
 import { rulesOf } from '@capstan/reconcile';
 import { Provider, ProviderRevision } from '../../src/kinds/index.ts';
 import { createCrossplane } from '../../src/operator.ts';
@@ -14,6 +14,7 @@ import {
   meta,
   names,
   object,
+  patch,
   provider,
   REGISTRY,
   ready,
@@ -110,6 +111,48 @@ describe('a provider', () => {
         },
       );
     }
+  });
+
+  test('that may not be granted is on the package, and goes when it is granted', async () => {
+    const registry = fakeRegistry();
+    registry.push(IMAGE, [meta('Provider', { controller: { permissionRequests: REQUEST } }), crd('Bucket')]);
+    const rules = [{ apiGroups: ['apps'], resources: ['*'], verbs: ['*'] }];
+    const objects: [Kind, KubeObject][] = [
+      [ClusterRole, object(ClusterRole, 'allowed', { rules: [] })],
+      provider('example', { package: IMAGE }),
+    ];
+    await staged({ registry, settings: { providerClusterRole: 'allowed' }, objects }, async (stage) => {
+      await allReady(stage);
+      const refused = await detail(stage, Provider, 'example', 'Healthy');
+      assert.equal(refused?.status, 'False');
+      assert.match(refused.message, /asks for permissions that it may not have.*add them to the ClusterRole allowed/);
+      await patch(stage, ClusterRole, 'allowed', { rules });
+      await stage.settle();
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+    });
+  });
+
+  test('whose roles cannot be written is not healthy, and says why', async () => {
+    const registry = fakeRegistry();
+    const revision = revisionName('example', registry.push(IMAGE, [meta('Provider'), crd('Bucket')]));
+    const name = `crossplane:provider:${revision}:system`;
+    await staged({ registry }, async (stage) => {
+      const { metadata } = await stage.client.get(Namespace, { name: 'default' });
+      const owner = { apiVersion: 'v1', kind: 'Namespace', name: 'default', uid: metadata.uid ?? '', controller: true };
+      await stage.client.create(
+        ClusterRole,
+        object(ClusterRole, name, { metadata: { name, ownerReferences: [owner] } }),
+      );
+      await stage.client.create(...provider('example', { package: IMAGE }));
+      await stage.settle();
+      await allReady(stage);
+      const found = await detail(stage, Provider, 'example', 'Healthy');
+      assert.equal(found?.status, 'False');
+      assert.match(found.message, /ClusterRole crossplane:provider:.*:system/);
+      await stage.client.delete(ClusterRole, { name });
+      await stage.settle();
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+    });
   });
 
   test('of a family may use the types of its family from the same organization, and no others', async () => {

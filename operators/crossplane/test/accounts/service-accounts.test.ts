@@ -144,6 +144,44 @@ describe('a ServiceAccount that is named', () => {
     });
   });
 
+  test('and is there already, by configurations that differ, is updated for the first; the other one says why it waits', async () => {
+    const { registry } = example();
+    registry.push(`${REGISTRY}/team/other:v1`, [meta('Provider'), crd('Volume')]);
+    const role = 'cloud.example/role';
+    const differing = runtimeConfig('theirs', {
+      serviceAccountTemplate: { metadata: { name: 'shared', annotations: { [role]: 'reader' } } },
+    });
+    const other = provider('other', { package: `${REGISTRY}/team/other:v1`, runtimeConfigRef: { name: 'theirs' } });
+    const users = { ...account, metadata: { ...account.metadata, annotations: { [role]: 'of the user' } } };
+    const objects: [Kind, KubeObject][] = [
+      [Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } }],
+      [ServiceAccount, users],
+      named,
+      differing,
+      using('mine'),
+    ];
+    await staged({ registry, objects }, async (stage) => {
+      const roleOf = async () =>
+        (await stage.client.get(ServiceAccount, { namespace: SYSTEM, name: 'shared' })).metadata.annotations?.[role];
+      await stage.client.create(...other);
+      await stage.settle();
+      await allReady(stage);
+      assert.equal(await roleOf(), 'admin');
+      const waits = await detail(stage, Provider, 'other', 'Healthy');
+      assert.equal(waits?.status, 'False');
+      assert.match(waits.message, /ServiceAccount crossplane-system\/shared: .*role is set to another value already/);
+      assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+      await stage.client.delete(Provider, { name: 'example' });
+      await stage.settle();
+      await allReady(stage);
+      assert.equal(await roleOf(), 'reader');
+      assert.equal((await detail(stage, Provider, 'other', 'Healthy'))?.status, 'True');
+      await stage.client.delete(Provider, { name: 'other' });
+      await stage.settle();
+      assert.equal(await roleOf(), 'of the user');
+    });
+  });
+
   describe('by a configuration that two packages use', () => {
     const ref = { namespace: SYSTEM, name: 'shared' };
     const two = async (work: (stage: Stage, uid: string) => Promise<void>) => {

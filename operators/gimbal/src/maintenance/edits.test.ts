@@ -394,4 +394,49 @@ describe('whatever is edited between a drain and its end', () => {
       );
       assert.ok(reported < runs / 10, `${reported} of ${runs} were reported as ambiguous`);
     });
+
+  test('several backends that leave and return in any order', () => {
+    const leaving = fc.record({
+      keep: fc.constantFrom(0, 0, 0.5),
+      onNoCapacity: fc.constantFrom('Zero' as const, 'Keep' as const, 'Reject' as const),
+      promoteZero: fc.boolean(),
+    });
+    const step = fc.oneof(
+      fc.dictionary(fc.constantFrom('x', 'y'), leaving, { maxKeys: 2 }).map((left) => ({ left })),
+      edit.map((one) => ({ one })),
+    );
+    let reported = 0;
+    const runs = 1500;
+    fc.assert(
+      fc.property(cases, fc.array(step, { maxLength: 8 }), ({ shape, rules }, steps) => {
+        const { kind } = KINDS[shape];
+        const before = withoutTwins(clean(shape, rules));
+        const expected = structuredClone(before);
+        let played: { route: KubeObject; state?: string | undefined } = { route: routeOf(shape, before) };
+        let leavings = {};
+        let ambiguous = 0;
+        for (const [nth, each] of [...steps, { left: {} }].entries()) {
+          if ('left' in each) leavings = each.left;
+          else {
+            const made = editOf(each.one, shape, nth);
+            const there = rulesIn(shape, played.route);
+            made(there);
+            made(expected);
+            played = { ...played, route: routeOf(shape, there) };
+          }
+          const next = play(kind, played, leavings);
+          ambiguous += next.shift.ambiguous.length;
+          played = next;
+        }
+        if (ambiguous > 0) {
+          reported += 1;
+          return;
+        }
+        assert.deepEqual(comparable(rulesIn(shape, played.route)), comparable(expected));
+        assert.equal(played.state, undefined);
+      }),
+      { numRuns: runs },
+    );
+    assert.ok(reported < runs / 10, `${reported} of ${runs} were reported as ambiguous`);
+  });
 });

@@ -28,6 +28,8 @@ interface CloudStage {
   readonly sent: RecordingTransport;
   readonly discoverer: Discoverer;
   readonly metrics: DiscovererMetrics;
+  /** Another process in its place. */
+  restart(): Promise<void>;
 }
 
 const PASSWORD: CloudCredentials['login'] = {
@@ -52,43 +54,63 @@ async function staged(
   given(cloud);
   const sent = recordingTransport(local.transport());
   const metrics = createMetrics({ backend: 'stack', type: 'openstack', version: 'test', clock });
-  const session = createSession({
-    credentials: { authUrl: 'http://cloud.example:5000/v3', login, region: undefined, ca: undefined },
-    interface: 'public',
-    open: cloud.open,
-    clock,
-    timeoutMs: 5_000,
-  });
   const common = { clock, random, logger: silentLogger };
-  const source = createCloudSource({
-    ...common,
-    session,
-    backend: 'stack',
-    projects: { include: [], exclude: [] },
-    writeEndpoints: false,
-    periodMs: 30_000,
-    observe: metrics,
-  });
-  const client = createClient({ ...common, transport: sent });
-  const discoverer = createDiscoverer({
-    ...common,
-    backend: 'stack',
-    client,
-    source,
-    version: 'test',
-    identity: 'one',
-    metrics,
-    settings: DEFAULT_SETTINGS,
-  });
-  const stopping = new AbortController();
-  const done = discoverer.run(stopping.signal);
+  const start = () => {
+    const session = createSession({
+      credentials: { authUrl: 'http://cloud.example:5000/v3', login, region: undefined, ca: undefined },
+      interface: 'public',
+      open: cloud.open,
+      clock,
+      timeoutMs: 5_000,
+    });
+    const source = createCloudSource({
+      ...common,
+      session,
+      backend: 'stack',
+      projects: { include: [], exclude: [] },
+      writeEndpoints: false,
+      periodMs: 30_000,
+      observe: metrics,
+    });
+    const discoverer = createDiscoverer({
+      ...common,
+      backend: 'stack',
+      client: createClient({ ...common, transport: sent }),
+      source,
+      version: 'test',
+      identity: 'one',
+      metrics,
+      settings: DEFAULT_SETTINGS,
+    });
+    const stopping = new AbortController();
+    const done = discoverer.run(stopping.signal);
+    const stop = async () => {
+      stopping.abort();
+      await clock.settle();
+      await done;
+    };
+    return { discoverer, stop };
+  };
+  let running = start();
   try {
     await clock.advance(2_000);
-    await test({ clock, cloud, local, sent, discoverer, metrics });
+    await test({
+      clock,
+      cloud,
+      local,
+      sent,
+      metrics,
+      get discoverer() {
+        return running.discoverer;
+      },
+      async restart() {
+        await running.stop();
+        running = start();
+        await clock.advance(2_000);
+      },
+    });
   } finally {
-    stopping.abort();
-    await clock.settle();
-    await done;
+    await running.stop();
     await local.close();
   }
 }
@@ -261,6 +283,45 @@ describe('a cloud with errors', () => {
       (cloud) => {
         cloud.add(LB, 'p1', ['10.0.0.5']);
         cloud.add(LB2, 'p2', ['10.0.0.6']);
+      },
+    ));
+
+  it('that no longer lists all projects: load balancers stay in the namespaces that they had', () =>
+    staged(
+      async ({ clock, cloud, local }) => {
+        const own = { projects: cloud.projects.slice(1), links: { next: null } };
+        cloud.settings.fault = ({ path }) => {
+          if (path === '/projects') return { status: 403, headers: {}, body: { error: { message: 'no' } } };
+          return path === '/auth/projects' ? { status: 200, headers: {}, body: own } : undefined;
+        };
+        await clock.advance(150_000);
+        assert.deepEqual(await discovered(local.client, 'stack'), [`team1/stack-${LB}`, `team2/stack-${LB2}`]);
+      },
+      (cloud) => {
+        cloud.add(LB, 'p1', ['10.0.0.5']);
+        cloud.add(LB2, 'p2', ['10.0.0.6']);
+      },
+    ));
+
+  it('that refuses the members of one project from the start: what was discovered by the process before stays', () =>
+    staged(
+      async (stage) => {
+        const { clock, cloud, local, metrics } = stage;
+        cloud.settings.fault = ({ path }) =>
+          path.startsWith(`/pools/pool-${LB}/`) ? { status: 403, headers: {}, body: { faultstring: 'no' } } : undefined;
+        await stage.restart();
+        await clock.advance(150_000);
+        assert.deepEqual(await addressesOf(local.client, `team1/stack-${LB}`), ['10.0.0.5']);
+        assert.deepEqual((await discovered(local.client, 'stack')).length, 3);
+        assert.equal(metric(metrics, 'gimbal_discoverer_problems', { type: 'RemoteError' }), 1);
+        cloud.balancers.splice(0, 1);
+        await clock.advance(150_000);
+        assert.equal((await discovered(local.client, 'stack')).length, 2, 'one that is not listed any more goes');
+      },
+      (cloud) => {
+        cloud.add(LB, 'p1', ['10.0.0.5']);
+        cloud.add(LB2, 'p2', ['10.0.0.6']);
+        cloud.add(LB.replace('5a', '7a'), 'p2', ['10.0.0.7']);
       },
     ));
 

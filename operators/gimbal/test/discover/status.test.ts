@@ -152,6 +152,36 @@ describe('another cluster under the same name', () => {
 });
 
 describe('two discoverers of one backend', () => {
+  it('the one that sees less does not remove what its successor has found', () =>
+    staged(async ({ local, remote, start, settle }) => {
+      await namespace(local.client, 'team', 'shop', 'default-2');
+      await namespace(remote.client, 'team', 'shop');
+      await remoteService(remote.client, 'team/web', ['10.0.0.1']);
+      await remoteService(remote.client, 'shop/cart', ['10.0.0.2']);
+      const narrow = { include: ['team'], exclude: [] };
+      const first = start({ lease: true, identity: 'first', namespaces: narrow, settings: { resyncMs: 60_000 } });
+      await settle(40_000);
+      const second = start({ lease: true, identity: 'second', namespaces: { include: [], exclude: [] } });
+      await settle(150_000);
+      assert.deepEqual(await discovered(local.client), ['shop/east-cart', 'team/east-web']);
+      assert.deepEqual(
+        first.sent.writes.filter((line) => line.startsWith('DELETE')),
+        [],
+      );
+      await remote.client.delete(Service, { namespace: 'team', name: 'web' });
+      await settle();
+      assert.deepEqual(await discovered(local.client), ['shop/east-cart'], 'what its source had it removes');
+      await first.stop();
+      // Narrower again: what is out of reach now goes with the lease.
+      const third = start({ lease: true, identity: 'third', namespaces: narrow });
+      await settle(10_000);
+      assert.deepEqual(await discovered(local.client), ['shop/east-cart']);
+      await second.stop();
+      await settle(60_000);
+      assert.deepEqual(await discovered(local.client), []);
+      await third.stop();
+    }));
+
   it('both write, and only the holder of the lease removes; the other goes on when the first ends', () =>
     staged(async ({ remote, local, start, settle, clock }) => {
       await namespace(local.client, 'team');

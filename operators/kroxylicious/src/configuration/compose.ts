@@ -60,7 +60,7 @@ export function compose(proxy: ProxyPart | undefined, clusters: readonly ServedF
     ),
     ports: portsOf(fragments),
     faults: [
-      ...(proxy?.network === undefined ? [] : validateNetwork(proxy.network)),
+      ...networkFaults(proxy),
       ...validateTogether({
         managementPort: MANAGEMENT_PORT,
         filterNames: filterDefinitions.map(({ name }) => name),
@@ -69,6 +69,11 @@ export function compose(proxy: ProxyPart | undefined, clusters: readonly ServedF
       }),
     ],
   };
+}
+
+/** What is wrong with the part that the proxy itself brings. */
+export function networkFaults(proxy: ProxyPart | undefined): readonly Fault[] {
+  return proxy?.network === undefined ? [] : validateNetwork(proxy.network);
 }
 
 interface FileParts {

@@ -1,6 +1,15 @@
 // The aggregator: from the fragments of its virtual clusters to one configuration, and the Deployment that runs it. It reads
 // no Secret, filter or service: what they mean is in the clusters' fragments and hashes.
-import { ConfigMap, Deployment, keyOfObject, Pod, PodDisruptionBudget, ReplicaSet, Service } from '@capstan/kube';
+import {
+  ConfigMap,
+  Deployment,
+  findCondition,
+  keyOfObject,
+  Pod,
+  PodDisruptionBudget,
+  ReplicaSet,
+  Service,
+} from '@capstan/kube';
 import {
   aside,
   type ConditionInput,
@@ -14,14 +23,21 @@ import {
   reading,
   reconciler,
 } from '@capstan/reconcile';
-import { type Composed, compose } from '../configuration/compose.ts';
+import { type Composed, compose, networkFaults } from '../configuration/compose.ts';
 import { type CarriedHash, carryHash } from '../hash/carried-hash.ts';
 import { isKeyed, reportedHash, shortHash } from '../hash/combine-hashes.ts';
 import { formatRunning } from '../hash/running-clusters.ts';
 import { KafkaProxy, SecurityContextConstraints, VirtualKafkaCluster } from '../kinds/index.ts';
 import { isolatedSelector, workloadName, workloadSelector } from '../kinds/labels.ts';
 import { POD_READ, type PodProblem, podProblemOf } from '../resolution/pod-problem.ts';
-import { type Rollout, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
+import {
+  ROLLOUT_HELD,
+  type Rollout,
+  rolledTo,
+  rolloutEvents,
+  rolloutOf,
+  rolloutProgress,
+} from '../resolution/rollout.ts';
 import { quietMsOf, type Settings } from '../settings.ts';
 import { rollsPods } from '../templates/deployment.ts';
 import { loadBalancer } from '../templates/services.ts';
@@ -170,7 +186,7 @@ function sharedPlan(
     isOpenShift: read.derived(isOpenShift, ''),
   };
   // Never into what is known to be broken: what runs stays.
-  const isHeld = broken.length > 0 && rollout !== undefined && !rollout.isHeld && rollsPods(parts, rollout);
+  const isHeld = broken.length > 0 && rollout !== undefined && rollsPods(parts, rollout);
   const awaited = served
     .filter(({ isStale, fragment }) => isStale !== true && snapshotNames(fragment).length > 0)
     .flatMap(({ fragment }) => {
@@ -237,6 +253,12 @@ const servingDeploymentOf = ({ metadata, status }: VirtualKafkaCluster) => ({
   deployment: status?.deployment,
 });
 
+/** What the rollout of a cluster's own Deployment waits for. */
+const heldOf = ({ metadata, status }: VirtualKafkaCluster) => {
+  const held = findCondition(status?.conditions, ROLLOUT_HELD);
+  return held?.status === 'True' ? `virtualkafkacluster/${metadata.name}: ${held.message}` : undefined;
+};
+
 /** Each cluster has a Deployment of its own, which its own reconciler creates; the shared one goes when it serves no cluster. */
 function isolatedPlan(
   proxy: KafkaProxy,
@@ -258,21 +280,22 @@ function isolatedPlan(
       .map((name) => ({ name, failure: undefined })),
   ];
   const replicas = rollouts.reduce((sum, rollout) => sum + rollout.ready, 0);
-  const condition =
-    served.length === 0
-      ? noneServed(ref, faulty, count)
-      : unfinished.length > 0
-        ? ready.isFalse(
-            'RollingOut',
-            unfinishedText(
-              withProblems(unfinished, ref, podProblems(read, ref.namespace, isolatedSelector(ref.name))),
-              served.length,
-            ),
-          )
-        : ready.isTrue('Ready', `${served.length} virtual clusters run in Deployments of their own`);
+  const isolatedReady = (): ConditionInput => {
+    if (served.length === 0) return noneServed(ref, faulty, count);
+    const fault = faultCondition(networkFaults(proxy.spec));
+    if (fault !== undefined) return fault;
+    const held = faulty.flatMap(
+      ({ name }) => read.get(VirtualKafkaCluster, { namespace: ref.namespace, name }, heldOf) ?? [],
+    );
+    if (held.length > 0) return ready.isFalse('Held', `what runs stays as it is: ${held.join('; ')}`);
+    if (unfinished.length === 0)
+      return ready.isTrue('Ready', `${served.length} virtual clusters run in Deployments of their own`);
+    const problems = podProblems(read, ref.namespace, isolatedSelector(ref.name));
+    return ready.isFalse('RollingOut', unfinishedText(withProblems(unfinished, ref, problems), served.length));
+  };
   return {
     prune: waiting.length === 0,
-    conditions: [condition],
+    conditions: [isolatedReady()],
     status: { configHash: drop(), rollout: drop(), selector: isolatedSelector(ref.name) },
     progress: { replicas },
   };
@@ -311,12 +334,17 @@ function noneServed({ name }: NamespacedRef, faulty: readonly FaultyCluster[], c
       );
 }
 
+function faultCondition(faults: Composed['faults']): ConditionInput | undefined {
+  if (faults.length === 0) return undefined;
+  return ready.isFalse(
+    'InvalidConfiguration',
+    `the proxy would refuse the configuration, so what runs stays: ${faults.map(({ path, problem }) => `${path} ${problem}`).join('; ')}`,
+  );
+}
+
 function refusalOf({ faults, text }: Composed): ConditionInput | undefined {
-  if (faults.length > 0)
-    return ready.isFalse(
-      'InvalidConfiguration',
-      `the proxy would refuse the configuration, so what runs stays: ${faults.map(({ path, problem }) => `${path} ${problem}`).join('; ')}`,
-    );
+  const fault = faultCondition(faults);
+  if (fault !== undefined) return fault;
   const bytes = Buffer.byteLength(text);
   if (bytes <= MAX_CONFIGURATION_BYTES) return undefined;
   return ready.isFalse(

@@ -42,7 +42,14 @@ import {
   workloadSelector,
 } from '../kinds/labels.ts';
 import { conditionAbout, named, type Problem, warningCondition } from '../resolution/problem.ts';
-import { type Rolled, rolledTo, rolloutEvents, rolloutOf, rolloutProgress } from '../resolution/rollout.ts';
+import {
+  ROLLOUT_HELD,
+  type Rolled,
+  rolledTo,
+  rolloutEvents,
+  rolloutOf,
+  rolloutProgress,
+} from '../resolution/rollout.ts';
 import { quietMsOf, type Settings } from '../settings.ts';
 import { rollsPods } from '../templates/deployment.ts';
 import { clusterRoutes } from '../templates/routes.ts';
@@ -64,8 +71,7 @@ import { isOpenShift } from '../tree/platform.ts';
 import { isStored, snapshotNames, snapshotsAwaited } from '../tree/snapshots.ts';
 
 const staleConfig = conditionType<'StaleConfig'>('StaleConfig');
-/** There only while a change of the cluster waits for another one of the same proxy. */
-const rolloutHeld = conditionType<'WaitsForCluster'>('RolloutHeld');
+const rolloutHeld = conditionType<'WaitsForCluster' | 'WaitsForContent'>(ROLLOUT_HELD);
 const isPausedOf = ({ metadata }: KafkaProxy) => metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
 const proxySpecOf = ({ spec }: KafkaProxy) => spec ?? { replicas: 1, isolation: 'Proxy' as const };
 const loadBalancerPointsOf = ({ status }: Service) => status?.loadBalancer?.ingress ?? [];
@@ -157,17 +163,22 @@ export function createVirtualKafkaClusterReconciler(
       const own: Workload = { proxy: fragment.proxy, cluster: ref.name };
       const target = proxy?.isolation === 'VirtualCluster' ? own : shared;
       const serving = servingWorkload(memory.own?.deployment, target, target === own ? shared : own, ref, read);
-      conditions.push(
-        target === shared && !isStale
-          ? heldCondition(read, read.derived(brokenClusters, keyIn(ref, fragment.proxy)), shared, fragment, ref)
-          : noCondition(rolloutHeld.type),
-      );
       const { versions, doubt, isNew: isNewDoubt } = doubtOf(node, fragment, memory.own ?? {}, ref, read);
       const snapshots = snapshotsOf(node, fragment, memory.own ?? {}, serving, ref, read);
       const isolated =
         target === own
           ? isolatedWorkload(own, node, ref, proxy, read, settings, { ...memory.own, doubt }, snapshots)
           : undefined;
+      conditions.push(
+        target === shared && !isStale
+          ? heldCondition(read, read.derived(brokenClusters, keyIn(ref, fragment.proxy)), shared, fragment, ref)
+          : isolated?.waitingFor === undefined
+            ? noCondition(rolloutHeld.type)
+            : rolloutHeld.isTrue(
+                'WaitsForContent',
+                `the change of ${workloadName(own)} waits for ${isolated.waitingFor}`,
+              ),
+      );
       // A load balancer of its own only leads to pods of its own; the shared one is the proxy's.
       const balancer = target === own ? loadBalancer(ref.namespace, own, [fragment], annotations) : undefined;
       const services: GroupInput = {
@@ -249,6 +260,8 @@ interface IsolatedWorkload {
   readonly progress?: { rollout?: object };
   readonly events?: EventInput[];
   readonly hash?: CarriedHash;
+  /** What its rollout is held back for. */
+  readonly waitingFor?: string;
   /** The proxy would not take the configuration: what runs stays. */
   readonly isRefused?: true;
 }
@@ -289,7 +302,7 @@ function isolatedWorkload(
   const broken =
     node?.served === undefined
       ? [
-          ...brokenMounts([fragment], node?.problems ?? [], namespace),
+          ...brokenMounts(read, { namespace, name }, fragment),
           ...snapshotNames(fragment)
             .filter((one) => !stored.includes(one))
             .map((one) => named('Secret', { name: one, namespace })),
@@ -308,6 +321,7 @@ function isolatedWorkload(
   const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash.shown, memory.rolled);
   return {
     groups,
+    ...(isHeld ? { waitingFor } : {}),
     hash,
     rolled,
     progress: rolloutProgress(rollout, rolled),

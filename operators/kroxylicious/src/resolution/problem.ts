@@ -18,14 +18,6 @@ export interface Problem {
   readonly path: string;
   /** What is wrong and what to do. */
   readonly message: string;
-  /** The Secrets and ConfigMaps whose content is missing or cannot be used. */
-  readonly sources?: readonly ContentSource[];
-}
-
-/** A Secret or ConfigMap whose content pods mount. */
-export interface ContentSource {
-  readonly source: 'Secret' | 'ConfigMap';
-  readonly name: string;
 }
 
 /** Something that is served as it is, and that people should look at all the same. */
@@ -47,9 +39,8 @@ export function problem(
   path: string,
   message: string,
   about: Problem['about'] = 'ResolvedRefs',
-  sources: readonly ContentSource[] = [],
 ): Problem {
-  return { about, reason, path, message, ...(sources.length === 0 ? {} : { sources }) };
+  return { about, reason, path, message };
 }
 
 const resolvedRefs = conditionType<Reason | 'ResolvedRefs'>('ResolvedRefs');
@@ -87,7 +78,5 @@ export function notFound(path: string, kind: string, ref: { name: string; namesp
     'ReferencedResourcesNotFound',
     path,
     `${named(kind, ref)} does not exist; create it or correct the name`,
-    'ResolvedRefs',
-    kind === 'Secret' || kind === 'ConfigMap' ? [{ source: kind, name: ref.name }] : [],
   );
 }

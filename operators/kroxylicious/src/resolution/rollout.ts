@@ -11,6 +11,9 @@ import {
 import { reportedHash } from '../hash/combine-hashes.ts';
 import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION, TEMPLATE_ANNOTATION } from '../kinds/labels.ts';
 
+/** Condition of a VirtualKafkaCluster, there only while a change of what runs for it waits. */
+export const ROLLOUT_HELD = 'RolloutHeld';
+
 export interface Rollout {
   /** Of the Deployment. */
   readonly name: string;

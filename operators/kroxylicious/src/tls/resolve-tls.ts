@@ -42,20 +42,15 @@ export function resolveCertificate(ref: CertificateRef, place: Place): Resolved<
   if (secret === undefined) return failed(notFound(path, 'Secret', at));
   if (secret.type !== 'kubernetes.io/tls')
     return failed(
-      invalid(
-        path,
-        `${named('Secret', at)} has type ${secret.type ?? 'Opaque'}; it must be kubernetes.io/tls`,
-        'Secret',
-        ref.name,
-      ),
+      invalid(path, `${named('Secret', at)} has type ${secret.type ?? 'Opaque'}; it must be kubernetes.io/tls`),
     );
   const certificate = secret.data?.['tls.crt'];
   const key = secret.data?.['tls.key'];
   const missing = certificate === undefined ? 'tls.crt' : key === undefined ? 'tls.key' : undefined;
   if (certificate === undefined || key === undefined)
-    return failed(invalid(path, `${named('Secret', at)} has no key ${missing}; add it`, 'Secret', ref.name));
+    return failed(invalid(path, `${named('Secret', at)} has no key ${missing}; add it`));
   const found = inspectCertificate(decoded(certificate), decoded(key));
-  if (typeof found === 'string') return failed(invalid(path, `${named('Secret', at)}: ${found}`, 'Secret', ref.name));
+  if (typeof found === 'string') return failed(invalid(path, `${named('Secret', at)}: ${found}`));
   const folder = mountPath(ref.name);
   return {
     value: { privateKeyFile: `${folder}/tls.key`, certificateFile: `${folder}/tls.crt` },
@@ -104,12 +99,10 @@ export function resolveTrust(ref: TrustAnchorRef, place: Place): Resolved<{ stor
   if (data === undefined) return failed(notFound(path, source, at));
   const content = data(ref.key);
   if (content === undefined)
-    return failed(
-      invalid(path, `${named(source, at)} has no key ${ref.key}; add it or correct the key`, source, ref.name),
-    );
+    return failed(invalid(path, `${named(source, at)} has no key ${ref.key}; add it or correct the key`));
   const wrong = trustFault(content.bytes, storeType);
   if (wrong !== undefined)
-    return failed(invalid(path, `key ${ref.key} of ${named(source, at)} is not usable: ${wrong}`, source, ref.name));
+    return failed(invalid(path, `key ${ref.key} of ${named(source, at)} is not usable: ${wrong}`));
   const folder = mountPath(ref.name);
   return {
     value: { storeFile: `${folder}/${ref.key}`, storeType },
@@ -173,8 +166,8 @@ function failed(...problems: Problem[]): Resolved<never> {
   return { ...UNRESOLVED, problems };
 }
 
-function invalid(path: string, message: string, source: MountSource, name: string): Problem {
-  return problem('InvalidReferencedResource', path, message, 'ResolvedRefs', [{ source, name }]);
+function invalid(path: string, message: string): Problem {
+  return problem('InvalidReferencedResource', path, message);
 }
 
 function groupKind({ group, kind }: { group: string; kind: string }): string {

@@ -4,11 +4,12 @@ import { Deployment } from '@capstan/kube';
 import { derivation, type Reader } from '@capstan/reconcile';
 import { inForce, parseRunning } from '../hash/running-clusters.ts';
 import { VirtualKafkaCluster } from '../kinds/index.ts';
-import { named, type Problem } from '../resolution/problem.ts';
+import { named } from '../resolution/problem.ts';
 import { rolloutOf } from '../resolution/rollout.ts';
+import { brokenFiles } from './broken-files.ts';
 import type { ClusterFragment } from './cluster-fragment.ts';
 import type { ClusterNodes } from './cluster-node.ts';
-import { keyOfAny, type NamespacedRef, refOfKey } from './keys.ts';
+import { keyIn, keyOfAny, type NamespacedRef, refOfKey } from './keys.ts';
 import { clustersOfProxy } from './network-plan.ts';
 import { goodOf } from './served-clusters.ts';
 import { snapshotNames, storedSnapshotsOf } from './snapshots.ts';
@@ -32,10 +33,9 @@ export function createBrokenClusters(clusterNode: ClusterNodes) {
         if (node === undefined || node.served !== undefined) return [];
         const ref = refOfKey(key);
         const good = (read.get(VirtualKafkaCluster, ref, goodOf) ?? []).filter((one) => one.proxy === proxy);
-        const broken = [
-          ...brokenMounts(good, node.problems, ref.namespace),
-          ...lostSnapshots(inForceOf(read, proxyKey, ref.name, good), read, ref),
-        ];
+        const fragment = inForceOf(read, proxyKey, ref.name, good);
+        if (fragment === undefined) return [];
+        const broken = [...brokenMounts(read, ref, fragment), ...lostSnapshots(fragment, read, ref)];
         const what = broken.length === 0 ? undefined : broken.join(', ');
         return what === undefined ? [] : [{ name: ref.name, what }];
       });
@@ -43,47 +43,45 @@ export function createBrokenClusters(clusterNode: ClusterNodes) {
   });
 }
 
-/** Of configurations with snapshots the one that runs; undefined for any other. Read only while a cluster is broken. */
+/** The configuration that runs. Read only while the cluster is broken. */
 function inForceOf(
   read: Reader,
   proxyKey: string,
   name: string,
   good: readonly ClusterFragment[],
 ): ClusterFragment | undefined {
-  if (snapshotNames(...good).length === 0) return undefined;
   const rollout = read.get(Deployment, refOfKey(proxyKey), rolloutOf);
   const found = inForce(good, name, rollout && parseRunning(rollout.clusters));
   return found === 'unknown' ? undefined : found;
 }
 
 /** Snapshots that a configuration mounts and that are gone: of content that is broken now no other can be taken. */
-function lostSnapshots(
-  fragment: ClusterFragment | undefined,
-  read: Reader,
-  { namespace, name }: NamespacedRef,
-): string[] {
+function lostSnapshots(fragment: ClusterFragment, read: Reader, { namespace, name }: NamespacedRef): string[] {
   const mounted = snapshotNames(fragment);
   if (mounted.length === 0) return [];
   const stored = read.get(VirtualKafkaCluster, { namespace, name }, storedSnapshotsOf) ?? [];
   return mounted.filter((one) => !stored.includes(one)).map((one) => named('Secret', { name: one, namespace }));
 }
 
-/** What of the mounts of these configurations is known to be broken or missing, and is in no snapshot. */
-export function brokenMounts(
-  good: readonly ClusterFragment[],
-  problems: readonly Problem[],
-  namespace: string,
-): string[] {
-  const mounts = good.flatMap((fragment) => fragment.mounts);
-  const mounted = new Set(
-    mounts.filter(({ snapshot }) => snapshot === undefined).map(({ source, name }) => `${source} ${name}`),
-  );
-  const broken = problems
-    .flatMap(({ sources = [] }) => sources)
-    .filter(({ source, name }) => mounted.has(`${source} ${name}`))
-    .map(({ source, name }) => named(source, { name, namespace }));
-  return [...new Set(broken)];
+/** What of the mounts of a configuration that the cluster had is missing or cannot be used, and is in no snapshot. */
+export function brokenMounts(read: Reader, { namespace, name }: NamespacedRef, { hash }: ClusterFragment): string[] {
+  return read.derived(goodMounts, keyIn({ namespace }, name)).find((good) => good.hash === hash)?.broken ?? [];
 }
+
+/**
+ * By the key of the cluster, of each configuration that it had. The configurations themselves are checked and not what the
+ * cluster names now: that may have changed since, and pods mount what they mounted before.
+ */
+const goodMounts = derivation<readonly { readonly hash: string; readonly broken: string[] }[]>({
+  name: 'mounts of VirtualKafkaCluster',
+  compute({ key, read }) {
+    const { namespace, name } = refOfKey(key);
+    return (read.get(VirtualKafkaCluster, { namespace, name }, goodOf) ?? []).map((good) => ({
+      hash: good.hash,
+      broken: brokenFiles(good, read, namespace),
+    }));
+  },
+});
 
 /** Why a rollout is held, and what to do. */
 export function heldBecause(broken: readonly BrokenCluster[]): string {

@@ -166,8 +166,6 @@ function usable<V>(
         'TransitivelyReferencedResourcesNotFound',
         path,
         `${named(kind, at)} is not valid: ${node.problems.map((one) => `${one.path}: ${one.message}`).join('; ')}`,
-        'ResolvedRefs',
-        node.problems.flatMap(({ sources = [] }) => sources),
       ),
     );
   return node?.valid;

@@ -41,8 +41,6 @@ export const filterNode = derivation<FilterNode | undefined>({
             'InterpolatedReferencedResourcesNotFound',
             `${TEMPLATE}${path}`,
             `${where} does not exist; create it or correct the name`,
-            'ResolvedRefs',
-            [{ source: kind, name: source }],
           ),
         );
       else if (found === undefined)
@@ -51,8 +49,6 @@ export const filterNode = derivation<FilterNode | undefined>({
             'InvalidReferencedResource',
             `${TEMPLATE}${path}`,
             `${where} has no key ${wanted}; add it or correct the key`,
-            'ResolvedRefs',
-            [{ source: kind, name: source }],
           ),
         );
       else {

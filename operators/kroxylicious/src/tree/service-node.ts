@@ -7,6 +7,7 @@ import { validateBootstrapServers } from '../configuration/validate.ts';
 import { KafkaService, type NodeIdRange, type ServiceTls, StrimziKafka, StrimziKafkaV1beta2 } from '../kinds/index.ts';
 import { distinctMounts, MOUNT_PATHS, type Mount } from '../resolution/mounts.ts';
 import { named, notFound, type Problem, problem, type Warning } from '../resolution/problem.ts';
+import { trustFault } from '../tls/certificates.ts';
 import {
   allowedDenied,
   keysOf,
@@ -243,6 +244,18 @@ function resolveServerTrust(spec: Spec, ref: NamespacedRef, read: Reader): Serve
           'InvalidReferencedResource',
           path,
           `${named('Secret', { namespace: from, name })} has no key ${STRIMZI_CA_KEY}; wait for Strimzi`,
+        ),
+      ],
+    };
+  const wrong = trustFault(Buffer.from(certificates), 'PEM');
+  if (wrong !== undefined)
+    return {
+      ...UNRESOLVED,
+      problems: [
+        problem(
+          'InvalidReferencedResource',
+          path,
+          `key ${STRIMZI_CA_KEY} of ${named('Secret', { namespace: from, name })} is not usable: ${wrong}`,
         ),
       ],
     };

@@ -51,6 +51,39 @@ const edited = (object: KubeObject, spec: unknown): KubeObject => ({ ...object, 
 const set = (...fields: FieldValue[]) => ({ patches: [patch(Route, ref, fields)] });
 const weight = (index: number, value: unknown) => ({ path: `/spec/services/${index}/weight`, value });
 
+describe('a field that another owner has patched', () => {
+  const first = ownershipOf('first');
+  const target = route({ a: 'theirs' });
+  const wants = (value: string) => set({ path: '/spec/a', value });
+  const patched = carriedOut(target, { ...wants('x'), ownership: first });
+
+  test('is a conflict for the next one that wants another value: they would overwrite each other for ever', () => {
+    const { groups, notes } = writesFor(patched, wants('y'));
+    assert.deepEqual(
+      groups.flatMap(({ writes }) => writes),
+      [],
+    );
+    assert.deepEqual(
+      notes.map(({ about }) => about),
+      ['conflict'],
+    );
+    assert.match(notes[0]?.message ?? '', /\/spec\/a is set to another value already/);
+  });
+
+  test('is none for one that wants the same, or that gives nothing back', () => {
+    assert.deepEqual(writesFor(patched, wants('x')).groups, []);
+    const silent = { patches: [patch(Route, ref, [{ path: '/spec/a', value: 'y' }], { restore: false })] };
+    assert.deepEqual(specOf(carriedOut(patched, silent)), { a: 'y' });
+  });
+
+  test('is free again when a client has changed it since, or when that owner gave it back', () => {
+    const touched = edited(patched, { a: 'of a client' });
+    assert.deepEqual(specOf(carriedOut(touched, wants('y'))), { a: 'y' });
+    const given = edited({ ...patched, metadata: target.metadata }, { a: 'theirs' });
+    assert.deepEqual(specOf(carriedOut(given, wants('y'))), { a: 'y' });
+  });
+});
+
 describe('a patch', () => {
   test('sets what differs, guarded by the version that was seen, and keeps what was there', () => {
     const target = route(services({ name: 'a', weight: 100 }, { name: 'b', weight: 0 }));

@@ -9,7 +9,7 @@ import {
   parsePointer,
   refOf,
 } from '@capstan/kube/cluster';
-import { CAUSE_ANNOTATION } from '../marks.ts';
+import { CAUSE_ANNOTATION, ORIGINAL_ANNOTATION_PREFIX } from '../marks.ts';
 import type { FieldValue, Patch } from '../plan/index.ts';
 import type { ChildVerdict } from './child-diff.ts';
 import { type DiffInput, describe, memoryAnnotation, originalAnnotation } from './input.ts';
@@ -48,6 +48,8 @@ export function patchWrite(patch: Patch, planned: PlannedFields, input: DiffInpu
   }
   for (const field of patch.set.map(plainField)) {
     if (equal(valueAt(target, field.path), field.value)) continue;
+    const claim = patch.restore ? claimOfAnother(target, field.path, annotation) : undefined;
+    if (claim !== undefined) return claimed(patch, field.path, claim);
     if (patch.restore) next[field.path] = originalOf(target, field, originals[field.path]);
     if (draft.set(field.path, field.value)) continue;
     return { note: { about: 'missing', message: `${describe(kind, ref)} has no place for ${field.path}` } };
@@ -56,6 +58,20 @@ export function patchWrite(patch: Patch, planned: PlannedFields, input: DiffInpu
   if (patch.memory !== undefined) annotate(draft, memoryAnnotation(input.ownership), canonicalJson(patch.memory));
   if (!patch.explained) annotate(draft, CAUSE_ANNOTATION, undefined);
   return draft.operations.length === 0 ? {} : { write: writeOf(kind, target, draft, patch.explained) };
+}
+
+/** The annotation of another owner that has set this field, and will give it back: two would overwrite each other for ever. */
+function claimOfAnother(target: KubeObject, path: string, own: string): string | undefined {
+  return Object.keys(target.metadata.annotations ?? {}).find((name) => {
+    if (name === own || !name.startsWith(ORIGINAL_ANNOTATION_PREFIX)) return false;
+    const original = readOriginals(target, name)[path];
+    return original !== undefined && equal(valueAt(target, path), original.ours);
+  });
+}
+
+function claimed({ kind, ref }: Patch, path: string, claim: string): ChildVerdict {
+  const message = `${describe(kind, ref)}: ${path} is set to another value already, as its annotation ${claim} records; set it to the same value in both, or give it up in one`;
+  return { waitsFor: message, note: { about: 'conflict', message } };
 }
 
 /** The value as the server will give it back: without undefined parts. */

@@ -63,6 +63,8 @@ export function createCloudSource(options: CloudSourceOptions): Source {
   const isWatched = namespaceFilter(options.projects);
   let entries = new Map<string, Entry>();
   let known = new Map<string, KnownMembers>();
+  /** By id. Those that are not listed any more keep the name that they had: their namespace does not change with our rights. */
+  const names = new Map<string, string>();
   let general: readonly Problem[] = [];
   let failure: Problem | undefined;
   let isSynced = false;
@@ -85,9 +87,9 @@ export function createCloudSource(options: CloudSourceOptions): Source {
       part('ListPools', listPools(session)),
     ]);
     checkIdentity();
-    const names = new Map(projects.map(({ id, name }) => [id, name]));
+    for (const { id, name } of projects) names.set(id, name);
     const found = await part('ListPools', membersOf(pools, new Map(balancers.map((each) => [each.id, each]))));
-    take(balancers, allListeners, pools, found, names);
+    take(balancers, allListeners, pools, found);
   }
 
   function checkIdentity(): void {
@@ -146,7 +148,6 @@ export function createCloudSource(options: CloudSourceOptions): Source {
     allListeners: readonly Listener[],
     pools: readonly Pool[],
     { members, refused }: FoundMembers,
-    names: ReadonlyMap<string, string>,
   ): void {
     const withheld = new Map(
       pools.flatMap(({ id, balancerIds }) =>
@@ -172,8 +173,7 @@ export function createCloudSource(options: CloudSourceOptions): Source {
       const key = keyOf({ namespace: project, name: discoveredName(backend, balancer.id.toLowerCase()) });
       if (withheld.has(balancer.id)) {
         observeProject(project, withheld.get(balancer.id));
-        const before = entries.get(key);
-        if (before !== undefined) next.set(key, before);
+        next.set(key, entries.get(key) ?? UNSEEN);
         continue;
       }
       const remote = {
@@ -262,6 +262,12 @@ export function createCloudSource(options: CloudSourceOptions): Source {
     },
   };
 }
+
+/** Listed, and not looked at since the start: what a process before brought here stays. */
+const UNSEEN: Entry = {
+  finding: { state: 'invalid', keep: true, upstreamEndpoints: 0, problems: [] },
+  digest: 'unseen',
+};
 
 const SWEEP = 5;
 const FIRST_WAIT_MS = 5_000;

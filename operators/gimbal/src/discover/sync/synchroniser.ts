@@ -4,7 +4,8 @@
 //
 // - While the source is not live nothing is written: what was discovered stays, and two discoverers of one backend (credentials
 //   are being changed) cannot fight, because the one whose picture is old is silent.
-// - Only the holder of the backend's lease removes; every discoverer creates and changes.
+// - Only the holder of the backend's lease removes; every discoverer creates and changes. The holder removes what it found
+//   when it got the lease and what its source has had since: anything else is of its successor, which may see more.
 // - Removals of a large share are held by the guard.
 // - What does not succeed is tried again for ever, at most five minutes apart, and at once when its namespace appears.
 import { type Clock, type KubeObject, type Logger, type Random, refOfKey, sleep } from '@capstan/kube/cluster';
@@ -65,6 +66,8 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
   const { source, local, leadership, guard, problems, census, clock, random, logger } = options;
   const queue = createQueue<string>({ clock, random, name: options.backend, limits: RETRIES });
   const digests = new WeakMap<KubeObject, string>();
+  /** Keys that this one may remove. */
+  const known = new Set<string>();
   /** Keys that could not be worked on because the source was not live. */
   const deferred = new Set<string>();
   /** Keys whose namespace is missing, by namespace. */
@@ -93,7 +96,10 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
     const finding = source.find(key);
     const unit = local.unit(key);
     census.take(key, finding, unit);
-    const diff = difference(finding, unit, digestOf);
+    const all = difference(finding, unit, digestOf);
+    if (finding.state !== 'absent') known.add(key);
+    else if (all.removals.length === 0) known.delete(key);
+    const diff = known.has(key) ? all : { ...all, removals: [] };
     guard.propose(key, diff.removals.length);
     return diff;
   }
@@ -122,10 +128,11 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
     tried(key);
   }
 
-  function compareAll(): void {
+  function compareAll(hasGainedLease = false): void {
     if (!isOpen()) return;
     const keys = new Set([...source.keys(), ...local.keys()]);
     const isFirst = untried === undefined;
+    if (isFirst || hasGainedLease) for (const key of keys) known.add(key);
     untried ??= new Set(keys);
     mark(keys, RESYNC);
     lastSync = clock.now();
@@ -260,11 +267,11 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
           },
         }),
         leadership.onChange((holds) => {
-          if (holds) compareAll();
+          if (holds) compareAll(true);
         }),
       ];
       const workers = runWorkers({ queue, clock, signal, concurrency: options.threads, handle: workSafely });
-      const resyncs = repeat(clock, options.resyncMs, signal, compareAll);
+      const resyncs = repeat(clock, options.resyncMs, signal, () => compareAll());
       stateChanged();
       await Promise.all([workers, resyncs]);
       for (const stop of taken.values()) stop();
