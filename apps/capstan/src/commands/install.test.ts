@@ -129,19 +129,23 @@ describe('capstan install', { timeout: 180_000 }, () => {
     const both = ['--operators', 'kroxylicious,gimbal'];
     const deployments = async () =>
       (await client.list(Deployment, { namespace: NAMESPACE })).items.map(({ metadata: { name } }) => name).toSorted();
-    const leads = async (name: string) => {
-      for (let holder = ''; !holder.startsWith('capstan-operators-'); )
-        holder = (await client.find(Lease, { namespace: NAMESPACE, name }))?.spec?.holderIdentity ?? '';
+    const holderOf = async (name: string) =>
+      (await client.find(Lease, { namespace: NAMESPACE, name }))?.spec?.holderIdentity ?? '';
+    /** Resolves when another instance than the one before writes. */
+    const leads = async (name: string, before = '') => {
+      for (let holder = before; holder === before || holder === ''; ) holder = await holderOf(name);
     };
     const apart = await capstan('install', ...OPERATOR, '--timeout', '90s');
     assert.equal(apart.code, 0, apart.err);
+    await leads('capstan-kroxylicious');
+    const apartHolder = await holderOf('capstan-kroxylicious');
     const { code, err } = await capstan('install', ...both, '--one-program', '--timeout', '90s');
     assert.equal(code, 0, err);
     assert.match(err, /operators is ready/);
     assert.deepEqual(await deployments(), ['capstan-operators']);
     assert.equal(await client.find(ServiceAccount, { namespace: NAMESPACE, name: 'capstan-kroxylicious' }), undefined);
     // The leader before ends in order, and gives its Lease back.
-    await Promise.all([leads('capstan-kroxylicious'), leads('capstan-gimbal')]);
+    await Promise.all([leads('capstan-kroxylicious', apartHolder), leads('capstan-gimbal')]);
     for (const command of ['install', 'uninstall']) {
       const half = await capstan(command, '--operators', 'gimbal');
       assert.equal(half.code, 1);

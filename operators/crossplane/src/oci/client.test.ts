@@ -424,7 +424,7 @@ describe('a manifest', () => {
       { schemaVersion: 2, config: d('c'), layers: [{ digest: 'sha256:../../x', size: 1 }] },
       /sha256/,
     ],
-    ['no size', { schemaVersion: 2, config: d('c'), layers: [{ digest: digestOf('x'), size: -1 }] }, /says no size/],
+    ['no size', { schemaVersion: 2, config: d('c'), layers: [{ digest: digestOf('x'), size: -1 }] }, /has no size/],
     [
       'layers without end',
       { schemaVersion: 2, config: d('c'), layers: Array.from({ length: 257 }, () => d('x')) },

@@ -219,7 +219,7 @@ describe('a minted child', () => {
       const reported = status?.conditions?.find(({ type }) => type === 'ReconcileError');
       assert.match(
         reported?.message ?? '',
-        /Secret default\/stale was made by certificate, and is due .* at once; look at/,
+        /Secret default\/stale was created by certificate, and is already due to be recreated; check/,
       );
       const created = transport.writes.filter((line) => line.includes('/secrets'));
       // A minute of attempts, each with one more than the attempt before it found, at growing distances.
