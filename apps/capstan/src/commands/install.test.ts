@@ -128,7 +128,9 @@ describe('capstan install', { timeout: 180_000 }, () => {
   test('--one-program runs operators in one Deployment, each under its own Lease, and the forms replace each other', async () => {
     const both = ['--operators', 'kroxylicious,gimbal'];
     const deployments = async () =>
-      (await client.list(Deployment, { namespace: NAMESPACE })).items.map(({ metadata: { name } }) => name).toSorted();
+      (await client.list(Deployment, { namespace: NAMESPACE })).items
+        .map(({ metadata: { name = '' } }) => name)
+        .toSorted((a, b) => a.localeCompare(b));
     const holderOf = async (name: string) =>
       (await client.find(Lease, { namespace: NAMESPACE, name }))?.spec?.holderIdentity ?? '';
     /** Resolves when another instance than the one before writes. */

@@ -100,17 +100,15 @@ export async function listPolicies(context: CommandContext): Promise<number> {
     if (data.length === 0) return 'no cable policies found\n';
     return formatTable(
       [
-        ...[
-          'NAME',
-          'LEFT SELECTOR',
-          'RIGHT SELECTOR',
-          'CABLE DRIVER',
-          'CONFIG',
-          'PRIORITY',
-          'ORIGIN',
-          'PAIRS',
-          'STATUS',
-        ],
+        'NAME',
+        'LEFT SELECTOR',
+        'RIGHT SELECTOR',
+        'CABLE DRIVER',
+        'CONFIG',
+        'PRIORITY',
+        'ORIGIN',
+        'PAIRS',
+        'STATUS',
         ...(isWide ? ['PROBLEMS'] : []),
       ],
       data.flatMap(({ name, origin, pairs, status, rules, problems }) => {

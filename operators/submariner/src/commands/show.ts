@@ -19,7 +19,15 @@ export async function showConnections(context: CommandContext): Promise<number> 
   const text = (isWide: boolean) =>
     formatTable(
       [
-        ...['GATEWAY', 'CLUSTER', 'REMOTE IP', 'NAT', 'CABLE DRIVER', 'POLICY', 'SUBNETS', 'STATUS', 'RTT avg'],
+        'GATEWAY',
+        'CLUSTER',
+        'REMOTE IP',
+        'NAT',
+        'CABLE DRIVER',
+        'POLICY',
+        'SUBNETS',
+        'STATUS',
+        'RTT avg',
         ...(isWide ? ['MESSAGE'] : []),
       ],
       rows.map(({ gateway, endpoint, usingIP = '', usingNAT, usingCableDriver, usingPolicy = '', status, ...rest }) => [
@@ -52,7 +60,11 @@ export async function showEndpoints(context: CommandContext): Promise<number> {
   const text = (isWide: boolean) =>
     formatTable(
       [
-        ...['CLUSTER', 'ENDPOINT IP', 'PUBLIC IP', 'CABLE DRIVER', 'TYPE'],
+        'CLUSTER',
+        'ENDPOINT IP',
+        'PUBLIC IP',
+        'CABLE DRIVER',
+        'TYPE',
         ...(isWide ? ['HOST NAME', 'CABLE NAME', 'SUBNETS'] : []),
       ],
       rows.map(

@@ -1,6 +1,6 @@
 // A command as data: its flags, its help and what it does. Those of Capstan are in a table of the application; an operator
 // brings its own.
-import type { Flag, Flags, FlagValues, GivenFlags } from './flag.ts';
+import type { Flags, FlagValues, GivenFlags } from './flag.ts';
 import type { Io } from './io.ts';
 
 export interface Args<F extends Flags = Flags> {
