@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Part } from '../bench.ts';
+import { median } from '../measure/percentiles.ts';
 import { type Result, result } from '../measure/result.ts';
 import { type Connection, openConnection, openSocket, requestBytes } from './connection.ts';
 import { COLLECTION, createNamespace } from './objects.ts';
@@ -102,9 +103,19 @@ function figures({ writes, samples }: Measured, { seconds, bytes }: Size): Resul
       below: LIMIT_MEGABYTES,
       note: `in the second half ${Math.round(Math.min(...half))} to ${Math.round(Math.max(...half))} MB; after each tenth of the time ${tenths(samples)} MB`,
     }),
+    result({
+      name: `${what}, memory of the last quarter beside the second`,
+      unit: 'times',
+      rounds: [median(quarter(samples, 3)) / median(quarter(samples, 1))],
+      atMost: 1.1,
+      note: 'medians; the first quarter fills what is kept: history, caches, objects',
+    }),
     result({ name: `${what}, writes`, unit: '1/s', rounds: [writes / seconds] }),
   ];
 }
+
+const quarter = (samples: readonly number[], index: number) =>
+  samples.slice(Math.floor((samples.length * index) / 4), Math.ceil((samples.length * (index + 1)) / 4));
 
 function tenths(samples: readonly number[]): string {
   const at = (tenth: number) => samples[Math.max(0, Math.ceil((samples.length * tenth) / 10) - 1)] ?? 0;

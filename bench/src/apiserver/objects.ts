@@ -1,6 +1,9 @@
 import type { SeededRandom } from '@capstan/testing';
 import { requestBytes } from './connection.ts';
 
+/** The two forms in which Kubernetes' own kinds are sent. */
+export type Form = 'application/json' | 'application/vnd.kubernetes.protobuf';
+
 /** Bytes of an object's JSON, about. */
 const SIZE = 2048;
 /** Of everything but the filling. */

@@ -1,4 +1,6 @@
 import { type Address, openSocket, requestBytes } from './connection.ts';
+import { type Http2Client, openHttp2 } from './http2-client.ts';
+import type { Form } from './objects.ts';
 
 /** A watch that looks only for the numbers of the changes in what it gets. */
 export interface Watcher {
@@ -9,31 +11,92 @@ export interface Watcher {
   close(): void;
 }
 
-const MARK = Buffer.from('"seq":"');
-const DIGITS = 6;
+/** How watchers speak with the server: over HTTP/1.1 each has a connection, over HTTP/2 some share one. */
+export interface Wire {
+  readonly name: string;
+  readonly http2: boolean;
+  readonly form: Form;
+}
 
-/** Opens a watch from now on; resolves when the server has taken it. */
-export async function openWatcher(
+export const WIRES: readonly Wire[] = [
+  { name: 'HTTP/1.1', http2: false, form: 'application/json' },
+  { name: 'HTTP/2', http2: true, form: 'application/json' },
+  { name: 'HTTP/2 and protobuf', http2: true, form: 'application/vnd.kubernetes.protobuf' },
+];
+
+/** What stands before the number of a change: in protobuf, the entry of a map with its lengths. */
+const MARKS: Readonly<Record<Form, Buffer>> = {
+  'application/json': Buffer.from('"seq":"'),
+  'application/vnd.kubernetes.protobuf': Buffer.from('\n\u0003seq\u0012\u0006'),
+};
+const DIGITS = 6;
+/** Watches of one connection, as a program has that watches some kinds. */
+const SHARED = 10;
+
+/** Opens watches from now on, one after the other; each is open once the server has taken it. */
+export async function openWatchers(
   address: Address,
   collection: string,
+  count: number,
+  { http2, form }: Wire,
   onChange: (sequence: number) => void,
-): Promise<Watcher> {
+): Promise<Watcher[]> {
+  const path = `${collection}?watch=true`;
+  const watchers: Watcher[] = [];
+  let client: Http2Client | undefined;
+  for (let index = 0; index < count; index++) {
+    const reader = createReader(MARKS[form], onChange);
+    if (http2) {
+      if (client === undefined || index % SHARED === 0) client = await openHttp2(address);
+      const own = client;
+      const stream = await own.watch(path, form, reader.take);
+      stream.on('error', reader.end).on('close', reader.end);
+      watchers.push({ ...reader, close: () => own.close() });
+    } else watchers.push({ ...reader, close: await watchAlone(address, path, reader) });
+  }
+  return watchers;
+}
+
+/** Resolves when the first bytes have come, with what closes it. */
+async function watchAlone(address: Address, path: string, reader: Reader): Promise<() => void> {
   const socket = await openSocket(address);
-  let last = 0;
-  let inOrder = true;
-  let rest: Buffer = Buffer.alloc(0);
   const opened = new Promise<void>((resolve, reject) => {
     socket.on('error', reject);
     socket.on('close', () => {
-      inOrder = false;
+      reader.end();
       reject(new Error('the server ended a watch'));
     });
     socket.on('data', (chunk: Buffer) => {
       resolve();
+      reader.take(chunk);
+    });
+  });
+  socket.write(requestBytes('GET', path));
+  await opened;
+  return () => socket.destroy();
+}
+
+interface Reader extends Omit<Watcher, 'close'> {
+  take(chunk: Buffer): void;
+  /** Nothing more comes. */
+  end(): void;
+}
+
+function createReader(mark: Buffer, onChange: (sequence: number) => void): Reader {
+  let last = 0;
+  let inOrder = true;
+  let rest: Buffer = Buffer.alloc(0);
+  return {
+    last: () => last,
+    inOrder: () => inOrder,
+    end: () => {
+      inOrder = false;
+    },
+    take(chunk) {
       const data = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
       let done = 0;
-      for (let at = data.indexOf(MARK); at >= 0; at = data.indexOf(MARK, done)) {
-        const start = at + MARK.length;
+      for (let at = data.indexOf(mark); at >= 0; at = data.indexOf(mark, done)) {
+        const start = at + mark.length;
         if (start + DIGITS > data.length) break;
         done = start + DIGITS;
         const sequence = Number(data.toString('latin1', start, done));
@@ -44,10 +107,7 @@ export async function openWatcher(
         onChange(sequence);
       }
       // A number may come in two pieces.
-      rest = data.subarray(Math.max(done, data.length - MARK.length - DIGITS + 1));
-    });
-  });
-  socket.write(requestBytes('GET', `${collection}?watch=true`));
-  await opened;
-  return { last: () => last, inOrder: () => inOrder, close: () => socket.destroy() };
+      rest = data.subarray(Math.max(done, data.length - mark.length - DIGITS + 1));
+    },
+  };
 }

@@ -14,10 +14,10 @@ import { findPeer, PEER, peerNote } from './peer.ts';
 import { processorMilliseconds } from './process-costs.ts';
 import { type ServerUnderTest, startServer } from './server.ts';
 import { inTempFolder } from './temp-folder.ts';
-import { openWatcher, type Watcher } from './watcher.ts';
+import { openWatchers, type Watcher, WIRES, type Wire } from './watcher.ts';
 
 const SIZES = {
-  full: { watchers: 200, objects: 20, warmUp: 100, changes: 1000, rounds: 3, perSecond: 50, synced: 150 },
+  full: { watchers: 200, objects: 20, warmUp: 100, changes: 500, rounds: 3, perSecond: 50, synced: 150 },
   tiny: { watchers: 5, objects: 3, warmUp: 2, changes: 10, rounds: 1, perSecond: 100, synced: 5 },
 };
 type Size = (typeof SIZES)['full'];
@@ -31,17 +31,22 @@ export const watches: Part = {
   async measure(scale) {
     return inTempFolder(async (folder) => {
       const size = SIZES[scale];
-      const measure = async (start: () => Promise<ServerUnderTest>) => {
+      const measure = async (start: () => Promise<ServerUnderTest>, wire: Wire) => {
         const server = await start();
         try {
-          return await measureOn(server, join(folder, 'floor'), size);
+          return await measureOn(server, join(folder, 'floor'), size, wire);
         } finally {
           await server.stop();
         }
       };
-      const own = await measure(() => startServer({ program: 'server', folder, data: join(folder, 'data') }));
       const startPeer = findPeer();
-      return figures(own, startPeer && (await measure(startPeer)), size);
+      const found: Result[] = [];
+      for (const wire of WIRES) {
+        const data = join(folder, `data-${found.length}`);
+        const own = await measure(() => startServer({ program: 'server', folder, data }), wire);
+        found.push(...figures(own, startPeer && (await measure(startPeer, wire)), size, wire));
+      }
+      return found;
     });
   },
 };
@@ -63,7 +68,12 @@ interface Measured {
   complete: number;
 }
 
-async function measureOn({ pids, address }: ServerUnderTest, floor: string, size: Size): Promise<Measured> {
+async function measureOn(
+  { pids, address }: ServerUnderTest,
+  floor: string,
+  size: Size,
+  wire: Wire,
+): Promise<Measured> {
   const random = createRandom(13);
   const writer = await openConnection(address);
   await writer.exchange(createNamespace('bench'));
@@ -89,8 +99,7 @@ async function measureOn({ pids, address }: ServerUnderTest, floor: string, size
     while (watchers.some(({ last }) => last() < first + count - 1) && performance.now() < limit) await sleep(5);
   };
   try {
-    // One after the other: a watch is open once its first bytes have come.
-    for (let index = 0; index < size.watchers; index++) watchers.push(await openWatcher(address, COLLECTION, onChange));
+    watchers.push(...(await openWatchers(address, COLLECTION, size.watchers, wire, onChange)));
     await change(1, size.warmUp);
     const record = Buffer.from(JSON.stringify(configMap('record', random)));
     const rounds = await roundsOf(size.rounds, async (index) => {
@@ -117,8 +126,9 @@ function figures(
   { rounds, complete }: Measured,
   peer: Measured | undefined,
   { watchers, perSecond, changes }: Size,
+  wire: Wire,
 ): Result[] {
-  const what = `watches: ${watchers} watchers, ${perSecond} changes a second`;
+  const what = `watches over ${wire.name}: ${watchers} watchers, ${perSecond} changes a second`;
   const wall = rounds.map((round) => latencyOf(round.wall));
   const own = rounds.map((round) => latencyOf(round.own));
   const disk = rounds.map((round) => latencyOf(round.synced));
@@ -141,6 +151,7 @@ function figures(
       unit: 'ms',
       rounds: own.map(({ p50 }) => p50),
       ...beside((round) => latencyOf(round.own).p50),
+      ratioAtMost: 1,
       note: `the write and its sync included, ${changes} changes a round; by the clock on the wall ${shown(wall.map(({ p50 }) => p50))} ms`,
     }),
     result({

@@ -15,6 +15,7 @@ export {
 export { ADMIN, type Admission, type AdmissionRequest, type RequestContext, type UserInfo } from './core.ts';
 export { type FieldError, type Status, type StatusCause, type StatusDetails, StatusError } from './errors.ts';
 export { type HttpServer, type HttpServerOptions, startHttpServer } from './http/http-server.ts';
+export { encodeObject } from './protobuf/encode.ts';
 export type { LogOptions, ReadLogs } from './rest/pod-subresources.ts';
 export { type ApiServer, type ApiServerOptions, createApiServer, type TransportOptions } from './server.ts';
 export { type SqliteStorageOptions, sqliteStorage } from './storage-sqlite/sqlite-storage.ts';
