@@ -4,6 +4,7 @@ import { encodeEvent, PROTOBUF } from '../protobuf/encode.ts';
 
 const PIECE_EVENTS = 200;
 const PIECE_BYTES = 256 * 1024;
+const CHUNK_END = Buffer.from('\r\n');
 const LARGE_BYTES = 32 * 1024;
 /** Of encoded events, which watchers take within moments of each other. */
 const KEPT_BYTES = 4 * 1024 * 1024;
@@ -14,9 +15,10 @@ const KEPT_BYTES = 4 * 1024 * 1024;
  * connection is cut when it takes nothing for `drainMs`.
  */
 export function createWatchWriter(clock: Clock, drainMs: number) {
+  const frames = new WeakMap<Uint8Array, Uint8Array>();
   const lines = createCache((event) => Buffer.from(`${JSON.stringify(event)}\n`));
   // What has no protobuf form is not watched in it; an error always has one.
-  const frames = createCache(({ type, object }) => encodeEvent(type, object as object) ?? new Uint8Array());
+  const messages = createCache(({ type, object }) => encodeEvent(type, object as object) ?? new Uint8Array());
 
   return async (response: ServerResponse, stream: WatchStream, isProtobuf = false): Promise<void> => {
     const contentType = isProtobuf ? `${PROTOBUF};stream=watch` : 'application/json';
@@ -24,7 +26,7 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
     response.flushHeaders();
     try {
       for await (const events of stream) {
-        if (!(await write(response, events, isProtobuf ? frames : lines))) break;
+        if (!(await write(response, events, isProtobuf ? messages : lines))) break;
       }
       response.end();
     } catch {
@@ -41,17 +43,29 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
   ): Promise<boolean> {
     for (const piece of piecesOf(events, encode)) {
       if (response.destroyed) return false;
-      if (!response.write(piece) && !(await hasRoom(response))) return false;
+      // Where Node would write the length of a chunk, the chunk and its end for each watcher, one buffer is shared by all.
+      const isFramed = response.chunkedEncoding && response.socket !== null && piece.length < LARGE_BYTES;
+      const out = isFramed ? (response.socket ?? response) : response;
+      if (!out.write(isFramed ? framed(piece) : piece) && !(await hasRoom(response, out))) return false;
     }
     return true;
   }
 
+  /** A piece as a chunk of HTTP/1.1. */
+  function framed(piece: Uint8Array): Uint8Array {
+    const known = frames.get(piece);
+    if (known) return known;
+    const frame = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, CHUNK_END]);
+    frames.set(piece, frame);
+    return frame;
+  }
+
   /** False when the client took nothing for too long, or is gone. */
-  function hasRoom(response: ServerResponse): Promise<boolean> {
+  function hasRoom(response: ServerResponse, out: NodeJS.EventEmitter): Promise<boolean> {
     return new Promise((resolve) => {
       const done = (isDrained: boolean) => () => {
         timer.cancel();
-        response.off('drain', onDrain);
+        out.off('drain', onDrain);
         response.off('close', onClose);
         if (!isDrained) response.destroy();
         resolve(isDrained);
@@ -59,7 +73,7 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
       const onDrain = done(true);
       const onClose = done(false);
       const timer = clock.after(drainMs, onClose);
-      response.once('drain', onDrain);
+      out.once('drain', onDrain);
       response.once('close', onClose);
     });
   }
