@@ -189,6 +189,18 @@ describe('custom resource definitions', () => {
     assert.equal(watching.ended, true);
   });
 
+  it('go at once when a client has removed their conditions, by which they are no longer served', async () => {
+    const { ok, refused, server } = testServer();
+    await ok('POST', CRDS, definition());
+    await server.idle();
+    await ok('POST', WIDGETS, widget('a', { size: 1 }));
+    const path = `${CRDS}/widgets.example.com`;
+    await ok('PATCH', `${path}/status`, { status: { conditions: null } }, MERGE);
+    await ok('DELETE', path);
+    await server.idle();
+    assert.equal((await refused('GET', path)).code, 404);
+  });
+
   it('gives what was stored before there was a default that default, when it is read', async () => {
     const test = testServer();
     await test.ok('POST', CRDS, definition());

@@ -106,6 +106,10 @@ export function startDefinitionController(
   const cleanUp = async (key: string) => {
     const crd = find(key);
     if (!crd || !isBeingCleared(crd)) return;
+    if (!isEstablished(crd)) {
+      await letGo(key, 'NeverEstablished', 'resource was never established');
+      return;
+    }
     const reason = 'InstanceDeletionInProgress';
     const message = 'CustomResource deletion is in progress';
     if (!isTold(crd, reason, message)) {
@@ -114,13 +118,16 @@ export function startDefinitionController(
     const storageKey = `${crd.spec.group}/${crd.spec.names.plural}`;
     for (const { key: instance } of core.store.list(storageKey, '')) await operations.remove(storageKey, instance);
     if (core.store.count(storageKey) > 0) return;
-    await tell(key, (object, now) => {
-      const done = withCondition(object, 'Terminating', 'False', 'InstanceDeletionCompleted', REMOVED, now);
+    await letGo(key, 'InstanceDeletionCompleted', REMOVED);
+  };
+
+  const letGo = (key: string, reason: string, message: string) =>
+    tell(key, (object, now) => {
+      const done = withCondition(object, 'Terminating', 'False', reason, message, now);
       const { finalizers = [], ...metadata } = done.metadata;
       const left = finalizers.filter((one) => one !== CLEANUP_FINALIZER);
       return { ...done, metadata: left.length > 0 ? { ...metadata, finalizers: left } : metadata };
     });
-  };
 
   for (const crd of definitions()) {
     serve(crd);
