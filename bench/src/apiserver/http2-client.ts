@@ -40,11 +40,7 @@ export async function openHttp2({ host, port, ca, cert, key }: Address): Promise
 
 const JSON_FORM: Form = 'application/json';
 
-async function exchange(
-  session: ClientHttp2Session,
-  headers: OutgoingHttpHeaders,
-  body?: Uint8Array,
-): Promise<number> {
+async function exchange(session: ClientHttp2Session, headers: OutgoingHttpHeaders, body?: Uint8Array): Promise<number> {
   const stream = session.request(headers, { endStream: body === undefined });
   if (body) stream.end(body);
   await answered(stream);

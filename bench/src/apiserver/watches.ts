@@ -68,12 +68,7 @@ interface Measured {
   complete: number;
 }
 
-async function measureOn(
-  { pids, address }: ServerUnderTest,
-  floor: string,
-  size: Size,
-  wire: Wire,
-): Promise<Measured> {
+async function measureOn({ pids, address }: ServerUnderTest, floor: string, size: Size, wire: Wire): Promise<Measured> {
   const random = createRandom(13);
   const writer = await openConnection(address);
   await writer.exchange(createNamespace('bench'));

@@ -246,7 +246,10 @@ async function openSide({ address, pids }: ServerUnderTest, size: Size) {
       );
       const before = processorMilliseconds(pids) ?? 0;
       const post = { exchange: (body: Uint8Array) => client.post(path, body, form) };
-      const { elapsed } = await createAll(Array<typeof post>(size.clients).fill(post), bodies);
+      const { elapsed } = await createAll(
+        Array.from({ length: size.clients }, () => post),
+        bodies,
+      );
       return {
         rate: (count / elapsed) * 1000,
         processor: ((processorMilliseconds(pids) ?? 0) - before) / count,

@@ -13,6 +13,7 @@ import { isObject, textAt } from './json/copy.ts';
 import { applyJsonPatch } from './json/patches.ts';
 import { nameOf } from './resources/resource.ts';
 import { createObject } from './rest/create.ts';
+import { bodyOf, decodeObject } from './rest/decode.ts';
 import { deleteCollection, deleteObject, deleteOptions } from './rest/delete.ts';
 import { checkNumbers, isTrue, listOptions, optionsOf, watchOptions } from './rest/options.ts';
 import { checkPatchType, isApply, PATCH_TYPES, patchObject } from './rest/patch.ts';
@@ -74,6 +75,7 @@ export function createDispatcher(
     if (!isServed) {
       throw target.resource.custom && target.name !== '' ? notFound(nameOf(target.resource), target.name) : notServed();
     }
+    if (target.subresource === 'finalize' && method !== 'PUT') throw methodNotAllowed();
     if (target.subresource === 'proxy') throw badRequest('the proxy subresource is served over HTTP only');
     if (target.resource.storageKey === '/pods' && POD_SUBRESOURCES.has(target.subresource)) {
       return podSubresource(core, readLogs, { target, request, context, options: () => optionsOf(request, context) });
@@ -159,8 +161,11 @@ async function scale(call: Call): Promise<ApiResponse> {
   const json = (value: unknown) => answer(200, value, { contentType: 'application/json' }, warnings);
   if (method === 'GET') return json(getScale(core, target));
   if (method === 'PUT') {
-    const named = textAt(body, ['metadata', 'name']);
-    return json(await writeScale(core, target, optionsOf(request, context), context, () => body, named));
+    const options = optionsOf(request, context);
+    const written = bodyOf(target.version, 'scale');
+    const read = written ? decodeObject({ ...target, ...written }, body, options, warnings) : body;
+    const named = textAt(read, ['metadata', 'name']);
+    return json(await writeScale(core, target, options, context, () => read, named));
   }
   if (method !== 'PATCH') throw methodNotAllowed();
   const type = (request.contentType ?? '').split(';')[0]?.trim() ?? '';

@@ -135,10 +135,7 @@ describe('strategic merge patch', () => {
       [{ selector: { matchLabels: { a: 1 } } }, 'cannot convert int64 to string'],
       [{ selector: { matchLabels: [] } }, 'cannot restore map from slice'],
       [{ template: { spec: { tolerations: 'x' } } }, 'cannot restore slice from string'],
-      [
-        { strategy: { rollingUpdate: { maxSurge: true } } },
-        'json: cannot unmarshal bool into Go value of type int32',
-      ],
+      [{ strategy: { rollingUpdate: { maxSurge: true } } }, 'json: cannot unmarshal bool into Go value of type int32'],
     ];
     for (const [spec, problem] of cases) {
       const { message = '' } = await refused('PATCH', `${DEPLOYMENTS}/web`, { spec }, STRATEGIC);

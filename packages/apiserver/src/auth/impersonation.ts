@@ -1,6 +1,6 @@
 // `kubectl --as`: a user who may impersonate acts as another client. Each part of the other identity needs a right of its own.
 import type { UserInfo } from '../core.ts';
-import { internalError } from '../errors.ts';
+import { badRequest } from '../errors.ts';
 import { type ResourceAttributes, refuse } from './attributes.ts';
 import { ANONYMOUS, withAuthenticated } from './authenticate.ts';
 import { type Authorizer, serviceAccountGroups } from './rbac.ts';
@@ -18,7 +18,7 @@ export function impersonate(authorizer: Authorizer, user: UserInfo, wanted: Impe
   const { user: name, uid, groups = [], extra = {} } = wanted;
   if (name === undefined || name === '') {
     if (uid === undefined && groups.length === 0 && Object.keys(extra).length === 0) return user;
-    throw internalError(`requested ${JSON.stringify(wanted)} without impersonating a user`);
+    throw badRequest(`requested ${JSON.stringify(wanted)} without impersonating a user name`);
   }
   const [, namespace, account] = SERVICE_ACCOUNT.exec(name) ?? [];
   const parts: ResourceAttributes[] = [

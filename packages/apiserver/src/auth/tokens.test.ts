@@ -133,6 +133,13 @@ describe('who a user is', () => {
     assert.deepEqual((body as UnknownObject)['status'], { userInfo: { username: 'jane', groups: ['a'] } });
   });
 
+  it('may not be a group without a user', () => {
+    const { server } = testServer();
+    const admin = { name: 'admin', groups: ['system:masters'] };
+    assert.throws(() => server.impersonate(admin, { groups: ['a'] }), /without impersonating a user name/);
+    assert.throws(() => server.impersonate(admin, { groups: ["a"] }), (error) => error instanceof StatusError && error.status.code === 400);
+  });
+
   it('may be another client for who may impersonate him', () => {
     const { server } = testServer({ authorization: 'RBAC' });
     const admin = { name: 'admin', groups: ['system:masters', 'system:authenticated'] };

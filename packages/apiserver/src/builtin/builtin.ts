@@ -60,12 +60,12 @@ export function loadBuiltins(): BuiltinTypes {
   };
 }
 
-/** What is posted to a subresource and never stored is read as any other object. */
-const POSTED = new Set(['binding', 'eviction', 'token']);
+/** What is written to a subresource and never stored as it is, is read as any other object. */
+const WRITTEN = new Set(['binding', 'eviction', 'scale', 'token']);
 
 function withBodies(resource: Resource, built: (one: BuiltinResource) => Resource): Resource {
   const withBody = (one: Subresource): Subresource => {
-    if (!POSTED.has(one.name)) return one;
+    if (!WRITTEN.has(one.name)) return one;
     const names = { plural: one.name, singular: one.name, shortNames: [], categories: [], subresources: [] };
     const body = built({ ...one, ...names, namespaced: true });
     const [version] = body.versions;

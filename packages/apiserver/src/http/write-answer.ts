@@ -12,6 +12,7 @@ export type Form = 'json' | 'yaml' | 'protobuf';
 
 /** Below it the work is not worth the bytes; kube-apiserver has the same. */
 const GZIP_BYTES = 128 * 1024;
+const SHORT_TEXT = 16 * 1024;
 /** Longer lists are written piece by piece, so that no other request waits for them. */
 const PIECE_ITEMS = 200;
 
@@ -78,11 +79,12 @@ export async function writeAnswer(
     return;
   }
   const whole = encoded ?? (isText ? body : serialised(body, form, isPretty(message)));
-  const length = Buffer.byteLength(whole);
+  // A short text goes out with its headers in one write; of a long one that would be another copy in V8's heap.
+  const plain = typeof whole === 'string' && whole.length > SHORT_TEXT ? Buffer.from(whole) : whole;
+  const length = Buffer.byteLength(plain);
   const isLarge = wantsGzip && length >= GZIP_BYTES;
   if (isLarge) response.setHeader('content-encoding', 'gzip');
-  // A text goes out with its headers in one write.
-  const sent = isLarge ? await compress(Buffer.from(whole), { level: 1 }) : whole;
+  const sent = isLarge ? await compress(Buffer.from(plain), { level: 1 }) : plain;
   response.setHeader('content-length', isLarge ? sent.length : length);
   response.end(sent);
 }

@@ -16,7 +16,7 @@ import { inVersion, nameOf, type Resource, reportedKind } from '../resources/res
 import { admissionRequest } from './admission-request.ts';
 import { stored } from './create.ts';
 import { jsonType } from './decode.ts';
-import { dryRunOf, type ListOptions } from './options.ts';
+import { dryRunOf, type ListOptions, wholeNumber } from './options.ts';
 import { currentObjects } from './read.ts';
 import type { Rendering } from './render.ts';
 import { parseSelection } from './selectors.ts';
@@ -35,6 +35,12 @@ export function deleteOptions(body: unknown, query: Readonly<Record<string, stri
   if (body !== undefined && body !== null && !isObject(body))
     throw badRequest('the body is not a DeleteOptions object');
   const given: Record<string, unknown> = isObject(body) ? body : {};
+  const { kind = 'DeleteOptions', apiVersion = 'v1' } = given;
+  if (kind !== 'DeleteOptions') {
+    throw badRequest(
+      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
+    );
+  }
   for (const [field, type] of Object.entries(OPTION_TYPES)) {
     const value = given[field];
     const [found, go] = [jsonType(value), type];
@@ -56,11 +62,11 @@ export function deleteOptions(body: unknown, query: Readonly<Record<string, stri
   const dryRunGiven = Array.isArray(given['dryRun']) ? (given['dryRun'][0] as string | undefined) : undefined;
   const dryRun = dryRunOf(dryRunGiven ?? query['dryRun'], errors);
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
-  const grace = given['gracePeriodSeconds'] ?? query['gracePeriodSeconds'];
+  const grace = given['gracePeriodSeconds'] ?? wholeNumber(query, 'gracePeriodSeconds');
   const orphaned = orphan === true || orphan === 'true' ? 'Orphan' : undefined;
   return {
     dryRun,
-    gracePeriodSeconds: grace === undefined || grace === '' ? undefined : Number(grace),
+    gracePeriodSeconds: grace === undefined ? undefined : Number(grace),
     propagationPolicy: isPolicy(policy) ? policy : orphaned,
     uid: textOf(preconditions['uid']),
     resourceVersion: textOf(preconditions['resourceVersion']),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { readJson } from '../http/json-text.ts';
-import { CONFIG_MAPS, configMap, testServer } from '../server.test-support.ts';
+import { CONFIG_MAPS, configMap, DEPLOYMENTS, deployment, testServer } from '../server.test-support.ts';
 
 const NAMESPACE = '/api/v1/namespaces/default';
 const AUTHORIZATION = '/apis/authorization.k8s.io/v1';
@@ -48,30 +48,83 @@ describe('odd requests', () => {
     [`${NAMESPACE}/pods/a/eviction`, 'Eviction', { deleteOptions: 1 }, 'Eviction.deleteOptions'],
     [`${NAMESPACE}/pods/a/binding`, 'Binding', { target: 1 }, 'Binding.target'],
     [`${NAMESPACE}/serviceaccounts/a/token`, 'TokenRequest', { spec: 1 }, 'TokenRequest.spec'],
-    [`${AUTHORIZATION}/selfsubjectaccessreviews`, 'SelfSubjectAccessReview', { spec: 1 }, 'SelfSubjectAccessReview.spec'],
+    [
+      `${AUTHORIZATION}/selfsubjectaccessreviews`,
+      'SelfSubjectAccessReview',
+      { spec: 1 },
+      'SelfSubjectAccessReview.spec',
+    ],
     [`${NAMESPACE}/configmaps`, 'ConfigMap', { data: 1 }, 'ConfigMap.data'],
   ];
   for (const [path, kind, wrong, field] of posted) {
     it(`a body of another kind or with wrong types is no ${kind}`, async () => {
       const { refused } = testServer({ serviceAccountKey: KEY });
       const message = async (body: object, query = {}) => (await refused('POST', path, body, { query })).message ?? '';
-      assert.match(await message(wrong), new RegExp(`^${kind} in version "v1" .* into Go struct field ${field} of type`));
+      assert.match(
+        await message(wrong),
+        new RegExp(`^${kind} in version "v1" .* into Go struct field ${field} of type`),
+      );
       assert.match(
         await message({ apiVersion: 'v1', kind: 'Secret' }),
         new RegExp(`^Secret in .* as a ${kind}: converting \\(v1.Secret\\) to \\(\\w+.${kind}\\): unknown conversion$`),
       );
-      assert.match(await message({ apiVersion: 'apps/v1', kind: 'Secret' }), /: no kind "Secret" is registered for version "apps\/v1" /);
-      assert.match(await message({ other: 1 }, { fieldValidation: 'Strict' }), /strict decoding error: unknown field "other"$/);
+      assert.match(
+        await message({ apiVersion: 'apps/v1', kind: 'Secret' }),
+        /: no kind "Secret" is registered for version "apps\/v1" /,
+      );
+      assert.match(
+        await message({ other: 1 }, { fieldValidation: 'Strict' }),
+        /strict decoding error: unknown field "other"$/,
+      );
     });
   }
 
   it('a review with metadata, or that asks two things, is refused for both', async () => {
     const { refused } = testServer();
     const both = { resourceAttributes: { verb: 'get' }, nonResourceAttributes: { path: '/' } };
-    const status = await refused('POST', `${AUTHORIZATION}/subjectaccessreviews`, { metadata: { name: 'x' }, spec: both });
+    const status = await refused('POST', `${AUTHORIZATION}/subjectaccessreviews`, {
+      metadata: { name: 'x' },
+      spec: both,
+    });
     assert.deepEqual(
       status.details?.causes?.map(({ field }) => field),
       ['spec.nonResourceAttributes', 'spec.user', 'metadata'],
+    );
+  });
+
+  it('a deletion with a grace period that is no number, or with a body of another kind, deletes nothing', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', CONFIG_MAPS, configMap('a'));
+    const period = await refused('DELETE', `${CONFIG_MAPS}/a`, undefined, { query: { gracePeriodSeconds: 'x' } });
+    assert.equal(period.message, 'strconv.ParseInt: parsing "x": invalid syntax');
+    const pod = await refused('DELETE', `${CONFIG_MAPS}/a`, { apiVersion: 'v1', kind: 'Pod' });
+    assert.match(pod.message ?? '', /^no kind "Pod" is registered for version "v1" in scheme/);
+    await ok('GET', `${CONFIG_MAPS}/a`);
+  });
+
+  it('an object of another kind is no Scale, and scales nothing', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', DEPLOYMENTS, deployment('web', { replicas: 2 }));
+    const path = `${DEPLOYMENTS}/web/scale`;
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' } };
+    assert.match((await refused('PUT', path, pod)).message ?? '', /converting \(v1.Pod\) to \(autoscaling.Scale\)/);
+    assert.match(
+      (await refused('PUT', path, [])).message ?? '',
+      /^the object provided is unrecognized \(must be of type Scale\)/,
+    );
+    assert.deepEqual((await ok('GET', path))['spec'], { replicas: 2 });
+  });
+
+  it('finalize is written, not read', async () => {
+    assert.equal((await testServer().refused('GET', `${NAMESPACE}/finalize`)).code, 405);
+  });
+
+  it('a watch takes no other match than NotOlderThan', async () => {
+    const query = { watch: 'true', resourceVersionMatch: 'Exact' };
+    const { details } = await testServer().refused('GET', CONFIG_MAPS, undefined, { query });
+    assert.deepEqual(
+      details?.causes?.map(({ reason }) => reason),
+      ['FieldValueForbidden', 'FieldValueNotSupported'],
     );
   });
 

@@ -83,6 +83,7 @@ export function watchOptions(query: Query, check: () => void = () => {}): WatchO
         'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
       ),
     );
+    if (match !== 'NotOlderThan') errors.push(fieldNotSupported('resourceVersionMatch', match, ['NotOlderThan']));
   }
   if (sendInitialEvents === true && match === 'NotOlderThan' && !allowBookmarks) {
     errors.push(
@@ -228,7 +229,8 @@ export function checkNumbers(query: Query): void {
   for (const name of ['limit', 'timeoutSeconds']) wholeNumber(query, name);
 }
 
-function wholeNumber(query: Query, name: string): number | undefined {
+/** A number of the query; throws where it is none. */
+export function wholeNumber(query: Query, name: string): number | undefined {
   const value = query[name] ?? '';
   if (value === '') return undefined;
   if (!/^-?\d+$/.test(value)) {
@@ -237,7 +239,6 @@ function wholeNumber(query: Query, name: string): number | undefined {
   return Number(value);
 }
 
-/** The field manager of who does not name one: the program, as its user agent begins. */
 /** Of a request that writes. */
 export function optionsOf(request: ApiRequest, context: RequestContext, apply = false): WriteOptions {
   return {
@@ -247,6 +248,7 @@ export function optionsOf(request: ApiRequest, context: RequestContext, apply = 
   };
 }
 
+/** The field manager of who does not name one: the program, as its user agent begins. */
 export function managerOf(request: ApiRequest, context: RequestContext): string {
   const agent = request.headers?.['user-agent'] ?? context.userAgent ?? 'unknown';
   return (agent.split('/')[0] ?? '').slice(0, 128);

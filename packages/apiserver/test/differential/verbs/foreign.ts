@@ -48,7 +48,12 @@ export function foreign(random: SeededRandom, kind: GeneratedKind, path: string)
 
 /** A question by the administrator, often a wrong one. */
 function review(random: SeededRandom): Unnumbered {
-  const kind = random.pick(['SelfSubjectAccessReview', 'SubjectAccessReview', 'LocalSubjectAccessReview', 'TokenReview']);
+  const kind = random.pick([
+    'SelfSubjectAccessReview',
+    'SubjectAccessReview',
+    'LocalSubjectAccessReview',
+    'TokenReview',
+  ]);
   const group = kind === 'TokenReview' ? 'authentication.k8s.io' : 'authorization.k8s.io';
   const place = kind === 'LocalSubjectAccessReview' ? 'namespaces/{ns}/' : '';
   const spec = {

@@ -64,7 +64,9 @@ export function malformed(random: SeededRandom, kind: GeneratedKind, name: strin
     // Under a group of custom resources nothing answers with a Status; here everybody gets one.
     ...(kind.isCustom ? [] : [{ method: 'GET' as const, path: kind.collection.replace(/\/[^/]*$/, '/nothing') }]),
     { method: 'PUT', path: `${path}/status`, text: '{}' },
-    ...(kind.isCustom ? [] : [{ method: 'POST' as const, path: kind.collection, body: otherKind(random, name), ...query }]),
+    ...(kind.isCustom
+      ? []
+      : [{ method: 'POST' as const, path: kind.collection, body: otherKind(random, name), ...query }]),
   ]);
 }
 
