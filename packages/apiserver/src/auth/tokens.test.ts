@@ -137,7 +137,10 @@ describe('who a user is', () => {
     const { server } = testServer();
     const admin = { name: 'admin', groups: ['system:masters'] };
     assert.throws(() => server.impersonate(admin, { groups: ['a'] }), /without impersonating a user name/);
-    assert.throws(() => server.impersonate(admin, { groups: ["a"] }), (error) => error instanceof StatusError && error.status.code === 400);
+    assert.throws(
+      () => server.impersonate(admin, { groups: ['a'] }),
+      (error) => error instanceof StatusError && error.status.code === 400,
+    );
   });
 
   it('may be another client for who may impersonate him', () => {
