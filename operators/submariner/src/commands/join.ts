@@ -21,6 +21,7 @@ import {
 } from '../deployment/broker-objects.ts';
 import { driversOf } from '../deployment/configuration.ts';
 import { GATEWAY_NODE_LABEL } from '../deployment/gateway-daemon-set.ts';
+import { isCidr } from '../drivers/addresses.ts';
 import { BROKER_ORIGIN, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
 import { type BrokerInfo, parseBrokerInfo } from './broker-info.ts';
 import { CommandErrors } from './errors.ts';
@@ -52,7 +53,7 @@ export async function join(context: CommandContext): Promise<number> {
       combinedCableDrivers: [...flags.list('combined-cable-drivers')],
     }),
   };
-  const problems: string[] = [];
+  const problems = flagProblems(flags);
   driversOf(drivers, problems);
   if (problems.length > 0) throw CommandErrors.Invalid('join', problems);
   const info = parseBrokerInfo(await io.files.read(file), file);
@@ -96,6 +97,28 @@ export async function join(context: CommandContext): Promise<number> {
   }
   say.done(`Joined cluster "${clusterID}" to the broker at ${info.brokerURL}`);
   return 0;
+}
+
+/** What is wrong with the values of flags, before anything is touched. */
+function flagProblems(flags: Flags): string[] {
+  const check = (names: readonly string[], isValid: (value: string) => boolean, wanted: string) =>
+    names.flatMap((name) => {
+      const value = flags.text(name);
+      return value === undefined || isValid(value) ? [] : [`--${name}: "${value}" is not ${wanted}`];
+    });
+  const isNumber = (low: number, high: number) => (value: string) =>
+    /^\d{1,9}$/.test(value) && Number(value) >= low && Number(value) <= high;
+  const areSubnets = (value: string) => value.split(',').every((each) => isCidr(each.trim()));
+  return [
+    ...check(['nattport'], isNumber(1, 65_535), 'a port'),
+    ...check(
+      ['health-check-interval', 'health-check-max-packet-loss-count'],
+      isNumber(1, 999_999_999),
+      'a number from 1 on',
+    ),
+    ...check(['natt', 'label-gateway', 'health-check'], (value) => /^(true|false)$/.test(value), 'true or false'),
+    ...check(['clustercidr', 'servicecidr'], areSubnets, 'a subnet (ADDRESS/LENGTH)'),
+  ];
 }
 
 type MemberSpec = Omit<Partial<Submariner['spec']>, 'clusterID'> & { readonly clusterID: string };

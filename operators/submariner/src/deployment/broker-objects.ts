@@ -1,4 +1,4 @@
-// What a broker consists of, and what a member gets on it: rights on three kinds in one namespace, and no more.
+// What a broker consists of, and what a member gets on it: rights in one namespace, and no more.
 import {
   type Client,
   type Clock,
@@ -31,6 +31,8 @@ export const CLIENT_RULES = [
     verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
   },
   { apiGroups: [GROUP], resources: ['brokers'], verbs: ['get', 'list', 'watch'] },
+  // Options of drivers that policies of the broker name.
+  { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] },
 ];
 
 /** What joining needs on the broker: an account for the new member, bound to the members' role. */
