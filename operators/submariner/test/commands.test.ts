@@ -137,7 +137,20 @@ describe('subctl', () => {
 
   test('join refuses values that no cluster can have before it touches anything', async () => {
     const info = join(folder, 'broker-info.subm');
-    const wrong = ['--nattport', 'x', '--health-check-interval', '0', '--natt', 'maybe', '--clustercidr', '10.0.0.0/33', '--health-check-max-packet-loss-count', '1.5', '--cable-drivers', 'gre'];
+    const wrong = [
+      '--nattport',
+      'x',
+      '--health-check-interval',
+      '0',
+      '--natt',
+      'maybe',
+      '--clustercidr',
+      '10.0.0.0/33',
+      '--health-check-max-packet-loss-count',
+      '1.5',
+      '--cable-drivers',
+      'gre',
+    ];
     const { code, stderr } = await subctl('join', info, '--context', 'east', ...wrong);
     assert.equal(code, 1);
     for (const part of [
@@ -278,7 +291,12 @@ describe('subctl', () => {
   test('add --overwrite is not compared with the policy that it replaces', async () => {
     const change = ['--name', 'on-prem', '--left-cluster-selector', 'location=on-premise', '--context', 'broker'];
     const { code, stderr } = await subctl(
-      'cable-policy', 'add', '--dry-run', '--overwrite', '--cable-driver', 'wireguard',
+      'cable-policy',
+      'add',
+      '--dry-run',
+      '--overwrite',
+      '--cable-driver',
+      'wireguard',
       ...change,
     );
     assert.equal(code, 0, stderr);
