@@ -10,6 +10,7 @@ import { connect, createClient, Secret, systemClock } from '@capstan/kube';
 import { assertReport } from '@capstan/testing';
 import { parse } from 'yaml';
 import { COMMANDS, runSubctl } from '../src/commands/index.ts';
+import { svgPicture } from '../src/commands/picture.ts';
 import { REPORT_SCHEMAS } from '../src/commands/report-schemas.ts';
 import { Broker, CablePolicies, Cluster, Endpoint, Gateway, Submariner } from '../src/kinds/index.ts';
 
@@ -189,6 +190,26 @@ describe('subctl', () => {
     const token = Buffer.from(data?.['token'] ?? '', 'base64').toString('utf8');
     assert.ok(!stderr.includes(token) && token !== '');
     await east.close();
+  });
+
+  test('join refuses the id of a cluster that has joined, unless it is the same cluster or --force is given', async () => {
+    const broker = clientOf('broker');
+    const metadata = { namespace: 'submariner-k8s-broker', name: 'taken' };
+    const spec = { cluster_id: 'taken', service_cidr: [], cluster_cidr: [], global_cidr: [] };
+    await broker.create(Cluster, { apiVersion: Cluster.apiVersion, kind: 'Cluster', metadata, spec });
+    const flags = ['join', join(folder, 'broker-info.subm'), '--context', 'east', '--clusterid', 'taken'];
+    const refused = await subctl(...flags);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /cluster "taken": a cluster of this id has joined the broker; choose another id/);
+    const east = clientOf('east');
+    const here = () => east.get(Submariner, { namespace: 'submariner-operator', name: 'submariner' });
+    assert.equal((await here()).spec.clusterID, 'east', 'nothing was changed');
+    const forced = await subctl(...flags, '--force');
+    assert.equal(forced.code, 0, forced.stderr);
+    assert.equal((await subctl(...flags)).code, 0, 'it is the same cluster');
+    await subctl('join', join(folder, 'broker-info.subm'), '--context', 'east');
+    await broker.delete(Cluster, metadata);
+    await Promise.all([east.close(), broker.close()]);
   });
 
   test('add shows which pairs change, list and explain say why', async () => {
@@ -463,6 +484,22 @@ describe('subctl', () => {
     }
     const { stdout } = await subctl('show', 'connections', '--context', 'east', '-o', 'wide');
     assert.match(stdout, /this text is longer than a column of the table\n$/);
+  });
+
+  test('the picture holds long and many labels inside its edges', () => {
+    const labels = Array.from(
+      { length: 6 },
+      (_, index) => `topology.kubernetes.io/a-long-label-${index}=value<${index}>`,
+    );
+    const clusters = ['a', 'b', 'c', 'd'].map((id) => ({ id, labels: labels.join(', ') }));
+    const svg = svgPicture({ clusters, cables: [{ left: 'a', right: 'c', driver: 'vxlan', state: 'connected' }] });
+    const [, left = '', , wide = ''] = /viewBox="(\S+) (\S+) (\S+)/.exec(svg) ?? [];
+    for (const [, x, width] of svg.matchAll(/<rect x="(\S+)" y="\S+" width="(\S+)"/g)) {
+      assert.ok(Number(x) >= Number(left));
+      assert.ok(Number(x) + Number(width) <= Number(left) + Number(wide));
+    }
+    assert.match(svg, />… 3 more</);
+    assert.doesNotMatch(svg, /value<0/);
   });
 
   test('merges several kubeconfig files, and prints usage for unknown flags', async () => {

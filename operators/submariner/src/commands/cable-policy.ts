@@ -116,12 +116,12 @@ export async function listPolicies(context: CommandContext): Promise<number> {
     origin: policy.origin,
     ...acceptanceOf(policy, object),
     pairs: pairsOf(policy),
-    rules: policy.rules.map(({ left, right, driver, options, priority }) => ({
+    rules: policy.rules.map(({ left, right, driver, options, priority, index }) => ({
       left: formatSelector(left),
       right: formatSelector(right),
       driver,
       options: options.data,
-      ...(options.configMapRef !== undefined && { config: options.configMapRef.name }),
+      ...configOf(object, index),
       priority,
     })),
   }));
@@ -163,6 +163,12 @@ export async function listPolicies(context: CommandContext): Promise<number> {
   const names = () => data.map(({ name }) => policyName(name));
   await print(context, { value: data, text, names }, 'cable-policy list');
   return 0;
+}
+
+/** The ConfigMap that a rule names; its options are those of the rule already. */
+function configOf(object: CablePolicies | undefined, index: number): { config?: string } {
+  const name = object === undefined ? undefined : readPolicy(object).rules[index]?.options.configMapRef?.name;
+  return name === undefined ? {} : { config: name };
 }
 
 /** What is wrong with a policy: by itself, or as the operator reports it. */

@@ -37,6 +37,7 @@ export const CLIENT_RULES = [
 
 /** What joining needs on the broker: an account for the new member, bound to the members' role. */
 const ADMIN_RULES = [
+  { apiGroups: [GROUP], resources: ['clusters'], verbs: ['get'] },
   { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'create', 'delete'] },
   { apiGroups: [''], resources: ['serviceaccounts/token'], verbs: ['create'] },
   {
