@@ -10,6 +10,7 @@ import { connect, createClient, Secret, systemClock } from '@capstan/kube';
 import { assertReport } from '@capstan/testing';
 import { parse } from 'yaml';
 import { COMMANDS, runSubctl } from '../src/commands/index.ts';
+import { svgPicture } from '../src/commands/picture.ts';
 import { REPORT_SCHEMAS } from '../src/commands/report-schemas.ts';
 import { Broker, CablePolicies, Cluster, Endpoint, Gateway, Submariner } from '../src/kinds/index.ts';
 
@@ -135,6 +136,35 @@ describe('subctl', () => {
     assert.match(reserved.stderr, /its prefix is reserved/);
   });
 
+  test('join refuses values that no cluster can have before it touches anything', async () => {
+    const info = join(folder, 'broker-info.subm');
+    const wrong = [
+      '--nattport',
+      'x',
+      '--health-check-interval',
+      '0',
+      '--natt',
+      'maybe',
+      '--clustercidr',
+      '10.0.0.0/33',
+      '--health-check-max-packet-loss-count',
+      '1.5',
+      '--cable-drivers',
+      'gre',
+    ];
+    const { code, stderr } = await subctl('join', info, '--context', 'east', ...wrong);
+    assert.equal(code, 1);
+    for (const part of [
+      '--nattport: "x" is not a port',
+      '--health-check-interval: "0" is not a number from 1 on',
+      '--health-check-max-packet-loss-count: "1.5" is not',
+      '--natt: "maybe" is not true or false',
+      '--clustercidr: "10.0.0.0/33" is not a subnet',
+      'cable driver "gre" is not known',
+    ])
+      assert.ok(stderr.includes(part), `${part} in ${stderr}`);
+  });
+
   test('join creates an account with least rights, Secrets and the Submariner resource', async () => {
     const { code, stderr } = await subctl(
       'join',
@@ -160,6 +190,26 @@ describe('subctl', () => {
     const token = Buffer.from(data?.['token'] ?? '', 'base64').toString('utf8');
     assert.ok(!stderr.includes(token) && token !== '');
     await east.close();
+  });
+
+  test('join refuses the id of a cluster that has joined, unless it is the same cluster or --force is given', async () => {
+    const broker = clientOf('broker');
+    const metadata = { namespace: 'submariner-k8s-broker', name: 'taken' };
+    const spec = { cluster_id: 'taken', service_cidr: [], cluster_cidr: [], global_cidr: [] };
+    await broker.create(Cluster, { apiVersion: Cluster.apiVersion, kind: 'Cluster', metadata, spec });
+    const flags = ['join', join(folder, 'broker-info.subm'), '--context', 'east', '--clusterid', 'taken'];
+    const refused = await subctl(...flags);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /cluster "taken": a cluster of this id has joined the broker; choose another id/);
+    const east = clientOf('east');
+    const here = () => east.get(Submariner, { namespace: 'submariner-operator', name: 'submariner' });
+    assert.equal((await here()).spec.clusterID, 'east', 'nothing was changed');
+    const forced = await subctl(...flags, '--force');
+    assert.equal(forced.code, 0, forced.stderr);
+    assert.equal((await subctl(...flags)).code, 0, 'it is the same cluster');
+    await subctl('join', join(folder, 'broker-info.subm'), '--context', 'east');
+    await broker.delete(Cluster, metadata);
+    await Promise.all([east.close(), broker.close()]);
   });
 
   test('add shows which pairs change, list and explain say why', async () => {
@@ -236,6 +286,101 @@ describe('subctl', () => {
     assert.equal(wrong.code, 1);
     assert.match(wrong.stderr, /!cloud is a YAML tag/);
     assert.match(wrong.stderr, /policy "file": spec\[0\]\.cableDriver\.name: Unsupported value: "gre"/);
+  });
+
+  test('add creates none of several policies when one cannot be created', async () => {
+    const file = join(folder, 'several.yaml');
+    const policy = (name: string) =>
+      `kind: CablePolicies\nmetadata: {${name}}\nspec: {cableDriver: {name: vxlan}}\n---\n`;
+    const cases = [
+      [policy('name: one') + policy('name: one'), /policy "one": is given twice/],
+      [policy('name: one') + policy('name: Bad_Name'), /policy "Bad_Name": metadata.name: Invalid value: "Bad_Name"/],
+      [policy('name: one') + policy(''), /metadata.name: Required value/],
+      ['# nothing\n', /several.yaml: holds no CablePolicies/],
+    ] as const;
+    for (const [text, message] of cases) {
+      writeFileSync(file, text);
+      const { code, stderr } = await subctl('cable-policy', 'add', '-f', file, '--context', 'broker');
+      assert.equal(code, 1);
+      assert.match(stderr, message);
+    }
+    const broker = clientOf('broker');
+    assert.equal(await broker.find(CablePolicies, { namespace: 'submariner-k8s-broker', name: 'one' }), undefined);
+    await broker.close();
+  });
+
+  test('add --overwrite is not compared with the policy that it replaces', async () => {
+    const change = ['--name', 'on-prem', '--left-cluster-selector', 'location=on-premise', '--context', 'broker'];
+    const { code, stderr } = await subctl(
+      'cable-policy',
+      'add',
+      '--dry-run',
+      '--overwrite',
+      '--cable-driver',
+      'wireguard',
+      ...change,
+    );
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /c1 - c2: ipsec -> wireguard/);
+    assert.doesNotMatch(stderr, /contradict|decides no pair/);
+  });
+
+  test('on a member its own policies have its id as origin, and one that lost its name is not in force', async () => {
+    const east = clientOf('east');
+    const namespace = 'submariner-operator';
+    const create = (name: string, driver: string, metadata: object = {}) =>
+      east.create(CablePolicies, {
+        apiVersion: CablePolicies.apiVersion,
+        kind: 'CablePolicies',
+        metadata: { namespace, name, ...metadata },
+        spec: [{ cableDriver: { name: driver, options: { configMapRef: { name: 'absent' } } } }],
+      });
+    await create('mine', 'vxlan');
+    const conditions = [
+      {
+        type: 'Synced',
+        status: 'False',
+        reason: 'NameConflict',
+        message: 'lost',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+      {
+        type: 'Accepted',
+        status: 'False',
+        reason: 'NameConflict',
+        message: 'lost',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ];
+    const lost = await create('both', 'vxlan');
+    await east.patch(
+      CablePolicies,
+      { namespace, name: 'both' },
+      'merge',
+      { status: { conditions } },
+      { subresource: 'status' },
+    );
+    await create('both.west', 'ipsec', {
+      labels: { 'submariner-io/clusterID': 'west' },
+      annotations: { 'submariner.io/policy-name': 'both', 'submariner.io/sync-base-uid': lost.metadata.uid ?? '' },
+    });
+    for (const id of ['c1', 'c2'])
+      await east.create(Cluster, {
+        apiVersion: Cluster.apiVersion,
+        kind: 'Cluster',
+        metadata: { namespace, name: id },
+        spec: { cluster_id: id, service_cidr: [], cluster_cidr: [], global_cidr: [] },
+      });
+    const { stdout } = await subctl('cable-policy', 'list', '--context', 'east');
+    assert.match(stdout, /both +\* +\* +vxlan +absent +0 +east +0 +NameConflict\n/);
+    assert.match(stdout, /both +\* +\* +ipsec +absent +0 +west +1 +Accepted\n/);
+    assert.match(stdout, /mine +\* +\* +vxlan +absent +0 +east +0 +Accepted\n/);
+    await east.delete(CablePolicies, { namespace, name: 'mine' });
+    const explained = await subctl('cable-policy', 'explain', 'c1', 'c2', '--context', 'east');
+    assert.match(explained.stdout, /^c1 - c2: ipsec\n {2}policy {3}both \(Policy\)\n/);
+    const diagnosed = await subctl('diagnose', 'cables', '--context', 'east');
+    assert.match(diagnosed.stderr, /policy "both": lost/);
+    await east.close();
   });
 
   test('delete refuses the default policy without --force, and what does not exist', async () => {
@@ -339,6 +484,22 @@ describe('subctl', () => {
     }
     const { stdout } = await subctl('show', 'connections', '--context', 'east', '-o', 'wide');
     assert.match(stdout, /this text is longer than a column of the table\n$/);
+  });
+
+  test('the picture holds long and many labels inside its edges', () => {
+    const labels = Array.from(
+      { length: 6 },
+      (_, index) => `topology.kubernetes.io/a-long-label-${index}=value<${index}>`,
+    );
+    const clusters = ['a', 'b', 'c', 'd'].map((id) => ({ id, labels: labels.join(', ') }));
+    const svg = svgPicture({ clusters, cables: [{ left: 'a', right: 'c', driver: 'vxlan', state: 'connected' }] });
+    const [, left = '', , wide = ''] = /viewBox="(\S+) (\S+) (\S+)/.exec(svg) ?? [];
+    for (const [, x, width] of svg.matchAll(/<rect x="(\S+)" y="\S+" width="(\S+)"/g)) {
+      assert.ok(Number(x) >= Number(left));
+      assert.ok(Number(x) + Number(width) <= Number(left) + Number(wide));
+    }
+    assert.match(svg, />… 3 more</);
+    assert.doesNotMatch(svg, /value<0/);
   });
 
   test('merges several kubeconfig files, and prints usage for unknown flags', async () => {

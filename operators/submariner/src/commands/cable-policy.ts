@@ -1,5 +1,12 @@
 // subctl cable-policy add | list | delete | explain.
-import { isAlreadyExists, isNotFound, type JsonObject, type ObjectMeta, reasonOf } from '@capstan/kube';
+import {
+  isAlreadyExists,
+  isNotFound,
+  type JsonObject,
+  type ObjectMeta,
+  reasonOf,
+  validateDns1123Subdomain,
+} from '@capstan/kube';
 import { objectName } from '@capstan/reconcile/command-line';
 import { BROKER_ORIGIN, CablePolicies, CREATED_AT_ANNOTATION, ORIGIN_LABEL } from '../kinds/index.ts';
 import { isEncrypted } from '../policy/driver-names.ts';
@@ -21,12 +28,15 @@ export async function addPolicies(context: CommandContext): Promise<number> {
   const view = await readView(context);
   const now = new Date(io.clock.now()).toISOString();
   const objects = wanted.map((object) => completed(object, view, now));
-  const problems = objects.flatMap((object) =>
-    readPolicy(object).problems.map(({ message }) => `policy "${object.metadata.name}": ${message}`),
-  );
+  const problems = [
+    ...nameProblems(objects),
+    ...objects.flatMap((object) =>
+      readPolicy(object).problems.map(({ message }) => `policy "${object.metadata.name}": ${message}`),
+    ),
+  ];
   if (problems.length > 0) throw CommandErrors.Invalid('cable policy', problems);
   const overwrites = flags.isSet('overwrite');
-  const existing = new Set(view.policies.map(({ name }) => name));
+  const existing = new Set(view.all.map(({ name }) => name));
   const taken = objects.find(({ metadata }) => existing.has(metadata.name ?? ''));
   if (taken !== undefined && !overwrites) throw CommandErrors.PolicyExists(taken.metadata.name ?? '');
   for (const line of effectsOf(view, objects)) say.note(line);
@@ -53,6 +63,19 @@ export async function addPolicies(context: CommandContext): Promise<number> {
   return 0;
 }
 
+/** Checked before anything is written: of several policies none is created when one cannot be. */
+function nameProblems(objects: readonly NewPolicy[]): string[] {
+  const seen = new Set<string>();
+  return objects.flatMap(({ metadata: { name } }) => {
+    if (name === undefined || name === '') return ['metadata.name: Required value'];
+    const [wrong] = validateDns1123Subdomain(name);
+    if (wrong !== undefined) return [`policy "${name}": metadata.name: Invalid value: "${name}": ${wrong}`];
+    if (seen.has(name)) return [`policy "${name}": is given twice`];
+    seen.add(name);
+    return [];
+  });
+}
+
 export async function deletePolicy(context: CommandContext): Promise<number> {
   const { io, client, flags } = context;
   const name = flags.text('name') ?? flags.positionals[0];
@@ -72,27 +95,33 @@ export async function listPolicies(context: CommandContext): Promise<number> {
   const view = await readView(context);
   const ranking = rankRules(view.policies, view.requiresEncryption);
   const counts = createPairMatrix(ranking, view.clusters).counts();
-  const ordered = view.policies.toSorted(
-    (a, b) => Number(a.name === DEFAULT_POLICY) - Number(b.name === DEFAULT_POLICY) || (a.name < b.name ? -1 : 1),
-  );
+  const ordered = view.all
+    .map((policy, index) => ({ policy, object: view.objects[index] }))
+    .toSorted(({ policy: a }, { policy: b }) =>
+      a.name === b.name
+        ? 0
+        : Number(a.name === DEFAULT_POLICY) - Number(b.name === DEFAULT_POLICY) || (a.name < b.name ? -1 : 1),
+    );
   const pairsOf = (policy: Policy) =>
-    policy.name === DEFAULT_POLICY
-      ? (counts.at(-1) ?? 0)
-      : ranking.rules.reduce(
-          (sum, { rule }, index) => sum + (rule.policy === policy.name ? (counts[index] ?? 0) : 0),
-          0,
-        );
-  const data = ordered.map((policy) => ({
+    !view.policies.includes(policy)
+      ? 0
+      : policy.name === DEFAULT_POLICY
+        ? (counts.at(-1) ?? 0)
+        : ranking.rules.reduce(
+            (sum, { rule }, index) => sum + (rule.policy === policy.name ? (counts[index] ?? 0) : 0),
+            0,
+          );
+  const data = ordered.map(({ policy, object }) => ({
     name: policy.name,
     origin: policy.origin,
-    ...acceptanceOf(policy, view),
+    ...acceptanceOf(policy, object),
     pairs: pairsOf(policy),
-    rules: policy.rules.map(({ left, right, driver, options, priority }) => ({
+    rules: policy.rules.map(({ left, right, driver, options, priority, index }) => ({
       left: formatSelector(left),
       right: formatSelector(right),
       driver,
       options: options.data,
-      ...(options.configMapRef !== undefined && { config: options.configMapRef.name }),
+      ...configOf(object, index),
       priority,
     })),
   }));
@@ -134,14 +163,26 @@ export async function listPolicies(context: CommandContext): Promise<number> {
   return 0;
 }
 
+/** The ConfigMap that a rule names; its options are those of the rule already. */
+function configOf(object: CablePolicies | undefined, index: number): { config?: string } {
+  const name = object === undefined ? undefined : readPolicy(object).rules[index]?.options.configMapRef?.name;
+  return name === undefined ? {} : { config: name };
+}
+
 /** What is wrong with a policy: by itself, or as the operator reports it. */
-function acceptanceOf({ name, problems }: Policy, { objects }: ClusterView): { status: string; problems: string[] } {
+export function acceptanceOf(
+  { problems }: Policy,
+  object: CablePolicies | undefined,
+): { status: string; problems: string[] } {
   if (problems.length > 0) return { status: 'Invalid', problems: problems.map(({ message }) => message) };
-  const object = objects.find(({ metadata }) => metadata.name === name);
-  const accepted = object?.status?.conditions?.find(({ type }) => type === 'Accepted');
-  return accepted?.status === 'False'
-    ? { status: accepted.reason, problems: [accepted.message] }
-    : { status: 'Accepted', problems: [] };
+  const conditions = object?.status?.conditions ?? [];
+  const wrong = ['Accepted', 'OptionsResolved'].map((name) =>
+    conditions.find(({ type, status }) => type === name && status === 'False'),
+  );
+  const [first] = wrong.filter((each) => each !== undefined);
+  return first === undefined
+    ? { status: 'Accepted', problems: [] }
+    : { status: first.reason, problems: [first.message] };
 }
 
 /** The two clusters to explain. */
@@ -230,6 +271,7 @@ async function policiesOfFile({ flags, io }: CommandContext): Promise<NewPolicy[
   const { objects, warnings, problems } = readYaml(text, file);
   for (const warning of warnings) progress(io).warning(warning);
   if (problems.length > 0) throw CommandErrors.Invalid(file, problems);
+  if (objects.length === 0) throw CommandErrors.Invalid(file, ['holds no CablePolicies']);
   const other = objects.find(({ kind }) => kind !== CablePolicies.kind);
   if (other !== undefined)
     throw CommandErrors.Invalid(file, [`holds a ${String(other['kind'])}, not only CablePolicies`]);
@@ -258,11 +300,7 @@ function completed(object: NewPolicy, { namespace, isBroker }: ClusterView, now:
 /** The pairs that would change their driver. */
 function effectsOf(view: ClusterView, added: readonly NewPolicy[]): string[] {
   const policies = added.map((object) => readPolicy(object));
-  const names = new Set(policies.map(({ name }) => name));
-  const after = rankRules(
-    [...view.policies.filter(({ name }) => !names.has(name)), ...policies],
-    view.requiresEncryption,
-  );
+  const after = rankRules(withAdded(view, policies), view.requiresEncryption);
   const before = rankRules(view.policies, view.requiresEncryption);
   const lines: string[] = [];
   for (const [index, local] of view.clusters.entries()) {
@@ -283,9 +321,15 @@ function effectsOf(view: ClusterView, added: readonly NewPolicy[]): string[] {
   ];
 }
 
+/** The policies as they will be: a new one takes the place of that of its name. */
+function withAdded({ policies }: ClusterView, added: readonly Policy[]): Policy[] {
+  const names = new Set(added.map(({ name }) => name));
+  return [...policies.filter(({ name }) => !names.has(name)), ...added];
+}
+
 function warningsOf(view: ClusterView, added: readonly NewPolicy[]): string[] {
   const policies = added.map((object) => readPolicy(object));
-  const ranking = rankRules([...view.policies, ...policies], view.requiresEncryption);
+  const ranking = rankRules(withAdded(view, policies), view.requiresEncryption);
   const matrix = createPairMatrix(ranking, view.clusters);
   const counts = matrix.counts();
   const warnings: string[] = [];

@@ -1,5 +1,5 @@
 // What a cluster knows of the set it belongs to, as the commands need it.
-import { type Client, isNotFound, type Kind, type KubeObject } from '@capstan/kube';
+import { type Client, ConfigMap, isNotFound, type Kind, type KubeObject } from '@capstan/kube';
 import {
   BROKER_NAMESPACE,
   Broker,
@@ -8,12 +8,15 @@ import {
   Endpoint,
   Gateway,
   MEMBER_NAMESPACE,
+  ORIGIN_LABEL,
   Submariner,
 } from '../kinds/index.ts';
-import { type Policy, policyInForce } from '../policy/read-policy.ts';
+import { withInlineOptions } from '../policy/inline-options.ts';
+import { isSuperseded, type Policy, policyInForce } from '../policy/read-policy.ts';
 import { type ClusterFacts, clusterFacts } from '../resolution/cluster-labels.ts';
 import type { Offer } from '../resolution/decision.ts';
 import { offerOfEndpoint } from '../resolution/endpoint-offer.ts';
+import { isOriginal } from '../sync/content.ts';
 import { CommandErrors } from './errors.ts';
 import type { CommandContext } from './io.ts';
 
@@ -21,10 +24,15 @@ export interface Place {
   readonly namespace: string;
   /** Whether it is the broker's own namespace. */
   readonly isBroker: boolean;
+  /** Of the member that it is. */
+  readonly clusterID?: string;
 }
 
 export interface ClusterView extends Place {
   readonly objects: readonly CablePolicies[];
+  /** Of all objects, in their order. */
+  readonly all: readonly Policy[];
+  /** Those that are in force, with the options of their ConfigMaps. */
   readonly policies: readonly Policy[];
   readonly clusters: readonly ClusterFacts[];
   readonly clusterObjects: readonly Cluster[];
@@ -40,7 +48,12 @@ export async function findPlace({ client, flags, io: { signal } }: CommandContex
   if (given !== undefined) return { namespace: given, isBroker: given === BROKER_NAMESPACE };
   const members = await all(client, Submariner, undefined, signal);
   const [member] = members ?? [];
-  if (member !== undefined) return { namespace: member.metadata.namespace ?? MEMBER_NAMESPACE, isBroker: false };
+  if (member !== undefined)
+    return {
+      namespace: member.metadata.namespace ?? MEMBER_NAMESPACE,
+      isBroker: false,
+      clusterID: member.spec.clusterID,
+    };
   const [broker] = (await all(client, Broker, undefined, signal)) ?? [];
   if (broker !== undefined) return { namespace: broker.metadata.namespace ?? BROKER_NAMESPACE, isBroker: true };
   throw CommandErrors.NotInstalled();
@@ -58,10 +71,18 @@ export async function readView(context: CommandContext): Promise<ClusterView> {
     list(Broker),
   ]);
   const offers = new Map(endpoints.map(({ spec }) => [spec.cluster_id, offerOfEndpoint(spec)]));
+  const options = await optionsOf(context, objects);
+  const policies = objects.map((object) => {
+    const policy = policyInForce({ ...object, spec: withOptions(object, options) });
+    // On a member its own policies carry no origin.
+    const isOwn = place.clusterID !== undefined && object.metadata.labels?.[ORIGIN_LABEL] === undefined;
+    return isOwn ? { ...policy, origin: place.clusterID ?? '' } : policy;
+  });
   return {
     ...place,
     objects,
-    policies: objects.map((object) => policyInForce(object)),
+    all: policies,
+    policies: policies.filter((_, index) => !isSuperseded(objects[index])),
     clusters: clusters.map(clusterFacts).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     clusterObjects: clusters,
     endpoints,
@@ -73,6 +94,33 @@ export async function readView(context: CommandContext): Promise<ClusterView> {
 
 export async function readGateways({ client, io }: CommandContext, namespace: string): Promise<readonly Gateway[]> {
   return (await all(client, Gateway, namespace, io.signal)) ?? [];
+}
+
+/** The data of the ConfigMaps that policies of this cluster name, by namespace and name. */
+async function optionsOf(
+  { client, io: { signal } }: CommandContext,
+  objects: readonly CablePolicies[],
+): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>> {
+  const named = new Set<string>();
+  for (const object of objects)
+    if (isOriginal(object.metadata))
+      withInlineOptions(object.spec, (name, namespace = object.metadata.namespace ?? '') => {
+        named.add(`${namespace}/${name}`);
+        return undefined;
+      });
+  const found = new Map<string, Readonly<Record<string, string>>>();
+  for (const key of named) {
+    const [namespace = '', name = ''] = key.split('/');
+    const { data } = (await client.find(ConfigMap, { namespace, name }, { signal })) ?? {};
+    if (data !== undefined) found.set(key, data);
+  }
+  return found;
+}
+
+function withOptions({ metadata, spec }: CablePolicies, options: Awaited<ReturnType<typeof optionsOf>>): unknown {
+  if (!isOriginal(metadata)) return spec;
+  return withInlineOptions(spec, (name, namespace = metadata.namespace ?? '') => options.get(`${namespace}/${name}`))
+    .spec;
 }
 
 /** All objects of a kind; undefined where it is not installed. */

@@ -37,6 +37,10 @@ export const CommandErrors = catalogue('subctl', {
     message: `cluster "${name}" is not known`,
     remedy: known.length === 0 ? 'no cluster has joined yet' : `use one of ${known.join(', ')}`,
   }),
+  ClusterExists: (id: string) => ({
+    message: `cluster "${id}": a cluster of this id has joined the broker`,
+    remedy: 'choose another id by --clusterid; if it is this cluster, installed again, use --force',
+  }),
   BadLabel: (label: string, problem: string) => ({
     message: `invalid label "${label}": ${problem}`,
     remedy: 'use key=value',

@@ -1,7 +1,9 @@
 // subctl join: an account on the broker, and on the member the kinds, the Secrets and the Submariner resource.
 import {
+  type Client,
   connectKubeconfig,
   createClient,
+  isForbidden,
   Node,
   ServiceAccount,
   validateLabelValue,
@@ -21,7 +23,8 @@ import {
 } from '../deployment/broker-objects.ts';
 import { driversOf } from '../deployment/configuration.ts';
 import { GATEWAY_NODE_LABEL } from '../deployment/gateway-daemon-set.ts';
-import { BROKER_ORIGIN, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
+import { isCidr } from '../drivers/addresses.ts';
+import { BROKER_ORIGIN, Cluster, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
 import { type BrokerInfo, parseBrokerInfo } from './broker-info.ts';
 import { CommandErrors } from './errors.ts';
 import { type CommandContext, type Flags, progress } from './io.ts';
@@ -52,7 +55,7 @@ export async function join(context: CommandContext): Promise<number> {
       combinedCableDrivers: [...flags.list('combined-cable-drivers')],
     }),
   };
-  const problems: string[] = [];
+  const problems = flagProblems(flags);
   driversOf(drivers, problems);
   if (problems.length > 0) throw CommandErrors.Invalid('join', problems);
   const info = parseBrokerInfo(await io.files.read(file), file);
@@ -87,8 +90,13 @@ export async function join(context: CommandContext): Promise<number> {
     },
   };
   const steps = { client, clock: io.clock, signal: io.signal };
-  await joinCluster(steps, info, namespace, spec, () =>
-    say.done(`Created the account of cluster "${clusterID}" on the broker`),
+  await joinCluster(
+    steps,
+    info,
+    namespace,
+    spec,
+    () => say.done(`Created the account of cluster "${clusterID}" on the broker`),
+    flags.isSet('force'),
   );
   if (flags.text('label-gateway') !== 'false') {
     const node = await labelGateway(steps);
@@ -96,6 +104,28 @@ export async function join(context: CommandContext): Promise<number> {
   }
   say.done(`Joined cluster "${clusterID}" to the broker at ${info.brokerURL}`);
   return 0;
+}
+
+/** What is wrong with the values of flags, before anything is touched. */
+function flagProblems(flags: Flags): string[] {
+  const check = (names: readonly string[], isValid: (value: string) => boolean, wanted: string) =>
+    names.flatMap((name) => {
+      const value = flags.text(name);
+      return value === undefined || isValid(value) ? [] : [`--${name}: "${value}" is not ${wanted}`];
+    });
+  const isNumber = (low: number, high: number) => (value: string) =>
+    /^\d{1,9}$/.test(value) && Number(value) >= low && Number(value) <= high;
+  const areSubnets = (value: string) => value.split(',').every((each) => isCidr(each.trim()));
+  return [
+    ...check(['nattport'], isNumber(1, 65_535), 'a port'),
+    ...check(
+      ['health-check-interval', 'health-check-max-packet-loss-count'],
+      isNumber(1, 999_999_999),
+      'a number from 1 on',
+    ),
+    ...check(['natt', 'label-gateway', 'health-check'], (value) => /^(true|false)$/.test(value), 'true or false'),
+    ...check(['clustercidr', 'servicecidr'], areSubnets, 'a subnet (ADDRESS/LENGTH)'),
+  ];
 }
 
 type MemberSpec = Omit<Partial<Submariner['spec']>, 'clusterID'> & { readonly clusterID: string };
@@ -107,8 +137,11 @@ export async function joinCluster(
   namespace: string,
   given: MemberSpec,
   onAccount: () => void = () => {},
+  isForced = false,
 ): Promise<void> {
-  const token = await accountOnBroker(steps, info, given.clusterID);
+  const here = await steps.client.find(Submariner, { namespace, name: 'submariner' }, { signal: steps.signal });
+  const mayExist = isForced || here?.spec.clusterID === given.clusterID;
+  const token = await accountOnBroker(steps, info, given.clusterID, mayExist);
   onAccount();
   await installCrds(steps);
   await ensureNamespace(steps, namespace);
@@ -148,7 +181,12 @@ export function labelsOf(flags: Flags): Record<string, string> {
 }
 
 /** As the broker's administrator: the account cluster-ID with the members' role, and its token. */
-async function accountOnBroker({ signal }: Steps, info: BrokerInfo, clusterID: string): Promise<string> {
+async function accountOnBroker(
+  { signal }: Steps,
+  info: BrokerInfo,
+  clusterID: string,
+  mayExist: boolean,
+): Promise<string> {
   const { brokerURL, ca, token, namespace } = info;
   const kubeconfig = stringify({
     apiVersion: 'v1',
@@ -169,6 +207,9 @@ async function accountOnBroker({ signal }: Steps, info: BrokerInfo, clusterID: s
   const transport = await connectKubeconfig(kubeconfig, { name: 'broker' });
   const client = createClient({ transport });
   try {
+    // Two clusters of one id would each overwrite what the other announces.
+    if (!mayExist && (await isKnown(client, { namespace, name: clusterID }, signal)))
+      throw CommandErrors.ClusterExists(clusterID);
     const account = `cluster-${clusterID}`;
     const object = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace, name: account } };
     await createOnce(() => client.create(ServiceAccount, object, { signal }));
@@ -177,6 +218,20 @@ async function accountOnBroker({ signal }: Steps, info: BrokerInfo, clusterID: s
     return await tokenOf({ client, signal }, namespace, account);
   } finally {
     await client.close();
+  }
+}
+
+async function isKnown(
+  client: Client,
+  ref: { namespace: string; name: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    return (await client.find(Cluster, ref, { signal })) !== undefined;
+  } catch (error) {
+    // The broker of an earlier version does not let it be read.
+    if (isForbidden(error)) return false;
+    throw error;
   }
 }
 

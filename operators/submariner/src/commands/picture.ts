@@ -71,6 +71,9 @@ export function svgPicture({ clusters, cables }: Picture): string {
       ];
     }),
   );
+  const widest = Math.max(0, ...clusters.map(({ id, labels }) => boxOf(id, labels).width));
+  // Boxes at the sides of the circle stay inside.
+  const margin = Math.max(0, Math.ceil(widest / 2 + 12 - (centre - radius)));
   const lines = cables.flatMap((cable) => {
     const [from, to] = [places.get(cable.left), places.get(cable.right)];
     if (from === undefined || to === undefined) return [];
@@ -79,26 +82,45 @@ export function svgPicture({ clusters, cables }: Picture): string {
     const [x, y] = [Math.round((from.x + to.x) / 2), Math.round((from.y + to.y) / 2)];
     return [
       `<g><title>${title}</title><line x1="${from.x}" y1="${from.y}" x2="${to.x}" y2="${to.y}" stroke="${colourOf(cable)}" stroke-width="3"${dash}/>`,
-      `<text x="${x}" y="${y - 5}" font-size="11" fill="${colourOf(cable)}" text-anchor="middle">${escapeXml(cable.driver)}</text></g>`,
+      `<text x="${x}" y="${y - 5}" font-size="11" fill="${colourOf(cable)}" text-anchor="middle" stroke="#fafafa" stroke-width="4" paint-order="stroke">${escapeXml(cable.driver)}</text></g>`,
     ];
   });
   const boxes = clusters.flatMap(({ id, labels }) => {
     const place = places.get(id);
     if (place === undefined) return [];
-    const width = Math.max(id.length, labels.length) * 7 + 24;
+    const { lines: shown, width, height } = boxOf(id, labels);
+    const top = place.y - height / 2;
     return [
-      `<rect x="${place.x - width / 2}" y="${place.y - 20}" width="${width}" height="40" rx="8" fill="#ffffff" stroke="#424242" stroke-width="1.5"/>`,
-      `<text x="${place.x}" y="${place.y - 2}" text-anchor="middle" font-weight="bold">${escapeXml(id)}</text>`,
-      `<text x="${place.x}" y="${place.y + 13}" font-size="10" fill="#616161" text-anchor="middle">${escapeXml(labels)}</text>`,
+      `<rect x="${place.x - width / 2}" y="${top}" width="${width}" height="${height}" rx="8" fill="#ffffff" stroke="#424242" stroke-width="1.5"/>`,
+      `<text x="${place.x}" y="${top + 18}" text-anchor="middle" font-weight="bold">${escapeXml(id)}</text>`,
+      ...shown.map(
+        (line, index) =>
+          `<text x="${place.x}" y="${top + 33 + index * LINE}" font-size="10" fill="#616161" text-anchor="middle">${escapeXml(line)}</text>`,
+      ),
     ];
   });
   const drivers = [...new Set(cables.map(({ driver }) => driver))].toSorted((a, b) => (a < b ? -1 : 1));
   const legend = drivers.map(
     (driver, index) =>
-      `<text x="12" y="${20 + index * 16}" font-size="12" fill="${COLOURS[driver] ?? '#757575'}">${escapeXml(driver)}</text>`,
+      `<text x="${12 - margin}" y="${20 + index * 16}" font-size="12" fill="${COLOURS[driver] ?? '#757575'}">${escapeXml(driver)}</text>`,
   );
   const parts = [...lines, ...boxes, ...legend].join('\n');
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${SIZE} ${SIZE}" font-family="sans-serif" font-size="13">\n<rect width="${SIZE}" height="${SIZE}" fill="#fafafa"/>\n${parts}\n</svg>\n`;
+  const width = SIZE + 2 * margin;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${-margin} 0 ${width} ${SIZE}" font-family="sans-serif" font-size="13">\n<rect x="${-margin}" width="${width}" height="${SIZE}" fill="#fafafa"/>\n${parts}\n</svg>\n`;
+}
+
+const LINE = 13;
+const MAX_LABELS = 4;
+const MAX_LENGTH = 32;
+
+/** The box of a cluster: one line a label, so that it neither leaves the picture nor covers the cables. */
+function boxOf(id: string, labels: string): { lines: string[]; width: number; height: number } {
+  const all = labels === '' ? [] : labels.split(', ');
+  const lines = (
+    all.length > MAX_LABELS ? [...all.slice(0, MAX_LABELS - 1), `… ${all.length - MAX_LABELS + 1} more`] : all
+  ).map((line) => (line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH - 1)}…` : line));
+  const width = Math.round(Math.max(id.length * 8.5, ...lines.map(({ length }) => length * 6.2)) + 24);
+  return { lines, width, height: 28 + lines.length * LINE };
 }
 
 function escapeXml(text: string): string {

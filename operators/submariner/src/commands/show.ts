@@ -4,6 +4,7 @@ import { CablePolicies, Cluster, type Connection, Endpoint, Gateway } from '../k
 import { createPairMatrix } from '../resolution/pair-matrix.ts';
 import { rankRules } from '../resolution/ranking.ts';
 import { decideFor } from '../resolution/resolver.ts';
+import { acceptanceOf } from './cable-policy.ts';
 import { type ClusterView, findPlace, readGateways, readView } from './cluster-view.ts';
 import { CommandErrors } from './errors.ts';
 import { type CommandContext, progress } from './io.ts';
@@ -160,12 +161,14 @@ export async function diagnoseCables(context: CommandContext): Promise<number> {
       warnings.push(text);
     },
   };
-  for (const { name, problems: wrong } of view.policies)
-    for (const { message } of wrong) problem(`policy "${name}": ${message}`, nameOf(CablePolicies, name));
-  if (view.policies.every(({ problems: wrong }) => wrong.length === 0))
-    say.done(
-      `${view.policies.length === 1 ? '1 cable policy is' : `${view.policies.length} cable policies are`} valid`,
-    );
+  for (const [index, policy] of view.all.entries())
+    for (const wrong of acceptanceOf(policy, view.objects[index]).problems)
+      problem(
+        wrong.startsWith('policy "') ? wrong : `policy "${policy.name}": ${wrong}`,
+        nameOf(CablePolicies, view.objects[index]?.metadata.name ?? policy.name),
+      );
+  if (problems.length === 0)
+    say.done(`${view.all.length === 1 ? '1 cable policy is' : `${view.all.length} cable policies are`} valid`);
   const ranking = rankRules(view.policies, view.requiresEncryption);
   if (ranking.fallback === undefined)
     say.warning(

@@ -75,6 +75,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       'health-check-interval': { value: 'SECONDS', help: 'Default 1.' },
       'health-check-max-packet-loss-count': { value: 'COUNT', help: 'Default 5.' },
       'broker-url': { value: 'URL', help: 'Address of the broker; that of the file by default.' },
+      force: { help: 'Take over the id of a cluster that has joined before: for one that was installed again.' },
     },
     check: checkJoin,
     run: join,

@@ -1,4 +1,4 @@
-// What a broker consists of, and what a member gets on it: rights on three kinds in one namespace, and no more.
+// What a broker consists of, and what a member gets on it: rights in one namespace, and no more.
 import {
   type Client,
   type Clock,
@@ -31,10 +31,13 @@ export const CLIENT_RULES = [
     verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
   },
   { apiGroups: [GROUP], resources: ['brokers'], verbs: ['get', 'list', 'watch'] },
+  // Options of drivers that policies of the broker name.
+  { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] },
 ];
 
 /** What joining needs on the broker: an account for the new member, bound to the members' role. */
 const ADMIN_RULES = [
+  { apiGroups: [GROUP], resources: ['clusters'], verbs: ['get'] },
   { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'create', 'delete'] },
   { apiGroups: [''], resources: ['serviceaccounts/token'], verbs: ['create'] },
   {

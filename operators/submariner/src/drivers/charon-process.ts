@@ -12,8 +12,15 @@ export const XFRM_ID = '4510';
 /** Opening a connection takes one until it is done; the others must be left for everything else. */
 const THREADS = 32;
 
-/** Whether the kernel takes an ESP state; tried on the loopback address with a key that protects nothing. */
+/** Whether the kernel can encrypt: it takes an ESP state, and has the device through which packets are routed to it. */
 export async function hasKernelEsp(host: Host): Promise<boolean> {
+  if (!(await takesEspState(host))) return false;
+  await ensureXfrmDevice(host).catch(() => {});
+  return (await host.query('ip', 'link', 'show', 'dev', XFRM_DEVICE)).length > 0;
+}
+
+/** Tried on the loopback address with a key that protects nothing. */
+async function takesEspState(host: Host): Promise<boolean> {
   const id = ['src', '127.0.0.1', 'dst', '127.0.0.1', 'proto', 'esp', 'spi', '0x5ab'];
   const key = `0x${'00'.repeat(20)}`;
   const aead = ['mode', 'tunnel', 'aead', 'rfc4106(gcm(aes))', key, '128'];
@@ -23,7 +30,7 @@ export async function hasKernelEsp(host: Host): Promise<boolean> {
   return true;
 }
 
-export async function ensureXfrmDevice(host: Host): Promise<void> {
+async function ensureXfrmDevice(host: Host): Promise<void> {
   if ((await host.query('ip', 'link', 'show', 'dev', XFRM_DEVICE)).length > 0) return;
   await host.apply([
     ip('link', 'add', XFRM_DEVICE, 'type', 'xfrm', 'dev', 'lo', 'if_id', XFRM_ID),

@@ -67,6 +67,8 @@ export interface LocalEnd {
   readonly sourceIP: string | undefined;
   /** The same for IPv6 subnets. */
   readonly sourceIP6?: string;
+  /** The address by which others may reach it, where that is another one: NAT lies between. */
+  readonly publicIP?: string;
 }
 
 export interface RouteTarget {

@@ -11,6 +11,9 @@ export interface IpsecConnection {
   /** The private addresses, by which both ends identify themselves. */
   readonly localID: string;
   readonly remoteID: string;
+  /** `transport` encrypts packets between the two gateways themselves; it needs kernel ESP. Default `tunnel`. */
+  readonly mode?: 'tunnel' | 'transport';
+  /** As charon's traffic selectors: with `[udp/4790]` at the end for one port. */
   readonly localSubnets: readonly string[];
   readonly remoteSubnets: readonly string[];
   readonly options: Readonly<Record<string, string>>;
@@ -36,10 +39,10 @@ export function stateOf(sa: ViciAnswer): WayState {
 
 /** As charon takes it. */
 export function definitionOf(connection: IpsecConnection, port: number, usesKernel: boolean) {
-  const { options, localID, remoteID, usingNAT } = connection;
+  const { options, localID, remoteID, usingNAT, mode = 'tunnel' } = connection;
   const list = (text: string) => text.split(',').map((each) => each.trim());
   const child = {
-    mode: 'tunnel',
+    mode,
     local_ts: [...connection.localSubnets],
     remote_ts: [...connection.remoteSubnets],
     esp_proposals: list(options['espProposals'] ?? ESP_PROPOSALS),
@@ -47,7 +50,8 @@ export function definitionOf(connection: IpsecConnection, port: number, usesKern
     // The engine opens connections: with restart here the other end would bring back what was removed.
     close_action: 'none',
     dpd_action: 'clear',
-    ...(usesKernel && { if_id_in: XFRM_ID, if_id_out: XFRM_ID }),
+    // Packets of a tunnel pass the xfrm device; those of the gateway itself are matched where they leave.
+    ...(usesKernel && mode === 'tunnel' && { if_id_in: XFRM_ID, if_id_out: XFRM_ID }),
   };
   return {
     version: '2',

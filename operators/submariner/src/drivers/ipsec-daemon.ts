@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type Clock, reasonOf, sleep } from '@capstan/kube';
 import { type Host, HostErrors, ip, lenient, sysctl } from '../host/index.ts';
 import { contains, isIPv4Cidr, isIPv6Cidr, lastAddressOf } from './addresses.ts';
-import { endDaemon, ensureXfrmDevice, hasKernelEsp, isAnswering, startCharon, XFRM_DEVICE } from './charon-process.ts';
+import { endDaemon, hasKernelEsp, isAnswering, startCharon, XFRM_DEVICE } from './charon-process.ts';
 import type { WayState } from './driver.ts';
 import { DriverErrors } from './errors.ts';
 import { CHILD, definitionOf, type IpsecConnection, stateOf } from './ipsec-connection.ts';
@@ -85,7 +85,6 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
     }
     runningPort = port();
     await loadKeys(await control(), known);
-    if (usesKernel) await ensureXfrmDevice(host);
     const device = usesKernel ? XFRM_DEVICE : TUN_DEVICE;
     for (let tries = 0; (await host.query('ip', 'link', 'show', 'dev', device)).length === 0; tries++) {
       if (tries > 100) throw HostErrors.DaemonNotReady('charon', 5, `no device ${device}`);

@@ -1,7 +1,8 @@
-// VXLAN inside IPsec: one association a pair however many subnets there are. A tunnel between one transit address a gateway
-// carries the packets of a VXLAN link of its own.
+// VXLAN inside IPsec: one association a pair however many subnets there are. Where the kernels of both ends encrypt, IPsec in
+// transport mode protects the packets of a VXLAN link between the gateways. Otherwise a tunnel between one transit address a
+// gateway carries them: charon's own ESP has no transport mode, and behind NAT the two ends see different addresses.
 import type { Clock } from '@capstan/kube';
-import { type Host, ip, lenient } from '../host/index.ts';
+import { type Host, ip, lenient, type Step } from '../host/index.ts';
 import { combinedVtepOf, macOf, transitOf, vtep6Of } from './addresses.ts';
 import {
   type Cable,
@@ -21,8 +22,13 @@ import { ensureLink, isReachable, peerSteps, peersOf, removePeerSteps, type Vxla
 /** Names begin otherwise than those of the ipsec driver, so that neither takes the other's for its own. */
 const PREFIX = 'combined-';
 const DEVICE = 'subm-vx-ipsec';
+const TRANSPORT_DEVICE = 'subm-vx-esp';
+/** In an Endpoint: this end can use transport mode. */
+const TRANSPORT = 'transport';
 const DEFAULT_ID = 1001;
 const DEFAULT_PORT = 4790;
+/** Another one than in tunnels: everything on it that is not encrypted is dropped. */
+const TRANSPORT_PORT = 4791;
 /** What fits into charon’s own device (1400) with the headers of VXLAN around it. */
 const MTU = 1350;
 
@@ -40,14 +46,18 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
   /** Cables that carried packets since this process began. */
   const reached = new Set<string>();
   const transit = transitOf(local.privateIP);
-  const link = (cableOptions: Readonly<Record<string, string>>): VxlanLink => ({
-    device: DEVICE,
-    id: Number(cableOptions['vxlanID'] ?? DEFAULT_ID),
-    port: DEFAULT_PORT,
+  const mayTransport = () => daemon.usesKernel && local.publicIP === undefined;
+  /** The same on both ends: each knows what the other published. */
+  const isTransport = ({ remoteConfig }: Cable) => mayTransport() && remoteConfig[TRANSPORT] === 'true';
+  const deviceOf = (cable: Cable) => (isTransport(cable) ? TRANSPORT_DEVICE : DEVICE);
+  const linkOf = (cable: Cable): VxlanLink => ({
+    device: deviceOf(cable),
+    id: Number(cable.options['vxlanID'] ?? DEFAULT_ID),
+    port: isTransport(cable) ? TRANSPORT_PORT : DEFAULT_PORT,
     mtu: MTU,
-    localIP: transit,
     mac: macOf(local.privateIP),
     vtep: combinedVtepOf(local.privateIP),
+    ...(isTransport(cable) ? { localIP: local.privateIP, sourcePort: TRANSPORT_PORT } : { localIP: transit }),
   });
   const connectionOf = (cable: Cable): IpsecConnection => ({
     ...endsOf(cable, local),
@@ -55,14 +65,25 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
     // Other identities than those of the ipsec driver: charon distinguishes connections between the same hosts by them.
     localID: identityOf(local.privateIP),
     remoteID: identityOf(cable.remotePrivateIP),
-    localSubnets: [`${transit}/32`],
-    remoteSubnets: [`${transitOf(cable.remotePrivateIP)}/32`],
+    ...(isTransport(cable)
+      ? {
+          mode: 'transport' as const,
+          localSubnets: [`${local.privateIP}/32[udp/${TRANSPORT_PORT}]`],
+          remoteSubnets: [`${cable.remoteIP}/32[udp/${TRANSPORT_PORT}]`],
+        }
+      : { localSubnets: [`${transit}/32`], remoteSubnets: [`${transitOf(cable.remotePrivateIP)}/32`] }),
   });
+  const leadsInto = async (address: string, device: string) => {
+    const routes = await host.query('ip', 'route', 'show', `${address}/32`, 'table', String(ROUTE_TABLE));
+    return routes.some(({ dev }) => dev === device);
+  };
   const removeParts = async (name: string, privateIP: string | undefined) => {
     reached.delete(name.slice(PREFIX.length));
     if (privateIP !== undefined) {
       await host.apply([
-        ...removePeerSteps({ device: DEVICE }, { privateIP, vtep: combinedVtepOf(privateIP) }),
+        ...[DEVICE, TRANSPORT_DEVICE].flatMap((device) =>
+          removePeerSteps({ device }, { privateIP, vtep: combinedVtepOf(privateIP) }),
+        ),
         unlinkRouteStep(transitOf(privateIP)),
       ]);
     }
@@ -74,21 +95,32 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
     async start() {
       await daemon.start();
       await daemon.ensureAddresses([`${transit}/32`]);
+      if (mayTransport()) await host.apply(blockSteps('update'));
       const { vxlanID } = settings();
-      return { ...publishedOptions(settings()), ...(vxlanID !== undefined && { vxlanID }) };
+      return {
+        ...publishedOptions(settings()),
+        ...(vxlanID !== undefined && { vxlanID }),
+        ...(mayTransport() && { [TRANSPORT]: 'true' }),
+      };
     },
     async prepare(cable, signal) {
       await daemon.establish(connectionOf(cable), signal);
       const { remotePrivateIP: privateIP } = cable;
       const isDual = cable.remoteSubnets.some((subnet) => subnet.includes(':'));
-      const peer = { privateIP, underlayIP: transitOf(privateIP), vtep: combinedVtepOf(privateIP), isDual };
-      await ensureLink(host, link(cable.options));
-      const isThere = (await peersOf(host, DEVICE)).get(privateIP) === peer.underlayIP;
-      const routes = await host.query('ip', 'route', 'show', `${peer.underlayIP}/32`, 'table', String(ROUTE_TABLE));
-      const isWhole = isThere && routes.some(({ dev }) => dev === daemon.device);
+      const own = linkOf(cable);
+      const underlayIP = isTransport(cable) ? cable.remoteIP : transitOf(privateIP);
+      const peer = { privateIP, underlayIP, vtep: combinedVtepOf(privateIP), isDual };
+      await ensureLink(host, own);
+      const isThere = (await peersOf(host, own.device)).get(privateIP) === underlayIP;
+      const isWhole = isThere && (isTransport(cable) || (await leadsInto(underlayIP, daemon.device)));
       if (isWhole && reached.has(cable.name)) return;
-      const own = link(cable.options);
-      const steps = [linkRouteStep(peer.underlayIP, daemon.device, transit), ...peerSteps(own, peer)];
+      const other = { device: own.device === DEVICE ? TRANSPORT_DEVICE : DEVICE };
+      const isMoved = (await peersOf(host, other.device)).has(privateIP);
+      const steps = [
+        ...(isMoved ? removePeerSteps(other, peer) : []),
+        ...(isTransport(cable) ? [] : [linkRouteStep(underlayIP, daemon.device, transit)]),
+        ...peerSteps(own, peer),
+      ];
       if (!isWhole) await host.apply(steps);
       if (!(await isReachable(host, clock, own, peer, signal)))
         throw DriverErrors.NotEstablished(cable.cluster, 'VXLAN', 'its gateway does not answer inside the tunnel');
@@ -97,13 +129,15 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
     route(cable) {
       const via = combinedVtepOf(cable.remotePrivateIP);
       const mtu = Number(cable.options['mtu'] ?? MTU);
-      return { device: DEVICE, via, via6: vtep6Of(via), ...(mtu < MTU && { mtu }) };
+      return { device: deviceOf(cable), via, via6: vtep6Of(via), ...(mtu < MTU && { mtu }) };
     },
     keyOf: (cable) => `${PREFIX}${cable.name}`,
     remove: (cable) => removeParts(`${PREFIX}${cable.name}`, cable.remotePrivateIP),
     removeKey: (key) => removeParts(key, /-(\d+)-(\d+)-(\d+)-(\d+)$/.exec(key)?.slice(1).join('.')),
     async inspect() {
-      const peers = await peersOf(host, DEVICE);
+      const peers = new Set<string>();
+      for (const device of [DEVICE, TRANSPORT_DEVICE])
+        for (const privateIP of (await peersOf(host, device)).keys()) peers.add(privateIP);
       const ways = new Map<string, WayState>();
       for (const [name, state] of await daemon.inspect(PREFIX)) {
         const privateIP = /-(\d+)-(\d+)-(\d+)-(\d+)$/.exec(name)?.slice(1).join('.') ?? '';
@@ -116,11 +150,27 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
     async cleanUp() {
       for (const name of (await daemon.isAlive()) ? (await daemon.inspect(PREFIX)).keys() : [])
         await daemon.terminate(name);
-      await host.apply([lenient(ip('link', 'del', DEVICE))]);
+      await host.apply([
+        ...[DEVICE, TRANSPORT_DEVICE].map((device) => lenient(ip('link', 'del', device))),
+        ...blockSteps('delete').map(lenient),
+      ]);
       await release();
     },
   };
 }
+
+/**
+ * Packets of the link that no association encrypts are dropped on both ends: without one, as after the other end went away,
+ * they would leave in clear. The policies of associations come before these.
+ */
+function blockSteps(verb: 'update' | 'delete'): Step[] {
+  const selector = ['src', '0.0.0.0/0', 'dst', '0.0.0.0/0', 'proto', 'udp', 'dport', String(TRANSPORT_PORT)];
+  const action = verb === 'update' ? ['action', 'block', 'priority', BLOCK_PRIORITY] : [];
+  return ['in', 'out'].map((direction) => ip('xfrm', 'policy', verb, 'dir', direction, ...selector, ...action));
+}
+
+/** Greater is later; charon's are below a million. */
+const BLOCK_PRIORITY = '2000000000';
 
 function identityOf(privateIP: string): string {
   return `${privateIP.replaceAll('.', '-')}.vxlan-ipsec`;

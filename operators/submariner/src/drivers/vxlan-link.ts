@@ -10,6 +10,8 @@ export interface VxlanLink {
   readonly device: string;
   readonly id: number;
   readonly port: number;
+  /** The one port that it sends from; by default the kernel chooses. */
+  readonly sourcePort?: number;
   readonly mtu: number;
   /** The underlay address that it sends from. */
   readonly localIP: string;
@@ -27,13 +29,12 @@ export interface VxlanPeer {
   readonly isDual?: boolean;
 }
 
-export function linkSteps({ device, id, port, mtu, localIP, mac, vtep }: VxlanLink): Step[] {
+export function linkSteps({ device, id, port, sourcePort, mtu, localIP, mac, vtep }: VxlanLink): Step[] {
+  const kind = `type vxlan id ${id} local ${localIP} dstport ${port} nolearning`;
+  // A range without its end.
+  const range = sourcePort === undefined ? [] : ['srcport', String(sourcePort), String(sourcePort + 1)];
   return [
-    ip(
-      ...`link add ${device} mtu ${mtu} address ${mac} type vxlan id ${id} local ${localIP} dstport ${port} nolearning`.split(
-        ' ',
-      ),
-    ),
+    ip(...`link add ${device} mtu ${mtu} address ${mac} ${kind}`.split(' '), ...range),
     // Without a route to its network: several links may have addresses of it.
     ip('addr', 'add', `${vtep}/32`, 'dev', device),
     // Where the host has IPv6.

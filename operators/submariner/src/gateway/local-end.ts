@@ -31,6 +31,7 @@ export async function localEnd(configuration: GatewayConfiguration, host: Host |
     subnets,
     sourceIP: within(clusterCIDRs.filter(isIPv4Cidr)),
     ...(sourceIP6 !== undefined && { sourceIP6 }),
+    ...(configuration.publicIP !== undefined && { publicIP: configuration.publicIP }),
   };
 }
 

@@ -145,6 +145,12 @@ describe('the cable of an Endpoint', () => {
       /overlaps one of cluster "north"/,
     ],
     [
+      'a subnet of this cluster overlaps one of a third cluster, to which the other end sends its packets',
+      [...USUAL, cluster('aft'), endpoint('aft', { subnets: ['10.11.3.0/24'] })],
+      'error',
+      /^cluster "east": its subnet 10\.11\.0\.0\/16 overlaps one of cluster "aft"/,
+    ],
+    [
       'a subnet is not declared by the Cluster',
       [...without('Cluster', 'west'), cluster('west', ['10.99.0.0/16'])],
       'error',

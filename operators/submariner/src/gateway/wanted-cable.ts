@@ -106,18 +106,29 @@ function localOptions(read: Reader, { options }: LocalGateway, driver: DriverNam
   return own;
 }
 
-/** Packets to a subnet can go to one cluster only: this one, else the one with the smaller id. */
+/**
+ * Packets to a subnet can go to one cluster only: this one, else the one with the smaller id. The other end refuses the
+ * subnets of this cluster by the same rule, so both report the same.
+ */
 function refusedSubnet(
   { cluster_id: id, subnets }: EndpointSpec,
   { clusterID, local }: LocalGateway,
   endpoints: readonly EndpointSpec[],
 ): string | undefined {
-  const others = endpoints.filter((each) => each.cluster_id < id && each.cluster_id !== clusterID);
-  for (const subnet of subnets.filter(isCidr)) {
-    const isOwn = local.subnets.some((mine) => overlaps(mine, subnet));
-    const other = others.find((each) => each.subnets.some((theirs) => isCidr(theirs) && overlaps(theirs, subnet)));
-    if (isOwn || other !== undefined)
-      return `cluster "${id}": its subnet ${subnet} overlaps one of cluster "${isOwn ? clusterID : other?.cluster_id}"; use networks that do not overlap`;
+  const own = { id: clusterID, subnets: local.subnets.filter(isCidr) };
+  const remote = { id, subnets: subnets.filter(isCidr) };
+  const third = endpoints
+    .filter((each) => each.cluster_id !== clusterID && each.cluster_id !== id)
+    .map((each) => ({ id: each.cluster_id, subnets: each.subnets.filter(isCidr) }));
+  const claims = [
+    [remote, own],
+    ...third.filter((each) => each.id < id).map((each) => [remote, each] as const),
+    ...third.filter((each) => each.id < clusterID).map((each) => [own, each] as const),
+  ] as const;
+  for (const [one, other] of claims) {
+    const subnet = one.subnets.find((each) => other.subnets.some((theirs) => overlaps(each, theirs)));
+    if (subnet !== undefined)
+      return `cluster "${one.id}": its subnet ${subnet} overlaps one of cluster "${other.id}"; use networks that do not overlap`;
   }
   return undefined;
 }

@@ -1,6 +1,7 @@
 // A CablePolicies object as the resolution sees it: one list of rules, whichever of the design's forms the user wrote. The
 // object itself is never rewritten.
 import {
+  type Condition,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -78,6 +79,15 @@ export function policyInForce(object: {
     cableDriver: { name, options: { data: options } },
   }));
   return { ...policy, rules: readPolicy({ metadata: object.metadata, spec }).rules };
+}
+
+/** Whether another policy is in force in its place: it lost its name, or the broker takes none of members. */
+export function isSuperseded(
+  object: { readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined } | undefined,
+): boolean {
+  return (object?.status?.conditions ?? []).some(
+    ({ type, reason }) => type === 'Synced' && (reason === 'NameConflict' || reason === 'MemberPoliciesNotAllowed'),
+  );
 }
 
 /** A rule as the status shows it. */

@@ -6,6 +6,7 @@ import { isEncrypted } from '../policy/driver-names.ts';
 import { withInlineOptions } from '../policy/inline-options.ts';
 import { DEFAULT_POLICY, readPolicy } from '../policy/read-policy.ts';
 import { pairCounts } from '../resolution/pair-fold.ts';
+import { isOriginal } from '../sync/content.ts';
 
 const accepted = conditionType<
   'Accepted' | 'Invalid' | 'NameConflict' | 'MemberPoliciesNotAllowed' | 'NotEncrypted' | 'SelectsNothing'
@@ -32,9 +33,11 @@ export const cablePolicies = reconciler<CablePolicies>({
       });
     }
     const { name, rules } = policy;
+    const isHere = isOriginal(object.metadata);
     const { missing } = withInlineOptions(object.spec, (map, given) =>
-      read.get(ConfigMap, { namespace: given ?? namespace, name: map }, dataOf),
+      isHere ? read.get(ConfigMap, { namespace: given ?? namespace, name: map }, dataOf) : undefined,
     );
+    const place = isHere ? '' : ` in cluster "${policy.origin}", where the policy comes from`;
     const { pairs, clusters, conflicting: conflicts } = read.derived(pairCounts, namespace);
     const matched = pairs[name] ?? 0;
     const conflict = conflicts[name];
@@ -51,7 +54,7 @@ export const cablePolicies = reconciler<CablePolicies>({
           ? optionsResolved.isTrue('Resolved', '')
           : optionsResolved.isFalse(
               'ConfigMapMissing',
-              `policy "${name}": ConfigMap ${missing.join(', ')} does not exist; drivers use their defaults until it is created`,
+              `policy "${name}": ConfigMap ${missing.join(', ')} does not exist${place}; drivers use their defaults until it is created`,
             ),
         conflict === undefined
           ? noCondition('Conflicting')

@@ -224,9 +224,7 @@ const CLUSTER_LABELS_ANNOTATION = 'submariner.io/sync-cluster-labels';
 
 /** A label that a user has set to another value stays so: `kubectl label cluster` is how people re-cable. */
 function labelPaths({ clusterLabels = {} }: SubmarinerSpec): string[] {
-  return Object.keys(clusterLabels)
-    .filter((key) => !key.includes('.'))
-    .map((key) => `metadata.labels.${key}`);
+  return Object.keys(clusterLabels).map((key) => `metadata.labels.${key}`);
 }
 
 function networkProblems({ clusterCIDR, serviceCIDR }: SubmarinerSpec): string[] {

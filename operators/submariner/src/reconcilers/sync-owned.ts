@@ -1,7 +1,7 @@
 // Clusters and Endpoints between this member and its broker: its own go there, those of others come here.
 import type { DefinedKind, KubeObject, ObjectMeta } from '@capstan/kube';
 import { createOnly, patch, plan, type Reconciler, reading, reconciler, remove, writing } from '@capstan/reconcile';
-import { baseAnnotations } from '../sync/content.ts';
+import { baseAnnotations, EXPORT } from '../sync/content.ts';
 import { syncOwned } from '../sync/sync-owned.ts';
 import { annotationFields, BROKER_ROLE, copyOf, fieldsOf, type SyncPlaces } from './sync-policies.ts';
 
@@ -41,20 +41,20 @@ export function createOwnedSync<T extends Owned>(
         ...object,
         metadata: { ...object.metadata, labels: labels ?? {}, annotations: annotations ?? {} },
       };
-      const actions = syncOwned({ isOwn: isOwn(object), member, broker });
+      const actions = syncOwned({ local: clusterID, isOwn: isOwn(object), member, broker });
       const children = [];
       const patches = [];
-      if (actions.toBroker !== undefined && broker === undefined)
-        children.push(
-          createOnly(kind as DefinedKind, copyOf(there, actions.toBroker.content, clusterID), {
-            owned: false,
-            in: BROKER_ROLE,
-          }),
-        );
-      if (actions.toBroker !== undefined && broker !== undefined)
-        patches.push(
-          patch(kind, there, fieldsOf(actions.toBroker.content, clusterID, broker), { ...SILENT, in: BROKER_ROLE }),
-        );
+      if (actions.toBroker !== undefined) {
+        const { content, mark } = actions.toBroker;
+        const marks = { [EXPORT]: mark };
+        if (broker === undefined) {
+          const copy = copyOf(there, content, clusterID, marks);
+          children.push(createOnly(kind as DefinedKind, copy, { owned: false, in: BROKER_ROLE }));
+        } else {
+          const fields = [...fieldsOf(content, clusterID, broker), ...annotationFields(marks)];
+          patches.push(patch(kind, there, fields, { ...SILENT, in: BROKER_ROLE }));
+        }
+      }
       if (actions.toMember !== undefined) {
         const origin = isOwn(object) ? undefined : object.spec.cluster_id;
         const fields = fieldsOf(actions.toMember.content, origin, member);
@@ -91,7 +91,7 @@ export function createOwnedSync<T extends Owned>(
         ...object,
         metadata: { ...object.metadata, labels: labels ?? {}, annotations: annotations ?? {} },
       };
-      const actions = syncOwned({ isOwn: isOwn(object), member, broker });
+      const actions = syncOwned({ local: clusterID, isOwn: isOwn(object), member, broker });
       // Ours, and not here any more: an Endpoint of an earlier gateway.
       if (actions.deleteBroker !== undefined)
         return plan({ held: false, prune: false, removals: [remove(kind, object)] });

@@ -18,7 +18,7 @@ import {
 } from '@capstan/reconcile';
 import { Broker, CablePolicies, ORIGIN_LABEL, REAL_NAME_ANNOTATION } from '../kinds/index.ts';
 import { withInlineOptions } from '../policy/inline-options.ts';
-import { baseAnnotations, type Content, contentOf, SYNC_FINALIZER } from '../sync/content.ts';
+import { baseAnnotations, type Content, contentOf, EXPORT, isOriginal, SYNC_FINALIZER } from '../sync/content.ts';
 import { originOf, type SyncActions, type SyncReport, syncPolicy } from '../sync/sync-policy.ts';
 
 export const BROKER_ROLE = 'broker';
@@ -39,7 +39,8 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
     const there = read.in(BROKER_ROLE);
     // Without a broker nothing is known of its objects: they are neither there nor gone.
     if (there === undefined) return undefined;
-    const broker = there.get(CablePolicies, { namespace: brokerNamespace, name });
+    const found = there.get(CablePolicies, { namespace: brokerNamespace, name });
+    const broker = found === undefined ? undefined : { ...found, spec: inlined(there, found, brokerNamespace) };
     const allow = there.list(Broker, { namespace: brokerNamespace }, allowsMembers);
     const alias =
       broker === undefined ? undefined : read.get(CablePolicies, aliasRef(namespace, name, originOf(broker)));
@@ -53,6 +54,7 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
     reads: [
       reading(CablePolicies, 'everywhere', { in: BROKER_ROLE }),
       reading(Broker, 'everywhere', { in: BROKER_ROLE }),
+      reading(ConfigMap, 'referenced', { in: BROKER_ROLE }),
       ConfigMap,
     ],
     writes: [writing(CablePolicies, 'both'), writing(CablePolicies, 'both', { in: BROKER_ROLE })],
@@ -94,7 +96,7 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
     name: 'import-policy',
     resource: CablePolicies,
     in: BROKER_ROLE,
-    reads: [reading(CablePolicies, 'everywhere', { in: 'local' })],
+    reads: [reading(CablePolicies, 'everywhere', { in: 'local' }), ConfigMap],
     writes: [writing(CablePolicies, 'both', { in: 'local' })],
     primary: false,
     writesStatus: false,
@@ -104,7 +106,8 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
       if (object.metadata.namespace !== brokerNamespace || here === undefined) return plan({ held: false });
       const member = here.get(CablePolicies, { namespace, name });
       if (member !== undefined) return plan({ held: false, prune: false });
-      const { toMember } = syncPolicy({ local: clusterID, member, broker: object });
+      const broker = { ...object, spec: inlined(read, object, brokerNamespace) };
+      const { toMember } = syncPolicy({ local: clusterID, member, broker });
       if (toMember === undefined) return plan({ held: false, prune: false });
       const copy = copyOf({ namespace, name }, toMember.content, toMember.origin, baseAnnotations(toMember.base));
       return plan({
@@ -120,7 +123,9 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
 const allowsMembers = ({ spec }: Broker) => spec.allowMemberPolicies;
 const dataOf = ({ data }: ConfigMap) => data ?? {};
 
-function inlined(read: Reader, { spec }: CablePolicies, namespace: string): unknown {
+/** The spec with the options of the ConfigMaps that lie beside the policy. */
+function inlined(read: Pick<Reader, 'get'>, { metadata, spec }: CablePolicies, namespace: string): unknown {
+  if (!isOriginal(metadata)) return spec;
   return withInlineOptions(spec, (name, given) => read.get(ConfigMap, { namespace: given ?? namespace, name }, dataOf))
     .spec;
 }
@@ -141,13 +146,17 @@ function writesOf(
   const here = { namespace, name };
   const there = { namespace: brokerNamespace, name };
   if (toBroker !== undefined) {
-    const { content, origin } = toBroker;
-    return broker === undefined
-      ? { children: [createOnly(CablePolicies, copyOf(there, content, origin), { owned: false, in: BROKER_ROLE })] }
-      : { patches: [patch(CablePolicies, there, fieldsOf(content, origin, broker), { ...SILENT, in: BROKER_ROLE })] };
+    const { content, origin, mark } = toBroker;
+    const marks = { [EXPORT]: mark };
+    if (broker === undefined) {
+      const copy = copyOf(there, content, origin, marks);
+      return { children: [createOnly(CablePolicies, copy, { owned: false, in: BROKER_ROLE })] };
+    }
+    const fields = [...fieldsOf(content, origin, broker), ...annotationFields(marks)];
+    return { patches: [patch(CablePolicies, there, fields, { ...SILENT, in: BROKER_ROLE })] };
   }
-  if (toMember?.asAlias) {
-    const ref = aliasRef(namespace, name, toMember.origin);
+  if (toMember?.asAlias && broker !== undefined) {
+    const ref = aliasRef(namespace, name, originOf(broker));
     const marks = { ...baseAnnotations(toMember.base), [REAL_NAME_ANNOTATION]: name };
     return {
       children: [createOnly(CablePolicies, copyOf(ref, toMember.content, toMember.origin, marks), { owned: false })],
@@ -189,11 +198,15 @@ const SILENT = { restore: false, explained: false } as const;
 export function copyOf(
   ref: ObjectRef,
   { labels, annotations, spec }: Content,
-  origin: string,
+  origin: string | undefined,
   marks: Record<string, string> = {},
 ) {
   return {
-    metadata: { ...ref, labels: { ...labels, [ORIGIN_LABEL]: origin }, annotations: { ...annotations, ...marks } },
+    metadata: {
+      ...ref,
+      labels: { ...labels, ...(origin !== undefined && { [ORIGIN_LABEL]: origin }) },
+      annotations: { ...annotations, ...marks },
+    },
     spec,
   };
 }

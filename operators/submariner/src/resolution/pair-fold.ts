@@ -3,7 +3,8 @@ import { ConfigMap } from '@capstan/kube';
 import { derivation, fold } from '@capstan/reconcile';
 import { Broker, CablePolicies, Cluster } from '../kinds/index.ts';
 import { withInlineOptions } from '../policy/inline-options.ts';
-import { type Policy, policyInForce, readPolicy } from '../policy/read-policy.ts';
+import { isSuperseded, type Policy, policyInForce, readPolicy } from '../policy/read-policy.ts';
+import { isOriginal } from '../sync/content.ts';
 import { type ClusterFacts, clusterFacts } from './cluster-labels.ts';
 import { createPairMatrix, type PairMatrix } from './pair-matrix.ts';
 import { type Ranking, rankRules } from './ranking.ts';
@@ -21,11 +22,8 @@ const contentOf = ({ metadata: { name = '', annotations, labels }, spec, status 
   // What was accepted last counts only for a policy that is invalid now.
   ...(status?.effective !== undefined &&
     readPolicy({ metadata: { name }, spec }).problems.length > 0 && { status: { effective: status.effective } }),
-  // A policy that lost its name to another is not in force: the winner's copy is.
-  isLoser:
-    status?.conditions?.some(
-      ({ type, reason }) => type === 'Synced' && (reason === 'NameConflict' || reason === 'MemberPoliciesNotAllowed'),
-    ) ?? false,
+  // The winner's copy is in force instead.
+  isLoser: isSuperseded({ status }),
 });
 const dataOf = ({ data }: ConfigMap) => data ?? {};
 const securityOf = ({ spec }: Broker) => spec.minimumSecurity;
@@ -35,14 +33,15 @@ export const policySet = derivation<PolicySet>({
   name: 'cable policies',
   compute({ key: namespace, read }) {
     const objects = read.list(CablePolicies, { namespace }, contentOf).filter(({ isLoser }) => !isLoser);
-    const inlined = objects.map(({ metadata, spec, status }) => {
+    const complete = objects.map(({ metadata, spec, status }) => {
       const lookup = (name: string, given: string | undefined) =>
         read.get(ConfigMap, { namespace: given ?? namespace, name }, dataOf);
-      return { metadata, spec: withInlineOptions(spec, lookup).spec, ...(status !== undefined && { status }) };
+      const inlined = isOriginal(metadata) ? withInlineOptions(spec, lookup).spec : spec;
+      return { metadata, spec: inlined, ...(status !== undefined && { status }) };
     });
-    const policies = inlined.map((object) => policyInForce(object));
+    const policies = complete.map((object) => policyInForce(object));
     const requiresEncryption = read.list(Broker, { namespace }, securityOf).includes('encrypted');
-    const key = JSON.stringify([inlined, requiresEncryption]);
+    const key = JSON.stringify([complete, requiresEncryption]);
     return { key, policies, ranking: rankRules(policies, requiresEncryption) };
   },
   equals: (left, right) => left.key === right.key,

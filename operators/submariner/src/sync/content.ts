@@ -2,7 +2,7 @@
 // the sync itself adds stays where it is.
 import { createHash } from 'node:crypto';
 import type { ObjectMeta } from '@capstan/kube';
-import { REAL_NAME_ANNOTATION } from '../kinds/index.ts';
+import { BROKER_ORIGIN, ORIGIN_LABEL, REAL_NAME_ANNOTATION } from '../kinds/index.ts';
 
 export interface SyncObject {
   readonly metadata: ObjectMeta;
@@ -19,6 +19,8 @@ export interface Content {
 export interface SyncBase {
   readonly uid: string;
   readonly digest: string;
+  /** The broker's resourceVersion when this was recorded: no two bases of one object have the same. */
+  readonly version?: string;
   /** The labels at that time, for kinds whose labels are merged. */
   readonly labels?: Readonly<Record<string, string>>;
 }
@@ -26,7 +28,10 @@ export interface SyncBase {
 /** On a member's copy. */
 export const BASE_UID = 'submariner.io/sync-base-uid';
 export const BASE_DIGEST = 'submariner.io/sync-base-digest';
+export const BASE_VERSION = 'submariner.io/sync-base-version';
 export const BASE_LABELS = 'submariner.io/sync-base-labels';
+/** On the broker's object: the member that wrote it last, the version of that member's base, and the digest of what it wrote. */
+export const EXPORT = 'submariner.io/sync-export';
 /** Holds a deletion on a member until the broker has confirmed it. */
 export const SYNC_FINALIZER = 'submariner.io/sync';
 
@@ -47,19 +52,61 @@ export function contentOf({ metadata, spec }: SyncObject): Content {
   };
 }
 
+/**
+ * Whether the ConfigMaps that a policy names are in the cluster of this object. They are where the policy was created, and
+ * are written into its copies: one of the same name elsewhere is another one, with which the two ends would differ.
+ */
+export function isOriginal({ labels, annotations }: ObjectMeta): boolean {
+  const origin = labels?.[ORIGIN_LABEL];
+  return origin === undefined || (origin === BROKER_ORIGIN && annotations?.[BASE_UID] === undefined);
+}
+
 /** Equal for equal content, whatever the order of its fields. */
 export function digestOf(content: Content): string {
   return createHash('sha256').update(canonical(content)).digest('hex').slice(0, 32);
 }
 
 export function baseOf({ annotations = {} }: ObjectMeta): SyncBase | undefined {
-  const { [BASE_UID]: uid, [BASE_DIGEST]: digest, [BASE_LABELS]: labels } = annotations;
+  const { [BASE_UID]: uid, [BASE_DIGEST]: digest, [BASE_VERSION]: version, [BASE_LABELS]: labels } = annotations;
   if (uid === undefined || digest === undefined) return undefined;
-  return { uid, digest, ...(labels !== undefined && { labels: parseLabels(labels) }) };
+  return {
+    uid,
+    digest,
+    ...(version !== undefined && { version }),
+    ...(labels !== undefined && { labels: parseLabels(labels) }),
+  };
 }
 
-export function baseAnnotations({ uid, digest, labels }: SyncBase): Record<string, string> {
-  return { [BASE_UID]: uid, [BASE_DIGEST]: digest, ...(labels !== undefined && { [BASE_LABELS]: canonical(labels) }) };
+export function baseAnnotations({ uid, digest, version, labels }: SyncBase): Record<string, string> {
+  return {
+    [BASE_UID]: uid,
+    [BASE_DIGEST]: digest,
+    ...(version !== undefined && { [BASE_VERSION]: version }),
+    ...(labels !== undefined && { [BASE_LABELS]: canonical(labels) }),
+  };
+}
+
+/** The base that a member's copy records when it agrees with the broker's object. */
+export function baseFrom({ metadata: { uid = '', resourceVersion } }: SyncObject, digest: string): SyncBase {
+  return { uid, digest, ...(resourceVersion !== undefined && { version: resourceVersion }) };
+}
+
+/** What a member writes on the broker's object beside its content. */
+export function exportMark(local: string, base: SyncBase | undefined, content: Content): string {
+  return [local, base?.version ?? '', digestOf(content)].join(' ');
+}
+
+/**
+ * The base that counts. Between an export and the moment in which the member has recorded it, the broker holds what this
+ * member sent on top of its base: the member's copy can only be as new or newer. Without this, an edit that takes back the
+ * one before it would be equal to the base, and be overwritten by the export of the edit that it takes back.
+ */
+export function baseInForce(local: string, member: SyncObject, broker: SyncObject | undefined): SyncBase | undefined {
+  const base = baseOf(member.metadata);
+  if (broker === undefined) return base;
+  const there = contentOf(broker);
+  if (broker.metadata.annotations?.[EXPORT] !== exportMark(local, base, there)) return base;
+  return { ...baseFrom(broker, digestOf(there)), labels: there.labels };
 }
 
 function without(given: Readonly<Record<string, string>> | undefined, prefixes: readonly string[]) {

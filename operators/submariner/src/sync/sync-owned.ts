@@ -1,8 +1,20 @@
 // Clusters and Endpoints: each belongs to the cluster that it describes. Its owner's object is the original; all others have
 // copies. Labels are the exception: users may set those of a Cluster on the owner or on the broker, and neither erases them.
-import { baseOf, type Content, contentOf, digestOf, type SyncBase, type SyncObject } from './content.ts';
+import {
+  baseFrom,
+  baseInForce,
+  baseOf,
+  type Content,
+  contentOf,
+  digestOf,
+  exportMark,
+  type SyncBase,
+  type SyncObject,
+} from './content.ts';
 
 export interface OwnedSides {
+  /** The id of this member's cluster. */
+  readonly local: string;
   /** Whether the object describes this member's own cluster. */
   readonly isOwn: boolean;
   readonly member: SyncObject | undefined;
@@ -10,14 +22,14 @@ export interface OwnedSides {
 }
 
 export interface OwnedActions {
-  readonly toBroker?: { readonly content: Content; readonly resourceVersion?: string };
+  readonly toBroker?: { readonly content: Content; readonly mark: string; readonly resourceVersion?: string };
   readonly deleteBroker?: { readonly uid: string };
   readonly toMember?: { readonly content: Content; readonly base: SyncBase };
   readonly deleteMember?: true;
 }
 
-export function syncOwned({ isOwn, member, broker }: OwnedSides): OwnedActions {
-  return isOwn ? syncOwn(member, broker) : syncCopy(member, broker);
+export function syncOwned({ local, isOwn, member, broker }: OwnedSides): OwnedActions {
+  return isOwn ? syncOwn(local, member, broker) : syncCopy(member, broker);
 }
 
 /** A copy follows the broker. */
@@ -25,31 +37,36 @@ function syncCopy(member: SyncObject | undefined, broker: SyncObject | undefined
   if (broker === undefined || broker.metadata.deletionTimestamp !== undefined)
     return member === undefined ? {} : { deleteMember: true };
   const content = contentOf(broker);
-  const base = { uid: broker.metadata.uid ?? '', digest: digestOf(content) };
+  const base = baseFrom(broker, digestOf(content));
   const isCurrent =
     member !== undefined && digestOf(contentOf(member)) === base.digest && baseOf(member.metadata)?.uid === base.uid;
   return isCurrent ? {} : { toMember: { content, base } };
 }
 
-function syncOwn(member: SyncObject | undefined, broker: SyncObject | undefined): OwnedActions {
+function syncOwn(local: string, member: SyncObject | undefined, broker: SyncObject | undefined): OwnedActions {
   if (member === undefined || member.metadata.deletionTimestamp !== undefined) {
     return broker === undefined ? {} : { deleteBroker: { uid: broker.metadata.uid ?? '' } };
   }
   const own = contentOf(member);
-  if (broker === undefined) return { toBroker: { content: own } };
-  const there = contentOf(broker);
-  const labels = mergeLabels(baseOf(member.metadata)?.labels ?? {}, own.labels, there.labels);
-  const content = { ...own, labels };
-  const base = { uid: broker.metadata.uid ?? '', digest: digestOf(content), labels };
-  const { resourceVersion } = broker.metadata;
   const known = baseOf(member.metadata);
-  const isSettledHere = digestOf(own) === base.digest && known?.uid === base.uid && known.digest === base.digest;
-  return {
-    ...(digestOf(there) !== base.digest && {
-      toBroker: { content, ...(resourceVersion !== undefined && { resourceVersion }) },
-    }),
-    ...(!isSettledHere && { toMember: { content, base } }),
-  };
+  if (broker === undefined) return { toBroker: { content: own, mark: exportMark(local, known, own) } };
+  const there = contentOf(broker);
+  const labels = mergeLabels(baseInForce(local, member, broker)?.labels ?? {}, own.labels, there.labels);
+  const [mine, theirs] = [digestOf(own), digestOf(there)];
+  const base = { ...baseFrom(broker, theirs), labels: there.labels };
+  // First what changed on the broker comes here, then what is here goes there. The base is what the broker has, never what
+  // it is about to get: after a write that failed, a label that is new here would look like one that was removed there.
+  if (digestOf({ ...own, labels }) !== mine) return { toMember: { content: { ...own, labels }, base } };
+  const { resourceVersion } = broker.metadata;
+  if (mine !== theirs)
+    return {
+      toBroker: {
+        content: own,
+        mark: exportMark(local, known, own),
+        ...(resourceVersion !== undefined && { resourceVersion }),
+      },
+    };
+  return known?.uid === base.uid && known.digest === theirs ? {} : { toMember: { content: own, base } };
 }
 
 /** What either side changed since they agreed; where both did, the member's own value. */

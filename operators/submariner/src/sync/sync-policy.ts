@@ -2,7 +2,17 @@
 // deleted anywhere. The base distinguishes a deletion from a new object after any partition: a copy with a base whose original is
 // gone was deleted, one without a base is new.
 import { BROKER_ORIGIN, CREATED_AT_ANNOTATION, ORIGIN_LABEL } from '../kinds/index.ts';
-import { baseOf, type Content, contentOf, digestOf, type SyncBase, type SyncObject } from './content.ts';
+import {
+  baseFrom,
+  baseInForce,
+  baseOf,
+  type Content,
+  contentOf,
+  digestOf,
+  exportMark,
+  type SyncBase,
+  type SyncObject,
+} from './content.ts';
 
 export interface PolicySides {
   /** The id of this member's cluster. */
@@ -24,12 +34,18 @@ export type SyncReport =
 
 export interface SyncActions {
   /** What the broker's object should hold; undefined leaves it alone. */
-  readonly toBroker?: { readonly content: Content; readonly origin: string; readonly resourceVersion?: string };
+  readonly toBroker?: {
+    readonly content: Content;
+    readonly origin: string;
+    readonly mark: string;
+    readonly resourceVersion?: string;
+  };
   readonly deleteBroker?: { readonly uid: string };
   /** What the member's copy should hold, and its new base. */
   readonly toMember?: {
     readonly content: Content;
-    readonly origin: string;
+    /** Undefined on the member that created it: an object without an origin is its own. */
+    readonly origin: string | undefined;
     readonly base: SyncBase;
     readonly asAlias: boolean;
   };
@@ -48,11 +64,11 @@ export function syncPolicy(sides: PolicySides): SyncActions {
   const { member, alias } = sides;
   const broker = isDeleting(sides.broker) ? undefined : sides.broker;
   const noAlias = alias === undefined ? {} : { deleteAlias: true as const };
-  if (member === undefined) return { ...noAlias, ...(broker ? imported(broker, false) : { report: SYNCED }) };
+  if (member === undefined) return { ...noAlias, ...(broker ? imported(broker, sides.local) : { report: SYNCED }) };
   // An object that was created here, and whose name another cluster has won meanwhile, is treated as new again.
   const isTakenOver =
     member.metadata.labels?.[ORIGIN_LABEL] === undefined && broker !== undefined && originOf(broker) !== sides.local;
-  const base = isTakenOver ? undefined : baseOf(member.metadata);
+  const base = isTakenOver ? undefined : baseInForce(sides.local, member, broker);
   if (isDeleting(member)) return { ...noAlias, ...afterDeletion(sides, member, base, broker) };
   if (base === undefined) return beforeFirstSync(sides, member, broker);
   if (broker === undefined) return { ...noAlias, deleteMember: true, report: SYNCED };
@@ -70,14 +86,17 @@ function merged(
   const [mine, theirs] = [digestOf(here), digestOf(there)];
   const next = baseFrom(broker, theirs);
   const isSameObject = base.uid === next.uid;
-  if (mine === theirs)
-    return isSameObject && base.digest === theirs ? { report: SYNCED } : { base: next, report: SYNCED };
+  if (mine === theirs) {
+    const recorded = baseOf(member.metadata);
+    const isRecorded = recorded?.uid === next.uid && recorded.digest === theirs;
+    return isRecorded ? { report: SYNCED } : { base: next, report: SYNCED };
+  }
   const isEdited = mine !== base.digest;
-  if (!isEdited) return imported(broker, false);
+  if (!isEdited) return imported(broker, local);
   const isBrokerEdited = !isSameObject || theirs !== base.digest;
-  if (isBrokerEdited) return { ...imported(broker, false), report: { reason: 'EditLost', owner: originOf(broker) } };
-  if (!allowMemberPolicies) return { ...imported(broker, false), report: { reason: 'MemberPoliciesNotAllowed' } };
-  return exported(here, originOf(broker), broker, local);
+  if (isBrokerEdited) return { ...imported(broker, local), report: { reason: 'EditLost', owner: originOf(broker) } };
+  if (!allowMemberPolicies) return { ...imported(broker, local), report: { reason: 'MemberPoliciesNotAllowed' } };
+  return exported(here, originOf(broker), member, broker, local);
 }
 
 /** A copy that has never been in agreement with the broker: it is new, or its first export was not recorded. */
@@ -88,7 +107,7 @@ function beforeFirstSync(sides: PolicySides, member: SyncObject, broker: SyncObj
   if (broker === undefined) {
     const noAlias = alias === undefined ? {} : { deleteAlias: true as const };
     return allowMemberPolicies
-      ? { ...noAlias, ...exported(here, local, undefined, local) }
+      ? { ...noAlias, ...exported(here, local, member, undefined, local) }
       : { ...noAlias, report: refused };
   }
   const digest = digestOf(contentOf(broker));
@@ -96,14 +115,14 @@ function beforeFirstSync(sides: PolicySides, member: SyncObject, broker: SyncObj
   if (digestOf(here) === digest) return { ...noAlias, base: baseFrom(broker, digest), report: SYNCED };
   // Exported by us, and edited since: what is on the broker is newer than what was exported.
   if (originOf(broker) === local)
-    return { ...noAlias, ...imported(broker, false), report: { reason: 'EditLost', owner: local } };
+    return { ...noAlias, ...imported(broker, local), report: { reason: 'EditLost', owner: local } };
   // Two creations of one name: the earlier one wins, then the smaller cluster id.
   if (allowMemberPolicies && isEarlier(member, local, broker))
-    return { ...noAlias, ...exported(here, local, broker, local) };
+    return { ...noAlias, ...exported(here, local, member, broker, local) };
   const report: SyncReport = allowMemberPolicies ? { reason: 'NameConflict', owner: originOf(broker) } : refused;
   const isCurrent =
     alias !== undefined && baseOf(alias.metadata)?.digest === digest && digestOf(contentOf(alias)) === digest;
-  return isCurrent ? { report } : { ...imported(broker, true), report };
+  return isCurrent ? { report } : { ...imported(broker, local, true), report };
 }
 
 /** A deletion on a member holds for all, once the broker has confirmed it. */
@@ -123,26 +142,30 @@ function afterDeletion(
   return { release: true, report: SYNCED };
 }
 
-function exported(content: Content, origin: string, broker: SyncObject | undefined, local: string): SyncActions {
+function exported(
+  content: Content,
+  origin: string,
+  member: SyncObject,
+  broker: SyncObject | undefined,
+  local: string,
+): SyncActions {
   const resourceVersion = broker?.metadata.resourceVersion;
   return {
     toBroker: {
       content,
-      origin: broker === undefined ? local : origin,
+      origin,
+      mark: exportMark(local, baseOf(member.metadata), content),
       ...(resourceVersion !== undefined && { resourceVersion }),
     },
     report: SYNCED,
   };
 }
 
-function imported(broker: SyncObject, asAlias: boolean): SyncActions {
+function imported(broker: SyncObject, local: string, asAlias = false): SyncActions {
   const content = contentOf(broker);
   const base = baseFrom(broker, digestOf(content));
-  return { toMember: { content, origin: originOf(broker), base, asAlias }, report: SYNCED };
-}
-
-function baseFrom({ metadata }: SyncObject, digest: string): SyncBase {
-  return { uid: metadata.uid ?? '', digest };
+  const origin = originOf(broker) === local ? undefined : originOf(broker);
+  return { toMember: { content, origin, base, asAlias }, report: SYNCED };
 }
 
 function isEarlier(member: SyncObject, local: string, broker: SyncObject): boolean {

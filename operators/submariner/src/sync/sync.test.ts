@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { CREATED_AT_ANNOTATION, ORIGIN_LABEL, REAL_NAME_ANNOTATION } from '../kinds/index.ts';
-import { baseAnnotations, contentOf, type SyncObject } from './content.ts';
+import { baseAnnotations, type Content, contentOf, EXPORT, type SyncObject } from './content.ts';
 import { mergeLabels, syncOwned } from './sync-owned.ts';
 import { type SyncReport, syncPolicy } from './sync-policy.ts';
 
@@ -84,7 +84,7 @@ class World {
           uid: old?.metadata.uid ?? this.#next(),
           resourceVersion: this.#next(),
           labels: { ...labels, [ORIGIN_LABEL]: toBroker.origin },
-          annotations: { ...annotations },
+          annotations: { ...annotations, [EXPORT]: toBroker.mark },
         };
         there.set(name, { metadata, spec });
       } else if (actions.deleteBroker) {
@@ -100,7 +100,7 @@ class World {
         const metadata = {
           name: key,
           uid: this.#next(),
-          labels: { ...labels, [ORIGIN_LABEL]: toMember.origin },
+          labels: { ...labels, ...(toMember.origin !== undefined && { [ORIGIN_LABEL]: toMember.origin }) },
           annotations: marks,
         };
         here.set(key, { metadata, spec });
@@ -185,6 +185,61 @@ describe('a policy', () => {
     assert.deepEqual(world.policies(world.member('west')), { p: 'wireguard' });
   });
 
+  test('that was edited back before its member knew that the edit had arrived is as it was edited last', () => {
+    const world = new World('east', 'west');
+    world.put(world.member('east'), 'p', 'ipsec');
+    world.settle();
+    world.put(world.member('east'), 'p', 'vxlan');
+    world.sync('east');
+    assert.equal(world.broker.objects.get('p')?.spec, 'vxlan');
+    world.put(world.member('east'), 'p', 'ipsec');
+    world.settle();
+    for (const store of [world.broker, ...world.members.values()])
+      assert.deepEqual(world.policies(store), { p: 'ipsec' });
+  });
+
+  test('that was edited or deleted before its member knew that its creation had arrived is as the user left it', () => {
+    const world = new World('east', 'west');
+    world.put(world.member('east'), 'edited', 'ipsec');
+    world.put(world.member('east'), 'deleted', 'ipsec');
+    world.sync('east');
+    world.put(world.member('east'), 'edited', 'vxlan');
+    world.put(world.member('east'), 'deleted', 'vxlan');
+    world.delete(world.member('east'), 'deleted');
+    world.settle();
+    for (const store of [world.broker, ...world.members.values()])
+      assert.deepEqual(world.policies(store), { edited: 'vxlan' });
+    assert.deepEqual(world.member('east').reports.get('edited'), { reason: 'Synced' });
+  });
+
+  test('that another cluster edits between two edits of its member is the broker’s', () => {
+    const world = new World('east', 'west');
+    world.put(world.member('east'), 'p', 'ipsec');
+    world.settle();
+    world.put(world.member('east'), 'p', 'vxlan');
+    world.sync('east');
+    world.put(world.broker, 'p', 'wireguard');
+    world.put(world.member('east'), 'p', 'none');
+    world.sync('east');
+    assert.deepEqual(world.member('east').reports.get('p'), { reason: 'EditLost', owner: 'east' });
+    world.settle();
+    // What the broker brings back later is not taken for what was exported before.
+    world.put(world.broker, 'p', 'vxlan');
+    world.settle();
+    assert.deepEqual(world.policies(world.member('east')), { p: 'vxlan' });
+  });
+
+  test('has no origin on the member that created it, also after an edit elsewhere', () => {
+    const world = new World('east', 'west');
+    world.put(world.member('east'), 'p', 'ipsec');
+    world.settle();
+    world.put(world.member('west'), 'p', 'vxlan');
+    world.settle();
+    assert.deepEqual(world.policies(world.member('east')), { p: 'vxlan' });
+    assert.equal(world.member('east').objects.get('p')?.metadata.labels?.[ORIGIN_LABEL], undefined);
+    assert.equal(world.member('west').objects.get('p')?.metadata.labels?.[ORIGIN_LABEL], 'east');
+  });
+
   test('that two clusters created under one name is the earlier one for all, and the loser is reported', () => {
     const world = new World('east', 'west', 'north');
     world.put(world.member('west'), 'p', 'of west', '2026-01-02');
@@ -243,47 +298,123 @@ describe('a policy', () => {
   });
 });
 
+const BOTH = { a: '1', b: '2' };
+
+test('a policy that one member alone writes is what was written last, after any history', () => {
+  const name = fc.constantFrom('p', 'q');
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('put' as const), name, spec: fc.constantFrom('a', 'b') }),
+    fc.record({ do: fc.constant('delete' as const), name }),
+    fc.record({ do: fc.constant('sync' as const), place: fc.constantFrom('east', 'east', 'west') }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 30 }), (history) => {
+      const world = new World('east', 'west');
+      const east = world.member('east');
+      const written = new Map<string, string>();
+      for (const each of history) {
+        if (each.do === 'sync') {
+          world.sync(each.place);
+          continue;
+        }
+        // A name is free again when its deletion is complete.
+        if (east.objects.get(each.name)?.metadata.deletionTimestamp !== undefined) world.settle();
+        if (each.do === 'put') {
+          world.put(east, each.name, each.spec);
+          written.set(each.name, each.spec);
+        } else if (written.delete(each.name)) world.delete(east, each.name);
+      }
+      world.settle();
+      const wanted = Object.fromEntries([...written].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+      for (const store of [world.broker, ...world.members.values()]) assert.deepEqual(world.policies(store), wanted);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
 describe('a cluster', () => {
   const object = (labels: Record<string, string>, annotations: Record<string, string> = {}): SyncObject => ({
     metadata: { name: 'east', uid: 'u', resourceVersion: '1', labels, annotations },
     spec: { cluster_id: 'east' },
   });
 
+  /** One side after the other, until nothing is to be done. */
+  function settled(member: SyncObject, broker: SyncObject): [SyncObject, SyncObject] {
+    for (let round = 0; round < 10; round++) {
+      const { toBroker, toMember } = syncOwned({ local: 'east', isOwn: true, member, broker });
+      if (toBroker === undefined && toMember === undefined) return [member, broker];
+      if (toBroker) broker = exported(broker, toBroker);
+      if (toMember) member = object({ ...toMember.content.labels }, baseAnnotations(toMember.base));
+    }
+    return assert.fail('the two sides do not come to rest');
+  }
+  function exported({ metadata }: SyncObject, { content, mark }: { content: Content; mark: string }): SyncObject {
+    const { labels, annotations } = object({ ...content.labels }, { [EXPORT]: mark }).metadata;
+    const resourceVersion = String(Number(metadata.resourceVersion) + 1);
+    return {
+      metadata: { ...metadata, resourceVersion, labels: labels ?? {}, annotations: annotations ?? {} },
+      spec: content.spec,
+    };
+  }
+  const withLabels = ({ metadata, spec }: SyncObject, labels: Record<string, string>): SyncObject => ({
+    metadata: { ...metadata, resourceVersion: String(Number(metadata.resourceVersion) + 1), labels },
+    spec,
+  });
+
   test('keeps the labels that users set on either side', () => {
-    const { toMember, toBroker } = syncOwned({ isOwn: true, member: object({ a: '1' }), broker: object({ b: '2' }) });
-    assert.deepEqual(
-      [toMember?.content.labels, toBroker?.content.labels],
-      [
-        { a: '1', b: '2' },
-        { a: '1', b: '2' },
-      ],
-    );
+    const [member, broker] = settled(object({ a: '1' }), object({ b: '2' }));
+    assert.deepEqual([member.metadata.labels, broker.metadata.labels], [BOTH, BOTH]);
     assert.deepEqual(mergeLabels({ a: '1', b: '2' }, { a: '1' }, { a: '1', b: '2' }), { a: '1' });
     assert.deepEqual(mergeLabels({ a: '1' }, { a: '2' }, { a: '3' }), { a: '2' });
   });
 
+  test('keeps a label of its member whose export failed', () => {
+    const [member, broker] = settled(object({ a: '1' }), object({ a: '1' }));
+    const edited = withLabels(member, BOTH);
+    const { toBroker, toMember } = syncOwned({ local: 'east', isOwn: true, member: edited, broker });
+    assert.deepEqual([toBroker?.content.labels, toMember], [BOTH, undefined]);
+    const [after] = settled(edited, broker);
+    assert.deepEqual(after.metadata.labels, BOTH);
+  });
+
+  test('does not get back a label that was removed before its member knew that it had arrived', () => {
+    const [member, broker] = settled(object({ a: '1' }), object({ a: '1' }));
+    const { toBroker } = syncOwned({ local: 'east', isOwn: true, member: withLabels(member, BOTH), broker });
+    assert.ok(toBroker);
+    const [after] = settled(member, exported(broker, toBroker));
+    assert.deepEqual(after.metadata.labels, { a: '1' });
+  });
+
   test('is exported by its owner, copied by others and removed with it', () => {
-    assert.deepEqual(syncOwned({ isOwn: true, member: object({}), broker: undefined }).toBroker?.content.spec, {
-      cluster_id: 'east',
+    assert.deepEqual(
+      syncOwned({ local: 'east', isOwn: true, member: object({}), broker: undefined }).toBroker?.content.spec,
+      {
+        cluster_id: 'east',
+      },
+    );
+    assert.deepEqual(syncOwned({ local: 'east', isOwn: true, member: undefined, broker: object({}) }).deleteBroker, {
+      uid: 'u',
     });
-    assert.deepEqual(syncOwned({ isOwn: true, member: undefined, broker: object({}) }).deleteBroker, { uid: 'u' });
-    const { toMember } = syncOwned({ isOwn: false, member: undefined, broker: object({ env: 'x' }) });
+    const { toMember } = syncOwned({ local: 'east', isOwn: false, member: undefined, broker: object({ env: 'x' }) });
     assert.ok(toMember);
     assert.deepEqual(
       syncOwned({
+        local: 'east',
         isOwn: false,
         member: object({ env: 'x' }, baseAnnotations(toMember.base)),
         broker: object({ env: 'x' }),
       }),
       {},
     );
-    assert.deepEqual(syncOwned({ isOwn: false, member: object({}), broker: undefined }), { deleteMember: true });
+    assert.deepEqual(syncOwned({ local: 'east', isOwn: false, member: object({}), broker: undefined }), {
+      deleteMember: true,
+    });
   });
 
   test('writes nothing when both sides agree', () => {
-    const first = syncOwned({ isOwn: true, member: object({ a: '1' }), broker: object({ a: '1' }) });
+    const first = syncOwned({ local: 'east', isOwn: true, member: object({ a: '1' }), broker: object({ a: '1' }) });
     assert.ok(first.toMember);
     const settled = object({ a: '1' }, baseAnnotations(first.toMember.base));
-    assert.deepEqual(syncOwned({ isOwn: true, member: settled, broker: object({ a: '1' }) }), {});
+    assert.deepEqual(syncOwned({ local: 'east', isOwn: true, member: settled, broker: object({ a: '1' }) }), {});
   });
 });

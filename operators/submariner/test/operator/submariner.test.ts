@@ -114,19 +114,27 @@ describe('a Submariner', () => {
     }));
 
   test('becomes a Cluster whose labels of users are kept', () =>
-    played({ ceIPSecPSKSecret: 'psk', clusterLabels: { env: 'production' } }, async (stage) => {
-      await stage.client.patch(Cluster, ref('east'), 'merge', { metadata: { labels: { mine: 'yes' } } });
-      await stage.client.patch(Submariner, ref('submariner'), 'merge', { spec: { clusterLabels: { env: 'test' } } });
-      await stage.settle();
-      const { metadata, spec } = await stage.client.get(Cluster, ref('east'));
-      assert.equal(metadata.labels?.['env'], 'test');
-      assert.equal(metadata.labels?.['mine'], 'yes');
-      assert.deepEqual(spec.cluster_cidr, ['10.11.0.0/16']);
-      await stage.client.patch(Cluster, ref('east'), 'merge', { metadata: { labels: { env: 'edge' } } });
-      await stage.settle();
-      const { labels } = (await stage.client.get(Cluster, ref('east'))).metadata;
-      assert.equal(labels?.['env'], 'edge', 'what a user set stays');
-    }));
+    played(
+      { ceIPSecPSKSecret: 'psk', clusterLabels: { env: 'production', 'example.com/zone': 'a' } },
+      async (stage) => {
+        await stage.client.patch(Cluster, ref('east'), 'merge', { metadata: { labels: { mine: 'yes' } } });
+        await stage.client.patch(Submariner, ref('submariner'), 'merge', { spec: { clusterLabels: { env: 'test' } } });
+        await stage.settle();
+        const { metadata, spec } = await stage.client.get(Cluster, ref('east'));
+        assert.equal(metadata.labels?.['env'], 'test');
+        assert.equal(metadata.labels?.['mine'], 'yes');
+        assert.deepEqual(spec.cluster_cidr, ['10.11.0.0/16']);
+        const edits = { env: 'edge', 'example.com/zone': 'b' };
+        await stage.client.patch(Cluster, ref('east'), 'merge', { metadata: { labels: edits } });
+        await stage.settle();
+        const { labels } = (await stage.client.get(Cluster, ref('east'))).metadata;
+        assert.deepEqual([labels?.['env'], labels?.['example.com/zone']], ['edge', 'b'], 'what a user set stays');
+        await stage.client.patch(Cluster, ref('east'), 'merge', { metadata: { labels: { 'example.com/zone': null } } });
+        await stage.settle();
+        const { metadata: after } = await stage.client.get(Cluster, ref('east'));
+        assert.equal(after.labels?.['example.com/zone'], undefined, 'what a user removed does not come back');
+      },
+    ));
 
   test('restarts no gateway when labels change', () =>
     played({ ceIPSecPSKSecret: 'psk' }, async (stage) => {

@@ -21,12 +21,11 @@ import {
   Endpoint,
   Gateway,
   MEMBER_NAMESPACE,
-  ORIGIN_LABEL,
   Submariner,
 } from '../../src/kinds/index.ts';
 import { createOwnedSync } from '../../src/reconcilers/sync-owned.ts';
 import { createPolicySync } from '../../src/reconcilers/sync-policies.ts';
-import { BASE_UID } from '../../src/sync/content.ts';
+import { BASE_UID, BASE_VERSION, EXPORT } from '../../src/sync/content.ts';
 
 const COUNT = runs(8, 300, 'SIMULATIONS');
 const REPLAY = process.env['SIMULATION_SEED'];
@@ -45,8 +44,8 @@ const subject: WorldsSubject = {
   namespace: MEMBER_NAMESPACE,
   worlds: [{ name: 'broker', role: 'broker', namespace: BROKER_NAMESPACE }],
   kinds: () => [CablePolicies, Cluster],
-  // They hold the uid of the copy on the broker, and a time; a member labels its own policy only where it took the broker's copy.
-  volatile: [BASE_UID, CREATED_AT_ANNOTATION, ORIGIN_LABEL],
+  // They hold the uid and versions of the copy on the broker, and a time.
+  volatile: [BASE_UID, BASE_VERSION, EXPORT, CREATED_AT_ANNOTATION],
   script: createScript,
 };
 
@@ -57,6 +56,9 @@ const OBJECTS = [
   { kind: 'cluster', name: 'east', side: '' },
   { kind: 'cluster', name: 'west', side: 'broker' },
 ] as const;
+
+/** The labels of a Cluster are merged: each side of the member's own one sets a label that the other leaves alone. */
+const LABELS = { '': 'env', broker: 'region' } as const;
 
 function createScript(random: SeededRandom): readonly WorldsAct[] {
   const present = new Set<string>();
@@ -69,12 +71,15 @@ function createScript(random: SeededRandom): readonly WorldsAct[] {
   );
   return [true, false, true].map((mayDelete, index) => {
     const deleted = new Set<string>();
+    const settled = new Set(present);
     const moves: WorldsMove[] = index === 0 ? [...namespaces] : [];
     for (let left = 6; left > 0 && deleted.size < OBJECTS.length; ) {
       const chosen = random.pick(OBJECTS);
       const { kind, name, side } = chosen;
       if (deleted.has(name)) continue;
       const value = random.pick(['ipsec', 'wireguard', 'vxlan']);
+      // On the broker a user can label what has arrived there.
+      const labelled = settled.has('east') ? random.pick(['', 'broker'] as const) : '';
       const afterMs = random.pick([0, 1, 50, 700, 5000, 60_000]);
       left--;
       if (mayDelete && present.has(name) && random.chance(0.3)) {
@@ -87,6 +92,14 @@ function createScript(random: SeededRandom): readonly WorldsAct[] {
         continue;
       }
       const isNew = !present.has(name);
+      if (name === 'east' && !isNew && random.chance(0.6)) {
+        const label = random.chance(0.3) ? null : value;
+        moves.push({
+          ...move(`label ${LABELS[labelled]} of cluster east on ${labelled || 'local'} = ${label}`, afterMs, present),
+          act: (clients) => relabel(clientOf(clients, labelled), labelled, label),
+        });
+        continue;
+      }
       present.add(name);
       moves.push({
         ...move(`${kind} ${name} = ${value}`, afterMs, present),
@@ -128,6 +141,11 @@ function write(client: Client, { kind, name, side }: (typeof OBJECTS)[number], v
   return isNew
     ? client.create(Cluster, { apiVersion: Cluster.apiVersion, kind: 'Cluster', metadata: ref, spec })
     : client.patch(Cluster, ref, 'merge', { spec });
+}
+
+function relabel(client: Client, side: Side, value: string | null): Promise<unknown> {
+  const labels = { [LABELS[side]]: value };
+  return client.patch(Cluster, { namespace: SIDES[side], name: 'east' }, 'merge', { metadata: { labels } });
 }
 
 function clientOf(clients: ReadonlyMap<string, Client>, side: string): Client {

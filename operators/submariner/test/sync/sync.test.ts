@@ -1,6 +1,7 @@
 // Policies, clusters and endpoints between a broker and its members, through servers.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ConfigMap } from '@capstan/kube';
 import {
   BROKER_NAMESPACE,
   Broker,
@@ -65,6 +66,46 @@ describe('a policy', () => {
       await place.settle();
       for (const { client } of [east, west]) assert.equal(await client.find(CablePolicies, here('p')), undefined);
       assert.equal(await place.broker.client.find(CablePolicies, there('p')), undefined);
+    }));
+
+  test('carries the options of the ConfigMap where it was created, and of no other of that name', () =>
+    played(async (place) => {
+      const [east, west] = [await place.join('east'), await place.join('west')];
+      const options = (ref: object, vxlanID: string) => ({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { ...ref },
+        data: { vxlanID },
+      });
+      const naming = (ref: object, name: string) => ({
+        ...policy(ref, 'vxlan'),
+        spec: [{ cableDriver: { name: 'vxlan', options: { configMapRef: { name } } } }],
+      });
+      const optionsOf = async (client: typeof east.client, ref: { namespace: string; name: string }) =>
+        (await client.get(CablePolicies, ref)).spec;
+      const inline = (vxlanID: string) => [{ cableDriver: { name: 'vxlan', options: { data: { vxlanID } } } }];
+      for (const { client } of [east, west]) await client.create(ConfigMap, options(here('c'), '9'));
+      await place.broker.client.create(CablePolicies, naming(there('of-broker'), 'c'));
+      await east.client.create(CablePolicies, naming(here('of-east'), 'c'));
+      await east.client.create(CablePolicies, naming(here('missing'), 'd'));
+      await west.client.create(ConfigMap, options(here('d'), '8'));
+      await place.settle();
+      assert.deepEqual(await optionsOf(west.client, here('of-broker')), naming({}, 'c').spec, 'it is not there yet');
+      assert.deepEqual(await optionsOf(west.client, here('of-east')), inline('9'));
+      assert.deepEqual(await optionsOf(west.client, here('missing')), naming({}, 'd').spec, 'that of west is another');
+      await place.broker.client.create(ConfigMap, options(there('c'), '7'));
+      await place.settle();
+      for (const { client } of [east, west]) assert.deepEqual(await optionsOf(client, here('of-broker')), inline('7'));
+      await place.broker.client.patch(ConfigMap, there('c'), 'merge', { data: { vxlanID: '6' } });
+      await east.client.patch(ConfigMap, here('c'), 'merge', { data: { vxlanID: '5' } });
+      await place.settle();
+      assert.deepEqual(await optionsOf(west.client, here('of-broker')), inline('6'));
+      assert.deepEqual(await optionsOf(west.client, here('of-east')), inline('5'));
+      assert.deepEqual(
+        await optionsOf(place.broker.client, there('of-broker')),
+        naming({}, 'c').spec,
+        'as the user wrote it',
+      );
     }));
 
   test('that was deleted on the broker while a member was away does not come back with it', () =>
