@@ -63,7 +63,8 @@ async function goingOver(check: (scene: Scene) => Promise<void>): Promise<void> 
   const lives = await createLives({
     operators: operatorsFor('Deployment'),
     runtime: {
-      notify: (_world, _operator, { metadata }, { reason, note }) => reported.push(`${reason} ${metadata.name}: ${note}`),
+      notify: (_world, _operator, { metadata }, { reason, note }) =>
+        reported.push(`${reason} ${metadata.name}: ${note}`),
     },
   });
   time.now = () => lives.clock.now();
