@@ -59,7 +59,7 @@ export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise
     userAgent: `capstan/${VERSION}`,
     // Loaded when it is used: help must not wait for an HTTP client.
     async connect(options) {
-      const { connectWithHint } = await import('../cluster/local-cluster-hint.ts');
+      const { connectWithHint } = await import('./local-cluster-hint.ts');
       return connectWithHint(options, { cwd: process.cwd(), exists: async (path) => existsSync(path) });
     },
     importModule: (path) => import(pathToFileURL(path).href) as Promise<Record<string, unknown>>,

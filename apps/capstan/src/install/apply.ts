@@ -161,11 +161,12 @@ async function untilReady(
     const deployment = await client.get(Deployment, ref, { signal });
     const { isComplete, available, wanted, problem } = rolloutProgress(deployment);
     if (isComplete) return undefined;
-    const cause = problem?.message ?? (await podProblemOf(client, ref, signal));
-    const line = `${operator}: ${available} of ${wanted} ready${cause === undefined ? '' : `; ${cause}`}`;
+    // Both, the pod first: what the controller reports may be about pods of the version before.
+    const causes = [await podProblemOf(client, ref, signal), problem?.message].filter((cause) => cause !== undefined);
+    const line = [`${operator}: ${available} of ${wanted} ready`, ...causes].join('; ');
     if (line !== reported) report(line);
     reported = line;
-    if (clock.now() >= deadline) return cause ?? `${available} of ${wanted} replicas are ready`;
+    if (clock.now() >= deadline) return causes.join('; ') || `${available} of ${wanted} replicas are ready`;
     await sleep(clock, POLL_MS, signal);
   }
 }

@@ -79,8 +79,10 @@ export async function writeAnswer(
     return;
   }
   const whole = encoded ?? (isText ? body : serialised(body, form, isPretty(message)));
-  // A short text goes out with its headers in one write; of a long one that would be another copy in V8's heap.
-  const plain = typeof whole === 'string' && whole.length > SHORT_TEXT ? Buffer.from(whole) : whole;
+  // A short text goes out with its headers in one write, in one encoding, so those must be ASCII; of a long one that would be another copy
+  // in V8's heap.
+  const isOneWrite = whole.length <= SHORT_TEXT && Object.values(headers).every((value) => ASCII.test(value));
+  const plain = typeof whole === 'string' && !isOneWrite ? Buffer.from(whole) : whole;
   const length = Buffer.byteLength(plain);
   const isLarge = wantsGzip && length >= GZIP_BYTES;
   if (isLarge) response.setHeader('content-encoding', 'gzip');

@@ -59,6 +59,7 @@ function stable(text: string): string {
       .replaceAll(/:3[0-2]\d{3}\/TCP/g, ':<node-port>/TCP')
       .replaceAll(/https:\/\/127\.0\.0\.1:\d+/g, '<server>')
       .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, '<token>')
+      .replaceAll(/X509SHA256=[0-9a-f]{64}/g, 'X509SHA256=<certificate>')
       .replaceAll(/^(?:---|\+\+\+) \/.*$/gm, '<file>')
       .replaceAll(/^diff -u .*$/gm, '<diff>')
       .replaceAll(/^WARNING: version difference .*\n?/gm, '')
@@ -179,7 +180,6 @@ const KNOWN: readonly { line: RegExp; why: string }[] = [
   { line: /^version$/, why: 'the version says that it is embedded' },
   { line: /^api-(?:versions|resources)/, why: 'not every kind is served' },
   { line: /^explain (?:deployment|configmap)/, why: 'descriptions are our own' },
-  { line: /^auth whoami/, why: 'a certificate has no id here' },
   { line: /--clusterip=/, why: 'Services have another range of addresses' },
 ];
 

@@ -53,12 +53,10 @@ export async function formatManifests(objects: readonly object[], output: string
   return yamlDocuments(objects, '---\n');
 }
 
-/** Without anchors and folded lines: they are legal, and hard to read. */
 export async function yamlDocuments(values: readonly object[], before = ''): Promise<string> {
   // Most reports are printed as text: they need not wait for it.
-  const { stringify } = await import('yaml');
-  const text = (value: object) => stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
-  return values.map((value) => `${before}${text(value)}`).join('');
+  const { yamlText } = await import('./yaml-text.ts');
+  return values.map((value) => `${before}${yamlText(value)}`).join('');
 }
 
 /** `deployment.apps/x`, as `kubectl -o name` prints it; from a kind as `Kind.group` or `Kind`. */
