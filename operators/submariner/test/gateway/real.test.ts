@@ -91,6 +91,8 @@ describe('three clusters on real cables', { skip }, () => {
     await become('north', 'east vxlan connected, west vxlan connected', 15_000);
     await label('west', { location: 'on-premise' });
     await become('east', 'north vxlan connected, west ipsec connected', 15_000);
+    await become('west', 'east ipsec connected, north ipsec connected', 15_000);
+    await become('north', 'east vxlan connected, west ipsec connected', 15_000);
   });
 
   test('carry on when a gateway is killed, and its successor adopts its cables without a loss', async () => {
