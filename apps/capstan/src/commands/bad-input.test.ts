@@ -70,10 +70,10 @@ describe('bad input', () => {
     ],
   ];
   for (const [what, text, flags, expected] of cases) {
-    test(`${what} is told in one sentence`, async () => assertOneSentence(await why(text, ...flags), expected));
+    test(`${what} is reported in one sentence`, async () => assertOneSentence(await why(text, ...flags), expected));
   }
 
-  test('nothing configured at all is told in one sentence', async () => {
+  test('nothing configured at all is reported in one sentence', async () => {
     const ran = await runTest(['why', 'deployment/x']);
     assertOneSentence(
       ran,
@@ -86,7 +86,7 @@ describe('bad input', () => {
     assertOneSentence(ran, /the kubeconfig \/home\/user\/kube\.yaml, line 1, does not parse/);
   });
 
-  test('a client certificate that has expired is told in one sentence, with the day', async () => {
+  test('a client certificate that has expired is reported in one sentence, with the day', async () => {
     const now = systemClock.now();
     const validity = { notBefore: now - 9 * DAY, notAfter: now - DAY };
     const ca = await createCa({ commonName: 'test', notBefore: validity.notBefore, notAfter: now + DAY });
@@ -98,7 +98,7 @@ describe('bad input', () => {
     assertOneSentence(await why(kubeconfig({ user })), expected);
   });
 
-  test('a server that refuses us is told in one sentence, in its own words', async () => {
+  test('a server that refuses us is reported in one sentence, in its own words', async () => {
     const server = createServer((_request, response) => {
       response.writeHead(403, { 'content-type': 'application/json' });
       response.end(

@@ -257,7 +257,7 @@ suite('access through a real Envoy', { skip: missingEnvoy() }, () => {
       assert.equal(await without('jwt.test'), 'fallback.test HTTP/1.1 404');
     });
 
-    await context.test('CORS: allowed origins are told so, others are not', async () => {
+    await context.test('CORS: allowed origins get the headers, others do not', async () => {
       await stage.proxy('cors', {
         virtualhost: {
           fqdn: 'cors.test',

@@ -363,7 +363,7 @@ describe('a key whose plan changes all the time', () => {
     assert.equal(all.sent.length, 20);
   });
 
-  test('is told from one that something writes against: that ends in the back-off, over all turns', async () => {
+  test('is distinguished from one that something writes against: that ends in the back-off, over all turns', async () => {
     const all = slow(() => ({ groups: [group([applying('a')])] }));
     all.isAwaited = true;
     let outcome = await all.run();
