@@ -1,4 +1,5 @@
 // One resource as it is served: named, versioned by its content, and encoded once for all clients.
+import { interned } from '@capstan/kube';
 import {
   type Delivery,
   decode,
@@ -58,7 +59,7 @@ export interface ResourceContent {
 }
 
 export function resourceKey(type: ResourceType, name: string): ResourceKey {
-  return `${type}/${name}`;
+  return interned(`${type}/${name}`);
 }
 
 export function createResource(content: ResourceContent): Resource {
@@ -92,7 +93,7 @@ class EncodedResource implements Resource {
 
   constructor({ type, name, value, contentHash, splitValue, requires = NONE, origins = NONE }: ResourceContent) {
     this.type = type;
-    this.name = name;
+    this.name = interned(name);
     this.key = resourceKey(type, name);
     this.requires = requires;
     this.origins = origins;

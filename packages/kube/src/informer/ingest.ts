@@ -1,4 +1,4 @@
-import { equal, share } from '../json/index.ts';
+import { equal, internTexts, share } from '../json/index.ts';
 import type { Kind } from '../kind.ts';
 import type { Logger } from '../logger.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '../object.ts';
@@ -78,10 +78,14 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
       else object = { ...raw, apiVersion: named(raw.apiVersion, kind.apiVersion), kind: kind.kind, metadata };
       // The kind's type is the server's promise; nothing here could check it.
       sibling = share(previous ?? sibling, trimmed(object as T));
+      if (previous === undefined) internTexts(sibling, UNIQUE);
       return sibling;
     },
   };
 }
+
+/** No two objects have the same text there. */
+const UNIQUE: ReadonlySet<string> = new Set(['uid', 'resourceVersion', 'data', 'managedFields']);
 
 function isRawObject(raw: unknown): raw is RawObject {
   if (typeof raw !== 'object' || raw === null) return false;

@@ -54,7 +54,7 @@ export function graphStats(graph: Graph): EngineStats {
   for (const table of graph.tables) {
     cells += table.cells.size;
     values += table.values;
-    queries += table.queries.size;
+    queries += table.queries.size + table.bucketQueries;
     whereQueries += table.whereQueries;
   }
   return {

@@ -1,4 +1,5 @@
 // Services of a route: resolved to clusters, one by one; what is wrong with one is reported and the others are used.
+import { interned } from '@capstan/kube';
 import type { Message } from '../../envoy/index.ts';
 import type { HTTPProxy, ProxyService } from '../../kinds/http-proxy.ts';
 import type { Resource } from '../../xds/index.ts';
@@ -277,7 +278,7 @@ const origins = new WeakMap<HTTPProxy, readonly string[]>();
 export function originsOf(proxy: HTTPProxy): readonly string[] {
   let found = origins.get(proxy);
   if (!found) {
-    found = [`HTTPProxy ${proxy.metadata.namespace ?? ''}/${proxy.metadata.name ?? ''}`];
+    found = [interned(`HTTPProxy ${proxy.metadata.namespace ?? ''}/${proxy.metadata.name ?? ''}`)];
     origins.set(proxy, found);
   }
   return found;

@@ -1,4 +1,5 @@
 // EndpointSlices of a Service to one assignment a port.
+import { interned } from '@capstan/kube';
 import type { Message } from '../../envoy/index.ts';
 import { createResource, type Resource } from '../../xds/index.ts';
 import { endpointsName } from './upstream.ts';
@@ -67,7 +68,7 @@ export function endpointResources(
         cluster_name: name,
         ...(sorted.length > 0 && { endpoints: [{ lb_endpoints: sorted, load_balancing_weight: 1 }] }),
       },
-      origins: [`Service ${service.namespace}/${service.name}`],
+      origins: [interned(`Service ${service.namespace}/${service.name}`)],
     });
   });
 }

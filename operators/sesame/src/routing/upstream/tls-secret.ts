@@ -1,5 +1,6 @@
 // Secrets with certificates: checked here, so that Envoy never gets what it cannot load.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { interned } from '@capstan/kube';
 import { createResource, type Resource } from '../../xds/index.ts';
 import type { SecretView } from '../lookup.ts';
 
@@ -130,7 +131,7 @@ function encodeSecret(secret: SecretView): Resource {
         private_key: { inline_bytes: data[TLS_KEY] ?? Buffer.alloc(0) },
       },
     },
-    origins: [`Secret ${secret.namespace}/${secret.name}`],
+    origins: [interned(`Secret ${secret.namespace}/${secret.name}`)],
   });
 }
 

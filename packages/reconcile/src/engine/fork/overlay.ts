@@ -1,7 +1,7 @@
 // The tables as a fork sees them: the main graph's cells, with the overlay's in front. Nothing here touches the graph.
 import { share } from '@capstan/kube/cluster';
 import { ABSENT, type Cell, KNOWN, NO_MARK, presenceOf, type Query, type TableState, UNKNOWN } from '../graph/model.ts';
-import { isUnknown, matches, namespaceOfKey } from '../graph/query.ts';
+import { isUnknown, knownQuery, matches, namespaceOfKey } from '../graph/query.ts';
 import { sizeOf } from '../graph/small-set.ts';
 import type { Where } from '../graph/where.ts';
 
@@ -62,12 +62,13 @@ export function viewList(view: View, table: TableState, where: Where, canonical:
   let lists = view.lists.get(table);
   if (lists === undefined) view.lists.set(table, (lists = new Map<string, readonly Seen[]>()));
   let list = lists.get(canonical);
-  if (list === undefined) lists.set(canonical, (list = makeList(view, table, where, table.queries.get(canonical))));
+  if (list === undefined)
+    lists.set(canonical, (list = makeList(view, table, where, knownQuery(table, where, canonical))));
   return list;
 }
 
 function makeList(view: View, table: TableState, where: Where, query: Query | undefined): readonly Seen[] {
-  const base = query?.cells ?? scan(table, where);
+  const base = query?.bucket === undefined && query?.cells !== undefined ? query.cells : scan(table, where);
   const values = view.overlay.get(table);
   if (values === undefined || values.size === 0) return base;
   const list: Seen[] = base.filter(({ key }) => !values.has(key));

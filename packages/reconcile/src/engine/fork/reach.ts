@@ -13,7 +13,7 @@ import {
   type TableState,
   UNKNOWN,
 } from '../graph/model.ts';
-import { hasMember, isSuspended, matches } from '../graph/query.ts';
+import { hasMember, isSuspended, matches, queriesOf } from '../graph/query.ts';
 import { projectionChanged } from '../wave/evaluate.ts';
 import { isListUnknown, mainPresence, mainValue, type View, viewPresence } from './overlay.ts';
 
@@ -41,7 +41,7 @@ export function reachOf(view: View): Reach {
   for (const [table, values] of view.overlay) {
     for (const [key, after] of values) reachCell(view, reach, table, key, after, suspect);
     // Only keys that are unknown keep a synced table's lists from being answered.
-    for (const query of table.unknown.size === 0 ? [] : table.queries.values()) {
+    for (const query of table.unknown.size === 0 ? [] : queriesOf(table)) {
       if (isSuspended(query) !== isListUnknown(view, table, query.where)) forEachReader(query, suspect);
     }
   }
@@ -97,7 +97,9 @@ function reachLists(
     for (const value of [before, after]) {
       if (value === undefined) continue;
       for (const bucketKey of index.keysOf(value, key)) {
-        for (const query of index.buckets.get(bucketKey)?.queries ?? []) seen.add(query);
+        const bucket = index.buckets.get(bucketKey);
+        for (const query of bucket?.queries ?? []) seen.add(query);
+        if (bucket?.own !== undefined) seen.add(bucket.own);
       }
     }
   }

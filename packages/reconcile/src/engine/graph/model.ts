@@ -1,7 +1,7 @@
 // The graph's parts. One edge object per read, in a doubly linked list at its source and in an array at its reader, so
 // that there is no Set per node; cells, queries and nodes are the three sources and begin with the same fields.
 import type { Clock } from '@capstan/kube/cluster';
-import type { Cause, Demand, DerivationOptions, FoldOptions, Projection } from '../engine-types.ts';
+import type { Cause, Demand, DerivationOptions, FoldOptions, Index, Projection } from '../engine-types.ts';
 import type { SmallSet } from './small-set.ts';
 import type { Where } from './where.ts';
 
@@ -53,6 +53,8 @@ export interface Cell {
 /** The members of a table by one key function. The same bucket holds objects (to read) and queries (to wake). */
 export interface BucketIndex {
   name: string;
+  /** The declared index that it stands for; none for namespaces and labels. */
+  declared: Index<unknown> | undefined;
   keysOf: (value: unknown, key: string) => readonly string[];
   buckets: Map<string, Bucket>;
 }
@@ -61,28 +63,41 @@ export interface Bucket {
   index: BucketIndex;
   key: string;
   cells: SmallSet<Cell>;
-  queries: SmallSet<Query>;
+  queries: SmallSet<ListQuery>;
+  /** Of a declared index: the list of just its members. */
+  own: BucketQuery | undefined;
   /** Above so many cells its queries search for a better bucket. */
   limit: number;
 }
 
-/** An interned list: registered in the buckets of one index, and caching cells, not objects. */
-export interface Query {
+interface QueryBase {
   kind: typeof QUERY;
   first: Edge | undefined;
   stamp: number;
   table: TableState;
-  canonical: string;
-  where: Where;
-  /** undefined until it was first read: nothing can wake it before. */
-  anchor: Bucket[] | undefined;
-  /** Sorted by key; undefined until first read. */
-  cells: Cell[] | undefined;
+  readonly canonical: string;
+  readonly where: Where;
   roots: Set<RootState> | undefined;
   /** The last event that was tested against it. */
   seen: number;
   /** In the list of queries to drop. */
   idle: boolean;
+}
+
+export type Query = ListQuery | BucketQuery;
+
+/** An interned list: registered in the buckets of one index, and caching cells, not objects. */
+export interface ListQuery extends QueryBase {
+  bucket: undefined;
+  /** undefined until it was first read: nothing can wake it before. */
+  anchor: Bucket[] | undefined;
+  /** Sorted by key; undefined until first read. */
+  cells: Cell[] | undefined;
+}
+
+/** What a declared index finds for one value: the bucket is the list. There is one for nearly every object, so it keeps nothing else. */
+export interface BucketQuery extends QueryBase {
+  bucket: Bucket;
 }
 
 export interface TableState {
@@ -100,9 +115,12 @@ export interface TableState {
   /** Keys with MARK_UNKNOWN. */
   unknown: Set<string>;
   indexes: Map<string, BucketIndex>;
+  /** Those of declared indexes. */
+  declared: Map<Index<unknown>, BucketIndex>;
   /** Names of declared indexes: queries are distinguished by them. */
   indexNames: Set<string>;
-  queries: Map<string, Query>;
+  queries: Map<string, ListQuery>;
+  bucketQueries: number;
   whereQueries: number;
   warned: boolean;
   roots: Set<RootState>;

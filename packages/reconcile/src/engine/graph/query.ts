@@ -1,12 +1,28 @@
 // Lists. A query is interned by its canonical `where`, and registered in the smallest buckets that every member of it
 // must be in: those of an equality or In term, of "has the label", of a declared index, of its namespace, or of all.
-// Namespaces, labels and declared indexes are all the same index with a key function, created on first use.
-import { type Bucket, type BucketIndex, type Cell, type Graph, QUERY, type Query, type TableState } from './model.ts';
-import { sizeOf, withItem, withoutItem } from './small-set.ts';
+// Namespaces, labels and declared indexes are all the same index with a key function, created on first use. What a declared
+// index alone finds is the bucket itself.
+import { interned } from '@capstan/kube/cluster';
+import type { Index } from '../engine-types.ts';
+import {
+  type Bucket,
+  type BucketIndex,
+  type BucketQuery,
+  type Cell,
+  type Edge,
+  type Graph,
+  type ListQuery,
+  QUERY,
+  type Query,
+  type RootState,
+  type TableState,
+} from './model.ts';
+import { hasItem, type SmallSet, sizeOf, withItem, withoutItem } from './small-set.ts';
 import { canonicalWhere, describeWhere, type SelectorTerm, type Where } from './where.ts';
 
 export function queryFor<V>(graph: Graph, table: TableState, where: Where<V>): Query {
   const wanted = where as unknown as Where;
+  if (isIndexOnly(wanted)) return bucketQueryFor(table, wanted.index[0], wanted.index[1]);
   const canonical = canonicalWhere(wanted, (predicate) => predicateId(graph, predicate));
   let query = table.queries.get(canonical);
   if (query !== undefined) return query;
@@ -15,6 +31,7 @@ export function queryFor<V>(graph: Graph, table: TableState, where: Where<V>): Q
     first: undefined,
     stamp: 0,
     table,
+    bucket: undefined,
     canonical,
     where: wanted,
     anchor: undefined,
@@ -35,8 +52,63 @@ export function queryFor<V>(graph: Graph, table: TableState, where: Where<V>): Q
 
 const MANY_PREDICATES = 100;
 
+function isIndexOnly(where: Where): where is Where & Required<Pick<Where, 'index'>> {
+  const { index, namespace, selector, where: predicate } = where;
+  return index !== undefined && namespace === undefined && selector === undefined && predicate === undefined;
+}
+
+/** The list of what a declared index finds for a value. */
+export function bucketQueryFor(table: TableState, index: Index<unknown>, value: string): BucketQuery {
+  const bucket = bucketFor(declaredIndex(table, index), value);
+  if (bucket.own === undefined) {
+    bucket.own = new WholeBucket(table, bucket);
+    table.bucketQueries++;
+  }
+  return bucket.own;
+}
+
+class WholeBucket implements BucketQuery {
+  readonly kind = QUERY;
+  first: Edge | undefined = undefined;
+  stamp = 0;
+  readonly table: TableState;
+  readonly bucket: Bucket;
+  roots: Set<RootState> | undefined = undefined;
+  seen = 0;
+  idle = false;
+
+  constructor(table: TableState, bucket: Bucket) {
+    this.table = table;
+    this.bucket = bucket;
+  }
+
+  get where(): Where {
+    const { index, key } = this.bucket;
+    return { index: [index.declared as Index<unknown>, key] };
+  }
+
+  get canonical(): string {
+    // Without a predicate, nothing is asked for an id.
+    return canonicalWhere(this.where, () => 0);
+  }
+}
+
+/** The query that stands for a `where` now; undefined where nothing reads it. */
+export function knownQuery(table: TableState, where: Where, canonical: string): Query | undefined {
+  if (!isIndexOnly(where)) return table.queries.get(canonical);
+  return table.declared.get(where.index[0])?.buckets.get(where.index[1])?.own;
+}
+
+export function* queriesOf(table: TableState): Generator<Query> {
+  yield* table.queries.values();
+  for (const { buckets } of table.declared.values()) {
+    for (const { own } of buckets.values()) if (own !== undefined) yield own;
+  }
+}
+
 /** The members in the order of their keys. The array is the query's own: not to be kept or changed. */
 export function materialize(graph: Graph, query: Query): readonly Cell[] {
+  if (query.bucket !== undefined) return sorted(query.bucket.cells);
   if (query.cells !== undefined) return query.cells;
   query.anchor ??= register(query, chooseBuckets(query));
   const cells: Cell[] = [];
@@ -46,6 +118,11 @@ export function materialize(graph: Graph, query: Query): readonly Cell[] {
   // An object has one value of a label, but may be in several buckets of a declared index: those are read one at a time.
   query.cells = cells.sort(byKey).slice();
   return query.cells;
+}
+
+function sorted(cells: SmallSet<Cell>): readonly Cell[] {
+  if (cells instanceof Set) return [...cells].sort(byKey);
+  return cells.length < 2 ? cells : cells.toSorted(byKey);
 }
 
 export function isMember(graph: Graph, query: Query, value: unknown, key: string): boolean {
@@ -83,18 +160,22 @@ export function waitingForWhere(table: TableState, where: Where): string {
 
 /** A cell entered the query: the cached list takes it in at its place. */
 export function addMember(query: Query, cell: Cell): void {
-  if (query.cells === undefined) return;
+  if (query.bucket !== undefined || query.cells === undefined) return;
   const at = position(query.cells, cell.key);
   if (query.cells[at] !== cell) query.cells.splice(at, 0, cell);
 }
 
 export function removeMember(query: Query, cell: Cell): void {
-  if (query.cells === undefined) return;
+  if (query.bucket !== undefined || query.cells === undefined) return;
   const at = position(query.cells, cell.key);
   if (query.cells[at] === cell) query.cells.splice(at, 1);
 }
 
 export function hasMember(query: Query, key: string): Cell | undefined {
+  if (query.bucket !== undefined) {
+    const found = query.table.cells.get(key);
+    return found !== undefined && hasItem(query.bucket.cells, found) ? found : undefined;
+  }
   if (query.cells === undefined) return undefined;
   const cell = query.cells[position(query.cells, key)];
   return cell?.key === key ? cell : undefined;
@@ -102,6 +183,14 @@ export function hasMember(query: Query, key: string): Cell | undefined {
 
 /** Forgets a query that nothing reads. */
 export function dropQuery(query: Query): void {
+  if (query.bucket !== undefined) {
+    // Another one may have taken its place.
+    if (query.bucket.own !== query) return;
+    query.bucket.own = undefined;
+    query.table.bucketQueries--;
+    freeBucket(query.bucket);
+    return;
+  }
   query.table.queries.delete(query.canonical);
   if (query.where.where !== undefined) query.table.whereQueries--;
   unregister(query);
@@ -124,19 +213,19 @@ export function chooseAgain(bucket: Bucket): void {
 export function bucketFor(index: BucketIndex, key: string): Bucket {
   let bucket = index.buckets.get(key);
   if (bucket === undefined) {
-    bucket = { index, key, cells: NOTHING, queries: NOTHING, limit: NO_LIMIT };
-    index.buckets.set(key, bucket);
+    bucket = { index, key: interned(key), cells: NOTHING, queries: NOTHING, own: undefined, limit: NO_LIMIT };
+    index.buckets.set(bucket.key, bucket);
   }
   return bucket;
 }
 
 export function freeBucket(bucket: Bucket): void {
-  if (sizeOf(bucket.cells) === 0 && sizeOf(bucket.queries) === 0) {
+  if (bucket.own === undefined && sizeOf(bucket.cells) === 0 && sizeOf(bucket.queries) === 0) {
     bucket.index.buckets.delete(bucket.key);
   }
 }
 
-function chooseBuckets(query: Query): Bucket[] {
+function chooseBuckets(query: ListQuery): Bucket[] {
   const { table, where } = query;
   let best: { index: BucketIndex; keys: readonly string[]; size: number } | undefined;
   const offer = (index: BucketIndex, keys: readonly string[]) => {
@@ -146,10 +235,7 @@ function chooseBuckets(query: Query): Bucket[] {
   };
   if (where.index !== undefined) {
     const [declared, value] = where.index;
-    offer(
-      indexOf(table, `index ${declared.name}`, (item, key) => declared.keysOf(item, key)),
-      [value],
-    );
+    offer(declaredIndex(table, declared), [value]);
   }
   if (where.namespace !== undefined) {
     offer(
@@ -194,10 +280,20 @@ function offerTerm(
   }
 }
 
+function declaredIndex(table: TableState, declared: Index<unknown>): BucketIndex {
+  let index = table.declared.get(declared);
+  if (index === undefined) {
+    index = indexOf(table, `index ${declared.name}`, (value, key) => declared.keysOf(value, key));
+    index.declared = declared;
+    table.declared.set(declared, index);
+  }
+  return index;
+}
+
 function indexOf(table: TableState, name: string, keysOf: BucketIndex['keysOf']): BucketIndex {
   let index = table.indexes.get(name);
   if (index !== undefined) return index;
-  index = { name, keysOf, buckets: new Map() };
+  index = { name, declared: undefined, keysOf, buckets: new Map() };
   table.indexes.set(name, index);
   for (const cell of table.cells.values()) {
     if (cell.value === undefined) continue;
@@ -209,7 +305,7 @@ function indexOf(table: TableState, name: string, keysOf: BucketIndex['keysOf'])
   return index;
 }
 
-function register(query: Query, buckets: Bucket[]): Bucket[] {
+function register(query: ListQuery, buckets: Bucket[]): Bucket[] {
   for (const bucket of buckets) {
     if (sizeOf(bucket.queries) === 0) bucket.limit = limitFor(bucket);
     bucket.queries = withItem(bucket.queries, query);
@@ -217,7 +313,7 @@ function register(query: Query, buckets: Bucket[]): Bucket[] {
   return buckets;
 }
 
-function unregister(query: Query): void {
+function unregister(query: ListQuery): void {
   for (const bucket of query.anchor ?? []) {
     bucket.queries = withoutItem(bucket.queries, query);
     freeBucket(bucket);

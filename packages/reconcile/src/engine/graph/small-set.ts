@@ -23,3 +23,7 @@ export function withoutItem<T>(set: SmallSet<T>, item: T): SmallSet<T> {
 export function sizeOf(set: SmallSet<unknown>): number {
   return set instanceof Set ? set.size : set.length;
 }
+
+export function hasItem<T>(set: SmallSet<T>, item: T): boolean {
+  return set instanceof Set ? set.has(item) : set.includes(item);
+}

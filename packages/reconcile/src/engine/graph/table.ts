@@ -1,3 +1,4 @@
+import { interned } from '@capstan/kube/cluster';
 import type { Demand, Table, TableOptions } from '../engine-types.ts';
 import { EngineErrors } from './errors.ts';
 import { freezeDeep } from './freeze.ts';
@@ -26,8 +27,8 @@ export function tableState<V>(table: Table<V>): TableState {
 export function cellFor(table: TableState, key: string): Cell {
   let cell = table.cells.get(key);
   if (cell === undefined) {
-    cell = { kind: CELL, first: undefined, stamp: 0, table, key, value: undefined, mark: NO_MARK };
-    table.cells.set(key, cell);
+    cell = { kind: CELL, first: undefined, stamp: 0, table, key: interned(key), value: undefined, mark: NO_MARK };
+    table.cells.set(cell.key, cell);
   }
   return cell;
 }
@@ -47,8 +48,10 @@ export function createTable<V>(graph: Graph, options: TableOptions<V>): Table<V>
     syncing: false,
     unknown: new Set(),
     indexes: new Map(),
+    declared: new Map(),
     indexNames: new Set(),
     queries: new Map(),
+    bucketQueries: 0,
     whereQueries: 0,
     warned: false,
     roots: new Set(),

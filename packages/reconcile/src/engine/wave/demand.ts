@@ -1,4 +1,5 @@
 import type { Graph, TableState } from '../graph/model.ts';
+import { knownQuery } from '../graph/query.ts';
 import { isRead } from './dispose.ts';
 
 /** Notifies tables of the keys and lists that got their first reader or lost their last one in the wave that has just ended. */
@@ -10,7 +11,7 @@ export function announceDemand(graph: Graph): void {
   for (const [table, keys] of demandKeys) for (const key of keys) announceKey(graph, table, key);
   for (const [table, queries] of demandLists) {
     for (const [canonical, query] of queries) {
-      const current = table.queries.get(canonical);
+      const current = knownQuery(table, query.where, canonical);
       const wanted = current !== undefined && isRead(current);
       const demanded = (table.demandedLists ??= new Map());
       if (wanted === demanded.has(canonical)) continue;

@@ -14,19 +14,19 @@ import {
 import { requestWave } from '../graph/pending.ts';
 import { dropQuery } from '../graph/query.ts';
 
-/** Yields after every node, so that the caller may pause. */
 /** Forgets retired tables and derivations in which nothing is left. */
 export function forgetRetired(graph: Graph): void {
   for (const retired of graph.retired) {
-    const isEmpty =
-      'nodes' in retired ? retired.nodes.size === 0 : retired.cells.size === 0 && retired.queries.size === 0;
-    if (!isEmpty) continue;
+    const left =
+      'nodes' in retired ? retired.nodes.size : retired.cells.size + retired.queries.size + retired.bucketQueries;
+    if (left > 0) continue;
     graph.retired.delete(retired);
     if ('nodes' in retired) graph.derivations.splice(graph.derivations.indexOf(retired), 1);
     else graph.tables.splice(graph.tables.indexOf(retired), 1);
   }
 }
 
+/** Yields after every node, so that the caller may pause. */
 export function* collectIdle(graph: Graph): Generator<void> {
   expire(graph);
   do {

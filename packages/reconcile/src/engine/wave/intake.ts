@@ -23,7 +23,7 @@ import {
   type TableState,
   UNKNOWN,
 } from '../graph/model.ts';
-import { addMember, bucketFor, freeBucket, isMember, isSuspended, removeMember } from '../graph/query.ts';
+import { addMember, bucketFor, freeBucket, isMember, isSuspended, queriesOf, removeMember } from '../graph/query.ts';
 import { sizeOf, withItem, withoutItem } from '../graph/small-set.ts';
 import { cellFor } from '../graph/table.ts';
 import { projectionChanged } from './evaluate.ts';
@@ -76,7 +76,7 @@ function listsToWatch(table: TableState, entering: Map<string, Incoming>, syncin
   const watched = new Map<Query, boolean>();
   let any = syncing || table.unknown.size > 0;
   if (!any) for (const incoming of entering.values()) any ||= incoming.mark === MARK_UNKNOWN;
-  if (any) for (const query of table.queries.values()) watched.set(query, isSuspended(query));
+  if (any) for (const query of queriesOf(table)) watched.set(query, isSuspended(query));
   return watched;
 }
 
@@ -162,8 +162,10 @@ function moveInBuckets(graph: Graph, event: CellEvent): void {
     for (const key of old) {
       const bucket = index.buckets.get(key);
       if (bucket === undefined) continue;
+      const stays = now.includes(key);
       testQueries(graph, bucket, event, number);
-      if (now.includes(key)) continue;
+      if (bucket.own !== undefined) testOwn(graph, bucket.own, event, number, true, stays);
+      if (stays) continue;
       bucket.cells = withoutItem(bucket.cells, cell);
       freeBucket(bucket);
     }
@@ -172,6 +174,7 @@ function moveInBuckets(graph: Graph, event: CellEvent): void {
       const bucket = bucketFor(index, key);
       bucket.cells = withItem(bucket.cells, cell);
       testQueries(graph, bucket, event, number);
+      if (bucket.own !== undefined) testOwn(graph, bucket.own, event, number, false, true);
       if (sizeOf(bucket.cells) > bucket.limit) graph.grown.add(bucket);
     }
   }
@@ -184,13 +187,23 @@ function testQueries(graph: Graph, bucket: Bucket, event: CellEvent, number: num
     const { cell, before, after } = event;
     const was = before !== undefined && isMember(graph, query, before, cell.key);
     const is = after !== undefined && isMember(graph, query, after, cell.key);
-    if (!was && !is) continue;
-    const events = graph.wave.queries.get(query);
-    if (events === undefined) graph.wave.queries.set(query, [event]);
-    else events.push(event);
-    if (was === is) wakeListReaders(graph, query, event);
-    else changeMembership(graph, query, event, is);
+    if (was || is) changeList(graph, query, event, was, is);
   }
+}
+
+/** Whether an object is in the bucket says whether it is in its list. An index may name a bucket twice. */
+function testOwn(graph: Graph, query: Query, event: CellEvent, number: number, was: boolean, is: boolean): void {
+  if (query.seen === number) return;
+  query.seen = number;
+  changeList(graph, query, event, was, is);
+}
+
+function changeList(graph: Graph, query: Query, event: CellEvent, was: boolean, is: boolean): void {
+  const events = graph.wave.queries.get(query);
+  if (events === undefined) graph.wave.queries.set(query, [event]);
+  else events.push(event);
+  if (was === is) wakeListReaders(graph, query, event);
+  else changeMembership(graph, query, event, is);
 }
 
 function changeMembership(graph: Graph, query: Query, event: CellEvent, enters: boolean): void {

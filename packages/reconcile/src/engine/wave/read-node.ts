@@ -1,7 +1,7 @@
 // A run meets another node. A new node runs at once, within the run that asks for it. A node that is known but not
 // settled yet (it, or something below it, still waits in the queue above the height that the wave has reached) makes the
 // run start again later, above that node: so no computation ever sees half of a change.
-
+import { interned } from '@capstan/kube/cluster';
 import {
   CYCLIC,
   type DerivationState,
@@ -22,7 +22,10 @@ import { evaluate } from './evaluate.ts';
 /** The node of a key, made if need be. */
 export function nodeFor(derivation: DerivationState, key: string): Node {
   let node = derivation.nodes.get(key);
-  if (node === undefined) derivation.nodes.set(key, (node = newNode(derivation, key)));
+  if (node === undefined) {
+    node = newNode(derivation, interned(key));
+    derivation.nodes.set(node.key, node);
+  }
   return node;
 }
 

@@ -29,7 +29,7 @@ import {
   UNKNOWN,
   VALUE,
 } from '../graph/model.ts';
-import { isSuspended, materialize, queryFor, waitingForList } from '../graph/query.ts';
+import { bucketQueryFor, isSuspended, materialize, queryFor, waitingForList } from '../graph/query.ts';
 import { settledOf } from '../graph/settled.ts';
 import { cellFor, tableState } from '../graph/table.ts';
 import type { Where } from '../graph/where.ts';
@@ -109,7 +109,11 @@ class Run implements Tracker, RunFrame {
   }
 
   by<V, P>(index: Index<V>, value: string, project?: Projection<V, P>): readonly (V | P)[] {
-    return this.list(index.table, { index: [index, value] }, project);
+    this.check();
+    const query = bucketQueryFor(tableState(index.table), index as Index<unknown>, value);
+    const cells = materialize(this.graph, this.read(query, project as Projection | undefined, LIST));
+    if (project === undefined) return cells.map((cell) => cell.value as V);
+    return cells.map((cell) => this.project(project, cell.value as V, cell.key));
   }
 
   derived<R, P>(derivation: Derivation<R>, key: string, project?: Projection<R, P>): R | P {
@@ -174,7 +178,10 @@ class Run implements Tracker, RunFrame {
 
   private query<V>(table: Table<V>, where: Where<V>, project: Projection | undefined, mode: number): Query {
     this.check();
-    const query = queryFor(this.graph, tableState(table), where);
+    return this.read(queryFor(this.graph, tableState(table), where), project, mode);
+  }
+
+  private read(query: Query, project: Projection | undefined, mode: number): Query {
     if (query.stamp !== this.id) {
       this.track(query, project, mode);
       if (mode === LIST && project === undefined) query.stamp = this.id;
