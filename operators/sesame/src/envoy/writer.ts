@@ -29,9 +29,7 @@ export class Writer {
 
   /** A copy of what is written; the writer is empty afterwards. */
   take(): Buffer {
-    // Small ones share slabs: each buffer of its own costs the collector more than its bytes.
-    const { length } = this;
-    const bytes = length < 2048 ? Buffer.allocUnsafe(length) : Buffer.allocUnsafeSlow(length);
+    const bytes = allocateKept(this.length);
     this.#buffer.copy(bytes, 0, this.#at);
     this.#at = this.#buffer.length;
     return bytes;
@@ -112,6 +110,23 @@ export class Writer {
     this.#at = grown.length - length;
     this.#buffer = grown;
   }
+}
+
+/** Small ones share slabs: each buffer of its own costs the collector more than its bytes. */
+const SLAB = 65_536;
+const SMALL = 4096;
+let slab = Buffer.alloc(0);
+let used = 0;
+
+/** A buffer of a slab that has nothing in it but what is kept: those that Node.js shares are mostly full of what is not. */
+function allocateKept(length: number): Buffer {
+  if (length > SMALL) return Buffer.allocUnsafeSlow(length);
+  if (used + length > slab.length) {
+    slab = Buffer.allocUnsafeSlow(SLAB);
+    used = 0;
+  }
+  used += length;
+  return slab.subarray(used - length, used);
 }
 
 const idle: Writer[] = [];

@@ -71,9 +71,14 @@ function newSpaceBytes(): number {
   return getHeapSpaceStatistics().find((space) => space.space_name === 'new_space')?.space_size ?? 0;
 }
 
-/** An ordinary collection: one that gives back the last megabyte throws compiled code away, which costs a third more processor time. */
+/**
+ * Collects, and moves together what is left: after a start a fifth of the heap is holes. With 10,000 objects it takes most of a second,
+ * once. Compiled code is kept: without it everything would take a third more processor time for a while.
+ */
 function collect(): void {
   setFlagsFromString('--expose-gc');
-  const gc = runInNewContext('gc') as () => void;
-  gc();
+  setFlagsFromString('--no-flush-bytecode');
+  const gc = runInNewContext('gc') as (options: object) => void;
+  gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  setFlagsFromString('--flush-bytecode');
 }

@@ -1,4 +1,4 @@
-// Time as a table: the key is an instant, the value whether it has come. A timer runs only for instants that something
+// Time as a table: the key is an instant, which has a value once it has come. A timer runs only for instants that something
 // waits for, so there is no other clock and no forgotten requeue. A timer counts the time that the process runs, not what the
 // clock shows: after a suspended machine wakes up, or the clock is set forward, it is late by as much. So while an instant is
 // waited for that is further away, the clock is compared with all of them once a minute.
@@ -18,12 +18,12 @@ export function createInstants(engine: Engine, clock: Clock): Instants {
   const timers = new Map<string, Timer>();
   let check: Timer | undefined;
   let isStopped = false;
-  const table: Table<boolean> = engine.table<boolean>({
+  const table: Table<true> = engine.table<true>({
     name: 'time',
     demand: {
       key(key) {
         const wait = Number(key) - clock.now();
-        table.put(key, wait <= 0);
+        if (wait <= 0) table.put(key, true);
         if (wait <= 0 || isStopped) return;
         arm(key, wait);
         if (wait > CHECK_MS) check ??= clock.after(CHECK_MS, compare);
@@ -31,11 +31,13 @@ export function createInstants(engine: Engine, clock: Clock): Instants {
       idle(key) {
         timers.get(key)?.cancel();
         timers.delete(key);
-        table.forget(key);
+        table.delete(key);
         rest();
       },
     },
   });
+
+  table.synced();
 
   function arm(key: string, wait: number): void {
     timers.get(key)?.cancel();
@@ -76,10 +78,9 @@ export function createInstants(engine: Engine, clock: Clock): Instants {
       // What is always or never so needs no timer.
       if (!Number.isFinite(time)) return time < 0;
       const key = String(time);
-      // A first read need not wait for the table to hear of it: the clock knows. The value that follows is then the same.
-      if (tracker.state(table, key) === 'unknown') return clock.now() >= time;
-      const hasCome = tracker.get(table, key) ?? false;
-      if (hasCome || clock.now() < time) return hasCome;
+      if (tracker.get(table, key) === true) return true;
+      // A first read need not wait for the table to hear of it: the clock knows.
+      if (clock.now() < time) return false;
       // The clock has jumped over it: whatever else waits for it is woken too, by a wave of its own.
       if (timers.has(key)) arm(key, 0);
       return true;
