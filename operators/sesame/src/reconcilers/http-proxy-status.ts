@@ -33,9 +33,11 @@ export interface StatusOptions {
   loadBalancer?(read: Reader): { readonly ingress?: readonly object[] } | undefined;
 }
 
+export const HTTP_PROXY_STATUS = 'http-proxy-status';
+
 export function httpProxyStatus({ graph, refusals, loadBalancer }: StatusOptions): Reconciler {
   return reconciler({
-    name: 'http-proxy-status',
+    name: HTTP_PROXY_STATUS,
     resource: HTTPProxy,
     reads: ROUTE_READS.filter((read) => read !== HTTPProxy),
     writesStatus: true,
@@ -61,7 +63,7 @@ export function httpProxyStatus({ graph, refusals, loadBalancer }: StatusOptions
 }
 
 /** What is known about a proxy from every root that it is part of. */
-export function findingsOf(read: Reader, graph: RouteGraph, key: string, isRoot: boolean): Findings[] {
+function findingsOf(read: Reader, graph: RouteGraph, key: string, isRoot: boolean): Findings[] {
   return rootsOf(read, key, isRoot).flatMap(
     (root) => read.derived(graph.roots, root, listedFindings).find(([name]) => name === key)?.[1] ?? [],
   );
@@ -101,7 +103,7 @@ const ORPHANED: Problem = {
     'spec.virtualhost: it has none, and no HTTPProxy with one includes this one; include it there, or give it a virtualhost',
 };
 
-export function statusOf(found: readonly Findings[]): {
+function statusOf(found: readonly Findings[]): {
   status: { currentStatus: string; description: string };
   conditions: ConditionInput[];
 } {

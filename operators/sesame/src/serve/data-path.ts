@@ -26,14 +26,13 @@ import type { EffectiveConfiguration, Problem } from '../configuration/index.ts'
 import { warningAt } from '../configuration/problem.ts';
 import type { GatewayKinds } from '../gateway/index.ts';
 import { instanceGateways } from '../gateway/serving/instance-gateways.ts';
-import { HTTPProxy } from '../kinds/http-proxy.ts';
 import type { Lookup } from '../routing/lookup.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { ROUTE_READS, readLookup } from '../routing/tracked-lookup.ts';
 import { NO_SECRET, tlsSecretProblem } from '../routing/upstream/tls-secret.ts';
 import { type IngressParts, ingressParts } from '../serving/ingress-parts.ts';
-import { type RouteGraph, SETTINGS } from '../serving/pieces.ts';
-import { type ProxyState, proxyStates } from '../serving/proxy-state.ts';
+import { SETTINGS } from '../serving/pieces.ts';
+import { proxyStates } from '../serving/proxy-state.ts';
 import type { NodeReport, ResourceStore, XdsServer } from '../xds/index.ts';
 import type { DataPath, DataPathReport, RunningDataPath } from './controllers.ts';
 import { routingSettingsOf } from './routing-settings.ts';
@@ -89,6 +88,7 @@ export function createDataPath(options: DataPathOptions): DataPath {
         leadership: () => leadership,
         // What is served and why is asked of the debug server, which computes it.
         deliveryHistory: false,
+        serveFirst: true,
         ...(options.metrics && { observe: options.metrics.observer }),
         ...(options.notify && {
           notify: (_world: unknown, _operator: unknown, owner: KubeObject, event: EventInput) =>
@@ -98,6 +98,7 @@ export function createDataPath(options: DataPathOptions): DataPath {
       // Nothing that is written depends on it.
       runtime.setDigestKey({ id: 'process', bytes: randomBytes(32) });
       runtime.addWorld({ name: '', client, namespace, ...(watchNamespaces && { watchNamespaces }) });
+      options.metrics?.proxies(() => proxyStates(runtime));
       const ending = new AbortController();
       const running = runtime.run(ending.signal);
       return {
@@ -166,7 +167,7 @@ export function dataPathParts(
     addresses: (read) => addressesOf(read, inForce(read), watchNamespaces)?.ingress ?? [],
     ...(gatewayKinds && { kinds: gatewayKinds }),
   });
-  const { kinds, reconcilers, sinks, xds, graph } = ingressParts({
+  const { kinds, reconcilers, sinks, xds } = ingressParts({
     settings,
     ...(gateways && { gateways }),
     bindAddress,
@@ -200,7 +201,7 @@ export function dataPathParts(
       name: 'sesame-routes',
       kinds,
       reconcilers,
-      sinks: [...sinks, reports, ...(metrics ? [proxyCounts(graph, metrics)] : [])],
+      sinks: [...sinks, reports],
     }),
     isListening: () => isListening,
     put(next: EffectiveConfiguration) {
@@ -208,21 +209,6 @@ export function dataPathParts(
       table?.put('', next);
     },
   };
-}
-
-function proxyCounts(graph: RouteGraph, metrics: SesameMetrics) {
-  return sink<ProxyState | null>({
-    name: 'proxy-counts',
-    of: proxyStates(graph),
-    keys: HTTPProxy,
-    reads: ROUTE_READS,
-    lease: 'none',
-    open: () => ({
-      take({ changes }) {
-        for (const { key, after } of changes) metrics.proxy(key, after ?? null);
-      },
-    }),
-  });
 }
 
 const loadBalancerOf = ({ status }: Service) => status?.loadBalancer?.ingress ?? [];

@@ -9,8 +9,8 @@ import type { XdsServer } from '../xds/index.ts';
 export interface SesameMetrics {
   /** Of the runtime that computes routes. */
   readonly observer: RuntimeObserver;
-  /** The state of one HTTPProxy; null when it is gone. */
-  proxy(key: string, state: ProxyState | null): void;
+  /** Where the states of HTTPProxies are found at each scrape. */
+  proxies(find: () => readonly ProxyState[]): void;
   /** What is served was brought up to date within this time. */
   updated(ms: number): void;
   /** The server that is asked at each scrape; undefined while there is none. */
@@ -31,10 +31,18 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 
 export function createSesameMetrics(registry: Registry, options: SesameMetricsOptions): SesameMetrics {
   const { version, isLeading, now } = options;
-  const proxies = new Map<string, ProxyState>();
+  let findProxies: () => readonly ProxyState[] = () => [];
+  let found: readonly ProxyState[] | undefined;
   const cached = new Map<string, number>();
   let server: XdsServer | undefined;
 
+  /** Several metrics of one scrape ask for them. */
+  const proxies = () => {
+    if (!isLeading()) return [];
+    if (found === undefined) queueMicrotask(() => (found = undefined));
+    found ??= findProxies();
+    return found;
+  };
   registry.gauge({
     name: 'sesame_build_info',
     help: 'The build of Sesame; its value is 1.',
@@ -48,7 +56,7 @@ export function createSesameMetrics(registry: Registry, options: SesameMetricsOp
       labels: ['namespace'],
       collect: () =>
         counted(
-          isLeading() ? proxies.values() : [],
+          proxies(),
           isCounted,
           ({ namespace }) => namespace,
           (namespace) => ({ namespace }),
@@ -64,7 +72,7 @@ export function createSesameMetrics(registry: Registry, options: SesameMetricsOp
       labels: ['namespace', 'vhost'],
       collect: () =>
         counted(
-          isLeading() ? proxies.values() : [],
+          proxies(),
           (state) => state.status === status,
           ({ namespace, vhost = '' }) => `${namespace}/${vhost}`,
           (key) => ({ namespace: key.slice(0, key.indexOf('/')), vhost: key.slice(key.indexOf('/') + 1) }),
@@ -166,16 +174,15 @@ export function createSesameMetrics(registry: Registry, options: SesameMetricsOp
         };
       },
     },
-    proxy(key, state) {
-      if (state === null) proxies.delete(key);
-      else proxies.set(key, state);
+    proxies(find) {
+      findProxies = find;
     },
     updated: (ms) => updateSeconds.of().observe(ms / 1000),
     server(next) {
       server = next;
     },
     clear() {
-      proxies.clear();
+      findProxies = () => [];
       cached.clear();
       server = undefined;
     },

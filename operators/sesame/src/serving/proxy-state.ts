@@ -1,10 +1,9 @@
-// What a served HTTPProxy is, in one word and by the hosts that it serves: for metrics.
-import { type Derived, derivation } from '@capstan/reconcile';
+// What each served HTTPProxy is, in one word and by the host that it serves: for metrics, which ask when they are read. Its status says it
+// already, so that nothing is kept for them.
+import { keyOfObject } from '@capstan/kube';
+import type { Runtime } from '@capstan/reconcile';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
-import { findingsOf, statusOf } from '../reconcilers/http-proxy-status.ts';
-import { isServed } from '../routing/classes.ts';
-import { proxyView } from '../routing/tracked-lookup.ts';
-import type { RouteGraph } from './pieces.ts';
+import { HTTP_PROXY_STATUS } from '../reconcilers/http-proxy-status.ts';
 
 export interface ProxyState {
   readonly namespace: string;
@@ -14,18 +13,15 @@ export interface ProxyState {
   readonly status: string;
 }
 
-/** By `namespace/name`; null for one that is not there or not ours. */
-export function proxyStates(graph: RouteGraph): Derived<ProxyState | null> {
-  return derivation<ProxyState | null>({
-    name: 'proxy-state',
-    compute({ key, read }) {
-      const at = key.indexOf('/');
-      const ref = { namespace: key.slice(0, at), name: key.slice(at + 1) };
-      const proxy = read.get(HTTPProxy, ref, proxyView);
-      if (!proxy || !isServed(proxy, read.derived(graph.settings, '').ingress.className)) return null;
-      const { virtualhost } = proxy.spec;
-      const { currentStatus } = statusOf(findingsOf(read, graph, key, virtualhost !== undefined)).status;
-      return { namespace: ref.namespace, vhost: virtualhost?.fqdn, status: currentStatus };
-    },
+/** Those that are ours and have been evaluated. */
+export function proxyStates({ engine, bindings }: Pick<Runtime, 'engine' | 'bindings'>): ProxyState[] {
+  const binding = bindings.find(({ reconciler }) => reconciler.name === HTTP_PROXY_STATUS);
+  if (binding === undefined) return [];
+  return binding.world.peek(HTTPProxy).flatMap((object) => {
+    const settled = engine.valueOf(binding.plans, keyOfObject(object));
+    const status = settled?.state === 'value' ? settled.value.status?.['currentStatus'] : undefined;
+    if (typeof status !== 'string') return [];
+    const { virtualhost } = (object as HTTPProxy).spec;
+    return [{ namespace: object.metadata.namespace ?? '', vhost: virtualhost?.fqdn, status }];
   });
 }

@@ -19,6 +19,7 @@ import type { Tracer } from '../tracing/index.ts';
 import { causeRecord, type History } from '../why/index.ts';
 import { requirementsOf, type World, type WorldSet } from '../worlds/index.ts';
 import type { Leases } from './leases.ts';
+import { createServingFirst } from './serving-first.ts';
 import { type ApiWriterObserver, createApiWriter } from './writer/api-writer.ts';
 import { type Binding, bindReconciler } from './writer/binding.ts';
 
@@ -32,6 +33,8 @@ export interface PartsOptions {
   history: History;
   /** Whether deliveries enter the history. */
   deliveryHistory: boolean;
+  /** Reconcilers are evaluated when sinks without a lease have had their first snapshot. */
+  serveFirst: boolean;
   leases: Leases;
   tracer: Tracer;
   /** Takes in what is pending, and evaluates. */
@@ -92,6 +95,7 @@ export function createParts(options: PartsOptions): Parts {
   /** What switches parts on and off. */
   const switches = new Map<unknown, Switch>();
   const turns = createTurns();
+  const serving = createServingFirst(clock, options.serveFirst);
   let isOpen = false;
 
   function bind(world: World, operator: Operator): void {
@@ -103,6 +107,7 @@ export function createParts(options: PartsOptions): Parts {
         );
     for (const sink of operator.sinks ?? [])
       if (roleOf(sink) === role) bindPart(world, operator, sink, () => deliveryOf(world, operator, sink));
+    serving.begin();
   }
 
   /** Starts a part, or lets a derivation switch it on and off. */
@@ -160,7 +165,7 @@ export function createParts(options: PartsOptions): Parts {
       notify: (owner, event) => options.notify(world, operator, owner, event),
       ...(observe ? { observe } : {}),
     });
-    const root = engine.each(binding.table, {}, binding.writes);
+    const root = serving.afterwards(() => engine.each(binding.table, {}, binding.writes));
     return {
       operator,
       world,
@@ -204,6 +209,7 @@ export function createParts(options: PartsOptions): Parts {
       random,
       logger: logger.with({ operator: operator.name }),
       mayAct: () => leases.of(operator, sink.lease).holds,
+      ...(sink.lease === 'none' && { onSnapshot: serving.expect(id) }),
       ...(deliveryHistory && {
         delivered({ key }, causes) {
           const cause = causeRecord(formatTime(clock.now()), id, `${sink.name} ${key}`, causes);

@@ -61,6 +61,11 @@ export interface RuntimeOptions {
   checkPurity?: boolean;
   /** Remembers why keys of sinks were delivered, for `why`; true by default. It costs memory for every key. */
   deliveryHistory?: boolean;
+  /**
+   * For a start with thousands of objects on which others wait: nothing is evaluated before caches are filled, and reconcilers, which
+   * write what is reported about the objects, after sinks without a lease, which serve them. Neither for longer than a while.
+   */
+  serveFirst?: boolean;
   /** Caches keep objects whole, whatever their readers declare: a preview needs them to show what would change. */
   whole?: boolean;
 }
@@ -132,12 +137,26 @@ export interface Waiting {
 
 /** What follows from a change (a first read of an instant, a fact that is known at once) takes a wave or two more. */
 const MAX_WAVES = 10;
+/** A kind that cannot be listed must not keep everything else from being evaluated. */
+const GATHER_LIMIT_MS = 5000;
 
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { random, logger, operators } = options;
   const purity = options.checkPurity ? createPurity(options.clock) : undefined;
   const clock = purity?.clock ?? options.clock;
-  const waves = createWaves({ clock, logger, engine: () => engine, onWave });
+  const { serveFirst = false } = options;
+  const gatherUntil = clock.now() + GATHER_LIMIT_MS;
+  let isGathering = serveFirst;
+  const waves = createWaves({
+    clock,
+    logger,
+    engine: () => engine,
+    onWave,
+    isGathering() {
+      isGathering &&= !isSynced() && clock.now() < gatherUntil;
+      return isGathering;
+    },
+  });
   const engine: Engine = createEngine({
     clock,
     onPending: () => waves.pending(),
@@ -184,6 +203,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     logger,
     history,
     deliveryHistory: options.deliveryHistory ?? true,
+    serveFirst,
     leases,
     tracer: options.tracer ?? noopTracer,
     settle: () => waves.settle(),
@@ -197,6 +217,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     facts.afterWave();
     parts.take(wave);
     options.observe?.wave?.(wave);
+  }
+
+  function isSynced(): boolean {
+    return [...worlds.all.values()].every((world) => world.isSynced);
   }
 
   function leaving(name: string): AbortController {
@@ -306,7 +330,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return waves.isIdle && [...parts.all].every(({ sink }) => sink.isIdle);
     },
     get isSynced() {
-      return [...worlds.all.values()].every((world) => world.isSynced);
+      return isSynced();
     },
     get isCurrent() {
       return [...worlds.all.values()].every((world) => world.isCurrent);

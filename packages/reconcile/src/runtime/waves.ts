@@ -1,6 +1,6 @@
 // When the engine evaluates: as soon as something is pending, once a turn of the event loop, so that what arrives together
 // is taken in together. After a write, a wave is requested at once.
-import type { Clock, Logger } from '@capstan/kube/cluster';
+import { type Clock, type Logger, sleep } from '@capstan/kube/cluster';
 import type { Engine, Wave } from '../engine/index.ts';
 
 export interface Waves {
@@ -23,12 +23,16 @@ export interface Waves {
 
 /** So that reports go on, slowly, while new objects keep coming faster than they can be evaluated. */
 const CATCH_UP_MS = 500;
+/** How often it is asked whether there is more to gather. */
+const GATHER_MS = 10;
 
 export function createWaves(options: {
   clock: Clock;
   logger: Logger;
   engine: () => Engine;
   onWave(wave: Wave): void;
+  /** While it returns true, what is pending waits for more; what is settled does not. */
+  isGathering?(): boolean;
 }): Waves {
   const { clock, logger } = options;
   let isScheduled = false;
@@ -81,15 +85,18 @@ export function createWaves(options: {
     if (ended < wave) await new Promise<void>((resolve) => waiters.add({ wave, resolve }));
   }
 
+  async function schedule(): Promise<void> {
+    isScheduled = true;
+    await clock.yield();
+    while (options.isGathering?.() && !isStopped) await sleep(clock, GATHER_MS);
+    isScheduled = false;
+    await start();
+  }
+
   return {
     pending() {
       isPending = true;
-      if (isScheduled || isStopped) return;
-      isScheduled = true;
-      void clock.yield().then(() => {
-        isScheduled = false;
-        return start();
-      });
+      if (!isScheduled && !isStopped) void schedule();
     },
     settle,
     async caughtUp() {

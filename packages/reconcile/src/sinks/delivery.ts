@@ -26,6 +26,8 @@ export interface DeliveryOptions {
   logger: Logger;
   /** Whether the lease is held. */
   mayAct(): boolean;
+  /** A snapshot was delivered. */
+  onSnapshot?(): void;
   /** A change was delivered, for `why`. */
   delivered?(change: SinkChange<unknown>, causes: Change['causes']): void;
 }
@@ -200,7 +202,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
     taking = undefined;
     settle(changes, failed, before);
-    if (batch.snapshot && failed.size === 0 && !needsSnapshot) snapshotFailures = undefined;
+    if (!batch.snapshot || needsSnapshot) return;
+    if (failed.size === 0) snapshotFailures = undefined;
+    options.onSnapshot?.();
   }
 
   async function send(

@@ -1,0 +1,62 @@
+// The order of a start: what is served first, what is reported about it afterwards.
+import type { Clock } from '@capstan/kube/cluster';
+import type { Root } from '../engine/index.ts';
+
+export interface ServingFirst {
+  /** A sink that serves; to be called back when its first snapshot is delivered. */
+  expect(id: string): () => void;
+  /** All that starts together is known. */
+  begin(): void;
+  /** Starts when all expected sinks have served. */
+  afterwards(start: () => Root): Root;
+}
+
+/** A sink that cannot get its snapshot must not keep the reason from being reported. */
+const LIMIT_MS = 10_000;
+
+export function createServingFirst(clock: Clock, isWanted: boolean): ServingFirst {
+  const expected = new Set<string>();
+  const waiting = new Set<() => void>();
+  let isOver = !isWanted;
+  let hasBegun = false;
+
+  function end(): void {
+    isOver = true;
+    for (const start of waiting) start();
+    waiting.clear();
+  }
+
+  const endIfServed = () => {
+    if (!isOver && hasBegun && expected.size === 0) end();
+  };
+
+  return {
+    expect(id) {
+      if (!isOver) expected.add(id);
+      return () => {
+        expected.delete(id);
+        endIfServed();
+      };
+    },
+    begin() {
+      if (isOver) return;
+      if (!hasBegun) clock.after(LIMIT_MS, () => !isOver && end());
+      hasBegun = true;
+      endIfServed();
+    },
+    afterwards(start) {
+      if (isOver) return start();
+      let root: Root | undefined;
+      const begin = () => {
+        root = start();
+      };
+      waiting.add(begin);
+      return {
+        stop() {
+          waiting.delete(begin);
+          root?.stop();
+        },
+      };
+    },
+  };
+}
