@@ -64,7 +64,14 @@ export function platformImage(
     os: 'linux',
     config: {
       User: user,
-      Env: ['PATH=/usr/local/bin:/usr/bin:/usr/sbin', 'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt'],
+      Env: [
+        'PATH=/usr/local/bin:/usr/bin:/usr/sbin',
+        'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',
+        // As the embedded node starts programs: little memory outside of the heap.
+        'MALLOC_ARENA_MAX=2',
+        'MALLOC_MMAP_THRESHOLD_=65536',
+        'MALLOC_TRIM_THRESHOLD_=131072',
+      ],
       Entrypoint: entrypoint,
       Cmd: ['--help'],
       WorkingDir: '/',

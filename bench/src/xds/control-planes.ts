@@ -43,7 +43,7 @@ export const SESAME: ControlPlane = {
   ownNamespace: 'projectsesame',
   isSplit: true,
   // As the embedded node starts it.
-  env: { MALLOC_ARENA_MAX: '2' },
+  env: { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072' },
   definitions: () => sesame.kinds.map((kind) => kind.crd() as object),
   secretName: (index) => `sesame/tls-${index}`,
   command: (kubeconfig, [xds = 0, health = 0, debug = 0, http = 0], { isAlone, flags = [] }) => [

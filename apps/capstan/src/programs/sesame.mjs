@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --disable-warning=ExperimentalWarning --max-semi-space-size=8
+#!/usr/bin/env -S MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=131072 node --disable-warning=ExperimentalWarning --max-semi-space-size=8
 // The program `sesame`: the control plane, the commands of its operator, and all of Capstan's. Commands that are short (a migration,
 // the hooks of a pod) load nothing of the operator: they end before it would have been loaded. It is plain JavaScript, so that a
 // control plane whose modules are compiled already never loads the compiler of TypeScript, which would stay in its memory.

@@ -37,7 +37,7 @@ export function knownImages(
         CAPSTAN_REAL: real,
         CAPSTAN_BIND_ADDRESS: '$(POD_IP)',
         SESAME_BIND_ADDRESS: '$(POD_IP)',
-        ...FEW_ARENAS,
+        ...SMALL_MALLOC,
       },
       kubeconfig: true,
       // Every pod has an address of its own here, and no interface of its own.
@@ -55,8 +55,11 @@ const SMALL = ['--optimize-for-size', '--semi-space-growth-factor=1', '--no-wasm
 /** What a control plane caches is most of its heap, and stays: much room for new objects would only be held. */
 const SMALL_YOUNG = ['--max-semi-space-size=8'];
 
-/** glibc gives each thread of Node.js an area of its own for memory outside of the heap, and what is free in one is of no use to others. */
-const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
+/**
+ * Memory outside of the heap: glibc gives each thread of Node.js an area of its own, and what is free in one is of no use to others; and a
+ * large buffer that was given back once makes it keep all later ones.
+ */
+const SMALL_MALLOC = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072' };
 
 /** Gateways leave the network of this machine alone: their cables are simulated, and marked as such. */
 const SIMULATED_CABLES = { SUBMARINER_CABLES: 'simulated' };

@@ -166,9 +166,11 @@ function problemsOf(read: Reader, graph: RouteGraph, host: string): string[] {
   const ofRoots = read
     .by(rootsByFqdn, key, keyOf)
     .flatMap((root) =>
-      [...read.derived(graph.roots, root).findings].flatMap(([object, { errors, warnings }]) =>
-        [...errors, ...warnings].map(({ reason, message }) => `HTTPProxy ${object}: ${reason}: ${message}`),
-      ),
+      read
+        .derived(graph.roots, root)
+        .findings.flatMap(([object, { errors, warnings }]) =>
+          [...errors, ...warnings].map(({ reason, message }) => `HTTPProxy ${object}: ${reason}: ${message}`),
+        ),
     );
   const ofIngresses = read
     .by(ingressesByHost, key, keyOf)

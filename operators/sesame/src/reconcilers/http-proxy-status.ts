@@ -91,9 +91,9 @@ function identity(proxy: HTTPProxy): { id: string; isRoot: boolean } {
   return { id: `${metadata.namespace ?? ''}/${metadata.name ?? ''}`, isRoot: spec.virtualhost !== undefined };
 }
 
-/** Plain data, so that only a changed problem wakes a reader; no object with a field for each name, which V8 keeps a shape of. */
-function listedFindings({ findings }: ServedRoot): [name: string, found: Findings][] {
-  return [...findings];
+/** Plain data, so that only a changed problem wakes a reader. */
+function listedFindings({ findings }: ServedRoot): ServedRoot['findings'] {
+  return findings;
 }
 
 const ORPHANED: Problem = {
@@ -103,13 +103,24 @@ const ORPHANED: Problem = {
     'spec.virtualhost: it has none, and no HTTPProxy with one includes this one; include it there, or give it a virtualhost',
 };
 
-function statusOf(found: readonly Findings[]): {
-  status: { currentStatus: string; description: string };
-  conditions: ConditionInput[];
-} {
-  const errors = found.length === 0 ? [ORPHANED] : unique(found.flatMap((each) => each.errors));
+interface ProxyStatus {
+  readonly status: { readonly currentStatus: string; readonly description: string };
+  readonly conditions: readonly ConditionInput[];
+}
+
+/** Of nearly all of them. */
+const VALID = statusWith([], []);
+
+function statusOf(found: readonly Findings[]): ProxyStatus {
+  if (found.length === 0) return statusWith([ORPHANED], []);
+  const errors = unique(found.flatMap((each) => each.errors));
   const warnings = unique(found.flatMap((each) => each.warnings));
-  const currentStatus = found.length === 0 ? 'orphaned' : errors.length > 0 ? 'invalid' : 'valid';
+  return errors.length + warnings.length === 0 ? VALID : statusWith(errors, warnings);
+}
+
+function statusWith(errors: readonly Problem[], warnings: readonly Problem[]): ProxyStatus {
+  const isOrphaned = errors.includes(ORPHANED);
+  const currentStatus = isOrphaned ? 'orphaned' : errors.length > 0 ? 'invalid' : 'valid';
   const message =
     errors.length === 0
       ? warnings.length === 0
@@ -121,7 +132,7 @@ function statusOf(found: readonly Findings[]): {
     ...(warnings.length > 0 && { warnings: warnings.map(subCondition) }),
   };
   return {
-    status: { currentStatus, description: found.length === 0 ? ORPHANED.message : message },
+    status: { currentStatus, description: isOrphaned ? ORPHANED.message : message },
     conditions: [
       {
         type: 'Valid',

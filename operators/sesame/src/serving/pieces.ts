@@ -1,6 +1,6 @@
 // The graph: each root, each host, each Service's endpoints and each extension is a derivation of its own, so that a change is
 // computed where it matters and nowhere else.
-import { equal, Ingress, Service } from '@capstan/kube';
+import { equal, Ingress, interned, Service } from '@capstan/kube';
 import { type Derived, derivation, index, type KeySet, type KindIndex, type Reader } from '@capstan/reconcile';
 import { ExtensionService } from '../kinds/extension-service.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
@@ -32,7 +32,8 @@ export interface RouteGraph {
 /** What is kept of a root: the bytes that it serves, not what they were computed from. */
 export interface ServedRoot {
   readonly piece: Piece;
-  readonly findings: ReadonlyMap<string, Findings>;
+  /** By `namespace/name`, of the root and all that it includes. */
+  readonly findings: readonly (readonly [name: string, found: Findings])[];
 }
 
 // The endpoints of a Service have its key, `namespace/name`: there are more of them than of all others, and a kind that names keys needs no
@@ -86,9 +87,12 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
         duplicates: same,
       });
       const parts = translated.part ? [translated.part] : [];
-      return { piece: hostPiece(fqdn, parts, translated.secrets, effective), findings: translated.findings };
+      return {
+        piece: hostPiece(fqdn, parts, translated.secrets, effective),
+        findings: [...translated.findings].map(([name, found]) => [interned(name), withoutNothing(found)] as const),
+      };
     },
-    equals: (left, right) => isSamePiece(left.piece, right.piece) && equal([...left.findings], [...right.findings]),
+    equals: (left, right) => isSamePiece(left.piece, right.piece) && equal(left.findings, right.findings),
   });
 
   const ingresses = derivation<TranslatedIngress>({
@@ -176,7 +180,13 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
   };
 }
 
-const NOTHING: ServedRoot = { piece: new Piece({}), findings: new Map() };
+const NOTHING: ServedRoot = { piece: new Piece({}), findings: [] };
+const NO_PROBLEMS: Findings = { errors: [], warnings: [] };
+
+/** Most have no problems: one value for all of them. */
+function withoutNothing(found: Findings): Findings {
+  return found.errors.length + found.warnings.length === 0 ? NO_PROBLEMS : found;
+}
 
 /** Keys of the roots of a host that are ours. */
 function servedRoots(read: Reader, key: string, { ingress }: RoutingSettings): string[] {

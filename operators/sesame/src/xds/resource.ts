@@ -85,8 +85,10 @@ class EncodedResource implements Resource {
   /** Given up once one form is encoded, from which the others can be: of all but listeners. */
   #value: Message | (() => Message) | undefined;
   #version: string | undefined;
-  /** The form that was asked for first: most have one only. */
-  #bytes: Uint8Array | undefined;
+  /** The form that was asked for first: most have one only. Where it is, not a view of it, which would be as large as most are. */
+  #slab: ArrayBufferLike | undefined;
+  #from = 0;
+  #length = 0;
   #delivery: Delivery = 'grpc';
   /** What few have: there are tens of thousands of resources. */
   #more: More | undefined;
@@ -145,21 +147,29 @@ class EncodedResource implements Resource {
       return (this.#more.split ??= encodeAny(RESOURCE_MESSAGES[this.type], this.#more.splitValue, delivery));
     if (typeof this.#value === 'function') return Buffer.concat(this.pieces(delivery, shape));
     const form = NAMES_SOURCES.has(this.type) ? delivery : 'grpc';
-    const known = form === this.#delivery ? this.#bytes : this.#more?.forms?.[form];
+    const known = form === this.#delivery ? this.#first() : this.#more?.forms?.[form];
     if (known) return known;
     const bytes = encodeAny(RESOURCE_MESSAGES[this.type], this.#message(), form);
-    if (this.#bytes) ((this.#more ??= {}).forms ??= {})[form] = bytes;
+    if (this.#slab) ((this.#more ??= {}).forms ??= {})[form] = bytes;
     else {
-      this.#bytes = bytes;
+      this.#slab = bytes.buffer;
+      this.#from = bytes.byteOffset;
+      this.#length = bytes.length;
       this.#delivery = form;
       if (this.type !== 'lds') this.#value = undefined;
     }
     return bytes;
   }
 
+  #first(): Buffer | undefined {
+    return this.#slab && Buffer.from(this.#slab, this.#from, this.#length);
+  }
+
   #message(): Message {
-    if (this.#value === undefined)
-      return this.#bytes ? withoutDelivery(decode('google.protobuf.Any', this.#bytes)) : {};
+    if (this.#value === undefined) {
+      const bytes = this.#first();
+      return bytes ? withoutDelivery(decode('google.protobuf.Any', bytes)) : {};
+    }
     return typeof this.#value === 'function' ? this.#value() : this.#value;
   }
 }

@@ -90,11 +90,14 @@ export interface PlanInput extends GroupInput {
   alerts?: readonly EventInput[];
 }
 
+/** One for all: there is a plan for every object. */
+const NONE: readonly never[] = [];
+
 /** What should be so. Throws when it names a child twice (the two would be written over each other for ever) or holds a promise. */
 export function plan(input: PlanInput = {}): Plan {
   const { children, patches, removals } = input;
-  const direct = (children ?? patches ?? removals) === undefined ? [] : [group(input)];
-  const groups = [...direct, ...(input.groups ?? []).map(group)];
+  const direct = (children ?? patches ?? removals) === undefined ? NONE : [group(input)];
+  const groups = input.groups === undefined ? direct : [...direct, ...input.groups.map(group)];
   checkNamedOnce(groups);
   checkNoPromise(input);
   return {
@@ -104,9 +107,9 @@ export function plan(input: PlanInput = {}): Plan {
     prune: input.prune ?? true,
     status: input.status,
     progress: input.progress,
-    conditions: input.conditions ?? [],
+    conditions: input.conditions ?? NONE,
     memory: input.memory,
-    events: input.events ?? [],
+    events: input.events ?? NONE,
     ...(input.alerts && { alerts: input.alerts }),
   };
 }

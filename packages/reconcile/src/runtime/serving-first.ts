@@ -13,12 +13,15 @@ export interface ServingFirst {
 
 /** A sink that cannot get its snapshot must not keep the reason from being reported. */
 const LIMIT_MS = 10_000;
+/** A moment for those who wait for what is served. */
+const REST_MS = 500;
 
 export function createServingFirst(clock: Clock, isWanted: boolean): ServingFirst {
   const expected = new Set<string>();
   const waiting = new Set<() => void>();
   let isOver = !isWanted;
   let hasBegun = false;
+  let hasExpected = false;
 
   function end(): void {
     isOver = true;
@@ -27,15 +30,18 @@ export function createServingFirst(clock: Clock, isWanted: boolean): ServingFirs
   }
 
   const endIfServed = () => {
-    if (!isOver && hasBegun && expected.size === 0) end();
+    if (isOver || !hasBegun || expected.size > 0) return;
+    if (hasExpected) clock.after(REST_MS, () => !isOver && end());
+    else end();
   };
 
   return {
     expect(id) {
-      if (!isOver) expected.add(id);
+      if (isOver) return () => {};
+      expected.add(id);
+      hasExpected = true;
       return () => {
-        expected.delete(id);
-        endIfServed();
+        if (expected.delete(id)) endIfServed();
       };
     },
     begin() {

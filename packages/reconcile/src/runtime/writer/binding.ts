@@ -27,7 +27,7 @@ import {
 import { type DigestKey, keyedDigest } from '../../digest.ts';
 import { type Derivation, type Engine, Suspended, type Table, type Tracker } from '../../engine/index.ts';
 import { DefinitionErrors } from '../../errors.ts';
-import { fieldManager, inventoryId } from '../../inventory.ts';
+import { fieldManager, type InventoryId, type InventoryOwner, inventoryId } from '../../inventory.ts';
 import { INVENTORY_LABEL } from '../../marks.ts';
 import { isPrimary, type Operator } from '../../operator.ts';
 import { checkedPlan } from '../../plan/check-plan.ts';
@@ -127,7 +127,7 @@ export function bindReconciler(
     if (known !== undefined) return known;
     const { kind, object } = world.originOf(resource, view);
     const owner = { world: '', reconciler: name, kind, key: keyOfObject(object) };
-    const created = { inventory: inventoryId(owner), owner, object };
+    const created = new LazyOwnership(owner, object);
     owners.set(view, created);
     return created;
   };
@@ -230,6 +230,23 @@ function sensitiveOf(kind: Kind, object: KubeObject): Set<string> | undefined {
 function hasObservedGeneration(kind: unknown): boolean {
   const { schema } = kind as { schema?: JsonSchema };
   return schema?.properties?.['status']?.properties?.['observedGeneration'] !== undefined;
+}
+
+/** Most objects of some reconcilers have no children: the id of their inventory is not needed. */
+class LazyOwnership implements Ownership {
+  readonly owner: InventoryOwner;
+  readonly object: KubeObject;
+  #inventory: InventoryId | undefined;
+
+  constructor(owner: InventoryOwner, object: KubeObject) {
+    this.owner = owner;
+    this.object = object;
+  }
+
+  get inventory(): InventoryId {
+    this.#inventory ??= inventoryId(this.owner);
+    return this.#inventory;
+  }
 }
 
 /** Read without being tracked: a change of what was remembered wakes no reconciler. */
