@@ -1,4 +1,4 @@
-// Runs every test of the workspace with Node's own runner. Arguments: file globs (default all), --full (all seeds of long
+// Runs every test of the workspace with Node's own runner. Arguments: folders or file globs (default all), --full (all seeds of long
 // simulations, kills and generated sequences), --peer=NAME (only the tests that a peer of `npm run setup:real` lets run; with
 // `kubernetes` also those on a stage, on the real server), --repeat-failures (a file that fails beside the others is run once
 // more, alone, and is reported as unsteady when it passes then; also in the file that CAPSTAN_UNSTEADY names), or node --test
@@ -7,7 +7,7 @@
 // kube-apiserver where there is one. CAPSTAN_TEST_SERVER=embedded or =real chooses one of the two. Files whose comment says
 // `On the embedded server only: WHY.` are left out of the second run, which reports them.
 import { spawn } from 'node:child_process';
-import { appendFileSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { findBinaries } from '@capstan/testing/binaries';
@@ -21,10 +21,14 @@ const REPEAT = '--repeat-failures';
 const repeats = process.argv.includes(REPEAT);
 const isOwn = (argument: string) => argument === '--full' || argument === REPEAT || argument.startsWith(PEER);
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('-') && !isOwn(argument));
-const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
-const everywhere = ['packages', 'operators', 'apps', 'bench', 'scripts', 'docs'].map(
-  (folder) => `${folder}/**/*.test.ts`,
-);
+const testsIn = (folder: string) => join(folder, '**/*.test.ts');
+const wanted = process.argv
+  .slice(2)
+  .filter((argument) => !argument.startsWith('-'))
+  .map((argument) =>
+    statSync(join(root, argument), { throwIfNoEntry: false })?.isDirectory() ? testsIn(argument) : argument,
+  );
+const everywhere = ['packages', 'operators', 'apps', 'bench', 'scripts', 'docs'].map(testsIn);
 const files = globSync(wanted.length > 0 ? wanted : everywhere, {
   cwd: root,
   exclude: (name) => name.includes('node_modules'),
@@ -38,6 +42,11 @@ if (files.length === 0) {
 const STAGE = /import \{[^}]*\b(?:createStage|createLives)\b[^}]*\} from '(?:@capstan\/testing|\.\/stage\.ts)'/;
 const EMBEDDED_ONLY = /^\/\/ .*On the embedded server only: /m;
 const WAITING_FILES = 2;
+/**
+ * What has not ended after five minutes fails, and the others go on: the longest file takes little more than one. What a test left open
+ * (a stage, a server under it) does not keep its file from ending.
+ */
+const LIMITS = ['--test-force-exit', '--test-timeout=300000'];
 /** More failing files than this are no matter of load. */
 const MOST_REPEATED = 3;
 const chosen = process.env['CAPSTAN_TEST_SERVER'];
@@ -54,14 +63,13 @@ if (first.length === 0) {
   process.exit(1);
 }
 if (chosen !== 'real') {
-  failed = await run('embedded', first, []);
+  failed = await run('embedded', first, isFull ? [] : LIMITS);
   servers.push(`the embedded server (${first.length} files)`);
 }
 if (chosen !== 'embedded' && staged.length > 0 && (peer ?? 'kubernetes') === 'kubernetes') {
   if ('missing' in binaries) servers.push(`not on a real server (${binaries.missing})`);
   else {
-    // A stage that a failed test left open would keep its file, and the server under it, from ending.
-    const code = await run('real', staged, ['--test-force-exit', '--test-timeout=240000']);
+    const code = await run('real', staged, LIMITS);
     failed ||= code;
     const left = onStage.length - staged.length;
     const others = left === 0 ? '' : `, all but ${left}, which ${left === 1 ? 'says' : 'say'} why`;
