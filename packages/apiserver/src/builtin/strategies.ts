@@ -5,7 +5,7 @@ import { equalJson, isObject, valueAt, withValueAt } from '../json/copy.ts';
 import { label, type NameRule, pathSegment, subdomain } from '../resources/names.ts';
 import type { ScalePaths, Strategy } from '../resources/resource.ts';
 import { serviceWarnings, sliceWarnings } from '../validation/network-warnings.ts';
-import { podWarnings } from '../validation/pod-warnings.ts';
+import { nameWarnings, podWarnings } from '../validation/pod-warnings.ts';
 import { keepPatience, newPodStatus, withGrace } from './pod-strategy.ts';
 
 type Defaults = (object: UnknownObject) => UnknownObject;
@@ -191,6 +191,9 @@ const POD_PLACES: Readonly<Record<string, readonly string[]>> = {
   replicationcontrollers: ['spec', 'template', 'spec'],
 };
 
+/** Kinds whose names become part of those of their pods. */
+const NAMES_PODS = new Set(['Pod', 'Deployment', 'ReplicaSet', 'Job', 'CronJob', 'ReplicationController']);
+
 const ENDLESS =
   'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended';
 
@@ -209,7 +212,10 @@ function podWarningsAt(path: readonly string[]): NonNullable<Strategy['warnings'
     const always = isEndless ? [ENDLESS] : [];
     // A pod that is there is changed by programs, who read no warnings.
     if (old && (path.length === 1 || !counts(object, old))) return always;
-    return [...podWarnings(path.join('.'), valueAt(object, path) as PodSpec | undefined), ...always];
+    const { name = '' } = object.metadata;
+    const use = path.length === 1 ? "the Pod's hostname" : 'Pod names and hostnames';
+    const ofName = old || !NAMES_PODS.has(object.kind) ? [] : nameWarnings(name, use);
+    return [...ofName, ...podWarnings(path.join('.'), valueAt(object, path) as PodSpec | undefined), ...always];
   };
 }
 

@@ -19,10 +19,10 @@ export const fieldDuplicate = (field: string, value: unknown): FieldError => ({
   message: `Duplicate value: ${JSON.stringify(value)}`,
 });
 
-export const fieldNotFound = (field: string, value: unknown): FieldError => ({
+export const fieldNotFound = (field: string, value: unknown, detail = ''): FieldError => ({
   field,
   reason: 'FieldValueNotFound',
-  message: `Not found: ${JSON.stringify(value)}`,
+  message: `Not found: ${JSON.stringify(value)}${detail === '' ? '' : `: ${detail}`}`,
 });
 
 export const fieldTooLong = (field: string, limit: number): FieldError => ({
@@ -68,7 +68,44 @@ export function oneOf(errors: Errors, path: string, value: string | undefined, s
   else if (!supported.includes(value)) errors.push(fieldNotSupported(path, value, supported));
 }
 
+/** As `oneOf`, of a field that may be left out. */
+export function supported(errors: Errors, path: string, value: string | undefined, known: readonly string[]): void {
+  if (value !== undefined && !known.includes(value)) errors.push(fieldNotSupported(path, value, known));
+}
+
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
+
+export const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
+
+export function between(errors: Errors, path: string, value: number | undefined, least: number, most: number): void {
+  if (value === undefined || (value >= least && value <= most)) return;
+  errors.push(fieldInvalid(path, value, `must be between ${least} and ${most}, inclusive`));
+}
+
+export const MAX_INT32 = 2_147_483_647;
+
+/** A number that names a user or a group of the machine. */
+export function accountId(errors: Errors, path: string, value: number | undefined): void {
+  between(errors, path, value, 0, MAX_INT32);
+}
+
+/** A path that stays inside of where it begins. */
+export function descendingPath(errors: Errors, path: string, value: string): void {
+  if (value.startsWith('/')) errors.push(fieldInvalid(path, value, 'must be a relative path'));
+  noBacksteps(errors, path, value);
+}
+
+export function noBacksteps(errors: Errors, path: string, value: string): void {
+  if (value.split('/').includes('..')) errors.push(fieldInvalid(path, value, "must not contain '..'"));
+}
+
+/** A descending path whose first part is not one of those that the kubelet uses itself (`..data`). */
+export function filePath(errors: Errors, path: string, value: string): void {
+  descendingPath(errors, path, value);
+  if (value.startsWith('..') && !value.startsWith('../')) {
+    errors.push(fieldInvalid(path, value, "must not start with '..'"));
+  }
+}
 
 export function immutable(errors: Errors, path: string, value: unknown, before: unknown): void {
   if (!equalJson(value, before)) errors.push(fieldInvalid(path, value, 'field is immutable'));

@@ -2,7 +2,6 @@ import type {
   DaemonSet,
   Deployment,
   LabelSelector,
-  Pod,
   PodDisruptionBudget,
   PodTemplateSpec,
   ReplicaSet,
@@ -10,13 +9,8 @@ import type {
   RollingUpdateDeployment,
 } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
-import { podSpec, podTemplate, podUpdate } from './pod-rules.ts';
+import { podTemplate } from './pod-rules.ts';
 import { amount, atMostAll, type Errors, immutable, labelSelector, notNegative, selects } from './rules.ts';
-
-export function pod(errors: Errors, object: Pod, old: Pod | undefined): void {
-  podSpec(errors, 'spec', object.spec);
-  if (old) podUpdate(errors, object, old);
-}
 
 export function deployment(errors: Errors, { spec }: Deployment, old: Deployment | undefined): void {
   notNegative(errors, 'spec.replicas', spec?.replicas);
