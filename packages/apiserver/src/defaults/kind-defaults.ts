@@ -74,18 +74,8 @@ export const kindDefaults: Readonly<Record<string, Defaults>> = {
     return { ...controller, spec, metadata: fillZero(metadata, { labels: template }) };
   },
   [`${CORE}.ReplicationControllerSpec`]: (spec) => fillAbsent(spec, { replicas: 1 }),
-  [`${BATCH}.JobSpec`]: (spec) => {
-    const isEndless = spec['completions'] === undefined && spec['parallelism'] !== undefined;
-    return fillAbsent(spec, {
-      parallelism: 1,
-      ...(!isEndless && { completions: 1 }),
-      ...(spec['backoffLimitPerIndex'] === undefined ? { backoffLimit: 6 } : { backoffLimit: 2 ** 31 - 1 }),
-      completionMode: 'NonIndexed',
-      suspend: false,
-      manualSelector: false,
-      podReplacementPolicy: spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed',
-    });
-  },
+  // Not of a JobSpec: the template of a CronJob gets its defaults with each Job.
+  [`${BATCH}.Job`]: (job) => within(withTemplateLabels(job), 'spec', jobDefaults),
   [`${BATCH}.CronJobSpec`]: (spec) =>
     fillAbsent(fillZero(spec, { concurrencyPolicy: 'Allow' }), {
       suspend: false,
@@ -137,13 +127,40 @@ function claimDefaults(claim: JsonObject): JsonObject {
 
 const THREE_HOURS = 10_800;
 
+function jobDefaults(spec: JsonObject): JsonObject {
+  const isEndless = spec['completions'] === undefined && spec['parallelism'] !== undefined;
+  return fillAbsent(spec, {
+    parallelism: 1,
+    ...(!isEndless && { completions: 1 }),
+    ...(spec['backoffLimitPerIndex'] === undefined ? { backoffLimit: 6 } : { backoffLimit: 2 ** 31 - 1 }),
+    completionMode: 'NonIndexed',
+    suspend: false,
+    manualSelector: false,
+    podReplacementPolicy: spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed',
+  });
+}
+
+/** A Job without labels has those of its pods. */
+export function withTemplateLabels<T extends JsonObject>(job: T): T {
+  const { metadata } = job;
+  const labels = valueAt(job, ['spec', 'template', 'metadata', 'labels']);
+  const own = isObject(metadata) && isObject(metadata['labels']) ? metadata['labels'] : {};
+  if (!isObject(labels) || Object.keys(labels).length === 0 || Object.keys(own).length > 0) return job;
+  return { ...job, metadata: { ...(isObject(metadata) ? metadata : {}), labels } };
+}
+
+const hasTimeout = (config: unknown) =>
+  isObject(config) && isObject(config['clientIP']) && typeof config['clientIP']['timeoutSeconds'] === 'number';
+
 function serviceDefaults(spec: JsonObject): JsonObject {
   const { sessionAffinityConfig, ...others } = fillZero(spec, { type: 'ClusterIP', sessionAffinity: 'None' });
   let result: JsonObject = others;
   if (others['sessionAffinity'] === 'ClientIP') {
     result = {
       ...result,
-      sessionAffinityConfig: sessionAffinityConfig ?? { clientIP: { timeoutSeconds: THREE_HOURS } },
+      sessionAffinityConfig: hasTimeout(sessionAffinityConfig)
+        ? sessionAffinityConfig
+        : { clientIP: { timeoutSeconds: THREE_HOURS } },
     };
   }
   result = each(result, 'ports', (port) => {

@@ -7,10 +7,10 @@ import {
   badRequest,
   conflict,
   notFound,
+  plainError,
   unreadablePatch,
   unsupportedMediaType,
   unsupportedPatchType,
-  untypedPatch,
 } from '../errors.ts';
 import { copyJson, isObject, valueAt, withoutNulls } from '../json/copy.ts';
 import { applyJsonPatch } from '../json/patches.ts';
@@ -191,7 +191,7 @@ async function applyObject(
   if (unreadable?.startsWith('quantities must match')) {
     const given = body['metadata'] as Partial<ObjectMeta> | undefined;
     const { name = target.name, namespace = '' } = given ?? {};
-    throw untypedPatch(
+    throw plainError(
       `failed to convert new object (${namespace}/${name}; ${id}) to proper version: unable to convert unstructured object to ${id}: ${unreadable}`,
     );
   }
@@ -241,7 +241,7 @@ function checkTyped(target: Target, body: unknown): void {
   const problem = type && typedProblem(type, body);
   if (problem === undefined || !isObject(body)) return;
   const { name, namespace = '' } = isObject(body['metadata']) ? (body['metadata'] as ObjectMeta) : {};
-  throw untypedPatch(
+  throw plainError(
     `failed to create typed patch object (${namespace}/${name ?? target.name}; ${kindId(body)}): ${problem}`,
   );
 }

@@ -41,6 +41,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'deployments.apps/status': rule(workload.deploymentStatus),
   'replicasets.apps/status': rule(workload.replicaSetStatus),
   'daemonsets.apps/status': rule(workload.daemonSetStatus),
+  namespaces: rule(cluster.namespace),
   'namespaces/status': rule(cluster.namespaceStatus),
   'replicasets.apps': rule(workload.replicaSet),
   replicationcontrollers: rule(batch.replicationController),

@@ -1,10 +1,4 @@
-import {
-  type Container,
-  type LifecycleHandler,
-  type PodSpec,
-  type Probe,
-  validatePortName,
-} from '@capstan/kube';
+import { type Container, type LifecycleHandler, type PodSpec, type Probe, validatePortName } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
 import { environment, environmentSources } from './environment-rules.ts';
 import { resources } from './resource-rules.ts';
@@ -101,7 +95,11 @@ function resizePolicy(errors: Errors, path: string, { resizePolicy: list }: Cont
 const MOST_RULES = 20;
 
 /** What happens when this container ends, where it is not what happens to the others. */
-function restartPolicy(errors: Errors, at: string, { restartPolicy: policy, restartPolicyRules: rules = [] }: Container) {
+function restartPolicy(
+  errors: Errors,
+  at: string,
+  { restartPolicy: policy, restartPolicyRules: rules = [] }: Container,
+) {
   supported(errors, `${at}.restartPolicy`, policy, ['Always', 'Never', 'OnFailure']);
   if (policy === undefined && rules.length > 0) {
     errors.push(fieldRequired(`${at}.restartPolicy`, 'must specify restartPolicy when restart rules are used'));

@@ -6,8 +6,8 @@ import {
   type PodSpec,
   type SeccompProfile,
   type SecurityContext,
-  type WindowsSecurityContextOptions,
   validateDns1123Subdomain,
+  type WindowsSecurityContextOptions,
 } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
 import { accountId, descendingPath, type Errors, fieldDuplicate, named, supported } from './rules.ts';
@@ -30,7 +30,11 @@ export function containerSecurity(
   if (context.allowPrivilegeEscalation === false) {
     const clash = (detail: string) =>
       errors.push(
-        fieldInvalid(path, goSecurityContext(context), `cannot set \`allowPrivilegeEscalation\` to false and ${detail}`),
+        fieldInvalid(
+          path,
+          goSecurityContext(context),
+          `cannot set \`allowPrivilegeEscalation\` to false and ${detail}`,
+        ),
       );
     if (context.privileged) clash('`privileged` to true');
     for (const capability of context.capabilities?.add ?? []) {
