@@ -240,7 +240,6 @@ function keepGiven(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   if (spec.type !== 'ExternalName' && old.type !== 'ExternalName') {
     if (!spec.clusterIP) result = { ...result, ...pick(old, ['clusterIP']) };
     if ((spec.clusterIPs ?? []).length === 0) result = { ...result, ...pick(old, ['clusterIPs']) };
-    if (spec.ipFamilies === undefined) result = { ...result, ...pick(old, ['ipFamilies']) };
   }
   if (drawsPorts(old) && drawsPorts(spec) && result.ports) {
     // A port is known again by its name, whatever else of it has changed.

@@ -140,6 +140,7 @@ const CONDITIONAL = new Set([
 ]);
 
 const CREATE_ON_UPDATE = new Set([
+  'limitranges',
   'services',
   'endpoints',
   'events',
@@ -307,6 +308,7 @@ const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
     prepareCreate: (claim) => ({ ...withDataSources(claim), status: { phase: 'Pending' } }),
     prepareUpdate: withDataSources,
   },
+  persistentvolumes: { prepareCreate: (volume) => ({ ...volume, status: { phase: 'Pending' } }) },
   'statefulsets.apps': { prepareCreate: withoutGated, prepareUpdate: withoutGated },
   'jobs.batch': { complete: (job, old) => ({ object: old ? job : withJobSelector(job), errors: [] }) },
   nodes: { keepsStatus: true },

@@ -32,6 +32,17 @@ export const kindDefaults: Readonly<Record<string, Defaults>> = {
   [`${CORE}.NodeStatus`]: (status) =>
     isObject(status['capacity']) ? fillAbsent(status, { allocatable: status['capacity'] }) : status,
 
+  [`${CORE}.PersistentVolumeSpec`]: (spec) =>
+    fillAbsent(fillZero(spec, { persistentVolumeReclaimPolicy: 'Retain' }), { volumeMode: 'Filesystem' }),
+  [`${CORE}.LimitRangeItem`]: (item) => {
+    if (item['type'] !== 'Container') return item;
+    const part = (name: string) => (isObject(item[name]) ? item[name] : {});
+    const limits = { ...part('max'), ...part('default') };
+    return { ...item, default: limits, defaultRequest: { ...part('min'), ...limits, ...part('defaultRequest') } };
+  },
+  'io.k8s.api.storage.v1.StorageClass': (storage) =>
+    fillAbsent(storage, { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' }),
+
   [`${APPS}.DeploymentSpec`]: (spec) =>
     fillAbsent(
       within(spec, 'strategy', (strategy) => rolling(strategy, { maxUnavailable: '25%', maxSurge: '25%' })),

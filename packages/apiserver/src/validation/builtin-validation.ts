@@ -3,7 +3,7 @@ import type { FieldError } from '../errors.ts';
 import { withoutNulls } from '../json/copy.ts';
 import * as autoscaler from './autoscaler-rules.ts';
 import * as batch from './batch-rules.ts';
-import { claim } from './claim-rules.ts';
+import { claim, storageClass, volume } from './claim-rules.ts';
 import * as cluster from './cluster-rules.ts';
 import * as event from './event-rules.ts';
 import * as network from './network-rules.ts';
@@ -37,6 +37,8 @@ const rule = <T>(check: (errors: Errors, object: T, old: T | undefined) => void)
 const RULES: Readonly<Record<string, Rule>> = {
   pods: rule(pod),
   persistentvolumeclaims: rule(claim),
+  persistentvolumes: rule(volume),
+  'storageclasses.storage.k8s.io': rule(storageClass),
   'deployments.apps': rule(workload.deployment),
   'deployments.apps/status': rule(workload.deploymentStatus),
   'replicasets.apps/status': rule(workload.replicaSetStatus),
