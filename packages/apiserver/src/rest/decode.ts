@@ -71,8 +71,9 @@ function checkOtherVersion(
   const apiVersion = apiVersionOf(resource, version.name);
   const written = given['apiVersion'] ?? '';
   if (!resource.custom || written === apiVersion || typeof written !== 'string') return;
-  if (options.fieldValidation === 'Ignore' || given['kind'] !== resource.kind) return;
-  const unknown = unknownElsewhere(target, { ...given, apiVersion }, written);
+  if (given['kind'] !== resource.kind) return;
+  const unknown = unknownElsewhere(target, given, written);
+  if (options.fieldValidation === 'Ignore') return;
   const problems = unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
   if (options.fieldValidation === 'Warn') {
     for (const problem of problems) warnings.add(problem);
@@ -90,7 +91,9 @@ function unknownElsewhere(target: Target, given: Record<string, unknown>, writte
   const { resource } = target;
   const [name = '', group = ''] = written.split('/').toReversed();
   const named = resource.versions.find((one) => one.name === name);
-  const { unknown } = (named ?? target.version).normalise(checkedObject(target, given));
+  const version = { ...(named ?? target.version), name };
+  const read = { ...given, apiVersion: apiVersionOf(resource, version.name) };
+  const { unknown } = version.normalise(checkedObject({ ...target, version }, read));
   if (group === resource.group && named) return unknown;
   const ofMetadata = unknown.filter((path) => path.startsWith('metadata.'));
   if (group !== resource.group) return ofMetadata;
@@ -180,7 +183,7 @@ export function checkKind({ group, kind, custom }: Resource, object: UnknownObje
 }
 
 /** Another version of the same kind is known, and is the wrong one. */
-function isOtherVersion({ group, kind }: Resource, apiVersion: string): boolean {
+export function isOtherVersion({ group, kind }: Resource, apiVersion: string): boolean {
   if (kind === 'Event') return apiVersion === 'v1' || apiVersion === 'events.k8s.io/v1';
   return group !== '' && apiVersion.startsWith(`${group}/`) && KNOWN_VERSION.test(apiVersion);
 }
@@ -188,11 +191,16 @@ function isOtherVersion({ group, kind }: Resource, apiVersion: string): boolean 
 const KNOWN_VERSION = /\/v(1|2|1beta1|1beta2|1alpha1)$/;
 
 /** A body of another kind: one that Kubernetes knows cannot become this one. */
-function otherKind(resource: Resource, apiVersion: string, kind: string): StatusError {
+export function otherKindProblem(resource: Resource, apiVersion: string, kind: string): string {
   const [version = ''] = apiVersion.split('/').toReversed();
-  const why = isKnownKind(resource, apiVersion, kind)
+  return isKnownKind(resource, apiVersion, kind)
     ? `converting (${version}.${kind}) to (${goPackage(resource)}.${resource.kind}): unknown conversion`
     : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+}
+
+function otherKind(resource: Resource, apiVersion: string, kind: string): StatusError {
+  const [version = ''] = apiVersion.split('/').toReversed();
+  const why = otherKindProblem(resource, apiVersion, kind);
   return badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${resource.kind}: ${why}`);
 }
 
