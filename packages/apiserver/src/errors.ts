@@ -298,8 +298,8 @@ export const unprocessablePatch = () =>
 export const unreadablePatch = (document: string, problem: string) =>
   invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', document, problem)]);
 
-/** An apply that the schema cannot make sense of; Kubernetes calls it an error of its own, without a reason. */
-export const untypedPatch = (message: string) => failure({ code: 500, reason: '', message });
+/** What Kubernetes calls an error of its own, without a reason, although the request is to blame. */
+export const plainError = (message: string) => failure({ code: 500, reason: '', message });
 
 /** One thing that is wrong with one field. */
 export interface FieldError {

@@ -55,6 +55,49 @@ describe('server-side apply', () => {
     ]);
   });
 
+  it('takes nothing from a map by a null, and owns it', async () => {
+    const test = testServer();
+    await apply(test, `${CONFIG_MAPS}/a`, configMap('a', { x: '1' }), 'one');
+    const after = await apply(test, `${CONFIG_MAPS}/a`, { ...configMap('a'), data: null }, 'two', true);
+    assert.deepEqual(after['data'], { x: '1' });
+    assert.deepEqual(fieldsOf(after, 'two'), { 'f:data': {} });
+  });
+
+  it('notes the time of an apply that leaves out an empty field which Go always writes', async () => {
+    const test = testServer();
+    const path = '/api/v1/namespaces/default/events';
+    const event = (more: object) => ({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: 'a' },
+      involvedObject: { kind: 'Pod', name: 'a', namespace: 'default' },
+      ...more,
+    });
+    const timeOf = (object: UnknownObject) =>
+      object.metadata.managedFields?.find(({ operation }) => operation === 'Apply')?.time;
+    await test.ok('POST', path, event({ source: {} }));
+    // Nothing changes, and Kubernetes notes the time of changes only.
+    assert.equal(timeOf(await apply(test, `${path}/a`, event({ source: {} }), 'two')), undefined);
+    assert.notEqual(timeOf(await apply(test, `${path}/a`, event({}), 'two')), undefined);
+  });
+
+  it('keeps the time of an applier who goes on with the other face of an event', async () => {
+    const test = testServer();
+    const common = { kind: 'Event', metadata: { name: 'a' }, type: 'Normal', reason: 'R', action: 'A' };
+    const pod = { kind: 'Pod', name: 'a', namespace: 'default' };
+    const fresh = {
+      eventTime: '2026-01-01T00:00:00.000000Z',
+      reportingController: 'example.com/c',
+      reportingInstance: 'i',
+    };
+    const created = { ...common, apiVersion: 'events.k8s.io/v1', regarding: pod, ...fresh };
+    const made = await apply(test, '/apis/events.k8s.io/v1/namespaces/default/events/a', created, 'one');
+    const core = { ...common, apiVersion: 'v1', involvedObject: pod };
+    const after = await apply(test, '/api/v1/namespaces/default/events/a', core, 'one', true);
+    const times = [made, after].map(({ metadata }) => metadata.managedFields?.map(({ time }) => time));
+    assert.deepEqual(times, [['2026-01-01T00:00:00Z'], ['2026-01-01T00:00:00Z']]);
+  });
+
   it('needs a field manager, and takes no managedFields', async () => {
     const test = testServer();
     const nobody = await test.refused('PATCH', `${CONFIG_MAPS}/a`, configMap('a'), { contentType: APPLY });

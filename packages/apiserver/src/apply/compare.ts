@@ -12,9 +12,25 @@ export interface Comparison {
 export const isSame = ({ added, modified, removed }: Comparison) =>
   isEmpty(added) && isEmpty(modified) && isEmpty(removed);
 
-/** The fields in which two states of an object differ. A part that came or went is in the result with all of its parts. */
-export function compare(type: TypeSchema, before: JsonObject, after: JsonObject): Comparison {
-  const sets: Sets = { edge: '', above: undefined, added: newBuilder(), modified: newBuilder(), removed: newBuilder() };
+/**
+ * The fields in which two states of an object differ. A part that came or went is in the result with all of its parts. A field
+ * that Go always writes is not missed where it has nothing in it, unless `seesRemoved`: an apply that leaves it out takes it
+ * away before Go writes it again.
+ */
+export function compare(
+  type: TypeSchema,
+  before: JsonObject,
+  after: JsonObject,
+  { seesRemoved = false } = {},
+): Comparison {
+  const sets: Sets = {
+    edge: '',
+    above: undefined,
+    seesRemoved,
+    added: newBuilder(),
+    modified: newBuilder(),
+    removed: newBuilder(),
+  };
   const parts = partsOf(type, after);
   if (parts.by === 'keys') compareKeys(parts.type, before, after, sets);
   return sets as Comparison;
@@ -26,6 +42,7 @@ type Change = 'added' | 'modified' | 'removed';
 interface Sets {
   readonly edge: string;
   readonly above: Sets | undefined;
+  readonly seesRemoved: boolean;
   added: FieldSetBuilder | undefined;
   modified: FieldSetBuilder | undefined;
   removed: FieldSetBuilder | undefined;
@@ -34,6 +51,7 @@ interface Sets {
 const below = (above: Sets, edge: string): Sets => ({
   edge,
   above,
+  seesRemoved: above.seesRemoved,
   added: undefined,
   modified: undefined,
   removed: undefined,
@@ -61,7 +79,8 @@ function compareKeys(type: MapType, before: unknown, after: unknown, sets: Sets)
 function compareKey(type: MapType, key: string, before: unknown, after: unknown, sets: Sets): void {
   const unset = type.field(key)?.unset;
   const left = isObject(before) ? valueOf(before, key, unset) : undefined;
-  const right = isObject(after) ? valueOf(after, key, unset) : undefined;
+  const isGone = sets.seesRemoved && isObject(before) && before[key] !== undefined;
+  const right = isObject(after) ? valueOf(after, key, isGone ? undefined : unset) : undefined;
   compareAt(typeOfKey(type, key), left, right, `f:${key}`, sets);
 }
 

@@ -134,7 +134,7 @@ export function createFieldTracker(now: () => string): FieldTracker {
       const merged = mergeTyped(type, before, withoutManagers(config)) as UnknownObject;
       const lost = last ? difference(last.set, set) : EMPTY;
       const pruned = last && !isEmpty(lost) ? prune(type, merged, current, config, last.set) : merged;
-      const comparison = compare(type, owned(before), owned(pruned));
+      const comparison = compare(type, owned(before), owned(pruned), { seesRemoved: true });
       const others = new Map([...current].filter(([key]) => key !== id));
       const allowed = live && manager === KUBECTL ? stillAsApplied(type, live) : EMPTY;
       const conflicts = conflictsWith(others, comparison, allowed);
@@ -145,13 +145,21 @@ export function createFieldTracker(now: () => string): FieldTracker {
       const result = new Map(without(others, union(comparison.modified, comparison.added), comparison.removed));
       result.set(id, {
         ...base,
-        time: changed || !live ? now() : last?.time,
+        time: changed || !live ? now() : timeOf(live, id),
         set,
         ...(last?.source && { source: last.source }),
       });
       return store(pruned, result);
     },
   };
+}
+
+/** When a manager last changed the object, also as another face of it. */
+function timeOf({ metadata }: UnknownObject, id: string): string | undefined {
+  return metadata.managedFields?.find(
+    ({ manager = '', operation, apiVersion = '', subresource = '' }) =>
+      operation === 'Apply' && managerId({ name: manager, operation, apiVersion, subresource }) === id,
+  )?.time;
 }
 
 const EMPTY_OBJECT = { metadata: {} } as UnknownObject;

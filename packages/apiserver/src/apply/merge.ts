@@ -2,14 +2,23 @@ import { isObject, type JsonObject, ownValue, setOwn } from '../json/copy.ts';
 import type { ListMapType, MapType, SetType, TypeSchema } from './type-schema.ts';
 import { edgesOf, partsOf, typeOfKey } from './typed-value.ts';
 
-/** The live object with what was applied laid over it: leaves are replaced, parts that were not applied stay. */
+/**
+ * The live object with what was applied laid over it: leaves are replaced, parts that were not applied stay. A null has no
+ * parts, so it takes nothing away from a map or a list that has some.
+ */
 export function mergeTyped(type: TypeSchema, live: unknown, applied: unknown): unknown {
   if (applied === undefined) return live;
-  if (live === undefined || applied === null) return applied;
+  if (live === undefined) return applied;
+  if (applied === null) return hasParts(type, live) ? live : applied;
   const parts = partsOf(type, applied);
   if (parts.by === 'keys') return isObject(live) ? mergeKeys(parts.type, live, applied as JsonObject) : applied;
   if (parts.by === 'items') return Array.isArray(live) ? mergeItems(parts.type, live, applied as unknown[]) : applied;
   return applied;
+}
+
+function hasParts(type: TypeSchema, live: unknown): boolean {
+  if (Array.isArray(live)) return live.length > 0 && partsOf(type, live).by === 'items';
+  return isObject(live) && Object.keys(live).length > 0 && partsOf(type, live).by === 'keys';
 }
 
 function mergeKeys(type: MapType, live: JsonObject, applied: JsonObject): JsonObject {

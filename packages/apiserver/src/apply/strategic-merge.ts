@@ -1,7 +1,7 @@
 // Strategic merge patch: a merge patch that knows from the schema which lists are merged item by item, with directives for
 // what a plain merge cannot say ($patch, $retainKeys, $setElementOrder/x, $deleteFromPrimitiveList/x).
 // https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/
-import { badRequest, untypedPatch } from '../errors.ts';
+import { badRequest, plainError } from '../errors.ts';
 import { equalJson, isObject, type JsonObject, ownValue, setOwn } from '../json/copy.ts';
 import { DEDUCED, type FieldType, type MapType, type TypeSchema } from './type-schema.ts';
 
@@ -45,7 +45,7 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
       if (isObject(before) && below?.shape === 'atomic' && !below.inside && inside !== undefined) {
         // What Kubernetes has no struct for cannot be merged.
         const field = JSON.stringify(inside);
-        throw untypedPatch(`unable to find api field in struct RawExtension for the json field ${field}`);
+        throw plainError(`unable to find api field in struct RawExtension for the json field ${field}`);
       }
       const replaces = field?.patchStrategy.includes('replace') === true;
       const start = isObject(before) && !replaces ? before : {};

@@ -55,9 +55,12 @@ export function admitPod(store: Store, given: UnknownObject, random?: Random): U
 /** What the runtime class of a pod adds to it: what running it costs besides, and where it can run. */
 function runtimeOf(store: Store, { spec, metadata }: Pod): Partial<PodSpec> {
   const name = spec?.runtimeClassName;
-  if (name === undefined) return {};
   const refuse = (why: string) =>
     forbidden({ group: '', resource: 'pods' }, metadata.name ?? '', `pod rejected: ${why}`);
+  if (name === undefined) {
+    if (Object.keys(spec?.overhead ?? {}).length === 0) return {};
+    throw refuse('Pod Overhead set without corresponding RuntimeClass defined Overhead');
+  }
   const found = store.get('node.k8s.io/runtimeclasses', name) as RuntimeClass | undefined;
   if (!found) throw refuse(`RuntimeClass ${JSON.stringify(name)} not found`);
   const overhead = found.overhead?.podFixed;
@@ -161,8 +164,26 @@ const SYSTEM: Readonly<Record<string, number>> = {
   'system-node-critical': 2_000_001_000,
 };
 
+/** A pod names a class; what follows from the class it may repeat, and not change. */
 function priorityOf(store: Store, { metadata, spec }: Pod) {
-  const name = spec?.priorityClassName ?? '';
+  const computed = classOf(store, metadata.name ?? '', spec?.priorityClassName ?? '');
+  const refuse = (what: string, given: unknown, own: unknown) =>
+    forbidden(
+      { group: '', resource: 'pods' },
+      metadata.name ?? '',
+      `the ${what} (${String(given)}) must not be provided in pod spec; priority admission controller computed ${String(own)} from the given PriorityClass name`,
+    );
+  const { priority, preemptionPolicy } = spec ?? {};
+  if (priority !== undefined && priority !== computed.priority) {
+    throw refuse('integer value of priority', priority, computed.priority);
+  }
+  if (preemptionPolicy !== undefined && preemptionPolicy !== computed.preemptionPolicy) {
+    throw refuse('string value of PreemptionPolicy', preemptionPolicy, computed.preemptionPolicy);
+  }
+  return computed;
+}
+
+function classOf(store: Store, podName: string, name: string) {
   const ofName = (wanted: string) =>
     store.get(CLASSES, wanted) as { value?: number; preemptionPolicy?: string } | undefined;
   if (name === '') {
@@ -174,8 +195,7 @@ function priorityOf(store: Store, { metadata, spec }: Pod) {
   const found = ofName(name);
   const priority = found?.value ?? SYSTEM[name];
   if (priority === undefined) {
-    const pods = { group: '', resource: 'pods' };
-    throw forbidden(pods, metadata.name ?? '', `no PriorityClass with name ${name} was found`);
+    throw forbidden({ group: '', resource: 'pods' }, podName, `no PriorityClass with name ${name} was found`);
   }
   return { priority, preemptionPolicy: found?.preemptionPolicy ?? 'PreemptLowerPriority' };
 }

@@ -119,6 +119,41 @@ describe('node ports', () => {
     assert.notEqual(given[0]?.nodePort, given[2]?.nodePort);
   });
 
+  it('gives a port that is added to a Service one of its own, although another has its number', async () => {
+    const { ok } = testServer();
+    await ok('POST', SERVICES, service('a', { ports: [{ name: 'tcp', port: 53 }] }));
+    const ports = [
+      { name: 'tcp', port: 53 },
+      { name: 'udp', port: 53, protocol: 'UDP' },
+    ];
+    const [tcp, udp] = specOf(await ok('PUT', `${SERVICES}/a`, service('a', { type: 'NodePort', ports }))).ports ?? [];
+    assert.notEqual(tcp?.nodePort, udp?.nodePort);
+  });
+
+  it('refuses two ports of one Service that clash for the ports alone, not for node ports that were drawn', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', SERVICES, service('a'));
+    const ports = [
+      { name: 'x', port: 80 },
+      { name: 'y', port: 80 },
+    ];
+    const { details } = await refused('PUT', `${SERVICES}/a`, service('a', { type: 'LoadBalancer', ports }));
+    assert.deepEqual(
+      details?.causes?.map(({ field }) => field),
+      ['spec.ports[1]'],
+    );
+  });
+
+  it('keeps the port of the health check, and does not let it change', async () => {
+    const { ok, refused } = testServer();
+    const local = { type: 'LoadBalancer', externalTrafficPolicy: 'Local' };
+    const made = specOf(await ok('POST', SERVICES, service('a', local))).healthCheckNodePort;
+    assert.equal(specOf(await ok('PUT', `${SERVICES}/a`, service('a', local))).healthCheckNodePort, made);
+    const changed = service('a', { ...local, healthCheckNodePort: made === 30_500 ? 30_501 : 30_500 });
+    const { message } = await refused('PUT', `${SERVICES}/a`, changed);
+    assert.match(message ?? '', /spec\.healthCheckNodePort: Forbidden: field is immutable/);
+  });
+
   it('refuses one that is taken or outside', async () => {
     const { ok, refused } = testServer();
     const wish = (name: string, nodePort: number) =>

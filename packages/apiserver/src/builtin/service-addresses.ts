@@ -2,9 +2,12 @@
 // finds the same. Allocation happens in the same step as the write, so two Services never get the same. The search goes
 // round: an address that became free is given out again as late as possible, because clients may still use it. It begins
 // anywhere, so that several clusters on one machine, which share its loopback addresses, hardly ever meet.
+import { isIP } from 'node:net';
 import type { Random, Service, ServicePort, ServiceSpec, UnknownObject } from '@capstan/kube';
-import { type FieldError, fieldInvalid } from '../errors.ts';
+import { type FieldError, fieldInvalid, internalError, plainError } from '../errors.ts';
+import { equalJson } from '../json/copy.ts';
 import type { Store } from '../store/store.ts';
+import { fieldDuplicate, ipAddress, supported } from '../validation/rules.ts';
 
 /** Loopback addresses, so that a forwarder on this machine can have them without asking anybody. */
 export const SERVICE_RANGE = '127.96.0.0/12';
@@ -73,96 +76,131 @@ export function createServiceAddresses(store: Store, random: Random): ServiceAdd
     return undefined;
   };
 
-  const withAddress = (key: string, spec: ServiceSpec, errors: FieldError[]): ServiceSpec => {
-    const families = spec.ipFamilies ?? [];
-    const other = families.findIndex((family) => family !== 'IPv4');
-    const isHeadless = spec.clusterIP === 'None';
-    if (other >= 0 && !isHeadless) {
-      errors.push(fieldInvalid(`spec.ipFamilies[${other}]`, families[other], 'not configured on this cluster'));
-    }
-    if (other >= 0 && isHeadless && spec.selector) {
-      // What was left open without a selector is decided as soon as there is one.
-      errors.push(fieldInvalid(`spec.ipFamilies[${other}]`, families[other], 'not configured on this cluster'));
-      const detail = 'this cluster is not configured for dual-stack services';
-      errors.push(fieldInvalid('spec.ipFamilyPolicy', spec.ipFamilyPolicy, detail));
-    }
-    const ipFamilies = families.length > 0 ? families : ['IPv4'];
-    const ipFamilyPolicy = spec.ipFamilyPolicy ?? 'SingleStack';
-    if (isHeadless) {
-      // Without a selector, the families of its pods are unknown.
-      const isOpen = families.length === 0 && spec.ipFamilyPolicy === undefined && !spec.selector;
-      const both = isOpen
-        ? { ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'RequireDualStack' }
-        : { ipFamilies, ipFamilyPolicy };
-      return { ...spec, clusterIP: 'None', clusterIPs: ['None'], ...both };
-    }
+  const withAddress = (spec: ServiceSpec, errors: FieldError[]): ServiceSpec => {
     const wanted = spec.clusterIP ?? '';
-    if (wanted !== '' && addresses.get(wanted) !== key) {
+    if (wanted === 'None') return spec;
+    if (wanted !== '') {
       const refuse = (why: string) =>
         errors.push(fieldInvalid('spec.clusterIPs', [wanted], `failed to allocate IP ${wanted}: ${why}`));
       if (!inRange(wanted)) {
         refuse(`the provided IP (${wanted}) is not in the valid range. The range of valid IPs is ${SERVICE_RANGE}`);
       } else if (addresses.has(wanted)) refuse('provided IP is already allocated');
-    }
-    const clusterIP = wanted !== '' ? wanted : freeAddress();
-    if (clusterIP === undefined) {
-      errors.push(fieldInvalid('spec.clusterIPs', [], 'failed to allocate a serviceIP: range is full'));
       return spec;
     }
-    return { ...spec, clusterIP, clusterIPs: [clusterIP], ipFamilies, ipFamilyPolicy };
+    const clusterIP = freeAddress();
+    if (clusterIP !== undefined) return { ...spec, clusterIP, clusterIPs: [clusterIP] };
+    errors.push(fieldInvalid('spec.clusterIPs', [], 'failed to allocate a serviceIP: range is full'));
+    return spec;
   };
 
-  const withPorts = (key: string, spec: ServiceSpec, errors: FieldError[]): ServiceSpec => {
-    const own = new Set<number>();
-    // A port number may be open for TCP and for UDP: then they share their node port, as people expect of DNS.
-    const byPort = new Map<string, number>();
-    const list = (spec.ports ?? []).map((port, index): ServicePort => {
-      const { nodePort = 0, protocol = 'TCP' } = port;
-      if (nodePort === 0) {
-        const twin = byPort.get(String(port.port));
-        const given = twin ?? freePort(own);
-        if (given === undefined) {
-          errors.push(fieldInvalid(`spec.ports[${index}].nodePort`, 0, 'failed to allocate a nodePort: range is full'));
-          return port;
+  /** Why a port cannot be had; undefined: it is ours now, in `own`. */
+  const takePort = (port: number, own: Set<number>): string | undefined => {
+    if (port < FIRST_PORT || port >= FIRST_PORT + PORTS) {
+      const range = `The range of valid ports is ${FIRST_PORT}-${FIRST_PORT + PORTS - 1}`;
+      return `provided port is not in the valid range. ${range}`;
+    }
+    if (ports.has(port) || own.has(port)) return 'provided port is already allocated';
+    own.add(port);
+    return undefined;
+  };
+
+  const drawPort = (own: Set<number>): number => {
+    const port = freePort(own);
+    if (port === undefined) throw internalError('failed to allocate a nodePort: range is full');
+    own.add(port);
+    return port;
+  };
+
+  /**
+   * A port number of a new Service may be open for TCP and for UDP: then they share their node port, as people expect of
+   * DNS. A port that is added later gets one of its own.
+   */
+  const withNewPorts = (spec: ServiceSpec, own: Set<number>, errors: FieldError[]): ServiceSpec => {
+    const byPort = new Map<number, number>();
+    const list: ServicePort[] = [];
+    for (const [index, port] of (spec.ports ?? []).entries()) {
+      const { nodePort = 0 } = port;
+      const shared = byPort.get(port.port);
+      const asked = nodePort || (spec.ports?.find((one) => one.port === port.port && one.nodePort)?.nodePort ?? 0);
+      if (nodePort === 0 && !drawsPorts(spec)) list.push(port);
+      else if (shared !== undefined && (nodePort === 0 || nodePort === shared))
+        list.push({ ...port, nodePort: shared });
+      else {
+        const given = asked === 0 ? drawPort(own) : asked;
+        const problem = asked === 0 ? undefined : takePort(asked, own);
+        if (problem !== undefined) {
+          errors.push(fieldInvalid(`spec.ports[${index}].nodePort`, asked, problem));
+          return spec;
         }
-        own.add(given);
-        byPort.set(String(port.port), given);
-        return { ...port, nodePort: given };
+        if (shared === undefined) byPort.set(port.port, given);
+        list.push({ ...port, nodePort: given });
       }
-      const at = `spec.ports[${index}].nodePort`;
-      if (nodePort < FIRST_PORT || nodePort >= FIRST_PORT + PORTS) {
-        const range = `The range of valid ports is ${FIRST_PORT}-${FIRST_PORT + PORTS - 1}`;
-        errors.push(fieldInvalid(at, nodePort, `provided port is not in the valid range. ${range}`));
-      } else if (ports.has(nodePort) && ports.get(nodePort) !== key) {
-        errors.push(fieldInvalid(at, nodePort, 'provided port is already allocated'));
+    }
+    return { ...spec, ports: list };
+  };
+
+  const withChangedPorts = (
+    spec: ServiceSpec,
+    old: ServiceSpec,
+    own: Set<number>,
+    errors: FieldError[],
+  ): ServiceSpec => {
+    const before = new Set(nodePortsOf(old));
+    const seen = new Set<string>();
+    const list: ServicePort[] = [];
+    for (const [index, port] of (spec.ports ?? []).entries()) {
+      const { nodePort = 0, protocol = '' } = port;
+      if (nodePort === 0 && !drawsPorts(spec)) {
+        list.push(port);
+        continue;
       }
-      own.add(nodePort);
-      if (protocol !== '') byPort.set(String(port.port), nodePort);
-      return port;
-    });
-    const withList = spec.ports ? { ...spec, ports: list } : spec;
-    const needsHealth = spec.type === 'LoadBalancer' && spec.externalTrafficPolicy === 'Local';
-    if (!needsHealth || spec.healthCheckNodePort) return withList;
-    const healthCheckNodePort = freePort(own);
-    return healthCheckNodePort === undefined ? withList : { ...withList, healthCheckNodePort };
+      const given = nodePort === 0 ? drawPort(own) : nodePort;
+      const isKnown = nodePort === 0 || before.has(nodePort) || own.has(nodePort);
+      const problem = isKnown ? undefined : takePort(nodePort, own);
+      if (problem !== undefined) {
+        errors.push(fieldInvalid(`spec.ports[${index}].nodePort`, nodePort, problem));
+        return spec;
+      }
+      if (seen.has(`${protocol} ${given}`)) throw plainError(`duplicate nodePort: {${protocol} ${given}}`);
+      seen.add(`${protocol} ${given}`);
+      list.push({ ...port, nodePort: given });
+    }
+    return { ...spec, ports: list };
+  };
+
+  const withHealthPort = (spec: ServiceSpec, old: ServiceSpec | undefined, own: Set<number>): ServiceSpec => {
+    if (!needsHealth(spec) || (old && needsHealth(old))) return spec;
+    const { healthCheckNodePort: wanted = 0 } = spec;
+    if (wanted === 0) return { ...spec, healthCheckNodePort: drawPort(own) };
+    const problem = takePort(wanted, own);
+    if (problem === undefined) return spec;
+    throw internalError(`failed to allocate requested HealthCheck NodePort ${wanted}: ${problem}`);
+  };
+
+  /** Each step relies on what the ones before it have found right. */
+  const completed = (given: ServiceSpec, old: ServiceSpec | undefined, errors: FieldError[]): ServiceSpec => {
+    let spec = sameAddresses(old ? keepGiven(given, old) : given, old);
+    if (spec.type !== 'ExternalName') {
+      spec = withFamilies(spec, old, errors);
+      if (errors.length === 0 && (!old || old.type === 'ExternalName')) spec = withAddress(spec, errors);
+    }
+    const own = new Set<number>();
+    if (errors.length === 0 && opens(spec) && spec.ports) {
+      spec = old ? withChangedPorts(spec, old, own, errors) : withNewPorts(spec, own, errors);
+    }
+    if (errors.length > 0) return spec;
+    spec = withHealthPort(spec, old, own);
+    return old ? withoutFormer(spec, old) : spec;
   };
 
   return {
     complete(service, old) {
       const errors: FieldError[] = [];
-      const key = `${service.metadata.namespace}/${service.metadata.name}`;
-      let spec = sameAddresses(specOf(service), old && specOf(old));
-      if (old) spec = keepGiven(spec, specOf(old));
-      if (spec.type === 'ExternalName') {
-        // No traffic inside of the cluster goes through it.
-        const { internalTrafficPolicy: _, ...rest } = withoutAddress(spec, old, specOf(service).clusterIPs);
-        return { object: { ...service, spec: rest }, errors };
-      }
-      spec = withAddress(key, spec, errors);
-      const opensPorts =
-        spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false);
-      if (opensPorts) spec = withPorts(key, spec, errors);
-      return { object: { ...service, spec }, errors };
+      const spec = completed(specOf(service), old && specOf(old), errors);
+      if (spec.type !== 'ExternalName') return { object: { ...service, spec }, errors };
+      // No traffic inside of the cluster goes through it.
+      const { internalTrafficPolicy: _, ...rest } = spec;
+      return { object: { ...service, spec: rest }, errors };
     },
   };
 }
@@ -171,74 +209,159 @@ const SERVICES = '/services';
 
 const specOf = (object: UnknownObject): ServiceSpec => (object as Service).spec ?? {};
 
+const opens = ({ type }: ServiceSpec) => type === 'NodePort' || type === 'LoadBalancer';
+
+/** Whether ports that name no node port get one. */
+const drawsPorts = ({ type, allocateLoadBalancerNodePorts: draws }: ServiceSpec) =>
+  type === 'NodePort' || (type === 'LoadBalancer' && draws !== false);
+
+const needsHealth = ({ type, externalTrafficPolicy: policy }: ServiceSpec) =>
+  type === 'LoadBalancer' && policy === 'Local';
+
+const isOutside = (spec: ServiceSpec) =>
+  opens(spec) || (spec.type === 'ClusterIP' && (spec.externalIPs ?? []).length > 0);
+
+const nodePortsOf = ({ ports }: ServiceSpec) => (ports ?? []).flatMap(({ nodePort = 0 }) => nodePort || []);
+
 /** The first of the addresses has a field of its own; a client that sets either of them means both. */
 function sameAddresses(spec: ServiceSpec, old: ServiceSpec | undefined): ServiceSpec {
   const { clusterIP = '', clusterIPs = [] } = spec;
-  if (clusterIP !== '' && clusterIPs.length === 0) return { ...spec, clusterIPs: [clusterIP] };
+  if (!old) return clusterIP !== '' && clusterIPs.length === 0 ? { ...spec, clusterIPs: [clusterIP] } : spec;
+  const { clusterIP: before = '', clusterIPs: all = [] } = old;
+  if (clusterIP === before) return clusterIPs.length === 0 && all.length > 0 ? { ...spec, clusterIPs: all } : spec;
+  if (!equalJson(clusterIPs, all)) return spec;
   // Who takes one of the two away and leaves the other means neither.
-  if (clusterIP === '' && clusterIPs[0] !== undefined && (old === undefined || clusterIPs[0] === old.clusterIPs?.[0])) {
-    return { ...spec, clusterIP: clusterIPs[0] };
-  }
-  if (old && clusterIP !== '' && clusterIP !== old.clusterIP && clusterIPs[0] === old.clusterIPs?.[0]) {
-    return { ...spec, clusterIPs: [clusterIP] };
-  }
-  return spec;
+  return { ...spec, clusterIPs: clusterIP === '' && before !== '' ? [] : [clusterIP] };
 }
 
 /** Who replaces a Service without saying what it was given lets it keep that, as far as its type still has it. */
 function keepGiven(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   let result = spec;
   if (spec.type !== 'ExternalName' && old.type !== 'ExternalName') {
-    if (!spec.clusterIP && (spec.clusterIPs ?? []).length === 0) {
-      result = { ...result, ...pick(old, ['clusterIP', 'clusterIPs']) };
-    }
-    if (spec.ipFamilies === undefined) result = { ...result, ...pick(old, ['ipFamilies']) };
-    if (spec.ipFamilyPolicy === undefined) result = { ...result, ...pick(old, ['ipFamilyPolicy']) };
+    if (!spec.clusterIP) result = { ...result, ...pick(old, ['clusterIP']) };
+    if ((spec.clusterIPs ?? []).length === 0) result = { ...result, ...pick(old, ['clusterIPs']) };
   }
-  const before = (port: ServicePort) =>
-    old.ports?.find((one) => one.port === port.port && one.protocol === port.protocol)?.nodePort ?? 0;
-  // A port is known again by its name, whatever else of it has changed.
-  const taken = new Set((spec.ports ?? []).map((port) => port.nodePort ?? 0));
-  const namedBefore = (port: ServicePort) => {
-    const given = old.ports?.find((one) => (one.name ?? '') === (port.name ?? ''))?.nodePort ?? 0;
-    return taken.has(given) ? 0 : given;
-  };
-  const opens = (type: string | undefined) => type === 'NodePort' || type === 'LoadBalancer';
-  const isOutside = ({ type, externalIPs = [] }: ServiceSpec) =>
-    opens(type) || (type === 'ClusterIP' && externalIPs.length > 0);
-  if (isOutside(old) && !isOutside(spec)) result = dropSame(result, old, ['externalTrafficPolicy']);
+  if (drawsPorts(old) && drawsPorts(spec) && result.ports) {
+    // A port is known again by its name, whatever else of it has changed.
+    const taken = new Set(nodePortsOf(spec));
+    const byName = new Map((old.ports ?? []).map(({ name = '', nodePort = 0 }) => [name, nodePort]));
+    const ports = result.ports.map((port) => {
+      const given = byName.get(port.name ?? '') ?? 0;
+      return port.nodePort || given === 0 || taken.has(given) ? port : { ...port, nodePort: given };
+    });
+    result = { ...result, ports };
+  }
+  if (needsHealth(old) && needsHealth(spec) && !spec.healthCheckNodePort) {
+    result = { ...result, ...pick(old, ['healthCheckNodePort']) };
+  }
+  return result;
+}
+
+const FAMILIES = ['IPv4', 'IPv6'];
+const POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
+
+/** The families of a Service's addresses, of which this cluster has one: IPv4. */
+function withFamilies(given: ServiceSpec, old: ServiceSpec | undefined, errors: FieldError[]): ServiceSpec {
+  const isHeadless = given.clusterIP === 'None';
+  const isOpen = isHeadless && Object.keys(given.selector ?? {}).length === 0;
+  const ipFamilyPolicy = given.ipFamilyPolicy ?? old?.ipFamilyPolicy ?? (isOpen ? 'RequireDualStack' : 'SingleStack');
+  let spec: ServiceSpec = { ...given, ipFamilyPolicy };
+  addressErrors(errors, spec);
+  if (errors.length > 0) return spec;
+  const wrongPolicy = (detail: string) => errors.push(fieldInvalid('spec.ipFamilyPolicy', ipFamilyPolicy, detail));
+  const isSingle = ipFamilyPolicy === 'SingleStack';
+  if (old && isSingle && (spec.ipFamilies ?? []).length > 1 && equalJson(spec.ipFamilies, old.ipFamilies)) {
+    spec = { ...spec, ipFamilies: (spec.ipFamilies ?? []).slice(0, 1) };
+  }
+  if (old && !isSingle && (old.ipFamilies ?? []).length === 2 && (spec.ipFamilies ?? []).length === 1) {
+    wrongPolicy("must be 'SingleStack' to release the secondary IP family");
+  }
+  if (isSingle && (spec.clusterIPs ?? []).length === 2) {
+    wrongPolicy("must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified");
+  }
+  if (isSingle && (spec.ipFamilies ?? []).length === 2) {
+    wrongPolicy("must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified");
+  }
+  const families = [...(spec.ipFamilies ?? [])];
+  for (const [index, address] of (isHeadless ? [] : (spec.clusterIPs ?? [])).entries()) {
+    if (index < families.length) continue;
+    if (isIP(address) === 4) families.push('IPv4');
+    else
+      errors.push(fieldInvalid(`spec.clusterIPs[${index}]`, spec.clusterIPs, 'IPv6 is not configured on this cluster'));
+  }
+  if (errors.length > 0) return spec;
+  if (families.length === 0) families.push('IPv4');
+  // Without a selector, the families of its endpoints are unknown.
+  if (isOpen) {
+    if (families.length === 1 && !isSingle) families.push(families[0] === 'IPv4' ? 'IPv6' : 'IPv4');
+    return { ...spec, ipFamilies: families };
+  }
+  if (ipFamilyPolicy === 'RequireDualStack') wrongPolicy('this cluster is not configured for dual-stack services');
+  for (const [index, family] of families.entries()) {
+    if (family === 'IPv4') continue;
+    errors.push(fieldInvalid(`spec.ipFamilies[${index}]`, family, 'not configured on this cluster'));
+  }
+  return { ...spec, ipFamilies: families };
+}
+
+/** What is wrong with addresses and their families by themselves. */
+function addressErrors(errors: FieldError[], spec: ServiceSpec): void {
+  const { clusterIP = '', clusterIPs = [], ipFamilies = [], ipFamilyPolicy } = spec;
+  const wrong = (detail: string) => errors.push(fieldInvalid('spec.clusterIPs', clusterIPs, detail));
+  if (clusterIP !== '' && clusterIPs.length > 0 && clusterIPs[0] !== clusterIP)
+    wrong('first value must match `clusterIP`');
+  if (clusterIP === '' && clusterIPs.length > 0) wrong('must be empty when `clusterIP` is not specified');
+  const seen = new Set<string>();
+  for (const [index, family] of ipFamilies.entries()) {
+    supported(errors, `spec.ipFamilies[${index}]`, family, FAMILIES);
+    if (seen.has(family)) errors.push(fieldDuplicate(`spec.ipFamilies[${index}]`, family));
+    seen.add(family);
+  }
+  supported(errors, 'spec.ipFamilyPolicy', ipFamilyPolicy, POLICIES);
+  const isHeadless = clusterIPs[0] === 'None';
+  let hasWrong = isHeadless && clusterIPs.length > 1;
+  if (hasWrong) wrong("'None' must be the first and only value");
+  for (const [index, address] of clusterIPs.entries()) {
+    if (index === 0 && isHeadless) continue;
+    if (!ipAddress(errors, `spec.clusterIPs[${index}]`, address)) hasWrong = true;
+  }
+  if (clusterIPs.length > 2) wrong('may only hold up to 2 values');
+  if (hasWrong || isHeadless) return;
+  const kinds = clusterIPs.map((address) => `IPv${isIP(address)}`);
+  if (kinds.length > 1 && (kinds.length > 2 || kinds[0] === kinds[1])) {
+    wrong('may specify no more than one IP for each IP family');
+  }
+  for (const [index, kind] of kinds.entries()) {
+    const family = ipFamilies[index];
+    if (family === undefined || !FAMILIES.includes(family) || family === kind) continue;
+    const detail = `expected an ${family} value as indicated by \`ipFamilies[${index}]\``;
+    errors.push(fieldInvalid(`spec.clusterIPs[${index}]`, clusterIPs[index], detail));
+  }
+}
+
+/** Without what the old type had and the new one has not, unless the request sets it to something else. */
+function withoutFormer(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
+  const gone: (keyof ServiceSpec)[] = [];
+  if (old.type !== 'ExternalName' && spec.type === 'ExternalName') {
+    const isSame = spec.clusterIP === old.clusterIP && equalJson(spec.clusterIPs, old.clusterIPs);
+    if (isSame) gone.push('clusterIP', 'clusterIPs');
+    gone.push(...unchanged(spec, old, ['ipFamilies', 'ipFamilyPolicy']));
+  }
+  if (needsHealth(old) && !needsHealth(spec)) gone.push(...unchanged(spec, old, ['healthCheckNodePort']));
   if (old.type === 'LoadBalancer' && spec.type !== 'LoadBalancer') {
-    result = dropSame(result, old, ['allocateLoadBalancerNodePorts', 'healthCheckNodePort', 'loadBalancerClass']);
+    gone.push(...unchanged(spec, old, ['allocateLoadBalancerNodePorts', 'loadBalancerClass']));
   }
-  if (!result.ports) return result;
-  const ports = result.ports.map((port) => {
-    const { nodePort = 0, ...rest } = port;
-    if (opens(spec.type)) {
-      const given = nodePort === 0 ? namedBefore(port) : 0;
-      return given === 0 ? port : { ...port, nodePort: given };
-    }
-    // What its old type gave it goes with the type; what the request sets is checked by validation.
-    return opens(old.type) && nodePort === before(port) ? rest : port;
-  });
-  return { ...result, ports };
+  if (isOutside(old) && !isOutside(spec)) gone.push(...unchanged(spec, old, ['externalTrafficPolicy']));
+  const names = new Set<string>(gone);
+  const rest: ServiceSpec = Object.fromEntries(Object.entries(spec).filter(([field]) => !names.has(field)));
+  if (!rest.ports || !opens(old) || opens(spec)) return rest;
+  const before = new Set(nodePortsOf(old));
+  if (!nodePortsOf(spec).every((port) => before.has(port))) return rest;
+  return { ...rest, ports: rest.ports.map(({ nodePort: _, ...port }) => port) };
 }
 
-/** Without the fields that only the old type has, unless the request sets them again. */
-function dropSame(spec: ServiceSpec, old: ServiceSpec, fields: readonly (keyof ServiceSpec)[]): ServiceSpec {
-  const gone = new Set<string>(fields.filter((field) => spec[field] === old[field]));
-  return Object.fromEntries(Object.entries(spec).filter(([field]) => !gone.has(field)));
-}
-
-/** `clusterIPs` are those of the request: for a Service that has no address any more they do not follow from `clusterIP`. */
-function withoutAddress(
-  spec: ServiceSpec,
-  old: UnknownObject | undefined,
-  clusterIPs: ServiceSpec['clusterIPs'],
-): ServiceSpec {
-  if (!old || specOf(old).type === 'ExternalName') return spec;
-  const { clusterIP, clusterIPs: _addresses, ipFamilies: _families, ipFamilyPolicy: _policy, ...rest } = spec;
-  const isOld = clusterIP === undefined || clusterIP === specOf(old).clusterIP;
-  return isOld ? rest : { ...rest, ...(clusterIPs && { clusterIPs }), clusterIP };
+function unchanged(spec: ServiceSpec, old: ServiceSpec, fields: readonly (keyof ServiceSpec)[]): (keyof ServiceSpec)[] {
+  return fields.filter((field) => equalJson(spec[field], old[field]));
 }
 
 function pick<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Partial<Pick<T, K>> {

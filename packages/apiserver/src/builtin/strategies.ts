@@ -1,11 +1,12 @@
 // What distinguishes the built-in kinds beyond their schemas: names, generation, defaults, grace, selectable fields.
-import type { EndpointSlice, PodSpec, UnknownObject } from '@capstan/kube';
+import type { EndpointSlice, PersistentVolumeClaim, PodSpec, UnknownObject } from '@capstan/kube';
 import { defaultDefinition } from '../crd/definition-strategy.ts';
+import { withTemplateLabels } from '../defaults/kind-defaults.ts';
 import { equalJson, isObject, valueAt, withValueAt } from '../json/copy.ts';
 import { label, type NameRule, pathSegment, subdomain } from '../resources/names.ts';
 import type { ScalePaths, Strategy } from '../resources/resource.ts';
-import { serviceWarnings, sliceWarnings } from '../validation/network-warnings.ts';
-import { podWarnings } from '../validation/pod-warnings.ts';
+import { ingressWarnings, serviceWarnings, sliceWarnings } from '../validation/network-warnings.ts';
+import { nameWarnings, podWarnings } from '../validation/pod-warnings.ts';
 import { keepPatience, newPodStatus, withGrace } from './pod-strategy.ts';
 
 type Defaults = (object: UnknownObject) => UnknownObject;
@@ -21,6 +22,7 @@ export function builtinStrategy(id: string): Strategy {
     returnsDeleted: RETURNS_DELETED.has(id),
     ...(POD_PLACES[id] && { warnings: podWarningsAt(POD_PLACES[id]) }),
     ...(id === 'services' && { warnings: (service) => serviceWarnings(service) }),
+    ...(id === 'ingresses.networking.k8s.io' && { warnings: (one, old) => (old ? [] : ingressWarnings(one)) }),
     ...(id === 'endpointslices.discovery.k8s.io' && {
       warnings: (slice, old) => (old ? [] : sliceWarnings(slice as unknown as EndpointSlice)),
     }),
@@ -138,6 +140,7 @@ const CONDITIONAL = new Set([
 ]);
 
 const CREATE_ON_UPDATE = new Set([
+  'limitranges',
   'services',
   'endpoints',
   'events',
@@ -191,6 +194,9 @@ const POD_PLACES: Readonly<Record<string, readonly string[]>> = {
   replicationcontrollers: ['spec', 'template', 'spec'],
 };
 
+/** Kinds whose names become part of those of their pods. */
+const NAMES_PODS = new Set(['Pod', 'Deployment', 'ReplicaSet', 'Job', 'CronJob', 'ReplicationController']);
+
 const ENDLESS =
   'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended';
 
@@ -209,21 +215,54 @@ function podWarningsAt(path: readonly string[]): NonNullable<Strategy['warnings'
     const always = isEndless ? [ENDLESS] : [];
     // A pod that is there is changed by programs, who read no warnings.
     if (old && (path.length === 1 || !counts(object, old))) return always;
-    return [...podWarnings(path.join('.'), valueAt(object, path) as PodSpec | undefined), ...always];
+    const { name = '' } = object.metadata;
+    const use = path.length === 1 ? "the Pod's hostname" : 'Pod names and hostnames';
+    const ofName = old || !NAMES_PODS.has(object.kind) ? [] : nameWarnings(name, use);
+    return [...ofName, ...podWarnings(path.join('.'), valueAt(object, path) as PodSpec | undefined), ...always];
   };
 }
 
+const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
+
 /** A Job selects its pods by its own uid, unless its author says that he selects them himself. */
 function withJobSelector(job: UnknownObject): UnknownObject {
-  if (valueAt(job, ['spec', 'manualSelector']) === true) return job;
+  if (valueAt(job, ['spec', 'manualSelector']) === true) return withTemplateLabels(job);
   const { uid = '', name = '' } = job.metadata;
-  const own = { 'batch.kubernetes.io/controller-uid': uid, 'batch.kubernetes.io/job-name': name };
+  const own = { [CONTROLLER_UID]: uid, 'batch.kubernetes.io/job-name': name };
   const former = { 'controller-uid': uid, 'job-name': name };
-  const given = valueAt(job, ['spec', 'template', 'metadata', 'labels']);
-  const labels = { ...(isObject(given) ? given : {}), ...own, ...former };
+  const given = (path: string[]) => {
+    const value = valueAt(job, path);
+    return isObject(value) ? value : {};
+  };
+  // What the author set instead is refused by validation.
+  const labels = { ...own, ...former, ...given(['spec', 'template', 'metadata', 'labels']) };
   const labelled = withValueAt(job, ['spec', 'template', 'metadata', 'labels'], labels);
-  const selector = { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } };
-  return withValueAt(labelled, ['spec', 'selector'], selector) as UnknownObject;
+  const asked = given(['spec', 'selector', 'matchLabels']);
+  const matchLabels = { ...asked, [CONTROLLER_UID]: asked[CONTROLLER_UID] ?? uid };
+  const selector = { ...given(['spec', 'selector']), matchLabels };
+  return withTemplateLabels(withValueAt(labelled, ['spec', 'selector'], selector) as UnknownObject);
+}
+
+/**
+ * A claim names what fills its volume in two fields, of which either follows from the other. What the older one cannot name
+ * is dropped from it.
+ */
+function withDataSources(claim: UnknownObject, old?: UnknownObject): UnknownObject {
+  const { spec } = claim as PersistentVolumeClaim;
+  const { dataSource, dataSourceRef, ...rest } = spec ?? {};
+  if (!spec || (!dataSource && !dataSourceRef)) return claim;
+  const before = (old as PersistentVolumeClaim | undefined)?.spec;
+  const wasFilled = before?.dataSource !== undefined || before?.dataSourceRef !== undefined;
+  const { kind, apiGroup } = dataSource ?? {};
+  const isKnown =
+    (kind === 'PersistentVolumeClaim' && !apiGroup) ||
+    (kind === 'VolumeSnapshot' && apiGroup === 'snapshot.storage.k8s.io');
+  if (!dataSourceRef) {
+    const isKept = dataSource && (isKnown || wasFilled);
+    return { ...claim, spec: isKept ? { ...rest, dataSource, dataSourceRef: dataSource } : rest };
+  }
+  const { namespace, ...local } = dataSourceRef;
+  return dataSource || namespace ? claim : { ...claim, spec: { ...spec, dataSource: local } };
 }
 
 /**
@@ -265,7 +304,11 @@ const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
     prepareCreate: (daemonSet) => withTemplateGeneration(daemonSet, 1),
     prepareUpdate: (daemonSet, old) => withTemplateGeneration(daemonSet, nextTemplateGeneration(daemonSet, old)),
   },
-  persistentvolumeclaims: { prepareCreate: (claim) => ({ ...claim, status: { phase: 'Pending' } }) },
+  persistentvolumeclaims: {
+    prepareCreate: (claim) => ({ ...withDataSources(claim), status: { phase: 'Pending' } }),
+    prepareUpdate: withDataSources,
+  },
+  persistentvolumes: { prepareCreate: (volume) => ({ ...volume, status: { phase: 'Pending' } }) },
   'statefulsets.apps': { prepareCreate: withoutGated, prepareUpdate: withoutGated },
   'jobs.batch': { complete: (job, old) => ({ object: old ? job : withJobSelector(job), errors: [] }) },
   nodes: { keepsStatus: true },

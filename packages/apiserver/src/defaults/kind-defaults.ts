@@ -32,6 +32,17 @@ export const kindDefaults: Readonly<Record<string, Defaults>> = {
   [`${CORE}.NodeStatus`]: (status) =>
     isObject(status['capacity']) ? fillAbsent(status, { allocatable: status['capacity'] }) : status,
 
+  [`${CORE}.PersistentVolumeSpec`]: (spec) =>
+    fillAbsent(fillZero(spec, { persistentVolumeReclaimPolicy: 'Retain' }), { volumeMode: 'Filesystem' }),
+  [`${CORE}.LimitRangeItem`]: (item) => {
+    if (item['type'] !== 'Container') return item;
+    const part = (name: string) => (isObject(item[name]) ? item[name] : {});
+    const limits = { ...part('max'), ...part('default') };
+    return { ...item, default: limits, defaultRequest: { ...part('min'), ...limits, ...part('defaultRequest') } };
+  },
+  'io.k8s.api.storage.v1.StorageClass': (storage) =>
+    fillAbsent(storage, { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' }),
+
   [`${APPS}.DeploymentSpec`]: (spec) =>
     fillAbsent(
       within(spec, 'strategy', (strategy) => rolling(strategy, { maxUnavailable: '25%', maxSurge: '25%' })),
@@ -74,18 +85,8 @@ export const kindDefaults: Readonly<Record<string, Defaults>> = {
     return { ...controller, spec, metadata: fillZero(metadata, { labels: template }) };
   },
   [`${CORE}.ReplicationControllerSpec`]: (spec) => fillAbsent(spec, { replicas: 1 }),
-  [`${BATCH}.JobSpec`]: (spec) => {
-    const isEndless = spec['completions'] === undefined && spec['parallelism'] !== undefined;
-    return fillAbsent(spec, {
-      parallelism: 1,
-      ...(!isEndless && { completions: 1 }),
-      ...(spec['backoffLimitPerIndex'] === undefined ? { backoffLimit: 6 } : { backoffLimit: 2 ** 31 - 1 }),
-      completionMode: 'NonIndexed',
-      suspend: false,
-      manualSelector: false,
-      podReplacementPolicy: spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed',
-    });
-  },
+  // Not of a JobSpec: the template of a CronJob gets its defaults with each Job.
+  [`${BATCH}.Job`]: (job) => within(withTemplateLabels(job), 'spec', jobDefaults),
   [`${BATCH}.CronJobSpec`]: (spec) =>
     fillAbsent(fillZero(spec, { concurrencyPolicy: 'Allow' }), {
       suspend: false,
@@ -137,13 +138,40 @@ function claimDefaults(claim: JsonObject): JsonObject {
 
 const THREE_HOURS = 10_800;
 
+function jobDefaults(spec: JsonObject): JsonObject {
+  const isEndless = spec['completions'] === undefined && spec['parallelism'] !== undefined;
+  return fillAbsent(spec, {
+    parallelism: 1,
+    ...(!isEndless && { completions: 1 }),
+    ...(spec['backoffLimitPerIndex'] === undefined ? { backoffLimit: 6 } : { backoffLimit: 2 ** 31 - 1 }),
+    completionMode: 'NonIndexed',
+    suspend: false,
+    manualSelector: false,
+    podReplacementPolicy: spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed',
+  });
+}
+
+/** A Job without labels has those of its pods. */
+export function withTemplateLabels<T extends JsonObject>(job: T): T {
+  const { metadata } = job;
+  const labels = valueAt(job, ['spec', 'template', 'metadata', 'labels']);
+  const own = isObject(metadata) && isObject(metadata['labels']) ? metadata['labels'] : {};
+  if (!isObject(labels) || Object.keys(labels).length === 0 || Object.keys(own).length > 0) return job;
+  return { ...job, metadata: { ...(isObject(metadata) ? metadata : {}), labels } };
+}
+
+const hasTimeout = (config: unknown) =>
+  isObject(config) && isObject(config['clientIP']) && typeof config['clientIP']['timeoutSeconds'] === 'number';
+
 function serviceDefaults(spec: JsonObject): JsonObject {
   const { sessionAffinityConfig, ...others } = fillZero(spec, { type: 'ClusterIP', sessionAffinity: 'None' });
   let result: JsonObject = others;
   if (others['sessionAffinity'] === 'ClientIP') {
     result = {
       ...result,
-      sessionAffinityConfig: sessionAffinityConfig ?? { clientIP: { timeoutSeconds: THREE_HOURS } },
+      sessionAffinityConfig: hasTimeout(sessionAffinityConfig)
+        ? sessionAffinityConfig
+        : { clientIP: { timeoutSeconds: THREE_HOURS } },
     };
   }
   result = each(result, 'ports', (port) => {

@@ -32,16 +32,7 @@ export function validateMeta(resource: Resource, object: UnknownObject): FieldEr
   }
   validateLabels(meta, errors);
   validateAnnotations(meta, errors);
-  for (const owner of meta.ownerReferences ?? []) validateOwner(owner, errors);
-  if ((meta.ownerReferences ?? []).filter((owner) => owner.controller === true).length > 1) {
-    errors.push(
-      fieldInvalid(
-        'metadata.ownerReferences',
-        meta.ownerReferences,
-        'Only one reference can have Controller set to true',
-      ),
-    );
-  }
+  validateOwners(meta.ownerReferences ?? [], errors);
   if (meta.finalizers?.includes('orphan') && meta.finalizers.includes('foregroundDeletion')) {
     const detail = 'finalizer orphan and foregroundDeletion cannot be both set';
     errors.push(fieldInvalid('metadata.finalizers', meta.finalizers, detail));
@@ -49,16 +40,20 @@ export function validateMeta(resource: Resource, object: UnknownObject): FieldEr
   // Extensions name their finalizers as they like.
   const isOldEvent = resource.group === '' && resource.plural === 'events';
   const strict = !resource.custom && !isOldEvent && !LENIENT.has(resource.group);
-  for (const [index, finalizer] of (meta.finalizers ?? []).entries()) {
-    const at = `metadata.finalizers[${index}]`;
-    const problems = validateQualifiedName(finalizer);
-    for (const problem of problems) errors.push(fieldInvalid('metadata.finalizers', finalizer, problem));
-    if (strict && problems.length === 0 && !finalizer.includes('/') && !STANDARD_FINALIZERS.has(finalizer)) {
-      errors.push(fieldInvalid(at, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'));
+  for (const finalizer of meta.finalizers ?? []) {
+    for (const problem of validateQualifiedName(finalizer)) {
+      errors.push(fieldInvalid('metadata.finalizers', finalizer, problem));
     }
+  }
+  for (const [index, finalizer] of (strict ? (meta.finalizers ?? []) : []).entries()) {
+    if (isUnqualified(finalizer)) errors.push(fieldInvalid(`metadata.finalizers[${index}]`, finalizer, UNQUALIFIED));
   }
   return errors;
 }
+
+export const UNQUALIFIED = 'name is neither a standard finalizer name nor is it fully qualified';
+
+export const isUnqualified = (finalizer: string) => !finalizer.includes('/') && !STANDARD_FINALIZERS.has(finalizer);
 
 /** What a custom resource's finalizers should be called; the one that writes others is warned. */
 export function finalizerWarnings(object: UnknownObject, old?: UnknownObject): string[] {
@@ -155,10 +150,25 @@ function validateAnnotations(meta: ObjectMeta, errors: FieldError[]): void {
   }
 }
 
-function validateOwner(owner: OwnerReference, errors: FieldError[]): void {
-  for (const field of ['apiVersion', 'kind', 'name', 'uid'] as const) {
-    if (owner[field]) continue;
-    const detail = field === 'apiVersion' ? 'version must not be empty' : 'must not be empty';
-    errors.push(fieldInvalid(`metadata.ownerReferences.${field}`, owner[field] ?? '', detail));
+function validateOwners(owners: readonly OwnerReference[], errors: FieldError[]): void {
+  const at = 'metadata.ownerReferences';
+  let controller: string | undefined;
+  for (const owner of owners) {
+    for (const field of ['apiVersion', 'kind', 'name', 'uid'] as const) {
+      if (owner[field]) continue;
+      const detail = field === 'apiVersion' ? 'version must not be empty' : 'must not be empty';
+      errors.push(fieldInvalid(`${at}.${field}`, owner[field] ?? '', detail));
+    }
+    // Events come and go too often to own anything.
+    if (owner.apiVersion === 'v1' && owner.kind === 'Event') {
+      errors.push(fieldInvalid(at, owner, '/v1, Kind=Event is disallowed from being an owner'));
+    }
+    if (owner.controller !== true) continue;
+    const name = `${owner.kind}/${owner.name}`;
+    if (controller !== undefined) {
+      const found = `Found "true" in references for ${controller} and ${name}`;
+      errors.push(fieldInvalid(at, owners, `Only one reference can have Controller set to true. ${found}`));
+    }
+    controller ??= name;
   }
 }

@@ -5,7 +5,7 @@ import { generateName } from '../resources/names.ts';
 import { finalizerWarnings, validateMeta } from '../resources/object-meta.ts';
 import { inVersion, nameOf, reportedKind } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
-import { decodeObject, type Warnings } from './decode.ts';
+import { checkKind, decodeObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { reportedErrors } from './reported-errors.ts';
 import { keyFor, type Target } from './target.ts';
@@ -94,6 +94,7 @@ function checkNew(
   context: RequestContext,
 ): UnknownObject {
   const { strategy } = resource;
+  checkKind(resource, drawn);
   const { object, errors: wishes } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
   const found = validateMeta(resource, object);
   const errors = [...version.validate(object, undefined, '', found), ...(strategy.validate?.(object, undefined) ?? [])];

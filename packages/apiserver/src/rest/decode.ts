@@ -1,6 +1,6 @@
 import { builtinResources, type UnknownObject } from '@capstan/kube';
 import type { BodySource } from '../core.ts';
-import { badRequest, type StatusError } from '../errors.ts';
+import { badRequest, fieldInvalid, invalid, type StatusError } from '../errors.ts';
 import { copyJson, isObject } from '../json/copy.ts';
 import { metaTypeProblem } from '../resources/object-meta.ts';
 import { apiVersionOf, goPackage, type Resource, type ResourceVersion } from '../resources/resource.ts';
@@ -71,16 +71,36 @@ function checkOtherVersion(
   const apiVersion = apiVersionOf(resource, version.name);
   const written = given['apiVersion'] ?? '';
   if (!resource.custom || written === apiVersion || typeof written !== 'string') return;
-  if (options.fieldValidation === 'Ignore' || given['kind'] !== resource.kind) return;
-  const isOurs = written.startsWith(`${resource.group}/`);
-  const { unknown } = version.normalise(checkedObject(target, { ...given, apiVersion }));
-  const known = unknown.filter((path) => isOurs || path.startsWith('metadata.'));
+  if (given['kind'] !== resource.kind) return;
+  const unknown = unknownElsewhere(target, given, written);
+  if (options.fieldValidation === 'Ignore') return;
+  const problems = unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
   if (options.fieldValidation === 'Warn') {
-    for (const path of known) warnings.add(`unknown field ${JSON.stringify(path)}`);
-  } else if (written === '' && known.length + (options.complaints ?? []).length > 0) {
-    throw badRequest("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+    for (const problem of problems) warnings.add(problem);
+    return;
   }
+  const complaints = [...(options.complaints ?? []), ...problems];
+  if (complaints.length === 0) return;
+  if (written === '') throw badRequest("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+  const [name = ''] = written.split('/').toReversed();
+  throw strictError({ ...target, version: { ...version, name } }, complaints);
 }
+
+/** Fields that the version in the data does not have: of another group only metadata is known, of no version nothing else. */
+function unknownElsewhere(target: Target, given: Record<string, unknown>, written: string): readonly string[] {
+  const { resource } = target;
+  const [name = '', group = ''] = written.split('/').toReversed();
+  const named = resource.versions.find((one) => one.name === name);
+  const version = { ...(named ?? target.version), name };
+  const read = { ...given, apiVersion: apiVersionOf(resource, version.name) };
+  const { unknown } = version.normalise(checkedObject({ ...target, version }, read));
+  if (group === resource.group && named) return unknown;
+  const ofMetadata = unknown.filter((path) => path.startsWith('metadata.'));
+  if (group !== resource.group) return ofMetadata;
+  return [...ofMetadata, ...Object.keys(given).filter((field) => !OF_EVERY_OBJECT.has(field))];
+}
+
+const OF_EVERY_OBJECT = new Set(['apiVersion', 'kind', 'metadata']);
 
 function parseProblem(source: Pick<BodySource, 'problem'> | undefined): string {
   const problem = source?.problem ?? 'unexpected end of JSON input';
@@ -122,10 +142,12 @@ export function normaliseObject(
   options: WriteOptions,
   warnings: Warnings,
 ): UnknownObject {
-  const { object: normal, unknown } = target.version.normalise(object);
+  const { object: normal, unknown: all } = target.version.normalise(object);
+  // Of another kind only the metadata is known.
+  const unknown = object.kind === target.resource.kind ? all : all.filter((path) => path.startsWith('metadata.'));
   const complaints = [...unknown.map((path) => `unknown field ${JSON.stringify(path)}`), ...(options.complaints ?? [])];
   if (complaints.length > 0 && options.fieldValidation !== 'Ignore') {
-    if (options.fieldValidation === 'Strict') throw (options.refuse ?? strictError)(target, complaints);
+    if (options.fieldValidation === 'Strict') throw (options.refuse ?? strictError)(target, complaints, object.kind);
     for (const complaint of complaints) warnings.add(complaint);
   }
   return normal;
@@ -141,7 +163,8 @@ export function checkedObject(target: Target, body: unknown): UnknownObject {
   if (given !== apiVersion && (resource.custom || (kind === resource.kind && isOtherVersion(resource, given)))) {
     throw badRequest(`the API version in the data (${given}) does not match the expected API version (${apiVersion})`);
   }
-  if (given !== apiVersion || kind !== resource.kind) throw otherKind(resource, given, kind);
+  // Of a custom resource the kind is checked when everything else is: see checkKind.
+  if (given !== apiVersion || (kind !== resource.kind && !resource.custom)) throw otherKind(resource, given, kind);
   const problem = version.typeProblem ? version.typeProblem(body) : metaTypeProblem(body['metadata']);
   if (problem) {
     throw badRequest(
@@ -149,11 +172,18 @@ export function checkedObject(target: Target, body: unknown): UnknownObject {
     );
   }
   const metadata = placeOf(target, withoutNulls(isObject(body['metadata']) ? body['metadata'] : {}));
-  return { ...body, apiVersion, kind: resource.kind, metadata };
+  return { ...body, apiVersion, kind, metadata };
+}
+
+/** A custom resource of another kind than its definition has. */
+export function checkKind({ group, kind, custom }: Resource, object: UnknownObject): void {
+  if (!custom || object.kind === kind) return;
+  const problem = fieldInvalid('kind', object.kind, `must be ${kind}`);
+  throw invalid({ group, kind: object.kind }, object.metadata.name ?? '', [problem]);
 }
 
 /** Another version of the same kind is known, and is the wrong one. */
-function isOtherVersion({ group, kind }: Resource, apiVersion: string): boolean {
+export function isOtherVersion({ group, kind }: Resource, apiVersion: string): boolean {
   if (kind === 'Event') return apiVersion === 'v1' || apiVersion === 'events.k8s.io/v1';
   return group !== '' && apiVersion.startsWith(`${group}/`) && KNOWN_VERSION.test(apiVersion);
 }
@@ -161,11 +191,16 @@ function isOtherVersion({ group, kind }: Resource, apiVersion: string): boolean 
 const KNOWN_VERSION = /\/v(1|2|1beta1|1beta2|1alpha1)$/;
 
 /** A body of another kind: one that Kubernetes knows cannot become this one. */
-function otherKind(resource: Resource, apiVersion: string, kind: string): StatusError {
+export function otherKindProblem(resource: Resource, apiVersion: string, kind: string): string {
   const [version = ''] = apiVersion.split('/').toReversed();
-  const why = isKnownKind(resource, apiVersion, kind)
+  return isKnownKind(resource, apiVersion, kind)
     ? `converting (${version}.${kind}) to (${goPackage(resource)}.${resource.kind}): unknown conversion`
     : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+}
+
+function otherKind(resource: Resource, apiVersion: string, kind: string): StatusError {
+  const [version = ''] = apiVersion.split('/').toReversed();
+  const why = otherKindProblem(resource, apiVersion, kind);
   return badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${resource.kind}: ${why}`);
 }
 
@@ -218,11 +253,9 @@ function withoutNulls(metadata: Record<string, unknown>): Record<string, unknown
   return kept;
 }
 
-function strictError({ resource, version }: Target, complaints: readonly string[]) {
+function strictError({ resource, version }: Target, complaints: readonly string[], kind = resource.kind) {
   const text = `strict decoding error: ${complaints.join(', ')}`;
-  return badRequest(
-    `${resource.kind} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: ${text}`,
-  );
+  return badRequest(`${kind} in version ${JSON.stringify(version.name)} cannot be handled as a ${kind}: ${text}`);
 }
 
 function textOf(value: unknown): string {

@@ -39,7 +39,7 @@ export interface WriteOptions {
   /** What a strict reader of the body's text objects to; default nothing. */
   complaints?: readonly string[];
   /** What is said to strict complaints; default: that the body cannot be handled. */
-  refuse?: (target: Target, complaints: readonly string[]) => Error;
+  refuse?: (target: Target, complaints: readonly string[], kind?: string) => Error;
   /** The body as it was sent; default: nothing knows. */
   source?: BodySource;
 }

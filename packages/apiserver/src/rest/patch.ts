@@ -7,16 +7,16 @@ import {
   badRequest,
   conflict,
   notFound,
+  plainError,
   unreadablePatch,
   unsupportedMediaType,
   unsupportedPatchType,
-  untypedPatch,
 } from '../errors.ts';
 import { copyJson, isObject, valueAt, withoutNulls } from '../json/copy.ts';
 import { applyJsonPatch } from '../json/patches.ts';
 import { apiVersionOf, nameOf } from '../resources/resource.ts';
 import { storeAbsent } from './create.ts';
-import { checkedObject, jsonType, normaliseObject, type Warnings } from './decode.ts';
+import { checkedObject, isOtherVersion, jsonType, normaliseObject, otherKindProblem, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
 import { changeObject, checkName } from './update.ts';
@@ -46,9 +46,9 @@ export async function patchObject(
   const type = contentType.split(';')[0]?.trim() ?? '';
   const object = await changeObject(core, target, { ...options, context, conditional: false }, (live) => {
     const result = keptManagers(target, patched(target, type, patch, live, options));
-    const shown = () => (type === PATCH_TYPES.strategic ? goText(takenPatch(patch, live)) : JSON.stringify(result));
-    const worded = type === PATCH_TYPES.strategic ? conversionProblem : (problem: string) => problem;
-    const checked = readable(target, result, shown, worded);
+    const isStrategic = type === PATCH_TYPES.strategic;
+    const shown = () => (isStrategic ? goText(takenPatch(patch, live)) : JSON.stringify(result));
+    const checked = readable(target, result, shown, isStrategic);
     const refuse = (_: Target, complaints: readonly string[]) =>
       unreadablePatch(shown(), `strict decoding error: ${complaints.join(', ')}`);
     const object = normaliseObject(target, checked, { ...options, refuse }, warnings);
@@ -109,15 +109,22 @@ function patched(
 }
 
 /** The result of a patch as an object of the kind; what its fields cannot hold is the patch's fault. */
-function readable(
-  target: Target,
-  result: unknown,
-  shown: () => string,
-  worded: (problem: string) => string,
-): UnknownObject {
-  const problem = isObject(result) ? target.version.typeProblem?.(result) : undefined;
-  if (problem === undefined) return checkedObject(target, result);
-  throw unreadablePatch(shown(), worded(problem));
+function readable(target: Target, result: unknown, shown: () => string, isStrategic: boolean): UnknownObject {
+  const worded = isStrategic ? conversionProblem : (problem: string) => problem;
+  const { resource, version } = target;
+  const problem = isObject(result) ? version.typeProblem?.(result) : undefined;
+  if (problem !== undefined) throw unreadablePatch(shown(), worded(problem));
+  if (resource.custom || !isObject(result)) return checkedObject(target, result);
+  const apiVersion = apiVersionOf(resource, version.name);
+  const { kind = resource.kind, apiVersion: given = apiVersion } = result;
+  // A strategic patch changes a Go struct, whose type is what it was.
+  if (isStrategic) return checkedObject(target, { ...result, apiVersion, kind: resource.kind });
+  const isOther = given !== apiVersion || kind !== resource.kind;
+  const isOurs = kind === resource.kind && isOtherVersion(resource, String(given));
+  if (isOther && !isOurs && typeof kind === 'string' && typeof given === 'string') {
+    throw unreadablePatch(shown(), otherKindProblem(resource, given, kind));
+  }
+  return checkedObject(target, result);
 }
 
 /** The result of a strategic patch is converted, not decoded, so its errors have other messages. */
@@ -191,7 +198,7 @@ async function applyObject(
   if (unreadable?.startsWith('quantities must match')) {
     const given = body['metadata'] as Partial<ObjectMeta> | undefined;
     const { name = target.name, namespace = '' } = given ?? {};
-    throw untypedPatch(
+    throw plainError(
       `failed to convert new object (${namespace}/${name}; ${id}) to proper version: unable to convert unstructured object to ${id}: ${unreadable}`,
     );
   }
@@ -241,7 +248,7 @@ function checkTyped(target: Target, body: unknown): void {
   const problem = type && typedProblem(type, body);
   if (problem === undefined || !isObject(body)) return;
   const { name, namespace = '' } = isObject(body['metadata']) ? (body['metadata'] as ObjectMeta) : {};
-  throw untypedPatch(
+  throw plainError(
     `failed to create typed patch object (${namespace}/${name ?? target.name}; ${kindId(body)}): ${problem}`,
   );
 }

@@ -132,9 +132,10 @@ function posted({ target, request, context, options }: PodRequest): UnknownObjec
   // Older clients evict by the version before.
   const isOlder =
     textAt(request.body, ['apiVersion']) === 'policy/v1beta1' && textAt(request.body, ['kind']) === 'Eviction';
-  const read = isOlder ? { ...(request.body as object), apiVersion: 'policy/v1' } : request.body;
-  const object = decodeObject({ ...target, ...body }, read, options(), context.warnings ?? new Set());
-  if (object.metadata.name === target.name) return object;
+  const version = isOlder ? { ...body.version, name: 'v1beta1' } : body.version;
+  const read = { ...target, resource: body.resource, version };
+  const object = decodeObject(read, request.body, options(), context.warnings ?? new Set());
+  if (object.metadata.name === target.name) return isOlder ? { ...object, apiVersion: 'policy/v1' } : object;
   throw badRequest(`name in URL does not match name in ${body.resource.kind} object`);
 }
 

@@ -3,7 +3,7 @@ import type { Resource } from '../resources/resource.ts';
 
 /**
  * Which of the errors that were found are reported. Most kinds report all at once, and only then those of the store; a
- * Service with an invalid address reports nothing else, and a new budget or event is checked before its metadata.
+ * Service is first given what it asks for, and a new budget or event is checked before its metadata.
  */
 export function reportedErrors(
   { group, plural, custom }: Resource,
@@ -14,12 +14,7 @@ export function reportedErrors(
 ): readonly FieldError[] {
   const isBefore = isNew && (group === 'policy' || (group === '' && plural === 'events'));
   if (!custom && isBefore && ofContent.length > 0) return ofContent;
-  if (!custom && group === '' && plural === 'services') {
-    const wrong = ofContent.filter(
-      ({ field, message }) => field.startsWith('spec.clusterIPs[') && IS_ADDRESS.test(message),
-    );
-    if (wrong.length > 0) return wrong;
-  }
+  if (!custom && group === '' && plural === 'services' && ofStore.length > 0) return ofStore;
   const inOrder = custom ? undefined : ORDERS[group];
   const all = inOrder?.(ofMetadata, ofContent, isNew) ?? [...ofMetadata, ...ofContent];
   return all.length > 0 ? all : ofStore;
@@ -50,5 +45,3 @@ const OF_EVERY_EVENT: ReadonlySet<string> = new Set([
   'message',
   'namespace',
 ]);
-
-const IS_ADDRESS = /must be a valid IP address/;

@@ -18,7 +18,7 @@ import { desiredStateChanged, finalizerWarnings, validateMeta, validateMetaUpdat
 import { inVersion, nameOf, reportedKind } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
 import { storeAbsent, stored, warn } from './create.ts';
-import { decodeObject, type Warnings } from './decode.ts';
+import { checkKind, decodeObject, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { reportedErrors } from './reported-errors.ts';
 import { keyFor, type Target } from './target.ts';
@@ -160,6 +160,7 @@ function tracked(
 /** The object with what only the store can say, or a refusal. */
 function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject, uid?: string): UnknownObject {
   const { resource } = target;
+  checkKind(resource, wanted);
   const complete = target.subresource === '' ? resource.strategy.complete : undefined;
   const { object: next, errors: wishes } = complete?.(wanted, live) ?? { object: wanted, errors: [] };
   const identity = [

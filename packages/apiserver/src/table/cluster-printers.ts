@@ -5,16 +5,28 @@ import type {
   MutatingWebhookConfiguration,
   Namespace,
   Node,
+  PersistentVolume,
   PersistentVolumeClaim,
   PriorityClass,
+  ResourceQuota,
   RoleBinding,
   Secret,
   ServiceAccount,
+  StorageClass,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
 } from '@capstan/kube';
 import { type Printer, printer } from './printer.ts';
 import { age, nameOf, orNone, since, timeOf } from './text.ts';
+
+/** `ReadWriteOnce` is shown as RWO. */
+const modesOf = (modes: readonly string[] | undefined) =>
+  (modes ?? []).map((mode) => mode.replaceAll(/[a-z]/g, '')).join(',');
+
+const DEFAULT_CLASS = [
+  'storageclass.kubernetes.io/is-default-class',
+  'storageclass.beta.kubernetes.io/is-default-class',
+];
 
 const bindings = printer<RoleBinding>(
   ['Name', 'Role', 'Age', 'Users*', 'Groups*', 'ServiceAccounts*'],
@@ -88,6 +100,63 @@ export const eventPrinter = printer<CoreEvent>(
 );
 
 export const clusterPrinters: Readonly<Record<string, Printer>> = {
+  persistentvolumes: printer<PersistentVolume>(
+    [
+      'Name',
+      'Capacity',
+      'Access Modes',
+      'Reclaim Policy',
+      'Status',
+      'Claim',
+      'StorageClass',
+      'VolumeAttributesClass',
+      'Reason',
+      'Age',
+      'VolumeMode*',
+    ],
+    (object, now) => {
+      const { spec, status, metadata } = object;
+      const { claimRef } = spec ?? {};
+      return [
+        nameOf(object),
+        spec?.capacity?.['storage'] ?? '0',
+        modesOf(spec?.accessModes),
+        spec?.persistentVolumeReclaimPolicy ?? '',
+        metadata.deletionTimestamp === undefined ? (status?.phase ?? '') : 'Terminating',
+        claimRef ? `${claimRef.namespace ?? ''}/${claimRef.name ?? ''}` : '',
+        spec?.storageClassName ?? '',
+        spec?.volumeAttributesClassName ?? '<unset>',
+        status?.reason ?? '',
+        age(object, now),
+        spec?.volumeMode ?? '<unset>',
+      ];
+    },
+  ),
+  'storageclasses.storage.k8s.io': printer<StorageClass>(
+    ['Name', 'Provisioner', 'ReclaimPolicy', 'VolumeBindingMode', 'AllowVolumeExpansion', 'Age'],
+    (object, now) => {
+      const { annotations } = object.metadata;
+      const isDefault = DEFAULT_CLASS.some((key) => annotations?.[key] === 'true');
+      return [
+        `${nameOf(object)}${isDefault ? ' (default)' : ''}`,
+        object.provisioner,
+        object.reclaimPolicy ?? 'Delete',
+        object.volumeBindingMode ?? 'Immediate',
+        object.allowVolumeExpansion ?? false,
+        age(object, now),
+      ];
+    },
+  ),
+  resourcequotas: printer<ResourceQuota>(['Name', 'Request', 'Limit', 'Age'], (object, now) => {
+    const { hard = {}, used = {} } = object.status ?? {};
+    const names = Object.keys(hard).toSorted();
+    const listed = (isLimit: boolean) =>
+      names
+        .filter((name) => name.startsWith('limits.') === isLimit)
+        .map((name) => `${name}: ${used[name] ?? '0'}/${hard[name]}`)
+        .join(', ');
+    return [nameOf(object), listed(false), listed(true), age(object, now)];
+  }),
   persistentvolumeclaims: printer<PersistentVolumeClaim>(
     [
       'Name',
@@ -107,7 +176,7 @@ export const clusterPrinters: Readonly<Record<string, Printer>> = {
         status?.phase ?? '',
         spec?.volumeName ?? '',
         status?.capacity?.['storage'] ?? '',
-        (status?.accessModes ?? []).map((mode) => mode.replaceAll(/[a-z]/g, '')).join(','),
+        modesOf(status?.accessModes),
         spec?.storageClassName ?? '',
         spec?.volumeAttributesClassName ?? '<unset>',
         age(object, now),

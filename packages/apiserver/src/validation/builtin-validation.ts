@@ -3,10 +3,12 @@ import type { FieldError } from '../errors.ts';
 import { withoutNulls } from '../json/copy.ts';
 import * as autoscaler from './autoscaler-rules.ts';
 import * as batch from './batch-rules.ts';
+import { claim, storageClass, volume } from './claim-rules.ts';
 import * as cluster from './cluster-rules.ts';
 import * as event from './event-rules.ts';
 import * as network from './network-rules.ts';
 import * as node from './node-rules.ts';
+import { pod } from './pod-rules.ts';
 import * as policy from './policy-rules.ts';
 import type { Errors } from './rules.ts';
 import * as stateful from './stateful-rules.ts';
@@ -33,11 +35,15 @@ type Rule = (errors: Errors, object: UnknownObject, old: UnknownObject | undefin
 const rule = <T>(check: (errors: Errors, object: T, old: T | undefined) => void) => check as unknown as Rule;
 
 const RULES: Readonly<Record<string, Rule>> = {
-  pods: rule(workload.pod),
+  pods: rule(pod),
+  persistentvolumeclaims: rule(claim),
+  persistentvolumes: rule(volume),
+  'storageclasses.storage.k8s.io': rule(storageClass),
   'deployments.apps': rule(workload.deployment),
   'deployments.apps/status': rule(workload.deploymentStatus),
   'replicasets.apps/status': rule(workload.replicaSetStatus),
   'daemonsets.apps/status': rule(workload.daemonSetStatus),
+  namespaces: rule(cluster.namespace),
   'namespaces/status': rule(cluster.namespaceStatus),
   'replicasets.apps': rule(workload.replicaSet),
   replicationcontrollers: rule(batch.replicationController),

@@ -1,4 +1,5 @@
 import {
+  type ClusterRole,
   type ConfigMap,
   type Lease,
   type Namespace,
@@ -10,10 +11,22 @@ import {
   type Subject,
   validateDns1123Subdomain,
   validatePathSegment,
+  validateQualifiedName,
 } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
 import { equalJson } from '../json/copy.ts';
-import { configKeyProblems, type Errors, fieldTooLong, immutable, named, oneOf } from './rules.ts';
+import { goJsonError } from '../json/go-json-error.ts';
+import { isUnqualified, UNQUALIFIED } from '../resources/object-meta.ts';
+import {
+  configKeyProblems,
+  type Errors,
+  fieldTooLong,
+  immutable,
+  labelSelector,
+  named,
+  oneOf,
+  selects,
+} from './rules.ts';
 
 const MAX_SECRET_SIZE = 1024 * 1024;
 const FROZEN = 'field is immutable when `immutable` is set';
@@ -84,11 +97,8 @@ export function secret(errors: Errors, object: Secret, old: Secret | undefined):
 function jsonIn(errors: Errors, data: Readonly<Record<string, string>>, key: string): void {
   const value = data[key];
   if (value === undefined) return;
-  try {
-    JSON.parse(Buffer.from(value, 'base64').toString());
-  } catch {
-    errors.push(fieldInvalid(`data[${key}]`, '<secret contents redacted>', 'the value is not JSON'));
-  }
+  const problem = goJsonError(Buffer.from(value, 'base64').toString());
+  if (problem !== undefined) errors.push(fieldInvalid(`data[${key}]`, '<secret contents redacted>', problem));
 }
 
 function frozen<T extends { immutable?: boolean }>(
@@ -106,8 +116,21 @@ function frozen<T extends { immutable?: boolean }>(
 
 export const role =
   (isNamespaced: boolean) =>
-  (errors: Errors, { rules }: Role): void => {
+  (errors: Errors, { rules, aggregationRule }: Role & Pick<ClusterRole, 'aggregationRule'>): void => {
     for (const [index, rule] of (rules ?? []).entries()) policyRule(errors, `rules[${index}]`, rule, isNamespaced);
+    if (!aggregationRule) return;
+    const at = 'aggregationRule.clusterRoleSelectors';
+    const selectors = aggregationRule.clusterRoleSelectors ?? [];
+    if (selectors.length === 0) {
+      const detail = 'at least one clusterRoleSelector required if aggregationRule is non-nil';
+      errors.push(fieldRequired(at, detail));
+    }
+    for (const [index, selector] of selectors.entries()) {
+      labelSelector(errors, `${at}[${index}]`, selector);
+      if (selects(selector, {}) === undefined) {
+        errors.push(fieldInvalid(`${at}[${index}]`, null, 'invalid label selector.'));
+      }
+    }
   };
 
 function policyRule(errors: Errors, at: string, rule: Partial<PolicyRule>, isNamespaced: boolean): void {
@@ -212,6 +235,13 @@ function systemProblem(name: string, value: number, isDefault: boolean): string 
   if (known === undefined) return `${name} is not a known system priority class`;
   if (value !== known) return `value of ${name} PriorityClass must be ${known}`;
   return isDefault ? `globalDefault of ${name} PriorityClass must be false` : undefined;
+}
+
+export function namespace(errors: Errors, { spec }: Namespace): void {
+  for (const finalizer of spec?.finalizers ?? []) {
+    named(errors, 'spec.finalizers', finalizer, validateQualifiedName(finalizer));
+    if (isUnqualified(finalizer)) errors.push(fieldInvalid('spec.finalizers', finalizer, UNQUALIFIED));
+  }
 }
 
 export function namespaceStatus(errors: Errors, { metadata, status }: Namespace): void {

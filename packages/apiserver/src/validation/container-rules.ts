@@ -1,71 +1,134 @@
+import { type Container, type LifecycleHandler, type PodSpec, type Probe, validatePortName } from '@capstan/kube';
+import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
+import { environment, environmentSources } from './environment-rules.ts';
+import { resources } from './resource-rules.ts';
 import {
-  type Container,
-  compareQuantities,
-  type EnvVar,
-  type LifecycleHandler,
-  type Probe,
-  type ResourceRequirements,
-  validatePortName,
-  validateQualifiedName,
-} from '@capstan/kube';
-import { fieldForbidden, fieldInvalid, fieldRequired } from '../errors.ts';
-import {
-  configKeyProblems,
   type Errors,
   fieldDuplicate,
-  fieldNotFound,
+  fieldTooMany,
   named,
   notNegative,
   oneOf,
   PROTOCOLS,
+  PULL_POLICIES,
   portNumber,
   portNumberOrName,
   requiredLabel,
+  supported,
 } from './rules.ts';
+import { containerSecurity } from './security-rules.ts';
+import { devices, mounts, type Volumes } from './volume-rules.ts';
 
-/** The containers of a list, at least one unless it is of init containers; `taken` are names that others have. */
-export function containers(
-  errors: Errors,
-  path: string,
-  list: readonly Container[] | undefined,
-  volumes: ReadonlySet<string>,
-  taken: Set<string>,
-  isInit = false,
-): void {
-  for (const [index, container] of (list ?? []).entries()) {
+/** What containers are checked with, of the pod that they belong to. */
+export interface PodContext {
+  spec: PodSpec;
+  volumes: Volumes;
+  /** Names of the pod's resource claims. */
+  claims: ReadonlySet<string>;
+}
+
+/** The containers of a list; `taken` are names that others have. */
+export function containers(errors: Errors, path: string, pod: PodContext, taken: Set<string>, isInit = false): void {
+  const list = (isInit ? pod.spec.initContainers : pod.spec.containers) ?? [];
+  for (const [index, container] of list.entries()) {
     const at = `${path}[${index}]`;
-    requiredLabel(errors, `${at}.name`, container.name);
-    if (!container.image) errors.push(fieldRequired(`${at}.image`));
-    oneOf(errors, `${at}.terminationMessagePolicy`, container.terminationMessagePolicy, [
-      'FallbackToLogsOnError',
-      'File',
-    ]);
-    ports(errors, `${at}.ports`, container.ports);
-    environment(errors, `${at}.env`, container.env);
-    mounts(errors, `${at}.volumeMounts`, container, volumes);
-    oneOf(errors, `${at}.imagePullPolicy`, container.imagePullPolicy, ['Always', 'IfNotPresent', 'Never']);
-    resources(errors, `${at}.resources`, container.resources);
+    oneContainer(errors, at, container, pod);
+    // An init container with restartPolicy Always runs beside the others.
+    const staysUp = !isInit || container.restartPolicy === 'Always';
+    if (isInit) restartPolicy(errors, at, container);
     if (taken.has(container.name)) errors.push(fieldDuplicate(`${at}.name`, container.name));
     taken.add(container.name);
     // Init containers run one after the other, so each may have the ports of another; Kubernetes reports them all as the first.
     if (isInit) hostPorts(errors, path, [container]);
-    lifecycle(errors, `${at}.lifecycle`, container);
-    for (const field of ['livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
-      const probe = container[field];
-      if (!probe) continue;
-      if (isInit && container.restartPolicy !== 'Always') {
-        errors.push(
-          fieldForbidden(`${at}.${field}`, 'may not be set for init containers without restartPolicy=Always'),
-        );
-        continue;
+    if (staysUp) {
+      lifecycle(errors, `${at}.lifecycle`, container, pod.spec);
+      probes(errors, at, container, pod.spec);
+    } else {
+      for (const field of ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
+        const detail = 'may not be set for init containers without restartPolicy=Always';
+        if (container[field]) errors.push(fieldForbidden(`${at}.${field}`, detail));
       }
-      checkProbe(errors, `${at}.${field}`, probe);
-      if (field !== 'readinessProbe' && probe.successThreshold !== 1) {
-        errors.push(fieldInvalid(`${at}.${field}.successThreshold`, probe.successThreshold, 'must be 1'));
+      for (const [place, { restartPolicy: policy }] of (container.resizePolicy ?? []).entries()) {
+        const detail = "must not be set to 'RestartContainer' for non-sidecar initContainers";
+        if (policy !== 'RestartContainer') continue;
+        errors.push(fieldInvalid(`${at}.resizePolicy[${place}].restartPolicy`, policy, detail));
       }
     }
+    if (!isInit) restartPolicy(errors, at, container);
   }
-  if (!isInit) hostPorts(errors, path, list ?? []);
+  if (!isInit) hostPorts(errors, path, list);
+}
+
+function oneContainer(errors: Errors, at: string, container: Container, { spec, volumes, claims }: PodContext): void {
+  requiredLabel(errors, `${at}.name`, container.name);
+  if (!container.image) errors.push(fieldRequired(`${at}.image`));
+  oneOf(errors, `${at}.terminationMessagePolicy`, container.terminationMessagePolicy, [
+    'File',
+    'FallbackToLogsOnError',
+  ]);
+  ports(errors, `${at}.ports`, container.ports);
+  environment(errors, `${at}.env`, container.env);
+  environmentSources(errors, `${at}.envFrom`, container.envFrom);
+  mounts(errors, `${at}.volumeMounts`, container, volumes);
+  devices(errors, `${at}.volumeDevices`, container, volumes);
+  oneOf(errors, `${at}.imagePullPolicy`, container.imagePullPolicy, PULL_POLICIES);
+  resources(errors, `${at}.resources`, container.resources, claims);
+  resizePolicy(errors, `${at}.resizePolicy`, container, spec);
+  containerSecurity(errors, `${at}.securityContext`, container.securityContext, spec);
+}
+
+/** Kubernetes reports most of these at the list. */
+function resizePolicy(errors: Errors, path: string, { resizePolicy: list }: Container, spec: PodSpec): void {
+  const seen = new Set<string>();
+  for (const [index, one] of (list ?? []).entries()) {
+    if (seen.has(one.resourceName)) errors.push(fieldDuplicate(`${path}[${index}]`, one.resourceName));
+    seen.add(one.resourceName);
+    oneOf(errors, path, one.resourceName, ['cpu', 'memory']);
+    oneOf(errors, path, one.restartPolicy, ['NotRequired', 'RestartContainer']);
+    if (spec.restartPolicy === 'Never' && one.restartPolicy !== 'NotRequired') {
+      const detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
+      errors.push(fieldInvalid(path, one.restartPolicy, detail));
+    }
+  }
+}
+
+const MOST_RULES = 20;
+
+/** What happens when this container ends, where it is not what happens to the others. */
+function restartPolicy(
+  errors: Errors,
+  at: string,
+  { restartPolicy: policy, restartPolicyRules: rules = [] }: Container,
+) {
+  supported(errors, `${at}.restartPolicy`, policy, ['Always', 'Never', 'OnFailure']);
+  if (policy === undefined && rules.length > 0) {
+    errors.push(fieldRequired(`${at}.restartPolicy`, 'must specify restartPolicy when restart rules are used'));
+  }
+  if (rules.length > MOST_RULES) errors.push(fieldTooMany(`${at}.restartPolicyRules`, rules.length, MOST_RULES));
+  for (const [index, { action, exitCodes }] of rules.entries()) {
+    const rule = `${at}.restartPolicyRules[${index}]`;
+    if (action !== 'Restart') errors.push(fieldNotSupported(`${rule}.action`, action, ['Restart']));
+    if (exitCodes) supported(errors, `${rule}.exitCodes.operator`, exitCodes.operator, ['In', 'NotIn']);
+    else errors.push(fieldRequired(`${rule}.exitCodes`, 'must be specified'));
+  }
+}
+
+function probes(errors: Errors, at: string, container: Container, spec: PodSpec): void {
+  for (const field of ['livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
+    const probe = container[field];
+    if (!probe) continue;
+    checkProbe(errors, `${at}.${field}`, probe, spec);
+    const grace = probe.terminationGracePeriodSeconds;
+    if (field === 'readinessProbe') {
+      // It stops no container, so there is nothing to wait for.
+      const detail = 'must not be set for readinessProbes';
+      if (grace !== undefined) {
+        errors.push(fieldInvalid(`${at}.${field}.terminationGracePeriodSeconds`, grace, detail));
+      }
+    } else if (probe.successThreshold !== 1) {
+      errors.push(fieldInvalid(`${at}.${field}.successThreshold`, probe.successThreshold, 'must be 1'));
+    }
+  }
 }
 
 /** Ports of the machine that are wanted twice. */
@@ -98,81 +161,14 @@ function ports(errors: Errors, path: string, list: Container['ports']): void {
   }
 }
 
-const ENV_NAME = "a valid environment variable name must consist only of printable ASCII characters other than '='";
-const ENV_SOURCES = '`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`';
-
-function environment(errors: Errors, path: string, list: readonly EnvVar[] | undefined): void {
-  for (const [index, variable] of (list ?? []).entries()) {
-    const at = `${path}[${index}]`;
-    if (variable.name === '') errors.push(fieldRequired(`${at}.name`));
-    else if (!/^[ -<>-~]+$/.test(variable.name)) errors.push(fieldInvalid(`${at}.name`, variable.name, ENV_NAME));
-    const { valueFrom } = variable;
-    if (!valueFrom) continue;
-    const from = `${at}.valueFrom`;
-    if (valueFrom.fieldRef && !valueFrom.fieldRef.fieldPath) errors.push(fieldRequired(`${from}.fieldRef.fieldPath`));
-    if (valueFrom.resourceFieldRef && !valueFrom.resourceFieldRef.resource) {
-      errors.push(fieldRequired(`${from}.resourceFieldRef.resource`));
-    }
-    for (const field of ['configMapKeyRef', 'secretKeyRef'] as const) {
-      const reference = valueFrom[field];
-      if (!reference) continue;
-      if (!reference.key) errors.push(fieldRequired(`${from}.${field}.key`));
-      else named(errors, `${from}.${field}.key`, reference.key, configKeyProblems(reference.key));
-    }
-    const count = Object.keys(valueFrom).length;
-    if (count === 0) errors.push(fieldInvalid(from, '', `must specify one of: ${ENV_SOURCES}`));
-    else if (variable.value) errors.push(fieldInvalid(from, '', 'may not be specified when `value` is not empty'));
-    else if (count > 1) errors.push(fieldInvalid(from, '', 'may not have more than one field specified at a time'));
-  }
-}
-
-function mounts(errors: Errors, path: string, { volumeMounts }: Container, volumes: ReadonlySet<string>): void {
-  const places = new Set<string>();
-  for (const [index, mount] of (volumeMounts ?? []).entries()) {
-    const at = `${path}[${index}]`;
-    if (mount.name === '') errors.push(fieldRequired(`${at}.name`));
-    if (!volumes.has(mount.name)) errors.push(fieldNotFound(`${at}.name`, mount.name));
-    if (mount.mountPath === '') errors.push(fieldRequired(`${at}.mountPath`));
-    if (places.has(mount.mountPath)) errors.push(fieldInvalid(`${at}.mountPath`, mount.mountPath, 'must be unique'));
-    places.add(mount.mountPath);
-    const { subPath = '' } = mount;
-    if (subPath.startsWith('/')) errors.push(fieldInvalid(`${path}.subPath`, subPath, 'must be a relative path'));
-    if (subPath.split('/').includes('..'))
-      errors.push(fieldInvalid(`${path}.subPath`, subPath, "must not contain '..'"));
-  }
-}
-
-const STANDARD = new Set(['cpu', 'memory', 'ephemeral-storage', 'storage']);
-
-function resources(errors: Errors, path: string, given: ResourceRequirements | undefined): void {
-  for (const part of ['limits', 'requests'] as const) {
-    for (const [name, quantity] of Object.entries(given?.[part] ?? {})) {
-      const at = `${path}.${part}[${name}]`;
-      const problems = validateQualifiedName(name);
-      named(errors, at, name, problems);
-      if (problems.length === 0 && !name.includes('/') && !STANDARD.has(name) && !name.startsWith('hugepages-')) {
-        errors.push(fieldInvalid(at, name, 'must be a standard resource type or fully qualified'));
-        errors.push(fieldInvalid(at, name, 'must be a standard resource for containers'));
-      }
-      if (compareQuantities(quantity, '0') < 0) {
-        errors.push(fieldInvalid(at, quantity, 'must be greater than or equal to 0'));
-      }
-      const limit = part === 'requests' ? given?.limits?.[name] : undefined;
-      if (limit === undefined || compareQuantities(quantity, limit) <= 0) continue;
-      const detail = `must be less than or equal to ${name} limit of ${limit}`;
-      errors.push(fieldInvalid(`${path}.requests`, quantity, detail));
-    }
-  }
-}
-
-function lifecycle(errors: Errors, path: string, container: Container): void {
+function lifecycle(errors: Errors, path: string, container: Container, spec: PodSpec): void {
   const { postStart, preStop } = container.lifecycle ?? {};
-  if (postStart) handler(errors, `${path}.postStart`, postStart);
-  if (preStop) handler(errors, `${path}.preStop`, preStop);
+  if (postStart) handler(errors, `${path}.postStart`, postStart, spec);
+  if (preStop) handler(errors, `${path}.preStop`, preStop, spec);
 }
 
-function checkProbe(errors: Errors, path: string, probe: Probe): void {
-  handler(errors, path, probe);
+function checkProbe(errors: Errors, path: string, probe: Probe, spec: PodSpec): void {
+  handler(errors, path, probe, spec);
   for (const field of [
     'initialDelaySeconds',
     'timeoutSeconds',
@@ -188,9 +184,12 @@ function checkProbe(errors: Errors, path: string, probe: Probe): void {
   }
 }
 
+const HEADER_NAME =
+  "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
+
 const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
 
-function handler(errors: Errors, path: string, given: LifecycleHandler & Probe): void {
+function handler(errors: Errors, path: string, given: LifecycleHandler & Probe, spec: PodSpec): void {
   const [first, ...more] = HANDLERS.filter((field) => given[field] !== undefined);
   if (first === undefined) errors.push(fieldRequired(path, 'must specify a handler type'));
   for (const field of more) {
@@ -201,7 +200,16 @@ function handler(errors: Errors, path: string, given: LifecycleHandler & Probe):
   if (first === 'httpGet' && given.httpGet) {
     portNumberOrName(errors, `${at}.port`, given.httpGet.port);
     oneOf(errors, `${at}.scheme`, given.httpGet.scheme, ['HTTP', 'HTTPS']);
+    for (const { name } of given.httpGet.httpHeaders ?? []) {
+      if (!/^[-A-Za-z0-9]+$/.test(name)) errors.push(fieldInvalid(`${at}.httpHeaders`, name, HEADER_NAME));
+    }
   }
   if (first === 'tcpSocket' && given.tcpSocket) portNumberOrName(errors, `${at}.port`, given.tcpSocket.port);
   if (first === 'grpc' && given.grpc) portNumber(errors, `${at}.port`, given.grpc.port);
+  if (first === 'sleep' && given.sleep) {
+    const { terminationGracePeriodSeconds: most = 0 } = spec;
+    const { seconds } = given.sleep;
+    const detail = `must be non-negative and less than terminationGracePeriodSeconds (${most})`;
+    if (seconds < 0 || seconds > most) errors.push(fieldInvalid(at, seconds, detail));
+  }
 }

@@ -6,7 +6,7 @@ import {
   type IngressBackend,
   type Service,
   type ServicePort,
-  validateDns1035Label,
+  type ServiceSpec,
   validateDns1123Label,
   validateDns1123Subdomain,
   validatePortName,
@@ -15,7 +15,9 @@ import {
 } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
 import { equalJson } from '../json/copy.ts';
+import { INGRESS_CLASS } from './network-warnings.ts';
 import {
+  cidr,
   type Errors,
   endpointAddress,
   fieldDuplicate,
@@ -28,60 +30,111 @@ import {
   PROTOCOLS,
   portNumber,
   portNumberOrName,
+  supported,
 } from './rules.ts';
 
 const SERVICE_TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 
-export function service(errors: Errors, { spec }: Service, old: Service | undefined): void {
-  const { type = '', ports = [], clusterIPs = [] } = spec ?? {};
-  const known = errors.length;
-  for (const [index, address] of clusterIPs.entries()) {
-    if (address !== 'None' && type !== 'ExternalName') ipAddress(errors, `spec.clusterIPs[${index}]`, address);
-  }
-  // What follows relies on addresses that are such.
-  if (errors.length > known) return;
-  if (old) serviceUpdate(errors, spec, old.spec);
+/** Addresses and their families have been checked when they were given out. */
+export function service(errors: Errors, { spec, metadata }: Service, old: Service | undefined): void {
+  const { type = '', ports = [], clusterIPs = [], externalIPs = [] } = spec ?? {};
+  if (old) serviceUpdate(errors, spec ?? {}, old.spec ?? {});
   const isHeadless = clusterIPs[0] === 'None';
   if (ports.length === 0 && !isHeadless && type !== 'ExternalName') errors.push(fieldRequired('spec.ports'));
   if (isHeadless && (type === 'LoadBalancer' || type === 'NodePort')) {
     errors.push(fieldInvalid('spec.clusterIPs[0]', 'None', `may not be set to 'None' for ${type} services`));
   }
-  if (type === 'ExternalName') {
-    const name = (spec?.externalName ?? '').replace(/\.$/, '');
-    if (clusterIPs.length > 0) {
-      errors.push(fieldForbidden('spec.clusterIPs', 'may not be set for ExternalName services'));
-    }
-    if (name === '') errors.push(fieldRequired('spec.externalName'));
-    else named(errors, 'spec.externalName', name, validateDns1123Subdomain(name));
-  }
+  if (type === 'ExternalName') externalName(errors, spec ?? {});
   servicePorts(errors, ports);
   labels(errors, 'spec.selector', spec?.selector);
-  oneOf(errors, 'spec.sessionAffinity', spec?.sessionAffinity, ['ClientIP', 'None']);
-  const timeout = spec?.sessionAffinityConfig?.clientIP?.timeoutSeconds;
-  if (timeout !== undefined && (timeout <= 0 || timeout > 86_400)) {
-    const field = 'spec.sessionAffinityConfig.clientIP.timeoutSeconds';
-    errors.push(fieldInvalid(field, timeout, 'must be greater than 0 and less than 86400'));
-  }
-  for (const [index, address] of (spec?.externalIPs ?? []).entries()) {
+  sessionAffinity(errors, spec ?? {});
+  for (const [index, address] of externalIPs.entries()) {
     const at = `spec.externalIPs[${index}]`;
     if (ipAddress(errors, at, address)) endpointAddress(errors, at, address);
   }
   oneOf(errors, 'spec.type', type, SERVICE_TYPES);
   takenPorts(errors, ports, type);
-  const hasOutside = type === 'ClusterIP' && (spec?.externalIPs ?? []).length > 0;
-  const isOutside = type === 'NodePort' || type === 'LoadBalancer' || hasOutside;
-  const policy = spec?.externalTrafficPolicy;
-  if (policy !== undefined && !isOutside) {
+  sourceRanges(errors, spec ?? {}, metadata.annotations?.[SOURCE_RANGES], old);
+  const isBalanced = type === 'LoadBalancer';
+  const onlyBalanced = (field: string) =>
+    errors.push(fieldForbidden(`spec.${field}`, "may only be used when `type` is 'LoadBalancer'"));
+  if (spec?.allocateLoadBalancerNodePorts !== undefined && !isBalanced) onlyBalanced('allocateLoadBalancerNodePorts');
+  const className = spec?.loadBalancerClass;
+  if (className !== undefined && !isBalanced) onlyBalanced('loadBalancerClass');
+  else if (className !== undefined) {
+    named(errors, 'spec.loadBalancerClass', className, validateQualifiedName(className));
+  }
+  trafficPolicies(errors, spec ?? {});
+}
+
+function externalName(errors: Errors, spec: ServiceSpec): void {
+  const name = (spec.externalName ?? '').replace(/\.$/, '');
+  const not = (field: string) =>
+    errors.push(fieldForbidden(`spec.${field}`, 'may not be set for ExternalName services'));
+  if ((spec.clusterIPs ?? []).length > 0) not('clusterIPs');
+  if ((spec.ipFamilies ?? []).length > 0) not('ipFamilies');
+  if (spec.ipFamilyPolicy !== undefined) not('ipFamilyPolicy');
+  if (name === '') errors.push(fieldRequired('spec.externalName'));
+  else named(errors, 'spec.externalName', name, validateDns1123Subdomain(name));
+}
+
+function sessionAffinity(errors: Errors, { sessionAffinity: affinity, sessionAffinityConfig: config }: ServiceSpec) {
+  oneOf(errors, 'spec.sessionAffinity', affinity, ['ClientIP', 'None']);
+  if (affinity === 'None' && config) {
+    const detail = 'must not be set when session affinity is None';
+    errors.push(fieldForbidden('spec.sessionAffinityConfig', detail));
+  }
+  const timeout = config?.clientIP?.timeoutSeconds;
+  if (affinity === 'ClientIP' && timeout !== undefined && (timeout <= 0 || timeout > 86_400)) {
+    const field = 'spec.sessionAffinityConfig.clientIP.timeoutSeconds';
+    errors.push(fieldInvalid(field, timeout, 'must be greater than 0 and less than 86400'));
+  }
+}
+
+const SOURCE_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
+
+/** Who may reach a load balancer: a field, or the annotation that it was before. */
+function sourceRanges(errors: Errors, spec: ServiceSpec, note: string | undefined, old: Service | undefined): void {
+  const ranges = spec.loadBalancerSourceRanges ?? [];
+  const isField = ranges.length > 0;
+  if (!isField && note === undefined) return;
+  const path = isField ? 'spec.LoadBalancerSourceRanges' : `metadata.annotations[${SOURCE_RANGES}]`;
+  if (spec.type !== 'LoadBalancer') {
+    errors.push(fieldForbidden(path, "may only be used when `type` is 'LoadBalancer'"));
+  }
+  const known = new Set((old?.spec?.loadBalancerSourceRanges ?? []).map((one) => one.trim()));
+  if (isField) {
+    for (const [index, one] of ranges.entries()) {
+      if (!known.has(one.trim())) cidr(errors, `${path}[${index}]`, one.trim());
+    }
+  } else if (note !== old?.metadata.annotations?.[SOURCE_RANGES] && note?.trim()) {
+    for (const one of note.trim().split(',')) cidr(errors, path, one.trim());
+  }
+}
+
+function trafficPolicies(errors: Errors, spec: ServiceSpec): void {
+  const { type, externalTrafficPolicy: policy, healthCheckNodePort: health = 0 } = spec;
+  const isOutside =
+    type === 'NodePort' || type === 'LoadBalancer' || (type === 'ClusterIP' && (spec.externalIPs ?? []).length > 0);
+  if (isOutside) oneOf(errors, 'spec.externalTrafficPolicy', policy, ['Cluster', 'Local']);
+  else if (policy) {
     const detail = 'may only be set for externally-accessible services';
     errors.push(fieldInvalid('spec.externalTrafficPolicy', policy, detail));
-  } else if (policy !== undefined) oneOf(errors, 'spec.externalTrafficPolicy', policy, ['Cluster', 'Local']);
-  if (spec?.internalTrafficPolicy !== undefined) {
-    oneOf(errors, 'spec.internalTrafficPolicy', spec.internalTrafficPolicy, ['Cluster', 'Local']);
   }
-  if (spec?.allocateLoadBalancerNodePorts !== undefined && type !== 'LoadBalancer') {
-    const detail = "may only be used when `type` is 'LoadBalancer'";
-    errors.push(fieldForbidden('spec.allocateLoadBalancerNodePorts', detail));
+  const at = 'spec.healthCheckNodePort';
+  if (type === 'LoadBalancer' && policy === 'Local') {
+    if (health === 0) errors.push(fieldRequired(at));
+    else portNumber(errors, at, health);
+  } else if (health !== 0) {
+    const detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+    errors.push(fieldInvalid(at, health, detail));
   }
+  supported(errors, 'spec.internalTrafficPolicy', spec.internalTrafficPolicy, ['Cluster', 'Local']);
+  supported(errors, 'spec.trafficDistribution', spec.trafficDistribution, [
+    'PreferClose',
+    'PreferSameZone',
+    'PreferSameNode',
+  ]);
 }
 
 export function serviceStatus(errors: Errors, { spec, status }: Service): void {
@@ -91,13 +144,44 @@ export function serviceStatus(errors: Errors, { spec, status }: Service): void {
   }
 }
 
-function serviceUpdate(errors: Errors, spec: Service['spec'], old: Service['spec']): void {
-  const wasOutside = old?.type === 'ExternalName';
-  const address = spec?.clusterIPs?.[0] ?? spec?.clusterIP;
-  const before = old?.clusterIPs?.[0] ?? old?.clusterIP;
-  if (wasOutside || spec?.type === 'ExternalName' || before === undefined || address === before) return;
-  const detail = 'may not change once set';
-  errors.push(fieldInvalid('spec.clusterIPs[0]', spec?.clusterIPs ?? [address], detail));
+const FIXED = 'may not change once set';
+
+function serviceUpdate(errors: Errors, spec: ServiceSpec, old: ServiceSpec): void {
+  if (spec.type !== 'ExternalName' && old.type !== 'ExternalName') {
+    fixedAddresses(errors, spec, old);
+    const isHeadless = (one: ServiceSpec) => one.clusterIPs?.[0] === 'None';
+    const [families = [], before = []] = [spec.ipFamilies, old.ipFamilies];
+    if (!isHeadless(spec) && !isHeadless(old) && before[0] !== undefined && families[0] !== before[0]) {
+      errors.push(fieldInvalid('spec.ipFamilies[0]', families, FIXED));
+    }
+  }
+  if (spec.type === 'LoadBalancer' && old.type === 'LoadBalancer') {
+    if (spec.loadBalancerClass !== old.loadBalancerClass) {
+      errors.push(fieldInvalid('spec.loadBalancerClass', spec.loadBalancerClass, FIXED));
+    }
+    const isLocal = spec.externalTrafficPolicy === 'Local' && old.externalTrafficPolicy === 'Local';
+    if (isLocal && spec.healthCheckNodePort !== old.healthCheckNodePort) {
+      errors.push(fieldForbidden('spec.healthCheckNodePort', 'field is immutable'));
+    }
+  }
+}
+
+function fixedAddresses(errors: Errors, { clusterIPs = [], ipFamilyPolicy }: ServiceSpec, old: ServiceSpec): void {
+  const { clusterIPs: before = [] } = old;
+  if (clusterIPs.length === 0 && before.length > 0) {
+    errors.push(fieldInvalid('spec.clusterIPs[0]', clusterIPs, 'primary clusterIP can not be unset'));
+    return;
+  }
+  for (const [index, address] of before.entries()) {
+    const isCompared = index === 0 || clusterIPs.length === before.length;
+    if (isCompared && address !== clusterIPs[index]) {
+      errors.push(fieldInvalid(`spec.clusterIPs[${index}]`, clusterIPs, FIXED));
+    }
+  }
+  if (before.length > clusterIPs.length && clusterIPs.length === 1 && ipFamilyPolicy !== 'SingleStack') {
+    const detail = "must be set to 'SingleStack' when releasing the secondary clusterIP";
+    errors.push(fieldInvalid('spec.ipFamilyPolicy', ipFamilyPolicy, detail));
+  }
 }
 
 function servicePorts(errors: Errors, ports: readonly ServicePort[]): void {
@@ -227,7 +311,7 @@ function sliceAddress(errors: Errors, path: string, index: number, address: stri
   endpointAddress(errors, at, address);
 }
 
-export function ingress(errors: Errors, { spec }: Ingress): void {
+export function ingress(errors: Errors, { spec, metadata }: Ingress, old: Ingress | undefined): void {
   const { rules = [], tls = [], defaultBackend, ingressClassName } = spec ?? {};
   if (rules.length === 0 && !defaultBackend) {
     errors.push(fieldInvalid('spec', spec?.rules, 'either `defaultBackend` or `rules` must be specified'));
@@ -253,6 +337,11 @@ export function ingress(errors: Errors, { spec }: Ingress): void {
     if (one.secretName) {
       named(errors, `spec.tls[${index}].secretName`, one.secretName, validateDns1123Subdomain(one.secretName));
     }
+  }
+  const noted = metadata.annotations?.[INGRESS_CLASS];
+  if (!old && noted !== undefined && ingressClassName !== undefined && noted !== ingressClassName) {
+    const detail = 'must match `ingressClassName` when both are specified';
+    errors.push(fieldInvalid(`annotations.${INGRESS_CLASS}`, noted, detail));
   }
   if (ingressClassName !== undefined) {
     named(errors, 'spec.ingressClassName', ingressClassName, validateDns1123Subdomain(ingressClassName));
@@ -297,7 +386,7 @@ function backend(errors: Errors, at: string, { service: to, resource }: IngressB
     if (!resource.name) errors.push(fieldRequired(`${at}.resource.name`));
   } else if (to) {
     if (!to.name) errors.push(fieldRequired(`${at}.service.name`));
-    else named(errors, `${at}.service.name`, to.name, validateDns1035Label(to.name));
+    else named(errors, `${at}.service.name`, to.name, validateDns1123Label(to.name));
     const { name = '', number = 0 } = to.port ?? {};
     if (name !== '' && number !== 0) errors.push(fieldInvalid(at, '', 'cannot set both port name & port number'));
     else if (name !== '') named(errors, `${at}.service.port.name`, name, validatePortName(name));

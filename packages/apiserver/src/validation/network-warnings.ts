@@ -1,4 +1,4 @@
-import type { EndpointSlice, Service } from '@capstan/kube';
+import type { EndpointSlice, Ingress, Service } from '@capstan/kube';
 
 /** Fields of a Service that are accepted and have no effect. */
 export function serviceWarnings({ spec }: Service): string[] {
@@ -19,7 +19,18 @@ export function serviceWarnings({ spec }: Service): string[] {
   if (hasExternal && isAlias) warnings.push('spec.externalIPs is ignored when spec.type is "ExternalName"');
   if (!isAlias && spec?.externalName)
     warnings.push('spec.externalName is ignored when spec.type is not "ExternalName"');
+  if (spec?.trafficDistribution === 'PreferClose') {
+    warnings.push('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"');
+  }
   return warnings;
+}
+
+/** The annotation that named the class before there was a field for it. */
+export const INGRESS_CLASS = 'kubernetes.io/ingress.class';
+
+export function ingressWarnings({ metadata, spec }: Ingress): string[] {
+  if (metadata.annotations?.[INGRESS_CLASS] === undefined || spec?.ingressClassName !== undefined) return [];
+  return [`annotation ${JSON.stringify(INGRESS_CLASS)} is deprecated, please use 'spec.ingressClassName' instead`];
 }
 
 export function sliceWarnings({ addressType }: EndpointSlice): string[] {

@@ -1,15 +1,14 @@
 import { type Node, type Taint, validateLabelValue, validateQualifiedName } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
 import { equalJson } from '../json/copy.ts';
-import { CIDR, parsedBlock } from './policy-rules.ts';
-import { type Errors, fieldDuplicate, NOT_NEGATIVE, named } from './rules.ts';
+import { cidr, type Errors, fieldDuplicate, NOT_NEGATIVE, named } from './rules.ts';
 
 export function node(errors: Errors, object: Node, old: Node | undefined): void {
   const { spec, status } = object;
   taints(errors, spec?.taints ?? []);
   quantities(errors, status);
   for (const [index, block] of (spec?.podCIDRs ?? []).entries()) {
-    if (!parsedBlock(block)) errors.push(fieldInvalid(`spec.podCIDRs[${index}]`, block, CIDR));
+    cidr(errors, `spec.podCIDRs[${index}]`, block);
   }
   if (old) nodeUpdate(errors, object, old);
 }

@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net';
+import { BlockList } from 'node:net';
 import {
   type IngressClass,
   type IngressClassParametersReference,
@@ -12,7 +12,17 @@ import {
   validatePortName,
 } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
-import { type Errors, fieldTooLong, immutable, labelSelector, named, portNumber } from './rules.ts';
+import {
+  cidr,
+  domainPath,
+  type Errors,
+  fieldTooLong,
+  immutable,
+  labelSelector,
+  named,
+  parsedBlock,
+  portNumber,
+} from './rules.ts';
 
 export function networkPolicy(errors: Errors, { spec }: NetworkPolicy, old: NetworkPolicy | undefined): void {
   labelSelector(errors, 'spec.podSelector', spec?.podSelector);
@@ -82,21 +92,21 @@ function policyPeer(errors: Errors, at: string, peer: NetworkPolicyPeer, known: 
   }
 }
 
-function addressBlock(errors: Errors, at: string, block: IPBlock, known: ReadonlySet<string>): void {
-  const { cidr = '', except = [] } = block as Partial<IPBlock>;
-  if (cidr === '') {
+function addressBlock(errors: Errors, at: string, given: IPBlock, known: ReadonlySet<string>): void {
+  const { cidr: block = '', except = [] } = given as Partial<IPBlock>;
+  if (block === '') {
     errors.push(fieldRequired(`${at}.cidr`));
     return;
   }
-  const whole = parsedBlock(cidr);
-  if (!whole && !known.has(cidr)) errors.push(fieldInvalid(`${at}.cidr`, cidr, CIDR));
+  const whole = parsedBlock(block);
+  if (!known.has(block)) cidr(errors, `${at}.cidr`, block);
   if (!whole) return;
   const list = new BlockList();
   list.addSubnet(whole.address, whole.length, whole.family);
   for (const [index, one] of except.entries()) {
     const part = parsedBlock(one);
     const place = `${at}.except[${index}]`;
-    if (!part && !known.has(one)) errors.push(fieldInvalid(place, one, CIDR));
+    if (!known.has(one)) cidr(errors, place, one);
     if (!part) continue;
     const isInside = part.family === whole.family && list.check(part.address, part.family);
     if (!isInside || whole.length >= part.length) {
@@ -105,39 +115,14 @@ function addressBlock(errors: Errors, at: string, block: IPBlock, known: Readonl
   }
 }
 
-export const CIDR = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
-
-interface ParsedBlock {
-  address: string;
-  length: number;
-  family: 'ipv4' | 'ipv6';
-}
-
-export function parsedBlock(cidr: string): ParsedBlock | undefined {
-  const [, address = '', digits = ''] = /^([^/]*)\/(\d{1,3})$/.exec(cidr) ?? [];
-  const kind = isIP(address);
-  const length = Number(digits);
-  if (kind === 0 || length > (kind === 4 ? 32 : 128)) return undefined;
-  return { address, length, family: kind === 4 ? 'ipv4' : 'ipv6' };
-}
-
 const MAX_CONTROLLER = 250;
-const PATH = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
 
 export function ingressClass(errors: Errors, { spec }: IngressClass, old: IngressClass | undefined): void {
   if (old) immutable(errors, 'spec.controller', spec?.controller ?? '', old.spec?.controller ?? '');
   const { controller = '', parameters } = spec ?? {};
   const at = 'spec.controller';
   if (Buffer.byteLength(controller) > MAX_CONTROLLER) errors.push(fieldTooLong(at, MAX_CONTROLLER));
-  const slash = controller.indexOf('/');
-  if (controller === '') errors.push(fieldRequired(at));
-  else if (slash < 1 || slash === controller.length - 1) {
-    errors.push(fieldInvalid(at, controller, 'must be a domain-prefixed path (such as "acme.io/foo")'));
-  } else {
-    const [host, path] = [controller.slice(0, slash), controller.slice(slash + 1)];
-    named(errors, at, host, validateDns1123Subdomain(host));
-    if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(path)) errors.push(fieldInvalid(at, path, PATH));
-  }
+  domainPath(errors, at, controller);
   if (parameters) classParameters(errors, 'spec.parameters', parameters);
 }
 

@@ -4,6 +4,7 @@ import {
   compileLabelSelector,
   type LabelSelector,
   validateDns1123Label,
+  validateDns1123Subdomain,
   validateLabelValue,
   validatePortName,
   validateQualifiedName,
@@ -19,10 +20,10 @@ export const fieldDuplicate = (field: string, value: unknown): FieldError => ({
   message: `Duplicate value: ${JSON.stringify(value)}`,
 });
 
-export const fieldNotFound = (field: string, value: unknown): FieldError => ({
+export const fieldNotFound = (field: string, value: unknown, detail = ''): FieldError => ({
   field,
   reason: 'FieldValueNotFound',
-  message: `Not found: ${JSON.stringify(value)}`,
+  message: `Not found: ${JSON.stringify(value)}${detail === '' ? '' : `: ${detail}`}`,
 });
 
 export const fieldTooLong = (field: string, limit: number): FieldError => ({
@@ -68,7 +69,44 @@ export function oneOf(errors: Errors, path: string, value: string | undefined, s
   else if (!supported.includes(value)) errors.push(fieldNotSupported(path, value, supported));
 }
 
+/** As `oneOf`, of a field that may be left out. */
+export function supported(errors: Errors, path: string, value: string | undefined, known: readonly string[]): void {
+  if (value !== undefined && !known.includes(value)) errors.push(fieldNotSupported(path, value, known));
+}
+
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
+
+export const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
+
+export function between(errors: Errors, path: string, value: number | undefined, least: number, most: number): void {
+  if (value === undefined || (value >= least && value <= most)) return;
+  errors.push(fieldInvalid(path, value, `must be between ${least} and ${most}, inclusive`));
+}
+
+export const MAX_INT32 = 2_147_483_647;
+
+/** A number that names a user or a group of the machine. */
+export function accountId(errors: Errors, path: string, value: number | undefined): void {
+  between(errors, path, value, 0, MAX_INT32);
+}
+
+/** A path that stays inside of where it begins. */
+export function descendingPath(errors: Errors, path: string, value: string): void {
+  if (value.startsWith('/')) errors.push(fieldInvalid(path, value, 'must be a relative path'));
+  noBacksteps(errors, path, value);
+}
+
+export function noBacksteps(errors: Errors, path: string, value: string): void {
+  if (value.split('/').includes('..')) errors.push(fieldInvalid(path, value, "must not contain '..'"));
+}
+
+/** A descending path whose first part is not one of those that the kubelet uses itself (`..data`). */
+export function filePath(errors: Errors, path: string, value: string): void {
+  descendingPath(errors, path, value);
+  if (value.startsWith('..') && !value.startsWith('../')) {
+    errors.push(fieldInvalid(path, value, "must not start with '..'"));
+  }
+}
 
 export function immutable(errors: Errors, path: string, value: unknown, before: unknown): void {
   if (!equalJson(value, before)) errors.push(fieldInvalid(path, value, 'field is immutable'));
@@ -76,6 +114,21 @@ export function immutable(errors: Errors, path: string, value: unknown, before: 
 
 const PERCENT =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+
+/** `example.com/what`. */
+export function domainPath(errors: Errors, path: string, value: string): void {
+  const slash = value.indexOf('/');
+  if (value === '') errors.push(fieldRequired(path));
+  else if (slash < 1 || slash === value.length - 1) {
+    errors.push(fieldInvalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")'));
+  } else {
+    const [host, rest] = [value.slice(0, slash), value.slice(slash + 1)];
+    named(errors, path, host, validateDns1123Subdomain(host));
+    if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)) errors.push(fieldInvalid(path, rest, PATH));
+  }
+}
+
+const PATH = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
 
 /** A number or a percentage, neither negative. */
 export function amount(errors: Errors, path: string, value: number | string | undefined): void {
@@ -150,10 +203,77 @@ export function configKeyProblems(key: string): string[] {
 
 const IP_TEXT = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 
+/** Leading zeros, which some programs read as octal: what looks like an address and is refused for them. */
+const PADDED = /^(\d{1,3}\.){3}\d{1,3}$/;
+
 export function ipAddress(errors: Errors, path: string, value: string): boolean {
-  if (isIP(value) !== 0) return true;
-  errors.push(fieldInvalid(path, value, IP_TEXT));
+  const problem =
+    isIP(value) === 0
+      ? PADDED.test(value) && value.split('.').every((part) => Number(part) < 256)
+        ? 'must not have leading 0s'
+        : IP_TEXT
+      : isMapped(value)
+        ? 'must not be an IPv4-mapped IPv6 address'
+        : undefined;
+  if (problem === undefined) return true;
+  errors.push(fieldInvalid(path, value, problem));
   return false;
+}
+
+const isMapped = (address: string) => isIP(address) === 6 && /^(::|(0+:){5})ffff:/i.test(address);
+
+const CIDR_TEXT = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
+
+/** A block of addresses, which names its first one. */
+export function cidr(errors: Errors, path: string, value: string): void {
+  const block = parsedBlock(value);
+  const refuse = (detail: string) => errors.push(fieldInvalid(path, value, detail));
+  if (!block) {
+    const [address = '', length = ''] = value.split('/');
+    const bare = address.split('.').map(Number).join('.');
+    const isPadded = PADDED.test(address) && parsedBlock(`${bare}/${Number(length)}`) !== undefined;
+    refuse(isPadded ? 'must not have leading 0s in IP or prefix length' : CIDR_TEXT);
+  } else if (/\/0\d/.test(value)) refuse('must not have leading 0s in IP or prefix length');
+  else if (isMapped(block.address)) refuse('must not have an IPv4-mapped IPv6 address');
+  else if (!isFirst(block)) refuse('must not have bits set beyond the prefix length');
+}
+
+export interface ParsedBlock {
+  address: string;
+  length: number;
+  family: 'ipv4' | 'ipv6';
+}
+
+export function parsedBlock(value: string): ParsedBlock | undefined {
+  const [, address = '', digits = ''] = /^([^/]*)\/(\d{1,3})$/.exec(value) ?? [];
+  const kind = isIP(address);
+  const length = Number(digits);
+  if (kind === 0 || length > (kind === 4 ? 32 : 128)) return undefined;
+  return { address, length, family: kind === 4 ? 'ipv4' : 'ipv6' };
+}
+
+function isFirst({ address, length, family }: ParsedBlock): boolean {
+  const bits = bitsOf(address, family);
+  return !bits.slice(length).includes('1');
+}
+
+function bitsOf(address: string, family: ParsedBlock['family']): string {
+  if (family === 'ipv4')
+    return address
+      .split('.')
+      .map((part) => Number(part).toString(2).padStart(8, '0'))
+      .join('');
+  // The last 32 bits may be written as an IPv4 address.
+  const text = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...parts: string[]) => {
+    const [a = 0, b = 0, c = 0, d = 0] = parts.slice(0, 4).map(Number);
+    return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+  });
+  const [head = '', tail] = text.split('::');
+  const groups = (part: string | undefined) => (part ? part.split(':') : []);
+  const [front, back] = [groups(head), groups(tail)];
+  const middle = Array.from({ length: 8 - front.length - back.length }, () => '0');
+  const all = [...front, ...middle, ...back];
+  return all.map((group) => Number.parseInt(group, 16).toString(2).padStart(16, '0')).join('');
 }
 
 /**

@@ -7,6 +7,7 @@ import {
 } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
 import { equalJson, isObject } from '../json/copy.ts';
+import { claimSpec } from './claim-rules.ts';
 import { podTemplate } from './pod-rules.ts';
 import { type Errors, labelSelector, labels, named, notNegative, selects } from './rules.ts';
 
@@ -78,19 +79,9 @@ function updateStrategy(errors: Errors, { updateStrategy: strategy }: Partial<St
 
 function claims(errors: Errors, { volumeClaimTemplates = [] }: Partial<StatefulSetSpec>): void {
   for (const [index, { spec }] of volumeClaimTemplates.entries()) {
-    const at = `spec.volumeClaimTemplates[${index}].spec`;
-    const modes = spec?.accessModes ?? [];
-    if (modes.length === 0) errors.push(fieldRequired(`${at}.accessModes`, 'at least 1 access mode is required'));
-    for (const mode of modes) {
-      if (!ACCESS_MODES.includes(mode)) errors.push(fieldNotSupported(`${at}.accessModes`, mode, ACCESS_MODES));
-    }
-    if (spec?.resources?.requests?.['storage'] === undefined) {
-      errors.push(fieldRequired(`${at}.resources[storage]`));
-    }
+    claimSpec(errors, `spec.volumeClaimTemplates[${index}].spec`, spec);
   }
 }
-
-const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 
 function template(
   errors: Errors,

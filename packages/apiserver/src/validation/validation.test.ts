@@ -68,6 +68,40 @@ const refusals: [name: string, path: string, object: object, causes: (string | R
     [/^spec\.containers\[0\]\.name: Invalid value: "A": a lowercase RFC 1123 label must consist of/],
   ],
   [
+    'a privileged container that may not get more privileges',
+    PODS,
+    pod({ securityContext: { privileged: true, allowPrivilegeEscalation: false } }),
+    [
+      /^spec\.containers\[0\]\.securityContext: Invalid value: .*: cannot set `allowPrivilegeEscalation` to false and `privileged` to true$/,
+    ],
+  ],
+  [
+    'a port of the machine that is another one in a pod with the network of the machine',
+    PODS,
+    named({
+      spec: {
+        hostNetwork: true,
+        containers: [{ name: 'a', image: 'i', ports: [{ containerPort: 80, hostPort: 81 }] }],
+      },
+    }),
+    ['spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true'],
+  ],
+  [
+    'more than a limit, and part of a device',
+    PODS,
+    pod({
+      resources: {
+        limits: { cpu: '1', 'example.com/gpu': '1500m' },
+        requests: { cpu: '2', 'example.com/gpu': '1500m' },
+      },
+    }),
+    [
+      'spec.containers[0].resources.limits[example.com/gpu]: Invalid value: "1500m": must be an integer',
+      'spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1',
+      'spec.containers[0].resources.requests[example.com/gpu]: Invalid value: "1500m": must be an integer',
+    ],
+  ],
+  [
     'ports that are none',
     PODS,
     pod({ ports: [{ containerPort: 70000 }, { containerPort: 80, name: 'u.p' }] }),

@@ -2,7 +2,6 @@ import type {
   DaemonSet,
   Deployment,
   LabelSelector,
-  Pod,
   PodDisruptionBudget,
   PodTemplateSpec,
   ReplicaSet,
@@ -10,13 +9,8 @@ import type {
   RollingUpdateDeployment,
 } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
-import { podSpec, podTemplate, podUpdate } from './pod-rules.ts';
-import { amount, atMostAll, type Errors, immutable, labelSelector, notNegative, selects } from './rules.ts';
-
-export function pod(errors: Errors, object: Pod, old: Pod | undefined): void {
-  podSpec(errors, 'spec', object.spec);
-  if (old) podUpdate(errors, object, old);
-}
+import { podTemplate } from './pod-rules.ts';
+import { amount, atMostAll, type Errors, immutable, labelSelector, notNegative, selects, supported } from './rules.ts';
 
 export function deployment(errors: Errors, { spec }: Deployment, old: Deployment | undefined): void {
   notNegative(errors, 'spec.replicas', spec?.replicas);
@@ -29,7 +23,7 @@ export function deployment(errors: Errors, { spec }: Deployment, old: Deployment
     }
   } else if (strategy?.type === 'RollingUpdate') {
     rollingUpdate(errors, 'spec.strategy.rollingUpdate', strategy.rollingUpdate);
-  } else errors.push(fieldNotSupported('spec.strategy', strategy, ['Recreate', 'RollingUpdate']));
+  } else errors.push(fieldNotSupported('spec.strategy', goStrategy(strategy), ['Recreate', 'RollingUpdate']));
   notNegative(errors, 'spec.minReadySeconds', spec?.minReadySeconds);
   notNegative(errors, 'spec.revisionHistoryLimit', spec?.revisionHistoryLimit);
   const deadline = spec?.progressDeadlineSeconds;
@@ -38,6 +32,15 @@ export function deployment(errors: Errors, { spec }: Deployment, old: Deployment
     errors.push(fieldInvalid('spec.progressDeadlineSeconds', deadline, 'must be greater than minReadySeconds'));
   }
   if (old) immutable(errors, 'spec.selector', spec?.selector, old.spec?.selector);
+}
+
+/** As Kubernetes shows it in a message: Go's struct. */
+function goStrategy(strategy: { type?: string; rollingUpdate?: RollingUpdateDeployment } | undefined): unknown {
+  const { type = '', rollingUpdate } = strategy ?? {};
+  const update = rollingUpdate
+    ? { MaxUnavailable: rollingUpdate.maxUnavailable ?? 0, MaxSurge: rollingUpdate.maxSurge ?? 0 }
+    : null;
+  return { Type: type, RollingUpdate: update };
 }
 
 /** Counts are not negative, and none of a part is above that of the whole. */
@@ -115,7 +118,7 @@ export function daemonSet(errors: Errors, { spec }: DaemonSet, old: DaemonSet | 
   if (strategy?.type === 'RollingUpdate') {
     daemonUpdate(errors, 'spec.updateStrategy.rollingUpdate', strategy.rollingUpdate);
   } else if (strategy?.type !== 'OnDelete') {
-    errors.push(fieldNotSupported('spec.updateStrategy', strategy, ['RollingUpdate', 'OnDelete']));
+    errors.push(fieldNotSupported('spec.updateStrategy', goStrategy(strategy), ['RollingUpdate', 'OnDelete']));
   }
   notNegative(errors, 'spec.revisionHistoryLimit', spec?.revisionHistoryLimit);
 }
@@ -135,6 +138,10 @@ export function disruptionBudget(errors: Errors, { spec }: PodDisruptionBudget):
     atMostAll(errors, `spec.${field}`, spec?.[field]);
   }
   labelSelector(errors, 'spec.selector', spec?.selector);
+  supported(errors, 'spec.unhealthyPodEvictionPolicy', spec?.unhealthyPodEvictionPolicy, [
+    'AlwaysAllow',
+    'IfHealthyBudget',
+  ]);
 }
 
 function rollingUpdate(errors: Errors, path: string, update: RollingUpdateDeployment | undefined): void {

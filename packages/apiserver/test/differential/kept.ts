@@ -22,6 +22,9 @@ export function keptSequences(): [name: string, kept: KeptSequence][] {
     .map((file) => [file.slice(0, -5), JSON.parse(readFileSync(join(folder, file), 'utf8')) as KeptSequence]);
 }
 
-export function keep(name: string, kept: KeptSequence): void {
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(kept, null, 1)}\n`);
+/** One line a request and one an answer, so that a change of either can be read. */
+export function keep(name: string, { title, requests, answers }: KeptSequence): void {
+  const lines = (list: readonly unknown[]) => list.map((one) => `  ${JSON.stringify(one)}`).join(',\n');
+  const text = `{\n "title": ${JSON.stringify(title)},\n "requests": [\n${lines(requests)}\n ],\n "answers": [\n${lines(answers)}\n ]\n}\n`;
+  writeFileSync(join(folder, `${name}.json`), text);
 }

@@ -1,4 +1,5 @@
-// How a simulated pod ends by itself: one that a Job made has done its work after a moment, and no pod outlives its deadline.
+// How a simulated pod ends by itself: one that is there to do a piece of work has done it after a moment, and no pod outlives
+// its deadline.
 import { type Clock, formatTime, type Pod, type PodStatus, parseTime, sleep, untilAborted } from '@capstan/kube';
 import { controllerOf } from '../controller/ownership.ts';
 import { readinessConditions, withConditions } from './conditions.ts';
@@ -19,7 +20,7 @@ export async function simulatedEnd(
     if (end.aborted) return undefined;
     const pod = context.pod();
     const deadline = deadlineOf(pod);
-    const done = isJobPod(pod) ? since + workMs : Number.POSITIVE_INFINITY;
+    const done = isForWork(pod) ? since + workMs : Number.POSITIVE_INFINITY;
     if (clock.now() >= deadline) return 'DeadlineExceeded';
     if (clock.now() >= done) return 'Succeeded';
     // A deadline may be set or changed while the pod runs.
@@ -30,8 +31,13 @@ export async function simulatedEnd(
   }
 }
 
-function isJobPod(pod: Pod): boolean {
-  return controllerOf(pod)?.kind === 'Job' && pod.spec?.restartPolicy !== 'Always';
+/** A pod of a Job, or one with a command that is not repeated: the test of a chart, or `kubectl run --restart Never -- COMMAND`. */
+function isForWork(pod: Pod): boolean {
+  if ((pod.spec?.restartPolicy ?? 'Always') === 'Always') return false;
+  const hasCommand = (pod.spec?.containers ?? []).some(
+    ({ command = [], args = [] }) => command.length + args.length > 0,
+  );
+  return controllerOf(pod)?.kind === 'Job' || hasCommand;
 }
 
 function deadlineOf({ spec, status }: Pod): number {

@@ -141,3 +141,14 @@ test('the status of a simulated pod reports the generation that it is about', as
   });
   await stage.until(async () => (await find(stage)).status?.observedGeneration === 2);
 });
+
+test('a simulated pod with a command that is not repeated has succeeded after a moment; one without a command runs on', async (t) => {
+  const stage = await stageFor(t);
+  const work = { restartPolicy: 'Never', containers: [{ name: 'main', image: 'unknown', args: ['echo', 'hi'] }] };
+  await stage.client.create(Pod, pod(work));
+  const other = { ...pod({ restartPolicy: 'Never' }), metadata: { name: 'server', namespace: NAMESPACE } };
+  await stage.client.create(Pod, other);
+  await stage.until(async () => (await find(stage)).status?.phase === 'Succeeded');
+  const server = await stage.client.get(Pod, { namespace: NAMESPACE, name: 'server' });
+  assert.equal(server.status?.phase, 'Running');
+});

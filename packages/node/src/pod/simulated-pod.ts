@@ -29,7 +29,7 @@ export function whyIsSimulated(pod: Pod): string {
 export interface SimulateOptions {
   /** From its start until a simulated pod is ready; default 500. */
   readyAfterMs?: number;
-  /** How long a simulated pod of a Job works before it has succeeded; default 500. */
+  /** How long a simulated pod that has a piece of work to do takes for it; default 500. */
   workMs?: number;
   /** From its deletionTimestamp until it is removed; default 100. */
   stopAfterMs?: number;

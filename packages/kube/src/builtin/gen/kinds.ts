@@ -29,6 +29,15 @@ export const CoreEvent = externalKind<types.CoreEvent>({
 });
 export type CoreEvent = types.CoreEvent;
 
+export const LimitRange = externalKind<types.LimitRange>({
+  group: '',
+  version: 'v1',
+  kind: 'LimitRange',
+  plural: 'limitranges',
+  scope: 'Namespaced',
+});
+export type LimitRange = types.LimitRange;
+
 export const Namespace = externalKind<types.Namespace>({
   group: '',
   version: 'v1',
@@ -59,6 +68,16 @@ export const PersistentVolumeClaim = externalKind<types.PersistentVolumeClaim>({
 });
 export type PersistentVolumeClaim = types.PersistentVolumeClaim;
 
+export const PersistentVolume = externalKind<types.PersistentVolume>({
+  group: '',
+  version: 'v1',
+  kind: 'PersistentVolume',
+  plural: 'persistentvolumes',
+  scope: 'Cluster',
+  hasStatus: true,
+});
+export type PersistentVolume = types.PersistentVolume;
+
 export const Pod = externalKind<types.Pod>({
   group: '',
   version: 'v1',
@@ -87,6 +106,16 @@ export const ReplicationController = externalKind<types.ReplicationController>({
   hasStatus: true,
 });
 export type ReplicationController = types.ReplicationController;
+
+export const ResourceQuota = externalKind<types.ResourceQuota>({
+  group: '',
+  version: 'v1',
+  kind: 'ResourceQuota',
+  plural: 'resourcequotas',
+  scope: 'Namespaced',
+  hasStatus: true,
+});
+export type ResourceQuota = types.ResourceQuota;
 
 export const Secret = externalKind<types.Secret>({
   group: '',
@@ -333,6 +362,15 @@ export const RoleBinding = externalKind<types.RoleBinding>({
 });
 export type RoleBinding = types.RoleBinding;
 
+export const StorageClass = externalKind<types.StorageClass>({
+  group: 'storage.k8s.io',
+  version: 'v1',
+  kind: 'StorageClass',
+  plural: 'storageclasses',
+  scope: 'Cluster',
+});
+export type StorageClass = types.StorageClass;
+
 export const MutatingWebhookConfiguration = externalKind<types.MutatingWebhookConfiguration>({
   group: 'admissionregistration.k8s.io',
   version: 'v1',
@@ -420,12 +458,15 @@ export const builtinKinds: readonly Kind[] = [
   ConfigMap,
   Endpoints,
   CoreEvent,
+  LimitRange,
   Namespace,
   Node,
   PersistentVolumeClaim,
+  PersistentVolume,
   Pod,
   PodTemplate,
   ReplicationController,
+  ResourceQuota,
   Secret,
   Service,
   ServiceAccount,
@@ -452,6 +493,7 @@ export const builtinKinds: readonly Kind[] = [
   ClusterRoleBinding,
   Role,
   RoleBinding,
+  StorageClass,
   MutatingWebhookConfiguration,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
@@ -478,12 +520,16 @@ export type {
   AttachedVolume,
   AuditAnnotation,
   AzureDiskVolumeSource,
+  AzureFilePersistentVolumeSource,
   AzureFileVolumeSource,
   Binding,
   BoundObjectReference,
+  CSIPersistentVolumeSource,
   CSIVolumeSource,
   Capabilities,
+  CephFSPersistentVolumeSource,
   CephFSVolumeSource,
+  CinderPersistentVolumeSource,
   CinderVolumeSource,
   ClientIPConfig,
   ClusterTrustBundleProjection,
@@ -562,6 +608,7 @@ export type {
   FieldSelectorAttributes,
   FieldSelectorRequirement,
   FileKeySelector,
+  FlexPersistentVolumeSource,
   FlexVolumeSource,
   FlockerVolumeSource,
   ForNode,
@@ -569,6 +616,7 @@ export type {
   GCEPersistentDiskVolumeSource,
   GRPCAction,
   GitRepoVolumeSource,
+  GlusterfsPersistentVolumeSource,
   GlusterfsVolumeSource,
   GroupVersionForDiscovery,
   HPAScalingPolicy,
@@ -585,6 +633,7 @@ export type {
   HostIP,
   HostPathVolumeSource,
   IPBlock,
+  ISCSIPersistentVolumeSource,
   ISCSIVolumeSource,
   ImageVolumeSource,
   ImageVolumeStatus,
@@ -615,11 +664,14 @@ export type {
   LeaseSpec,
   Lifecycle,
   LifecycleHandler,
+  LimitRangeItem,
+  LimitRangeSpec,
   LinuxContainerUser,
   ListMeta,
   LoadBalancerIngress,
   LoadBalancerStatus,
   LocalObjectReference,
+  LocalVolumeSource,
   MatchCondition,
   MatchResources,
   MetaDeleteOptions,
@@ -675,6 +727,8 @@ export type {
   PersistentVolumeClaimStatus,
   PersistentVolumeClaimTemplate,
   PersistentVolumeClaimVolumeSource,
+  PersistentVolumeSpec,
+  PersistentVolumeStatus,
   PhotonPersistentDiskVolumeSource,
   PodAffinity,
   PodAffinityTerm,
@@ -712,6 +766,7 @@ export type {
   ProjectedVolumeSource,
   Quantity,
   QuobyteVolumeSource,
+  RBDPersistentVolumeSource,
   RBDVolumeSource,
   ReplicaSetCondition,
   ReplicaSetSpec,
@@ -725,6 +780,8 @@ export type {
   ResourceHealth,
   ResourceMetricSource,
   ResourceMetricStatus,
+  ResourceQuotaSpec,
+  ResourceQuotaStatus,
   ResourceRequirements,
   ResourceRule,
   ResourceStatus,
@@ -735,14 +792,18 @@ export type {
   RuleWithOperations,
   SELinuxOptions,
   Scale,
+  ScaleIOPersistentVolumeSource,
   ScaleIOVolumeSource,
   ScaleSpec,
   ScaleStatus,
   Scheduling,
+  ScopeSelector,
+  ScopedResourceSelectorRequirement,
   SeccompProfile,
   SecretEnvSource,
   SecretKeySelector,
   SecretProjection,
+  SecretReference,
   SecretVolumeSource,
   SecurityContext,
   SelectableField,
@@ -764,6 +825,7 @@ export type {
   StatefulSetSpec,
   StatefulSetStatus,
   StatefulSetUpdateStrategy,
+  StorageOSPersistentVolumeSource,
   StorageOSVolumeSource,
   Subject,
   SubjectAccessReviewSpec,
@@ -781,6 +843,8 @@ export type {
   TokenReviewSpec,
   TokenReviewStatus,
   Toleration,
+  TopologySelectorLabelRequirement,
+  TopologySelectorTerm,
   TopologySpreadConstraint,
   TypeChecking,
   TypedLocalObjectReference,
@@ -799,6 +863,7 @@ export type {
   VolumeDevice,
   VolumeMount,
   VolumeMountStatus,
+  VolumeNodeAffinity,
   VolumeProjection,
   VolumeResourceRequirements,
   VolumeStatus,

@@ -795,6 +795,13 @@ export interface AzureDiskVolumeSource {
   readOnly?: boolean;
 }
 
+export interface AzureFilePersistentVolumeSource {
+  readOnly?: boolean;
+  secretName: string;
+  secretNamespace?: string;
+  shareName: string;
+}
+
 export interface AzureFileVolumeSource {
   readOnly?: boolean;
   secretName: string;
@@ -803,6 +810,19 @@ export interface AzureFileVolumeSource {
 
 export interface Binding extends KubeObject {
   target: ObjectReference;
+}
+
+export interface CSIPersistentVolumeSource {
+  controllerExpandSecretRef?: SecretReference;
+  controllerPublishSecretRef?: SecretReference;
+  driver: string;
+  fsType?: string;
+  nodeExpandSecretRef?: SecretReference;
+  nodePublishSecretRef?: SecretReference;
+  nodeStageSecretRef?: SecretReference;
+  readOnly?: boolean;
+  volumeAttributes?: Record<string, string>;
+  volumeHandle: string;
 }
 
 export interface CSIVolumeSource {
@@ -818,6 +838,15 @@ export interface Capabilities {
   drop?: string[];
 }
 
+export interface CephFSPersistentVolumeSource {
+  monitors: string[];
+  path?: string;
+  readOnly?: boolean;
+  secretFile?: string;
+  secretRef?: SecretReference;
+  user?: string;
+}
+
 export interface CephFSVolumeSource {
   monitors: string[];
   path?: string;
@@ -825,6 +854,13 @@ export interface CephFSVolumeSource {
   secretFile?: string;
   secretRef?: LocalObjectReference;
   user?: string;
+}
+
+export interface CinderPersistentVolumeSource {
+  fsType?: string;
+  readOnly?: boolean;
+  secretRef?: SecretReference;
+  volumeID: string;
 }
 
 export interface CinderVolumeSource {
@@ -1141,6 +1177,14 @@ export interface FileKeySelector {
   volumeName: string;
 }
 
+export interface FlexPersistentVolumeSource {
+  driver: string;
+  fsType?: string;
+  options?: Record<string, string>;
+  readOnly?: boolean;
+  secretRef?: SecretReference;
+}
+
 export interface FlexVolumeSource {
   driver: string;
   fsType?: string;
@@ -1170,6 +1214,13 @@ export interface GitRepoVolumeSource {
   directory?: string;
   repository: string;
   revision?: string;
+}
+
+export interface GlusterfsPersistentVolumeSource {
+  endpoints: string;
+  endpointsNamespace?: string;
+  path: string;
+  readOnly?: boolean;
 }
 
 export interface GlusterfsVolumeSource {
@@ -1203,6 +1254,20 @@ export interface HostIP {
 export interface HostPathVolumeSource {
   path: string;
   type?: '' | 'BlockDevice' | 'CharDevice' | 'Directory' | 'DirectoryOrCreate' | 'File' | 'FileOrCreate' | 'Socket' | (string & {});
+}
+
+export interface ISCSIPersistentVolumeSource {
+  chapAuthDiscovery?: boolean;
+  chapAuthSession?: boolean;
+  fsType?: string;
+  initiatorName?: string;
+  iqn: string;
+  iscsiInterface?: string;
+  lun: number;
+  portals?: string[];
+  readOnly?: boolean;
+  secretRef?: SecretReference;
+  targetPortal: string;
 }
 
 export interface ISCSIVolumeSource {
@@ -1247,6 +1312,23 @@ export interface LifecycleHandler {
   tcpSocket?: TCPSocketAction;
 }
 
+export interface LimitRange extends KubeObject {
+  spec?: LimitRangeSpec;
+}
+
+export interface LimitRangeItem {
+  default?: Record<string, Quantity>;
+  defaultRequest?: Record<string, Quantity>;
+  max?: Record<string, Quantity>;
+  maxLimitRequestRatio?: Record<string, Quantity>;
+  min?: Record<string, Quantity>;
+  type: string;
+}
+
+export interface LimitRangeSpec {
+  limits: LimitRangeItem[];
+}
+
 export interface LinuxContainerUser {
   gid: number;
   supplementalGroups?: number[];
@@ -1266,6 +1348,11 @@ export interface LoadBalancerStatus {
 
 export interface LocalObjectReference {
   name?: string;
+}
+
+export interface LocalVolumeSource {
+  fsType?: string;
+  path: string;
 }
 
 export interface ModifyVolumeStatus {
@@ -1435,6 +1522,11 @@ export interface ObjectReference {
   uid?: string;
 }
 
+export interface PersistentVolume extends KubeObject {
+  spec?: PersistentVolumeSpec;
+  status?: PersistentVolumeStatus;
+}
+
 export interface PersistentVolumeClaim extends KubeObject {
   spec?: PersistentVolumeClaimSpec;
   status?: PersistentVolumeClaimStatus;
@@ -1480,6 +1572,47 @@ export interface PersistentVolumeClaimTemplate {
 export interface PersistentVolumeClaimVolumeSource {
   claimName: string;
   readOnly?: boolean;
+}
+
+export interface PersistentVolumeSpec {
+  accessModes?: ('ReadOnlyMany' | 'ReadWriteMany' | 'ReadWriteOnce' | 'ReadWriteOncePod' | (string & {}))[];
+  awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource;
+  azureDisk?: AzureDiskVolumeSource;
+  azureFile?: AzureFilePersistentVolumeSource;
+  capacity?: Record<string, Quantity>;
+  cephfs?: CephFSPersistentVolumeSource;
+  cinder?: CinderPersistentVolumeSource;
+  claimRef?: ObjectReference;
+  csi?: CSIPersistentVolumeSource;
+  fc?: FCVolumeSource;
+  flexVolume?: FlexPersistentVolumeSource;
+  flocker?: FlockerVolumeSource;
+  gcePersistentDisk?: GCEPersistentDiskVolumeSource;
+  glusterfs?: GlusterfsPersistentVolumeSource;
+  hostPath?: HostPathVolumeSource;
+  iscsi?: ISCSIPersistentVolumeSource;
+  local?: LocalVolumeSource;
+  mountOptions?: string[];
+  nfs?: NFSVolumeSource;
+  nodeAffinity?: VolumeNodeAffinity;
+  persistentVolumeReclaimPolicy?: 'Delete' | 'Recycle' | 'Retain' | (string & {});
+  photonPersistentDisk?: PhotonPersistentDiskVolumeSource;
+  portworxVolume?: PortworxVolumeSource;
+  quobyte?: QuobyteVolumeSource;
+  rbd?: RBDPersistentVolumeSource;
+  scaleIO?: ScaleIOPersistentVolumeSource;
+  storageClassName?: string;
+  storageos?: StorageOSPersistentVolumeSource;
+  volumeAttributesClassName?: string;
+  volumeMode?: 'Block' | 'Filesystem' | (string & {});
+  vsphereVolume?: VsphereVirtualDiskVolumeSource;
+}
+
+export interface PersistentVolumeStatus {
+  lastPhaseTransitionTime?: Time;
+  message?: string;
+  phase?: 'Available' | 'Bound' | 'Failed' | 'Pending' | 'Released' | (string & {});
+  reason?: string;
 }
 
 export interface PhotonPersistentDiskVolumeSource {
@@ -1716,6 +1849,17 @@ export interface QuobyteVolumeSource {
   volume: string;
 }
 
+export interface RBDPersistentVolumeSource {
+  fsType?: string;
+  image: string;
+  keyring?: string;
+  monitors: string[];
+  pool?: string;
+  readOnly?: boolean;
+  secretRef?: SecretReference;
+  user?: string;
+}
+
 export interface RBDVolumeSource {
   fsType?: string;
   image: string;
@@ -1773,6 +1917,22 @@ export interface ResourceHealth {
   resourceID: string;
 }
 
+export interface ResourceQuota extends KubeObject {
+  spec?: ResourceQuotaSpec;
+  status?: ResourceQuotaStatus;
+}
+
+export interface ResourceQuotaSpec {
+  hard?: Record<string, Quantity>;
+  scopeSelector?: ScopeSelector;
+  scopes?: ('BestEffort' | 'CrossNamespacePodAffinity' | 'NotBestEffort' | 'NotTerminating' | 'PriorityClass' | 'Terminating' | 'VolumeAttributesClass' | (string & {}))[];
+}
+
+export interface ResourceQuotaStatus {
+  hard?: Record<string, Quantity>;
+  used?: Record<string, Quantity>;
+}
+
 export interface ResourceRequirements {
   claims?: ResourceClaim[];
   limits?: Record<string, Quantity>;
@@ -1791,6 +1951,19 @@ export interface SELinuxOptions {
   user?: string;
 }
 
+export interface ScaleIOPersistentVolumeSource {
+  fsType?: string;
+  gateway: string;
+  protectionDomain?: string;
+  readOnly?: boolean;
+  secretRef: SecretReference;
+  sslEnabled?: boolean;
+  storageMode?: string;
+  storagePool?: string;
+  system: string;
+  volumeName?: string;
+}
+
 export interface ScaleIOVolumeSource {
   fsType?: string;
   gateway: string;
@@ -1802,6 +1975,16 @@ export interface ScaleIOVolumeSource {
   storagePool?: string;
   system: string;
   volumeName?: string;
+}
+
+export interface ScopeSelector {
+  matchExpressions?: ScopedResourceSelectorRequirement[];
+}
+
+export interface ScopedResourceSelectorRequirement {
+  operator: 'DoesNotExist' | 'Exists' | 'In' | 'NotIn' | (string & {});
+  scopeName: 'BestEffort' | 'CrossNamespacePodAffinity' | 'NotBestEffort' | 'NotTerminating' | 'PriorityClass' | 'Terminating' | 'VolumeAttributesClass' | (string & {});
+  values?: string[];
 }
 
 export interface SeccompProfile {
@@ -1831,6 +2014,11 @@ export interface SecretProjection {
   items?: KeyToPath[];
   name?: string;
   optional?: boolean;
+}
+
+export interface SecretReference {
+  name?: string;
+  namespace?: string;
 }
 
 export interface SecretVolumeSource {
@@ -1917,6 +2105,14 @@ export interface SleepAction {
   seconds: number;
 }
 
+export interface StorageOSPersistentVolumeSource {
+  fsType?: string;
+  readOnly?: boolean;
+  secretRef?: ObjectReference;
+  volumeName?: string;
+  volumeNamespace?: string;
+}
+
 export interface StorageOSVolumeSource {
   fsType?: string;
   readOnly?: boolean;
@@ -1948,6 +2144,15 @@ export interface Toleration {
   operator?: 'Equal' | 'Exists' | 'Gt' | 'Lt' | (string & {});
   tolerationSeconds?: number;
   value?: string;
+}
+
+export interface TopologySelectorLabelRequirement {
+  key: string;
+  values: string[];
+}
+
+export interface TopologySelectorTerm {
+  matchLabelExpressions?: TopologySelectorLabelRequirement[];
 }
 
 export interface TopologySpreadConstraint {
@@ -2029,6 +2234,10 @@ export interface VolumeMountStatus {
   readOnly?: boolean;
   recursiveReadOnly?: string;
   volumeStatus?: VolumeStatus;
+}
+
+export interface VolumeNodeAffinity {
+  required?: NodeSelector;
 }
 
 export interface VolumeProjection {
@@ -2345,6 +2554,16 @@ export interface PriorityClass extends KubeObject {
   globalDefault?: boolean;
   preemptionPolicy?: 'Never' | 'PreemptLowerPriority' | (string & {});
   value?: number;
+}
+
+export interface StorageClass extends KubeObject {
+  allowVolumeExpansion?: boolean;
+  allowedTopologies?: TopologySelectorTerm[];
+  mountOptions?: string[];
+  parameters?: Record<string, string>;
+  provisioner: string;
+  reclaimPolicy?: 'Delete' | 'Recycle' | 'Retain' | (string & {});
+  volumeBindingMode?: 'Immediate' | 'WaitForFirstConsumer' | (string & {});
 }
 
 export interface CustomResourceColumnDefinition {
