@@ -4,7 +4,7 @@ import { createGzip, gzip } from 'node:zlib';
 import type { ApiResponse, Clock } from '@capstan/kube';
 import { stringify } from 'yaml';
 import { isObject } from '../json/copy.ts';
-import { encodeObject, hasProtobuf, PROTOBUF } from '../protobuf/encode.ts';
+import { encodeInSteps, hasProtobuf, PROTOBUF } from '../protobuf/encode.ts';
 import { parseResourcePath } from '../rest/route.ts';
 import { isTextStream } from '../transport.ts';
 
@@ -13,6 +13,8 @@ export type Form = 'json' | 'yaml' | 'protobuf';
 /** Below it the work is not worth the bytes; kube-apiserver has the same. */
 const GZIP_BYTES = 128 * 1024;
 const SHORT_TEXT = 16 * 1024;
+/** Of protobuf: a longer message is written in the pieces in which it was encoded. */
+const LONG_MESSAGE = 512 * 1024;
 /** Longer lists are written piece by piece, so that no other request waits for them. */
 const PIECE_ITEMS = 200;
 
@@ -65,7 +67,7 @@ export async function writeAnswer(
   response.statusCode = status;
   response.setHeader('cache-control', 'no-cache, private');
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, headerText(value));
-  const encoded = form === 'protobuf' && isObject(body) ? encodeObject(body) : undefined;
+  const encoded = form === 'protobuf' && isObject(body) ? await inProtobuf(body, clock) : undefined;
   if (encoded) response.setHeader('content-type', PROTOBUF);
   if (form === 'yaml' && !isText) response.setHeader('content-type', 'application/yaml');
   const wantsGzip = /\bgzip\b/.test(message.headers['accept-encoding']?.toString() ?? '');
@@ -73,12 +75,21 @@ export async function writeAnswer(
     response.end();
     return;
   }
+  if (encoded && encoded.length > 1) {
+    if (!wantsGzip)
+      response.setHeader(
+        'content-length',
+        encoded.reduce((sum, { length }) => sum + length, 0),
+      );
+    await writePieces(response, encoded, wantsGzip, clock);
+    return;
+  }
   const items = form !== 'yaml' && !encoded && !isText && !isPretty(message) ? longListOf(body) : undefined;
   if (items) {
     await writePieces(response, piecesOf(body as object, items), wantsGzip, clock);
     return;
   }
-  const whole = encoded ?? (isText ? body : serialised(body, form, isPretty(message)));
+  const whole = encoded?.[0] ?? (isText ? body : serialised(body, form, isPretty(message)));
   // A short text goes out with its headers in one write, in one encoding, so those must be ASCII; of a long one that would be another copy
   // in V8's heap.
   const isOneWrite = whole.length <= SHORT_TEXT && Object.values(headers).every((value) => ASCII.test(value));
@@ -89,6 +100,16 @@ export async function writeAnswer(
   const sent = isLarge ? await compress(Buffer.from(plain), { level: 1 }) : plain;
   response.setHeader('content-length', isLarge ? sent.length : length);
   response.end(sent);
+}
+
+/** In pieces; the length of a message comes before it, so all of them are there before the first is written. */
+async function inProtobuf(body: object, clock: Clock): Promise<readonly Uint8Array[] | undefined> {
+  const encoding = encodeInSteps(body);
+  for (;;) {
+    const { done, value } = encoding.next();
+    if (done) return value && (value.length > LONG_MESSAGE ? value.pieces() : [value.result()]);
+    await clock.yield();
+  }
 }
 
 /** Node writes a character of a header as one byte and refuses what is none; warnings go out as UTF-8, as Go sends them. */
@@ -150,7 +171,7 @@ function* piecesOf(body: object, list: string): Generator<string> {
 
 async function writePieces(
   response: ServerResponse,
-  pieces: Iterable<string>,
+  pieces: Iterable<string | Uint8Array>,
   wantsGzip: boolean,
   clock: Clock,
 ): Promise<void> {
