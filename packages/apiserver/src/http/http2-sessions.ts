@@ -23,6 +23,8 @@ const MAX_STREAMS = 1_000;
 /** Of a connection, for answers that its client has yet to read. Beyond it, requests are refused. */
 const MAX_MEGABYTES = 256;
 const WINDOW_BYTES = 1024 * 1024;
+/** Of all requests of a connection together: with HTTP/2's own 64 KiB, thirty small writes at once would wait for each other. */
+const CONNECTION_WINDOW_BYTES = 16 * WINDOW_BYTES;
 
 export function createHttp2Sessions(
   listener: (message: IncomingMessage, response: ServerResponse) => void,
@@ -40,6 +42,7 @@ export function createHttp2Sessions(
   let taken: TLSSocket | undefined;
   server.on('session', (session) => {
     sessions.add(session);
+    session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     if (taken) connections.set(session, taken);
     session.once('close', () => sessions.delete(session));
     session.on('error', () => {});
