@@ -276,7 +276,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       try {
         const flushed = storage.flush();
         if (flushed) await flushed;
-        return result;
+        const json = isResponse(result) ? storage.jsonOf?.(result.body) : undefined;
+        return json === undefined ? result : { ...result, json };
       } catch (error) {
         // Reads too: they may have seen what is not durable. A watch that was opened must not stay open unread.
         if (!isResponse(result)) await result[Symbol.asyncIterator]().return?.();

@@ -51,7 +51,7 @@ function isEncoded(range: string, path: string): boolean {
 export async function writeAnswer(
   message: IncomingMessage,
   response: ServerResponse,
-  { status, headers, body }: ApiResponse,
+  { status, headers, body, json }: ApiResponse,
   form: Form,
   clock: Clock,
 ): Promise<void> {
@@ -89,7 +89,7 @@ export async function writeAnswer(
     await writePieces(response, piecesOf(body as object, items), wantsGzip, clock);
     return;
   }
-  const whole = encoded?.[0] ?? (isText ? body : serialised(body, form, isPretty(message)));
+  const whole = encoded?.[0] ?? (isText ? body : serialised(body, json, form, isPretty(message)));
   // A short text goes out with its headers in one write, in one encoding, so those must be ASCII; of a long one that would be another copy
   // in V8's heap.
   const isOneWrite = whole.length <= SHORT_TEXT && Object.values(headers).every((value) => ASCII.test(value));
@@ -127,9 +127,9 @@ async function writeText(response: ServerResponse, text: AsyncIterable<string>):
 
 const compress = promisify(gzip) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
 
-function serialised(body: unknown, form: Form, pretty: boolean): string {
+function serialised(body: unknown, json: string | undefined, form: Form, pretty: boolean): string {
   if (form === 'yaml') return stringify(body, { aliasDuplicateObjects: false });
-  return pretty ? `${JSON.stringify(body, null, 2)}\n` : `${JSON.stringify(body)}\n`;
+  return pretty ? `${JSON.stringify(body, null, 2)}\n` : `${json ?? JSON.stringify(body)}\n`;
 }
 
 /** People who look with curl or a browser get lines that they can read. */
