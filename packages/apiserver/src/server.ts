@@ -196,7 +196,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const tokens = options.serviceAccountKey && createServiceAccountTokens(core, options.serviceAccountKey);
   const authenticator = createAuthenticator(tokens, options.staticTokens ?? []);
   const review = createReviews(core, authorizer, authenticator);
-  const hub = createWatchHub();
+  const hub = createWatchHub(() => storage.flush());
   const work = createWorkQueue(core);
   const conversions = createConversions(random, caller.call, ({ spec: { group, names } }, { metadata }) =>
     store
