@@ -133,6 +133,8 @@ export interface ApiServer {
   ): Promise<PodConnection>;
   /** Checks a request for the proxy subresource and finds what it leads to; throws a StatusError. */
   proxy(method: ApiRequest['method'], path: ProxyPath, context: RequestContext): Promise<ProxyTarget>;
+  /** The JSON of an object that has just been stored, until its answer and its events are written; undefined for any other. */
+  jsonOf(object: unknown): string | undefined;
   /** Resolves when the controllers inside (garbage collection, namespaces, definitions) have nothing left to do. */
   idle(): Promise<void>;
   /** Forgets the past up to a revision: watches and lists from before it are answered with 410. */
@@ -276,8 +278,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       try {
         const flushed = storage.flush();
         if (flushed) await flushed;
-        const json = isResponse(result) ? storage.jsonOf?.(result.body) : undefined;
-        return json === undefined ? result : { ...result, json };
+        return result;
       } catch (error) {
         // Reads too: they may have seen what is not durable. A watch that was opened must not stay open unread.
         if (!isResponse(result)) await result[Symbol.asyncIterator]().return?.();
@@ -301,6 +302,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       if (isRbac) authorize(user, { verb, group: '', resource, subresource: 'proxy', namespace, name });
       return findProxyTarget(store, options.podStreams, path);
     },
+    jsonOf: (object) => storage.jsonOf?.(object),
     idle: () => work.idle(),
     compact: (revision) => store.compact(revision),
     async close() {

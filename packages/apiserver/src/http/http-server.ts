@@ -230,19 +230,16 @@ function requestHandler(options: HttpServerOptions, route: Route, closing: Abort
         ...(duplicates.length > 0 && { duplicates }),
         ...(source && { source }),
       });
-      if (!isResponse(answer)) await writeWatch(response, answer, form === 'protobuf');
+      if (!isResponse(answer)) await writeWatch(response, answer, form === 'protobuf', server.jsonOf);
       else
-        await writeAnswer(
-          message,
-          response,
-          answer,
-          answer.status < 400 ? form : refusalForm(message, path, form),
+        await writeAnswer(message, response, answer, answer.status < 400 ? form : refusalForm(message, path, form), {
           clock,
-        );
+          jsonOf: server.jsonOf,
+        });
     } catch (error) {
       // There is nothing left to report.
       if (response.destroyed) return;
-      await writeAnswer(message, response, refusal(error, message, logger), 'json', clock);
+      await writeAnswer(message, response, refusal(error, message, logger), 'json', { clock });
     }
   };
 }

@@ -7,6 +7,7 @@ import { isObject } from '../json/copy.ts';
 import { encodeInSteps, hasProtobuf, PROTOBUF } from '../protobuf/encode.ts';
 import { parseResourcePath } from '../rest/route.ts';
 import { isTextStream } from '../transport.ts';
+import { bytesOfTexts } from './bytes-of-texts.ts';
 
 export type Form = 'json' | 'yaml' | 'protobuf';
 
@@ -47,13 +48,19 @@ function isEncoded(range: string, path: string): boolean {
   return place !== undefined && hasProtobuf(place.group === '' ? place.version : `${place.group}/${place.version}`);
 }
 
+export interface Writing {
+  clock: Clock;
+  /** The JSON of a value, where it is known already. */
+  jsonOf?: (value: unknown) => string | undefined;
+}
+
 /** Writes an answer to its end, in pieces and compressed where that pays. Resolves when it is written or the client gone. */
 export async function writeAnswer(
   message: IncomingMessage,
   response: ServerResponse,
-  { status, headers, body, json }: ApiResponse,
+  { status, headers, body }: ApiResponse,
   form: Form,
-  clock: Clock,
+  { clock, jsonOf }: Writing,
 ): Promise<void> {
   if (response.headersSent || response.destroyed) return;
   if (isTextStream(body)) {
@@ -89,7 +96,7 @@ export async function writeAnswer(
     await writePieces(response, piecesOf(body as object, items), wantsGzip, clock);
     return;
   }
-  const whole = encoded?.[0] ?? (isText ? body : serialised(body, json, form, isPretty(message)));
+  const whole = encoded?.[0] ?? (isText ? body : serialised(body, form, isPretty(message), jsonOf));
   // A short text goes out with its headers in one write, in one encoding, so those must be ASCII; of a long one that would be another copy
   // in V8's heap.
   const isOneWrite = whole.length <= SHORT_TEXT && Object.values(headers).every((value) => ASCII.test(value));
@@ -127,9 +134,11 @@ async function writeText(response: ServerResponse, text: AsyncIterable<string>):
 
 const compress = promisify(gzip) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
 
-function serialised(body: unknown, json: string | undefined, form: Form, pretty: boolean): string {
+function serialised(body: unknown, form: Form, pretty: boolean, jsonOf: Writing['jsonOf']): string | Buffer {
   if (form === 'yaml') return stringify(body, { aliasDuplicateObjects: false });
-  return pretty ? `${JSON.stringify(body, null, 2)}\n` : `${json ?? JSON.stringify(body)}\n`;
+  if (pretty) return `${JSON.stringify(body, null, 2)}\n`;
+  const json = jsonOf?.(body) ?? JSON.stringify(body);
+  return json.length < SHORT_TEXT ? `${json}\n` : bytesOfTexts(json, '\n');
 }
 
 /** People who look with curl or a browser get lines that they can read. */

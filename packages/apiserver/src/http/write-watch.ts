@@ -2,6 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { Clock, WatchEvent, WatchStream } from '@capstan/kube';
 import { encodeEvent, PROTOBUF } from '../protobuf/encode.ts';
 import type { EventReader, ServedWatch } from '../watch/event-stream.ts';
+import { bytesOfTexts } from './bytes-of-texts.ts';
+import type { Writing } from './write-answer.ts';
 
 const PIECE_EVENTS = 200;
 const PIECE_BYTES = 256 * 1024;
@@ -17,15 +19,23 @@ const KEPT_BYTES = 4 * 1024 * 1024;
  */
 export function createWatchWriter(clock: Clock, drainMs: number) {
   const frames = new WeakMap<Uint8Array, Uint8Array>();
-  const lines = createCache((event) => Buffer.from(`${JSON.stringify(event)}\n`));
+  const lines = createCache(({ type, object }, jsonOf) =>
+    bytesOfTexts(`{"type":${JSON.stringify(type)},"object":`, jsonOf?.(object) ?? JSON.stringify(object), '}\n'),
+  );
   // What has no protobuf form is not watched in it; an error always has one.
   const messages = createCache(({ type, object }) => encodeEvent(type, object as object) ?? new Uint8Array());
 
-  return (response: ServerResponse, stream: WatchStream, isProtobuf = false): Promise<void> => {
+  return (
+    response: ServerResponse,
+    stream: WatchStream,
+    isProtobuf: boolean,
+    jsonOf?: Writing['jsonOf'],
+  ): Promise<void> => {
     const contentType = isProtobuf ? `${PROTOBUF};stream=watch` : 'application/json';
     response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-cache, private' });
     response.flushHeaders();
-    return new Promise((resolve) => writeAll(response, stream, isProtobuf ? messages : lines, resolve));
+    const encode = isProtobuf ? messages : (event: WatchEvent) => lines(event, jsonOf);
+    return new Promise((resolve) => writeAll(response, stream, encode, resolve));
   };
 
   /** By callbacks, not promises: what hundreds of watchers get is on its way to the first before the next is looked at. */
@@ -144,14 +154,16 @@ function joined(piece: readonly Uint8Array[]): readonly Uint8Array[] {
   return piece.some(({ length }) => length >= LARGE_BYTES) || piece.length < 2 ? piece : [Buffer.concat(piece)];
 }
 
+type EncodeEvent = (event: WatchEvent, jsonOf?: Writing['jsonOf']) => Uint8Array;
+
 /** Encodes an event once for all who watch it; the oldest are forgotten first, and encoded again for the one that is that late. */
-function createCache(encode: (event: WatchEvent) => Uint8Array): (event: WatchEvent) => Uint8Array {
+function createCache(encode: EncodeEvent): EncodeEvent {
   const known = new Map<WatchEvent, Uint8Array>();
   let kept = 0;
-  return (event) => {
+  return (event, jsonOf) => {
     let bytes = known.get(event);
     if (bytes) return bytes;
-    bytes = encode(event);
+    bytes = encode(event, jsonOf);
     known.set(event, bytes);
     kept += bytes.length;
     for (const [old, { length }] of known) {

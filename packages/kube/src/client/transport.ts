@@ -29,8 +29,6 @@ export interface ApiResponse {
   headers: Record<string, string>;
   /** The parsed JSON body; a string when the content type is not JSON; undefined when there is none. */
   body: unknown;
-  /** The JSON of the body, where a server has it already. */
-  json?: string;
   /** Sizes of the bodies on the wire, for metrics; a transport without a wire leaves them out. */
   requestBytes?: number;
   responseBytes?: number;
