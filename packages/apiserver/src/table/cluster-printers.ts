@@ -1,190 +1,159 @@
 import type {
   ConfigMap,
   CoreEvent,
-  Lease,
   MutatingWebhookConfiguration,
-  Namespace,
   Node,
   PersistentVolumeClaim,
-  PriorityClass,
   RoleBinding,
   Secret,
-  ServiceAccount,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
 } from '@capstan/kube';
-import { type Printer, printer } from './printer.ts';
-import { age, nameOf, orNone, since, timeOf } from './text.ts';
+import { type ColumnText, type Printer, printer } from './printer.ts';
+import { orNone, since, timeOf } from './text.ts';
 
-const bindings = printer<RoleBinding>(
-  ['Name', 'Role', 'Age', 'Users*', 'Groups*', 'ServiceAccounts*'],
-  (object, now) => {
-    const { roleRef, subjects = [] } = object;
-    const named = (kind: string) => subjects.filter((one) => one.kind === kind);
-    return [
-      nameOf(object),
-      `${roleRef.kind}/${roleRef.name}`,
-      age(object, now),
-      named('User')
-        .map(({ name }) => name)
+const subjects = (kind: string, shown: (subject: NonNullable<RoleBinding['subjects']>[number]) => string) =>
+  [
+    `${kind}s*`,
+    (binding: RoleBinding) =>
+      (binding.subjects ?? [])
+        .filter((one) => one.kind === kind)
+        .map(shown)
         .join(', '),
-      named('Group')
-        .map(({ name }) => name)
-        .join(', '),
-      named('ServiceAccount')
-        .map(({ namespace, name }) => `${namespace ?? ''}/${name}`)
-        .join(', '),
-    ];
-  },
-);
+  ] as const;
 
-const webhooks = printer<MutatingWebhookConfiguration>(['Name', 'Webhooks:integer', 'Age'], (object, now) => [
-  nameOf(object),
-  (object.webhooks ?? []).length,
-  age(object, now),
+const bindings = printer<RoleBinding>([
+  'Name',
+  ['Role', ({ roleRef }) => `${roleRef.kind}/${roleRef.name}`],
+  'Age',
+  subjects('User', ({ name }) => name),
+  subjects('Group', ({ name }) => name),
+  subjects('ServiceAccount', ({ namespace, name }) => `${namespace ?? ''}/${name}`),
 ]);
 
-const policies = printer<ValidatingAdmissionPolicy>(
-  ['Name', 'Validations:integer', 'ParamKind', 'Age'],
-  (object, now) => {
-    const { paramKind, validations = [] } = object.spec ?? {};
-    const params = paramKind ? `${paramKind.apiVersion}/${paramKind.kind}` : '<unset>';
-    return [nameOf(object), validations.length, params, age(object, now)];
-  },
-);
+const webhooks = printer<MutatingWebhookConfiguration>([
+  'Name',
+  ['Webhooks:integer', ({ webhooks: all = [] }) => all.length],
+  'Age',
+]);
 
-const policyBindings = printer<ValidatingAdmissionPolicyBinding>(
-  ['Name', 'PolicyName', 'ParamRef', 'Age'],
-  (object, now) => {
-    const { paramRef, policyName } = object.spec;
-    const selected = paramRef?.selector ? JSON.stringify(paramRef.selector) : '<unset>';
-    const params = paramRef?.name ? `${paramRef.namespace || '*'}/${paramRef.name}` : selected;
-    return [nameOf(object), policyName, params, age(object, now)];
-  },
-);
+const sizeOf = (map: object | undefined) => Object.keys(map ?? {}).length;
 
-export const eventPrinter = printer<CoreEvent>(
-  ['Last Seen', 'Type', 'Reason', 'Object', 'Subobject*', 'Source*', 'Message', 'First Seen*', 'Count*', 'Name*'],
-  (object, now) => {
-    const { involvedObject: about, series, source } = object;
-    const first = since(object.firstTimestamp ?? object.eventTime, now);
-    const last = timeOf(object.lastTimestamp) === undefined ? first : since(object.lastTimestamp, now);
-    const kind = (about?.kind ?? '').toLowerCase();
-    const component = source?.component || object.reportingComponent || '';
-    const host = source?.host || object.reportingInstance || '';
-    return [
-      series ? since(series.lastObservedTime, now) : last,
-      object.type ?? '',
-      object.reason ?? '',
-      about?.name ? `${kind}/${about.name}` : kind,
-      about?.fieldPath ?? '',
-      host === '' ? component : `${component}, ${host}`,
-      (object.message ?? '').trim(),
-      first,
-      series?.count ?? (object.count || 1),
-      nameOf(object),
-    ];
+export const eventPrinter = printer<CoreEvent>([
+  [
+    'Last Seen',
+    (event, now) => {
+      if (event.series) return since(event.series.lastObservedTime, now);
+      return timeOf(event.lastTimestamp) === undefined ? firstSeen(event, now) : since(event.lastTimestamp, now);
+    },
+  ],
+  'Type = type',
+  'Reason = reason',
+  [
+    'Object',
+    ({ involvedObject: about }) => {
+      const kind = (about?.kind ?? '').toLowerCase();
+      return about?.name ? `${kind}/${about.name}` : kind;
+    },
+  ],
+  'Subobject* = involvedObject.fieldPath',
+  [
+    'Source*',
+    ({ source, reportingComponent = '', reportingInstance = '' }) => {
+      const component = source?.component || reportingComponent;
+      const host = source?.host || reportingInstance;
+      return host === '' ? component : `${component}, ${host}`;
+    },
+  ],
+  ['Message', ({ message = '' }) => message.trim()],
+  ['First Seen*', firstSeen],
+  ['Count*', ({ series, count }) => series?.count ?? (count || 1)],
+  ['Name*', ({ metadata }) => metadata.name ?? ''],
+]);
+
+function firstSeen({ firstTimestamp, eventTime }: CoreEvent, now: number): string {
+  return since(firstTimestamp ?? eventTime, now);
+}
+
+const address = (type: string): ((node: Node) => string) => {
+  return ({ status }) => status?.addresses?.find((one) => one.type === type)?.address ?? '<none>';
+};
+
+const kernel: ColumnText<Node> = [
+  'Kernel-Version*',
+  ({ status }) => {
+    const { kernelVersion, architecture } = status?.nodeInfo ?? {};
+    const version = kernelVersion || '<unknown>';
+    return architecture ? `${version} (${architecture})` : version;
   },
-);
+];
 
 export const clusterPrinters: Readonly<Record<string, Printer>> = {
-  persistentvolumeclaims: printer<PersistentVolumeClaim>(
+  persistentvolumeclaims: printer<PersistentVolumeClaim>([
+    'Name',
+    'Status = status.phase',
+    'Volume = spec.volumeName',
+    'Capacity = status.capacity.storage',
     [
-      'Name',
-      'Status',
-      'Volume',
-      'Capacity',
       'Access Modes',
-      'StorageClass',
-      'VolumeAttributesClass',
-      'Age',
-      'VolumeMode*',
+      ({ status }) => (status?.accessModes ?? []).map((mode) => mode.replaceAll(/[a-z]/g, '')).join(','),
     ],
-    (object, now) => {
-      const { spec, status } = object;
-      return [
-        nameOf(object),
-        status?.phase ?? '',
-        spec?.volumeName ?? '',
-        status?.capacity?.['storage'] ?? '',
-        (status?.accessModes ?? []).map((mode) => mode.replaceAll(/[a-z]/g, '')).join(','),
-        spec?.storageClassName ?? '',
-        spec?.volumeAttributesClassName ?? '<unset>',
-        age(object, now),
-        spec?.volumeMode ?? '<unset>',
-      ];
-    },
-  ),
-  configmaps: printer<ConfigMap>(['Name', 'Data', 'Age'], (object, now) => [
-    nameOf(object),
-    Object.keys(object.data ?? {}).length + Object.keys(object.binaryData ?? {}).length,
-    age(object, now),
+    'StorageClass = spec.storageClassName',
+    'VolumeAttributesClass = spec.volumeAttributesClassName | <unset>',
+    'Age',
+    'VolumeMode* = spec.volumeMode | <unset>',
   ]),
-  secrets: printer<Secret>(['Name', 'Type', 'Data', 'Age'], (object, now) => [
-    nameOf(object),
-    object.type ?? '',
-    Object.keys(object.data ?? {}).length,
-    age(object, now),
+  configmaps: printer<ConfigMap>([
+    'Name',
+    ['Data', ({ data, binaryData }) => sizeOf(data) + sizeOf(binaryData)],
+    'Age',
   ]),
-  serviceaccounts: printer<ServiceAccount>(['Name', 'Age'], (object, now) => [nameOf(object), age(object, now)]),
-  namespaces: printer<Namespace>(['Name', 'Status', 'Age'], (object, now) => [
-    nameOf(object),
-    object.status?.phase ?? '',
-    age(object, now),
+  secrets: printer<Secret>(['Name', 'Type = type', ['Data', ({ data }) => sizeOf(data)], 'Age']),
+  serviceaccounts: printer(['Name', 'Age']),
+  namespaces: printer(['Name', 'Status = status.phase', 'Age']),
+  nodes: printer<Node>([
+    'Name',
+    ['Status', nodeStatus],
+    ['Roles', (node) => orNone(nodeRoles(node).join(','))],
+    'Age',
+    'Version = status.nodeInfo.kubeletVersion',
+    ['Internal-IP*', address('InternalIP')],
+    ['External-IP*', address('ExternalIP')],
+    'OS-Image* = status.nodeInfo.osImage || <unknown>',
+    kernel,
+    'Container-Runtime* = status.nodeInfo.containerRuntimeVersion || <unknown>',
   ]),
-  nodes: printer<Node>(
-    [
-      'Name',
-      'Status',
-      'Roles',
-      'Age',
-      'Version',
-      'Internal-IP*',
-      'External-IP*',
-      'OS-Image*',
-      'Kernel-Version*',
-      'Container-Runtime*',
-    ],
-    (object, now) => {
-      const info = object.status?.nodeInfo;
-      const orUnknown = (text: string | undefined) => text || '<unknown>';
-      const kernel = orUnknown(info?.kernelVersion);
-      return [
-        nameOf(object),
-        nodeStatus(object),
-        orNone(nodeRoles(object).join(',')),
-        age(object, now),
-        info?.kubeletVersion ?? '',
-        addressOf(object, 'InternalIP'),
-        addressOf(object, 'ExternalIP'),
-        orUnknown(info?.osImage),
-        info?.architecture ? `${kernel} (${info.architecture})` : kernel,
-        orUnknown(info?.containerRuntimeVersion),
-      ];
-    },
-  ),
   events: eventPrinter,
-  'leases.coordination.k8s.io': printer<Lease>(['Name', 'Holder', 'Age'], (object, now) => [
-    nameOf(object),
-    object.spec?.holderIdentity ?? '',
-    age(object, now),
-  ]),
+  'leases.coordination.k8s.io': printer(['Name', 'Holder = spec.holderIdentity', 'Age']),
   'rolebindings.rbac.authorization.k8s.io': bindings,
   'clusterrolebindings.rbac.authorization.k8s.io': bindings,
   'mutatingwebhookconfigurations.admissionregistration.k8s.io': webhooks,
   'validatingwebhookconfigurations.admissionregistration.k8s.io': webhooks,
-  'validatingadmissionpolicies.admissionregistration.k8s.io': policies,
-  'validatingadmissionpolicybindings.admissionregistration.k8s.io': policyBindings,
-  'priorityclasses.scheduling.k8s.io': printer<PriorityClass>(
-    ['Name', 'Value:integer', 'Global-Default:boolean', 'Age', 'PreemptionPolicy'],
-    (object, now) => [
-      nameOf(object),
-      object.value ?? 0,
-      object.globalDefault ?? false,
-      age(object, now),
-      object.preemptionPolicy ?? '',
+  'validatingadmissionpolicies.admissionregistration.k8s.io': printer<ValidatingAdmissionPolicy>([
+    'Name',
+    ['Validations:integer', ({ spec }) => spec?.validations?.length ?? 0],
+    ['ParamKind', ({ spec }) => (spec?.paramKind ? `${spec.paramKind.apiVersion}/${spec.paramKind.kind}` : '<unset>')],
+    'Age',
+  ]),
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io': printer<ValidatingAdmissionPolicyBinding>([
+    'Name',
+    'PolicyName = spec.policyName',
+    [
+      'ParamRef',
+      ({ spec: { paramRef } }) => {
+        if (paramRef?.name) return `${paramRef.namespace || '*'}/${paramRef.name}`;
+        return paramRef?.selector ? JSON.stringify(paramRef.selector) : '<unset>';
+      },
     ],
-  ),
+    'Age',
+  ]),
+  'priorityclasses.scheduling.k8s.io': printer([
+    'Name',
+    'Value:integer = value',
+    'Global-Default:boolean = globalDefault',
+    'Age',
+    'PreemptionPolicy = preemptionPolicy',
+  ]),
 };
 
 function nodeStatus({ spec, status }: Node): string {
@@ -201,8 +170,4 @@ function nodeRoles({ metadata }: Node): string[] {
     return key === 'kubernetes.io/role' ? value : '';
   });
   return [...new Set(roles.filter((role) => role !== ''))].sort();
-}
-
-function addressOf({ status }: Node, type: string): string {
-  return status?.addresses?.find((one) => one.type === type)?.address ?? '<none>';
 }
