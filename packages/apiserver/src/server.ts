@@ -189,7 +189,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     registry,
     fields: createFieldTracker(now),
     admission: isRbac ? escalationAdmission(authorizer, admission) : admission,
-    judgement: (request) => policies(request) ?? webhooks.judge(request),
+    validatingAdmission: (request) => policies(request) ?? webhooks.validate(request),
     checkNamespaces: options.checkNamespaces ?? true,
     watchBufferLimit: options.watchBufferLimit ?? 10_000,
   };
@@ -230,9 +230,9 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     try {
       if (!isTrue(request.query ?? {}, 'watch')) checkTimeout(request.query ?? {});
       if (isRbac) authorize(context.user, attributesOf(request));
-      const told =
+      const described =
         about(request, closed) ?? (request.method === 'GET' ? (discover(request) ?? describe(request)) : undefined);
-      if (told) return told;
+      if (described) return described;
       const path = parseResourcePath(request.path);
       if (!path) throw isAnswered(request.path) ? notServed() : pageNotFound();
       if (context.source?.isUnsupported) {

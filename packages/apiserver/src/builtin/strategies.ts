@@ -6,7 +6,7 @@ import { label, pathSegment, subdomain } from '../resources/names.ts';
 import type { ScalePaths, Strategy } from '../resources/resource.ts';
 import { serviceWarnings, sliceWarnings } from '../validation/network-warnings.ts';
 import { podWarnings } from '../validation/pod-warnings.ts';
-import { keepPatience, newPodStatus, withGrace } from './pod-strategy.ts';
+import { keepTolerations, newPodStatus, withGrace } from './pod-strategy.ts';
 
 type Defaults = (object: UnknownObject) => UnknownObject;
 
@@ -239,7 +239,7 @@ const PROTECTED = new Set(['default', 'kube-system', 'kube-public']);
 const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
   pods: {
     prepareCreate: (pod) => ({ ...withGrace(pod), status: newPodStatus(pod) }),
-    prepareUpdate: (pod, _old, subresource) => (subresource === '' ? keepPatience(pod) : pod),
+    prepareUpdate: (pod, _old, subresource) => (subresource === '' ? keepTolerations(pod) : pod),
     // Only a kubelet can need time: without a node, or once everything has ended, the pod goes at once.
     gracePeriod: (pod, asked) => {
       const phase = valueAt(pod, ['status', 'phase']);

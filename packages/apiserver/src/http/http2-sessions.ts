@@ -64,7 +64,7 @@ export function createHttp2Sessions(
   };
 }
 
-/** The connection of each session: what Node.js shows of it instead cannot be told apart from others. */
+/** The connection of each session: what Node.js shows of it instead cannot be distinguished from others. */
 const connections = new WeakMap<object, TLSSocket>();
 
 /** What IncomingMessage and ServerResponse have besides, and HTTP/2's own classes have not, or have differently. */
