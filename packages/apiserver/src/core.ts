@@ -70,7 +70,7 @@ export interface UnknownOptions {
 export type Admission = (request: AdmissionRequest) => Promise<UnknownObject | undefined> | undefined;
 
 /** Looks at what is about to be stored, after validation, and may only refuse it; undefined: there is nothing to ask. */
-export type Judgement = (request: AdmissionRequest) => Promise<void> | undefined;
+export type ValidatingAdmission = (request: AdmissionRequest) => Promise<void> | undefined;
 
 /** What the parts of the server share. */
 export interface Core {
@@ -82,7 +82,7 @@ export interface Core {
   readonly registry: Registry;
   readonly fields: FieldTracker;
   readonly admission: Admission | undefined;
-  readonly judgement: Judgement | undefined;
+  readonly validatingAdmission: ValidatingAdmission | undefined;
   readonly checkNamespaces: boolean;
   readonly watchBufferLimit: number;
 }

@@ -52,24 +52,43 @@ export interface ResourceName {
   resource: string;
 }
 
-interface Failure {
-  code: number;
-  reason: string;
-  message: string;
-  details?: StatusDetails;
-  metadata?: Status['metadata'];
-}
+/** The code that belongs to a reason. */
+const CODES = {
+  BadRequest: 400,
+  Unauthorized: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  MethodNotAllowed: 405,
+  NotAcceptable: 406,
+  AlreadyExists: 409,
+  Conflict: 409,
+  Expired: 410,
+  RequestEntityTooLarge: 413,
+  UnsupportedMediaType: 415,
+  Invalid: 422,
+  TooManyRequests: 429,
+  InternalError: 500,
+  ServiceUnavailable: 503,
+  Timeout: 504,
+} as const;
 
-function failure({ code, reason, message, details, metadata = {} }: Failure): StatusError {
+/** By its reason, or by a code alone where Kubernetes gives no reason. */
+function failure(
+  reason: keyof typeof CODES | number,
+  message: string,
+  details?: StatusDetails,
+  more: Partial<Status> = {},
+): StatusError {
   return new StatusError({
     kind: 'Status',
     apiVersion: 'v1',
-    metadata,
+    metadata: {},
     status: 'Failure',
     message,
-    ...(reason !== '' && { reason }),
+    ...(typeof reason === 'string' && { reason }),
     ...(details && { details }),
-    code,
+    code: typeof reason === 'string' ? CODES[reason] : reason,
+    ...more,
   });
 }
 
@@ -80,165 +99,106 @@ function detailsOf({ group, resource }: ResourceName, name: string): StatusDetai
 }
 
 export const notFound = (resource: ResourceName, name: string) =>
-  failure({
-    code: 404,
-    reason: 'NotFound',
-    message: `${qualified(resource)} "${name}" not found`,
-    details: detailsOf(resource, name),
-  });
+  failure('NotFound', `${qualified(resource)} "${name}" not found`, detailsOf(resource, name));
 
 /** For a path that names nothing that is served. */
-export const notServed = () =>
-  failure({
-    code: 404,
-    reason: 'NotFound',
-    message: 'the server could not find the requested resource',
-    details: {},
-  });
+export const notServed = () => failure('NotFound', 'the server could not find the requested resource', {});
 
 /** Of what a proxy is asked for. */
-export const serviceUnavailable = (message: string) => failure({ code: 503, reason: 'ServiceUnavailable', message });
+export const serviceUnavailable = (message: string) => failure('ServiceUnavailable', message);
 
-export const notImplemented = (message: string) => failure({ code: 501, reason: '', message });
+export const notImplemented = (message: string) => failure(501, message);
 
 /** For a path that no group of Kubernetes answers for: Go's own page. */
 export const pageNotFound = () => new StatusError(notServed().status, '404 page not found\n');
 
 export const alreadyExists = (resource: ResourceName, name: string, { isDrawn = false, isGoing = false } = {}) =>
-  failure({
-    code: 409,
-    reason: 'AlreadyExists',
-    message: `${isGoing ? 'object is being deleted: ' : ''}${qualified(resource)} "${name}" already exists${isDrawn ? NOT_UNIQUE : ''}`,
-    details: { ...detailsOf(resource, name), ...(isDrawn && { retryAfterSeconds: 1 }) },
-  });
+  failure(
+    'AlreadyExists',
+    `${isGoing ? 'object is being deleted: ' : ''}${qualified(resource)} "${name}" already exists${isDrawn ? NOT_UNIQUE : ''}`,
+    { ...detailsOf(resource, name), ...(isDrawn && { retryAfterSeconds: 1 }) },
+  );
 
 const NOT_UNIQUE = ', the server was not able to generate a unique name for the object';
 
-export const conflict = (resource: ResourceName, name: string, why: string) =>
-  failure({
-    code: 409,
-    reason: 'Conflict',
-    message: `Operation cannot be fulfilled on ${qualified(resource)} "${name}": ${why}`,
-    details: detailsOf(resource, name),
-  });
+export const conflict = (resource: ResourceName, name: string, why: string) => {
+  const message = `Operation cannot be fulfilled on ${qualified(resource)} "${name}": ${why}`;
+  return failure('Conflict', message, detailsOf(resource, name));
+};
 
 export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
-export const applyConflict = (message: string, causes: StatusCause[]) =>
-  failure({ code: 409, reason: 'Conflict', message, details: { causes } });
+export const applyConflict = (message: string, causes: StatusCause[]) => failure('Conflict', message, { causes });
 
-export const badRequest = (message: string) => failure({ code: 400, reason: 'BadRequest', message });
+export const badRequest = (message: string) => failure('BadRequest', message);
 
-export const forbidden = (resource: ResourceName, name: string, why: string, causes?: StatusCause[]) =>
-  failure({
-    code: 403,
-    reason: 'Forbidden',
-    message:
-      name === ''
-        ? `${qualified(resource)} is forbidden: ${why}`
-        : `${qualified(resource)} "${name}" is forbidden: ${why}`,
-    details: { ...detailsOf(resource, name), ...(causes && { causes }) },
-  });
-
-const POLICY_CODES: Readonly<Record<string, number>> = {
-  Forbidden: 403,
-  Unauthorized: 401,
-  RequestEntityTooLarge: 413,
-};
+export function forbidden(resource: ResourceName, name: string, why: string, causes?: StatusCause[]): StatusError {
+  const subject = name === '' ? qualified(resource) : `${qualified(resource)} "${name}"`;
+  const details = { ...detailsOf(resource, name), ...(causes && { causes }) };
+  return failure('Forbidden', `${subject} is forbidden: ${why}`, details);
+}
 
 /** By an admission policy, whose author chooses the reason. */
 export function policyDenied(resource: ResourceName, name: string, message: string, reason: string): StatusError {
   const { status } = forbidden(resource, name, message, [{ message }]);
-  return new StatusError({ ...status, reason, code: POLICY_CODES[reason] ?? 422 });
+  const isKnown = reason === 'Forbidden' || reason === 'Unauthorized' || reason === 'RequestEntityTooLarge';
+  return new StatusError({ ...status, reason, code: isKnown ? CODES[reason] : 422 });
 }
 
 /** For what is no resource: discovery, health. */
-export const forbiddenPath = (why: string) =>
-  failure({ code: 403, reason: 'Forbidden', message: `forbidden: ${why}`, details: {} });
+export const forbiddenPath = (why: string) => failure('Forbidden', `forbidden: ${why}`, {});
 
-export const unauthorized = () => failure({ code: 401, reason: 'Unauthorized', message: 'Unauthorized' });
+export const unauthorized = () => failure('Unauthorized', 'Unauthorized');
 
 export const tooManyRequests = (retryAfterSeconds: number) =>
-  failure({
-    code: 429,
-    reason: 'TooManyRequests',
-    message: 'Too many requests, please try again later.',
-    details: { retryAfterSeconds },
-  });
+  failure('TooManyRequests', 'Too many requests, please try again later.', { retryAfterSeconds });
 
 /** A budget has nothing left; the one that evicts tries again later. */
 export const tooManyEvictions = (budget: string) =>
-  failure({
-    code: 429,
-    reason: 'TooManyRequests',
-    message: "Cannot evict pod as it would violate the pod's disruption budget.",
-    details: {
-      causes: [{ reason: 'DisruptionBudget', message: `The disruption budget ${budget} allows no disruption now` }],
-    },
+  failure('TooManyRequests', "Cannot evict pod as it would violate the pod's disruption budget.", {
+    causes: [{ reason: 'DisruptionBudget', message: `The disruption budget ${budget} allows no disruption now` }],
   });
 
 export const requestTimeout = () =>
-  failure({ code: 408, reason: 'Timeout', message: 'the request did not arrive within its time limit' });
+  failure('Timeout', 'the request did not arrive within its time limit', undefined, { code: 408 });
 
 export const entityTooLarge = (limit: number) =>
-  failure({
-    code: 413,
-    reason: 'RequestEntityTooLarge',
-    message: `Request entity too large: limit is ${limit}`,
-    details: {},
-  });
+  failure('RequestEntityTooLarge', `Request entity too large: limit is ${limit}`, {});
 
 export const notAcceptable = (accepted: readonly string[]) =>
-  failure({
-    code: 406,
-    reason: 'NotAcceptable',
-    message: `only the following media types are accepted: ${accepted.join(', ')}`,
-  });
+  failure('NotAcceptable', `only the following media types are accepted: ${accepted.join(', ')}`);
 
 /** In the words of Kubernetes' framework, or of what it makes of an answer. */
 export const notAcceptableForm = (message: string) =>
-  failure({ code: 406, reason: 'NotAcceptable', message, ...(message.startsWith('406') && { details: {} }) });
+  failure('NotAcceptable', message, message.startsWith('406') ? {} : undefined);
 
 export const noOtherForm = () =>
   notAcceptable(['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']);
 
 /** Custom resources have no better words for it. */
-export const noList = () => failure({ code: 500, reason: '', message: 'content is not a list' });
+export const noList = () => failure(500, 'content is not a list');
 
 export const methodNotAllowed = () =>
-  failure({
-    code: 405,
-    reason: 'MethodNotAllowed',
-    message: 'the server does not allow this method on the requested resource',
-    details: {},
-  });
+  failure('MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 
 export const unsupportedMediaType = (accepted: readonly string[]) =>
-  failure({
-    code: 415,
-    reason: 'UnsupportedMediaType',
-    message: `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
-  });
+  failure(
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+  );
 
 /** A revision that is no number, where Kubernetes has no better answer. */
 export const unreadableRevision = (version: string, field = '') => {
   const problem = `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`;
-  const message = field === '' ? problem : `${field}Invalid value: ${JSON.stringify(version)}: ${problem}`;
-  return failure({ code: 500, reason: '', message });
+  return failure(500, field === '' ? problem : `${field}Invalid value: ${JSON.stringify(version)}: ${problem}`);
 };
 
 /** Of a patch of Kubernetes' own kinds, whose framework is terse. */
-export const unsupportedPatchType = () =>
-  failure({ code: 415, reason: 'UnsupportedMediaType', message: '415: Unsupported Media Type', details: {} });
+export const unsupportedPatchType = () => failure('UnsupportedMediaType', '415: Unsupported Media Type', {});
 
 /** The revision is older than what the server still remembers. */
 export const expired = (message: string, continueToken?: string) =>
-  failure({
-    code: 410,
-    reason: 'Expired',
-    message,
-    ...(continueToken !== undefined && { metadata: { continue: continueToken } }),
-  });
+  failure('Expired', message, undefined, continueToken === undefined ? {} : { metadata: { continue: continueToken } });
 
 export const tooOldResourceVersion = (asked: number, oldest: number) =>
   expired(`too old resource version: ${asked} (${oldest})`);
@@ -247,39 +207,21 @@ export const LIST_TOO_OLD = 'The resourceVersion for the provided list is too ol
 
 /** The revision is not there yet; the client should try again after a second. */
 export const tooLargeResourceVersion = (asked: number, current: number) =>
-  failure({
-    code: 504,
-    reason: 'Timeout',
-    message: `Timeout: Too large resource version: ${BigInt(asked)}, current: ${current}`,
-    details: {
-      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-      retryAfterSeconds: 1,
-    },
+  failure('Timeout', `Timeout: Too large resource version: ${BigInt(asked)}, current: ${current}`, {
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+    retryAfterSeconds: 1,
   });
 
 export const internalError = (message: string) =>
-  failure({
-    code: 500,
-    reason: 'InternalError',
-    message: `Internal error occurred: ${message}`,
-    details: { causes: [{ message }] },
-  });
+  failure('InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] });
 
 /** A webhook said no; the words are its own, the code never one of success. */
 export function webhookDenied(webhook: string, given: Partial<Status> = {}): StatusError {
   const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;
   const { message = '', reason = '', code = 0, details } = given;
   const why = message === '' ? reason : message;
-  return new StatusError({
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    message: why === '' ? `${denied} without explanation` : `${denied}: ${why}`,
-    ...(reason !== '' && { reason }),
-    ...(details && { details }),
-    code: code >= 400 && code < 600 ? code : 400,
-  });
+  const text = why === '' ? `${denied} without explanation` : `${denied}: ${why}`;
+  return failure(code >= 400 && code < 600 ? code : 400, text, details, reason === '' ? {} : { reason });
 }
 
 export const dryRunUnsupported = (webhook: string) =>
@@ -287,59 +229,43 @@ export const dryRunUnsupported = (webhook: string) =>
 
 /** A patch that was understood and does not fit the object. */
 export const unprocessablePatch = () =>
-  failure({
-    code: 422,
-    reason: 'Invalid',
-    message: 'the server rejected our request due to an error in our request',
-    details: {},
-  });
+  failure('Invalid', 'the server rejected our request due to an error in our request', {});
 
 /** A patch whose result cannot be read as an object of the kind; Kubernetes names neither the kind nor the object. */
 export const unreadablePatch = (document: string, problem: string) =>
   invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', document, problem)]);
 
 /** What Kubernetes calls an error of its own, without a reason, although the request is to blame. */
-export const plainError = (message: string) => failure({ code: 500, reason: '', message });
+export const plainError = (message: string) => failure(500, message);
 
 /** One thing that is wrong with one field. */
 export interface FieldError {
   /** As in `spec.ports[0].name`. */
   field: string;
-  reason:
-    | 'FieldValueInvalid'
-    | 'FieldValueRequired'
-    | 'FieldValueNotSupported'
-    | 'FieldValueForbidden'
-    | 'FieldValueDuplicate'
-    | 'FieldValueTypeInvalid'
-    | (string & {});
+  /** `FieldValue…`: Invalid, Required, NotSupported, Forbidden, Duplicate, TypeInvalid and so on. */
+  reason: string;
   /** Without the field: `Required value: must be given`. */
   message: string;
 }
 
-export const fieldInvalid = (field: string, value: unknown, detail: string): FieldError => ({
+const fieldError = (field: string, reason: string, message: string): FieldError => ({
   field,
-  reason: 'FieldValueInvalid',
-  message: `Invalid value: ${printed(value)}: ${detail}`,
+  reason: `FieldValue${reason}`,
+  message,
 });
 
-export const fieldRequired = (field: string, detail = ''): FieldError => ({
-  field,
-  reason: 'FieldValueRequired',
-  message: detail === '' ? 'Required value' : `Required value: ${detail}`,
-});
+export const fieldInvalid = (field: string, value: unknown, detail: string) =>
+  fieldError(field, 'Invalid', `Invalid value: ${printed(value)}: ${detail}`);
 
-export const fieldForbidden = (field: string, detail: string): FieldError => ({
-  field,
-  reason: 'FieldValueForbidden',
-  message: `Forbidden: ${detail}`,
-});
+export const fieldRequired = (field: string, detail = '') =>
+  fieldError(field, 'Required', detail === '' ? 'Required value' : `Required value: ${detail}`);
 
-export const fieldNotSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
-  field,
-  reason: 'FieldValueNotSupported',
-  message: `Unsupported value: ${printed(value)}: supported values: ${supported.map((one) => JSON.stringify(one)).join(', ')}`,
-});
+export const fieldForbidden = (field: string, detail: string) => fieldError(field, 'Forbidden', `Forbidden: ${detail}`);
+
+export function fieldNotSupported(field: string, value: unknown, supported: readonly string[]): FieldError {
+  const list = supported.map((one) => JSON.stringify(one)).join(', ');
+  return fieldError(field, 'NotSupported', `Unsupported value: ${printed(value)}: supported values: ${list}`);
+}
 
 function printed(value: unknown): string {
   return value === undefined ? 'null' : JSON.stringify(value);
@@ -354,16 +280,11 @@ export function invalid(
   const lines = errors.map((error) => `${error.field}: ${error.message}`);
   const summary = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`;
   const subject = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`;
-  return failure({
-    code: 422,
-    reason: 'Invalid',
-    message: `${subject} "${name}" is invalid: ${summary}`,
-    details: {
-      ...(name !== '' && { name }),
-      ...(kind.group !== '' && { group: kind.group }),
-      ...(kind.kind !== '' && { kind: kind.kind }),
-      causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
-    },
+  return failure('Invalid', `${subject} "${name}" is invalid: ${summary}`, {
+    ...(name !== '' && { name }),
+    ...(kind.group !== '' && { group: kind.group }),
+    ...(kind.kind !== '' && { kind: kind.kind }),
+    causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
   });
 }
 

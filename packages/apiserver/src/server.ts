@@ -133,6 +133,8 @@ export interface ApiServer {
   ): Promise<PodConnection>;
   /** Checks a request for the proxy subresource and finds what it leads to; throws a StatusError. */
   proxy(method: ApiRequest['method'], path: ProxyPath, context: RequestContext): Promise<ProxyTarget>;
+  /** The JSON of an object that has just been stored, until its answer and its events are written; undefined for any other. */
+  jsonOf(object: unknown): string | undefined;
   /** Resolves when the controllers inside (garbage collection, namespaces, definitions) have nothing left to do. */
   idle(): Promise<void>;
   /** Forgets the past up to a revision: watches and lists from before it are answered with 410. */
@@ -187,7 +189,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     registry,
     fields: createFieldTracker(now),
     admission: isRbac ? escalationAdmission(authorizer, admission) : admission,
-    judgement: (request) => policies(request) ?? webhooks.judge(request),
+    validatingAdmission: (request) => policies(request) ?? webhooks.validate(request),
     checkNamespaces: options.checkNamespaces ?? true,
     watchBufferLimit: options.watchBufferLimit ?? 10_000,
   };
@@ -196,7 +198,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const tokens = options.serviceAccountKey && createServiceAccountTokens(core, options.serviceAccountKey);
   const authenticator = createAuthenticator(tokens, options.staticTokens ?? []);
   const review = createReviews(core, authorizer, authenticator);
-  const hub = createWatchHub();
+  const hub = createWatchHub(() => storage.flush());
   const work = createWorkQueue(core);
   const conversions = createConversions(random, caller.call, ({ spec: { group, names } }, { metadata }) =>
     store
@@ -228,9 +230,9 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     try {
       if (!isTrue(request.query ?? {}, 'watch')) checkTimeout(request.query ?? {});
       if (isRbac) authorize(context.user, attributesOf(request));
-      const told =
+      const described =
         about(request, closed) ?? (request.method === 'GET' ? (discover(request) ?? describe(request)) : undefined);
-      if (told) return told;
+      if (described) return described;
       const path = parseResourcePath(request.path);
       if (!path) throw isAnswered(request.path) ? notServed() : pageNotFound();
       if (context.source?.isUnsupported) {
@@ -300,6 +302,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       if (isRbac) authorize(user, { verb, group: '', resource, subresource: 'proxy', namespace, name });
       return findProxyTarget(store, options.podStreams, path);
     },
+    jsonOf: (object) => storage.jsonOf?.(object),
     idle: () => work.idle(),
     compact: (revision) => store.compact(revision),
     async close() {

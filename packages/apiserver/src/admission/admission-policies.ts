@@ -1,7 +1,7 @@
 // ValidatingAdmissionPolicy: CEL expressions that a write must fulfil, bound to what they are about and to their parameters.
 // https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
 import { compileLabelSelector, type UnknownObject } from '@capstan/kube';
-import { type AdmissionRequest, type Core, type Judgement, newUid } from '../core.ts';
+import { type AdmissionRequest, type Core, newUid, type ValidatingAdmission } from '../core.ts';
 import { policyDenied } from '../errors.ts';
 import { inVersion, nameOf, type ResourceVersion } from '../resources/resource.ts';
 import { asVersion } from './as-version.ts';
@@ -16,19 +16,19 @@ interface Denial {
 }
 
 /** Judges what is about to be stored by the policies that are bound to it. */
-export function createAdmissionPolicies(core: Pick<Core, 'store' | 'random' | 'registry'>): Judgement {
+export function createAdmissionPolicies(core: Pick<Core, 'store' | 'random' | 'registry'>): ValidatingAdmission {
   const policies = watchPolicies(core.store);
   return (request) => {
     if (request.resource.storageKey === POLICIES || request.resource.storageKey === BINDINGS) return undefined;
     const known = policies();
     if (known.length === 0) return undefined;
-    for (const policy of known) judge(core, policy, request);
+    for (const policy of known) validate(core, policy, request);
     return undefined;
   };
 }
 
 /** Throws the first denial of a binding that denies; those of one that warns become warnings. */
-function judge(core: Pick<Core, 'store' | 'random' | 'registry'>, policy: Policy, request: AdmissionRequest): void {
+function validate(core: Pick<Core, 'store' | 'random' | 'registry'>, policy: Policy, request: AdmissionRequest): void {
   const version = versionIn(core, policy.scope, request);
   if (version === undefined) return;
   for (const binding of policy.bindings) {

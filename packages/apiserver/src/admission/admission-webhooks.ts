@@ -1,7 +1,7 @@
 // Dynamic admission: the webhooks of MutatingWebhookConfigurations are asked one after the other, each about what the ones
 // before it made of the object; those of ValidatingWebhookConfigurations all at once, about what is about to be stored.
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
-import { type Admission, type AdmissionRequest, type Core, type Judgement, newUid } from '../core.ts';
+import { type Admission, type AdmissionRequest, type Core, newUid, type ValidatingAdmission } from '../core.ts';
 import { dryRunUnsupported, forbidden, internalError, webhookDenied } from '../errors.ts';
 import { nameOf, type ResourceVersion } from '../resources/resource.ts';
 import { asRequested, asVersion } from './as-version.ts';
@@ -15,7 +15,7 @@ import { MUTATING, VALIDATING, type Webhook, watchWebhooks } from './webhook.ts'
 
 export interface AdmissionWebhooks {
   readonly mutate: Admission;
-  readonly judge: Judgement;
+  readonly validate: ValidatingAdmission;
 }
 
 /** A webhook, and the version in which it wants to see the request. */
@@ -42,7 +42,7 @@ export function createAdmissionWebhooks(
   };
 
   /** The request as it is sent to the webhook; undefined when the webhook does not match it. */
-  const toldOf = ({ webhook, version }: Candidate, request: AdmissionRequest) => {
+  const reviewFor = ({ webhook, version }: Candidate, request: AdmissionRequest) => {
     if (!isSelected(store, webhook, request)) return undefined;
     const shown = asVersion(request, version);
     const uid = newUid(core.random);
@@ -52,20 +52,20 @@ export function createAdmissionWebhooks(
       if (webhook.failsOpen) return undefined;
       throw forbidden(nameOf(request.resource), request.name, result.problem);
     }
-    return result ? { uid, shown, told: { ...about, object, oldObject } } : undefined;
+    return result ? { uid, shown, request: { ...about, object, oldObject } } : undefined;
   };
 
   /** Undefined: it could not be asked, and its failurePolicy is to go on without it. */
   const ask = async (
     webhook: Webhook,
-    { uid, told }: NonNullable<ReturnType<typeof toldOf>>,
+    { uid, request: sent }: NonNullable<ReturnType<typeof reviewFor>>,
     request: AdmissionRequest,
     mayPatch: boolean,
   ): Promise<ReviewAnswer | undefined> => {
     if (request.dryRun && !webhook.allowsDryRun) throw dryRunUnsupported(webhook.name);
     let answer: ReviewAnswer;
     try {
-      const given = await call(webhook.client, reviewOf(webhook, told), webhook.timeoutSeconds);
+      const given = await call(webhook.client, reviewOf(webhook, sent), webhook.timeoutSeconds);
       answer = readAnswer(given, webhook, uid, mayPatch);
     } catch (error) {
       if (!(error instanceof CallFailure)) throw error;
@@ -89,11 +89,11 @@ export function createAdmissionWebhooks(
         if (!isFirst && !again.has(candidate)) continue;
         const { webhook, version } = candidate;
         const present = { ...request, object };
-        const told = toldOf(candidate, present);
-        if (!told) continue;
-        const answer = await ask(webhook, told, present, true);
+        const review = reviewFor(candidate, present);
+        if (!review) continue;
+        const answer = await ask(webhook, review, present, true);
         const patched =
-          answer?.patch === undefined ? undefined : patchObject(webhook, told.shown, version, answer.patch);
+          answer?.patch === undefined ? undefined : patchObject(webhook, review.shown, version, answer.patch);
         if (patched) {
           object = asRequested(patched, request, version);
           for (const one of asked) again.add(one);
@@ -105,12 +105,14 @@ export function createAdmissionWebhooks(
     return object === request.object ? undefined : object;
   };
 
-  const judgeAll = async (candidates: readonly Candidate[], request: AdmissionRequest) => {
+  const validateAll = async (candidates: readonly Candidate[], request: AdmissionRequest) => {
     const concerned = candidates.flatMap(({ webhook, version }) => {
-      const told = toldOf({ webhook, version }, request);
-      return told ? [{ webhook, told }] : [];
+      const review = reviewFor({ webhook, version }, request);
+      return review ? [{ webhook, review }] : [];
     });
-    const results = await Promise.allSettled(concerned.map(({ webhook, told }) => ask(webhook, told, request, false)));
+    const results = await Promise.allSettled(
+      concerned.map(({ webhook, review }) => ask(webhook, review, request, false)),
+    );
     const refusal = results.find((one) => one.status === 'rejected');
     if (refusal) throw refusal.reason;
   };
@@ -120,9 +122,9 @@ export function createAdmissionWebhooks(
       const candidates = candidatesOf(mutating(), request);
       return candidates.length === 0 ? undefined : mutateAll(candidates, request);
     },
-    judge(request) {
+    validate(request) {
       const candidates = candidatesOf(validating(), request);
-      return candidates.length === 0 ? undefined : judgeAll(candidates, request);
+      return candidates.length === 0 ? undefined : validateAll(candidates, request);
     },
   };
 }

@@ -100,9 +100,9 @@ describe('server-side apply', () => {
 
   it('needs a field manager, and takes no managedFields', async () => {
     const test = testServer();
-    const nobody = await test.refused('PATCH', `${CONFIG_MAPS}/a`, configMap('a'), { contentType: APPLY });
+    const unnamed = await test.refused('PATCH', `${CONFIG_MAPS}/a`, configMap('a'), { contentType: APPLY });
     assert.equal(
-      nobody.message,
+      unnamed.message,
       'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
     );
     const given = await applyRefused(test, `${CONFIG_MAPS}/a`, configMap('a', {}, { managedFields: [] }), 'one');

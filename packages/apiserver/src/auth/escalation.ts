@@ -18,11 +18,11 @@ import {
   type RoleRef,
 } from './rbac.ts';
 
-/** Runs the other admission first, so that what is judged is what will be stored. */
+/** Runs the other admission first, so that what is checked is what will be stored. */
 export function escalationAdmission(authorizer: Authorizer, first: Admission | undefined): Admission {
   const confirm = (request: AdmissionRequest, changed: UnknownObject | undefined) => {
     const object = changed ?? request.object;
-    if (object && request.operation !== 'DELETE') judge(authorizer, request, object);
+    if (object && request.operation !== 'DELETE') checkEscalation(authorizer, request, object);
     return changed;
   };
   return (request) => {
@@ -33,7 +33,7 @@ export function escalationAdmission(authorizer: Authorizer, first: Admission | u
   };
 }
 
-function judge(authorizer: Authorizer, request: AdmissionRequest, object: UnknownObject): void {
+function checkEscalation(authorizer: Authorizer, request: AdmissionRequest, object: UnknownObject): void {
   const { resource, old, context } = request;
   const { user } = context;
   if (resource.group !== RBAC_GROUP || user.groups.includes(MASTERS)) return;

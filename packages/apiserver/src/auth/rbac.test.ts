@@ -188,7 +188,7 @@ describe('RBAC', () => {
   });
 });
 
-it('two who apply the same new object at once both succeed, though the first has to be judged', async () => {
+it('two who apply the same new object at once both succeed, though the first needs validating admission', async () => {
   const { as } = rbacServer();
   const admin = as({ name: 'admin', groups: ['system:masters'] });
   const path = '/api/v1/namespaces/shared';

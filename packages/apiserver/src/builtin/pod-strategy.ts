@@ -1,4 +1,4 @@
-// What Kubernetes' admission gives to every new pod: an account, a priority, patience with nodes that are not ready, and
+// What Kubernetes' admission gives to every new pod: an account, a priority, tolerations of nodes that are not ready, and
 // the class of service that follows from its resources.
 import {
   type Container,
@@ -18,7 +18,7 @@ import { generateName } from '../resources/names.ts';
 import type { Store } from '../store/store.ts';
 
 const PATIENCE_SECONDS = 300;
-const IMPATIENT = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+const UNREADY_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 
 /** What a pod says of itself before anybody has looked at it. */
 export function newPodStatus(object: UnknownObject): Pod['status'] & object {
@@ -45,7 +45,7 @@ export function admitPod(store: Store, given: UnknownObject, random?: Random): U
       ...spec,
       serviceAccountName,
       serviceAccount: serviceAccountName,
-      tolerations: withPatience(spec.tolerations ?? []),
+      tolerations: withTolerations(spec.tolerations ?? []),
       ...priorityOf(store, object),
       ...runtimeOf(store, object),
     },
@@ -75,7 +75,7 @@ function runtimeOf(store: Store, { spec, metadata }: Pod): Partial<PodSpec> {
   return {
     ...(overhead && { overhead }),
     ...(nodeSelector && { nodeSelector: { ...spec?.nodeSelector, ...nodeSelector } }),
-    ...(tolerations && { tolerations: withPatience([...(spec?.tolerations ?? []), ...tolerations]) }),
+    ...(tolerations && { tolerations: withTolerations([...(spec?.tolerations ?? []), ...tolerations]) }),
   };
 }
 
@@ -138,18 +138,18 @@ function tokenVolume(name: string): Volume {
   };
 }
 
-/** Patience with nodes cannot be taken away: admission gives it back. */
-export function keepPatience(object: UnknownObject): UnknownObject {
+/** Tolerations of unready nodes cannot be removed: admission adds them again. */
+export function keepTolerations(object: UnknownObject): UnknownObject {
   const { spec } = object as Pod;
   if (!spec) return object;
-  const tolerations = withPatience(spec.tolerations ?? []);
+  const tolerations = withTolerations(spec.tolerations ?? []);
   return tolerations.length === (spec.tolerations ?? []).length
     ? object
     : { ...object, spec: { ...spec, tolerations } };
 }
 
-function withPatience(tolerations: readonly Toleration[]): Toleration[] {
-  const added = IMPATIENT.filter(
+function withTolerations(tolerations: readonly Toleration[]): Toleration[] {
+  const added = UNREADY_TAINTS.filter(
     (key) => !tolerations.some((one) => (one.key === key || !one.key) && (!one.effect || one.effect === 'NoExecute')),
   );
   return [

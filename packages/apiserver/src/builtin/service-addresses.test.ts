@@ -156,12 +156,12 @@ describe('node ports', () => {
 
   it('refuses one that is taken or outside', async () => {
     const { ok, refused } = testServer();
-    const wish = (name: string, nodePort: number) =>
+    const wanting = (name: string, nodePort: number) =>
       service(name, { type: 'NodePort', ports: [{ port: 80, nodePort }] });
-    await ok('POST', SERVICES, wish('a', 30_080));
-    const taken = await refused('POST', SERVICES, wish('b', 30_080));
+    await ok('POST', SERVICES, wanting('a', 30_080));
+    const taken = await refused('POST', SERVICES, wanting('b', 30_080));
     assert.equal(taken.details?.causes?.[0]?.message, 'Invalid value: 30080: provided port is already allocated');
-    const outside = await refused('POST', SERVICES, wish('b', 80));
+    const outside = await refused('POST', SERVICES, wanting('b', 80));
     assert.match(outside.message ?? '', /The range of valid ports is 30000-32767/);
   });
 

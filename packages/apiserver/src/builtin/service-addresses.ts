@@ -20,7 +20,7 @@ const FIRST_PORT = 30_000;
 const PORTS = 2768;
 
 export interface ServiceAddresses {
-  /** The Service with everything that it is given, or what of its wishes cannot be had. */
+  /** The Service with everything that it is given, or what it asks for and cannot have. */
   complete(service: UnknownObject, old: UnknownObject | undefined): { object: UnknownObject; errors: FieldError[] };
 }
 

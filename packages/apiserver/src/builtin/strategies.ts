@@ -3,23 +3,23 @@ import type { EndpointSlice, PersistentVolumeClaim, PodSpec, UnknownObject } fro
 import { defaultDefinition } from '../crd/definition-strategy.ts';
 import { withTemplateLabels } from '../defaults/kind-defaults.ts';
 import { equalJson, isObject, valueAt, withValueAt } from '../json/copy.ts';
-import { label, type NameRule, pathSegment, subdomain } from '../resources/names.ts';
+import { label, pathSegment, subdomain } from '../resources/names.ts';
 import type { ScalePaths, Strategy } from '../resources/resource.ts';
 import { ingressWarnings, serviceWarnings, sliceWarnings } from '../validation/network-warnings.ts';
 import { nameWarnings, podWarnings } from '../validation/pod-warnings.ts';
-import { keepPatience, newPodStatus, withGrace } from './pod-strategy.ts';
+import { keepTolerations, newPodStatus, withGrace } from './pod-strategy.ts';
 
 type Defaults = (object: UnknownObject) => UnknownObject;
 
 /** By `plural.group`, the core group without a suffix. */
 export function builtinStrategy(id: string): Strategy {
   return {
-    validateName: NAME_RULES[id] ?? subdomain,
-    allowsUnconditionalUpdate: !CONDITIONAL.has(id),
-    allowsCreateOnUpdate: CREATE_ON_UPDATE.has(id),
-    countsGeneration: COUNTS_GENERATION.has(id),
-    countsEmpty: COUNTS_EMPTY.has(id),
-    returnsDeleted: RETURNS_DELETED.has(id),
+    validateName: has(id, 'label') ? label : has(id, 'path-segment') ? pathSegment : subdomain,
+    allowsUnconditionalUpdate: !has(id, 'conditional'),
+    allowsCreateOnUpdate: has(id, 'create-on-update'),
+    countsGeneration: has(id, 'generation'),
+    countsEmpty: has(id, 'counts-empty'),
+    returnsDeleted: has(id, 'returns-deleted'),
     ...(POD_PLACES[id] && { warnings: podWarningsAt(POD_PLACES[id]) }),
     ...(id === 'services' && { warnings: (service) => serviceWarnings(service) }),
     ...(id === 'ingresses.networking.k8s.io' && { warnings: (one, old) => (old ? [] : ingressWarnings(one)) }),
@@ -117,69 +117,58 @@ function nextTemplateGeneration(daemonSet: UnknownObject, old: UnknownObject): n
 
 const NAMESPACE_LABEL = 'kubernetes.io/metadata.name';
 
-const NAME_RULES: Readonly<Record<string, NameRule>> = {
-  namespaces: label,
-  services: label,
-  'statefulsets.apps': label,
-  events: pathSegment,
-  'poddisruptionbudgets.policy': pathSegment,
-  'roles.rbac.authorization.k8s.io': pathSegment,
-  'rolebindings.rbac.authorization.k8s.io': pathSegment,
-  'clusterroles.rbac.authorization.k8s.io': pathSegment,
-  'clusterrolebindings.rbac.authorization.k8s.io': pathSegment,
+type Trait =
+  /** Names are labels, or anything that can stand in a path; default a subdomain. */
+  | 'label'
+  | 'path-segment'
+  /** An update must name the resourceVersion that it replaces. */
+  | 'conditional'
+  | 'create-on-update'
+  | 'generation'
+  /** A change from absent to empty counts as a generation. */
+  | 'counts-empty'
+  /** A delete is answered with the object. */
+  | 'returns-deleted';
+
+const RBAC: readonly Trait[] = ['path-segment', 'create-on-update'];
+const WEBHOOKS: readonly Trait[] = ['conditional', 'generation', 'counts-empty'];
+
+const TRAITS: Readonly<Record<string, readonly Trait[]>> = {
+  endpoints: ['create-on-update'],
+  events: ['path-segment', 'create-on-update'],
+  limitranges: ['create-on-update'],
+  namespaces: ['label', 'returns-deleted'],
+  pods: ['generation', 'returns-deleted'],
+  podtemplates: ['generation'],
+  replicationcontrollers: ['generation'],
+  serviceaccounts: ['returns-deleted'],
+  services: ['label', 'create-on-update', 'returns-deleted'],
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': WEBHOOKS,
+  'validatingadmissionpolicies.admissionregistration.k8s.io': ['conditional', 'generation'],
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io': ['conditional', 'generation'],
+  'validatingwebhookconfigurations.admissionregistration.k8s.io': WEBHOOKS,
+  'customresourcedefinitions.apiextensions.k8s.io': ['conditional', 'generation'],
+  'daemonsets.apps': ['generation'],
+  'deployments.apps': ['generation'],
+  'replicasets.apps': ['generation'],
+  'statefulsets.apps': ['label', 'generation'],
+  'cronjobs.batch': ['generation'],
+  'jobs.batch': ['generation'],
+  'leases.coordination.k8s.io': ['conditional', 'create-on-update'],
+  'endpointslices.discovery.k8s.io': ['generation'],
+  'events.events.k8s.io': ['create-on-update'],
+  'ingressclasses.networking.k8s.io': ['generation'],
+  'ingresses.networking.k8s.io': ['generation'],
+  'networkpolicies.networking.k8s.io': ['generation', 'counts-empty'],
+  'poddisruptionbudgets.policy': ['path-segment', 'conditional', 'generation'],
+  'clusterrolebindings.rbac.authorization.k8s.io': RBAC,
+  'clusterroles.rbac.authorization.k8s.io': RBAC,
+  'rolebindings.rbac.authorization.k8s.io': RBAC,
+  'roles.rbac.authorization.k8s.io': RBAC,
+  'priorityclasses.scheduling.k8s.io': ['generation'],
 };
 
-const CONDITIONAL = new Set([
-  'customresourcedefinitions.apiextensions.k8s.io',
-  'leases.coordination.k8s.io',
-  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
-  'poddisruptionbudgets.policy',
-  'validatingadmissionpolicies.admissionregistration.k8s.io',
-  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
-  'validatingwebhookconfigurations.admissionregistration.k8s.io',
-]);
-
-const CREATE_ON_UPDATE = new Set([
-  'limitranges',
-  'services',
-  'endpoints',
-  'events',
-  'events.events.k8s.io',
-  'leases.coordination.k8s.io',
-  'roles.rbac.authorization.k8s.io',
-  'rolebindings.rbac.authorization.k8s.io',
-  'clusterroles.rbac.authorization.k8s.io',
-  'clusterrolebindings.rbac.authorization.k8s.io',
-]);
-
-const COUNTS_GENERATION = new Set([
-  'pods',
-  'deployments.apps',
-  'daemonsets.apps',
-  'replicasets.apps',
-  'statefulsets.apps',
-  'cronjobs.batch',
-  'jobs.batch',
-  'podtemplates',
-  'replicationcontrollers',
-  'ingresses.networking.k8s.io',
-  'ingressclasses.networking.k8s.io',
-  'networkpolicies.networking.k8s.io',
-  'poddisruptionbudgets.policy',
-  'endpointslices.discovery.k8s.io',
-  'priorityclasses.scheduling.k8s.io',
-  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
-  'validatingadmissionpolicies.admissionregistration.k8s.io',
-  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
-  'validatingwebhookconfigurations.admissionregistration.k8s.io',
-  'customresourcedefinitions.apiextensions.k8s.io',
-]);
-
-const COUNTS_EMPTY = new Set([
-  'networkpolicies.networking.k8s.io',
-  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
-  'validatingwebhookconfigurations.admissionregistration.k8s.io',
-]);
+const has = (id: string, trait: Trait) => TRAITS[id]?.includes(trait) === true;
 
 /** Where the kinds that make pods say what they are like. */
 const POD_PLACES: Readonly<Record<string, readonly string[]>> = {
@@ -283,15 +272,13 @@ function withKubernetes(namespace: UnknownObject): unknown[] {
   return given.includes('kubernetes') ? given : [...given, 'kubernetes'];
 }
 
-const RETURNS_DELETED = new Set(['namespaces', 'pods', 'serviceaccounts', 'services']);
-
 const POD_GRACE_SECONDS = 30;
 const PROTECTED = new Set(['default', 'kube-system', 'kube-public']);
 
 const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
   pods: {
     prepareCreate: (pod) => ({ ...withGrace(pod), status: newPodStatus(pod) }),
-    prepareUpdate: (pod, _old, subresource) => (subresource === '' ? keepPatience(pod) : pod),
+    prepareUpdate: (pod, _old, subresource) => (subresource === '' ? keepTolerations(pod) : pod),
     // Only a kubelet can need time: without a node, or once everything has ended, the pod goes at once.
     gracePeriod: (pod, asked) => {
       const phase = valueAt(pod, ['status', 'phase']);

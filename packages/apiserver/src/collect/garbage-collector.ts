@@ -46,7 +46,7 @@ export function startGarbageCollector(
     if (event.deleted) {
       alive.delete(uid);
       unlink(place, before);
-      for (const dependent of dependents.get(uid)?.values() ?? []) run(() => judge(dependent));
+      for (const dependent of dependents.get(uid)?.values() ?? []) run(() => collectDependent(dependent));
       for (const owner of before) run(() => finishOwner(owner.uid));
       return;
     }
@@ -55,14 +55,14 @@ export function startGarbageCollector(
       unlink(place, before);
       link(place, owners);
       if (owners.some((owner) => !alive.has(owner.uid) || isWaiting(at(alive.get(owner.uid) ?? place))))
-        run(() => judge(place));
+        run(() => collectDependent(place));
       for (const owner of before) run(() => finishOwner(owner.uid));
     }
     if (object.metadata.deletionTimestamp !== undefined && policyOf(object)) run(() => finishOwner(uid));
   };
 
   /** Deletes a dependent whose owners are gone, or takes the references to gone owners off one that has others. */
-  const judge = async (place: Place): Promise<void> => {
+  const collectDependent = async (place: Place): Promise<void> => {
     const object = at(place);
     const owners = object?.metadata.ownerReferences ?? [];
     if (!object || owners.length === 0) return;
@@ -96,7 +96,7 @@ export function startGarbageCollector(
       for (const dependent of mine) await detach(dependent, new Set([uid]));
       await operations.dropFinalizer(place.resource, place.key, 'orphan');
     } else if (policy === 'foregroundDeletion') {
-      for (const dependent of mine) await judge(dependent);
+      for (const dependent of mine) await collectDependent(dependent);
       const blocking = mine.filter((dependent) =>
         at(dependent)?.metadata.ownerReferences?.some((one) => one.uid === uid && one.blockOwnerDeletion === true),
       );
@@ -139,7 +139,7 @@ export function startGarbageCollector(
       const place = { resource: resource.storageKey, key };
       alive.set(object.metadata.uid ?? '', place);
       link(place, object.metadata.ownerReferences ?? []);
-      if (object.metadata.ownerReferences) run(() => judge(place));
+      if (object.metadata.ownerReferences) run(() => collectDependent(place));
       if (object.metadata.deletionTimestamp !== undefined) run(() => finishOwner(object.metadata.uid ?? ''));
     }
   }

@@ -17,8 +17,8 @@ describe('custom resource definitions', () => {
     const { ok, send } = testServer();
     const missing = await send('GET', WIDGETS);
     assert.deepEqual([missing.status, missing.body], [404, '404 page not found\n']);
-    const told = await ok('POST', CRDS, definition());
-    assert.deepEqual(told['status'], {
+    const created = await ok('POST', CRDS, definition());
+    assert.deepEqual(created['status'], {
       conditions: null,
       acceptedNames: { plural: '', kind: '' },
       storedVersions: ['v1'],

@@ -44,7 +44,7 @@ export function startDefinitionController(
     if (served) core.registry.remove(served);
   };
 
-  const tell = (key: string, edit: (object: UnknownObject, now: string) => UnknownObject) =>
+  const updateStatus = (key: string, edit: (object: UnknownObject, now: string) => UnknownObject) =>
     operations.change(
       CRD_STORAGE_KEY,
       key,
@@ -58,19 +58,19 @@ export function startDefinitionController(
     const crd = find(key);
     if (!crd || equal(written(crd.spec.names), acceptedOf(crd))) return;
     const { accepted, conflict } = namingOf(crd, groupOf(crd));
-    if (equal(accepted, acceptedOf(crd)) && conflict && isTold(crd, conflict.reason, conflict.message)) return;
+    if (equal(accepted, acceptedOf(crd)) && conflict && hasReason(crd, conflict.reason, conflict.message)) return;
     const wasEstablished = isEstablished(crd);
-    await tell(key, (object, now) => {
+    await updateStatus(key, (object, now) => {
       const named = { ...object, status: { ...(object['status'] as object | undefined), acceptedNames: accepted } };
-      const told = conflict
+      const decided = conflict
         ? withCondition(named, 'NamesAccepted', 'False', conflict.reason, conflict.message, now)
         : withCondition(named, 'NamesAccepted', 'True', 'NoConflicts', 'no conflicts found', now);
-      if (wasEstablished) return told;
+      if (wasEstablished) return decided;
       return conflict
-        ? hasAny(told, 'Established')
-          ? told
-          : withCondition(told, 'Established', 'False', 'NotAccepted', 'not all names are accepted', now)
-        : withCondition(told, 'Established', 'False', 'Installing', ACCEPTED, now);
+        ? hasAny(decided, 'Established')
+          ? decided
+          : withCondition(decided, 'Established', 'False', 'NotAccepted', 'not all names are accepted', now)
+        : withCondition(decided, 'Established', 'False', 'Installing', ACCEPTED, now);
     });
     for (const other of groupOf(crd)) {
       const one = other.metadata.name ?? '';
@@ -81,7 +81,7 @@ export function startDefinitionController(
   const establish = async (key: string) => {
     const crd = find(key);
     if (!crd || !hasCondition(crd, 'NamesAccepted') || isEstablished(crd)) return;
-    await tell(key, (object, now) =>
+    await updateStatus(key, (object, now) =>
       withCondition(object, 'Established', 'True', 'InitialNamesAccepted', ACCEPTED, now),
     );
   };
@@ -91,8 +91,8 @@ export function startDefinitionController(
     const approval = crd && approvalOf(crd);
     if (!crd || !approval) return;
     const [status, reason, message] = approvalCondition(approval);
-    if (isTold(crd, reason, message)) return;
-    await tell(key, (object, now) =>
+    if (hasReason(crd, reason, message)) return;
+    await updateStatus(key, (object, now) =>
       withCondition(object, 'KubernetesAPIApprovalPolicyConformant', status, reason, message, now),
     );
   };
@@ -112,8 +112,8 @@ export function startDefinitionController(
     }
     const reason = 'InstanceDeletionInProgress';
     const message = 'CustomResource deletion is in progress';
-    if (!isTold(crd, reason, message)) {
-      await tell(key, (object, now) => withCondition(object, 'Terminating', 'True', reason, message, now));
+    if (!hasReason(crd, reason, message)) {
+      await updateStatus(key, (object, now) => withCondition(object, 'Terminating', 'True', reason, message, now));
     }
     const storageKey = `${crd.spec.group}/${crd.spec.names.plural}`;
     for (const { key: instance } of core.store.list(storageKey, '')) await operations.remove(storageKey, instance);
@@ -122,7 +122,7 @@ export function startDefinitionController(
   };
 
   const letGo = (key: string, reason: string, message: string) =>
-    tell(key, (object, now) => {
+    updateStatus(key, (object, now) => {
       const done = withCondition(object, 'Terminating', 'False', reason, message, now);
       const { finalizers = [], ...metadata } = done.metadata;
       const left = finalizers.filter((one) => one !== CLEANUP_FINALIZER);
@@ -160,7 +160,7 @@ export function startDefinitionController(
 
 const ACCEPTED = 'the initial names have been accepted';
 
-function isTold({ status }: CustomResourceDefinition, reason: string, message: string): boolean {
+function hasReason({ status }: CustomResourceDefinition, reason: string, message: string): boolean {
   return (status?.conditions ?? []).some((one) => one.reason === reason && one.message === message);
 }
 

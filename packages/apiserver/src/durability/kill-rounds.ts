@@ -121,11 +121,11 @@ async function audit(transport: Transport, ledger: Ledger): Promise<string[]> {
   if (isResponse(stream)) return [...problems, `a watch of the past is refused: ${JSON.stringify(stream.body)}`];
   const events: { type: string; object: UnknownObject }[] = [];
   // What was seen comes in as many pieces as it likes; if the last of it is missing, the watch ends by itself.
-  let told = since;
-  for await (const batch of told < ledger.highest ? stream : []) {
+  let seen = since;
+  for await (const batch of seen < ledger.highest ? stream : []) {
     for (const { type, object } of batch) events.push({ type, object: object as UnknownObject });
-    told = Number(events.at(-1)?.object.metadata.resourceVersion);
-    if (told >= ledger.highest) break;
+    seen = Number(events.at(-1)?.object.metadata.resourceVersion);
+    if (seen >= ledger.highest) break;
   }
   return [...problems, ...ledger.checkPast(since, events)];
 }

@@ -84,14 +84,14 @@ export function createLedger(): Ledger {
       return wrong;
     },
     checkPast(since, events) {
-      const told = new Map(events.map((event) => [Number(event.object.metadata.resourceVersion), event]));
+      const seen = new Map(events.map((event) => [Number(event.object.metadata.resourceVersion), event]));
       const wrong: string[] = [];
       for (const [revision, { type, object }] of past) {
         if (revision <= since) {
           past.delete(revision);
           continue;
         }
-        const again = told.get(revision);
+        const again = seen.get(revision);
         if (!again) wrong.push(`a watcher had seen revision ${revision}, and it is gone`);
         else if (again.type !== type || !equalJson(again.object, object)) {
           wrong.push(`a watcher had seen another revision ${revision}`);

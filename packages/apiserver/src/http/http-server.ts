@@ -7,15 +7,7 @@ import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type ApiRequest, type Clock, type Logger, type Method, reasonOf, silentLogger } from '@capstan/kube';
 import type { UserInfo } from '../core.ts';
-import {
-  ClusterErrors,
-  internalError,
-  methodNotAllowed,
-  notServed,
-  requestTimeout,
-  StatusError,
-  tooManyRequests,
-} from '../errors.ts';
+import { ClusterErrors, internalError, methodNotAllowed, notServed, StatusError, tooManyRequests } from '../errors.ts';
 import { PROTOBUF } from '../protobuf/encode.ts';
 import { isTrue } from '../rest/options.ts';
 import type { ApiServer } from '../server.ts';
@@ -199,13 +191,7 @@ function requestHandler(options: HttpServerOptions, route: Route, closing: Abort
   const inFlight = createInFlight(options.inFlight ?? { writes: 200, reads: 400 });
   const writeWatch = createWatchWriter(clock, options.drainMs ?? DEFAULT_DRAIN_MS);
 
-  /** Node.js sees to it itself where a connection has one request at a time. */
-  const inTime = async <T>({ httpVersionMajor }: IncomingMessage, body: Promise<T>): Promise<T> => {
-    if (httpVersionMajor < 2) return body;
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = clock.after(options.requestMs ?? REQUEST_MS, () => reject(requestTimeout()));
-    return Promise.race([body, late]).finally(() => timer.cancel());
-  };
+  const limits = { bytes: bodyLimit, ms: options.requestMs ?? REQUEST_MS, clock };
 
   return async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (closing.aborted && message.httpVersionMajor < 2) response.setHeader('connection', 'close');
@@ -226,7 +212,7 @@ function requestHandler(options: HttpServerOptions, route: Route, closing: Abort
         if (!leave) throw tooManyRequests(RETRY_AFTER_SECONDS);
         response.once('close', leave);
       }
-      const { body, contentType, duplicates, source } = await inTime(message, readBody(message, method, bodyLimit));
+      const { body, contentType, duplicates, source } = await readBody(message, method, limits);
       const request: ApiRequest = {
         method,
         path,
@@ -244,19 +230,16 @@ function requestHandler(options: HttpServerOptions, route: Route, closing: Abort
         ...(duplicates.length > 0 && { duplicates }),
         ...(source && { source }),
       });
-      if (!isResponse(answer)) await writeWatch(response, answer, form === 'protobuf');
+      if (!isResponse(answer)) await writeWatch(response, answer, form === 'protobuf', server.jsonOf);
       else
-        await writeAnswer(
-          message,
-          response,
-          answer,
-          answer.status < 400 ? form : refusalForm(message, path, form),
+        await writeAnswer(message, response, answer, answer.status < 400 ? form : refusalForm(message, path, form), {
           clock,
-        );
+          jsonOf: server.jsonOf,
+        });
     } catch (error) {
       // There is nothing left to report.
       if (response.destroyed) return;
-      await writeAnswer(message, response, refusal(error, message, logger), 'json', clock);
+      await writeAnswer(message, response, refusal(error, message, logger), 'json', { clock });
     }
   };
 }

@@ -23,6 +23,8 @@ const MAX_STREAMS = 1_000;
 /** Of a connection, for answers that its client has yet to read. Beyond it, requests are refused. */
 const MAX_MEGABYTES = 256;
 const WINDOW_BYTES = 1024 * 1024;
+/** Of all requests of a connection together: with HTTP/2's own 64 KiB, thirty small writes at once would wait for each other. */
+const CONNECTION_WINDOW_BYTES = 16 * WINDOW_BYTES;
 
 export function createHttp2Sessions(
   listener: (message: IncomingMessage, response: ServerResponse) => void,
@@ -40,6 +42,7 @@ export function createHttp2Sessions(
   let taken: TLSSocket | undefined;
   server.on('session', (session) => {
     sessions.add(session);
+    session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     if (taken) connections.set(session, taken);
     session.once('close', () => sessions.delete(session));
     session.on('error', () => {});
@@ -61,7 +64,7 @@ export function createHttp2Sessions(
   };
 }
 
-/** The connection of each session: what Node.js shows of it instead cannot be told apart from others. */
+/** The connection of each session: what Node.js shows of it instead cannot be distinguished from others. */
 const connections = new WeakMap<object, TLSSocket>();
 
 /** What IncomingMessage and ServerResponse have besides, and HTTP/2's own classes have not, or have differently. */

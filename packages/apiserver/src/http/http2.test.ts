@@ -78,6 +78,13 @@ test('requests and watches share one connection, and their answers are those of 
   assert.equal((await ask(session, { path: '/api', headers: { authorization: 'Bearer wrong' } })).status, 401);
 });
 
+test('bodies of many writes fit into a connection at once', async (t) => {
+  const { session } = await serve(t);
+  assert.equal((await ask(session, { path: CONFIG_MAPS })).status, 200);
+  // What the client may still send on the connection, all streams together.
+  assert.ok((session.state.remoteWindowSize ?? 0) > 10 * 1024 * 1024, String(session.state.remoteWindowSize));
+});
+
 test('impersonation sees each group by itself, also one with a comma', async (t) => {
   const { session } = await serve(t);
   const headers = { 'impersonate-user': 'jane', 'impersonate-group': ['a,b', 'c'] };

@@ -33,8 +33,8 @@ export function createIdentifier(): Identify {
       ...(bearerToken !== undefined && { bearerToken }),
     });
     if (user) return server.impersonate(user, impersonatedBy(message));
-    const isNobody = certificate === undefined && bearerToken === undefined;
-    if (isNobody && PUBLIC.test(path)) return ANONYMOUS;
+    const isAnonymous = certificate === undefined && bearerToken === undefined;
+    if (isAnonymous && PUBLIC.test(path)) return ANONYMOUS;
     throw unauthorized();
   };
 }

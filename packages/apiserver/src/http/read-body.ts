@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { Method } from '@capstan/kube';
+import type { Clock, Method } from '@capstan/kube';
 import type { BodySource } from '../core.ts';
-import { badRequest, entityTooLarge } from '../errors.ts';
+import { badRequest, entityTooLarge, requestTimeout } from '../errors.ts';
 import { PATCH_TYPES } from '../rest/patch.ts';
 import { type ParsedText, readJson } from './json-text.ts';
 import { readYaml } from './yaml-text.ts';
@@ -15,14 +15,21 @@ export interface RequestBody extends Partial<ParsedText> {
   source?: BodySource;
 }
 
+export interface BodyLimits {
+  readonly bytes: number;
+  /** From the headers to the end. */
+  readonly ms: number;
+  readonly clock: Clock;
+}
+
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const YAML_TYPES = new Set(['application/yaml', 'text/yaml', 'application/x-yaml', 'application/apply-patch+yaml']);
 const JSON_TYPES = new Set(['application/json', PATCH_TYPES.json, PATCH_TYPES.merge, PATCH_TYPES.strategic]);
 
-/** Reads a body to its end, within the limit, and parses it by its type. Throws the error that the client receives. */
-export async function readBody(message: IncomingMessage, method: Method, limit: number): Promise<RequestBody> {
+/** Reads a body to its end, within the limits, and parses it by its type. Throws the error that the client receives. */
+export async function readBody(message: IncomingMessage, method: Method, limits: BodyLimits): Promise<RequestBody> {
   if (method === 'GET') return { duplicates: [] };
-  const bytes = await collect(message, limit);
+  const bytes = await collect(message, limits);
   const contentType = message.headers['content-type'];
   const typed = { ...(contentType !== undefined && { contentType }), duplicates: [] };
   if (bytes.length === 0) return typed;
@@ -62,12 +69,14 @@ function textOf(bytes: Buffer): string {
 }
 
 /** By listeners: an iterator of a stream takes a tenth of the time of a small write. */
-function collect(message: IncomingMessage, limit: number): Promise<Buffer> {
+function collect(message: IncomingMessage, { bytes: limit, ms, clock }: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (Number(message.headers['content-length'] ?? 0) > limit) {
       reject(entityTooLarge(limit));
       return;
     }
+    // Node.js sees to it itself where a connection has one request at a time.
+    const timer = message.httpVersionMajor < 2 ? undefined : clock.after(ms, () => reject(requestTimeout()));
     const chunks: Buffer[] = [];
     let size = 0;
     message.on('data', (chunk: Buffer) => {
@@ -77,8 +86,14 @@ function collect(message: IncomingMessage, limit: number): Promise<Buffer> {
       message.pause().removeAllListeners('data');
       reject(entityTooLarge(limit));
     });
-    message.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    message.on('end', () => {
+      timer?.cancel();
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    });
     message.on('error', reject);
-    message.on('close', () => reject(new Error('the client closed the connection in the middle of its request')));
+    message.on('close', () => {
+      timer?.cancel();
+      reject(new Error('the client closed the connection in the middle of its request'));
+    });
   });
 }

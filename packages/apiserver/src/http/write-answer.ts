@@ -4,15 +4,18 @@ import { createGzip, gzip } from 'node:zlib';
 import type { ApiResponse, Clock } from '@capstan/kube';
 import { stringify } from 'yaml';
 import { isObject } from '../json/copy.ts';
-import { encodeObject, hasProtobuf, PROTOBUF } from '../protobuf/encode.ts';
+import { encodeInSteps, hasProtobuf, PROTOBUF } from '../protobuf/encode.ts';
 import { parseResourcePath } from '../rest/route.ts';
 import { isTextStream } from '../transport.ts';
+import { bytesOfTexts } from './bytes-of-texts.ts';
 
 export type Form = 'json' | 'yaml' | 'protobuf';
 
 /** Below it the work is not worth the bytes; kube-apiserver has the same. */
 const GZIP_BYTES = 128 * 1024;
 const SHORT_TEXT = 16 * 1024;
+/** Of protobuf: a longer message is written in the pieces in which it was encoded. */
+const LONG_MESSAGE = 512 * 1024;
 /** Longer lists are written piece by piece, so that no other request waits for them. */
 const PIECE_ITEMS = 200;
 
@@ -45,13 +48,19 @@ function isEncoded(range: string, path: string): boolean {
   return place !== undefined && hasProtobuf(place.group === '' ? place.version : `${place.group}/${place.version}`);
 }
 
+export interface Writing {
+  clock: Clock;
+  /** The JSON of a value, where it is known already. */
+  jsonOf?: (value: unknown) => string | undefined;
+}
+
 /** Writes an answer to its end, in pieces and compressed where that pays. Resolves when it is written or the client gone. */
 export async function writeAnswer(
   message: IncomingMessage,
   response: ServerResponse,
   { status, headers, body }: ApiResponse,
   form: Form,
-  clock: Clock,
+  { clock, jsonOf }: Writing,
 ): Promise<void> {
   if (response.headersSent || response.destroyed) return;
   if (isTextStream(body)) {
@@ -65,7 +74,7 @@ export async function writeAnswer(
   response.statusCode = status;
   response.setHeader('cache-control', 'no-cache, private');
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, headerText(value));
-  const encoded = form === 'protobuf' && isObject(body) ? encodeObject(body) : undefined;
+  const encoded = form === 'protobuf' && isObject(body) ? await inProtobuf(body, clock) : undefined;
   if (encoded) response.setHeader('content-type', PROTOBUF);
   if (form === 'yaml' && !isText) response.setHeader('content-type', 'application/yaml');
   const wantsGzip = /\bgzip\b/.test(message.headers['accept-encoding']?.toString() ?? '');
@@ -73,12 +82,21 @@ export async function writeAnswer(
     response.end();
     return;
   }
+  if (encoded && encoded.length > 1) {
+    if (!wantsGzip)
+      response.setHeader(
+        'content-length',
+        encoded.reduce((sum, { length }) => sum + length, 0),
+      );
+    await writePieces(response, encoded, wantsGzip, clock);
+    return;
+  }
   const items = form !== 'yaml' && !encoded && !isText && !isPretty(message) ? longListOf(body) : undefined;
   if (items) {
     await writePieces(response, piecesOf(body as object, items), wantsGzip, clock);
     return;
   }
-  const whole = encoded ?? (isText ? body : serialised(body, form, isPretty(message)));
+  const whole = encoded?.[0] ?? (isText ? body : serialised(body, form, isPretty(message), jsonOf));
   // A short text goes out with its headers in one write, in one encoding, so those must be ASCII; of a long one that would be another copy
   // in V8's heap.
   const isOneWrite = whole.length <= SHORT_TEXT && Object.values(headers).every((value) => ASCII.test(value));
@@ -89,6 +107,16 @@ export async function writeAnswer(
   const sent = isLarge ? await compress(Buffer.from(plain), { level: 1 }) : plain;
   response.setHeader('content-length', isLarge ? sent.length : length);
   response.end(sent);
+}
+
+/** In pieces; the length of a message comes before it, so all of them are there before the first is written. */
+async function inProtobuf(body: object, clock: Clock): Promise<readonly Uint8Array[] | undefined> {
+  const encoding = encodeInSteps(body);
+  for (;;) {
+    const { done, value } = encoding.next();
+    if (done) return value && (value.length > LONG_MESSAGE ? value.pieces() : [value.result()]);
+    await clock.yield();
+  }
 }
 
 /** Node writes a character of a header as one byte and refuses what is none; warnings go out as UTF-8, as Go sends them. */
@@ -106,9 +134,11 @@ async function writeText(response: ServerResponse, text: AsyncIterable<string>):
 
 const compress = promisify(gzip) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
 
-function serialised(body: unknown, form: Form, pretty: boolean): string {
+function serialised(body: unknown, form: Form, pretty: boolean, jsonOf: Writing['jsonOf']): string | Buffer {
   if (form === 'yaml') return stringify(body, { aliasDuplicateObjects: false });
-  return pretty ? `${JSON.stringify(body, null, 2)}\n` : `${JSON.stringify(body)}\n`;
+  if (pretty) return `${JSON.stringify(body, null, 2)}\n`;
+  const json = jsonOf?.(body) ?? JSON.stringify(body);
+  return json.length < SHORT_TEXT ? `${json}\n` : bytesOfTexts(json, '\n');
 }
 
 /** People who look with curl or a browser get lines that they can read. */
@@ -150,7 +180,7 @@ function* piecesOf(body: object, list: string): Generator<string> {
 
 async function writePieces(
   response: ServerResponse,
-  pieces: Iterable<string>,
+  pieces: Iterable<string | Uint8Array>,
   wantsGzip: boolean,
   clock: Clock,
 ): Promise<void> {

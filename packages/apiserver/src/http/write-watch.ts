@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock, WatchEvent, WatchStream } from '@capstan/kube';
 import { encodeEvent, PROTOBUF } from '../protobuf/encode.ts';
+import type { EventReader, ServedWatch } from '../watch/event-stream.ts';
+import { bytesOfTexts } from './bytes-of-texts.ts';
+import type { Writing } from './write-answer.ts';
 
 const PIECE_EVENTS = 200;
 const PIECE_BYTES = 256 * 1024;
@@ -16,39 +19,71 @@ const KEPT_BYTES = 4 * 1024 * 1024;
  */
 export function createWatchWriter(clock: Clock, drainMs: number) {
   const frames = new WeakMap<Uint8Array, Uint8Array>();
-  const lines = createCache((event) => Buffer.from(`${JSON.stringify(event)}\n`));
+  const lines = createCache(({ type, object }, jsonOf) =>
+    bytesOfTexts(`{"type":${JSON.stringify(type)},"object":`, jsonOf?.(object) ?? JSON.stringify(object), '}\n'),
+  );
   // What has no protobuf form is not watched in it; an error always has one.
   const messages = createCache(({ type, object }) => encodeEvent(type, object as object) ?? new Uint8Array());
 
-  return async (response: ServerResponse, stream: WatchStream, isProtobuf = false): Promise<void> => {
+  return (
+    response: ServerResponse,
+    stream: WatchStream,
+    isProtobuf: boolean,
+    jsonOf?: Writing['jsonOf'],
+  ): Promise<void> => {
     const contentType = isProtobuf ? `${PROTOBUF};stream=watch` : 'application/json';
     response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-cache, private' });
     response.flushHeaders();
-    try {
-      for await (const events of stream) {
-        if (!(await write(response, events, isProtobuf ? messages : lines))) break;
-      }
-      response.end();
-    } catch {
-      // The stream broke, so the connection does: a client must not take it for an orderly end.
-      response.destroy();
-    }
+    const encode = isProtobuf ? messages : (event: WatchEvent) => lines(event, jsonOf);
+    return new Promise((resolve) => writeAll(response, stream, encode, resolve));
   };
 
-  /** In pieces: the first events of a watch may be a whole large list. False when nothing takes them. */
-  async function write(
+  /** By callbacks, not promises: what hundreds of watchers get is on its way to the first before the next is looked at. */
+  function writeAll(
     response: ServerResponse,
-    events: readonly WatchEvent[],
+    stream: WatchStream,
     encode: (event: WatchEvent) => Uint8Array,
-  ): Promise<boolean> {
-    for (const piece of piecesOf(events, encode)) {
-      if (response.destroyed) return false;
-      // Where Node would write the length of a chunk, the chunk and its end for each watcher, one buffer is shared by all.
-      const isFramed = response.chunkedEncoding && response.socket !== null && piece.length < LARGE_BYTES;
-      const out = isFramed ? (response.socket ?? response) : response;
-      if (!out.write(isFramed ? framed(piece) : piece) && !(await hasRoom(response, out))) return false;
-    }
-    return true;
+    done: () => void,
+  ): void {
+    const iterator = stream[Symbol.asyncIterator]();
+    const take = isServed(stream) ? stream.take : takeFrom(iterator);
+    const leave = () => {
+      void iterator.return?.();
+      done();
+    };
+    /** In pieces: the first events of a watch may be a whole large list. */
+    const write = (pieces: Iterator<Uint8Array>): void => {
+      for (let piece = pieces.next(); !piece.done; piece = pieces.next()) {
+        if (response.destroyed) return leave();
+        // Where Node would write the length of a chunk, the chunk and its end for each watcher, one buffer is shared by all.
+        const isFramed = response.chunkedEncoding && response.socket !== null && piece.value.length < LARGE_BYTES;
+        const out = isFramed ? (response.socket ?? response) : response;
+        if (!out.write(isFramed ? framed(piece.value) : piece.value)) {
+          whenDrained(response, out, (isDrained) => (isDrained ? write(pieces) : leave()));
+          return;
+        }
+      }
+      take(reader);
+    };
+    const reader = {
+      events(batch) {
+        try {
+          write(piecesOf(batch, encode));
+        } catch {
+          reader.failed();
+        }
+      },
+      ended() {
+        response.end();
+        done();
+      },
+      /** The stream broke, so the connection does: a client must not take it for an orderly end. */
+      failed() {
+        response.destroy();
+        leave();
+      },
+    } satisfies EventReader;
+    take(reader);
   }
 
   /** A piece as a chunk of HTTP/1.1. */
@@ -60,27 +95,44 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
     return frame;
   }
 
-  /** False when the client took nothing for too long, or is gone. */
-  function hasRoom(response: ServerResponse, out: NodeJS.EventEmitter): Promise<boolean> {
-    return new Promise((resolve) => {
-      const done = (isDrained: boolean) => () => {
-        timer.cancel();
-        out.off('drain', onDrain);
-        response.off('close', onClose);
-        if (!isDrained) response.destroy();
-        resolve(isDrained);
-      };
-      const onDrain = done(true);
-      const onClose = done(false);
-      const timer = clock.after(drainMs, onClose);
-      out.once('drain', onDrain);
-      response.once('close', onClose);
-    });
+  /** Calls back once; with false when the client took nothing for too long, or is gone. */
+  function whenDrained(
+    response: ServerResponse,
+    out: NodeJS.EventEmitter,
+    callback: (isDrained: boolean) => void,
+  ): void {
+    const done = (isDrained: boolean) => () => {
+      timer.cancel();
+      out.off('drain', onDrain);
+      response.off('close', onClose);
+      if (!isDrained) response.destroy();
+      callback(isDrained);
+    };
+    const onDrain = done(true);
+    const onClose = done(false);
+    const timer = clock.after(drainMs, onClose);
+    out.once('drain', onDrain);
+    response.once('close', onClose);
   }
 }
 
+const isServed = (stream: WatchStream): stream is ServedWatch => 'take' in stream;
+
+/** The same for a stream that has to be converted on its way. */
+const takeFrom = (iterator: AsyncIterator<readonly WatchEvent[]>) => (reader: EventReader) => {
+  iterator.next().then(
+    (next) => (next.done === true ? reader.ended() : reader.events(next.value)),
+    (error: unknown) => reader.failed(error),
+  );
+};
+
 /** Small events are written together. A large one is written as it is: its bytes are shared by all watchers, who need no copies. */
-function* piecesOf(
+function piecesOf(events: readonly WatchEvent[], encode: (event: WatchEvent) => Uint8Array): Iterator<Uint8Array> {
+  const [only] = events;
+  return only && events.length === 1 ? [encode(only)].values() : manyPiecesOf(events, encode);
+}
+
+function* manyPiecesOf(
   events: readonly WatchEvent[],
   encode: (event: WatchEvent) => Uint8Array,
 ): Generator<Uint8Array, void, void> {
@@ -102,14 +154,16 @@ function joined(piece: readonly Uint8Array[]): readonly Uint8Array[] {
   return piece.some(({ length }) => length >= LARGE_BYTES) || piece.length < 2 ? piece : [Buffer.concat(piece)];
 }
 
+type EncodeEvent = (event: WatchEvent, jsonOf?: Writing['jsonOf']) => Uint8Array;
+
 /** Encodes an event once for all who watch it; the oldest are forgotten first, and encoded again for the one that is that late. */
-function createCache(encode: (event: WatchEvent) => Uint8Array): (event: WatchEvent) => Uint8Array {
+function createCache(encode: EncodeEvent): EncodeEvent {
   const known = new Map<WatchEvent, Uint8Array>();
   let kept = 0;
-  return (event) => {
+  return (event, jsonOf) => {
     let bytes = known.get(event);
     if (bytes) return bytes;
-    bytes = encode(event);
+    bytes = encode(event, jsonOf);
     known.set(event, bytes);
     kept += bytes.length;
     for (const [old, { length }] of known) {

@@ -18,7 +18,7 @@ const cases: [command: string, body: string, object: unknown][] = [
       apiVersion: 'apps/v1',
       metadata: { name: 'web', labels: { app: 'web' } },
       spec: {
-        // A pointer: zero is a wish, not an absence.
+        // A pointer: zero is set, not absent.
         replicas: 0,
         selector: { matchLabels: { app: 'web' } },
         template: {

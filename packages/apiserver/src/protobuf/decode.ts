@@ -3,9 +3,9 @@
 // refused. They become the JSON that the same client would have sent; answers are JSON.
 import { formatDurationNanos, formatTime } from '@capstan/kube';
 import { badRequest, unsupportedMediaType } from '../errors.ts';
-import type { JsonObject } from '../json/copy.ts';
-import { BARE_LIST, type MessageField, type Messages, sharedMessages } from './messages.ts';
-import { readFields, WireError, type WireField } from './wire.ts';
+import { type JsonObject, setOwn } from '../json/copy.ts';
+import { BARE_LIST, type MessageField, sharedMessages } from './messages.ts';
+import { WireError, WireReader } from './wire.ts';
 
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 
@@ -20,7 +20,7 @@ export function createProtobufDecoder(): ProtobufDecoder {
   return {
     decode(bytes) {
       try {
-        return unwrap(bytes, sharedMessages());
+        return unwrap(bytes);
       } catch (error) {
         if (error instanceof WireError)
           throw badRequest(`the body is not a Kubernetes protobuf object: proto: ${error.message}`);
@@ -32,65 +32,61 @@ export function createProtobufDecoder(): ProtobufDecoder {
   };
 }
 
-function unwrap(bytes: Uint8Array, tables: Messages): JsonObject {
+function unwrap(bytes: Uint8Array): JsonObject {
   if (!MAGIC.every((byte, index) => bytes[index] === byte)) {
     throw badRequest('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]');
   }
   let apiVersion = '';
   let kind = '';
-  let raw: Uint8Array = new Uint8Array();
-  for (const { number, value } of readFields(bytes.subarray(MAGIC.length))) {
-    if (typeof value === 'bigint') continue;
-    if (number === 2) raw = value;
-    if (number !== 1) continue;
-    for (const part of readFields(value)) {
-      if (typeof part.value === 'bigint') continue;
-      if (part.number === 1) apiVersion = textOf(part.value);
-      if (part.number === 2) kind = textOf(part.value);
+  let raw = new WireReader(new Uint8Array());
+  for (const unknown = new WireReader(bytes, MAGIC.length); unknown.next(); ) {
+    if (!unknown.isBytes) continue;
+    if (unknown.number === 2) raw = unknown.message();
+    if (unknown.number !== 1) continue;
+    for (const type = unknown.message(); type.next(); ) {
+      if (!type.isBytes) continue;
+      if (type.number === 1) apiVersion = type.text();
+      if (type.number === 2) kind = type.text();
     }
   }
-  const message = tables.ofKind(apiVersion, kind) ?? OPTIONS[kind];
+  const message = sharedMessages().ofKind(apiVersion, kind) ?? OPTIONS[kind];
   // Custom resources have no protobuf form.
   if (message === undefined) throw unsupportedMediaType(['application/json', 'application/yaml']);
-  return { kind, apiVersion, ...readMessage(raw, message, tables) };
+  return readMessage(raw, message, { kind, apiVersion });
 }
 
 /** Options belong to every group: clients name the one that they talk to. */
 const OPTIONS: Readonly<Record<string, string>> = { DeleteOptions: 'meta.v1.DeleteOptions' };
 
-function readMessage(bytes: Uint8Array, message: string, tables: Messages): JsonObject {
-  const fields = tables.fields(message);
-  const object: JsonObject = {};
-  for (const field of readFields(bytes)) {
-    const known = fields?.get(field.number);
+function readMessage(wire: WireReader, message: string, object: JsonObject = {}): JsonObject {
+  const fields = sharedMessages().fields(message);
+  while (wire.next()) {
+    const known = fields?.get(wire.number);
     // A newer client may know more than we do.
-    if (known) put(object, known, field, tables);
+    if (known) readField(object, known, wire);
   }
   return object;
 }
 
-function put(object: JsonObject, field: MessageField, wire: WireField, tables: Messages): void {
-  const { name, label, type, leavesOutZero } = field;
+function readField(object: JsonObject, { name, label, type, leavesOutZero }: MessageField, wire: WireReader): void {
   if (name === undefined) {
-    Object.assign(object, readMessage(bytesOf(wire), type, tables));
+    readMessage(wire.message(), type, object);
     return;
   }
   switch (label) {
     case 'list': {
-      const list = (object[name] ?? []) as unknown[];
-      list.push(...itemsOf(type, wire, tables));
-      object[name] = list;
+      const list = (object[name] ??= []) as unknown[];
+      if (wire.isBytes && INTEGERS.has(type)) list.push(...wire.packed());
+      else list.push(readValue(type, wire));
       return;
     }
     case 'map': {
-      const entries = (object[name] ?? {}) as JsonObject;
-      const [key, value] = entryOf(type, wire, tables);
-      Object.defineProperty(entries, key, { value, enumerable: true, configurable: true, writable: true });
-      object[name] = entries;
+      const [key, value] = readEntry(type, wire.message());
+      setOwn((object[name] ??= {}) as JsonObject, key, value);
       return;
     }
     case 'one': {
-      const value = valueOf(type, wire, tables);
+      const value = readValue(type, wire);
       const isUnset = value === undefined || (leavesOutZero && (value === '' || value === 0 || value === false));
       if (isUnset) delete object[name];
       else object[name] = value;
@@ -98,58 +94,50 @@ function put(object: JsonObject, field: MessageField, wire: WireField, tables: M
   }
 }
 
-// Numbers may come packed: many in one field.
-function itemsOf(type: string, wire: WireField, tables: Messages): unknown[] {
-  if (!INTEGERS.has(type) || typeof wire.value === 'bigint') return [valueOf(type, wire, tables)];
-  const packed = wire.value;
-  // Read as the fields of a message would be, each number behind a tag of its own.
-  const framed = new Uint8Array(packed.length * 2);
-  let length = 0;
-  let isStart = true;
-  for (const byte of packed) {
-    if (isStart) {
-      framed[length] = 8;
-      length += 1;
-    }
-    framed[length] = byte;
-    length += 1;
-    isStart = byte < 0x80;
-  }
-  return [...readFields(framed.subarray(0, length))].map((one) => valueOf(type, one, tables));
-}
-
-function entryOf(type: string, wire: WireField, tables: Messages): [string, unknown] {
+function readEntry(type: string, entry: WireReader): [string, unknown] {
   let key = '';
-  let value: unknown = valueOf(type, EMPTY, tables) ?? null;
-  for (const part of readFields(bytesOf(wire))) {
-    if (part.number === 1) key = textOf(bytesOf(part));
-    if (part.number === 2) value = valueOf(type, part, tables) ?? null;
+  let value: unknown;
+  while (entry.next()) {
+    if (entry.number === 1) key = entry.text();
+    if (entry.number === 2) value = readValue(type, entry);
   }
-  return [key, value];
+  return [key, value ?? emptyValue(type)];
 }
 
-const EMPTY: WireField = { number: 2, value: new Uint8Array(), isFixed: false };
+/** What an entry of a map holds when nothing was sent for it. */
+function emptyValue(type: string): unknown {
+  const empty = new WireReader(Uint8Array.of(8 + 2, 0));
+  empty.next();
+  return readValue(type, empty) ?? null;
+}
+
 const INTEGERS = new Set(['int32', 'int64', 'uint32', 'uint64']);
 
-function valueOf(type: string, wire: WireField, tables: Messages): unknown {
-  if (INTEGERS.has(type)) return typeof wire.value === 'bigint' ? Number(BigInt.asIntN(64, wire.value)) : 0;
+function readValue(type: string, wire: WireReader): unknown {
   switch (type) {
     case 'string':
-      return textOf(bytesOf(wire));
+      return wire.text();
+    case 'int32':
+    case 'int64':
+    case 'uint32':
+    case 'uint64':
+      return wire.integer();
     case 'bool':
-      return typeof wire.value === 'bigint' && wire.value !== 0n;
+      return wire.integer() !== 0;
     case 'bytes':
-      return Buffer.from(bytesOf(wire)).toString('base64');
+      return wire.base64();
     case 'double':
-      return doubleOf(wire.value);
-    default:
-      return (SPECIAL[type] ?? ((bytes: Uint8Array) => plainMessage(bytes, type, tables)))(bytesOf(wire));
+      return wire.double();
+    default: {
+      const special = SPECIAL[type];
+      return special ? special(wire.message(), wire.isEmpty) : readPlain(wire.message(), type);
+    }
   }
 }
 
-function plainMessage(bytes: Uint8Array, type: string, tables: Messages): unknown {
-  const value = readMessage(bytes, type, tables);
-  if (tables.isList(type)) return value[BARE_LIST] ?? [];
+function readPlain(wire: WireReader, type: string): unknown {
+  const value = readMessage(wire, type);
+  if (sharedMessages().isList(type)) return value[BARE_LIST] ?? [];
   return (CHOICES[type] ?? itself)(value);
 }
 
@@ -162,70 +150,52 @@ const CHOICES: Readonly<Record<string, (value: JsonObject) => unknown>> = {
   'apiextensions.v1.JSONSchemaPropsOrStringArray': ({ schema, property }) => property ?? schema,
 };
 
-/** Messages that JSON shows as something else; undefined where nothing is said. */
-const SPECIAL: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
-  'meta.v1.Time': (bytes) => (bytes.length === 0 ? undefined : formatTime(secondsOf(bytes) * 1000)),
-  'meta.v1.MicroTime': (bytes) =>
-    bytes.length === 0 ? undefined : formatTime(secondsOf(bytes) * 1000).replace(/Z$/, `.${microsOf(bytes)}Z`),
-  'meta.v1.Duration': (bytes) => formatDurationNanos(numbersOf(bytes).get(1) ?? 0n),
+/** Messages that JSON shows as something else; undefined where the field is not set. */
+const SPECIAL: Readonly<Record<string, (message: WireReader, isEmpty: boolean) => unknown>> = {
+  'meta.v1.Time': (message, isEmpty) => (isEmpty ? undefined : formatTime(Number(integersOf(message)[1]) * 1000)),
+  'meta.v1.MicroTime': (message, isEmpty) => {
+    if (isEmpty) return undefined;
+    const [, seconds, nanos] = integersOf(message);
+    const micros = String(nanos / 1000n).padStart(6, '0');
+    return formatTime(Number(seconds) * 1000).replace(/Z$/, `.${micros}Z`);
+  },
+  'meta.v1.Duration': (message) => formatDurationNanos(integersOf(message)[1]),
   'meta.v1.FieldsV1': rawJson,
   'pkg.runtime.RawExtension': rawJson,
   'apiextensions.v1.JSON': rawJson,
-  'api.resource.Quantity': (bytes) => firstText(bytes, 1) || '0',
-  'util.intstr.IntOrString': (bytes) => {
-    const numbers = numbersOf(bytes);
-    return numbers.get(1) === 1n ? firstText(bytes, 3) : Number(BigInt.asIntN(64, numbers.get(2) ?? 0n));
+  'api.resource.Quantity': (message) => textOf(message, 1) || '0',
+  'util.intstr.IntOrString': (message) => {
+    let [type, integer, text] = [0, 0, ''];
+    while (message.next()) {
+      if (message.number === 1) type = message.integer();
+      if (message.number === 2) integer = message.integer();
+      if (message.number === 3) text = message.text();
+    }
+    return type === 1 ? text : integer;
   },
 };
 
-const secondsOf = (bytes: Uint8Array): number => Number(BigInt.asIntN(64, numbersOf(bytes).get(1) ?? 0n));
-
-/** Six digits. */
-function microsOf(bytes: Uint8Array): string {
-  return String((numbersOf(bytes).get(2) ?? 0n) / 1000n).padStart(6, '0');
-}
-
-function numbersOf(bytes: Uint8Array): Map<number, bigint> {
-  const numbers = new Map<number, bigint>();
-  for (const { number, value } of readFields(bytes)) if (typeof value === 'bigint') numbers.set(number, value);
-  return numbers;
-}
-
-function firstText(bytes: Uint8Array, wanted: number): string {
-  for (const { number, value } of readFields(bytes)) {
-    if (number === wanted && typeof value !== 'bigint') return textOf(value);
+/** The first two fields of a message of integers, under their numbers. */
+function integersOf(message: WireReader): [undefined, bigint, bigint] {
+  const integers: [undefined, bigint, bigint] = [undefined, 0n, 0n];
+  while (message.next()) {
+    if (message.number === 1) integers[1] = message.bigint();
+    if (message.number === 2) integers[2] = message.bigint();
   }
+  return integers;
+}
+
+function textOf(message: WireReader, number: number): string {
+  while (message.next()) if (message.number === number && message.isBytes) return message.text();
   return '';
 }
 
-function rawJson(bytes: Uint8Array): unknown {
-  const text = firstText(bytes, 1);
+function rawJson(message: WireReader): unknown {
+  const text = textOf(message, 1);
   if (text === '') return undefined;
   try {
     return JSON.parse(text) as unknown;
   } catch {
     throw new WireError('a raw extension does not hold JSON');
-  }
-}
-
-function doubleOf(value: bigint | Uint8Array): number {
-  if (typeof value !== 'bigint') return 0;
-  const view = new DataView(new ArrayBuffer(8));
-  view.setBigUint64(0, value);
-  return view.getFloat64(0);
-}
-
-function bytesOf({ number, value }: WireField): Uint8Array {
-  if (typeof value === 'bigint') throw new WireError(`wrong wireType for field ${number}`);
-  return value;
-}
-
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-function textOf(bytes: Uint8Array): string {
-  try {
-    return decoder.decode(bytes);
-  } catch {
-    throw new WireError('a string is not UTF-8');
   }
 }

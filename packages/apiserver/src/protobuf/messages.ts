@@ -15,8 +15,6 @@ export interface Messages {
   /** The message of a kind, as `apps/v1 Deployment` names it. */
   ofKind(apiVersion: string, kind: string): string | undefined;
   fields(message: string): ReadonlyMap<number, MessageField> | undefined;
-  /** The fields from the last to the first. */
-  reversed(message: string): readonly [number, MessageField][];
   /** Whether any kind of the version has a message. */
   hasVersion(apiVersion: string): boolean;
   /** Whether JSON shows the message as a bare list. */
@@ -41,7 +39,6 @@ function loadMessages(): Messages {
   const kinds = new Map(Object.entries(tables.kinds));
   const rows = new Map(Object.entries(tables.messages));
   const versions = new Set([...kinds.keys()].map((one) => one.split(' ')[0] ?? ''));
-  const backwards = new Map<string, readonly [number, MessageField][]>();
   const parsed = new Map<string, ReadonlyMap<number, MessageField>>();
   const messages: Messages = {
     ofKind: (apiVersion, kind) => kinds.get(`${apiVersion} ${kind}`),
@@ -53,14 +50,6 @@ function loadMessages(): Messages {
       const fields = new Map(row.map(parseField));
       parsed.set(message, fields);
       return fields;
-    },
-    reversed(message) {
-      let known = backwards.get(message);
-      if (!known) {
-        known = [...(messages.fields(message) ?? [])].toSorted(([a], [b]) => b - a);
-        backwards.set(message, known);
-      }
-      return known;
     },
     hasVersion: (apiVersion) => versions.has(apiVersion),
     isList: (message) => messages.fields(message)?.get(1)?.name === BARE_LIST,

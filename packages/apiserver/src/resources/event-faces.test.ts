@@ -53,13 +53,13 @@ describe('the two faces of events', () => {
       involvedObject: regarding,
       message: 'hello',
     });
-    const told = (taken: readonly WatchEvent[]) => taken.map(({ object }) => object as Record<string, unknown>);
+    const objectsOf = (taken: readonly WatchEvent[]) => taken.map(({ object }) => object as Record<string, unknown>);
     assert.deepEqual(
-      told(await core.take()).map(({ message }) => message),
+      objectsOf(await core.take()).map(({ message }) => message),
       ['hello'],
     );
     assert.deepEqual(
-      told(await events.take()).map(({ note }) => note),
+      objectsOf(await events.take()).map(({ note }) => note),
       ['hello'],
     );
     await core.close();

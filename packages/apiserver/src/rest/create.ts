@@ -70,9 +70,9 @@ export async function storeNew(
   if (admitted) object = (await admitted) ?? object;
   const { object: drawn, key } = nameObject(core, target, object);
   let ready = checkNew(core, target, key, drawn, context);
-  const judged = core.judgement?.(asked(ready));
-  if (judged) {
-    await judged;
+  const validated = core.validatingAdmission?.(asked(ready));
+  if (validated) {
+    await validated;
     // The name or an address may have been taken meanwhile.
     ready = checkNew(core, target, key, drawn, context);
   }
@@ -95,10 +95,10 @@ function checkNew(
 ): UnknownObject {
   const { strategy } = resource;
   checkKind(resource, drawn);
-  const { object, errors: wishes } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
+  const { object, errors: unmet } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
   const found = validateMeta(resource, object);
   const errors = [...version.validate(object, undefined, '', found), ...(strategy.validate?.(object, undefined) ?? [])];
-  const all = reportedErrors(resource, found, errors, wishes, true);
+  const all = reportedErrors(resource, found, errors, unmet, true);
   if (all.length > 0) throw invalid(reportedKind(resource), object.metadata.name ?? '', all);
   warn(context, resource.custom ? finalizerWarnings(object) : (strategy.warnings?.(object, undefined) ?? []));
   const present = core.store.get(resource.storageKey, key);

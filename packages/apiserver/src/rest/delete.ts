@@ -109,8 +109,8 @@ export async function deleteObject(
       const request = admissionRequest(target, 'DELETE', { old, options, context });
       const admitted = core.admission?.(request);
       if (admitted) await admitted;
-      const judged = core.judgement?.(request);
-      if (judged) await judged;
+      const validated = core.validatingAdmission?.(request);
+      if (validated) await validated;
       if (core.store.get(resource.storageKey, key) !== object) continue;
     }
     return removeOrMark(core, target, key, object, options);

@@ -18,7 +18,7 @@ const binding = (node: string) => ({
 });
 
 describe('a new pod', () => {
-  it('gets an account, a priority, patience, and its class of service', async () => {
+  it('gets a service account, a priority, tolerations and a quality-of-service class', async () => {
     const { ok } = testServer();
     const made = (await ok('POST', PODS, pod('a'))) as UnknownObject & Pod;
     assert.equal(made.spec?.serviceAccountName, 'default');

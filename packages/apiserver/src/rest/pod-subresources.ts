@@ -143,7 +143,7 @@ function posted({ target, request, context, options }: PodRequest): UnknownObjec
 async function admitted(core: Core, { target, context, options }: PodRequest, object: UnknownObject): Promise<void> {
   const asked = admissionRequest(target, 'CREATE', { object, options: options(), context });
   await core.admission?.(asked);
-  await core.judgement?.(asked);
+  await core.validatingAdmission?.(asked);
 }
 
 const BUDGETS = 'policy/poddisruptionbudgets';

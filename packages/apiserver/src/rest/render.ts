@@ -37,7 +37,7 @@ export interface ObjectList {
 export type RenderedList = ObjectList | Table;
 
 /** What the request says about the answer. */
-export interface Wishes {
+export interface RequestedForm {
   accept: string | undefined;
   /** A GET of a collection. */
   isList: boolean;
@@ -45,7 +45,7 @@ export interface Wishes {
   includeObject: string | undefined;
 }
 
-export type Renderer = (resource: Resource, version: ResourceVersion, wishes: Wishes) => Rendering;
+export type Renderer = (resource: Resource, version: ResourceVersion, requested: RequestedForm) => Rendering;
 
 const META_VERSION = 'meta.k8s.io/v1';
 
@@ -241,11 +241,11 @@ function chooseForm(
   for (const range of accept.split(',')) {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
     if (!READABLE.has(type)) continue;
-    const wished = new Map(parameters.map((one) => one.split('=', 2) as [string, string | undefined]));
-    const form = wished.get('as');
+    const parameterValues = new Map(parameters.map((one) => one.split('=', 2) as [string, string | undefined]));
+    const form = parameterValues.get('as');
     if (form === undefined) return plain;
-    const version = wished.get('v') ?? '';
-    if (wished.get('g') !== 'meta.k8s.io' || !META_VERSIONS.has(version)) continue;
+    const version = parameterValues.get('v') ?? '';
+    if (parameterValues.get('g') !== 'meta.k8s.io' || !META_VERSIONS.has(version)) continue;
     if (isForm(form)) return { form, metaVersion: `meta.k8s.io/${version}` };
   }
   throw custom ? notAcceptable(REPRESENTATIONS) : notAcceptableForm(unavailable(isList));

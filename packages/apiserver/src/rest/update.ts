@@ -127,9 +127,9 @@ export async function changeObject(
       if (core.store.get(resource.storageKey, key) !== old) continue;
     }
     let ready = checkChange(target, next, live, proposed.metadata.uid);
-    const judged = core.judgement?.(asked(ready));
-    if (judged) {
-      await judged;
+    const validated = core.validatingAdmission?.(asked(ready));
+    if (validated) {
+      await validated;
       if (core.store.get(resource.storageKey, key) !== old) continue;
       // An address may have been taken meanwhile.
       ready = checkChange(target, next, live, proposed.metadata.uid);
@@ -162,7 +162,7 @@ function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject,
   const { resource } = target;
   checkKind(resource, wanted);
   const complete = target.subresource === '' ? resource.strategy.complete : undefined;
-  const { object: next, errors: wishes } = complete?.(wanted, live) ?? { object: wanted, errors: [] };
+  const { object: next, errors: unmet } = complete?.(wanted, live) ?? { object: wanted, errors: [] };
   const identity = [
     ...validateMetaUpdate(next, live),
     ...(uid !== undefined && uid !== '' && uid !== live.metadata.uid
@@ -174,7 +174,7 @@ function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject,
     ...target.version.validate(next, live, target.subresource, found),
     ...(resource.strategy.validate?.(next, live) ?? []),
   ];
-  const all = reportedErrors(resource, found, errors, wishes, false);
+  const all = reportedErrors(resource, found, errors, unmet, false);
   if (all.length > 0) throw invalid(reportedKind(resource), target.name, all);
   return next;
 }

@@ -81,6 +81,21 @@ describe('SQLite storage', () => {
     await storage.close();
   });
 
+  it('shares the JSON that it has written with the answer, and keeps it no longer', async (t) => {
+    const deferred: (() => void)[] = [];
+    const storage = sqliteStorage({
+      path: join(folder(t), 'state.db'),
+      defer: (call) => void deferred.push(call),
+    });
+    const store = createStore({ storage, historyLimit: 10, freeze: false });
+    const stored = store.put('x', 'a', object('a'));
+    deferred.shift()?.();
+    assert.equal(storage.jsonOf?.(stored), JSON.stringify(stored));
+    deferred.shift()?.();
+    assert.equal(storage.jsonOf?.(stored), undefined);
+    await storage.close();
+  });
+
   it('forgets the replaced and the removed, and never goes back to a revision', async (t) => {
     const path = join(folder(t), 'state.db');
     const storage = sqliteStorage({ path, retain: 5 });

@@ -42,6 +42,8 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
   const remember = database.prepare("UPDATE state SET value = ? WHERE name = 'compacted'");
 
   let pending: Row[] = [];
+  /** By the object. Their answers are written before the event loop turns again. */
+  const texts = new Map<unknown, string>();
   let running: Promise<void> | undefined;
   let compacted = 0;
   let newest = 0;
@@ -70,6 +72,10 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
       compacted = forgotten;
       // Only now: what could not be written is written at the next try.
       pending = pending.slice(rows.length);
+      const written = [...texts.keys()];
+      defer(() => {
+        for (const object of written) texts.delete(object);
+      });
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');
       throw ClusterErrors.NotKept(path, reasonOf(error));
@@ -103,11 +109,14 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
       }
     },
     append(change) {
-      pending.push(rowOf(change));
+      const row = rowOf(change);
+      pending.push(row);
+      if (row[VALUE] !== null) texts.set(change.object, row[VALUE]);
       // Also what nothing waits for; who does wait hears of a failure, and the next flush tries again.
       flush()?.catch(() => {});
     },
     flush,
+    jsonOf: (object) => texts.get(object),
     compact(revision) {
       wanted = Math.max(wanted, revision);
     },
@@ -122,6 +131,8 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
     },
   };
 }
+
+const VALUE = 4;
 
 type Row = [
   revision: number,

@@ -32,6 +32,8 @@ export interface Storage {
   append(change: Change): void;
   /** Undefined when everything appended so far is durable already, else a promise of that. */
   flush(): Promise<void> | undefined;
+  /** The JSON of an object that has just been appended, until the turn of the event loop in which it became durable is over. */
+  jsonOf?(object: unknown): string | undefined;
   /** Called when nothing asks for the past up to this revision any more. */
   compact?(revision: number): void;
   close(): Promise<void>;

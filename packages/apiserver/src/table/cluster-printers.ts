@@ -1,23 +1,95 @@
 import type {
   ConfigMap,
   CoreEvent,
-  Lease,
   MutatingWebhookConfiguration,
-  Namespace,
   Node,
   PersistentVolume,
   PersistentVolumeClaim,
-  PriorityClass,
   ResourceQuota,
   RoleBinding,
   Secret,
-  ServiceAccount,
   StorageClass,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
 } from '@capstan/kube';
-import { type Printer, printer } from './printer.ts';
-import { age, nameOf, orNone, since, timeOf } from './text.ts';
+import { type ColumnText, type Printer, printer } from './printer.ts';
+import { orNone, since, timeOf } from './text.ts';
+
+const subjects = (kind: string, shown: (subject: NonNullable<RoleBinding['subjects']>[number]) => string) =>
+  [
+    `${kind}s*`,
+    (binding: RoleBinding) =>
+      (binding.subjects ?? [])
+        .filter((one) => one.kind === kind)
+        .map(shown)
+        .join(', '),
+  ] as const;
+
+const bindings = printer<RoleBinding>([
+  'Name',
+  ['Role', ({ roleRef }) => `${roleRef.kind}/${roleRef.name}`],
+  'Age',
+  subjects('User', ({ name }) => name),
+  subjects('Group', ({ name }) => name),
+  subjects('ServiceAccount', ({ namespace, name }) => `${namespace ?? ''}/${name}`),
+]);
+
+const webhooks = printer<MutatingWebhookConfiguration>([
+  'Name',
+  ['Webhooks:integer', ({ webhooks: all = [] }) => all.length],
+  'Age',
+]);
+
+const sizeOf = (map: object | undefined) => Object.keys(map ?? {}).length;
+
+export const eventPrinter = printer<CoreEvent>([
+  [
+    'Last Seen',
+    (event, now) => {
+      if (event.series) return since(event.series.lastObservedTime, now);
+      return timeOf(event.lastTimestamp) === undefined ? firstSeen(event, now) : since(event.lastTimestamp, now);
+    },
+  ],
+  'Type = type',
+  'Reason = reason',
+  [
+    'Object',
+    ({ involvedObject: about }) => {
+      const kind = (about?.kind ?? '').toLowerCase();
+      return about?.name ? `${kind}/${about.name}` : kind;
+    },
+  ],
+  'Subobject* = involvedObject.fieldPath',
+  [
+    'Source*',
+    ({ source, reportingComponent = '', reportingInstance = '' }) => {
+      const component = source?.component || reportingComponent;
+      const host = source?.host || reportingInstance;
+      return host === '' ? component : `${component}, ${host}`;
+    },
+  ],
+  ['Message', ({ message = '' }) => message.trim()],
+  ['First Seen*', firstSeen],
+  ['Count*', ({ series, count }) => series?.count ?? (count || 1)],
+  ['Name*', ({ metadata }) => metadata.name ?? ''],
+]);
+
+function firstSeen({ firstTimestamp, eventTime }: CoreEvent, now: number): string {
+  return since(firstTimestamp ?? eventTime, now);
+}
+
+const address = (type: string): ((node: Node) => string) => {
+  return ({ status }) => status?.addresses?.find((one) => one.type === type)?.address ?? '<none>';
+};
+
+const kernel: ColumnText<Node> = [
+  'Kernel-Version*',
+  ({ status }) => {
+    const { kernelVersion, architecture } = status?.nodeInfo ?? {};
+    const version = kernelVersion || '<unknown>';
+    return architecture ? `${version} (${architecture})` : version;
+  },
+];
 
 /** `ReadWriteOnce` is shown as RWO. */
 const modesOf = (modes: readonly string[] | undefined) =>
@@ -28,232 +100,107 @@ const DEFAULT_CLASS = [
   'storageclass.beta.kubernetes.io/is-default-class',
 ];
 
-const bindings = printer<RoleBinding>(
-  ['Name', 'Role', 'Age', 'Users*', 'Groups*', 'ServiceAccounts*'],
-  (object, now) => {
-    const { roleRef, subjects = [] } = object;
-    const named = (kind: string) => subjects.filter((one) => one.kind === kind);
-    return [
-      nameOf(object),
-      `${roleRef.kind}/${roleRef.name}`,
-      age(object, now),
-      named('User')
-        .map(({ name }) => name)
-        .join(', '),
-      named('Group')
-        .map(({ name }) => name)
-        .join(', '),
-      named('ServiceAccount')
-        .map(({ namespace, name }) => `${namespace ?? ''}/${name}`)
-        .join(', '),
-    ];
-  },
-);
-
-const webhooks = printer<MutatingWebhookConfiguration>(['Name', 'Webhooks:integer', 'Age'], (object, now) => [
-  nameOf(object),
-  (object.webhooks ?? []).length,
-  age(object, now),
-]);
-
-const policies = printer<ValidatingAdmissionPolicy>(
-  ['Name', 'Validations:integer', 'ParamKind', 'Age'],
-  (object, now) => {
-    const { paramKind, validations = [] } = object.spec ?? {};
-    const params = paramKind ? `${paramKind.apiVersion}/${paramKind.kind}` : '<unset>';
-    return [nameOf(object), validations.length, params, age(object, now)];
-  },
-);
-
-const policyBindings = printer<ValidatingAdmissionPolicyBinding>(
-  ['Name', 'PolicyName', 'ParamRef', 'Age'],
-  (object, now) => {
-    const { paramRef, policyName } = object.spec;
-    const selected = paramRef?.selector ? JSON.stringify(paramRef.selector) : '<unset>';
-    const params = paramRef?.name ? `${paramRef.namespace || '*'}/${paramRef.name}` : selected;
-    return [nameOf(object), policyName, params, age(object, now)];
-  },
-);
-
-export const eventPrinter = printer<CoreEvent>(
-  ['Last Seen', 'Type', 'Reason', 'Object', 'Subobject*', 'Source*', 'Message', 'First Seen*', 'Count*', 'Name*'],
-  (object, now) => {
-    const { involvedObject: about, series, source } = object;
-    const first = since(object.firstTimestamp ?? object.eventTime, now);
-    const last = timeOf(object.lastTimestamp) === undefined ? first : since(object.lastTimestamp, now);
-    const kind = (about?.kind ?? '').toLowerCase();
-    const component = source?.component || object.reportingComponent || '';
-    const host = source?.host || object.reportingInstance || '';
-    return [
-      series ? since(series.lastObservedTime, now) : last,
-      object.type ?? '',
-      object.reason ?? '',
-      about?.name ? `${kind}/${about.name}` : kind,
-      about?.fieldPath ?? '',
-      host === '' ? component : `${component}, ${host}`,
-      (object.message ?? '').trim(),
-      first,
-      series?.count ?? (object.count || 1),
-      nameOf(object),
-    ];
-  },
-);
+const quotas =
+  (isLimit: boolean) =>
+  ({ status: { hard = {}, used = {} } = {} }: ResourceQuota): string =>
+    Object.keys(hard)
+      .toSorted()
+      .filter((name) => name.startsWith('limits.') === isLimit)
+      .map((name) => `${name}: ${used[name] ?? '0'}/${hard[name]}`)
+      .join(', ');
 
 export const clusterPrinters: Readonly<Record<string, Printer>> = {
-  persistentvolumes: printer<PersistentVolume>(
+  persistentvolumes: printer<PersistentVolume>([
+    'Name',
+    'Capacity = spec.capacity.storage | 0',
+    ['Access Modes', ({ spec }) => modesOf(spec?.accessModes)],
+    'Reclaim Policy = spec.persistentVolumeReclaimPolicy',
+    [
+      'Status',
+      ({ metadata, status }) => (metadata.deletionTimestamp === undefined ? (status?.phase ?? '') : 'Terminating'),
+    ],
+    ['Claim', ({ spec }) => (spec?.claimRef ? `${spec.claimRef.namespace ?? ''}/${spec.claimRef.name ?? ''}` : '')],
+    'StorageClass = spec.storageClassName',
+    'VolumeAttributesClass = spec.volumeAttributesClassName | <unset>',
+    'Reason = status.reason',
+    'Age',
+    'VolumeMode* = spec.volumeMode | <unset>',
+  ]),
+  'storageclasses.storage.k8s.io': printer<StorageClass>([
     [
       'Name',
-      'Capacity',
-      'Access Modes',
-      'Reclaim Policy',
-      'Status',
-      'Claim',
-      'StorageClass',
-      'VolumeAttributesClass',
-      'Reason',
-      'Age',
-      'VolumeMode*',
+      ({ metadata: { name = '', annotations } }) =>
+        DEFAULT_CLASS.some((key) => annotations?.[key] === 'true') ? `${name} (default)` : name,
     ],
-    (object, now) => {
-      const { spec, status, metadata } = object;
-      const { claimRef } = spec ?? {};
-      return [
-        nameOf(object),
-        spec?.capacity?.['storage'] ?? '0',
-        modesOf(spec?.accessModes),
-        spec?.persistentVolumeReclaimPolicy ?? '',
-        metadata.deletionTimestamp === undefined ? (status?.phase ?? '') : 'Terminating',
-        claimRef ? `${claimRef.namespace ?? ''}/${claimRef.name ?? ''}` : '',
-        spec?.storageClassName ?? '',
-        spec?.volumeAttributesClassName ?? '<unset>',
-        status?.reason ?? '',
-        age(object, now),
-        spec?.volumeMode ?? '<unset>',
-      ];
-    },
-  ),
-  'storageclasses.storage.k8s.io': printer<StorageClass>(
-    ['Name', 'Provisioner', 'ReclaimPolicy', 'VolumeBindingMode', 'AllowVolumeExpansion', 'Age'],
-    (object, now) => {
-      const { annotations } = object.metadata;
-      const isDefault = DEFAULT_CLASS.some((key) => annotations?.[key] === 'true');
-      return [
-        `${nameOf(object)}${isDefault ? ' (default)' : ''}`,
-        object.provisioner,
-        object.reclaimPolicy ?? 'Delete',
-        object.volumeBindingMode ?? 'Immediate',
-        object.allowVolumeExpansion ?? false,
-        age(object, now),
-      ];
-    },
-  ),
-  resourcequotas: printer<ResourceQuota>(['Name', 'Request', 'Limit', 'Age'], (object, now) => {
-    const { hard = {}, used = {} } = object.status ?? {};
-    const names = Object.keys(hard).toSorted();
-    const listed = (isLimit: boolean) =>
-      names
-        .filter((name) => name.startsWith('limits.') === isLimit)
-        .map((name) => `${name}: ${used[name] ?? '0'}/${hard[name]}`)
-        .join(', ');
-    return [nameOf(object), listed(false), listed(true), age(object, now)];
-  }),
-  persistentvolumeclaims: printer<PersistentVolumeClaim>(
-    [
-      'Name',
-      'Status',
-      'Volume',
-      'Capacity',
-      'Access Modes',
-      'StorageClass',
-      'VolumeAttributesClass',
-      'Age',
-      'VolumeMode*',
-    ],
-    (object, now) => {
-      const { spec, status } = object;
-      return [
-        nameOf(object),
-        status?.phase ?? '',
-        spec?.volumeName ?? '',
-        status?.capacity?.['storage'] ?? '',
-        modesOf(status?.accessModes),
-        spec?.storageClassName ?? '',
-        spec?.volumeAttributesClassName ?? '<unset>',
-        age(object, now),
-        spec?.volumeMode ?? '<unset>',
-      ];
-    },
-  ),
-  configmaps: printer<ConfigMap>(['Name', 'Data', 'Age'], (object, now) => [
-    nameOf(object),
-    Object.keys(object.data ?? {}).length + Object.keys(object.binaryData ?? {}).length,
-    age(object, now),
+    'Provisioner = provisioner',
+    'ReclaimPolicy = reclaimPolicy | Delete',
+    'VolumeBindingMode = volumeBindingMode | Immediate',
+    ['AllowVolumeExpansion', ({ allowVolumeExpansion = false }) => allowVolumeExpansion],
+    'Age',
   ]),
-  secrets: printer<Secret>(['Name', 'Type', 'Data', 'Age'], (object, now) => [
-    nameOf(object),
-    object.type ?? '',
-    Object.keys(object.data ?? {}).length,
-    age(object, now),
+  resourcequotas: printer<ResourceQuota>(['Name', ['Request', quotas(false)], ['Limit', quotas(true)], 'Age']),
+  persistentvolumeclaims: printer<PersistentVolumeClaim>([
+    'Name',
+    'Status = status.phase',
+    'Volume = spec.volumeName',
+    'Capacity = status.capacity.storage',
+    ['Access Modes', ({ status }) => modesOf(status?.accessModes)],
+    'StorageClass = spec.storageClassName',
+    'VolumeAttributesClass = spec.volumeAttributesClassName | <unset>',
+    'Age',
+    'VolumeMode* = spec.volumeMode | <unset>',
   ]),
-  serviceaccounts: printer<ServiceAccount>(['Name', 'Age'], (object, now) => [nameOf(object), age(object, now)]),
-  namespaces: printer<Namespace>(['Name', 'Status', 'Age'], (object, now) => [
-    nameOf(object),
-    object.status?.phase ?? '',
-    age(object, now),
+  configmaps: printer<ConfigMap>([
+    'Name',
+    ['Data', ({ data, binaryData }) => sizeOf(data) + sizeOf(binaryData)],
+    'Age',
   ]),
-  nodes: printer<Node>(
-    [
-      'Name',
-      'Status',
-      'Roles',
-      'Age',
-      'Version',
-      'Internal-IP*',
-      'External-IP*',
-      'OS-Image*',
-      'Kernel-Version*',
-      'Container-Runtime*',
-    ],
-    (object, now) => {
-      const info = object.status?.nodeInfo;
-      const orUnknown = (text: string | undefined) => text || '<unknown>';
-      const kernel = orUnknown(info?.kernelVersion);
-      return [
-        nameOf(object),
-        nodeStatus(object),
-        orNone(nodeRoles(object).join(',')),
-        age(object, now),
-        info?.kubeletVersion ?? '',
-        addressOf(object, 'InternalIP'),
-        addressOf(object, 'ExternalIP'),
-        orUnknown(info?.osImage),
-        info?.architecture ? `${kernel} (${info.architecture})` : kernel,
-        orUnknown(info?.containerRuntimeVersion),
-      ];
-    },
-  ),
+  secrets: printer<Secret>(['Name', 'Type = type', ['Data', ({ data }) => sizeOf(data)], 'Age']),
+  serviceaccounts: printer(['Name', 'Age']),
+  namespaces: printer(['Name', 'Status = status.phase', 'Age']),
+  nodes: printer<Node>([
+    'Name',
+    ['Status', nodeStatus],
+    ['Roles', (node) => orNone(nodeRoles(node).join(','))],
+    'Age',
+    'Version = status.nodeInfo.kubeletVersion',
+    ['Internal-IP*', address('InternalIP')],
+    ['External-IP*', address('ExternalIP')],
+    'OS-Image* = status.nodeInfo.osImage || <unknown>',
+    kernel,
+    'Container-Runtime* = status.nodeInfo.containerRuntimeVersion || <unknown>',
+  ]),
   events: eventPrinter,
-  'leases.coordination.k8s.io': printer<Lease>(['Name', 'Holder', 'Age'], (object, now) => [
-    nameOf(object),
-    object.spec?.holderIdentity ?? '',
-    age(object, now),
-  ]),
+  'leases.coordination.k8s.io': printer(['Name', 'Holder = spec.holderIdentity', 'Age']),
   'rolebindings.rbac.authorization.k8s.io': bindings,
   'clusterrolebindings.rbac.authorization.k8s.io': bindings,
   'mutatingwebhookconfigurations.admissionregistration.k8s.io': webhooks,
   'validatingwebhookconfigurations.admissionregistration.k8s.io': webhooks,
-  'validatingadmissionpolicies.admissionregistration.k8s.io': policies,
-  'validatingadmissionpolicybindings.admissionregistration.k8s.io': policyBindings,
-  'priorityclasses.scheduling.k8s.io': printer<PriorityClass>(
-    ['Name', 'Value:integer', 'Global-Default:boolean', 'Age', 'PreemptionPolicy'],
-    (object, now) => [
-      nameOf(object),
-      object.value ?? 0,
-      object.globalDefault ?? false,
-      age(object, now),
-      object.preemptionPolicy ?? '',
+  'validatingadmissionpolicies.admissionregistration.k8s.io': printer<ValidatingAdmissionPolicy>([
+    'Name',
+    ['Validations:integer', ({ spec }) => spec?.validations?.length ?? 0],
+    ['ParamKind', ({ spec }) => (spec?.paramKind ? `${spec.paramKind.apiVersion}/${spec.paramKind.kind}` : '<unset>')],
+    'Age',
+  ]),
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io': printer<ValidatingAdmissionPolicyBinding>([
+    'Name',
+    'PolicyName = spec.policyName',
+    [
+      'ParamRef',
+      ({ spec: { paramRef } }) => {
+        if (paramRef?.name) return `${paramRef.namespace || '*'}/${paramRef.name}`;
+        return paramRef?.selector ? JSON.stringify(paramRef.selector) : '<unset>';
+      },
     ],
-  ),
+    'Age',
+  ]),
+  'priorityclasses.scheduling.k8s.io': printer([
+    'Name',
+    'Value:integer = value',
+    'Global-Default:boolean = globalDefault',
+    'Age',
+    'PreemptionPolicy = preemptionPolicy',
+  ]),
 };
 
 function nodeStatus({ spec, status }: Node): string {
@@ -270,8 +217,4 @@ function nodeRoles({ metadata }: Node): string[] {
     return key === 'kubernetes.io/role' ? value : '';
   });
   return [...new Set(roles.filter((role) => role !== ''))].sort();
-}
-
-function addressOf({ status }: Node, type: string): string {
-  return status?.addresses?.find((one) => one.type === type)?.address ?? '<none>';
 }

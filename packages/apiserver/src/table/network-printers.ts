@@ -1,68 +1,54 @@
 import type { EndpointSlice, Endpoints, Ingress, IngressClass, NetworkPolicy, Service } from '@capstan/kube';
 import { type Printer, printer } from './printer.ts';
-import { age, firstOf, hostPort, labelsText, nameOf, orNone, selectorText } from './text.ts';
+import { firstOf, hostPort, labelsText, nameOf, orNone, selectorText } from './text.ts';
 
 export const networkPrinters: Readonly<Record<string, Printer>> = {
-  services: printer<Service>(
-    ['Name', 'Type', 'Cluster-IP', 'External-IP', 'Port(s)', 'Age', 'Selector*'],
-    (object, now) => {
-      const { spec } = object;
-      return [
-        nameOf(object),
-        spec?.type ?? '',
-        orNone(spec?.clusterIPs?.[0] ?? spec?.clusterIP),
-        externalAddress(object),
-        orNone(portsText(object)),
-        age(object, now),
-        labelsText(spec?.selector),
-      ];
-    },
-  ),
-  endpoints: printer<Endpoints>(['Name', 'Endpoints', 'Age'], (object, now) => [
-    nameOf(object),
-    endpointsText(object),
-    age(object, now),
+  services: printer<Service>([
+    'Name',
+    'Type = spec.type',
+    ['Cluster-IP', ({ spec }) => orNone(spec?.clusterIPs?.[0] ?? spec?.clusterIP)],
+    ['External-IP', externalAddress],
+    ['Port(s)', (service) => orNone(portsText(service))],
+    'Age',
+    ['Selector*', ({ spec }) => labelsText(spec?.selector)],
   ]),
-  'endpointslices.discovery.k8s.io': printer<EndpointSlice>(
-    ['Name', 'AddressType', 'Ports', 'Endpoints', 'Age'],
-    (object, now) => {
-      const ports = (object.ports ?? []).map(({ port, name }) => String(port ?? name ?? '*'));
-      const addresses = (object.endpoints ?? []).flatMap((endpoint) => endpoint.addresses);
-      const listed = (list: string[]) => firstOf(list) || '<unset>';
-      return [nameOf(object), object.addressType, listed(ports), listed(addresses), age(object, now)];
-    },
-  ),
-  'ingresses.networking.k8s.io': printer<Ingress>(
-    ['Name', 'Class', 'Hosts', 'Address', 'Ports', 'Age'],
-    (object, now) => {
-      const { spec, status } = object;
-      return [
-        nameOf(object),
-        spec?.ingressClassName ?? '<none>',
-        hostsText(spec?.rules ?? []),
-        balancerText(status?.loadBalancer),
-        (spec?.tls ?? []).length > 0 ? '80, 443' : '80',
-        age(object, now),
-      ];
-    },
-  ),
-  'ingressclasses.networking.k8s.io': printer<IngressClass>(
-    ['Name', 'Controller', 'Parameters', 'Age'],
-    (object, now) => {
-      const { metadata, spec } = object;
-      const isDefault = metadata.annotations?.['ingressclass.kubernetes.io/is-default-class'] === 'true';
-      const { kind, apiGroup, name } = spec?.parameters ?? {};
-      const parameters = spec?.parameters ? `${kind}${apiGroup === undefined ? '' : `.${apiGroup}`}/${name}` : '<none>';
-      const own = isDefault ? `${nameOf(object)} (default)` : nameOf(object);
-      return [own, spec?.controller ?? '', parameters, age(object, now)];
-    },
-  ),
-  'networkpolicies.networking.k8s.io': printer<NetworkPolicy>(['Name', 'Pod-Selector', 'Age'], (object, now) => [
-    nameOf(object),
-    selectorText(object.spec?.podSelector ?? {}),
-    age(object, now),
+  endpoints: printer<Endpoints>(['Name', ['Endpoints', endpointsText], 'Age']),
+  'endpointslices.discovery.k8s.io': printer<EndpointSlice>([
+    'Name',
+    'AddressType = addressType',
+    ['Ports', ({ ports }) => firstOf((ports ?? []).map(({ port, name }) => String(port ?? name ?? '*'))) || '<unset>'],
+    ['Endpoints', ({ endpoints }) => firstOf((endpoints ?? []).flatMap(({ addresses }) => addresses)) || '<unset>'],
+    'Age',
+  ]),
+  'ingresses.networking.k8s.io': printer<Ingress>([
+    'Name',
+    'Class = spec.ingressClassName | <none>',
+    ['Hosts', ({ spec }) => hostsText(spec?.rules ?? [])],
+    ['Address', ({ status }) => balancerText(status?.loadBalancer)],
+    ['Ports', ({ spec }) => ((spec?.tls ?? []).length > 0 ? '80, 443' : '80')],
+    'Age',
+  ]),
+  'ingressclasses.networking.k8s.io': printer<IngressClass>([
+    ['Name', (object) => (isDefault(object) ? `${nameOf(object)} (default)` : nameOf(object))],
+    'Controller = spec.controller',
+    ['Parameters', parametersText],
+    'Age',
+  ]),
+  'networkpolicies.networking.k8s.io': printer<NetworkPolicy>([
+    'Name',
+    ['Pod-Selector', ({ spec }) => selectorText(spec?.podSelector ?? {})],
+    'Age',
   ]),
 };
+
+const isDefault = ({ metadata }: IngressClass) =>
+  metadata.annotations?.['ingressclass.kubernetes.io/is-default-class'] === 'true';
+
+function parametersText({ spec }: IngressClass): string {
+  if (!spec?.parameters) return '<none>';
+  const { kind, apiGroup, name } = spec.parameters;
+  return `${kind}${apiGroup === undefined ? '' : `.${apiGroup}`}/${name}`;
+}
 
 function externalAddress({ spec, status }: Service): string {
   const own = spec?.externalIPs ?? [];

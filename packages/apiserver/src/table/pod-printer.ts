@@ -1,10 +1,19 @@
 import type { ContainerState, ContainerStatus, Pod } from '@capstan/kube';
-import { type Cell, type Printer, printer, type RowCondition } from './printer.ts';
-import { age, nameOf, orNone, since, timeOf } from './text.ts';
+import { type Printer, printer, type RowCondition } from './printer.ts';
+import { orNone, since, timeOf } from './text.ts';
 
 export const podPrinter: Printer = printer<Pod>(
-  ['Name', 'Ready', 'Status', 'Restarts', 'Age', 'IP*', 'Node*', 'Nominated Node*', 'Readiness Gates*'],
-  cells,
+  [
+    'Name',
+    ['Ready', (pod) => `${stateOf(pod).ready}/${(pod.spec?.containers ?? []).length + sidecarsOf(pod).size}`],
+    ['Status', (pod) => reasonOf(pod, stateOf(pod).reason)],
+    ['Restarts', restarts],
+    'Age',
+    ['IP*', ({ status }) => orNone(status?.podIPs?.[0]?.ip ?? status?.podIP)],
+    ['Node*', placeOf],
+    'Nominated Node* = status.nominatedNodeName || <none>',
+    ['Readiness Gates*', readinessGates],
+  ],
   ({ status }) => COMPLETED[status?.phase ?? ''] ?? [],
 );
 
@@ -16,25 +25,12 @@ const COMPLETED: Readonly<Record<string, readonly RowCondition[]>> = {
   Failed: completed('Failed', 'The pod failed.'),
 };
 
-function cells(pod: Pod, now: number): Cell[] {
-  const { spec, status } = pod;
-  const sidecars = new Set(
-    (spec?.initContainers ?? []).filter((one) => one.restartPolicy === 'Always').map(({ name }) => name),
-  );
-  const state = stateOf(pod, sidecars);
-  const total = (spec?.containers ?? []).length + sidecars.size;
-  const restarted = state.restarts > 0 && state.lastRestart !== undefined;
-  return [
-    nameOf(pod),
-    `${state.ready}/${total}`,
-    reasonOf(pod, state.reason),
-    restarted ? `${state.restarts} (${since(state.lastRestart, now)} ago)` : String(state.restarts),
-    age(pod, now),
-    orNone(status?.podIPs?.[0]?.ip ?? status?.podIP),
-    placeOf(pod),
-    orNone(status?.nominatedNodeName),
-    readinessGates(pod),
-  ];
+const sidecarsOf = ({ spec }: Pod): ReadonlySet<string> =>
+  new Set((spec?.initContainers ?? []).filter((one) => one.restartPolicy === 'Always').map(({ name }) => name));
+
+function restarts(pod: Pod, now: number): string {
+  const { restarts: count, lastRestart } = stateOf(pod);
+  return count > 0 && lastRestart !== undefined ? `${count} (${since(lastRestart, now)} ago)` : String(count);
 }
 
 /** A pod that only looks as if it ran is marked where people look for what runs it. */
@@ -50,8 +46,9 @@ interface PodState {
   reason: string;
 }
 
-function stateOf(pod: Pod, sidecars: ReadonlySet<string>): PodState {
+function stateOf(pod: Pod): PodState {
   const { status } = pod;
+  const sidecars = sidecarsOf(pod);
   const gated = status?.conditions?.some((one) => one.type === 'PodScheduled' && one.reason === 'SchedulingGated');
   const initial: PodState = { ready: 0, restarts: 0, lastRestart: undefined, reason: '' };
   initial.reason = gated === true ? 'SchedulingGated' : status?.reason || status?.phase || '';

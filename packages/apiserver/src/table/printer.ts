@@ -1,4 +1,6 @@
-import type { UnknownObject } from '@capstan/kube';
+import type { KubeObject, UnknownObject } from '@capstan/kube';
+import { valueAt } from '../json/copy.ts';
+import { age, nameOf } from './text.ts';
 
 export type Cell = string | number | boolean | null;
 
@@ -43,28 +45,45 @@ export interface TableRow {
 }
 
 /**
- * A printer from its columns in short: `Name` is the object's name, a colon gives another type than string, a star makes the
- * column one of the wide ones (`'Desired:integer'`, `'Selector*'`).
+ * A column in short: its name, after a colon another type than string, a star for the wide ones, and where its cell comes from.
+ * `Name` and `Age` are known. A path is followed by what stands for an absent value behind `|`, for an empty one too behind `||`;
+ * default nothing, zero or false, by the type (`'Desired:integer = spec.replicas'`, `'Class = spec.ingressClassName | <none>'`).
  */
+export type ColumnText<T> = string | readonly [name: string, cell: (object: T, now: number) => Cell];
+
 export function printer<T>(
-  columns: readonly string[],
-  cells: (object: T, now: number) => readonly Cell[],
+  columns: readonly ColumnText<T>[],
   conditions?: (object: T) => readonly RowCondition[],
 ): Printer {
+  const parsed = columns.map(columnOf);
   return {
-    columns: columns.map(columnOf),
-    cells: cells as Printer['cells'],
+    columns: parsed.map(({ column }) => column),
+    cells: (object, now) => parsed.map(({ cell }) => cell(object as T, now)),
     ...(conditions && { conditions: conditions as Printer['conditions'] & object }),
   };
 }
 
-function columnOf(text: string): Column {
-  const [, name = '', type = 'string', wide = ''] = /^([^:*]+)(?::(\w+))?(\*?)$/.exec(text) ?? [];
-  return {
+function columnOf<T>(text: ColumnText<T>): { column: Column; cell: (object: T, now: number) => Cell } {
+  const [short, cell] = typeof text === 'string' ? [text] : text;
+  const [, name = '', type = 'string', wide = '', path, bars, missing] =
+    /^([^:*=]+?)(?::(\w+))?(\*?)(?: = (\S+)(?: (\|+) (.+))?)?$/.exec(short) ?? [];
+  const column: Column = {
     name,
     type: type as Column['type'],
     format: name === 'Name' ? 'name' : '',
     description: '',
     priority: wide === '' ? 0 : 1,
   };
+  if (cell) return { column, cell };
+  const known = (path === undefined ? KNOWN[name] : undefined) as ((object: T, now: number) => Cell) | undefined;
+  const zero = missing === undefined ? ZEROS[column.type] : /^\d+$/.test(missing) ? Number(missing) : missing;
+  const parts = path?.split('.') ?? [];
+  const at = (object: T) => {
+    const value = valueAt(object, parts);
+    return (value === undefined || (bars === '||' && value === '') ? zero : value) as Cell;
+  };
+  return { column, cell: known ?? at };
 }
+
+const KNOWN: Readonly<Record<string, (object: KubeObject, now: number) => Cell>> = { Name: nameOf, Age: age };
+const ZEROS = { string: '', integer: 0, number: 0, boolean: false, date: null } as const;

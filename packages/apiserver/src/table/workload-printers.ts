@@ -17,142 +17,129 @@ import {
   type StatefulSet,
 } from '@capstan/kube';
 import { podPrinter } from './pod-printer.ts';
-import { type Printer, printer } from './printer.ts';
-import {
-  age,
-  containerImages,
-  containerNames,
-  firstOf,
-  labelsText,
-  nameOf,
-  selectorText,
-  since,
-  timeOf,
-} from './text.ts';
+import { type ColumnText, type Printer, printer } from './printer.ts';
+import { containerImages, containerNames, firstOf, labelsText, selectorText, since, timeOf } from './text.ts';
 
-const TEMPLATE = ['Containers*', 'Images*', 'Selector*'];
+type Templated = Pick<DaemonSet, 'spec'> | Pick<ReplicaSet, 'spec'> | Pick<Job, 'spec'> | Pick<StatefulSet, 'spec'>;
+
+const containersOf = ({ spec }: Templated | ReplicationController) => spec?.template?.spec?.containers;
+const CONTAINERS: readonly ColumnText<Templated | ReplicationController>[] = [
+  ['Containers*', (object) => containerNames(containersOf(object))],
+  ['Images*', (object) => containerImages(containersOf(object))],
+];
+const TEMPLATE: readonly ColumnText<Templated>[] = [
+  ...CONTAINERS,
+  ['Selector*', ({ spec }) => selectorText(spec?.selector)],
+];
+const COUNTS = [
+  'Desired:integer = spec.replicas',
+  'Current:integer = status.replicas',
+  'Ready:integer = status.readyReplicas',
+];
+const READY: ColumnText<Deployment | StatefulSet> = [
+  'Ready',
+  ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
+];
 
 export const workloadPrinters: Readonly<Record<string, Printer>> = {
   pods: podPrinter,
-  'deployments.apps': printer<Deployment>(
-    ['Name', 'Ready', 'Up-to-date', 'Available', 'Age', ...TEMPLATE],
-    (object, now) => {
-      const { spec, status } = object;
-      return [
-        nameOf(object),
-        `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
-        status?.updatedReplicas ?? 0,
-        status?.availableReplicas ?? 0,
-        age(object, now),
-        ...templateCells(spec),
-      ];
-    },
-  ),
-  'replicasets.apps': printer<ReplicaSet>(
-    ['Name', 'Desired:integer', 'Current:integer', 'Ready:integer', 'Age', ...TEMPLATE],
-    (object, now) => {
-      const { spec, status } = object;
-      const counts = [spec?.replicas ?? 0, status?.replicas ?? 0, status?.readyReplicas ?? 0];
-      return [nameOf(object), ...counts, age(object, now), ...templateCells(spec)];
-    },
-  ),
-  'daemonsets.apps': printer<DaemonSet>(
+  'deployments.apps': printer<Deployment>([
+    'Name',
+    READY,
+    'Up-to-date = status.updatedReplicas | 0',
+    'Available = status.availableReplicas | 0',
+    'Age',
+    ...TEMPLATE,
+  ]),
+  'replicasets.apps': printer<ReplicaSet>(['Name', ...COUNTS, 'Age', ...TEMPLATE]),
+  'daemonsets.apps': printer<DaemonSet>([
+    'Name',
+    'Desired:integer = status.desiredNumberScheduled',
+    'Current:integer = status.currentNumberScheduled',
+    'Ready:integer = status.numberReady',
+    'Up-to-date:integer = status.updatedNumberScheduled',
+    'Available:integer = status.numberAvailable',
+    ['Node Selector', ({ spec }) => labelsText(spec?.template.spec?.nodeSelector)],
+    'Age',
+    ...TEMPLATE,
+  ]),
+  'statefulsets.apps': printer<StatefulSet>(['Name', READY, 'Age', ...CONTAINERS]),
+  replicationcontrollers: printer<ReplicationController>([
+    'Name',
+    ...COUNTS,
+    'Age',
+    ...CONTAINERS,
+    ['Selector*', ({ spec }) => labelsText(spec?.selector)],
+  ]),
+  podtemplates: printer<PodTemplate>([
+    'Name',
+    ['Containers', ({ template }) => containerNames(template?.spec?.containers)],
+    ['Images', ({ template }) => containerImages(template?.spec?.containers)],
+    ['Pod Labels', ({ template }) => labelsText(template?.metadata?.labels)],
+  ]),
+  'jobs.batch': printer<Job>([
+    'Name',
+    ['Status', jobState],
+    ['Completions', completions],
+    ['Duration', duration],
+    'Age',
+    ...TEMPLATE,
+  ]),
+  'cronjobs.batch': printer<CronJob>([
+    'Name',
+    'Schedule = spec.schedule',
+    'Timezone = spec.timeZone | <none>',
+    'Suspend:boolean = spec.suspend',
+    ['Active:integer', ({ status }) => status?.active?.length ?? 0],
     [
-      'Name',
-      ...['Desired', 'Current', 'Ready', 'Up-to-date', 'Available'].map((name) => `${name}:integer`),
-      'Node Selector',
-      'Age',
-      ...TEMPLATE,
+      'Last Schedule',
+      ({ status }, now) => (status?.lastScheduleTime === undefined ? '<none>' : since(status.lastScheduleTime, now)),
     ],
-    (object, now) => {
-      const { spec, status } = object;
-      return [
-        nameOf(object),
-        status?.desiredNumberScheduled ?? 0,
-        status?.currentNumberScheduled ?? 0,
-        status?.numberReady ?? 0,
-        status?.updatedNumberScheduled ?? 0,
-        status?.numberAvailable ?? 0,
-        labelsText(spec?.template.spec?.nodeSelector),
-        age(object, now),
-        ...templateCells(spec),
-      ];
-    },
-  ),
-  'statefulsets.apps': printer<StatefulSet>(['Name', 'Ready', 'Age', 'Containers*', 'Images*'], (object, now) => {
-    const { spec, status } = object;
-    const containers = spec?.template.spec?.containers;
-    const ready = `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`;
-    return [nameOf(object), ready, age(object, now), containerNames(containers), containerImages(containers)];
-  }),
-  replicationcontrollers: printer<ReplicationController>(
-    ['Name', 'Desired:integer', 'Current:integer', 'Ready:integer', 'Age', ...TEMPLATE],
-    (object, now) => {
-      const { spec, status } = object;
-      const counts = [spec?.replicas ?? 0, status?.replicas ?? 0, status?.readyReplicas ?? 0];
-      const containers = spec?.template?.spec?.containers;
-      const template = [containerNames(containers), containerImages(containers), labelsText(spec?.selector)];
-      return [nameOf(object), ...counts, age(object, now), ...template];
-    },
-  ),
-  podtemplates: printer<PodTemplate>(['Name', 'Containers', 'Images', 'Pod Labels'], (object) => {
-    const containers = object.template?.spec?.containers;
-    const labels = labelsText(object.template?.metadata?.labels);
-    return [nameOf(object), containerNames(containers), containerImages(containers), labels];
-  }),
-  'jobs.batch': printer<Job>(['Name', 'Status', 'Completions', 'Duration', 'Age', ...TEMPLATE], (object, now) => {
-    const { spec, status } = object;
-    const ended = status?.completionTime ?? (status?.conditions ?? []).find(isJobEnd)?.lastTransitionTime;
-    const duration = status?.startTime === undefined ? '' : since(status.startTime, timeOf(ended) ?? now);
-    return [nameOf(object), jobState(object), completions(object), duration, age(object, now), ...templateCells(spec)];
-  }),
-  'cronjobs.batch': printer<CronJob>(
-    ['Name', 'Schedule', 'Timezone', 'Suspend:boolean', 'Active:integer', 'Last Schedule', 'Age', ...TEMPLATE],
-    (object, now) => {
-      const { spec, status } = object;
-      return [
-        nameOf(object),
-        spec?.schedule ?? '',
-        spec?.timeZone ?? '<none>',
-        spec?.suspend ?? false,
-        status?.active?.length ?? 0,
-        status?.lastScheduleTime === undefined ? '<none>' : since(status.lastScheduleTime, now),
-        age(object, now),
-        ...templateCells(spec?.jobTemplate.spec),
-      ];
-    },
-  ),
-  'controllerrevisions.apps': printer<ControllerRevision>(['Name', 'Controller', 'Revision', 'Age'], (object, now) => {
-    const owner = object.metadata.ownerReferences?.find(({ controller }) => controller === true);
-    const group = owner?.apiVersion.includes('/') ? `.${owner.apiVersion.split('/')[0]}` : '';
-    const controller = owner ? `${(owner.kind + group).toLowerCase()}/${owner.name}` : '<none>';
-    return [nameOf(object), controller, object.revision, age(object, now)];
-  }),
-  'poddisruptionbudgets.policy': printer<PodDisruptionBudget>(
-    ['Name', 'Min Available', 'Max Unavailable', 'Allowed Disruptions:integer', 'Age'],
-    (object, now) => {
-      const { spec, status } = object;
-      const limit = (value: number | string | undefined) => (value === undefined ? 'N/A' : String(value));
-      const limits = [limit(spec?.minAvailable), limit(spec?.maxUnavailable)];
-      return [nameOf(object), ...limits, status?.disruptionsAllowed ?? 0, age(object, now)];
-    },
-  ),
-  'horizontalpodautoscalers.autoscaling': printer<HorizontalPodAutoscaler>(
-    ['Name', 'Reference', 'Targets', 'MinPods', 'MaxPods', 'Replicas', 'Age'],
-    (object, now) => {
-      const { spec, status } = object;
-      return [
-        nameOf(object),
-        `${spec?.scaleTargetRef.kind ?? ''}/${spec?.scaleTargetRef.name ?? ''}`,
-        metricsText(spec?.metrics ?? [], status?.currentMetrics ?? []),
-        spec?.minReplicas === undefined ? '<unset>' : String(spec.minReplicas),
-        spec?.maxReplicas ?? 0,
-        status?.currentReplicas ?? 0,
-        age(object, now),
-      ];
-    },
-  ),
+    'Age',
+    ...TEMPLATE.map(ofJobTemplate),
+  ]),
+  'controllerrevisions.apps': printer<ControllerRevision>([
+    'Name',
+    ['Controller', controllerOf],
+    'Revision = revision | 0',
+    'Age',
+  ]),
+  'poddisruptionbudgets.policy': printer<PodDisruptionBudget>([
+    'Name',
+    ['Min Available', ({ spec }) => String(spec?.minAvailable ?? 'N/A')],
+    ['Max Unavailable', ({ spec }) => String(spec?.maxUnavailable ?? 'N/A')],
+    'Allowed Disruptions:integer = status.disruptionsAllowed',
+    'Age',
+  ]),
+  'horizontalpodautoscalers.autoscaling': printer<HorizontalPodAutoscaler>([
+    'Name',
+    ['Reference', ({ spec }) => `${spec?.scaleTargetRef.kind ?? ''}/${spec?.scaleTargetRef.name ?? ''}`],
+    ['Targets', ({ spec, status }) => metricsText(spec?.metrics ?? [], status?.currentMetrics ?? [])],
+    ['MinPods', ({ spec }) => String(spec?.minReplicas ?? '<unset>')],
+    'MaxPods = spec.maxReplicas | 0',
+    'Replicas = status.currentReplicas | 0',
+    'Age',
+  ]),
 };
+
+/** The same column of what a CronJob creates. */
+function ofJobTemplate(column: ColumnText<Templated>): ColumnText<CronJob> {
+  if (typeof column === 'string') return column;
+  const [name, cell] = column;
+  return [name, ({ spec }, now) => cell({ spec: spec?.jobTemplate.spec }, now)];
+}
+
+function controllerOf({ metadata }: ControllerRevision): string {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  const group = owner?.apiVersion.includes('/') ? `.${owner.apiVersion.split('/')[0]}` : '';
+  return owner ? `${(owner.kind + group).toLowerCase()}/${owner.name}` : '<none>';
+}
+
+function duration({ status }: Job, now: number): string {
+  if (status?.startTime === undefined) return '';
+  const ended = status.completionTime ?? (status.conditions ?? []).find(isJobEnd)?.lastTransitionTime;
+  return since(status.startTime, timeOf(ended) ?? now);
+}
 
 const isJobEnd = ({ type, status }: JobCondition) => status === 'True' && (type === 'Complete' || type === 'Failed');
 
@@ -170,11 +157,6 @@ function completions({ spec, status }: Job): string {
   if (spec?.completions !== undefined) return `${done}/${spec.completions}`;
   const parallelism = spec?.parallelism ?? 0;
   return parallelism > 1 ? `${done}/1 of ${parallelism}` : `${done}/1`;
-}
-
-function templateCells(spec: DaemonSet['spec'] | ReplicaSet['spec'] | Job['spec']): string[] {
-  const containers = spec?.template?.spec?.containers;
-  return [containerNames(containers), containerImages(containers), selectorText(spec?.selector)];
 }
 
 function metricsText(specs: readonly MetricSpec[], statuses: readonly MetricStatus[]): string {

@@ -2,11 +2,13 @@ import type { UnknownObject, WatchEvent } from '@capstan/kube';
 import type { Resource } from '../resources/resource.ts';
 import type { Rendering } from '../rest/render.ts';
 import type { StoreEvent } from '../store/history.ts';
+import { createSchedule, type Schedule } from './event-stream.ts';
 
-/** What all watches of a server share: their events, and the way to end them. */
+/** What all watches of a server share: their events, the time of their delivery, and the way to end them. */
 export interface WatchHub {
   /** The event as watchers of a rendering get it; everybody gets the same one. */
   shared(event: StoreEvent, type: 'ADDED' | 'MODIFIED' | 'DELETED', rendering: Rendering): WatchEvent;
+  readonly schedule: Schedule;
   opened(end: () => void, resource: Resource): void;
   closed(end: () => void): void;
   /** Ends the watches of a resource, or all of them. */
@@ -14,7 +16,7 @@ export interface WatchHub {
   readonly size: number;
 }
 
-export function createWatchHub(): WatchHub {
+export function createWatchHub(durable: () => Promise<void> | undefined): WatchHub {
   const open = new Map<() => void, string>();
   const made = new WeakMap<StoreEvent, Map<string, WatchEvent>>();
 
@@ -35,6 +37,7 @@ export function createWatchHub(): WatchHub {
       }
       return result;
     },
+    schedule: createSchedule(durable),
     opened: (end, resource) => open.set(end, resource.storageKey),
     closed: (end) => open.delete(end),
     endAll(storageKey) {

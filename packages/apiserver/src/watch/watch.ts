@@ -83,7 +83,7 @@ export function openWatch(
     initial,
     limit: core.watchBufferLimit,
     limitBytes: BUFFER_BYTES,
-    durable: () => core.storage.flush(),
+    schedule: hub.schedule,
     onEnd: () => {
       unsubscribe();
       timeout.cancel();

@@ -29,7 +29,7 @@ describe('the embedded server beside a real one', { timeout: 900_000 }, () => {
       const sequence = { name: `kept-${name}`, requests };
       const servers = pair.real ? [pair.embedded, pair.real] : [pair.embedded];
       const [embedded, real] = await runSequence(sequence, servers, { patienceMs: 40_000, known: answers });
-      assert.deepEqual(told(differencesOf(sequence, real?.answers ?? answers, embedded?.answers ?? [])), []);
+      assert.deepEqual(linesOf(differencesOf(sequence, real?.answers ?? answers, embedded?.answers ?? [])), []);
     });
   }
 
@@ -56,11 +56,11 @@ describe('the embedded server beside a real one', { timeout: 900_000 }, () => {
     const shrunk = await shrink(sequence, async (candidate) => (await differences(candidate)).length > 0);
     const found = await differences({ ...shrunk, name: `${sequence.name}-last` });
     const lines = shrunk.requests.map((request) => JSON.stringify(request));
-    return [`seed ${seed}:`, ...lines, ...told(found).slice(0, 4)].join('\n');
+    return [`seed ${seed}:`, ...lines, ...linesOf(found).slice(0, 4)].join('\n');
   }
 });
 
-function told(differences: readonly Difference[]): string[] {
+function linesOf(differences: readonly Difference[]): string[] {
   const text = (value: unknown) => (JSON.stringify(value) ?? 'nothing').slice(0, 1_000);
   return differences.map((one) => `${classOf(one)}\n  real:     ${text(one.real)}\n  embedded: ${text(one.embedded)}`);
 }

@@ -10,7 +10,7 @@ interface Known {
 }
 
 const KNOWN: readonly Known[] = [
-  { why: 'chance: which undeclared fields are told', hide: withoutChance },
+  { why: 'chance: which undeclared fields are reported', hide: withoutChance },
   {
     why: 'chance: where an undeclared field is looked for first',
     hide: (text) => text.replaceAll(/: [^ ]+: field not declared in schema/g, ': <path>: field not declared in schema'),

@@ -84,8 +84,8 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
    * definitions, come in any order there (Go's maps have none). The message is compared by its causes.
    */
   function status(given: Json): unknown {
-    const { causes: told, ...rest } = given['details'] as Json & { causes: Json[]; group?: string };
-    const shown = [...new Set(told.map((cause) => JSON.stringify(value({ ...cause }))))];
+    const { causes: listed, ...rest } = given['details'] as Json & { causes: Json[]; group?: string };
+    const shown = [...new Set(listed.map((cause) => JSON.stringify(value({ ...cause }))))];
     const isBuiltIn = !/\.(?!k8s\.io$)/.test(rest.group ?? '') && rest.group !== 'apiextensions.k8s.io';
     const causes = (isBuiltIn && given['code'] !== 409 ? shown : shown.toSorted()).map(
       (cause) => JSON.parse(cause) as Json,
