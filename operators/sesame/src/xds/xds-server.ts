@@ -12,6 +12,7 @@ import type { ResourceType } from '../envoy/index.ts';
 import { type DiscoveryMethod, openDiscoveryStream, type StreamCalls } from './discovery-stream.ts';
 import { SocketErrors } from './errors.ts';
 import { GrpcStatus } from './grpc-stream.ts';
+import type { RefusedParts } from './isolation.ts';
 import type { ResourceStore } from './resource-store.ts';
 import { type CertificateFiles, createCertificateWatch } from './server-certificates.ts';
 import { type NodeIdentity, type NodeReport, XdsNode } from './xds-node.ts';
@@ -49,6 +50,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   const { store, clock = systemClock, logger = silentLogger } = options;
   const nodes = new Map<string, XdsNode>();
   const latest = new Map<string, NodeReport>();
+  const refusedParts: RefusedParts = new Map();
   const sessions = new Set<ServerHttp2Session>();
   const responses: Partial<Record<ResourceType, number>> = {};
   const bytes: Partial<Record<ResourceType, number>> = {};
@@ -64,7 +66,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   const nodeOf = (identity: NodeIdentity): XdsNode => {
     let node = nodes.get(identity.id);
     if (!node) {
-      node = new XdsNode(identity, store, clock, report);
+      node = new XdsNode(identity, store, clock, report, refusedParts);
       nodes.set(identity.id, node);
     }
     return node;
