@@ -311,12 +311,16 @@ export class XdsNode {
   }
 
   report(): void {
-    this.#onReport({
+    this.#onReport(this.current());
+  }
+
+  current(): NodeReport {
+    return {
       node: this.id,
       streams: this.#streams.size,
       acknowledged: { ...this.#acknowledged },
       rejections: [...this.rejections.values()],
-    });
+    };
   }
 
   close(): void {

@@ -49,7 +49,6 @@ export interface XdsStatistics {
 export async function startXdsServer(options: XdsServerOptions): Promise<XdsServer> {
   const { store, clock = systemClock, logger = silentLogger } = options;
   const nodes = new Map<string, XdsNode>();
-  const latest = new Map<string, NodeReport>();
   const refusedParts: RefusedParts = new Map();
   const sessions = new Set<ServerHttp2Session>();
   const responses: Partial<Record<ResourceType, number>> = {};
@@ -58,11 +57,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   let sessionCount = 0;
   let waiting: (() => void)[] = [];
 
-  const report = (each: NodeReport) => {
-    if (each.streams > 0) latest.set(each.node, each);
-    else latest.delete(each.node);
-    options.onReport?.(each);
-  };
+  const report = (each: NodeReport) => options.onReport?.(each);
   const nodeOf = (identity: NodeIdentity): XdsNode => {
     let node = nodes.get(identity.id);
     if (!node) {
@@ -132,7 +127,8 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
 
   return {
     port: (server.address() as AddressInfo).port,
-    reports: () => [...latest.values()],
+    // One that has come back with what it should have has nothing to answer, and is a client all the same.
+    reports: () => [...nodes.values()].map((node) => node.current()),
     statistics: () => ({
       sessions: sessions.size,
       streams,
