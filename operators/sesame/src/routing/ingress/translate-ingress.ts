@@ -1,9 +1,10 @@
 // Ingress v1: rules, paths and TLS to the parts that they add to each host. What is wrong goes into Events.
 import type { Ingress } from '@capstan/kube';
 import type { Message } from '../../envoy/index.ts';
+import { regexProblem } from '../../envoy/index.ts';
 import type { Resource } from '../../xds/index.ts';
 import type { HeaderMatch, PathMatch } from '../conditions.ts';
-import { notRegex, regexProblem } from '../conditions.ts';
+import { notRegex } from '../conditions.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
 import { globalAuthorization, globalAuthorizationPolicy } from '../policy/authorization.ts';
 import { envoyHeaders, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
