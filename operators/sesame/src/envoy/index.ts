@@ -19,4 +19,4 @@ export {
 export { regexProblem } from './regex.ts';
 export * from './resource-type.ts';
 export { TYPE_URL_PREFIX } from './tables.ts';
-export { type Violation, validate } from './validate.ts';
+export { isEnumNumber, type Violation, validate } from './validate.ts';

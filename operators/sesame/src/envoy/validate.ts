@@ -231,7 +231,14 @@ function checkEnum(field: Field, value: unknown, rule: RuleSet, report: (problem
   const number = typeof value === 'number' ? value : (enumTable(field.type)?.byName.get(String(value)) ?? 0);
   const excluded = rule['not_in'];
   const isExcluded = Array.isArray(excluded) ? excluded.includes(number) : excluded === number;
-  if (isExcluded) report(`is ${String(value)}, which is not allowed here`);
+  const isUnknown = rule['defined_only'] === true && !isEnumNumber(field.type, number);
+  if (isExcluded || isUnknown) report(`is ${String(value)}, which is not allowed here`);
+}
+
+/** Whether an enum has a value of this number. */
+export function isEnumNumber(type: string, number: number): boolean {
+  for (const each of enumTable(type)?.byName.values() ?? []) if (each === number) return true;
+  return false;
 }
 
 function checkDuration(value: string, rule: RuleSet, report: (problem: string) => void): void {

@@ -150,13 +150,14 @@ export function mergePath(conditions: Conditions): PathMatch {
   let kind: PathMatch['kind'] = 'prefix';
   let hasRegex = false;
   for (const { prefix, exact, regex } of conditions) {
-    if (prefix !== undefined) value += prefix;
+    if (prefix !== undefined) value = (value + prefix).replace(/\/{2,}/g, '/');
     if (exact !== undefined) {
       value += exact;
       kind = 'exact';
     }
     if (regex !== undefined) {
-      value += regex;
+      // Within an expression two slashes may be meant; where it follows a prefix they are not.
+      value += value.endsWith('/') && regex.startsWith('/') ? regex.slice(1) : regex;
       hasRegex = true;
     }
   }
